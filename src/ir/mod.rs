@@ -1,0 +1,18 @@
+//! The normalized form of a selector.
+//!
+//! Lowering turns a spanned syntax tree into a [`Query`]: aliases are expanded, one vocabulary
+//! is left, groups and braces have become tests, and equal meanings have equal values wherever
+//! that is cheap to reach. A query prints as canonical text that parses back, in the canonical
+//! edition, to the same query, and has a fingerprint over that text.
+//!
+//! This room knows no data: nothing here can see a tree, an index or a snapshot, and nothing
+//! here knows which edition a selector was written in.
+
+mod depth;
+mod query;
+
+pub use depth::DepthSet;
+pub use query::{
+    Address, Attr, AttrTest, Axis, Chain, Class, Controls, Facet, Kind, Literal, Mode, NodeStep,
+    Op, Operand, Order, Pick, Query, RangeEnd, Step, Tail, Test, Time, TypeTest, Zone,
+};

@@ -1,0 +1,4 @@
+//! A query engine for LLM context trees.
+
+pub mod ir;
+pub mod tree;

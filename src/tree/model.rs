@@ -1,0 +1,193 @@
+//! The flat form of one tree: what the reader produces and the index is built from.
+//!
+//! Rows are in canonical document order (LANGUAGE §6), so a subtree is an interval and a
+//! parent stands before its children. Strings that repeat (nodeType, role, kind, key) are
+//! codes into a dictionary of the tree; ids stand in one arena, and everything else that is not
+//! a number is kept as JSON text in the row's payload record.
+
+use hashbrown::HashTable;
+
+/// "No such row" and "no such value" in `u32` columns.
+pub const NONE: u32 = u32::MAX;
+
+/// What a node is (LANGUAGE §1). Fixed when the node is read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[repr(u8)]
+pub enum NodeClass {
+    /// The root of the tree.
+    Root = 0,
+    /// The system region.
+    Sys = 1,
+    /// The region of sealed turns.
+    Seq = 2,
+    /// The active head.
+    Head = 3,
+    /// `mt`, `seg`, and nodes without a nodeType directly under `^seq`.
+    Turn = 4,
+    /// `mc`, `cont`, and other nodes without a nodeType that have children.
+    Container = 5,
+    /// `cb`, `block`, and everything else.
+    Block = 6,
+}
+
+/// Which fields a node came with, where its columns cannot tell.
+///
+/// nodeType, role, kind and key are present exactly when their code is not [`NONE`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Present(pub u8);
+
+impl Present {
+    /// `offset` was given (as a number).
+    pub const OFFSET: u8 = 1;
+    /// `ttl` was given as a number; an explicit `"ttl": null` is a payload field instead.
+    pub const TTL: u8 = 1 << 1;
+    /// `priority` was given.
+    pub const PRIORITY: u8 = 1 << 2;
+    /// `cycle` was given; where not, the attribute is null.
+    pub const CYCLE: u8 = 1 << 3;
+    /// `created_at_ns` was given.
+    pub const CREATED_AT_NS: u8 = 1 << 4;
+    /// `creation_index` was given.
+    pub const CREATION_INDEX: u8 = 1 << 5;
+    /// A childless node that came with `"children": []`.
+    pub const EMPTY_CHILDREN: u8 = 1 << 6;
+    /// The root's id was left out, so it reads as `^root` and is not written back.
+    pub const ID_IMPLIED: u8 = 1 << 7;
+
+    /// Whether `bit` is set.
+    #[must_use]
+    pub fn has(self, bit: u8) -> bool {
+        self.0 & bit != 0
+    }
+}
+
+/// One node. Absent numbers are 0 here; [`Present`] tells.
+#[derive(Clone, Debug)]
+pub struct Row {
+    /// Row of the parent; [`NONE`] for the root.
+    pub parent: u32,
+    /// One past the last row of the subtree.
+    pub end: u32,
+    /// Levels below the root.
+    pub level: u32,
+    /// The class.
+    pub class: NodeClass,
+    /// Which fields were given.
+    pub present: Present,
+    /// Byte range of the id in [`Tree::ids`].
+    pub id: (u32, u32),
+    /// Byte range of the payload record in [`Tree::payload`].
+    pub payload: (u32, u32),
+    /// The stored nodeType, as spelled, in [`Tree::types`]; [`NONE`] where absent.
+    pub node_type: u32,
+    /// Role, in [`Tree::roles`]; [`NONE`] where absent or null.
+    pub role: u32,
+    /// Stored kind, in [`Tree::kinds`]; [`NONE`] where absent or null.
+    pub kind: u32,
+    /// Key, in [`Tree::keys`]; [`NONE`] where absent or null.
+    pub key: u32,
+    /// The offset.
+    pub offset: i64,
+    /// The ttl as it stands in the document.
+    pub ttl: i64,
+    /// The priority.
+    pub priority: i64,
+    /// The introducing cycle.
+    pub cycle: i64,
+    /// Creation time in nanoseconds.
+    pub created_at_ns: i64,
+    /// Tie-breaker inside a cycle.
+    pub creation_index: i64,
+}
+
+/// One validated tree, rows in canonical document order. Row 0 is the root.
+///
+/// # Payload records
+/// A record is a run of fields sorted by name in byte order, each written as: name length
+/// (LEB128), name, value length (LEB128), value as JSON text in the spelling it came in.
+/// It holds every field of the node that the columns of [`Row`] cannot give back: `content`,
+/// `content_hash`, `created_at_iso`, `tags`, `tag`, `cadence`, `cad`, `removable`,
+/// `provenance`, `parent_id`, custom fields, and any header given as an explicit null.
+#[derive(Debug, Default)]
+pub struct Tree {
+    /// The nodes.
+    pub rows: Vec<Row>,
+    /// All ids, one after the other.
+    pub ids: String,
+    /// All payload records.
+    pub payload: Vec<u8>,
+    /// Stored nodeTypes.
+    pub types: Dictionary,
+    /// Roles.
+    pub roles: Dictionary,
+    /// Stored kinds.
+    pub kinds: Dictionary,
+    /// Keys.
+    pub keys: Dictionary,
+}
+
+impl Tree {
+    /// The id of a row.
+    #[must_use]
+    pub fn id(&self, row: u32) -> &str {
+        let (start, end) = self.rows[row as usize].id;
+        &self.ids[start as usize..end as usize]
+    }
+}
+
+/// Distinct strings, numbered from 0 in order of first use. Look-up is one hash.
+#[derive(Clone, Default)]
+pub struct Dictionary {
+    values: Vec<Box<str>>,
+    table: HashTable<u32>,
+    hasher: hashbrown::DefaultHashBuilder,
+}
+
+impl Dictionary {
+    /// The code of `value`, entering it if it is new.
+    pub fn intern(&mut self, value: &str) -> u32 {
+        use std::hash::BuildHasher;
+        let hash = self.hasher.hash_one(value);
+        let values = &self.values;
+        if let Some(&code) = self
+            .table
+            .find(hash, |&code| &*values[code as usize] == value)
+        {
+            return code;
+        }
+        let code = u32::try_from(self.values.len()).unwrap_or(NONE);
+        self.values.push(value.into());
+        let (values, hasher) = (&self.values, &self.hasher);
+        self.table
+            .insert_unique(hash, code, |&code| hasher.hash_one(&*values[code as usize]));
+        code
+    }
+
+    /// The code of `value`, if it is in the dictionary.
+    #[must_use]
+    pub fn code(&self, value: &str) -> Option<u32> {
+        use std::hash::BuildHasher;
+        let hash = self.hasher.hash_one(value);
+        self.table
+            .find(hash, |&code| &*self.values[code as usize] == value)
+            .copied()
+    }
+
+    /// The string of a code; `None` for [`NONE`] and codes never given out.
+    #[must_use]
+    pub fn get(&self, code: u32) -> Option<&str> {
+        self.values.get(code as usize).map(|value| &**value)
+    }
+
+    /// All strings, by code.
+    #[must_use]
+    pub fn values(&self) -> &[Box<str>] {
+        &self.values
+    }
+}
+
+impl std::fmt::Debug for Dictionary {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_list().entries(&self.values).finish()
+    }
+}
