@@ -1,4 +1,5 @@
 //! A query engine for LLM context trees.
 
+pub mod index;
 pub mod ir;
 pub mod tree;

@@ -7,4 +7,4 @@
 
 pub mod model;
 
-pub use model::{Dictionary, NONE, NodeClass, Present, Row, Tree};
+pub use model::{Dictionary, NONE, NodeClass, Present, Row, Tree, text_list};

@@ -191,3 +191,13 @@ impl std::fmt::Debug for Dictionary {
         f.debug_list().entries(&self.values).finish()
     }
 }
+
+/// The texts of a `tags` value given as JSON text: a list's strings, or a plain string as a list
+/// of one (LANGUAGE §5).
+#[must_use]
+pub fn text_list(json: &str) -> Vec<String> {
+    if json.starts_with('"') {
+        return serde_json::from_str(json).into_iter().collect();
+    }
+    serde_json::from_str(json).unwrap_or_default()
+}

@@ -1,0 +1,271 @@
+//! Plain bit sets over a window of rows: what execution works on.
+//!
+//! Roaring sets store postings; here, where answers are dense or windows small, words are
+//! faster to fill, intersect and walk. A set covers whole 64-row words, so words of postings can
+//! be copied without shifting.
+
+use std::ops::Range;
+
+use smallvec::SmallVec;
+
+/// Rows of a window, one bit each. The window starts at a multiple of 64.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Bits {
+    first_word: u32,
+    words: SmallVec<[u64; 8]>,
+}
+
+impl Bits {
+    /// The empty set over the words that cover `rows`.
+    #[must_use]
+    pub fn new(rows: Range<u32>) -> Self {
+        let first_word = rows.start / 64;
+        let last = rows.end.div_ceil(64).max(first_word);
+        let mut words = SmallVec::new();
+        words.resize((last - first_word) as usize, 0);
+        Self { first_word, words }
+    }
+
+    /// The empty set over the same window.
+    #[must_use]
+    pub fn cleared(&self) -> Self {
+        Self::new(self.start()..self.end())
+    }
+
+    /// The first row of the window, a multiple of 64.
+    #[must_use]
+    pub fn start(&self) -> u32 {
+        self.first_word * 64
+    }
+
+    /// One past the last row of the window.
+    #[must_use]
+    pub fn end(&self) -> u32 {
+        self.start() + self.words.len() as u32 * 64
+    }
+
+    /// Index of the word that holds row [`Bits::start`].
+    #[must_use]
+    pub fn first_word(&self) -> u32 {
+        self.first_word
+    }
+
+    /// The words, ascending.
+    #[must_use]
+    pub fn words(&self) -> &[u64] {
+        &self.words
+    }
+
+    /// The words, ascending, to be changed.
+    pub fn words_mut(&mut self) -> &mut [u64] {
+        &mut self.words
+    }
+
+    /// How many rows are in the set. Linear in the window.
+    #[must_use]
+    pub fn count(&self) -> usize {
+        self.words
+            .iter()
+            .map(|word| word.count_ones() as usize)
+            .sum()
+    }
+
+    /// Whether no row is in the set.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.words.iter().all(|&word| word == 0)
+    }
+
+    /// Whether `row` is in the set; false outside the window.
+    #[inline]
+    #[must_use]
+    pub fn contains(&self, row: u32) -> bool {
+        let word = (row / 64).wrapping_sub(self.first_word) as usize;
+        self.words
+            .get(word)
+            .is_some_and(|word| word >> (row % 64) & 1 == 1)
+    }
+
+    /// Puts `row` in; nothing happens outside the window.
+    #[inline]
+    pub fn insert(&mut self, row: u32) {
+        let word = (row / 64).wrapping_sub(self.first_word) as usize;
+        if let Some(word) = self.words.get_mut(word) {
+            *word |= 1 << (row % 64);
+        }
+    }
+
+    /// Takes `row` out.
+    #[inline]
+    pub fn remove(&mut self, row: u32) {
+        let word = (row / 64).wrapping_sub(self.first_word) as usize;
+        if let Some(word) = self.words.get_mut(word) {
+            *word &= !(1 << (row % 64));
+        }
+    }
+
+    /// Puts in every row of `rows` that lies in the window.
+    #[inline]
+    pub fn insert_range(&mut self, rows: Range<u32>) {
+        let (start, end) = (rows.start.max(self.start()), rows.end.min(self.end()));
+        if start >= end {
+            return;
+        }
+        let first = (start / 64 - self.first_word) as usize;
+        let last = ((end - 1) / 64 - self.first_word) as usize;
+        let head = u64::MAX << (start % 64);
+        let tail = u64::MAX >> (63 - (end - 1) % 64);
+        if first == last {
+            self.words[first] |= head & tail;
+        } else {
+            self.words[first] |= head;
+            self.words[first + 1..last].fill(u64::MAX);
+            self.words[last] |= tail;
+        }
+    }
+
+    /// Keeps only rows of `rows`.
+    pub fn retain_range(&mut self, rows: Range<u32>) {
+        let first_word = self.first_word;
+        for (index, word) in self.words.iter_mut().enumerate() {
+            *word &= mask(first_word + index as u32, rows.start, rows.end);
+        }
+    }
+
+    /// Intersects with a set over the same window.
+    pub fn and(&mut self, other: &Self) {
+        debug_assert_eq!(self.first_word, other.first_word);
+        for (word, other) in self.words.iter_mut().zip(&other.words) {
+            *word &= other;
+        }
+    }
+
+    /// Unites with a set over the same window.
+    pub fn or(&mut self, other: &Self) {
+        debug_assert_eq!(self.first_word, other.first_word);
+        for (word, other) in self.words.iter_mut().zip(&other.words) {
+            *word |= other;
+        }
+    }
+
+    /// Takes out the rows of a set over the same window.
+    pub fn and_not(&mut self, other: &Self) {
+        debug_assert_eq!(self.first_word, other.first_word);
+        for (word, other) in self.words.iter_mut().zip(&other.words) {
+            *word &= !other;
+        }
+    }
+
+    /// Whether every row of a set over the same window is also in this one.
+    #[must_use]
+    pub fn contains_all(&self, other: &Self) -> bool {
+        self.words
+            .iter()
+            .zip(&other.words)
+            .all(|(word, other)| other & !word == 0)
+    }
+
+    /// The first row of the set at or after `row`.
+    #[inline]
+    #[must_use]
+    pub fn next(&self, row: u32) -> Option<u32> {
+        let row = row.max(self.start());
+        let mut index = (row / 64 - self.first_word) as usize;
+        let mut word = *self.words.get(index)? & (u64::MAX << (row % 64));
+        while word == 0 {
+            index += 1;
+            word = *self.words.get(index)?;
+        }
+        Some((self.first_word + index as u32) * 64 + word.trailing_zeros())
+    }
+
+    /// The last row of the set before `row`.
+    #[must_use]
+    pub fn previous(&self, row: u32) -> Option<u32> {
+        let last = row
+            .min(self.end())
+            .checked_sub(1)
+            .filter(|&last| last >= self.start())?;
+        let mut index = (last / 64 - self.first_word) as usize;
+        let mut word = *self.words.get(index)? & (u64::MAX >> (63 - last % 64));
+        while word == 0 {
+            index = index.checked_sub(1)?;
+            word = self.words[index];
+        }
+        Some((self.first_word + index as u32) * 64 + 63 - word.leading_zeros())
+    }
+
+    /// The rows, ascending.
+    pub fn iter(&self) -> impl Iterator<Item = u32> + '_ {
+        self.words
+            .iter()
+            .enumerate()
+            .flat_map(move |(index, &word)| {
+                let base = (self.first_word + index as u32) * 64;
+                Ones(word).map(move |bit| base + bit)
+            })
+    }
+}
+
+/// The bits of word `index` that lie in `start..end`.
+#[inline]
+pub(crate) fn mask(index: u32, start: u32, end: u32) -> u64 {
+    let base = index * 64;
+    let low = start.saturating_sub(base);
+    let high = end.saturating_sub(base);
+    if low >= 64 || high == 0 {
+        return 0;
+    }
+    (u64::MAX << low) & (u64::MAX >> (64 - high.min(64)))
+}
+
+/// The set bits of one word, ascending.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Ones(pub(crate) u64);
+
+impl Iterator for Ones {
+    type Item = u32;
+
+    #[inline]
+    fn next(&mut self) -> Option<u32> {
+        if self.0 == 0 {
+            return None;
+        }
+        let bit = self.0.trailing_zeros();
+        self.0 &= self.0 - 1;
+        Some(bit)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Bits;
+
+    #[test]
+    fn ranges_cross_words() {
+        let mut bits = Bits::new(70..400);
+        assert_eq!((bits.start(), bits.end()), (64, 448));
+        bits.insert_range(0..66);
+        bits.insert_range(127..130);
+        bits.insert_range(447..1_000);
+        assert_eq!(
+            bits.iter().collect::<Vec<_>>(),
+            [64, 65, 127, 128, 129, 447]
+        );
+        bits.retain_range(65..129);
+        assert_eq!(bits.iter().collect::<Vec<_>>(), [65, 127, 128]);
+        assert_eq!((bits.next(66), bits.previous(127)), (Some(127), Some(65)));
+        assert_eq!((bits.next(0), bits.next(129)), (Some(65), None));
+        assert_eq!((bits.previous(9_999), bits.previous(65)), (Some(128), None));
+    }
+
+    #[test]
+    fn an_empty_window_holds_nothing() {
+        let mut bits = Bits::new(5..5);
+        bits.insert(700);
+        bits.insert_range(64..900);
+        assert!(!bits.contains(700));
+        assert_eq!(bits.next(64), None);
+        assert_eq!(bits.previous(0), None);
+    }
+}

@@ -1,0 +1,612 @@
+//! Building segments: from units of a freshly read tree, and from units of older segments.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::sync::Arc;
+
+use hashbrown::HashTable;
+
+use super::segment::{LEVEL_POSTINGS, VIRTUAL, hash_id, hasher};
+use super::view::Fields;
+use super::{DictColumn, Field, IntColumn, Posting, Segment, Unit, UnitKind};
+use crate::tree::{Dictionary, NONE, NodeClass, Present, Tree};
+
+/// A custom attribute keeps a posting for each value while it has at most this many.
+const FIELD_VALUES: usize = 64;
+
+/// Gathers units, in document order, into a [`Segment`].
+#[derive(Default)]
+pub struct SegmentBuilder {
+    units: Vec<Unit>,
+    turns: u32,
+    parent: Vec<u32>,
+    end: Vec<u32>,
+    class: Vec<u8>,
+    present: Vec<u8>,
+    level: Vec<i64>,
+    types: Vec<u32>,
+    roles: Vec<u32>,
+    kinds: Vec<u32>,
+    keys: Vec<u32>,
+    type_names: Names,
+    role_names: Names,
+    kind_names: Names,
+    key_names: Names,
+    offset: Vec<i64>,
+    ttl: Vec<i64>,
+    priority: Vec<i64>,
+    cycle: Vec<i64>,
+    created_at_ns: Vec<i64>,
+    creation_index: Vec<i64>,
+    ttl_stored: Vec<u32>,
+    id_starts: Vec<u32>,
+    id_text: String,
+    payload: Vec<u8>,
+    payload_at: Vec<(u32, u32)>,
+    irregular_cores: bool,
+}
+
+/// A dictionary under construction, with the codes of the tree or segment being read.
+#[derive(Default)]
+struct Names {
+    dictionary: Dictionary,
+    remap: Vec<u32>,
+}
+
+impl Names {
+    /// Begins to read from a source of `codes` codes.
+    fn begin(&mut self, codes: usize) {
+        self.remap.clear();
+        self.remap.resize(codes, NONE);
+    }
+
+    /// The own code of a source's code.
+    fn map(&mut self, code: u32, text: impl FnOnce() -> Box<str>) -> u32 {
+        match self.remap.get_mut(code as usize) {
+            None => NONE,
+            Some(own) => {
+                if *own == NONE {
+                    *own = self.dictionary.intern(&text());
+                }
+                *own
+            }
+        }
+    }
+}
+
+/// Marks a nodeType that was not given in the dictionary of nodeTypes under construction. It
+/// cannot collide: a given one is never looked up under a name that starts with it.
+const IMPLIED: char = '\u{0}';
+/// Marks a given nodeType.
+const GIVEN: char = '\u{1}';
+
+/// An open row while a unit is read: implicit cores are put in on the way.
+struct Open {
+    /// Its row in the segment.
+    row: u32,
+    /// Where its subtree ends in the tree.
+    end: u32,
+    /// What is to be done about an implicit core.
+    core: Core,
+}
+
+/// The state of a row's implicit core.
+#[derive(Clone, Copy, PartialEq)]
+enum Core {
+    /// It has none, or has it behind it.
+    Done,
+    /// One is to be put in before the first child whose offset is not negative.
+    Due,
+    /// It stands at this row and is still open.
+    At(u32),
+}
+
+impl SegmentBuilder {
+    /// A builder without rows.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// How many rows there are so far.
+    #[must_use]
+    pub fn len(&self) -> u32 {
+        self.parent.len() as u32
+    }
+
+    /// Whether there are no rows yet.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.parent.is_empty()
+    }
+
+    /// Begins to read from `tree`. Call it before [`SegmentBuilder::add_tree_unit`], again for
+    /// each other tree.
+    pub fn begin_tree(&mut self, tree: &Tree) {
+        self.type_names.begin(tree.types.values().len());
+        self.role_names.begin(tree.roles.values().len());
+        self.kind_names.begin(tree.kinds.values().len());
+        self.key_names.begin(tree.keys.values().len());
+    }
+
+    /// Makes room for `rows` more rows.
+    pub fn reserve(&mut self, rows: usize) {
+        self.parent.reserve(rows);
+        self.end.reserve(rows);
+        self.class.reserve(rows);
+        self.present.reserve(rows);
+        for column in [
+            &mut self.types,
+            &mut self.roles,
+            &mut self.kinds,
+            &mut self.keys,
+        ] {
+            column.reserve(rows);
+        }
+        for column in [
+            &mut self.level,
+            &mut self.offset,
+            &mut self.ttl,
+            &mut self.priority,
+            &mut self.cycle,
+            &mut self.created_at_ns,
+            &mut self.creation_index,
+        ] {
+            column.reserve(rows);
+        }
+        self.id_starts.reserve(rows + 1);
+        self.payload_at.reserve(rows);
+    }
+
+    fn add_unit(&mut self, kind: UnitKind, version: u64) {
+        self.units.push(Unit {
+            version,
+            kind,
+            start: self.len(),
+            turns_before: self.turns,
+        });
+        self.turns += u32::from(kind == UnitKind::Turn);
+    }
+
+    /// Adds the rows of a unit of `tree`: a subtree, or the preamble. `ttl_cycle` is the cycle
+    /// the ttls count from; `None` keeps them as stored.
+    pub fn add_tree_unit(
+        &mut self,
+        tree: &Tree,
+        rows: Range<u32>,
+        kind: UnitKind,
+        version: u64,
+        ttl_cycle: Option<i64>,
+    ) {
+        self.add_unit(kind, version);
+        let mut open: Vec<Open> = Vec::new();
+        for at in rows.clone() {
+            let row = &tree.rows[at as usize];
+            while let Some(top) = open.last()
+                && top.end <= at
+            {
+                self.close(&mut open, tree);
+            }
+            if let Some(top) = open.last_mut() {
+                match top.core {
+                    Core::Due if row.offset >= 0 => {
+                        let owner = top.row;
+                        let core = self.add_core(owner, tree);
+                        top.core = if row.offset > 0 {
+                            self.end[core as usize] = core + 1;
+                            Core::Done
+                        } else {
+                            Core::At(core)
+                        };
+                    }
+                    Core::At(core) if row.offset > 0 => {
+                        self.end[core as usize] = self.len();
+                        top.core = Core::Done;
+                    }
+                    Core::Due | Core::At(_) | Core::Done => {}
+                }
+                if matches!(top.core, Core::At(_)) && row.class != NodeClass::Block {
+                    self.irregular_cores = true;
+                }
+            }
+            let own = self.len();
+            self.parent.push(open.last().map_or(NONE, |top| top.row));
+            self.end.push(own + 1);
+            self.class.push(row.class as u8);
+            self.present.push(row.present.0);
+            self.level.push(i64::from(row.level));
+            let node_type = self.type_of(tree, row.node_type, row.class);
+            self.types.push(node_type);
+            let text = |dictionary: &Dictionary, code| dictionary.get(code).unwrap_or("").into();
+            self.roles.push(
+                self.role_names
+                    .map(row.role, || text(&tree.roles, row.role)),
+            );
+            self.kinds.push(
+                self.kind_names
+                    .map(row.kind, || text(&tree.kinds, row.kind)),
+            );
+            self.keys
+                .push(self.key_names.map(row.key, || text(&tree.keys, row.key)));
+            self.offset.push(row.offset);
+            self.priority.push(row.priority);
+            self.cycle.push(row.cycle);
+            self.created_at_ns.push(row.created_at_ns);
+            self.creation_index.push(row.creation_index);
+            match ttl_cycle {
+                _ if !row.present.has(Present::TTL) => self.ttl.push(0),
+                Some(cycle) if row.ttl.checked_add(cycle).is_some() => {
+                    self.ttl.push(row.ttl + cycle);
+                }
+                _ => {
+                    self.ttl.push(row.ttl);
+                    self.ttl_stored.push(own);
+                }
+            }
+            self.id_starts.push(self.id_text.len() as u32);
+            self.id_text.push_str(tree.id(at));
+            let start = self.payload.len() as u32;
+            let (from, to) = row.payload;
+            self.payload
+                .extend_from_slice(&tree.payload[from as usize..to as usize]);
+            self.payload_at.push((start, self.payload.len() as u32));
+
+            let cored = matches!(row.class, NodeClass::Turn | NodeClass::Head)
+                && !has_core(tree, at, row.end);
+            let core = if cored { Core::Due } else { Core::Done };
+            // The root and `^seq` of a preamble reach beyond it: their ends are the snapshot's
+            // to say.
+            open.push(Open {
+                row: own,
+                end: row.end.min(rows.end),
+                core,
+            });
+        }
+        while !open.is_empty() {
+            self.close(&mut open, tree);
+        }
+    }
+
+    /// Closes the innermost open row.
+    fn close(&mut self, open: &mut Vec<Open>, tree: &Tree) {
+        let Some(top) = open.pop() else { return };
+        let core = match top.core {
+            Core::Due => Some(self.add_core(top.row, tree)),
+            Core::At(core) => Some(core),
+            Core::Done => None,
+        };
+        if let Some(core) = core {
+            self.end[core as usize] = self.len();
+        }
+        self.end[top.row as usize] = self.len();
+    }
+
+    /// Adds the implicit core of `owner`.
+    fn add_core(&mut self, owner: u32, tree: &Tree) -> u32 {
+        let own = self.len();
+        self.parent.push(owner);
+        self.end.push(own + 1);
+        self.class.push(VIRTUAL);
+        self.present.push(0);
+        self.level.push(self.level[owner as usize] + 1);
+        let node_type = self.type_of(tree, NONE, NodeClass::Container);
+        self.types.push(node_type);
+        for column in [&mut self.roles, &mut self.kinds, &mut self.keys] {
+            column.push(NONE);
+        }
+        for column in [
+            &mut self.offset,
+            &mut self.ttl,
+            &mut self.priority,
+            &mut self.cycle,
+            &mut self.created_at_ns,
+            &mut self.creation_index,
+        ] {
+            column.push(0);
+        }
+        self.id_starts.push(self.id_text.len() as u32);
+        let at = self.payload.len() as u32;
+        self.payload_at.push((at, at));
+        own
+    }
+
+    /// The code of a nodeType, or of what a node without one reads as (LANGUAGE §1).
+    fn type_of(&mut self, tree: &Tree, code: u32, class: NodeClass) -> u32 {
+        if code != NONE {
+            let text = || {
+                let text = tree.types.get(code).unwrap_or("");
+                format!("{GIVEN}{text}").into()
+            };
+            return self.type_names.map(code, text);
+        }
+        let implied = match class {
+            NodeClass::Root => "^root",
+            NodeClass::Sys => "^sys",
+            NodeClass::Seq => "^seq",
+            NodeClass::Head => "^ah",
+            NodeClass::Turn => "mt",
+            NodeClass::Container => "mc",
+            NodeClass::Block => "cb",
+        };
+        let mut name = [0; 8];
+        let length = IMPLIED.len_utf8() + implied.len();
+        name[IMPLIED.len_utf8()..length].copy_from_slice(implied.as_bytes());
+        std::str::from_utf8(&name[..length])
+            .map_or(NONE, |name| self.type_names.dictionary.intern(name))
+    }
+
+    /// Begins to read from `segment`. Call it before [`SegmentBuilder::add_segment_unit`], again
+    /// for each other segment.
+    pub fn begin_segment(&mut self, segment: &Segment) {
+        self.type_names.begin(segment.types.values().len());
+        self.role_names.begin(segment.roles.values().len());
+        self.kind_names.begin(segment.kinds.values().len());
+        self.key_names.begin(segment.keys.values().len());
+    }
+
+    /// Adds a unit of another segment, row by row as it stands there.
+    pub fn add_segment_unit(&mut self, segment: &Segment, unit: u32) {
+        let rows = segment.unit_rows(unit);
+        let source = segment.units[unit as usize];
+        self.add_unit(source.kind, source.version);
+        let start = self.len();
+        self.irregular_cores |= segment.irregular_cores;
+        for row in rows.clone() {
+            let shifted = |other: u32| other - rows.start + start;
+            let own = self.len();
+            let parent = segment.parent[row as usize];
+            self.parent.push(if parent == NONE {
+                NONE
+            } else {
+                shifted(parent)
+            });
+            self.end.push(shifted(segment.end[row as usize]));
+            self.class.push(segment.class[row as usize]);
+            self.present.push(segment.present[row as usize]);
+            self.level.push(segment.level.get(row));
+            let code = segment.types.code(row).unwrap_or(NONE);
+            self.types.push(self.type_names.map(code, || {
+                let mark = if segment.type_implied[code as usize] {
+                    IMPLIED
+                } else {
+                    GIVEN
+                };
+                format!("{mark}{}", segment.types.values()[code as usize]).into()
+            }));
+            for (column, names, own) in [
+                (&segment.roles, &mut self.role_names, &mut self.roles),
+                (&segment.kinds, &mut self.kind_names, &mut self.kinds),
+                (&segment.keys, &mut self.key_names, &mut self.keys),
+            ] {
+                let code = column.code(row).unwrap_or(NONE);
+                own.push(names.map(code, || column.values()[code as usize].clone()));
+            }
+            self.offset.push(segment.offset.get(row));
+            self.ttl.push(segment.ttl.get(row));
+            self.priority.push(segment.priority.get(row));
+            self.cycle.push(segment.cycle.get(row));
+            self.created_at_ns.push(segment.created_at_ns.get(row));
+            self.creation_index.push(segment.creation_index.get(row));
+            if segment.ttl_stored.contains(row) {
+                self.ttl_stored.push(own);
+            }
+            self.id_starts.push(self.id_text.len() as u32);
+            self.id_text.push_str(segment.id(row));
+            let at = self.payload.len() as u32;
+            self.payload.extend_from_slice(segment.payload(row));
+            self.payload_at.push((at, self.payload.len() as u32));
+        }
+    }
+
+    /// The segment of all that was added.
+    #[must_use]
+    pub fn finish(mut self) -> Segment {
+        let rows = self.len();
+        self.id_starts.push(self.id_text.len() as u32);
+        let real = |row: &usize| self.class[*row] != VIRTUAL;
+        let words = || vec![0_u64; rows.div_ceil(64) as usize];
+        let posting = |keep: &dyn Fn(usize) -> bool| {
+            let mut bits = words();
+            for row in (0..rows as usize).filter(|&row| keep(row)) {
+                bits[row / 64] |= 1 << (row % 64);
+            }
+            Posting::from_words(bits, rows)
+        };
+
+        let mut classes: [Vec<u64>; 8] = std::array::from_fn(|_| words());
+        let mut signs: [Vec<u64>; 3] = std::array::from_fn(|_| words());
+        let mut levels: Vec<Vec<u64>> = Vec::new();
+        for row in 0..rows as usize {
+            let (word, bit) = (row / 64, 1_u64 << (row % 64));
+            classes[usize::from(self.class[row])][word] |= bit;
+            if self.class[row] != VIRTUAL {
+                signs[(self.offset[row].signum() + 1) as usize][word] |= bit;
+            }
+            let level = self.level[row] as usize;
+            if level < LEVEL_POSTINGS as usize {
+                if levels.len() <= level {
+                    levels.resize_with(level + 1, words);
+                }
+                levels[level][word] |= bit;
+            }
+        }
+        let (tags, has_tags, fields) = self.attributes();
+
+        let mut directory = HashTable::with_capacity(rows as usize);
+        let id = |row: u32| {
+            let start = self.id_starts[row as usize] as usize;
+            &self.id_text[start..self.id_starts[row as usize + 1] as usize]
+        };
+        for row in (0..rows).filter(|row| real(&(*row as usize))) {
+            directory.insert_unique(hash_id(id(row)), row, |&row| {
+                use std::hash::BuildHasher;
+                hasher().hash_one(id(row))
+            });
+        }
+
+        let (type_values, type_implied): (Vec<Box<str>>, Vec<bool>) = self
+            .type_names
+            .dictionary
+            .values()
+            .iter()
+            .map(|name| (name[1..].into(), name.starts_with(IMPLIED)))
+            .unzip();
+        let values = |names: &Names| names.dictionary.values().to_vec();
+        Segment {
+            inner: posting(&|row| self.end[row] > row as u32 + 1),
+            has_ttl: posting(&|row| self.present[row] & Present::TTL != 0),
+            ttl_stored: Posting::from_rows(&self.ttl_stored, rows),
+            classes: classes.map(|bits| Posting::from_words(bits, rows)),
+            signs: signs.map(|bits| Posting::from_words(bits, rows)),
+            levels: levels
+                .into_iter()
+                .map(|bits| Posting::from_words(bits, rows))
+                .collect(),
+            level: IntColumn::new(&self.level),
+            types: DictColumn::new(&self.types, type_values),
+            type_implied: type_implied.into(),
+            roles: DictColumn::new(&self.roles, values(&self.role_names)),
+            kinds: DictColumn::new(&self.kinds, values(&self.kind_names)),
+            keys: DictColumn::new(&self.keys, values(&self.key_names)),
+            offset: IntColumn::new(&self.offset),
+            ttl: IntColumn::new(&self.ttl),
+            priority: IntColumn::new(&self.priority),
+            cycle: IntColumn::new(&self.cycle),
+            created_at_ns: IntColumn::new(&self.created_at_ns),
+            creation_index: IntColumn::new(&self.creation_index),
+            has_tags,
+            tags,
+            fields,
+            directory,
+            units: self.units.into(),
+            parent: self.parent.into(),
+            end: self.end.into(),
+            class: self.class.into(),
+            present: self.present.into(),
+            id_starts: self.id_starts.into(),
+            id_text: self.id_text.into(),
+            payload: Arc::new(self.payload),
+            payload_at: self.payload_at.into(),
+            irregular_cores: self.irregular_cores,
+        }
+    }
+
+    /// The postings of tags and custom attributes, from the payload records.
+    fn attributes(&self) -> (Box<[(Box<str>, Posting)]>, Posting, Box<[Field]>) {
+        /// Rows of an attribute, and of its values while they are few.
+        #[derive(Default)]
+        struct Rows<'a> {
+            all: Vec<u32>,
+            values: BTreeMap<&'a str, Vec<u32>>,
+            many: bool,
+        }
+        let rows = self.len();
+        let mut names: Vec<&str> = Vec::new();
+        let mut found: Vec<Rows<'_>> = Vec::new();
+        let mut tags: BTreeMap<String, Vec<u32>> = BTreeMap::new();
+        let mut tagged: Vec<u32> = Vec::new();
+        for row in 0..rows {
+            let (start, end) = self.payload_at[row as usize];
+            let mut tags_seen = false;
+            for (name, value) in Fields::new(&self.payload[start as usize..end as usize]) {
+                match name {
+                    // `tag` sorts before `tags`, which wins over it.
+                    "tag" | "tags" if value != "null" => {
+                        if tags_seen {
+                            for list in tags.values_mut() {
+                                list.pop_if(|last| *last == row);
+                            }
+                        } else {
+                            tagged.push(row);
+                        }
+                        tags_seen = true;
+                        for tag in crate::tree::text_list(value) {
+                            let list = tags.entry(tag).or_default();
+                            if list.last() != Some(&row) {
+                                list.push(row);
+                            }
+                        }
+                    }
+                    name if is_custom(name) => {
+                        let at = names
+                            .iter()
+                            .position(|known| *known == name)
+                            .unwrap_or_else(|| {
+                                names.push(name);
+                                found.push(Rows::default());
+                                names.len() - 1
+                            });
+                        let field = &mut found[at];
+                        field.all.push(row);
+                        if !field.many {
+                            field.values.entry(value).or_default().push(row);
+                            if field.values.len() > FIELD_VALUES {
+                                field.many = true;
+                                field.values.clear();
+                            }
+                        }
+                    }
+                    _ => {}
+                }
+            }
+        }
+        let posting = |list: &Vec<u32>| Posting::from_rows(list, rows);
+        let mut fields: Vec<Field> = names
+            .into_iter()
+            .zip(found)
+            .map(|(name, found)| Field {
+                name: name.into(),
+                rows: posting(&found.all),
+                values: found.values.keys().map(|value| (*value).into()).collect(),
+                postings: found.values.values().map(posting).collect(),
+            })
+            .collect();
+        fields.sort_unstable_by(|a, b| a.name.cmp(&b.name));
+        let tags = tags
+            .iter()
+            .filter(|(_, list)| !list.is_empty())
+            .map(|(tag, list)| (tag.as_str().into(), posting(list)))
+            .collect();
+        (tags, posting(&tagged), fields.into())
+    }
+}
+
+/// Whether a payload field is found through [`Segment::custom`]: every one but the named headers
+/// and the content. `cadence` is among them, as its values are few.
+fn is_custom(name: &str) -> bool {
+    !matches!(
+        name,
+        "content"
+            | "content_hash"
+            | "created_at_iso"
+            | "nodeType"
+            | "role"
+            | "kind"
+            | "key"
+            | "ttl"
+            | "offset"
+            | "priority"
+            | "cycle"
+            | "created_at_ns"
+            | "creation_index"
+            | "parent_id"
+            | "tag"
+            | "tags"
+    )
+}
+
+/// Whether a turn or head holds a container at offset 0 of its own.
+fn has_core(tree: &Tree, row: u32, end: u32) -> bool {
+    let mut child = row + 1;
+    while child < end {
+        let node = &tree.rows[child as usize];
+        if node.offset > 0 {
+            return false;
+        }
+        if node.offset == 0 && node.class == NodeClass::Container {
+            return true;
+        }
+        child = node.end;
+    }
+    false
+}

@@ -1,0 +1,183 @@
+//! Integer columns packed to the width their values need.
+
+/// Integers of a segment's rows: each is a base plus a code of zero, one, two, four or eight
+/// bytes.
+#[derive(Clone, Debug)]
+pub struct IntColumn {
+    base: i64,
+    codes: Codes,
+}
+
+/// Unsigned numbers in the smallest of the usual widths.
+#[derive(Clone, Debug)]
+pub(crate) enum Codes {
+    /// All are zero.
+    Zero,
+    /// One byte each.
+    U8(Box<[u8]>),
+    /// Two bytes each.
+    U16(Box<[u16]>),
+    /// Four bytes each.
+    U32(Box<[u32]>),
+    /// Eight bytes each.
+    U64(Box<[u64]>),
+}
+
+impl Codes {
+    /// Packs `codes`, none of which is above `max`.
+    pub(crate) fn pack(codes: impl ExactSizeIterator<Item = u64>, max: u64) -> Self {
+        match max {
+            0 => Self::Zero,
+            0x1..=0xff => Self::U8(codes.map(|code| code as u8).collect()),
+            0x100..=0xffff => Self::U16(codes.map(|code| code as u16).collect()),
+            0x1_0000..=0xffff_ffff => Self::U32(codes.map(|code| code as u32).collect()),
+            _ => Self::U64(codes.collect()),
+        }
+    }
+
+    /// The code of a row.
+    #[inline]
+    pub(crate) fn get(&self, row: u32) -> u64 {
+        let row = row as usize;
+        match self {
+            Self::Zero => 0,
+            Self::U8(codes) => u64::from(codes[row]),
+            Self::U16(codes) => u64::from(codes[row]),
+            Self::U32(codes) => u64::from(codes[row]),
+            Self::U64(codes) => codes[row],
+        }
+    }
+
+    /// One bit for each of the rows `start..start + 64` whose code is in `low..=high`. Bits of
+    /// rows past the end mean nothing.
+    #[inline]
+    pub(crate) fn word_in(&self, start: u32, low: u64, high: u64) -> u64 {
+        /// The same loop for every width, so that each is compiled for its own.
+        macro_rules! scan {
+            ($codes:expr, $type:ty) => {{
+                let codes = $codes.get(start as usize..).unwrap_or(&[]);
+                let codes = &codes[..codes.len().min(64)];
+                if low > u64::from(<$type>::MAX) {
+                    return 0;
+                }
+                let low_code = low as $type;
+                let span = (high.min(u64::from(<$type>::MAX)) as $type).wrapping_sub(low_code);
+                let mut word = 0_u64;
+                for (bit, code) in codes.iter().enumerate() {
+                    word |= u64::from(code.wrapping_sub(low_code) <= span) << bit;
+                }
+                word
+            }};
+        }
+        if low > high {
+            return 0;
+        }
+        match self {
+            Self::Zero => {
+                if low == 0 {
+                    u64::MAX
+                } else {
+                    0
+                }
+            }
+            Self::U8(codes) => scan!(codes, u8),
+            Self::U16(codes) => scan!(codes, u16),
+            Self::U32(codes) => scan!(codes, u32),
+            Self::U64(codes) => scan!(codes, u64),
+        }
+    }
+
+    /// The bytes it holds on the heap.
+    pub(crate) fn heap_bytes(&self) -> usize {
+        match self {
+            Self::Zero => 0,
+            Self::U8(codes) => codes.len(),
+            Self::U16(codes) => codes.len() * 2,
+            Self::U32(codes) => codes.len() * 4,
+            Self::U64(codes) => codes.len() * 8,
+        }
+    }
+}
+
+impl IntColumn {
+    /// Packs `values`.
+    #[must_use]
+    pub fn new(values: &[i64]) -> Self {
+        let base = values.iter().copied().min().unwrap_or(0);
+        let max = values.iter().copied().max().unwrap_or(0);
+        let code = |value: i64| value.wrapping_sub(base) as u64;
+        Self {
+            base,
+            codes: Codes::pack(values.iter().map(|&value| code(value)), code(max)),
+        }
+    }
+
+    /// The value of a row.
+    #[inline]
+    #[must_use]
+    pub fn get(&self, row: u32) -> i64 {
+        self.base.wrapping_add(self.codes.get(row) as i64)
+    }
+
+    /// One bit for each of the rows `start..start + 64` whose value is in `low..=high`. Bits of
+    /// rows past the end mean nothing.
+    #[inline]
+    #[must_use]
+    pub(crate) fn word_in(&self, start: u32, low: i64, high: i64) -> u64 {
+        if high < self.base || low > high {
+            return 0;
+        }
+        let code = |value: i64| value.max(self.base).wrapping_sub(self.base) as u64;
+        self.codes.word_in(start, code(low), code(high))
+    }
+
+    /// The bytes it holds on the heap.
+    #[must_use]
+    pub fn heap_bytes(&self) -> usize {
+        self.codes.heap_bytes()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::IntColumn;
+
+    #[test]
+    fn every_width_gives_values_back_and_finds_ranges() {
+        for values in [
+            vec![7; 100],
+            (0..100).map(|value| value * 2 - 50).collect(),
+            (0..100).map(|value| value * 600).collect(),
+            (0..100).map(|value| value * 1_000_000).collect(),
+            (0..100).map(|value| value * 1_000_000_000_000).collect(),
+            vec![i64::MIN, -1, 0, 1, i64::MAX],
+        ] {
+            let column = IntColumn::new(&values);
+            for (low, high) in [
+                (0, 0),
+                (-10, 600),
+                (i64::MIN, i64::MAX),
+                (1, 0),
+                (i64::MAX, i64::MAX),
+                (7, 7),
+            ] {
+                for start in [0_usize, 64] {
+                    let mut expected = 0_u64;
+                    for (bit, value) in values.iter().skip(start).take(64).enumerate() {
+                        expected |= u64::from(low <= *value && *value <= high) << bit;
+                    }
+                    let rows = values.len().saturating_sub(start).min(64);
+                    let real = if rows == 64 {
+                        u64::MAX
+                    } else {
+                        (1 << rows) - 1
+                    };
+                    assert_eq!(column.word_in(start as u32, low, high) & real, expected);
+                }
+            }
+            for (row, value) in values.iter().enumerate() {
+                assert_eq!(column.get(row as u32), *value);
+            }
+        }
+    }
+}

@@ -1,0 +1,173 @@
+//! Text columns with few distinct values: a code a row, a posting a value.
+
+use std::hash::BuildHasher;
+
+use hashbrown::HashTable;
+
+use super::column::Codes;
+use super::posting::{Posting, is_dense};
+use crate::tree::NONE;
+
+/// From this many values a look-up goes through a hash table.
+const HASHED_FROM: usize = 16;
+
+/// A text column of a segment: each row has one of the dictionary's values or none.
+#[derive(Clone, Debug)]
+pub struct DictColumn {
+    codes: Codes,
+    values: Box<[Box<str>]>,
+    postings: Box<[Posting]>,
+    table: HashTable<u32>,
+}
+
+impl DictColumn {
+    /// Builds the column from a code a row ([`NONE`] for no value) into `values`.
+    #[must_use]
+    pub fn new(codes: &[u32], values: Vec<Box<str>>) -> Self {
+        let rows = codes.len() as u32;
+        let mut counts = vec![0_usize; values.len()];
+        for &code in codes {
+            if let Some(count) = counts.get_mut(code as usize) {
+                *count += 1;
+            }
+        }
+        let dense: Vec<bool> = counts.iter().map(|&count| is_dense(count, rows)).collect();
+        let words = rows.div_ceil(64) as usize;
+        let mut bits: Vec<Vec<u64>> = dense
+            .iter()
+            .map(|&dense| vec![0; if dense { words } else { 0 }])
+            .collect();
+        let mut lists: Vec<Vec<u32>> = dense
+            .iter()
+            .zip(&counts)
+            .map(|(&dense, &count)| Vec::with_capacity(if dense { 0 } else { count }))
+            .collect();
+        for (row, &code) in codes.iter().enumerate() {
+            if code == NONE {
+                continue;
+            }
+            let code = code as usize;
+            if dense[code] {
+                bits[code][row / 64] |= 1 << (row % 64);
+            } else {
+                lists[code].push(row as u32);
+            }
+        }
+        let postings = (0..values.len())
+            .map(|code| {
+                if dense[code] {
+                    let words = std::mem::take(&mut bits[code]).into();
+                    Posting::Dense {
+                        words,
+                        count: counts[code] as u32,
+                    }
+                } else {
+                    Posting::from_rows(&lists[code], rows)
+                }
+            })
+            .collect();
+        let mut table = HashTable::new();
+        if values.len() >= HASHED_FROM {
+            let hasher = super::segment::hasher();
+            let hash = |code: &u32| hasher.hash_one(&*values[*code as usize]);
+            table.reserve(values.len(), hash);
+            for code in 0..values.len() as u32 {
+                table.insert_unique(hash(&code), code, hash);
+            }
+        }
+        let packed = codes
+            .iter()
+            .map(|&code| if code == NONE { 0 } else { u64::from(code) + 1 });
+        let codes = Codes::pack(packed, values.len() as u64);
+        Self {
+            codes,
+            values: values.into(),
+            postings,
+            table,
+        }
+    }
+
+    /// The code of a row, `None` where it has no value.
+    #[inline]
+    #[must_use]
+    pub fn code(&self, row: u32) -> Option<u32> {
+        (self.codes.get(row) as u32).checked_sub(1)
+    }
+
+    /// The value of a row.
+    #[must_use]
+    pub fn get(&self, row: u32) -> Option<&str> {
+        self.code(row).map(|code| &*self.values[code as usize])
+    }
+
+    /// The code of a value, if any row has it. Constant time.
+    #[must_use]
+    pub fn find(&self, value: &str) -> Option<u32> {
+        if self.values.len() < HASHED_FROM {
+            return self
+                .values
+                .iter()
+                .position(|known| **known == *value)
+                .map(|at| at as u32);
+        }
+        let hash = super::segment::hasher().hash_one(value);
+        self.table
+            .find(hash, |&code| &*self.values[code as usize] == value)
+            .copied()
+    }
+
+    /// The distinct values, by code.
+    #[must_use]
+    pub fn values(&self) -> &[Box<str>] {
+        &self.values
+    }
+
+    /// The rows of a code.
+    #[must_use]
+    pub fn posting(&self, code: u32) -> &Posting {
+        &self.postings[code as usize]
+    }
+
+    /// The bytes it holds on the heap.
+    #[must_use]
+    pub fn heap_bytes(&self) -> usize {
+        let values: usize = self.values.iter().map(|value| value.len() + 16).sum();
+        let postings: usize = self
+            .postings
+            .iter()
+            .map(|posting| posting.heap_bytes() + size_of::<Posting>())
+            .sum();
+        self.codes.heap_bytes() + values + postings + self.table.capacity() * 5
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{DictColumn, NONE};
+
+    #[test]
+    fn values_codes_and_postings_agree() {
+        for distinct in [1_u32, 3, 40, 400] {
+            let values: Vec<Box<str>> = (0..distinct).map(|v| format!("v{v}").into()).collect();
+            let codes: Vec<u32> = (0..1_000)
+                .map(|row| if row % 7 == 0 { NONE } else { row % distinct })
+                .collect();
+            let column = DictColumn::new(&codes, values.clone());
+            for (row, &code) in codes.iter().enumerate() {
+                assert_eq!(column.code(row as u32), (code != NONE).then_some(code));
+            }
+            for (code, value) in values.iter().enumerate() {
+                assert_eq!(column.find(value), Some(code as u32));
+                let mut rows = Vec::new();
+                column
+                    .posting(code as u32)
+                    .for_each_in(0..1_000, |row| rows.push(row));
+                let expected: Vec<u32> = (0..1_000)
+                    .filter(|&row| codes[row as usize] == code as u32)
+                    .collect();
+                assert_eq!(rows, expected);
+            }
+            assert_eq!(column.find("absent"), None);
+        }
+    }
+}

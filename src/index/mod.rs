@@ -1,0 +1,28 @@
+//! Columnar indexes over trees: segments shared between snapshots.
+//!
+//! A [`Segment`] is an immutable index over a run of neighbouring units (the preamble of root,
+//! `^sys` and `^seq`; turns; the active head). A [`Snapshot`] is a short list of pieces of
+//! segments, so a commit costs what it changed. Rows are numbered in document order: ascending
+//! row order *is* result order, and a subtree is an interval.
+//!
+//! This room knows trees. It knows no selectors, no history and no addresses.
+
+mod bits;
+mod build;
+mod column;
+mod dictionary;
+mod posting;
+mod segment;
+mod snapshot;
+mod view;
+
+pub use bits::Bits;
+pub(crate) use bits::{Ones, mask};
+pub use build::SegmentBuilder;
+pub use column::IntColumn;
+pub use dictionary::DictColumn;
+pub use posting::Posting;
+pub(crate) use posting::each_word;
+pub use segment::{Field, Segment, Unit, UnitKind};
+pub use snapshot::{Meta, Piece, Snapshot};
+pub use view::{Fields, NodeRef};

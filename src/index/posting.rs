@@ -1,0 +1,233 @@
+//! Postings: the rows of a segment that have one value.
+//!
+//! Stored as a roaring set while they are few, as plain words once they are so many that words
+//! are as small and much faster to walk.
+
+use std::ops::Range;
+
+use roaring::RoaringBitmap;
+
+use super::bits::{Bits, Ones, mask};
+
+/// A posting is kept as words from one row in this many.
+const DENSE_FROM: u64 = 24;
+
+/// The rows of a segment that have one value.
+#[derive(Clone, Debug)]
+pub enum Posting {
+    /// A single row: no allocation for values that occur once.
+    One(u32),
+    /// Few rows.
+    Sparse(RoaringBitmap),
+    /// Many rows.
+    Dense {
+        /// One bit a row of the segment.
+        words: Box<[u64]>,
+        /// How many bits are set.
+        count: u32,
+    },
+}
+
+impl Default for Posting {
+    fn default() -> Self {
+        Self::Sparse(RoaringBitmap::new())
+    }
+}
+
+/// Whether a posting of `count` rows out of `rows` is kept as words.
+pub(crate) fn is_dense(count: usize, rows: u32) -> bool {
+    count > 1 && count as u64 * DENSE_FROM >= u64::from(rows)
+}
+
+impl Posting {
+    /// A posting over a segment of `rows` rows, from ascending row numbers.
+    #[must_use]
+    pub fn from_rows(sorted: &[u32], rows: u32) -> Self {
+        if let [row] = sorted {
+            return Self::One(*row);
+        }
+        if is_dense(sorted.len(), rows) {
+            let mut words = vec![0; rows.div_ceil(64) as usize];
+            for &row in sorted {
+                words[(row / 64) as usize] |= 1 << (row % 64);
+            }
+            return Self::Dense {
+                words: words.into(),
+                count: sorted.len() as u32,
+            };
+        }
+        let mut set = RoaringBitmap::new();
+        set.extend(sorted.iter().copied());
+        Self::Sparse(set)
+    }
+
+    /// A posting from one bit a row, in whichever form fits.
+    #[must_use]
+    pub fn from_words(words: Vec<u64>, rows: u32) -> Self {
+        let count: u32 = words.iter().map(|word| word.count_ones()).sum();
+        if is_dense(count as usize, rows) {
+            return Self::Dense {
+                words: words.into(),
+                count,
+            };
+        }
+        let sorted: Vec<u32> = words
+            .iter()
+            .enumerate()
+            .flat_map(|(index, &word)| Ones(word).map(move |bit| index as u32 * 64 + bit))
+            .collect();
+        Self::from_rows(&sorted, rows)
+    }
+
+    /// How many rows. Constant time but for sparse postings (one step a container).
+    #[must_use]
+    pub fn len(&self) -> u32 {
+        match self {
+            Self::One(_) => 1,
+            Self::Sparse(set) => set.len() as u32,
+            Self::Dense { count, .. } => *count,
+        }
+    }
+
+    /// Whether there is no row.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        match self {
+            Self::Sparse(set) => set.is_empty(),
+            Self::One(_) | Self::Dense { .. } => false,
+        }
+    }
+
+    /// Whether `row` is in it.
+    #[inline]
+    #[must_use]
+    pub fn contains(&self, row: u32) -> bool {
+        match self {
+            Self::One(one) => *one == row,
+            Self::Sparse(set) => set.contains(row),
+            Self::Dense { words, .. } => words
+                .get((row / 64) as usize)
+                .is_some_and(|word| word >> (row % 64) & 1 == 1),
+        }
+    }
+
+    /// Calls `visit` with every row of `rows` in it, ascending.
+    pub fn for_each_in(&self, rows: Range<u32>, mut visit: impl FnMut(u32)) {
+        if rows.start >= rows.end {
+            return;
+        }
+        match self {
+            Self::One(one) => {
+                if rows.contains(one) {
+                    visit(*one);
+                }
+            }
+            Self::Sparse(set) => {
+                if rows.start == 0 && set.max().is_some_and(|max| max < rows.end) {
+                    set.iter().for_each(visit);
+                } else {
+                    set.range(rows).for_each(visit);
+                }
+            }
+            Self::Dense { words, .. } => {
+                for index in rows.start / 64..=(rows.end - 1) / 64 {
+                    let word = words.get(index as usize).copied().unwrap_or(0);
+                    for bit in Ones(word & mask(index, rows.start, rows.end)) {
+                        visit(index * 64 + bit);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Unites the rows of `rows` into `out`, where row `r` is put in as `r + shift`; `shift` is a
+    /// multiple of 64.
+    pub(crate) fn or_into(&self, out: &mut Bits, rows: Range<u32>, shift: u32) {
+        match self {
+            Self::Dense { words, .. } => each_word(out, rows, shift, |index, mask, word| {
+                *word |= words.get(index as usize).copied().unwrap_or(0) & mask;
+            }),
+            Self::One(_) | Self::Sparse(_) => {
+                let window = out.start().saturating_sub(shift)..out.end().saturating_sub(shift);
+                let rows = rows.start.max(window.start)..rows.end.min(window.end);
+                self.for_each_in(rows, |row| out.insert(row + shift));
+            }
+        }
+    }
+
+    /// The bytes it holds on the heap.
+    #[must_use]
+    pub fn heap_bytes(&self) -> usize {
+        match self {
+            Self::One(_) => 0,
+            Self::Sparse(set) => {
+                let stats = set.statistics();
+                let data = stats.n_bytes_array_containers
+                    + stats.n_bytes_bitset_containers
+                    + stats.n_bytes_run_containers;
+                data as usize + 40 * stats.n_containers as usize
+            }
+            Self::Dense { words, .. } => words.len() * 8,
+        }
+    }
+}
+
+/// Visits the words of `out` that hold the segment rows `rows` shifted by `shift`: the word's
+/// index in the segment, the mask of the rows meant, and the word.
+#[inline]
+pub(crate) fn each_word(
+    out: &mut Bits,
+    rows: Range<u32>,
+    shift: u32,
+    mut visit: impl FnMut(u32, u64, &mut u64),
+) {
+    let start = rows.start.max(out.start().saturating_sub(shift));
+    let end = rows.end.min(out.end().saturating_sub(shift));
+    if start >= end {
+        return;
+    }
+    let offset = (shift / 64).wrapping_sub(out.first_word());
+    let (first, last) = (start / 64, (end - 1) / 64);
+    let words = out.words_mut();
+    for index in first..=last {
+        let mask = if index == first || index == last {
+            mask(index, start, end)
+        } else {
+            u64::MAX
+        };
+        if let Some(word) = words.get_mut(index.wrapping_add(offset) as usize) {
+            visit(index, mask, word);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Bits, Posting};
+
+    #[test]
+    fn every_form_answers_alike() {
+        for step in [1_usize, 3, 40, 5_000] {
+            let rows: Vec<u32> = (0..10_000).step_by(step).collect();
+            let posting = Posting::from_rows(&rows, 10_000);
+            assert_eq!(posting.len() as usize, rows.len());
+            for range in [0..10_000, 64..128, 63..65, 100..100, 9_999..10_000] {
+                let expected: Vec<u32> = rows
+                    .iter()
+                    .copied()
+                    .filter(|row| range.contains(row))
+                    .collect();
+                let mut seen = Vec::new();
+                posting.for_each_in(range.clone(), |row| seen.push(row));
+                assert_eq!(seen, expected);
+                let mut bits = Bits::new(128 + range.start..128 + range.end);
+                posting.or_into(&mut bits, range.clone(), 128);
+                let expected: Vec<u32> = expected.iter().map(|row| row + 128).collect();
+                assert_eq!(bits.iter().collect::<Vec<_>>(), expected);
+            }
+            assert!(posting.contains(0) && !posting.contains(10_001));
+        }
+        assert!(matches!(Posting::from_rows(&[3], 100), Posting::One(3)));
+        assert!(Posting::from_rows(&[], 10).is_empty());
+    }
+}

@@ -1,0 +1,417 @@
+//! A snapshot: a short list of pieces of shared segments.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use roaring::RoaringBitmap;
+
+use super::segment::{UnitKind, VIRTUAL, hash_id};
+use super::view::outer_parent;
+use super::{NodeRef, Segment};
+use crate::tree::{NONE, NodeClass};
+
+/// What a snapshot says of itself besides its nodes.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Meta {
+    /// The cycle. For a working state the newest committed cycle, which its ttls count from.
+    pub cycle: i64,
+    /// Whether it is the working state, which has no number.
+    pub working: bool,
+    /// Whether the document said its cycle.
+    pub cycle_given: bool,
+    /// `spec_version` as JSON text.
+    pub spec_version: Option<Box<str>>,
+    /// Other members of the document, sorted by name, values as JSON text.
+    pub extra: Box<[(Box<str>, Box<str>)]>,
+}
+
+/// A run of units of one segment inside a snapshot.
+#[derive(Clone, Debug)]
+pub struct Piece {
+    /// The segment.
+    pub segment: Arc<Segment>,
+    /// Which of its units, by number.
+    pub units: Range<u32>,
+    /// Their rows in the segment.
+    pub rows: Range<u32>,
+    /// The snapshot's row of `rows.start`.
+    ///
+    /// A base is at least the segment's row and equal to it modulo 64, so that words of postings
+    /// are used without shifting bits; the row numbers between pieces belong to nobody.
+    pub base: u32,
+    /// How many turns of the snapshot stand before it.
+    pub turns_before: u32,
+    /// Rows of the segment that are not in this snapshot any more. Closed under "below".
+    pub dead: Option<Arc<RoaringBitmap>>,
+}
+
+impl Piece {
+    /// What to add to a row of the segment to get the snapshot's row; a multiple of 64.
+    #[inline]
+    #[must_use]
+    pub fn shift(&self) -> u32 {
+        self.base - self.rows.start
+    }
+
+    /// One past its last row in the snapshot.
+    #[inline]
+    #[must_use]
+    pub fn end(&self) -> u32 {
+        self.base + (self.rows.end - self.rows.start)
+    }
+}
+
+/// An immutable tree: what one cycle committed, or the working state at one moment.
+#[derive(Debug)]
+pub struct Snapshot {
+    meta: Meta,
+    pieces: Box<[Piece]>,
+    rows: u32,
+    turns: u32,
+    sys: Range<u32>,
+    seq: Option<u32>,
+    seq_end: u32,
+    head: Range<u32>,
+}
+
+impl Snapshot {
+    /// Puts a snapshot together from runs of units in document order, the preamble first.
+    #[must_use]
+    pub fn new(
+        meta: Meta,
+        runs: Vec<(Arc<Segment>, Range<u32>, Option<Arc<RoaringBitmap>>)>,
+    ) -> Self {
+        let mut pieces: Vec<Piece> = Vec::with_capacity(runs.len());
+        let (mut next, mut turns) = (0, 0);
+        let (mut sys, mut seq, mut seq_end, mut head) = (0..0, None, 0, 0..0);
+        for (segment, units, dead) in runs {
+            if units.is_empty() {
+                continue;
+            }
+            let rows = segment.unit_rows(units.start).start..segment.unit_rows(units.end - 1).end;
+            let base = next.max(rows.start);
+            let base = base + (rows.start.wrapping_sub(base) % 64);
+            let piece = Piece {
+                units,
+                rows,
+                base,
+                turns_before: turns,
+                dead,
+                segment,
+            };
+            next = piece.end();
+            for unit in piece.units.clone() {
+                let rows = piece.segment.unit_rows(unit);
+                let rows = rows.start + piece.shift()..rows.end + piece.shift();
+                match piece.segment.units()[unit as usize].kind {
+                    UnitKind::Preamble => {
+                        sys = rows.start + 1..rows.end;
+                        let last = rows.end - 1 - piece.shift();
+                        if piece.segment.class(last) == Some(NodeClass::Seq) {
+                            seq = Some(rows.end - 1);
+                            seq_end = rows.end;
+                            sys.end -= 1;
+                        }
+                    }
+                    UnitKind::Turn => {
+                        turns += 1;
+                        seq_end = rows.end;
+                    }
+                    UnitKind::Loose => seq_end = rows.end,
+                    UnitKind::Head => head = rows,
+                    UnitKind::Rest => {}
+                }
+            }
+            pieces.push(piece);
+        }
+        Self {
+            meta,
+            pieces: pieces.into(),
+            rows: next,
+            turns,
+            sys,
+            seq,
+            seq_end,
+            head,
+        }
+    }
+
+    /// The cycle; for a working state the newest committed one.
+    #[must_use]
+    pub fn cycle(&self) -> i64 {
+        self.meta.cycle
+    }
+
+    /// Whether it is the working state.
+    #[must_use]
+    pub fn is_working(&self) -> bool {
+        self.meta.working
+    }
+
+    /// `spec_version` as JSON text.
+    #[must_use]
+    pub fn spec_version(&self) -> Option<&str> {
+        self.meta.spec_version.as_deref()
+    }
+
+    /// What it says of itself.
+    #[must_use]
+    pub fn meta(&self) -> &Meta {
+        &self.meta
+    }
+
+    /// The pieces, in document order.
+    #[must_use]
+    pub fn pieces(&self) -> &[Piece] {
+        &self.pieces
+    }
+
+    /// One past the last row number.
+    #[must_use]
+    pub fn end_row(&self) -> u32 {
+        self.rows
+    }
+
+    /// How many turns stand directly under `^seq`.
+    #[must_use]
+    pub fn turns(&self) -> u32 {
+        self.turns
+    }
+
+    /// The rows of `^sys`; empty where there is none.
+    #[must_use]
+    pub fn sys_rows(&self) -> Range<u32> {
+        self.sys.clone()
+    }
+
+    /// The rows of `^ah`; empty where there is none.
+    #[must_use]
+    pub fn head_rows(&self) -> Range<u32> {
+        self.head.clone()
+    }
+
+    /// The row of `^seq`.
+    #[must_use]
+    pub fn seq_row(&self) -> Option<u32> {
+        self.seq
+    }
+
+    /// The rows below `^seq`.
+    #[must_use]
+    pub fn seq_rows(&self) -> Range<u32> {
+        self.seq
+            .map_or(0..0, |seq| seq + 1..self.seq_end.max(seq + 1))
+    }
+
+    /// The rows of the turns of depth `low` to `high`, loose nodes between them included;
+    /// empty where there are none. Logarithmic in pieces and, with loose nodes, in units.
+    #[must_use]
+    pub fn turn_rows(&self, low: i64, high: i64) -> Range<u32> {
+        let turns = i64::from(self.turns);
+        let (low, high) = (low.max(1), high.min(turns));
+        if low > high {
+            return 0..0;
+        }
+        let (oldest, newest) = ((turns - high) as u32, (turns - low) as u32);
+        self.turn(oldest).start..self.turn(newest).end
+    }
+
+    /// The rows of the turn with `index` turns before it.
+    fn turn(&self, index: u32) -> Range<u32> {
+        let piece = self
+            .pieces
+            .partition_point(|piece| piece.turns_before <= index)
+            - 1;
+        // Pieces without turns have the same count as the one behind them, which is taken.
+        let piece = &self.pieces[piece];
+        let units = piece.segment.units();
+        let first = units[piece.units.start as usize].turns_before;
+        let wanted = first + (index - piece.turns_before);
+        let direct = piece.units.start + (index - piece.turns_before);
+        let unit = match units.get(direct as usize) {
+            Some(unit) if unit.turns_before == wanted && unit.kind == UnitKind::Turn => direct,
+            _ => units.partition_point(|unit| {
+                unit.turns_before + u32::from(unit.kind == UnitKind::Turn) <= wanted
+            }) as u32,
+        };
+        let rows = piece.segment.unit_rows(unit);
+        rows.start + piece.shift()..rows.end + piece.shift()
+    }
+
+    /// The number of the piece that holds a row. Logarithmic in pieces.
+    #[inline]
+    #[must_use]
+    pub fn piece_of(&self, row: u32) -> usize {
+        self.pieces
+            .partition_point(|piece| piece.base <= row)
+            .saturating_sub(1)
+    }
+
+    /// The pieces that overlap `rows`.
+    #[inline]
+    pub fn pieces_in(&self, rows: Range<u32>) -> &[Piece] {
+        let start = self.piece_of(rows.start);
+        let mut end = start;
+        while end < self.pieces.len() && self.pieces[end].base < rows.end {
+            end += 1;
+        }
+        &self.pieces[start..end]
+    }
+
+    /// The first row number at or after `row` that belongs to a piece.
+    pub(crate) fn next_row(&self, row: u32) -> Option<u32> {
+        let at = self.piece_of(row);
+        let piece = self.pieces.get(at)?;
+        if row < piece.end() {
+            return Some(row.max(piece.base));
+        }
+        self.pieces.get(at + 1).map(|piece| piece.base)
+    }
+
+    /// The node of a row that belongs to a piece and is no implicit core.
+    #[inline]
+    #[must_use]
+    pub fn node(&self, row: u32) -> NodeRef<'_> {
+        let at = self.piece_of(row);
+        let piece = &self.pieces[at];
+        let local = row - piece.shift();
+        NodeRef {
+            snapshot: self,
+            segment: &piece.segment,
+            row,
+            local,
+            piece: at as u32,
+        }
+    }
+
+    /// The row of the parent; none for the root.
+    #[must_use]
+    pub fn parent(&self, row: u32) -> Option<u32> {
+        let piece = &self.pieces[self.piece_of(row)];
+        let local = row - piece.shift();
+        match piece.segment.parent[local as usize] {
+            NONE => {
+                let unit = piece.segment.unit_of(local);
+                outer_parent(piece.segment.units()[unit as usize].kind, self.seq)
+            }
+            parent => Some(parent + piece.shift()),
+        }
+    }
+
+    /// One past the last row of a subtree.
+    #[must_use]
+    pub fn end(&self, row: u32) -> u32 {
+        if row == 0 {
+            return self.rows;
+        }
+        if self.seq == Some(row) {
+            return self.seq_end.max(row + 1);
+        }
+        let piece = &self.pieces[self.piece_of(row)];
+        piece.segment.end[(row - piece.shift()) as usize] + piece.shift()
+    }
+
+    /// The depth of a row: -1 in `^sys`, 0 in `^ah`, 1, 2, … in turns from the newest.
+    #[must_use]
+    pub fn depth(&self, row: u32) -> Option<i64> {
+        if self.sys.contains(&row) {
+            return Some(-1);
+        }
+        if self.head.contains(&row) {
+            return Some(0);
+        }
+        let piece = &self.pieces[self.piece_of(row)];
+        let units = piece.segment.units();
+        let unit = units[piece.segment.unit_of(row - piece.shift()) as usize];
+        if unit.kind != UnitKind::Turn {
+            return None;
+        }
+        let first = units[piece.units.start as usize].turns_before;
+        let index = piece.turns_before + (unit.turns_before - first);
+        Some(i64::from(self.turns - index))
+    }
+
+    /// Whether a row's node is not in this snapshot any more.
+    #[must_use]
+    pub fn is_dead(&self, row: u32) -> bool {
+        let piece = &self.pieces[self.piece_of(row)];
+        piece
+            .dead
+            .as_ref()
+            .is_some_and(|dead| dead.contains(row - piece.shift()))
+    }
+
+    /// The root.
+    #[must_use]
+    pub fn root(&self) -> NodeRef<'_> {
+        self.node(0)
+    }
+
+    /// The node of an id. One probe a piece: logarithmic in turns.
+    #[must_use]
+    pub fn find(&self, id: &str) -> Option<NodeRef<'_>> {
+        let hash = hash_id(id);
+        for (at, piece) in self.pieces.iter().enumerate() {
+            if let Some(local) = piece.segment.find(hash, id)
+                && piece.rows.contains(&local)
+                && piece.dead.as_ref().is_none_or(|dead| !dead.contains(local))
+            {
+                let row = local + piece.shift();
+                return Some(NodeRef {
+                    snapshot: self,
+                    segment: &piece.segment,
+                    row,
+                    local,
+                    piece: at as u32,
+                });
+            }
+        }
+        None
+    }
+
+    /// All nodes, in document order.
+    pub fn nodes(&self) -> impl Iterator<Item = NodeRef<'_>> {
+        self.pieces.iter().enumerate().flat_map(move |(at, piece)| {
+            let live = move |local: &u32| {
+                piece.segment.class[*local as usize] != VIRTUAL
+                    && piece
+                        .dead
+                        .as_ref()
+                        .is_none_or(|dead| !dead.contains(*local))
+            };
+            piece.rows.clone().filter(live).map(move |local| NodeRef {
+                snapshot: self,
+                segment: &piece.segment,
+                row: local + piece.shift(),
+                local,
+                piece: at as u32,
+            })
+        })
+    }
+
+    /// How many nodes there are. Linear in the words of pieces that are part of a segment.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.pieces
+            .iter()
+            .map(|piece| {
+                let virtuals = &piece.segment.classes[usize::from(VIRTUAL)];
+                let mut hidden = piece.dead.as_ref().map_or(0, |dead| {
+                    dead.range_cardinality(piece.rows.clone()) as usize
+                });
+                if piece.rows == (0..piece.segment.len()) {
+                    hidden += virtuals.len() as usize;
+                } else {
+                    virtuals.for_each_in(piece.rows.clone(), |_| hidden += 1);
+                }
+                piece.rows.len() - hidden
+            })
+            .sum()
+    }
+
+    /// Whether there is no node; never the case, as every tree has a root.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.pieces.is_empty()
+    }
+}
