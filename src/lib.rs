@@ -1,5 +1,6 @@
 //! A query engine for LLM context trees.
 
+pub mod diag;
 pub mod index;
 pub mod ir;
 pub mod tree;
