@@ -4,7 +4,22 @@
 //! A document's bytes become a [`Tree`]: its nodes in canonical document order, in one flat
 //! arena. This room knows JSON and the tree's invariants (RUNTIME §1, §2). It knows no
 //! selectors, no index and no history.
+//!
+//! | step | in | out | file |
+//! |---|---|---|---|
+//! | read | JSON text | rows in the order of the text | `json`, `draft` |
+//! | check | rows | [`Tree`], or every fault | `check`, `fault` |
+//! | document | members around the root | [`Document`] | `document`, `patch` |
 
+pub mod check;
+pub mod document;
+mod draft;
+pub mod fault;
+pub mod json;
 pub mod model;
+pub mod patch;
 
+pub use document::{Body, Delta, Document, read_document, read_lines};
+pub use fault::{Fault, InputError};
 pub use model::{Dictionary, NONE, NodeClass, Present, Row, Tree, text_list};
+pub use patch::Patch;

@@ -1,0 +1,287 @@
+//! What only the whole tree shows: classes, the rules of regions and cores, ids that stand
+//! twice, and canonical order.
+//!
+//! A [`Draft`] has its rows in the order of the text; here they become a [`Tree`] in canonical
+//! document order, or faults. Every step is a pass over rows where a parent stands before its
+//! children, so nothing recurses.
+
+use std::hash::BuildHasher;
+
+use hashbrown::{DefaultHashBuilder, HashTable};
+
+use super::draft::{Draft, ParentClaim};
+use super::fault::Faults;
+use super::json::shorten;
+use super::model::{Dictionary, NONE, NodeClass, Present, Row, Tree};
+
+/// The class of a stored nodeType (LANGUAGE §1).
+#[must_use]
+pub fn class_of(node_type: &str) -> NodeClass {
+    match node_type {
+        "^root" => NodeClass::Root,
+        "^sys" => NodeClass::Sys,
+        "^seq" => NodeClass::Seq,
+        "^ah" => NodeClass::Head,
+        _ => match node_type.split(':').next() {
+            Some("mt" | "seg") => NodeClass::Turn,
+            Some("mc" | "cont") => NodeClass::Container,
+            _ => NodeClass::Block,
+        },
+    }
+}
+
+/// The classes of a dictionary's nodeTypes, by code.
+pub(crate) fn classes(types: &Dictionary) -> Vec<NodeClass> {
+    types.values().iter().map(|value| class_of(value)).collect()
+}
+
+/// The class of a row, its parent's class being known.
+pub(crate) fn classify(
+    row: &Row,
+    index: u32,
+    parent: NodeClass,
+    classes: &[NodeClass],
+) -> NodeClass {
+    if row.parent == NONE {
+        return NodeClass::Root;
+    }
+    match classes.get(row.node_type as usize) {
+        Some(&class) => class,
+        None if parent == NodeClass::Seq => NodeClass::Turn,
+        None if row.end > index + 1 => NodeClass::Container,
+        None => NodeClass::Block,
+    }
+}
+
+/// Where the rows of a tree under check come from, for messages.
+pub(crate) trait Places {
+    /// The offset of a row's node in the text.
+    fn start(&self, row: u32) -> usize;
+}
+
+impl Places for Vec<usize> {
+    fn start(&self, row: u32) -> usize {
+        self.get(row as usize).copied().unwrap_or(0)
+    }
+}
+
+/// Checks a draft of nested nodes and puts it in canonical order. Faults go to `faults`; where
+/// there are some, the tree is not to be used.
+pub(crate) fn finish(draft: Draft<'_>, faults: &mut Faults) -> Tree {
+    let Draft {
+        mut tree,
+        starts,
+        claims,
+    } = draft;
+    check_claims(&tree, &claims, faults);
+    check_ids(&tree, &starts, faults);
+    let sorted = settle(&mut tree, &starts, faults);
+    if faults.is_empty() && !sorted {
+        sort(&mut tree);
+    }
+    tree
+}
+
+/// Compares every `parent_id` with the nesting.
+fn check_claims(tree: &Tree, claims: &[ParentClaim<'_>], faults: &mut Faults) {
+    for claim in claims {
+        let parent = tree.rows[claim.row as usize].parent;
+        let claimed = claim.id.decode();
+        if parent == NONE {
+            faults.add(claim.offset, "the root has no parent");
+        } else if tree.id(parent) != claimed {
+            let (claimed, id) = (shorten(&claimed), shorten(tree.id(parent)));
+            let message = format!("parent_id is `{claimed}`, but the node stands in `{id}`");
+            faults.add(claim.offset, message);
+        }
+    }
+}
+
+/// Finds ids that stand twice.
+pub(crate) fn check_ids(tree: &Tree, places: &impl Places, faults: &mut Faults) {
+    let hasher = DefaultHashBuilder::default();
+    let mut table: HashTable<u32> = HashTable::with_capacity(tree.rows.len());
+    for row in 0..tree.rows.len() as u32 {
+        let id = tree.id(row);
+        if id.is_empty() {
+            continue; // A fault already.
+        }
+        let entry = table.entry(
+            hasher.hash_one(id),
+            |&other| tree.id(other) == id,
+            |&other| hasher.hash_one(tree.id(other)),
+        );
+        match entry {
+            hashbrown::hash_table::Entry::Vacant(entry) => {
+                entry.insert(row);
+            }
+            hashbrown::hash_table::Entry::Occupied(entry) => {
+                let other = Some(places.start(*entry.get()));
+                faults.push(places.start(row), ".id", other, || {
+                    format!("the id `{}` stands twice, first at {{}}", shorten(id))
+                });
+            }
+        }
+    }
+}
+
+/// Gives every row its class, checks regions and cores, and tells whether the rows stand in
+/// canonical order already.
+pub(crate) fn settle(tree: &mut Tree, places: &impl Places, faults: &mut Faults) -> bool {
+    let classes = classes(&tree.types);
+    let count = tree.rows.len();
+    let mut regions = [NONE; 3];
+    // For each row: its last child so far, and its first container that says offset 0.
+    let mut last = vec![NONE; count];
+    let mut cores: Vec<u32> = Vec::new();
+    let mut sorted = true;
+    for index in 0..count as u32 {
+        let row = &tree.rows[index as usize];
+        let (parent, above) = match row.parent {
+            NONE => (NONE, NodeClass::Root),
+            parent => (parent, tree.rows[parent as usize].class),
+        };
+        let class = classify(row, index, above, &classes);
+        if parent == NONE {
+            if let Some(NodeClass::Sys | NodeClass::Seq | NodeClass::Head) =
+                classes.get(row.node_type as usize)
+            {
+                let message = "a region cannot be the root";
+                faults.push(places.start(index), ".nodeType", None, || {
+                    message.to_owned()
+                });
+            }
+            tree.rows[index as usize].class = class;
+            continue;
+        }
+        match class {
+            NodeClass::Root => {
+                let message = "^root can only be the root of the tree";
+                faults.push(places.start(index), ".nodeType", None, || {
+                    message.to_owned()
+                });
+            }
+            NodeClass::Sys | NodeClass::Seq | NodeClass::Head => {
+                let slot = &mut regions[class as usize - NodeClass::Sys as usize];
+                if parent != 0 {
+                    faults.push(places.start(index), ".nodeType", None, || {
+                        format!("{} is not a direct child of the root", region(class))
+                    });
+                }
+                if *slot == NONE {
+                    *slot = index;
+                } else {
+                    let other = Some(places.start(*slot));
+                    faults.push(places.start(index), ".nodeType", other, || {
+                        format!("a second {}, the first is at {{}}", region(class))
+                    });
+                }
+            }
+            NodeClass::Container
+                if row.offset == 0
+                    && row.present.has(Present::OFFSET)
+                    && matches!(above, NodeClass::Turn | NodeClass::Head) =>
+            {
+                if cores.is_empty() {
+                    cores.resize(count, NONE);
+                }
+                let core = &mut cores[parent as usize];
+                if *core == NONE {
+                    *core = index;
+                } else {
+                    let other = Some(places.start(*core));
+                    faults.push(places.start(index), ".offset", other, || {
+                        "a second container at offset 0, the first is at {}".to_owned()
+                    });
+                }
+            }
+            _ => {}
+        }
+        tree.rows[index as usize].class = class;
+        let previous = std::mem::replace(&mut last[parent as usize], index);
+        if sorted && previous != NONE && !precedes(tree, previous, index) {
+            sorted = false;
+        }
+    }
+    sorted
+}
+
+fn region(class: NodeClass) -> &'static str {
+    match class {
+        NodeClass::Sys => "^sys",
+        NodeClass::Seq => "^seq",
+        _ => "^ah",
+    }
+}
+
+/// Where a child of the root stands among its siblings before offsets count.
+fn rank(row: &Row) -> u8 {
+    match row.class {
+        NodeClass::Sys => 0,
+        NodeClass::Seq => 1,
+        NodeClass::Head => 2,
+        _ => 3,
+    }
+}
+
+/// Whether `a` stands before its sibling `b` (LANGUAGE §6).
+#[inline]
+fn precedes(tree: &Tree, a: u32, b: u32) -> bool {
+    order(tree, a, b).is_lt()
+}
+
+#[inline]
+fn order(tree: &Tree, a: u32, b: u32) -> std::cmp::Ordering {
+    let (x, y) = (&tree.rows[a as usize], &tree.rows[b as usize]);
+    let regions = if x.parent == 0 {
+        rank(x).cmp(&rank(y))
+    } else {
+        std::cmp::Ordering::Equal
+    };
+    regions
+        .then_with(|| x.offset.cmp(&y.offset))
+        .then_with(|| x.created_at_ns.cmp(&y.created_at_ns))
+        .then_with(|| x.creation_index.cmp(&y.creation_index))
+        .then_with(|| tree.id(a).as_bytes().cmp(tree.id(b).as_bytes()))
+}
+
+/// Puts the rows in canonical document order. Every subtree must be an interval already.
+pub(crate) fn sort(tree: &mut Tree) {
+    let count = tree.rows.len();
+    if count == 0 {
+        return;
+    }
+    let mut placed: Vec<u32> = Vec::with_capacity(count);
+    let mut renamed = vec![NONE; count];
+    let mut stack = vec![0u32];
+    while let Some(row) = stack.pop() {
+        renamed[row as usize] = placed.len() as u32;
+        placed.push(row);
+        let base = stack.len();
+        let mut child = row + 1;
+        let end = tree.rows[row as usize].end;
+        while child < end {
+            stack.push(child);
+            child = tree.rows[child as usize].end;
+        }
+        // Last first, so that the first is taken off next.
+        if stack[base..].is_sorted_by(|&a, &b| precedes(tree, a, b)) {
+            stack[base..].reverse();
+        } else {
+            stack[base..].sort_unstable_by(|&a, &b| order(tree, b, a));
+        }
+    }
+    let rows = placed
+        .iter()
+        .zip(0u32..)
+        .map(|(&old, new)| {
+            let mut row = tree.rows[old as usize].clone();
+            row.end = row.end - old + new;
+            if row.parent != NONE {
+                row.parent = renamed[row.parent as usize];
+            }
+            row
+        })
+        .collect();
+    tree.rows = rows;
+}

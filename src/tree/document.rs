@@ -1,0 +1,339 @@
+//! Reading snapshot documents: one JSON document, or JSON Lines (RUNTIME §1).
+//!
+//! A document is read and validated whole: either every rule holds, or the error lists every
+//! fault with its JSON path and nothing is kept. This room decides nothing about sessions but
+//! what their files say about order ([`arrange`]).
+
+use super::check;
+use super::draft::{Draft, Form, NodeReader};
+use super::fault::{Faults, InputError};
+use super::json::{Halt, Reader, shorten};
+use super::model::Tree;
+use super::patch::Patch;
+
+/// One snapshot document, or one line that says how a snapshot differs from an earlier one.
+#[derive(Debug)]
+pub struct Document {
+    /// The cycle it says it is of. The working state takes none, whatever it says.
+    pub cycle: Option<i64>,
+    /// `spec_version` as JSON text, where given.
+    pub spec_version: Option<Box<str>>,
+    /// Whether this is the working state.
+    pub working: bool,
+    /// The tree, or how it differs.
+    pub body: Body,
+    /// Other members of the document, sorted by name in byte order, values as JSON text in the
+    /// spelling they came in. An explicit `"working": false` and null members stand here too.
+    pub extra: Vec<(Box<str>, Box<str>)>,
+}
+
+/// What a document holds.
+#[derive(Debug)]
+pub enum Body {
+    /// A whole tree.
+    Full(Tree),
+    /// The difference to an earlier document of the same file.
+    Delta(Delta),
+}
+
+/// A difference to the snapshot of cycle `base`: first `replace`, then `remove`.
+#[derive(Debug)]
+pub struct Delta {
+    /// The cycle of the snapshot this starts from.
+    pub base: i64,
+    /// Nodes put in, moved or replaced.
+    pub replace: Patch,
+    /// Ids that go, each with all below it.
+    pub remove: Vec<Box<str>>,
+}
+
+/// The byte order mark.
+const MARK: &[u8] = b"\xEF\xBB\xBF";
+
+/// Reads one document. A byte order mark at the start is passed over. Linear in the input.
+///
+/// # Errors
+/// Every fault of RUNTIME §1, each with its JSON path.
+pub fn read_document(bytes: &[u8]) -> Result<Document, InputError> {
+    if let Some(rest) = bytes.strip_prefix(MARK) {
+        return read_document(rest).map_err(|error| error.shifted(0, MARK.len() as u64));
+    }
+    match std::str::from_utf8(bytes) {
+        Ok(text) => read_text(text),
+        Err(error) => {
+            let valid = bytes.get(..error.valid_up_to()).unwrap_or_default();
+            let mut faults = Faults::default();
+            faults.add(valid.len(), "malformed JSON: not UTF-8");
+            Err(faults.resolve(std::str::from_utf8(valid).unwrap_or_default()))
+        }
+    }
+}
+
+/// Reads JSON Lines: one document a line, blank lines passed over. Faults carry the line of the
+/// file, and the faults of all lines are reported together.
+///
+/// # Errors
+/// As [`read_document`].
+pub fn read_lines(bytes: &[u8]) -> Result<Vec<Document>, InputError> {
+    let mut documents = Vec::new();
+    let mut failed: Option<InputError> = None;
+    let (mut start, mut number) = (0usize, 0u64);
+    while start < bytes.len() {
+        let rest = &bytes[start..];
+        let end = memchr::memchr(b'\n', rest).unwrap_or(rest.len());
+        let line = &rest[..end];
+        if !line.trim_ascii().is_empty() {
+            match read_document(line) {
+                Ok(document) if failed.is_none() => documents.push(document),
+                Ok(_) => {}
+                Err(error) => {
+                    let error = error.shifted(number, start as u64);
+                    match &mut failed {
+                        Some(failed) => failed.extend(error),
+                        None => {
+                            // What was read will not be used.
+                            documents = Vec::new();
+                            failed = Some(error);
+                        }
+                    }
+                }
+            }
+        }
+        start += end + 1;
+        number += 1;
+    }
+    match failed {
+        Some(error) => Err(error),
+        None => Ok(documents),
+    }
+}
+
+/// The members of a document while it is read.
+#[derive(Default)]
+struct Members<'a> {
+    cycle: Option<i64>,
+    spec_version: Option<&'a str>,
+    working: bool,
+    root: Option<Draft<'a>>,
+    base: Option<i64>,
+    replace: Option<Draft<'a>>,
+    remove: Option<Vec<(Box<str>, usize)>>,
+    /// Offsets of `root` and of the first member that only a delta has.
+    root_at: Option<usize>,
+    delta_at: Option<usize>,
+    extra: Vec<(Box<str>, Box<str>, usize)>,
+}
+
+fn read_text(text: &str) -> Result<Document, InputError> {
+    let mut reader = Reader::new(text);
+    let mut faults = Faults::default();
+    let members = read_members(&mut reader, &mut faults, text.len());
+    faults.take_problems(&reader);
+    let document = match members {
+        Ok(members) => assemble(members, &mut faults),
+        Err(Halt) => None,
+    };
+    match document {
+        Some(document) if faults.is_empty() => Ok(document),
+        _ => Err(faults.resolve(text)),
+    }
+}
+
+fn read_members<'a>(
+    reader: &mut Reader<'a>,
+    faults: &mut Faults,
+    size: usize,
+) -> Result<Members<'a>, Halt> {
+    let mut members = Members::default();
+    if reader.peek() != Some(b'{') {
+        let at = reader.offset();
+        reader.skip_value()?;
+        reader.end()?;
+        faults.add(at, "a snapshot document must be an object with `root`");
+        return Ok(members);
+    }
+    reader.begin_object()?;
+    let mut names: Vec<(String, usize)> = Vec::new();
+    let mut first = true;
+    while let Some((key, at)) = reader.next_key(first)? {
+        first = false;
+        let name = key.decode();
+        if let "root" | "cycle" | "spec_version" | "working" | "base" | "replace" | "remove" =
+            &*name
+        {
+            // Few known names: a second one shows at once, and its value is only checked.
+            if names.iter().any(|(other, _)| *other == *name) {
+                faults.add(at, format!("the key `{name}` stands twice"));
+                reader.skip_value()?;
+                continue;
+            }
+            names.push((name.clone().into_owned(), at));
+        }
+        let byte = reader.peek();
+        let offset = reader.offset();
+        match &*name {
+            "root" => {
+                members.root_at = Some(offset);
+                if byte == Some(b'{') {
+                    let nodes = NodeReader::new(reader, faults, Form::Nested, size);
+                    members.root = Some(nodes.read_root()?);
+                } else {
+                    reader.skip_value()?;
+                    faults.add(offset, "the root must be an object");
+                }
+            }
+            "replace" => {
+                members.delta_at.get_or_insert(at);
+                if byte == Some(b'[') {
+                    let nodes = NodeReader::new(reader, faults, Form::Listed, 0);
+                    members.replace = Some(nodes.read_list()?);
+                } else {
+                    reader.skip_value()?;
+                    faults.add(offset, "replace must be an array of nodes");
+                }
+            }
+            "remove" => {
+                members.delta_at.get_or_insert(at);
+                members.remove = Some(read_ids(reader, faults)?);
+            }
+            "cycle" | "base" => {
+                if *name == *"base" {
+                    members.delta_at.get_or_insert(at);
+                }
+                let value = reader.skip_value()?;
+                match value.parse::<i64>() {
+                    Ok(number) if *name == *"base" => members.base = Some(number),
+                    Ok(number) => members.cycle = Some(number),
+                    Err(_) if value == "null" && *name == *"cycle" => {
+                        members.extra.push(((*name).into(), value.into(), at));
+                    }
+                    Err(_) => faults.add(offset, format!("{name} must be an integer of 64 bits")),
+                }
+            }
+            "working" => match reader.skip_value()? {
+                "true" => members.working = true,
+                value @ ("false" | "null") => {
+                    members.extra.push(((*name).into(), value.into(), at));
+                }
+                _ => faults.add(offset, "working must be true or false"),
+            },
+            "spec_version" => {
+                let value = reader.skip_value()?;
+                if byte != Some(b'"') && value != "null" {
+                    faults.add(offset, "spec_version must be a string");
+                }
+                members.spec_version = Some(value);
+            }
+            _ => {
+                let value = reader.skip_value()?;
+                members.extra.push(((*name).into(), value.into(), at));
+            }
+        }
+    }
+    reader.end()?;
+    members
+        .extra
+        .sort_unstable_by(|a, b| a.0.cmp(&b.0).then(a.2.cmp(&b.2)));
+    for pair in members.extra.windows(2) {
+        if pair[0].0 == pair[1].0 {
+            let message = format!("the key `{}` stands twice", shorten(&pair[1].0));
+            faults.add(pair[1].2, message);
+        }
+    }
+    if members.root_at.is_none() && members.delta_at.is_none() {
+        faults.add(0, "a snapshot document must have a `root`");
+    }
+    Ok(members)
+}
+
+/// The ids of `remove`.
+fn read_ids(reader: &mut Reader<'_>, faults: &mut Faults) -> Result<Vec<(Box<str>, usize)>, Halt> {
+    let mut ids = Vec::new();
+    reader.peek();
+    let offset = reader.offset();
+    if !reader.take(b'[') {
+        reader.skip_value()?;
+        faults.add(offset, "remove must be an array of ids");
+        return Ok(ids);
+    }
+    let mut first = true;
+    while reader.next_element(first)? {
+        first = false;
+        let byte = reader.peek();
+        let at = reader.offset();
+        if byte == Some(b'"') {
+            let id = reader.string()?;
+            ids.push((id.decode().into(), at));
+        } else {
+            reader.skip_value()?;
+            faults.add(at, "an id must be a string");
+        }
+    }
+    Ok(ids)
+}
+
+/// Settles what the members say together.
+fn assemble(members: Members<'_>, faults: &mut Faults) -> Option<Document> {
+    let body = match (members.root_at, members.delta_at) {
+        (Some(_), Some(at)) => {
+            faults.add(
+                at,
+                "a document has either `root` or `base`, `replace`, `remove`",
+            );
+            None
+        }
+        (Some(_), None) => members
+            .root
+            .map(|draft| Body::Full(check::finish(draft, faults))),
+        (None, Some(at)) => {
+            if members.base.is_none() && faults.is_empty() {
+                faults.add(at, "`replace` and `remove` need a `base`");
+            }
+            let replace = Patch::finish(members.replace.unwrap_or_default(), faults);
+            let remove = check_remove(members.remove.unwrap_or_default(), &replace, faults);
+            members.base.map(|base| {
+                Body::Delta(Delta {
+                    base,
+                    replace,
+                    remove,
+                })
+            })
+        }
+        (None, None) => None,
+    };
+    Some(Document {
+        cycle: members.cycle,
+        spec_version: members.spec_version.map(Into::into),
+        working: members.working,
+        body: body?,
+        extra: members
+            .extra
+            .into_iter()
+            .map(|(name, value, _)| (name, value))
+            .collect(),
+    })
+}
+
+/// No id is removed twice, or replaced as well.
+fn check_remove(
+    remove: Vec<(Box<str>, usize)>,
+    replace: &Patch,
+    faults: &mut Faults,
+) -> Vec<Box<str>> {
+    let mut sorted: Vec<&(Box<str>, usize)> = remove.iter().collect();
+    sorted.sort_unstable();
+    for pair in sorted.windows(2) {
+        if pair[0].0 == pair[1].0 {
+            let message = format!("the id `{}` is removed twice", shorten(&pair[1].0));
+            faults.add(pair[1].1, message);
+        }
+    }
+    let rows = 0..replace.nodes.rows.len() as u32;
+    for id in rows.map(|row| replace.nodes.id(row)) {
+        if let Ok(index) = sorted.binary_search_by(|entry| (*entry.0).cmp(id)) {
+            let message = format!("the id `{}` is both replaced and removed", shorten(id));
+            faults.add(sorted[index].1, message);
+        }
+    }
+    remove.into_iter().map(|(id, _)| id).collect()
+}

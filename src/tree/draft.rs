@@ -1,0 +1,588 @@
+//! Reading nodes: JSON text into the rows of a draft, in the order of the text.
+//!
+//! A draft is what one pass over the text can know. Whatever needs the whole tree (classes,
+//! canonical order, one id twice) is settled by [`super::check`] afterwards. Fields of a node
+//! may come in any order, also after its children: a node's fields wait on one stack shared by
+//! all open nodes and become its payload record when it closes.
+
+use std::borrow::Cow;
+
+use super::fault::Faults;
+use super::json::{Halt, MAX_NESTING, Reader, Text, shorten};
+use super::model::{Dictionary, NONE, NodeClass, Present, Row, Tree};
+
+/// A `parent_id` met while reading, to be compared with the parent once that is known.
+pub(crate) struct ParentClaim<'a> {
+    pub(crate) row: u32,
+    pub(crate) id: Text<'a>,
+    pub(crate) offset: usize,
+}
+
+/// Nodes as read: [`Tree::rows`] in the order of the text, classes not yet known.
+#[derive(Default)]
+pub(crate) struct Draft<'a> {
+    pub(crate) tree: Tree,
+    /// Where each row's object starts in the text; for messages.
+    pub(crate) starts: Vec<usize>,
+    /// Every `parent_id` that is not null.
+    pub(crate) claims: Vec<ParentClaim<'a>>,
+}
+
+/// Whether nodes nest, or stand in a list with their parents named.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Form {
+    /// `children` hold the nodes below; `parent_id` is a field like others, and checked.
+    Nested,
+    /// `parent_id` is the place in the tree and no field; children are refused.
+    Listed,
+}
+
+/// A field that waits for its node to close.
+struct Field<'a> {
+    name: Cow<'a, str>,
+    value: &'a str,
+    at: usize,
+}
+
+/// A node whose object is open.
+struct Open {
+    row: u32,
+    /// Where its fields start on the stack of fields.
+    fields: usize,
+    /// The known names it has had, by bit.
+    seen: u32,
+    /// Whether it has had a member.
+    started: bool,
+}
+
+/// The names with a meaning, and the bit that remembers each.
+mod name {
+    pub(super) const ID: u32 = 1;
+    pub(super) const NODE_TYPE: u32 = 1 << 1;
+    pub(super) const ROLE: u32 = 1 << 2;
+    pub(super) const KIND: u32 = 1 << 3;
+    pub(super) const KEY: u32 = 1 << 4;
+    pub(super) const OFFSET: u32 = 1 << 5;
+    pub(super) const TTL: u32 = 1 << 6;
+    pub(super) const PRIORITY: u32 = 1 << 7;
+    pub(super) const CYCLE: u32 = 1 << 8;
+    pub(super) const CREATED_AT_NS: u32 = 1 << 9;
+    pub(super) const CREATION_INDEX: u32 = 1 << 10;
+    pub(super) const CHILDREN: u32 = 1 << 11;
+    pub(super) const PARENT_ID: u32 = 1 << 12;
+    /// Set for an id that is there but wrong, so that it is not reported as missing too.
+    pub(super) const BAD_ID: u32 = 1 << 13;
+}
+
+/// The bytes of the header names that the columns hold; also what an explicit null is written
+/// back under.
+const COLUMNS: [(&str, u32, u8); 6] = [
+    ("offset", name::OFFSET, Present::OFFSET),
+    ("ttl", name::TTL, Present::TTL),
+    ("priority", name::PRIORITY, Present::PRIORITY),
+    ("cycle", name::CYCLE, Present::CYCLE),
+    ("created_at_ns", name::CREATED_AT_NS, Present::CREATED_AT_NS),
+    (
+        "creation_index",
+        name::CREATION_INDEX,
+        Present::CREATION_INDEX,
+    ),
+];
+
+/// Reads nodes from a reader into a draft. One for each document.
+pub(crate) struct NodeReader<'r, 'a> {
+    reader: &'r mut Reader<'a>,
+    faults: &'r mut Faults,
+    draft: Draft<'a>,
+    form: Form,
+    open: Vec<Open>,
+    fields: Vec<Field<'a>>,
+}
+
+impl<'r, 'a> NodeReader<'r, 'a> {
+    /// `size` is the length of the text to come: the payload is about as long.
+    pub(crate) fn new(
+        reader: &'r mut Reader<'a>,
+        faults: &'r mut Faults,
+        form: Form,
+        size: usize,
+    ) -> Self {
+        let mut draft = Draft::default();
+        draft.tree.payload.reserve(size);
+        Self {
+            reader,
+            faults,
+            draft,
+            form,
+            open: Vec::new(),
+            fields: Vec::new(),
+        }
+    }
+
+    /// The root object of a document.
+    pub(crate) fn read_root(mut self) -> Result<Draft<'a>, Halt> {
+        self.open_node(NONE)?;
+        self.read_open_nodes()?;
+        Ok(self.finish())
+    }
+
+    /// An array of nodes, each with its parent named.
+    pub(crate) fn read_list(mut self) -> Result<Draft<'a>, Halt> {
+        if !self.reader.take(b'[') {
+            return self.reader.expected("an array of nodes");
+        }
+        let mut first = true;
+        while self.reader.next_element(first)? {
+            first = false;
+            if self.reader.peek() == Some(b'{') {
+                self.open_node(NONE)?;
+                self.read_open_nodes()?;
+            } else {
+                self.not_a_node()?;
+            }
+        }
+        Ok(self.finish())
+    }
+
+    fn finish(self) -> Draft<'a> {
+        let mut draft = self.draft;
+        draft.tree.payload.shrink_to_fit();
+        draft
+    }
+
+    fn row(&mut self, row: u32) -> &mut Row {
+        &mut self.draft.tree.rows[row as usize]
+    }
+
+    /// Takes the brace of a node and makes its row.
+    fn open_node(&mut self, parent: u32) -> Result<(), Halt> {
+        self.reader.peek();
+        let start = self.reader.offset();
+        let level = self.open.len();
+        if level >= MAX_NESTING {
+            return self.reader.too_deep(start);
+        }
+        self.reader.begin_object()?;
+        let tree = &mut self.draft.tree;
+        let row = u32::try_from(tree.rows.len()).unwrap_or(NONE);
+        if row >= NONE - 1 {
+            return self.reader.expected("fewer nodes than 2^32");
+        }
+        let id = tree.ids.len() as u32;
+        tree.rows.push(Row {
+            parent,
+            end: row + 1,
+            level: level as u32,
+            class: NodeClass::Block,
+            present: Present::default(),
+            id: (id, id),
+            payload: (0, 0),
+            node_type: NONE,
+            role: NONE,
+            kind: NONE,
+            key: NONE,
+            offset: 0,
+            ttl: 0,
+            priority: 0,
+            cycle: 0,
+            created_at_ns: 0,
+            creation_index: 0,
+        });
+        self.draft.starts.push(start);
+        self.open.push(Open {
+            row,
+            fields: self.fields.len(),
+            seen: 0,
+            started: false,
+        });
+        Ok(())
+    }
+
+    /// An element of a list of nodes that is none.
+    fn not_a_node(&mut self) -> Result<(), Halt> {
+        self.reader.peek();
+        let at = self.reader.offset();
+        self.reader.skip_value()?;
+        self.faults.add(at, "a node must be an object");
+        Ok(())
+    }
+
+    /// Reads until the node opened first has closed.
+    fn read_open_nodes(&mut self) -> Result<(), Halt> {
+        while let Some(top) = self.open.last_mut() {
+            let first = !top.started;
+            top.started = true;
+            let row = top.row;
+            if let Some((key, at)) = self.reader.next_key(first)? {
+                if self.member(row, key, at)? {
+                    self.next_child(row, true)?;
+                }
+                continue;
+            }
+            self.close_node()?;
+            if let Some(parent) = self.open.last().map(|top| top.row) {
+                self.next_child(parent, false)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// In an array of children: opens the next node, or leaves the array.
+    fn next_child(&mut self, parent: u32, mut first: bool) -> Result<(), Halt> {
+        while self.reader.next_element(first)? {
+            if self.reader.peek() == Some(b'{') {
+                return self.open_node(parent);
+            }
+            first = false;
+            self.not_a_node()?;
+        }
+        Ok(())
+    }
+
+    /// Reads the value of one member; true when it is an array of children, whose bracket was
+    /// taken.
+    #[inline]
+    fn member(&mut self, row: u32, key: Text<'a>, at: usize) -> Result<bool, Halt> {
+        let name = key.decode();
+        // Ordered by how often the names stand in documents.
+        match name.as_bytes() {
+            b"id" => self.id(row, at)?,
+            b"children" => return self.children(row, at),
+            b"nodeType" => self.text(row, name, at, name::NODE_TYPE)?,
+            b"role" => self.text(row, name, at, name::ROLE)?,
+            b"kind" => self.text(row, name, at, name::KIND)?,
+            b"key" => self.text(row, name, at, name::KEY)?,
+            b"offset" => self.integer(row, 0, at)?,
+            b"ttl" => self.integer(row, 1, at)?,
+            b"priority" => self.integer(row, 2, at)?,
+            b"cycle" => self.integer(row, 3, at)?,
+            b"created_at_ns" => self.integer(row, 4, at)?,
+            b"creation_index" => self.integer(row, 5, at)?,
+            b"parent_id" => self.parent_id(row, at)?,
+            _ => self.field(name, at)?,
+        }
+        Ok(false)
+    }
+
+    /// Remembers that the top node has had a name; a second time is a fault.
+    #[inline]
+    fn see(&mut self, bit: u32, at: usize) -> bool {
+        let Some(top) = self.open.last_mut() else {
+            return false;
+        };
+        if top.seen & bit != 0 {
+            self.faults.add(at, "this key stands twice");
+            return false;
+        }
+        top.seen |= bit;
+        true
+    }
+
+    /// The top node has a field with this value.
+    #[inline]
+    fn keep(&mut self, name: Cow<'a, str>, value: &'a str, at: usize) {
+        self.fields.push(Field { name, value, at });
+    }
+
+    fn id(&mut self, row: u32, at: usize) -> Result<(), Halt> {
+        let first = self.see(name::ID, at);
+        let byte = self.reader.peek();
+        let offset = self.reader.offset();
+        if byte != Some(b'"') {
+            let value = self.reader.skip_value()?;
+            if value == "null" {
+                self.keep(Cow::Borrowed("id"), value, at);
+                if let Some(top) = self.open.last_mut() {
+                    top.seen &= !name::ID;
+                }
+            } else if let Some(top) = self.open.last_mut() {
+                top.seen |= name::BAD_ID;
+                self.faults.add(offset, "the id must be a string");
+            }
+            return Ok(());
+        }
+        let id = self.reader.string()?;
+        if id.raw.is_empty() {
+            self.faults.add(offset, "an empty id");
+            if let Some(top) = self.open.last_mut() {
+                top.seen |= name::BAD_ID;
+            }
+        }
+        if !first {
+            return Ok(());
+        }
+        let ids = &mut self.draft.tree.ids;
+        let start = ids.len();
+        if id.escaped {
+            ids.push_str(&id.decode());
+        } else {
+            ids.push_str(id.raw);
+        }
+        let Ok(end) = u32::try_from(ids.len()) else {
+            return self.reader.expected("less than 4 GiB of ids");
+        };
+        self.row(row).id = (start as u32, end);
+        Ok(())
+    }
+
+    /// nodeType, role, kind, key.
+    #[inline]
+    fn text(&mut self, row: u32, name: Cow<'a, str>, at: usize, bit: u32) -> Result<(), Halt> {
+        let first = self.see(bit, at);
+        if self.reader.peek() != Some(b'"') {
+            let offset = self.reader.offset();
+            let value = self.reader.skip_value()?;
+            if value == "null" {
+                if first {
+                    self.keep(name, value, at);
+                }
+            } else {
+                self.faults
+                    .add(offset, format!("{name} must be a string or null"));
+            }
+            return Ok(());
+        }
+        let text = self.reader.string()?;
+        if !first {
+            return Ok(());
+        }
+        let tree = &mut self.draft.tree;
+        let row = &mut tree.rows[row as usize];
+        let (dictionary, code) = match bit {
+            name::NODE_TYPE => (&mut tree.types, &mut row.node_type),
+            name::ROLE => (&mut tree.roles, &mut row.role),
+            name::KIND => (&mut tree.kinds, &mut row.kind),
+            _ => (&mut tree.keys, &mut row.key),
+        };
+        *code = intern(dictionary, text);
+        Ok(())
+    }
+
+    /// One of the integer headers.
+    #[inline]
+    fn integer(&mut self, row: u32, column: usize, at: usize) -> Result<(), Halt> {
+        let (name, bit, present) = COLUMNS[column];
+        let first = self.see(bit, at);
+        let Some((value, offset)) = self.integer_value(name, at)? else {
+            return Ok(());
+        };
+        if bit == name::TTL && value < 0 {
+            self.faults.add(offset, "the ttl is negative");
+        }
+        if !first {
+            return Ok(());
+        }
+        let row = self.row(row);
+        row.present.0 |= present;
+        *match column {
+            0 => &mut row.offset,
+            1 => &mut row.ttl,
+            2 => &mut row.priority,
+            3 => &mut row.cycle,
+            4 => &mut row.created_at_ns,
+            _ => &mut row.creation_index,
+        } = value;
+        Ok(())
+    }
+
+    /// Reads an integer, and answers it and its offset; an explicit null is kept as a field.
+    #[inline]
+    fn integer_value(
+        &mut self,
+        name: &'static str,
+        at: usize,
+    ) -> Result<Option<(i64, usize)>, Halt> {
+        let byte = self.reader.peek();
+        let offset = self.reader.offset();
+        match byte {
+            Some(b'-' | b'0'..=b'9') => {
+                let number = self.reader.number()?;
+                if !number.integer {
+                    let message = format!("{name} must be an integer or null");
+                    self.faults.add(offset, message);
+                    return Ok(None);
+                }
+                let value = number.raw.parse().ok();
+                if value.is_none() {
+                    let message = format!("{name} is outside the range of 64 bits");
+                    self.faults.add(offset, message);
+                }
+                Ok(value.map(|value| (value, offset)))
+            }
+            _ => {
+                let value = self.reader.skip_value()?;
+                if value == "null" {
+                    self.keep(Cow::Borrowed(name), value, at);
+                } else {
+                    let message = format!("{name} must be an integer or null");
+                    self.faults.add(offset, message);
+                }
+                Ok(None)
+            }
+        }
+    }
+
+    fn children(&mut self, row: u32, at: usize) -> Result<bool, Halt> {
+        let first = self.see(name::CHILDREN, at);
+        let byte = self.reader.peek();
+        let offset = self.reader.offset();
+        if byte == Some(b'[') && first && self.form == Form::Nested {
+            self.reader.take(b'[');
+            if self.reader.peek() == Some(b']') {
+                self.row(row).present.0 |= Present::EMPTY_CHILDREN;
+            }
+            return Ok(true);
+        }
+        let value = self.reader.skip_value()?;
+        if !first || value == "null" {
+            return Ok(false);
+        }
+        if byte != Some(b'[') {
+            self.faults.add(offset, "children must be an array or null");
+        } else if value[1..value.len() - 1].trim_ascii().is_empty() {
+            self.row(row).present.0 |= Present::EMPTY_CHILDREN;
+        } else {
+            self.faults
+                .add(offset, "a node of `replace` has no children of its own");
+        }
+        Ok(false)
+    }
+
+    fn parent_id(&mut self, row: u32, at: usize) -> Result<(), Halt> {
+        let first = self.see(name::PARENT_ID, at);
+        let byte = self.reader.peek();
+        let offset = self.reader.offset();
+        let value = self.reader.skip_value()?;
+        if !first {
+            return Ok(());
+        }
+        if byte == Some(b'"') {
+            let raw = &value[1..value.len() - 1];
+            let escaped = raw.contains('\\');
+            let id = Text { raw, escaped };
+            self.draft.claims.push(ParentClaim { row, id, offset });
+        } else if value != "null" {
+            self.faults
+                .add(offset, "parent_id must be a string or null");
+        }
+        if self.form == Form::Nested {
+            self.keep(Cow::Borrowed("parent_id"), value, at);
+        }
+        Ok(())
+    }
+
+    /// Any other field: kept as it is, after a look at the types of the known ones.
+    fn field(&mut self, name: Cow<'a, str>, at: usize) -> Result<(), Halt> {
+        let byte = self.reader.peek();
+        let offset = self.reader.offset();
+        let value = self.reader.skip_value()?;
+        let null = value == "null";
+        let wrong = match name.as_bytes() {
+            b"created_at_iso" | b"content_hash" if byte != Some(b'"') => Some("a string"),
+            b"cadence" | b"cad" if value.parse::<i64>().is_err() => Some("an integer of 64 bits"),
+            b"removable" if !matches!(byte, Some(b't' | b'f')) => Some("true or false"),
+            b"tags" | b"tag" if !is_tags(value) => Some("a string or a list of strings"),
+            _ => None,
+        };
+        if let Some(wanted) = wrong
+            && !null
+        {
+            self.faults
+                .add(offset, format!("{name} must be {wanted}, or null"));
+        }
+        self.keep(name, value, at);
+        Ok(())
+    }
+
+    /// Ends the top node: checks its id and writes its payload record.
+    fn close_node(&mut self) -> Result<(), Halt> {
+        let Some(Open {
+            row, fields, seen, ..
+        }) = self.open.pop()
+        else {
+            return Ok(());
+        };
+        let tree = &mut self.draft.tree;
+        let end = tree.rows.len() as u32;
+        if seen & (name::ID | name::BAD_ID) == 0 {
+            if row == 0 && self.form == Form::Nested {
+                let id = tree.ids.len() as u32;
+                tree.ids.push_str("^root");
+                tree.rows[0].id = (id, id + 5);
+                tree.rows[0].present.0 |= Present::ID_IMPLIED;
+            } else {
+                self.faults
+                    .add(self.draft.starts[row as usize], "a node without id");
+            }
+        }
+        let start = tree.payload.len() as u32;
+        let record = &mut self.fields[fields..];
+        if !record.is_sorted_by(|a, b| a.name < b.name) {
+            record.sort_unstable_by(|a, b| a.name.cmp(&b.name).then(a.at.cmp(&b.at)));
+            for pair in record.windows(2) {
+                if pair[0].name == pair[1].name {
+                    let message = format!("the key `{}` stands twice", shorten(&pair[1].name));
+                    self.faults.add(pair[1].at, message);
+                }
+            }
+        }
+        for field in record.iter() {
+            write_field(&mut tree.payload, &field.name, field.value);
+        }
+        self.fields.truncate(fields);
+        let Ok(stop) = u32::try_from(tree.payload.len()) else {
+            return self.reader.expected("less than 4 GiB of content");
+        };
+        let row = &mut tree.rows[row as usize];
+        row.payload = (start, stop);
+        row.end = end;
+        Ok(())
+    }
+}
+
+/// Whether a raw, well-formed value is a string, or a list of strings.
+fn is_tags(value: &str) -> bool {
+    let mut reader = Reader::new(value);
+    match reader.peek() {
+        Some(b'"') => true,
+        Some(b'[') => {
+            reader.take(b'[');
+            let mut first = true;
+            while let Ok(true) = reader.next_element(first) {
+                first = false;
+                if reader.string().is_err() {
+                    return false;
+                }
+            }
+            true
+        }
+        _ => false,
+    }
+}
+
+#[inline]
+fn intern(dictionary: &mut Dictionary, text: Text<'_>) -> u32 {
+    if text.escaped {
+        dictionary.intern(&text.decode())
+    } else {
+        dictionary.intern(text.raw)
+    }
+}
+
+/// Appends one field to a payload record (the format stands at [`Tree`]).
+#[inline]
+pub(crate) fn write_field(payload: &mut Vec<u8>, name: &str, value: &str) {
+    write_length(payload, name.len());
+    payload.extend_from_slice(name.as_bytes());
+    write_length(payload, value.len());
+    payload.extend_from_slice(value.as_bytes());
+}
+
+#[inline]
+fn write_length(payload: &mut Vec<u8>, mut length: usize) {
+    while length >= 0x80 {
+        payload.push((length & 0x7F) as u8 | 0x80);
+        length >>= 7;
+    }
+    payload.push(length as u8);
+}
