@@ -1,0 +1,90 @@
+//! Timing several contenders against each other on a machine that others use too.
+//!
+//! Each round gives every contender one short turn, one after the other, so that whatever slows
+//! the machine down slows all of them. Of each contender's rounds the fastest tenth ends where its
+//! time is read: other load only ever adds time, so the fast rounds say what the code costs.
+
+use super::queries::Task;
+use std::time::{Duration, Instant};
+
+/// How long to measure.
+#[derive(Clone, Copy)]
+pub(crate) struct Effort {
+    /// Rounds of each group of contenders.
+    pub(crate) rounds: usize,
+    /// How long one contender's turn lasts at least, unless one run is longer.
+    pub(crate) turn: Duration,
+}
+
+impl Effort {
+    /// Enough for a ratio that holds within a few per cent.
+    pub(crate) const FULL: Self = Self {
+        rounds: 61,
+        turn: Duration::from_millis(3),
+    };
+    /// Enough to see whether something is badly off.
+    pub(crate) const QUICK: Self = Self {
+        rounds: 21,
+        turn: Duration::from_millis(1),
+    };
+}
+
+/// The time of one run of each task, in nanoseconds.
+pub(crate) fn interleaved(effort: Effort, tasks: &mut [Task<'_>]) -> Vec<f64> {
+    let repeats: Vec<u32> = tasks.iter_mut().map(|task| repeats(effort, task)).collect();
+    let mut times = vec![Vec::with_capacity(effort.rounds); tasks.len()];
+    for _ in 0..effort.rounds {
+        for ((task, &repeats), times) in tasks.iter_mut().zip(&repeats).zip(&mut times) {
+            // One run to bring the contender's own data back into the caches.
+            task();
+            times.push(per_run(task, repeats));
+        }
+    }
+    times.iter_mut().map(|times| settled(times)).collect()
+}
+
+/// How many runs make one turn.
+fn repeats(effort: Effort, task: &mut Task<'_>) -> u32 {
+    let mut repeats = 1;
+    loop {
+        let time = per_run(task, repeats) * f64::from(repeats);
+        if time * 2.0 >= effort.turn.as_nanos() as f64 || repeats >= 1 << 24 {
+            let wanted = effort.turn.as_nanos() as f64 / time * f64::from(repeats);
+            return (wanted.ceil() as u32).max(1);
+        }
+        repeats *= 2;
+    }
+}
+
+fn per_run(task: &mut Task<'_>, repeats: u32) -> f64 {
+    let start = Instant::now();
+    for _ in 0..repeats {
+        task();
+    }
+    start.elapsed().as_nanos() as f64 / f64::from(repeats)
+}
+
+/// The time a tenth of the rounds stayed below.
+pub(crate) fn settled(times: &mut [f64]) -> f64 {
+    times.sort_by(f64::total_cmp);
+    times.get(times.len() / 10).copied().unwrap_or(f64::NAN)
+}
+
+/// Nanoseconds as a person writes them: three digits and a unit.
+pub(crate) fn nice(nanoseconds: f64) -> String {
+    let (value, unit) = match nanoseconds {
+        ns if ns.is_nan() => return "-".into(),
+        ns if ns < 1e3 => (ns, "ns"),
+        ns if ns < 1e6 => (ns / 1e3, "µs"),
+        ns if ns < 1e9 => (ns / 1e6, "ms"),
+        ns => (ns / 1e9, "s"),
+    };
+    let digits = if value < 10.0 {
+        2
+    } else if value < 100.0 {
+        1
+    } else {
+        0
+    };
+    format!("{value:.digits$} {unit}")
+}
