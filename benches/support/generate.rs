@@ -10,7 +10,8 @@
 //! thirty words with the odd line break and quote, so that 100,000 nodes are 31 MB of JSON.
 //!
 //! The last three turns and the head are the same at every size: a query that looks only there
-//! has the same answer to build at 1,000 nodes and at 100,000.
+//! has the same answer to build at 1,000 nodes and at 100,000. Their seed is one that leaves two
+//! blocks of the assistant in the newest core and seven of the user in the last three turns.
 
 use std::fmt::Write;
 
@@ -140,7 +141,7 @@ pub(crate) fn document(nodes: usize) -> Vec<u8> {
         for (index, &turn) in turns.iter().enumerate() {
             if index == fixed {
                 // From here on the same bytes whatever came before, ids and times aside.
-                writer.random = Random::new(SEED + 3);
+                writer.random = Random::new(SEED + 10);
             }
             writer.cycle += 1;
             writer.comma(index > 0);

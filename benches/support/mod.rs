@@ -8,9 +8,11 @@
 #![allow(dead_code)]
 
 pub(crate) mod bitset;
+pub(crate) mod contenders;
 pub(crate) mod generate;
 pub(crate) mod memory;
 pub(crate) mod queries;
 pub(crate) mod sqlite;
+pub(crate) mod table;
 pub(crate) mod timing;
 pub(crate) mod walk;
