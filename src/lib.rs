@@ -3,4 +3,5 @@
 pub mod diag;
 pub mod index;
 pub mod ir;
+pub mod plan;
 pub mod tree;

@@ -1,0 +1,272 @@
+//! Filling a plan's slots: from a plan and values to tests that can be asked.
+
+use std::sync::Arc;
+
+use super::compare::{Compare, NumberSet, TextTest, ValueTest};
+use super::value::Source;
+use super::{FilterPlan, Plan, Predicate, StepOperator, TailPlan, Value};
+use crate::ir::{Attr, Axis, DepthSet, Kind, Op, TypeTest, Zone};
+
+/// A plan with its values in place; still without a snapshot. Immutable and shared.
+#[derive(Debug)]
+pub struct Bound {
+    /// The plan.
+    pub plan: Arc<Plan>,
+    /// The groups.
+    pub chains: Box<[BoundChain]>,
+    /// Tests of the final set.
+    pub filters: Box<[BoundTest]>,
+    /// Whether the result comes in key order.
+    pub key_order: bool,
+    /// The first row of the window and how many rows it has; the page is worked in.
+    pub window: Option<(u64, u64)>,
+}
+
+/// A group with its values in place.
+#[derive(Debug)]
+pub struct BoundChain {
+    /// The steps, as in the plan.
+    pub steps: Box<[BoundStep]>,
+}
+
+/// A step with its values in place.
+#[derive(Debug)]
+pub enum BoundStep {
+    /// Keeps nodes.
+    Filter {
+        /// How it hangs from the step before.
+        axis: Axis,
+        /// Conditions, all of which hold.
+        tests: Box<[BoundTest]>,
+        /// Picks and what stands behind them.
+        tail: Box<[BoundTail]>,
+        /// Whether picks go by key order.
+        key_order: bool,
+        /// The id the step names, if it does: at most one node can match.
+        id: Option<Box<str>>,
+    },
+    /// Gathers a zone.
+    Zone {
+        /// How it hangs from the step before.
+        axis: Axis,
+        /// The sign of the offsets.
+        zone: Zone,
+    },
+}
+
+/// What follows a step's tests, with values in place.
+#[derive(Debug)]
+pub enum BoundTail {
+    /// The first of each group.
+    First,
+    /// The last of each group.
+    Last,
+    /// The n-th of each group, from 1.
+    Nth(u64),
+    /// Narrows what was picked.
+    Test(BoundTest),
+}
+
+/// One condition with its value in place.
+#[derive(Debug)]
+pub enum BoundTest {
+    /// On what the node is.
+    Type(TypeTest),
+    /// On its depth.
+    Depth(DepthSet),
+    /// On an attribute.
+    Attr(Condition),
+}
+
+/// A comparison of an attribute with its value in place.
+#[derive(Debug)]
+pub struct Condition {
+    /// The attribute.
+    pub attr: Attr,
+    /// What is asked of it.
+    pub compare: Compare,
+}
+
+/// Why a value cannot stand where it was put.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BindError {
+    /// The parameter, without the dollar sign; none for a literal.
+    pub param: Option<Box<str>>,
+    /// What is wrong.
+    pub message: String,
+}
+
+/// Fills the slots of `plan` from `sources`, looking up parameters in `params`.
+///
+/// # Errors
+/// A parameter without a value, or a value that the rules for a literal in its place forbid
+/// (LANGUAGE §5).
+pub fn bind(
+    plan: &Arc<Plan>,
+    sources: &[Source],
+    params: &[(Box<str>, Value)],
+) -> Result<Bound, BindError> {
+    let values: Vec<Slotted> = sources
+        .iter()
+        .map(|source| resolve(source, params))
+        .collect::<Result<_, _>>()?;
+    let binder = Binder { values: &values };
+    let chains = plan
+        .chains
+        .iter()
+        .map(|chain| {
+            let steps = chain.steps.iter().map(|step| match &step.operator {
+                StepOperator::Zone(zone) => Ok(BoundStep::Zone { axis: step.axis, zone: *zone }),
+                StepOperator::Filter(filter) => binder.filter(step.axis, filter),
+            });
+            Ok(BoundChain { steps: steps.collect::<Result<_, _>>()? })
+        })
+        .collect::<Result<_, _>>()?;
+    let limit = plan.limit.map(|slot| binder.count(slot, 0, "a limit")).transpose()?;
+    let page = plan.page.map(|slot| binder.count(slot, 1, "a page")).transpose()?;
+    Ok(Bound {
+        plan: Arc::clone(plan),
+        chains,
+        filters: binder.tests(&plan.filters)?,
+        key_order: plan.key_slot.is_some_and(|slot| binder.is_key(slot)),
+        window: limit.map(|limit| ((page.unwrap_or(1) - 1).saturating_mul(limit), limit)),
+    })
+}
+
+/// The value of a slot and the parameter it came from.
+struct Slotted {
+    value: Value,
+    param: Option<Box<str>>,
+}
+
+fn resolve(source: &Source, params: &[(Box<str>, Value)]) -> Result<Slotted, BindError> {
+    match source {
+        Source::Value(value) => Ok(Slotted { value: value.clone(), param: None }),
+        Source::Param(name) => match params.iter().find(|(known, _)| known == name) {
+            Some((_, value)) => Ok(Slotted { value: value.clone(), param: Some(name.clone()) }),
+            None => Err(BindError {
+                param: Some(name.clone()),
+                message: format!("`${name}` has no value"),
+            }),
+        },
+        Source::List(items) => {
+            let mut param = None;
+            let mut values = Vec::with_capacity(items.len());
+            for item in items {
+                let item = resolve(item, params)?;
+                if matches!(item.value, Value::List(_)) {
+                    return Err(BindError {
+                        param: item.param,
+                        message: "a list cannot stand inside a list".into(),
+                    });
+                }
+                param = param.or(item.param);
+                values.push(item.value);
+            }
+            Ok(Slotted { value: Value::List(values.into()), param })
+        }
+    }
+}
+
+struct Binder<'a> {
+    values: &'a [Slotted],
+}
+
+impl Binder<'_> {
+    fn filter(&self, axis: Axis, filter: &FilterPlan) -> Result<BoundStep, BindError> {
+        let tests = self.tests(&filter.tests)?;
+        let tail = filter
+            .tail
+            .iter()
+            .map(|tail| {
+                Ok(match tail {
+                    TailPlan::First => BoundTail::First,
+                    TailPlan::Last => BoundTail::Last,
+                    TailPlan::Nth(slot) => BoundTail::Nth(self.count(*slot, 1, "`:nth`")?),
+                    TailPlan::Test(test) => BoundTail::Test(self.test(test)?),
+                })
+            })
+            .collect::<Result<_, _>>()?;
+        let id = tests.iter().find_map(|test| match test {
+            BoundTest::Attr(Condition { attr: Attr::Id, compare: Compare::Text(test) }) => {
+                test.only().map(Into::into)
+            }
+            _ => None,
+        });
+        let key_order = filter.key_slot.is_some_and(|slot| self.is_key(slot));
+        Ok(BoundStep::Filter { axis, tests, tail, key_order, id })
+    }
+
+    fn tests(&self, tests: &[Predicate]) -> Result<Box<[BoundTest]>, BindError> {
+        tests.iter().map(|test| self.test(test)).collect()
+    }
+
+    fn test(&self, test: &Predicate) -> Result<BoundTest, BindError> {
+        Ok(match test {
+            Predicate::Type(test) => BoundTest::Type(*test),
+            Predicate::Depth(depths) => BoundTest::Depth(depths.clone()),
+            Predicate::Attr { attr, op, slot } => {
+                let slotted = &self.values[usize::from(*slot)];
+                let compare = compare(attr, *op, &slotted.value).map_err(|message| BindError {
+                    param: slotted.param.clone(),
+                    message,
+                })?;
+                BoundTest::Attr(Condition { attr: attr.clone(), compare })
+            }
+        })
+    }
+
+    /// Whether the slot holds one key.
+    fn is_key(&self, slot: u16) -> bool {
+        matches!(self.values[usize::from(slot)].value, Value::Text(_) | Value::Int(_) | Value::Decimal(_))
+    }
+
+    fn count(&self, slot: u16, least: i64, what: &str) -> Result<u64, BindError> {
+        let slotted = &self.values[usize::from(slot)];
+        match slotted.value {
+            Value::Int(number) if number >= least => Ok(number as u64),
+            _ => Err(BindError {
+                param: slotted.param.clone(),
+                message: format!("{what} takes an integer of at least {least}"),
+            }),
+        }
+    }
+}
+
+/// The comparison of an attribute with a value.
+fn compare(attr: &Attr, op: Op, value: &Value) -> Result<Compare, String> {
+    if matches!(value, Value::List(items) if items.is_empty()) {
+        return Err("a list needs at least one value".into());
+    }
+    if matches!(value, Value::List(_)) && !matches!(op, Op::Eq | Op::Ne) {
+        return Err("a list goes with `=` and `!=` only".into());
+    }
+    Ok(match (attr, attr.kind()) {
+        (_, Kind::Number) => Compare::Number(NumberSet::new(op, value).ok_or_else(|| match op {
+            Op::Matches => "`~` does not go with a number".to_owned(),
+            _ => "a number is compared with a number or null".to_owned(),
+        })?),
+        (Attr::Content, _) => Compare::Value(ValueTest::new(op, value, true)?),
+        (Attr::StoredType | Attr::NodeType, _) if op != Op::Matches => {
+            Compare::Text(TextTest::new(op, value, |text| one_vocabulary(&text).into())?)
+        }
+        (_, Kind::Text) => Compare::Text(TextTest::new(op, value, |text| text)?),
+        (_, Kind::Tags | Kind::Dynamic) => Compare::Value(ValueTest::new(op, value, false)?),
+    })
+}
+
+/// A nodeType in the `mt mc cb` vocabulary (LANGUAGE §1).
+#[must_use]
+pub fn one_vocabulary(node_type: &str) -> std::borrow::Cow<'_, str> {
+    let (head, sub) = match node_type.find(':') {
+        Some(at) => node_type.split_at(at),
+        None => (node_type, ""),
+    };
+    let head = match head {
+        "seg" => "mt",
+        "cont" => "mc",
+        "block" => "cb",
+        _ => return node_type.into(),
+    };
+    format!("{head}{sub}").into()
+}

@@ -1,0 +1,523 @@
+//! Comparisons with their values in place: what a bound test asks of an attribute.
+//!
+//! Each attribute compares in one of three ways (LANGUAGE §5): numeric headers by number, string
+//! headers by text, custom attributes by the value each node holds. A comparison is worked out
+//! once when values are bound, so that asking it costs no more than it must: every numeric
+//! comparison is a set of intervals.
+
+use std::cmp::Ordering;
+
+use regex::Regex;
+use smallvec::{SmallVec, smallvec};
+
+use super::Value;
+use crate::ir::Op;
+
+/// What a bound test asks of its attribute.
+#[derive(Clone, Debug)]
+pub enum Compare {
+    /// Of a numeric header.
+    Number(NumberSet),
+    /// Of a string header.
+    Text(TextTest),
+    /// Of tags, a custom attribute, or the content.
+    Value(ValueTest),
+}
+
+/// A set of integers, as sorted disjoint inclusive intervals, and whether null is in it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct NumberSet {
+    /// The intervals, ascending.
+    pub ranges: SmallVec<[(i64, i64); 2]>,
+    /// Whether a missing value matches.
+    pub null: bool,
+}
+
+impl NumberSet {
+    /// The numbers for which `number op value` holds; `None` when the value cannot be compared
+    /// with a number.
+    #[must_use]
+    pub fn new(op: Op, value: &Value) -> Option<Self> {
+        let equal = match value {
+            Value::List(items) => {
+                let mut union = Self { ranges: SmallVec::new(), null: false };
+                for item in items {
+                    let set = Self::new(Op::Eq, item)?;
+                    union.null |= set.null;
+                    union.ranges.extend(set.ranges);
+                }
+                union.ranges.sort_unstable();
+                union.ranges.dedup();
+                union
+            }
+            Value::Null => Self { ranges: SmallVec::new(), null: true },
+            Value::Int(number) => Self { ranges: smallvec![(*number, *number)], null: false },
+            Value::Decimal(number) => {
+                let whole = number.fract() == 0.0;
+                let ranges = match floor(*number) {
+                    Some(floor) if whole => smallvec![(floor, floor)],
+                    _ => SmallVec::new(),
+                };
+                Self { ranges, null: false }
+            }
+            Value::Text(_) => return None,
+        };
+        let none = Self { ranges: SmallVec::new(), null: false };
+        let ordered = |low: Option<i64>, high: Option<i64>| match (low, high) {
+            (Some(low), Some(high)) if low <= high => {
+                Self { ranges: smallvec![(low, high)], null: false }
+            }
+            _ => none.clone(),
+        };
+        Some(match op {
+            Op::Eq => equal,
+            Op::Ne => equal.complement(),
+            Op::Matches => return None,
+            Op::Lt | Op::Le | Op::Gt | Op::Ge if matches!(value, Value::Null) => none,
+            Op::Lt => ordered(Some(i64::MIN), below(value, false)),
+            Op::Le => ordered(Some(i64::MIN), below(value, true)),
+            Op::Gt => ordered(above(value, false), Some(i64::MAX)),
+            Op::Ge => ordered(above(value, true), Some(i64::MAX)),
+        })
+    }
+
+    fn complement(&self) -> Self {
+        let mut ranges = SmallVec::new();
+        let mut next = Some(i64::MIN);
+        for &(low, high) in &self.ranges {
+            if let Some(start) = next
+                && start < low
+            {
+                ranges.push((start, low - 1));
+            }
+            next = high.checked_add(1);
+        }
+        ranges.extend(next.map(|start| (start, i64::MAX)));
+        Self { ranges, null: !self.null }
+    }
+
+    /// Whether `number` is in the set.
+    #[inline]
+    #[must_use]
+    pub fn contains(&self, number: Option<i64>) -> bool {
+        match number {
+            None => self.null,
+            Some(number) => self.ranges.iter().any(|&(low, high)| low <= number && number <= high),
+        }
+    }
+
+    /// Whether nothing is in the set.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.ranges.is_empty() && !self.null
+    }
+}
+
+/// The largest integer below (or at) a number.
+fn below(value: &Value, included: bool) -> Option<i64> {
+    match value {
+        Value::Int(number) => if included { Some(*number) } else { number.checked_sub(1) },
+        Value::Decimal(number) => {
+            if *number > i64::MAX as f64 {
+                return Some(i64::MAX);
+            }
+            let floor = floor(*number)?;
+            if !included && floor as f64 == *number { floor.checked_sub(1) } else { Some(floor) }
+        }
+        _ => None,
+    }
+}
+
+/// The smallest integer above (or at) a number.
+fn above(value: &Value, included: bool) -> Option<i64> {
+    match value {
+        Value::Int(number) => if included { Some(*number) } else { number.checked_add(1) },
+        Value::Decimal(number) => {
+            if *number < i64::MIN as f64 {
+                return Some(i64::MIN);
+            }
+            let floor = floor(*number)?;
+            if included && floor as f64 == *number { Some(floor) } else { floor.checked_add(1) }
+        }
+        _ => None,
+    }
+}
+
+/// The floor, where it is an `i64`.
+fn floor(number: f64) -> Option<i64> {
+    let floor = number.floor();
+    // 2^63 is exact as a double, and the first one that is no `i64`.
+    (floor >= i64::MIN as f64 && floor < -(i64::MIN as f64)).then_some(floor as i64)
+}
+
+/// A comparison of a string header. Texts order by code point.
+#[derive(Clone, Debug)]
+pub enum TextTest {
+    /// One of these texts, or null where `null` is set; negated for `!=`.
+    In {
+        /// The texts.
+        texts: SmallVec<[Box<str>; 1]>,
+        /// Whether null is among them.
+        null: bool,
+        /// Whether the test holds for everything else instead.
+        negated: bool,
+    },
+    /// Ordered against a text in one of these ways.
+    Ordered {
+        /// The right side.
+        text: Box<str>,
+        /// Less, equal or greater.
+        orders: &'static [Ordering],
+    },
+    /// Found in the text.
+    Matches(Regex),
+    /// Never holds: an ordering with null.
+    Never,
+}
+
+/// The orderings an operator accepts.
+fn orders(op: Op) -> &'static [Ordering] {
+    match op {
+        Op::Lt => &[Ordering::Less],
+        Op::Le => &[Ordering::Less, Ordering::Equal],
+        Op::Gt => &[Ordering::Greater],
+        Op::Ge => &[Ordering::Greater, Ordering::Equal],
+        Op::Eq | Op::Ne | Op::Matches => &[],
+    }
+}
+
+/// Numbers compare with texts as they are written.
+fn as_text(value: &Value) -> Option<Box<str>> {
+    match value {
+        Value::Text(text) => Some(text.clone()),
+        Value::Int(number) => Some(number.to_string().into()),
+        Value::Decimal(number) => Some(number.to_string().into()),
+        Value::Null | Value::List(_) => None,
+    }
+}
+
+impl TextTest {
+    /// `text op value`. `normalize` is applied to every text of the right side.
+    ///
+    /// # Errors
+    /// A pattern that is no regular expression, or a list with an ordering.
+    pub fn new(op: Op, value: &Value, normalize: fn(Box<str>) -> Box<str>) -> Result<Self, String> {
+        Ok(match (op, value) {
+            (Op::Eq | Op::Ne, value) => {
+                let items = match value {
+                    Value::List(items) => items,
+                    value => std::slice::from_ref(value),
+                };
+                Self::In {
+                    texts: items.iter().filter_map(as_text).map(normalize).collect(),
+                    null: items.contains(&Value::Null),
+                    negated: op == Op::Ne,
+                }
+            }
+            (_, Value::Null) => Self::Never,
+            (Op::Matches, value) => Self::Matches(pattern(value)?),
+            (_, value) => match as_text(value) {
+                Some(text) => Self::Ordered { text: normalize(text), orders: orders(op) },
+                None => return Err("a list goes with `=` and `!=` only".into()),
+            },
+        })
+    }
+
+    /// Whether the comparison holds for a text, or for null.
+    #[must_use]
+    pub fn holds(&self, text: Option<&str>) -> bool {
+        match (self, text) {
+            (Self::In { texts, negated, .. }, Some(text)) => {
+                texts.iter().any(|known| **known == *text) != *negated
+            }
+            (Self::In { null, negated, .. }, None) => null != negated,
+            (Self::Ordered { text: right, orders }, Some(text)) => {
+                orders.contains(&text.cmp(right))
+            }
+            (Self::Matches(pattern), Some(text)) => pattern.is_match(text),
+            (Self::Ordered { .. } | Self::Matches(_), None) | (Self::Never, _) => false,
+        }
+    }
+
+    /// The one text that holds, for a test that is a plain equality.
+    #[must_use]
+    pub fn only(&self) -> Option<&str> {
+        match self {
+            Self::In { texts, null: false, negated: false } if texts.len() == 1 => Some(&texts[0]),
+            _ => None,
+        }
+    }
+}
+
+/// Compiles the right side of `~`.
+fn pattern(value: &Value) -> Result<Regex, String> {
+    let text = as_text(value).ok_or("`~` takes a text")?;
+    Regex::new(&text).map_err(|error| error.to_string())
+}
+
+/// A value of a node as comparisons see it. Lists hold no lists: what is nested equals nothing.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Scalar<'a> {
+    /// Absent or null.
+    Null,
+    /// A text, or a boolean as its text.
+    Text(std::borrow::Cow<'a, str>),
+    /// A number, as it is written.
+    Number(&'a str),
+    /// A list.
+    List(Vec<Scalar<'a>>),
+    /// An object, or a list in a list: equal to nothing.
+    Other,
+}
+
+/// A comparison of an attribute whose kind each node decides.
+#[derive(Clone, Debug)]
+pub struct ValueTest {
+    op: Op,
+    value: Value,
+    pattern: Option<Regex>,
+    /// Compare as texts only, numbers by how they are written (for string headers).
+    text_only: bool,
+}
+
+impl ValueTest {
+    /// `value-of-the-node op value`.
+    ///
+    /// # Errors
+    /// A pattern that is no regular expression.
+    pub fn new(op: Op, value: &Value, text_only: bool) -> Result<Self, String> {
+        let pattern = match (op, value) {
+            (Op::Matches, Value::Null) => None,
+            (Op::Matches, value) => Some(pattern(value)?),
+            _ => None,
+        };
+        Ok(Self { op, value: value.clone(), pattern, text_only })
+    }
+
+    /// Whether the comparison holds.
+    #[must_use]
+    pub fn holds(&self, node: &Scalar<'_>) -> bool {
+        match self.op {
+            Op::Eq => self.equals_right(node),
+            Op::Ne => !self.equals_right(node),
+            Op::Matches => self.pattern.as_ref().is_some_and(|pattern| found(pattern, node)),
+            op => self.compare(node).is_some_and(|order| orders(op).contains(&order)),
+        }
+    }
+
+    /// The texts that a list must all hold, for an equality.
+    #[must_use]
+    pub fn texts(&self) -> Option<Vec<&str>> {
+        let text = |value: &'_ Value| matches!(value, Value::Text(_));
+        match (self.op, &self.value) {
+            (Op::Eq, Value::Text(text)) => Some(vec![text]),
+            (Op::Eq, Value::List(items)) if items.iter().all(text) => Some(
+                items
+                    .iter()
+                    .filter_map(|item| match item {
+                        Value::Text(text) => Some(&**text),
+                        _ => None,
+                    })
+                    .collect(),
+            ),
+            _ => None,
+        }
+    }
+
+    fn equals_right(&self, node: &Scalar<'_>) -> bool {
+        match (&self.value, node) {
+            // A list holds all of several values; a single value is one of them.
+            (Value::List(items), Scalar::List(_)) => {
+                items.iter().all(|item| self.equals(item, node))
+            }
+            (Value::List(items), node) => items.iter().any(|item| self.equals(item, node)),
+            (value, node) => self.equals(value, node),
+        }
+    }
+
+    fn equals(&self, value: &Value, node: &Scalar<'_>) -> bool {
+        match (value, node) {
+            (value, Scalar::List(items)) => items.iter().any(|item| match item {
+                Scalar::List(_) => false,
+                item => self.equals(value, item),
+            }),
+            (Value::Null, node) => *node == Scalar::Null,
+            (Value::Text(text), Scalar::Text(node)) => **text == **node,
+            (value, Scalar::Text(node)) if self.text_only => {
+                as_text(value).is_some_and(|text| *text == **node)
+            }
+            (value, Scalar::Number(node)) if self.text_only => {
+                as_text(value).is_some_and(|text| *text == **node)
+            }
+            (Value::Int(_) | Value::Decimal(_), Scalar::Number(node)) => {
+                number_of(value).zip(number(node)).is_some_and(|(a, b)| a.compare(&b).is_eq())
+            }
+            _ => false,
+        }
+    }
+
+    /// How the node's value stands to the right side; none where they cannot be ordered.
+    fn compare(&self, node: &Scalar<'_>) -> Option<Ordering> {
+        let right = as_text(&self.value)?;
+        let (left, is_number) = match node {
+            Scalar::Text(text) => (&**text, false),
+            Scalar::Number(text) => (*text, true),
+            Scalar::Null | Scalar::List(_) | Scalar::Other => return None,
+        };
+        if self.text_only {
+            return Some(left.cmp(&*right));
+        }
+        let left_number =
+            if is_number || reads_as_number(left) { number(left) } else { None };
+        let right_number = match &self.value {
+            Value::Text(text) if !reads_as_number(text) => None,
+            Value::Text(text) => number(text),
+            value => number_of(value),
+        };
+        Some(match (left_number, right_number) {
+            (Some(left), Some(right)) => left.compare(&right),
+            _ => left.cmp(&*right),
+        })
+    }
+}
+
+/// Whether a pattern is found in a text, a number, or an element of a list.
+fn found(pattern: &Regex, node: &Scalar<'_>) -> bool {
+    match node {
+        Scalar::Text(text) => pattern.is_match(text),
+        Scalar::Number(text) => pattern.is_match(text),
+        Scalar::List(items) => items.iter().any(|item| match item {
+            Scalar::List(_) => false,
+            item => found(pattern, item),
+        }),
+        Scalar::Null | Scalar::Other => false,
+    }
+}
+
+/// Whether a whole text is `[+-]?digits[.digits]`.
+fn reads_as_number(text: &str) -> bool {
+    let text = text.strip_prefix(['+', '-']).unwrap_or(text);
+    let digits = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
+    match text.split_once('.') {
+        Some((whole, fraction)) => digits(whole) && digits(fraction),
+        None => digits(text),
+    }
+}
+
+/// A number: exact while it is an integer of up to 128 bits.
+#[derive(Clone, Copy, Debug)]
+enum Number {
+    Int(i128),
+    Decimal(f64),
+}
+
+impl Number {
+    fn compare(&self, other: &Self) -> Ordering {
+        match (self, other) {
+            (Self::Int(a), Self::Int(b)) => a.cmp(b),
+            (Self::Decimal(a), Self::Decimal(b)) => a.total_cmp(b),
+            (Self::Int(a), Self::Decimal(b)) => int_with_decimal(*a, *b),
+            (Self::Decimal(a), Self::Int(b)) => int_with_decimal(*b, *a).reverse(),
+        }
+    }
+}
+
+/// Exact comparison of an integer with a decimal.
+fn int_with_decimal(int: i128, decimal: f64) -> Ordering {
+    if decimal >= i128::MAX as f64 {
+        return Ordering::Less;
+    }
+    if decimal < i128::MIN as f64 {
+        return Ordering::Greater;
+    }
+    let floor = decimal.floor();
+    int.cmp(&(floor as i128)).then(if decimal > floor { Ordering::Less } else { Ordering::Equal })
+}
+
+fn number(text: &str) -> Option<Number> {
+    let text = text.strip_prefix('+').unwrap_or(text);
+    if let Ok(int) = text.parse::<i128>() {
+        return Some(Number::Int(int));
+    }
+    // -0.0 and 0.0 are one number.
+    text.parse::<f64>().ok().filter(|number| number.is_finite()).map(|number| Number::Decimal(number + 0.0))
+}
+
+fn number_of(value: &Value) -> Option<Number> {
+    match value {
+        Value::Int(int) => Some(Number::Int(i128::from(*int))),
+        Value::Decimal(decimal) => Some(Number::Decimal(*decimal + 0.0)),
+        Value::Null | Value::Text(_) | Value::List(_) => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{NumberSet, Scalar, TextTest, Value, ValueTest};
+    use crate::ir::Op;
+
+    #[test]
+    fn numeric_comparisons_are_exact_over_all_integers() {
+        let numbers = [i64::MIN, i64::MIN + 1, -3, -2, 0, 2, 3, i64::MAX - 1, i64::MAX];
+        let decimals = [-2.5, -2.0, 2.0, 2.5, 9.3e18, -9.3e18, 1e300];
+        let ops = [Op::Eq, Op::Ne, Op::Lt, Op::Le, Op::Gt, Op::Ge];
+        let holds = |op, order: std::cmp::Ordering| match op {
+            Op::Eq => order.is_eq(),
+            Op::Ne => order.is_ne(),
+            Op::Lt => order.is_lt(),
+            Op::Le => order.is_le(),
+            Op::Gt => order.is_gt(),
+            _ => order.is_ge(),
+        };
+        for op in ops {
+            for left in numbers {
+                for right in numbers {
+                    let set = NumberSet::new(op, &Value::Int(right)).expect("numbers compare");
+                    assert_eq!(set.contains(Some(left)), holds(op, left.cmp(&right)));
+                }
+                for right in decimals {
+                    let set = NumberSet::new(op, &Value::Decimal(right)).expect("numbers compare");
+                    let order = super::int_with_decimal(i128::from(left), right);
+                    assert_eq!(set.contains(Some(left)), holds(op, order), "{left} {op:?} {right}");
+                }
+            }
+            let null = NumberSet::new(op, &Value::Null).expect("null compares");
+            assert_eq!((null.contains(None), null.contains(Some(0))), (op == Op::Eq, op == Op::Ne));
+            let one = NumberSet::new(op, &Value::Int(1)).expect("numbers compare");
+            assert_eq!(one.contains(None), op == Op::Ne);
+        }
+        assert!(NumberSet::new(Op::Eq, &"1".into()).is_none());
+    }
+
+    #[test]
+    fn texts_compare_by_code_point_and_null_only_by_equality() {
+        let test = |op, value: Value| TextTest::new(op, &value, |text| text).expect("valid");
+        assert!(test(Op::Lt, "é".into()).holds(Some("z")));
+        assert!(!test(Op::Lt, "a".into()).holds(None));
+        assert!(test(Op::Ne, "a".into()).holds(None));
+        assert!(test(Op::Eq, Value::Null).holds(None) && !test(Op::Eq, Value::Null).holds(Some("")));
+        assert!(test(Op::Eq, 5.into()).holds(Some("5")));
+        assert!(!test(Op::Ge, Value::Null).holds(Some("a")));
+        assert!(test(Op::Matches, "^a.c$".into()).holds(Some("abc")));
+    }
+
+    #[test]
+    fn custom_values_keep_their_type_for_equality_and_order_as_numbers_where_both_read_so() {
+        let test = |op, value: Value, node: &Scalar<'_>| {
+            ValueTest::new(op, &value, false).expect("valid").holds(node)
+        };
+        let text = |text: &'static str| Scalar::Text(text.into());
+        assert!(!test(Op::Eq, "10".into(), &Scalar::Number("10")));
+        assert!(test(Op::Eq, 10.into(), &Scalar::Number("10.0")));
+        assert!(test(Op::Lt, "10".into(), &text("9")));
+        assert!(!test(Op::Lt, "10".into(), &text("9a")));
+        assert!(test(Op::Gt, i64::MAX.into(), &Scalar::Number("9223372036854775808")));
+        let list = Scalar::List(vec![text("a"), Scalar::Number("2"), Scalar::List(vec![text("z")])]);
+        assert!(test(Op::Eq, "a".into(), &list) && test(Op::Eq, 2.into(), &list));
+        assert!(!test(Op::Eq, "z".into(), &list) && !test(Op::Lt, "b".into(), &list));
+        let both = Value::List(["a".into(), "b".into()].into());
+        assert!(!test(Op::Eq, both.clone(), &list) && test(Op::Eq, both, &text("b")));
+        assert!(test(Op::Ne, "a".into(), &Scalar::Other));
+        assert!(!test(Op::Eq, Value::Null, &Scalar::List(Vec::new())));
+    }
+}

@@ -1,0 +1,309 @@
+//! From the normalized form to a plan, and the shape under which a plan is found again.
+
+use std::hash::{BuildHasher, Hash, Hasher};
+
+use super::value::Source;
+use super::{Ambient, ChainPlan, FilterPlan, Plan, Predicate, Slot, StepOperator, StepPlan, TailPlan};
+use crate::ir::{
+    Attr, Axis, Class, Chain, DepthSet, NodeStep, Op, Operand, Pick, Query, Step, Tail, Test,
+    TypeTest,
+};
+
+/// A plan and what its slots are filled from, in slot order.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Compiled {
+    /// The plan.
+    pub plan: Plan,
+    /// What fills the slots.
+    pub sources: Box<[Source]>,
+}
+
+/// Compiles a query. Linear in its size.
+#[must_use]
+pub fn compile(query: &Query) -> Compiled {
+    let mut lift = Lift { sources: Vec::new() };
+    let chains: Box<[ChainPlan]> = query.chains.iter().map(|chain| lift.chain(chain)).collect();
+    let filters: Box<[Predicate]> = query.filters.iter().map(|test| lift.test(test)).collect();
+    let key_slot = lift.common_key(query, &chains, &filters);
+    let plan = Plan {
+        key_slot,
+        chains,
+        filters,
+        order: query.controls.order,
+        unique: query.controls.unique,
+        limit: query.controls.limit.as_ref().map(|operand| lift.slot(operand)),
+        page: query.controls.page.as_ref().map(|operand| lift.slot(operand)),
+        mode: query.controls.mode,
+        slots: lift.sources.len(),
+    };
+    Compiled { plan, sources: lift.sources.into() }
+}
+
+/// Lifts literals into slots while the plan is built.
+struct Lift {
+    sources: Vec<Source>,
+}
+
+impl Lift {
+    fn slot(&mut self, operand: &Operand) -> Slot {
+        self.sources.push(operand.into());
+        // Limits on selectors (LANGUAGE §10) keep the number of literals far below 65,536.
+        (self.sources.len() - 1) as Slot
+    }
+
+    fn test(&mut self, test: &Test) -> Predicate {
+        match test {
+            Test::Type(test) => Predicate::Type(*test),
+            Test::Depth(depths) => Predicate::Depth(depths.clone()),
+            Test::Attr(test) => Predicate::Attr {
+                attr: test.attr.clone(),
+                op: test.op,
+                slot: self.slot(&test.operand),
+            },
+        }
+    }
+
+    fn chain(&mut self, chain: &Chain) -> ChainPlan {
+        let mut steps: Vec<StepPlan> = Vec::with_capacity(chain.steps.len());
+        let mut scope: Option<DepthSet> = None;
+        let (mut separable, mut scope_open) = (true, true);
+        // What is known of the step before: its level, and whether it can be the root or `^seq`.
+        let mut level: Option<u32> = None;
+        let mut left_ambient = true;
+        for (index, (axis, step)) in chain.steps.iter().enumerate() {
+            let operator = match step {
+                Step::Zone(zone) => {
+                    level = None;
+                    StepOperator::Zone(*zone)
+                }
+                Step::Node(node) => {
+                    let filter = self.filter(node, (index > 0).then_some((*axis, level)));
+                    if scope_open {
+                        for test in &filter.tests {
+                            if let Predicate::Depth(depths) = test {
+                                scope = Some(match scope {
+                                    Some(scope) => scope.intersection(depths),
+                                    None => depths.clone(),
+                                });
+                            }
+                        }
+                    }
+                    if left_ambient && !filter.tail.is_empty() {
+                        // A group may span the whole tree: what later steps demand must not
+                        // narrow what this one picks from.
+                        separable = false;
+                        scope_open = false;
+                    }
+                    level = filter.level;
+                    left_ambient = filter.ambient != Ambient::Never;
+                    StepOperator::Filter(filter)
+                }
+            };
+            steps.push(StepPlan { axis: *axis, operator });
+        }
+        ChainPlan { scope, separable, steps: steps.into() }
+    }
+
+    /// `left` is the axis and the level of the step before, if there is one.
+    fn filter(&mut self, step: &NodeStep, left: Option<(Axis, Option<u32>)>) -> FilterPlan {
+        let tests: Box<[Predicate]> = step.tests.iter().map(|test| self.test(test)).collect();
+        let tail = step
+            .tail
+            .iter()
+            .map(|tail| match tail {
+                Tail::Pick(Pick::First) => TailPlan::First,
+                Tail::Pick(Pick::Last) => TailPlan::Last,
+                Tail::Pick(Pick::Nth(operand)) => TailPlan::Nth(self.slot(operand)),
+                Tail::Test(test) => TailPlan::Test(self.test(test)),
+            })
+            .collect();
+        let mut ambient = Ambient::Maybe;
+        let mut level = match left {
+            Some((Axis::Child, Some(level))) => Some(level + 1),
+            _ => None,
+        };
+        for test in &tests {
+            match test {
+                Predicate::Type(TypeTest::Root) => {
+                    ambient = Ambient::Root;
+                    level = Some(0);
+                }
+                Predicate::Type(TypeTest::Seq) => {
+                    ambient = Ambient::Seq;
+                    level = Some(1);
+                }
+                Predicate::Type(TypeTest::Anchor) => {
+                    ambient = Ambient::Never;
+                    level = anchor_level(&tests);
+                }
+                Predicate::Type(_) | Predicate::Depth(_) => ambient = Ambient::Never,
+                Predicate::Attr { .. } => {}
+            }
+        }
+        FilterPlan {
+            ambient,
+            cores: tests.contains(&Predicate::Type(TypeTest::Class(Class::Container))),
+            key_slot: pinned_key(&tests),
+            level,
+            tests,
+            tail,
+        }
+    }
+
+    /// The slot of the key that every group's last step, or a filter, pins (LANGUAGE §6).
+    fn common_key(
+        &self,
+        query: &Query,
+        chains: &[ChainPlan],
+        filters: &[Predicate],
+    ) -> Option<Slot> {
+        if let Some(slot) = pinned_key(filters) {
+            return Some(slot);
+        }
+        let mut common: Option<Slot> = None;
+        for chain in chains {
+            let StepOperator::Filter(filter) = &chain.steps.last()?.operator else { return None };
+            let slot = filter.key_slot?;
+            match common {
+                None => common = Some(slot),
+                Some(first)
+                    if self.sources[usize::from(first)] == self.sources[usize::from(slot)] => {}
+                Some(_) => return None,
+            }
+        }
+        debug_assert_eq!(chains.len(), query.chains.len());
+        common
+    }
+}
+
+/// The level of the anchors of a step, where its depths tell: regions are on 1, turns on 2.
+fn anchor_level(tests: &[Predicate]) -> Option<u32> {
+    let depths = tests.iter().find_map(|test| match test {
+        Predicate::Depth(depths) => Some(depths),
+        _ => None,
+    })?;
+    match depths.ranges() {
+        [.., (_, high)] if *high <= 0 => Some(1),
+        [(low, _), ..] if *low >= 1 => Some(2),
+        _ => None,
+    }
+}
+
+/// The slot of a `key = …` among `tests`. Whether the value is a single key is seen when it is
+/// bound.
+fn pinned_key(tests: &[Predicate]) -> Option<Slot> {
+    tests.iter().find_map(|test| match test {
+        Predicate::Attr { attr: Attr::Key, op: Op::Eq, slot } => Some(*slot),
+        _ => None,
+    })
+}
+
+/// A hash over everything of a query but its literals and its time.
+#[must_use]
+pub fn shape_hash(query: &Query, hasher: &impl BuildHasher) -> u64 {
+    let mut state = hasher.build_hasher();
+    for chain in &query.chains {
+        chain.steps.len().hash(&mut state);
+        for (axis, step) in &chain.steps {
+            axis.hash(&mut state);
+            match step {
+                Step::Zone(zone) => zone.hash(&mut state),
+                Step::Node(node) => {
+                    node.tests.len().hash(&mut state);
+                    node.tests.iter().for_each(|test| hash_test(test, &mut state));
+                    node.tail.len().hash(&mut state);
+                    for tail in &node.tail {
+                        match tail {
+                            Tail::Pick(pick) => std::mem::discriminant(pick).hash(&mut state),
+                            Tail::Test(test) => hash_test(test, &mut state),
+                        }
+                    }
+                }
+            }
+        }
+    }
+    query.filters.iter().for_each(|test| hash_test(test, &mut state));
+    let controls = &query.controls;
+    (controls.order, controls.mode, controls.unique).hash(&mut state);
+    (controls.limit.is_some(), controls.page.is_some()).hash(&mut state);
+    state.finish()
+}
+
+fn hash_test(test: &Test, state: &mut impl Hasher) {
+    match test {
+        Test::Type(test) => test.hash(state),
+        Test::Depth(depths) => depths.hash(state),
+        Test::Attr(test) => (&test.attr, test.op).hash(state),
+    }
+}
+
+/// Whether `plan` is what [`compile`] would make of `query`, and if so, what fills its slots.
+///
+/// Cheaper than compiling: it builds nothing but the values.
+#[must_use]
+pub fn same_shape(plan: &Plan, query: &Query) -> Option<Box<[Source]>> {
+    let mut sources = Vec::with_capacity(plan.slots);
+    let same = plan.chains.len() == query.chains.len()
+        && plan.chains.iter().zip(&query.chains).all(|(plan, chain)| {
+            plan.steps.len() == chain.steps.len()
+                && plan.steps.iter().zip(&chain.steps).all(|(plan, (axis, step))| {
+                    plan.axis == *axis
+                        && match (&plan.operator, step) {
+                            (StepOperator::Zone(a), Step::Zone(b)) => a == b,
+                            (StepOperator::Filter(plan), Step::Node(step)) => {
+                                same_tests(&plan.tests, &step.tests, &mut sources)
+                                    && same_tail(&plan.tail, &step.tail, &mut sources)
+                            }
+                            _ => false,
+                        }
+                })
+        })
+        && same_tests(&plan.filters, &query.filters, &mut sources)
+        && plan.order == query.controls.order
+        && plan.unique == query.controls.unique
+        && plan.mode == query.controls.mode
+        && plan.limit.is_some() == query.controls.limit.is_some()
+        && plan.page.is_some() == query.controls.page.is_some();
+    if !same {
+        return None;
+    }
+    sources.extend(query.controls.limit.as_ref().map(Source::from));
+    sources.extend(query.controls.page.as_ref().map(Source::from));
+    // Whether all groups pin one key depends on literals where there are several groups.
+    if plan.chains.len() > 1 && compile(query).plan.key_slot != plan.key_slot {
+        return None;
+    }
+    Some(sources.into())
+}
+
+fn same_tests(plan: &[Predicate], tests: &[Test], sources: &mut Vec<Source>) -> bool {
+    plan.len() == tests.len()
+        && plan.iter().zip(tests).all(|(plan, test)| same_test(plan, test, sources))
+}
+
+fn same_tail(plan: &[TailPlan], tail: &[Tail], sources: &mut Vec<Source>) -> bool {
+    plan.len() == tail.len()
+        && plan.iter().zip(tail).all(|(plan, tail)| match (plan, tail) {
+            (TailPlan::First, Tail::Pick(Pick::First)) | (TailPlan::Last, Tail::Pick(Pick::Last)) => {
+                true
+            }
+            (TailPlan::Nth(_), Tail::Pick(Pick::Nth(operand))) => {
+                sources.push(operand.into());
+                true
+            }
+            (TailPlan::Test(plan), Tail::Test(test)) => same_test(plan, test, sources),
+            _ => false,
+        })
+}
+
+fn same_test(plan: &Predicate, test: &Test, sources: &mut Vec<Source>) -> bool {
+    match (plan, test) {
+        (Predicate::Type(a), Test::Type(b)) => a == b,
+        (Predicate::Depth(a), Test::Depth(b)) => a == b,
+        (Predicate::Attr { attr, op, .. }, Test::Attr(test)) => {
+            sources.push((&test.operand).into());
+            *attr == test.attr && *op == test.op
+        }
+        _ => false,
+    }
+}
