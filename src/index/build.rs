@@ -478,7 +478,6 @@ impl SegmentBuilder {
             tags,
             fields,
             directory,
-            units: self.units.into(),
             parent: self.parent.into(),
             end: self.end.into(),
             class: self.class.into(),
@@ -488,6 +487,8 @@ impl SegmentBuilder {
             payload: Arc::new(self.payload),
             payload_at: self.payload_at.into(),
             irregular_cores: self.irregular_cores,
+            has_loose: self.units.iter().any(|unit| unit.kind == UnitKind::Loose),
+            units: self.units.into(),
         }
     }
 

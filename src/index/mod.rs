@@ -23,6 +23,7 @@ pub use column::IntColumn;
 pub use dictionary::DictColumn;
 pub use posting::Posting;
 pub(crate) use posting::each_word;
+pub(crate) use segment::hash_id;
 pub use segment::{Field, Segment, Unit, UnitKind};
 pub use snapshot::{Meta, Piece, Snapshot};
 pub use view::{Fields, NodeRef};

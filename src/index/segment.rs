@@ -114,6 +114,8 @@ pub struct Segment {
     pub(crate) payload_at: Box<[(u32, u32)]>,
     /// Whether a node that is no block stands at offset 0 in a turn with an implicit core.
     pub(crate) irregular_cores: bool,
+    /// Whether a unit is loose.
+    pub(crate) has_loose: bool,
 }
 
 impl Segment {

@@ -190,6 +190,12 @@ impl<'a> NodeRef<'a> {
         self.segment.units[self.segment.unit_of(self.local) as usize].kind
     }
 
+    /// The cycle of the snapshot it is seen in.
+    #[must_use]
+    pub fn snapshot_cycle(self) -> i64 {
+        self.snapshot.cycle()
+    }
+
     /// Which piece of the snapshot it stands in.
     #[must_use]
     pub fn piece(self) -> u32 {

@@ -1,0 +1,701 @@
+//! How a test is answered in one segment.
+//!
+//! A bound test meets the segment's dictionaries and columns once per piece and becomes an
+//! [`Access`]: a posting, a union of postings, intervals of a packed column, or, where nothing
+//! is indexed, a question to the node itself. The cheapest access seeds a step's matches; the
+//! others narrow them, by words where answers are dense and row by row where few are left.
+
+use std::borrow::Cow;
+use std::ops::Range;
+
+use smallvec::SmallVec;
+
+use super::Facts;
+use super::trace::Counters;
+use crate::index::{
+    Bits, DictColumn, IntColumn, NodeRef, Ones, Piece, Posting, Segment, Snapshot, each_word,
+    hash_id,
+};
+use crate::ir::{Attr, Class, Facet, TypeTest};
+use crate::plan::{
+    Ambient, Bound, BoundStep, BoundTest, Compare, Condition, FilterPlan, NumberSet, Scalar,
+    StepOperator, TextTest, one_vocabulary,
+};
+use crate::tree::Present;
+
+/// Class code of implicit cores.
+const VIRTUAL: usize = 7;
+
+/// How a test is answered in one segment.
+pub(super) enum Access<'a> {
+    /// By no row.
+    Never,
+    /// By every real row.
+    Always,
+    /// By one row.
+    Row(u32),
+    /// By the rows of a posting.
+    Posting(&'a Posting),
+    /// By the rows of one of several postings.
+    Union(SmallVec<[&'a Posting; 8]>),
+    /// By every real row but those of several postings.
+    Except(SmallVec<[&'a Posting; 8]>),
+    /// By a packed column.
+    Column {
+        column: &'a IntColumn,
+        set: Cow<'a, NumberSet>,
+        /// The bit that tells whether a row has a value; none where every row has one.
+        given: Option<u8>,
+    },
+    /// By the ttl, which counts down.
+    Ttl { set: &'a NumberSet, cycle: i64 },
+    /// By the kind, else by the part of the nodeType behind the colon.
+    Kind { kinds: SmallVec<[bool; 16]>, types: SmallVec<[bool; 16]> },
+    /// By asking the node.
+    Node(&'a Condition),
+}
+
+/// What asking needs to know.
+#[derive(Clone, Copy)]
+pub(super) struct Scope<'a> {
+    pub(super) snapshot: &'a Snapshot,
+    pub(super) facts: &'a dyn Facts,
+}
+
+impl<'a> Access<'a> {
+    /// The access of `test` in a segment. Depth tests are answered by windows, not here.
+    pub(super) fn new(test: &'a BoundTest, segment: &'a Segment, cycle: i64) -> Self {
+        match test {
+            BoundTest::Depth(_) => Self::Always,
+            BoundTest::Type(test) => Self::of_type(*test, segment),
+            BoundTest::Attr(condition) => Self::of_condition(condition, segment, cycle),
+        }
+    }
+
+    fn of_type(test: TypeTest, segment: &'a Segment) -> Self {
+        let class = |class: usize| &segment.classes[class];
+        match test {
+            TypeTest::Root => Self::Posting(class(0)),
+            TypeTest::Seq => Self::Posting(class(2)),
+            TypeTest::Class(Class::Turn) => Self::Posting(class(4)),
+            TypeTest::Class(Class::Container) => Self::Posting(class(5)),
+            TypeTest::Class(Class::Block) => Self::Posting(class(6)),
+            // Nested turns are taken out by the caller, which knows what is under `^seq`.
+            TypeTest::Anchor | TypeTest::TurnOrAnchor => {
+                if class(1).is_empty() && class(3).is_empty() {
+                    Self::Posting(class(4))
+                } else {
+                    Self::Union([class(1), class(3), class(4)].into_iter().collect())
+                }
+            }
+        }
+    }
+
+    fn of_condition(condition: &'a Condition, segment: &'a Segment, cycle: i64) -> Self {
+        match (&condition.attr, &condition.compare) {
+            (Attr::Role, Compare::Text(test)) => Self::of_dictionary(test, &segment.roles),
+            (Attr::StoredKind, Compare::Text(test)) => Self::of_dictionary(test, &segment.kinds),
+            (Attr::Key, Compare::Text(test)) => Self::of_dictionary(test, &segment.keys),
+            (Attr::StoredType, Compare::Text(test)) => {
+                Self::of_values(&segment.types, false, |text| test.holds(Some(&one_vocabulary(text))))
+            }
+            (Attr::NodeType, Compare::Text(test)) => {
+                Self::of_values(&segment.types, false, |text| node_type_holds(test, text))
+            }
+            (Attr::Kind, Compare::Text(test)) => Self::Kind {
+                kinds: segment.kinds.values().iter().map(|kind| test.holds(Some(kind))).collect(),
+                types: segment.types.values().iter().map(|text| test.holds(sub_type(text))).collect(),
+            },
+            (Attr::Id, Compare::Text(test)) => match test.only() {
+                Some(id) => match segment.find(hash_id(id), id) {
+                    Some(row) => Self::Row(row),
+                    None => Self::Never,
+                },
+                None => Self::Node(condition),
+            },
+            (Attr::Offset, Compare::Number(set)) => match sign_of(set) {
+                Some(sign) => Self::Posting(&segment.signs[sign]),
+                None => Self::of_column(&segment.offset, set, None),
+            },
+            (Attr::Priority, Compare::Number(set)) => Self::of_column(&segment.priority, set, None),
+            (Attr::CreatedAtNs, Compare::Number(set)) => {
+                Self::of_column(&segment.created_at_ns, set, None)
+            }
+            (Attr::CreationIndex, Compare::Number(set)) => {
+                Self::of_column(&segment.creation_index, set, None)
+            }
+            (Attr::Cycle, Compare::Number(set)) => {
+                Self::of_column(&segment.cycle, set, Some(Present::CYCLE))
+            }
+            (Attr::Facet(Facet::Sdepth), Compare::Number(set)) => {
+                Self::of_column(&segment.level, set, None)
+            }
+            (Attr::Ttl, Compare::Number(set)) => match (set.null, set.ranges.is_empty()) {
+                (false, true) => Self::Never,
+                (true, true) => Self::Except(std::iter::once(&segment.has_ttl).collect()),
+                _ => Self::Ttl { set, cycle },
+            },
+            (Attr::Tags, Compare::Value(test)) => match test.texts() {
+                Some(texts) if texts.len() == 1 => {
+                    match segment.tags.binary_search_by(|(tag, _)| (**tag).cmp(texts[0])) {
+                        Ok(at) => Self::Posting(&segment.tags[at].1),
+                        Err(_) => Self::Never,
+                    }
+                }
+                _ => Self::Node(condition),
+            },
+            (Attr::Custom(name), Compare::Value(test)) => Self::of_field(name, segment, condition, |json| {
+                test.holds(&scalar(json))
+            }),
+            (Attr::Cadence, Compare::Number(set)) => {
+                let holds = |json: &str| set.contains(json.parse().ok());
+                if segment.custom("cadence").is_some() && segment.custom("cad").is_some() {
+                    Self::Node(condition)
+                } else if segment.custom("cad").is_some() {
+                    Self::of_field("cad", segment, condition, holds)
+                } else {
+                    Self::of_field("cadence", segment, condition, holds)
+                }
+            }
+            _ => Self::Node(condition),
+        }
+    }
+
+    /// A test of a custom attribute: by the postings of its values while there are few.
+    fn of_field(
+        name: &str,
+        segment: &'a Segment,
+        condition: &'a Condition,
+        holds: impl Fn(&str) -> bool,
+    ) -> Self {
+        let null = holds("null");
+        let Some(field) = segment.custom(name) else {
+            return if null { Self::Always } else { Self::Never };
+        };
+        if field.values.is_empty() {
+            return Self::Node(condition);
+        }
+        let chosen = field.values.iter().zip(&field.postings);
+        let postings = |wanted: bool| {
+            chosen.clone().filter(move |(json, _)| holds(json) == wanted).map(|(_, rows)| rows)
+        };
+        if null {
+            Self::Except(postings(false).collect())
+        } else {
+            Self::union(postings(true).collect())
+        }
+    }
+
+    fn of_dictionary(test: &TextTest, column: &'a DictColumn) -> Self {
+        if let Some(text) = test.only() {
+            return match column.find(text) {
+                Some(code) => Self::Posting(column.posting(code)),
+                None => Self::Never,
+            };
+        }
+        Self::of_values(column, test.holds(None), |text| test.holds(Some(text)))
+    }
+
+    fn of_values(column: &'a DictColumn, null: bool, holds: impl Fn(&str) -> bool) -> Self {
+        let codes = |wanted: bool| {
+            column
+                .values()
+                .iter()
+                .enumerate()
+                .filter(|(_, value)| holds(value) == wanted)
+                .map(|(code, _)| column.posting(code as u32))
+                .collect::<SmallVec<[&'a Posting; 8]>>()
+        };
+        if null { Self::Except(codes(false)) } else { Self::union(codes(true)) }
+    }
+
+    fn union(postings: SmallVec<[&'a Posting; 8]>) -> Self {
+        match postings.as_slice() {
+            [] => Self::Never,
+            [posting] => Self::Posting(posting),
+            _ => Self::Union(postings),
+        }
+    }
+
+    fn of_column(column: &'a IntColumn, set: &'a NumberSet, given: Option<u8>) -> Self {
+        if set.is_empty() || (set.ranges.is_empty() && given.is_none()) {
+            return Self::Never;
+        }
+        if set.ranges.as_slice() == [(i64::MIN, i64::MAX)] && (set.null || given.is_none()) {
+            return Self::Always;
+        }
+        Self::Column { column, set: Cow::Borrowed(set), given }
+    }
+
+    /// At most how many rows of the whole segment it answers for; `None` where that takes
+    /// looking at rows.
+    pub(super) fn estimate(&self) -> Option<u32> {
+        match self {
+            Self::Never => Some(0),
+            Self::Row(_) => Some(1),
+            Self::Posting(posting) => Some(posting.len()),
+            Self::Union(postings) => Some(postings.iter().map(|posting| posting.len()).sum()),
+            _ => None,
+        }
+    }
+
+    /// Whether matches are found faster by filling words than by asking rows.
+    fn by_words(&self) -> bool {
+        !matches!(self, Self::Node(_))
+    }
+
+    /// Puts the rows of `piece` it answers for into `out`.
+    pub(super) fn fill(
+        &self,
+        piece: &Piece,
+        out: &mut Bits,
+        scope: Scope<'_>,
+        counters: &mut Counters,
+    ) {
+        let (rows, shift) = (piece.rows.clone(), piece.shift());
+        let segment = &*piece.segment;
+        match self {
+            Self::Never => {}
+            Self::Always => {
+                let virtuals = &segment.classes[VIRTUAL];
+                out.insert_range(piece.base..piece.end());
+                if !virtuals.is_empty() {
+                    virtuals.for_each_in(rows, |row| out.remove(row + shift));
+                }
+            }
+            Self::Row(row) => {
+                if rows.contains(row) {
+                    out.insert(row + shift);
+                }
+            }
+            Self::Posting(posting) => {
+                counters.postings += 1;
+                posting.or_into(out, rows, shift);
+            }
+            Self::Union(postings) => {
+                counters.postings += postings.len() as u64;
+                for posting in postings {
+                    posting.or_into(out, rows.clone(), shift);
+                }
+            }
+            Self::Except(postings) => {
+                counters.postings += postings.len() as u64;
+                let mut not = out.cleared();
+                for posting in postings {
+                    posting.or_into(&mut not, rows.clone(), shift);
+                }
+                let mut all = out.cleared();
+                Self::Always.fill(piece, &mut all, scope, counters);
+                all.and_not(&not);
+                out.or(&all);
+            }
+            Self::Column { column, set, given } => {
+                let virtuals = &segment.classes[VIRTUAL];
+                each_word(out, rows.clone(), shift, |index, mask, word| {
+                    let start = index * 64;
+                    let mut found = 0;
+                    for &(low, high) in &set.ranges {
+                        found |= column.word_in(start, low, high);
+                    }
+                    if let Some(bit) = *given {
+                        let present = segment.present.get(start as usize..).unwrap_or(&[]);
+                        let mut has = 0_u64;
+                        for (at, present) in present.iter().take(64).enumerate() {
+                            has |= u64::from(present & bit != 0) << at;
+                        }
+                        found = if set.null { found & has | !has } else { found & has };
+                    }
+                    *word |= found & mask;
+                });
+                if !virtuals.is_empty() {
+                    virtuals.for_each_in(rows, |row| out.remove(row + shift));
+                }
+            }
+            Self::Ttl { set, cycle } => {
+                if set.null {
+                    Self::Except(std::iter::once(&segment.has_ttl).collect())
+                        .fill(piece, out, scope, counters);
+                }
+                counters.postings += 1;
+                let start = out.start().saturating_sub(shift).max(rows.start);
+                let end = out.end().saturating_sub(shift).min(rows.end);
+                let counts = segment.ttl_stored.is_empty();
+                segment.has_ttl.for_each_in(start..end, |row| {
+                    let value = segment.ttl.get(row);
+                    let value = if !counts && segment.ttl_stored.contains(row) {
+                        value
+                    } else {
+                        value.saturating_sub(*cycle).max(0)
+                    };
+                    if set.contains(Some(value)) {
+                        out.insert(row + shift);
+                    }
+                });
+            }
+            Self::Kind { kinds, types } => {
+                let mut own = out.cleared();
+                let mut derived = out.cleared();
+                for (code, holds) in kinds.iter().enumerate() {
+                    let posting = segment.kinds.posting(code as u32);
+                    counters.postings += 1;
+                    posting.or_into(&mut own, rows.clone(), shift);
+                    if *holds {
+                        posting.or_into(out, rows.clone(), shift);
+                    }
+                }
+                for (code, holds) in types.iter().enumerate() {
+                    if *holds {
+                        counters.postings += 1;
+                        segment.types.posting(code as u32).or_into(
+                            &mut derived,
+                            rows.clone(),
+                            shift,
+                        );
+                    }
+                }
+                derived.and_not(&own);
+                out.or(&derived);
+                let virtuals = &segment.classes[VIRTUAL];
+                if !virtuals.is_empty() {
+                    virtuals.for_each_in(rows, |row| out.remove(row + shift));
+                }
+            }
+            Self::Node(_) => {
+                let start = out.start().max(piece.base) - shift;
+                let end = out.end().min(piece.end()).saturating_sub(shift);
+                for row in start..end {
+                    if self.holds(piece, row, scope, counters) {
+                        out.insert(row + shift);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Whether it answers for one real row of the segment.
+    #[inline]
+    pub(super) fn holds(
+        &self,
+        piece: &Piece,
+        row: u32,
+        scope: Scope<'_>,
+        counters: &mut Counters,
+    ) -> bool {
+        let segment = &*piece.segment;
+        match self {
+            Self::Never => false,
+            Self::Always => !segment.is_virtual(row),
+            Self::Row(one) => *one == row,
+            Self::Posting(posting) => posting.contains(row),
+            Self::Union(postings) => postings.iter().any(|posting| posting.contains(row)),
+            Self::Except(postings) => {
+                !segment.is_virtual(row) && !postings.iter().any(|posting| posting.contains(row))
+            }
+            Self::Column { column, set, given } => {
+                let given = given.is_none_or(|bit| segment.present[row as usize] & bit != 0);
+                !segment.is_virtual(row) && set.contains(given.then(|| column.get(row)))
+            }
+            Self::Ttl { set, cycle } => {
+                !segment.is_virtual(row) && set.contains(segment.ttl(row, *cycle))
+            }
+            Self::Kind { kinds, types } => {
+                !segment.is_virtual(row)
+                    && match (segment.kinds.code(row), segment.types.code(row)) {
+                        (Some(kind), _) => kinds[kind as usize],
+                        (None, Some(code)) => types[code as usize],
+                        (None, None) => false,
+                    }
+            }
+            Self::Node(condition) => {
+                counters.probes += 1;
+                !segment.is_virtual(row)
+                    && node_holds(condition, scope.snapshot.node(row + piece.shift()), scope.facts)
+            }
+        }
+    }
+}
+
+/// The rows of `window` that satisfy every test, but for depth tests; implicit cores, if the
+/// step takes them, where their fixed attributes satisfy the tests.
+pub(super) fn fill_tests(
+    tests: &[BoundTest],
+    cores: bool,
+    window: Range<u32>,
+    scope: Scope<'_>,
+    counters: &mut Counters,
+) -> Bits {
+    let mut out = Bits::new(window.clone());
+    let cycle = scope.snapshot.cycle();
+    let cores = cores && tests.iter().all(core_holds);
+    for piece in scope.snapshot.pieces_in(window.clone()) {
+        let mut accesses: SmallVec<[Access<'_>; 6]> = SmallVec::new();
+        for test in tests {
+            match Access::new(test, &piece.segment, cycle) {
+                Access::Always => {}
+                access => accesses.push(access),
+            }
+        }
+        let single = scope.snapshot.pieces().len() == 1 || (out.start() >= piece.base && out.end() <= piece.end());
+        if single || accesses.len() <= 1 {
+            fill_piece(&mut accesses, piece, &mut out, scope, counters);
+        } else {
+            // Other pieces share the words of the window: narrow this one's rows apart.
+            let rows = piece.base.max(window.start)..piece.end().min(window.end);
+            let mut own = Bits::new(rows);
+            fill_piece(&mut accesses, piece, &mut own, scope, counters);
+            let offset = (own.first_word() - out.first_word()) as usize;
+            for (word, own) in out.words_mut()[offset..].iter_mut().zip(own.words()) {
+                *word |= own;
+            }
+        }
+        if let Some(dead) = &piece.dead {
+            for row in dead.range(piece.rows.clone()) {
+                out.remove(row + piece.shift());
+            }
+        }
+        if cores {
+            let virtuals = &piece.segment.classes[VIRTUAL];
+            virtuals.or_into(&mut out, piece.rows.clone(), piece.shift());
+            if let Some(dead) = &piece.dead {
+                for row in dead.range(piece.rows.clone()) {
+                    out.remove(row + piece.shift());
+                }
+            }
+        }
+    }
+    out.retain_range(window);
+    out
+}
+
+/// Fills `out`, empty so far, with the rows of a piece that every access answers for.
+fn fill_piece(
+    accesses: &mut SmallVec<[Access<'_>; 6]>,
+    piece: &Piece,
+    out: &mut Bits,
+    scope: Scope<'_>,
+    counters: &mut Counters,
+) {
+    // The smallest known answer goes first; what can only be asked row by row goes last.
+    accesses.sort_by_key(|access| match access.estimate() {
+        Some(estimate) => u64::from(estimate),
+        None if access.by_words() => u64::MAX - 1,
+        None => u64::MAX,
+    });
+    let Some((seed, rest)) = accesses.split_first() else {
+        Access::Always.fill(piece, out, scope, counters);
+        return;
+    };
+    if matches!(seed, Access::Never) {
+        return;
+    }
+    seed.fill(piece, out, scope, counters);
+    let shift = piece.shift();
+    let mut scratch: Option<Bits> = None;
+    for access in rest {
+        if let Access::Posting(Posting::Dense { words, .. }) = access {
+            counters.postings += 1;
+            each_word(out, piece.rows.clone(), shift, |index, mask, word| {
+                *word &= words.get(index as usize).copied().unwrap_or(0) | !mask;
+            });
+            continue;
+        }
+        let left = out.count();
+        if left == 0 {
+            return;
+        }
+        // Filling words costs a fixed pass over the window; asking costs by the row.
+        if access.by_words() && left > out.words().len() * 8 {
+            let other = scratch.get_or_insert_with(|| out.cleared());
+            other.words_mut().fill(0);
+            access.fill(piece, other, scope, counters);
+            out.and(other);
+            continue;
+        }
+        let base = out.start();
+        for (index, word) in out.words_mut().iter_mut().enumerate() {
+            for bit in Ones(*word) {
+                let row = base + index as u32 * 64 + bit - shift;
+                if !access.holds(piece, row, scope, counters) {
+                    *word &= !(1 << bit);
+                }
+            }
+        }
+    }
+}
+
+/// Whether every one of `tests`, but for depth tests, holds for a real row.
+pub(super) fn row_holds(
+    tests: &[BoundTest],
+    row: u32,
+    scope: Scope<'_>,
+    counters: &mut Counters,
+) -> bool {
+    let snapshot = scope.snapshot;
+    let piece = &snapshot.pieces()[snapshot.piece_of(row)];
+    let local = row - piece.shift();
+    tests.iter().all(|test| match test {
+        BoundTest::Depth(depths) => snapshot.depth(row).is_some_and(|depth| depths.contains(depth)),
+        BoundTest::Type(TypeTest::Anchor) => is_anchor(snapshot, row),
+        test => {
+            Access::new(test, &piece.segment, snapshot.cycle()).holds(piece, local, scope, counters)
+        }
+    })
+}
+
+/// Whether a row is `^sys`, `^ah` or a turn directly under `^seq`.
+pub(super) fn is_anchor(snapshot: &Snapshot, row: u32) -> bool {
+    use crate::tree::NodeClass;
+    let node = snapshot.node(row);
+    match node.class() {
+        NodeClass::Sys | NodeClass::Head => true,
+        NodeClass::Turn => snapshot.depth(row).is_some() && node.level() == 2,
+        _ => false,
+    }
+}
+
+/// Whether an implicit core satisfies a test: its nodeType is `mc`, its offset 0, and every
+/// other attribute null (LANGUAGE §1). Its depth is its turn's, and seen to by windows.
+fn core_holds(test: &BoundTest) -> bool {
+    match test {
+        BoundTest::Depth(_) | BoundTest::Type(TypeTest::Class(Class::Container)) => true,
+        BoundTest::Type(_) => false,
+        BoundTest::Attr(Condition { attr, compare }) => match (attr, compare) {
+            (Attr::Offset, Compare::Number(set)) => set.contains(Some(0)),
+            (_, Compare::Number(set)) => set.contains(None),
+            (Attr::StoredType | Attr::NodeType, Compare::Text(test)) => test.holds(Some("mc")),
+            (_, Compare::Text(test)) => test.holds(None),
+            (_, Compare::Value(test)) => test.holds(&Scalar::Null),
+        },
+    }
+}
+
+/// Whether a later edition's nodeType test holds: `head:sub` counts as `head`, and is still found
+/// whole; orderings and patterns see the whole text.
+fn node_type_holds(test: &TextTest, text: &str) -> bool {
+    let whole = one_vocabulary(text);
+    let TextTest::In { texts, negated, .. } = test else {
+        return test.holds(Some(&whole));
+    };
+    let head = whole.split(':').next().unwrap_or("");
+    texts.iter().any(|text| **text == *whole || **text == *head) != *negated
+}
+
+/// The part of a nodeType behind the colon.
+fn sub_type(text: &str) -> Option<&str> {
+    text.split_once(':').map(|(_, sub)| sub)
+}
+
+/// Which of pre, core and post a set of offsets is exactly.
+fn sign_of(set: &NumberSet) -> Option<usize> {
+    match set.ranges.as_slice() {
+        [(i64::MIN, -1)] => Some(0),
+        [(0, 0)] => Some(1),
+        [(1, i64::MAX)] => Some(2),
+        _ => None,
+    }
+}
+
+/// A JSON value as comparisons see it.
+fn scalar(json: &str) -> Scalar<'_> {
+    match json.as_bytes().first() {
+        None | Some(b'n') => Scalar::Null,
+        Some(b't') => Scalar::Text("true".into()),
+        Some(b'f') => Scalar::Text("false".into()),
+        Some(b'"') if !json.contains('\\') => {
+            Scalar::Text(json.trim_matches('"').into())
+        }
+        Some(b'"') => {
+            serde_json::from_str::<String>(json).map_or(Scalar::Null, |text| Scalar::Text(text.into()))
+        }
+        Some(b'[') => {
+            let items: Vec<&serde_json::value::RawValue> =
+                serde_json::from_str(json).unwrap_or_default();
+            Scalar::List(
+                items
+                    .into_iter()
+                    .map(|item| match item.get().as_bytes().first() {
+                        Some(b'[') => Scalar::List(Vec::new()),
+                        _ => scalar(item.get()),
+                    })
+                    .collect(),
+            )
+        }
+        Some(b'{') => Scalar::Other,
+        Some(_) => Scalar::Number(json),
+    }
+}
+
+/// Asks the node itself.
+fn node_holds(condition: &Condition, node: NodeRef<'_>, facts: &dyn Facts) -> bool {
+    let text = |json: Option<&str>| match json {
+        Some(json) if json.starts_with('"') => serde_json::from_str::<String>(json).ok(),
+        _ => None,
+    };
+    match (&condition.attr, &condition.compare) {
+        (Attr::Id, Compare::Text(test)) => test.holds(Some(node.id())),
+        (Attr::Parent, Compare::Text(test)) => test.holds(node.parent().map(NodeRef::id)),
+        (Attr::CreatedAtIso, Compare::Text(test)) => {
+            test.holds(text(node.field("created_at_iso")).as_deref())
+        }
+        (Attr::ContentHash, Compare::Text(test)) => {
+            let stored = text(node.field("content_hash"));
+            test.holds(Some(&stored.unwrap_or_else(|| node.content_hash())))
+        }
+        (Attr::Content, Compare::Value(test)) => {
+            test.holds(&node.field("content").map_or(Scalar::Null, scalar))
+        }
+        (Attr::Tags, Compare::Value(test)) => {
+            let json = node.field("tags").or_else(|| node.field("tag")).unwrap_or("null");
+            test.holds(&match scalar(json) {
+                Scalar::Text(text) => Scalar::List(vec![Scalar::Text(text)]),
+                value => value,
+            })
+        }
+        (Attr::Custom(name), Compare::Value(test)) => {
+            test.holds(&node.field(name).map_or(Scalar::Null, scalar))
+        }
+        (Attr::Cadence, Compare::Number(set)) => set.contains(
+            node.field("cadence").or_else(|| node.field("cad")).and_then(|json| json.parse().ok()),
+        ),
+        (Attr::Facet(facet), Compare::Number(set)) => set.contains(match facet {
+            Facet::Depth => node.depth(),
+            Facet::Sdepth => Some(i64::from(node.level())),
+            Facet::BornTurn => born_turn(node, facts),
+            Facet::Age => born_turn(node, facts).map(|born| node.snapshot_cycle().saturating_sub(born)),
+        }),
+        // Every other attribute has a column.
+        _ => false,
+    }
+}
+
+/// The `cycle` header, else the oldest snapshot that has the id (LANGUAGE §5).
+fn born_turn(node: NodeRef<'_>, facts: &dyn Facts) -> Option<i64> {
+    node.cycle().or_else(|| facts.first_seen(node.id())).or(Some(node.snapshot_cycle()))
+}
+
+/// The number of matches of a plan that is one posting of whole pieces: no row is looked at.
+pub(super) fn count(bound: &Bound, snapshot: &Snapshot) -> Option<u64> {
+    let ([chain], [plan]) = (&*bound.chains, &*bound.plan.chains) else { return None };
+    let ([BoundStep::Filter { tests, tail, .. }], [step]) = (&*chain.steps, &*plan.steps) else {
+        return None;
+    };
+    let StepOperator::Filter(FilterPlan { ambient, .. }) = &step.operator else { return None };
+    let simple = tail.is_empty()
+        && bound.filters.is_empty()
+        && bound.window.is_none()
+        && !bound.plan.unique
+        && plan.scope.is_none()
+        && *ambient == Ambient::Never;
+    let [test @ BoundTest::Type(TypeTest::Class(_))] = &**tests else { return None };
+    if !simple {
+        return None;
+    }
+    let mut total = 0;
+    for piece in snapshot.pieces() {
+        if piece.dead.is_some() || piece.rows != (0..piece.segment.len()) {
+            return None;
+        }
+        total += u64::from(Access::new(test, &piece.segment, snapshot.cycle()).estimate()?);
+    }
+    Some(total)
+}

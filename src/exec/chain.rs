@@ -1,0 +1,319 @@
+//! Chains: steps from left to right over windows of rows.
+
+use std::ops::Range;
+
+use smallvec::{SmallVec, smallvec};
+
+use super::access::{Scope, fill_tests, row_holds};
+use super::axis::{Nodes, fill_level, reach};
+use super::pick::{Which, pick, pick_groups};
+use super::zone::Zones;
+use super::{Facts, Rows, Trace};
+use crate::index::{Bits, Snapshot, UnitKind};
+use crate::ir::{Axis, DepthSet, TypeTest};
+use crate::plan::{
+    Ambient, BoundChain, BoundStep, BoundTail, BoundTest, ChainPlan, FilterPlan, StepOperator,
+};
+
+/// Class code of implicit cores.
+const VIRTUAL: usize = 7;
+
+/// The left context of a step.
+enum Left {
+    /// The first step: anywhere, the root included.
+    Start,
+    /// Nodes.
+    Nodes(Nodes),
+    /// Zones.
+    Zones(Zones),
+}
+
+/// Runs one chain: its matches, in document order.
+pub(super) fn run(
+    plan: &ChainPlan,
+    chain: &BoundChain,
+    snapshot: &Snapshot,
+    facts: &dyn Facts,
+    trace: &mut Trace,
+) -> Rows {
+    let scope = Scope { snapshot, facts };
+    let mut named = None;
+    if plan.separable {
+        // A step that names an id has at most one match, and all of the chain but the root and
+        // `^seq` lies in that node's unit.
+        for step in &chain.steps {
+            if let BoundStep::Filter { id: Some(id), .. } = step {
+                let Some(node) = snapshot.find(id) else {
+                    trace.counters.pieces_pruned += snapshot.pieces().len() as u64;
+                    return Rows::none();
+                };
+                if let ([BoundStep::Filter { tests, tail, .. }], true) = (&*chain.steps, true)
+                    && tail.is_empty()
+                {
+                    trace.counters.probes += 1;
+                    let holds = tests.len() == 1
+                        || row_holds(tests, node.row(), scope, &mut trace.counters);
+                    trace.step(0, || u64::from(holds), Some(1));
+                    return Rows::List(if holds { smallvec![node.row()] } else { smallvec![] });
+                }
+                if node.unit_kind() != UnitKind::Preamble {
+                    named = Some(unit_rows(snapshot, node.row()));
+                }
+            }
+        }
+    }
+    let windows: SmallVec<[Range<u32>; 1]> = match (&plan.scope, named) {
+        (_, Some(unit)) => smallvec![unit],
+        (Some(depths), None) if plan.separable => windows(snapshot, depths),
+        _ => smallvec![0..snapshot.end_row()],
+    };
+    let counters = &mut trace.counters;
+    counters.pieces_pruned += snapshot.pieces().len() as u64;
+    for window in &windows {
+        let read = snapshot.pieces_in(window.clone()).len() as u64;
+        counters.pieces_read += read;
+        counters.pieces_pruned = counters.pieces_pruned.saturating_sub(read);
+        counters.rows_seen += u64::from(window.end - window.start);
+    }
+    Rows::Bits(
+        windows
+            .into_iter()
+            .map(|window| Window { plan, chain, scope, window }.run(trace))
+            .collect(),
+    )
+}
+
+/// Keeps the rows that satisfy the tests of the final set.
+pub(super) fn filter(
+    tests: &[BoundTest],
+    snapshot: &Snapshot,
+    facts: &dyn Facts,
+    rows: Rows,
+) -> Rows {
+    let scope = Scope { snapshot, facts };
+    let mut counters = super::Counters::default();
+    Rows::List(rows.iter().filter(|&row| row_holds(tests, row, scope, &mut counters)).collect())
+}
+
+/// The rows of the unit a row belongs to.
+fn unit_rows(snapshot: &Snapshot, row: u32) -> Range<u32> {
+    let piece = &snapshot.pieces()[snapshot.piece_of(row)];
+    let rows = piece.segment.unit_rows(piece.segment.unit_of(row - piece.shift()));
+    rows.start + piece.shift()..rows.end + piece.shift()
+}
+
+/// The windows of a depth set, in document order.
+fn windows(snapshot: &Snapshot, depths: &DepthSet) -> SmallVec<[Range<u32>; 1]> {
+    let mut windows: SmallVec<[Range<u32>; 1]> = SmallVec::new();
+    if depths.contains(-1) {
+        windows.push(snapshot.sys_rows());
+    }
+    for &(low, high) in depths.ranges().iter().rev() {
+        windows.push(snapshot.turn_rows(low, high));
+    }
+    if depths.contains(0) {
+        windows.push(snapshot.head_rows());
+    }
+    windows.retain(|window| !window.is_empty());
+    windows
+}
+
+/// One chain over one window.
+struct Window<'a> {
+    plan: &'a ChainPlan,
+    chain: &'a BoundChain,
+    scope: Scope<'a>,
+    window: Range<u32>,
+}
+
+impl Window<'_> {
+    fn run(&self, trace: &mut Trace) -> Bits {
+        let mut left = Left::Start;
+        let mut level = None;
+        let mut cores = false;
+        for (index, (plan, step)) in self.plan.steps.iter().zip(&self.chain.steps).enumerate() {
+            match (&plan.operator, step) {
+                (
+                    StepOperator::Filter(filter),
+                    BoundStep::Filter { axis, tests, tail, key_order, .. },
+                ) => {
+                    let nodes = self.filter(&left, *axis, level, filter, tests, trace);
+                    let nodes = self.tail(nodes, &left, *axis, tail, *key_order, trace);
+                    trace.step(index, || nodes.bits.count() as u64, None);
+                    if nodes.is_empty() {
+                        return nodes.bits;
+                    }
+                    level = filter.level;
+                    cores = filter.cores;
+                    left = Left::Nodes(nodes);
+                }
+                (_, BoundStep::Zone { axis, zone }) => {
+                    let zones = match left {
+                        Left::Start => {
+                            Zones::of_nodes(None, *axis, *zone, &self.window, self.scope)
+                        }
+                        Left::Nodes(nodes) => {
+                            Zones::of_nodes(Some(nodes), *axis, *zone, &self.window, self.scope)
+                        }
+                        Left::Zones(zones) => zones.nested(*axis, *zone, &self.window, self.scope),
+                    };
+                    if zones.is_empty() {
+                        return Bits::new(self.window.clone());
+                    }
+                    level = None;
+                    cores = false;
+                    left = Left::Zones(zones);
+                }
+                // A bound chain has the operators of its plan.
+                (StepOperator::Zone(_), BoundStep::Filter { .. }) => {}
+            }
+        }
+        let mut bits = match left {
+            Left::Start => Bits::new(self.window.clone()),
+            Left::Nodes(nodes) => nodes.bits,
+            Left::Zones(zones) => zones.into_members().bits,
+        };
+        if cores {
+            self.drop_cores(&mut bits);
+        }
+        bits
+    }
+
+    /// The nodes of the left context's reach that satisfy the tests.
+    fn filter(
+        &self,
+        left: &Left,
+        axis: Axis,
+        level: Option<u32>,
+        filter: &FilterPlan,
+        tests: &[BoundTest],
+        trace: &mut Trace,
+    ) -> Nodes {
+        let counters = &mut trace.counters;
+        let mut bits = fill_tests(tests, filter.cores, self.window.clone(), self.scope, counters);
+        for test in tests {
+            match test {
+                BoundTest::Depth(depths) => self.keep_depths(&mut bits, depths),
+                BoundTest::Type(TypeTest::Anchor) => self.keep_anchors(&mut bits),
+                BoundTest::Type(_) | BoundTest::Attr(_) => {}
+            }
+        }
+        // The root and `^seq`, where they stand outside the window, are asked by themselves.
+        let (root_reached, seq_reached) = match left {
+            Left::Start => (true, true),
+            Left::Nodes(nodes) => (false, nodes.root),
+            Left::Zones(zones) => zones.reaches_ambient(axis),
+        };
+        let outside = self.window.start > 0;
+        let mut ambient = |reached: bool, only: Ambient, row: Option<u32>| {
+            outside
+                && reached
+                && (filter.ambient == only || filter.ambient == Ambient::Maybe)
+                && row.is_some_and(|row| row_holds(tests, row, self.scope, counters))
+        };
+        let root = ambient(root_reached, Ambient::Root, Some(0));
+        let seq = ambient(seq_reached, Ambient::Seq, self.scope.snapshot.seq_row());
+        match left {
+            Left::Start => {}
+            Left::Nodes(nodes) => {
+                if let Some(reach) = reach(nodes, axis, level, self.window.clone(), self.scope) {
+                    bits.and(&reach);
+                }
+            }
+            Left::Zones(zones) => bits.and(&zones.reach(axis, &self.window, self.scope)),
+        }
+        Nodes { bits, root, seq }
+    }
+
+    fn tail(
+        &self,
+        mut nodes: Nodes,
+        left: &Left,
+        axis: Axis,
+        tail: &[BoundTail],
+        key_order: bool,
+        trace: &mut Trace,
+    ) -> Nodes {
+        for tail in tail {
+            let which = match tail {
+                BoundTail::First => Which::First,
+                BoundTail::Last => Which::Last,
+                BoundTail::Nth(n) => Which::Nth(*n),
+                BoundTail::Test(BoundTest::Depth(depths)) => {
+                    self.keep_depths(&mut nodes.bits, depths);
+                    continue;
+                }
+                BoundTail::Test(test) => {
+                    let tests = std::slice::from_ref(test);
+                    let kept = fill_tests(
+                        tests,
+                        true,
+                        self.window.clone(),
+                        self.scope,
+                        &mut trace.counters,
+                    );
+                    nodes.bits.and(&kept);
+                    continue;
+                }
+            };
+            nodes.bits = match left {
+                Left::Start => pick(&nodes.bits, None, which, key_order, self.scope),
+                Left::Nodes(left) => {
+                    pick(&nodes.bits, Some(left), which, key_order, self.scope)
+                }
+                Left::Zones(zones) => {
+                    let groups = zones.groups(&nodes.bits, axis, &self.window, self.scope);
+                    pick_groups(groups, &nodes.bits, which, key_order, self.scope)
+                }
+            };
+        }
+        nodes
+    }
+
+    /// Keeps rows whose depth is in the set. Windows made from the scope hold no others, but for
+    /// loose nodes between turns.
+    fn keep_depths(&self, bits: &mut Bits, depths: &DepthSet) {
+        let snapshot = self.scope.snapshot;
+        let mut keep = bits.cleared();
+        for window in windows(snapshot, depths) {
+            keep.insert_range(window);
+        }
+        for piece in snapshot.pieces_in(self.window.clone()) {
+            if !piece.segment.has_loose {
+                continue;
+            }
+            for unit in piece.units.clone() {
+                if piece.segment.units()[unit as usize].kind == UnitKind::Loose {
+                    for row in piece.segment.unit_rows(unit) {
+                        keep.remove(row + piece.shift());
+                    }
+                }
+            }
+        }
+        bits.and(&keep);
+    }
+
+    /// Keeps `^sys`, `^ah` and the turns directly under `^seq`.
+    fn keep_anchors(&self, bits: &mut Bits) {
+        let snapshot = self.scope.snapshot;
+        let mut keep = bits.cleared();
+        fill_level(2, &mut keep, &self.window, self.scope);
+        keep.retain_range(snapshot.seq_rows());
+        for region in [snapshot.sys_rows(), snapshot.head_rows()] {
+            if !region.is_empty() {
+                keep.insert(region.start);
+            }
+        }
+        bits.and(&keep);
+    }
+
+    /// Takes out implicit cores, which are never in a result.
+    fn drop_cores(&self, bits: &mut Bits) {
+        for piece in self.scope.snapshot.pieces_in(self.window.clone()) {
+            let virtuals = &piece.segment.classes[VIRTUAL];
+            if !virtuals.is_empty() {
+                virtuals.for_each_in(piece.rows.clone(), |row| bits.remove(row + piece.shift()));
+            }
+        }
+    }
+}

@@ -1,0 +1,89 @@
+//! Running a bound plan over one snapshot.
+//!
+//! [`run`] takes a [`Bound`] plan, a snapshot and, for facets, what the session knows beyond it,
+//! and gives [`Rows`] in result order. Work goes step by step over windows of rows: each step's
+//! matches are a bit set, tests are answered from whichever of a segment's structures is
+//! cheapest there, and axes are intervals and levels. Counters are always on; `explain --analyze`
+//! is this same code with a [`Trace`] that also counts each step's matches.
+//!
+//! This room knows plans and indexes. It knows no text and no history.
+
+mod access;
+mod axis;
+mod chain;
+mod order;
+mod pick;
+mod rows;
+mod trace;
+mod zone;
+
+pub use rows::{RowIter, Rows};
+pub use trace::{Counters, StepTrace, Trace};
+
+use crate::index::Snapshot;
+use crate::plan::Bound;
+
+/// What a selector can ask that one snapshot does not know.
+pub trait Facts {
+    /// The cycle of the oldest snapshot of the session that has the id.
+    fn first_seen(&self, id: &str) -> Option<i64>;
+}
+
+/// Facts of a lone snapshot: nothing was seen before it.
+#[derive(Clone, Copy, Debug)]
+pub struct NoFacts;
+
+impl Facts for NoFacts {
+    fn first_seen(&self, _: &str) -> Option<i64> {
+        None
+    }
+}
+
+/// Runs `bound` over `snapshot`: the matches in result order, windowed.
+#[must_use]
+pub fn run(bound: &Bound, snapshot: &Snapshot, facts: &dyn Facts, trace: &mut Trace) -> Rows {
+    let rows = matches(bound, snapshot, facts, trace);
+    let rows = order::arrange(bound, snapshot, rows);
+    order::window(bound, rows)
+}
+
+/// The matches in result order, before the window is cut.
+#[must_use]
+pub fn run_unwindowed(
+    bound: &Bound,
+    snapshot: &Snapshot,
+    facts: &dyn Facts,
+    trace: &mut Trace,
+) -> Rows {
+    order::arrange(bound, snapshot, matches(bound, snapshot, facts, trace))
+}
+
+/// How many matches there are, without listing them.
+#[must_use]
+pub fn count(bound: &Bound, snapshot: &Snapshot, facts: &dyn Facts) -> u64 {
+    if let Some(count) = access::count(bound, snapshot) {
+        return count;
+    }
+    if bound.plan.unique {
+        return run(bound, snapshot, facts, &mut Trace::off()).len() as u64;
+    }
+    let all = matches(bound, snapshot, facts, &mut Trace::off()).len() as u64;
+    match bound.window {
+        Some((skip, limit)) => all.saturating_sub(skip).min(limit),
+        None => all,
+    }
+}
+
+/// The matches, in document order.
+fn matches(bound: &Bound, snapshot: &Snapshot, facts: &dyn Facts, trace: &mut Trace) -> Rows {
+    let mut union = Rows::none();
+    for (index, (plan, chain)) in bound.plan.chains.iter().zip(&bound.chains).enumerate() {
+        trace.begin_chain(index);
+        let rows = chain::run(plan, chain, snapshot, facts, trace);
+        union = if index == 0 { rows } else { union.union(rows, snapshot.end_row()) };
+    }
+    if !bound.filters.is_empty() {
+        union = chain::filter(&bound.filters, snapshot, facts, union);
+    }
+    union
+}

@@ -1,0 +1,105 @@
+//! Result order, uniqueness and windows (LANGUAGE §6).
+
+use std::cmp::Ordering;
+
+use hashbrown::HashSet;
+use smallvec::SmallVec;
+
+use super::Rows;
+use crate::index::{NodeRef, Snapshot};
+use crate::ir::Order;
+use crate::plan::Bound;
+
+/// Puts rows, given in document order, into result order.
+pub(super) fn arrange(bound: &Bound, snapshot: &Snapshot, rows: Rows) -> Rows {
+    let order = bound.plan.order;
+    let by_key = order == Order::Default && bound.key_order;
+    if !by_key && matches!(order, Order::Default | Order::Pre) {
+        return rows;
+    }
+    let mut list: SmallVec<[u32; 8]> = rows.iter().collect();
+    let node = |row: u32| snapshot.node(row);
+    match order {
+        _ if by_key => list.sort_by(|&a, &b| key_order(node(a), node(b))),
+        Order::Default | Order::Pre => {}
+        // A subtree ends where its last descendant's does; the deeper of two comes first.
+        Order::Post => list.sort_by_key(|&row| (last_row(snapshot, row), std::cmp::Reverse(row))),
+        Order::Bfs => list.sort_by_key(|&row| (node(row).level(), row)),
+        Order::Path => list.sort_by(|&a, &b| by_path(node(a), node(b))),
+        Order::TurnDesc => list.sort_by_key(|&row| (depth_rank(snapshot.depth(row)), row)),
+        Order::TurnAsc => list
+            .sort_by_key(|&row| (std::cmp::Reverse(depth_rank(snapshot.depth(row))), row)),
+    }
+    Rows::List(list)
+}
+
+/// The last row of a subtree: equal for a node and the last node below it.
+fn last_row(snapshot: &Snapshot, row: u32) -> u32 {
+    let mut end = snapshot.end(row);
+    // Ends may differ by rows that belong to no node; the last real row does not.
+    while end > row + 1 {
+        let last = end - 1;
+        if snapshot.next_row(last) == Some(last) {
+            return last;
+        }
+        end = last;
+    }
+    row
+}
+
+/// Cuts the window.
+pub(super) fn window(bound: &Bound, rows: Rows) -> Rows {
+    let Some((skip, limit)) = bound.window else { return rows };
+    let clamp = |count: u64| usize::try_from(count).unwrap_or(usize::MAX);
+    Rows::List(rows.iter().skip(clamp(skip)).take(clamp(limit)).collect())
+}
+
+/// The first row of each key, or of each id where there is no key.
+#[must_use]
+pub fn unique(snapshot: &Snapshot, rows: &Rows) -> Rows {
+    let mut seen: HashSet<(bool, &str)> = HashSet::new();
+    Rows::List(
+        rows.iter()
+            .filter(|&row| {
+                let node = snapshot.node(row);
+                seen.insert(match node.key() {
+                    Some(key) => (true, key),
+                    None => (false, node.id()),
+                })
+            })
+            .collect(),
+    )
+}
+
+/// Key order: newest first by depth, creation time and creation index, then by id.
+pub(crate) fn key_order(a: NodeRef<'_>, b: NodeRef<'_>) -> Ordering {
+    depth_rank(a.depth())
+        .cmp(&depth_rank(b.depth()))
+        .then_with(|| b.created_at_ns().cmp(&a.created_at_ns()))
+        .then_with(|| b.creation_index().cmp(&a.creation_index()))
+        .then_with(|| a.id().cmp(b.id()))
+}
+
+/// 0, 1, 2, …, then negative depths, then none.
+fn depth_rank(depth: Option<i64>) -> (u8, i64) {
+    match depth {
+        Some(depth) if depth >= 0 => (0, depth),
+        Some(depth) => (1, depth),
+        None => (2, 0),
+    }
+}
+
+/// The lists of ids from the root, element by element; a list comes before its continuations.
+fn by_path(a: NodeRef<'_>, b: NodeRef<'_>) -> Ordering {
+    let path = |node: NodeRef<'_>| {
+        let mut path: Vec<String> = Vec::new();
+        let mut at = Some(node);
+        while let Some(node) = at {
+            path.push(node.id().to_owned());
+            at = node.parent();
+        }
+        path.reverse();
+        path
+    };
+    path(a).cmp(&path(b))
+}

@@ -1,0 +1,131 @@
+//! Rows of a snapshot: what a run gives.
+
+use smallvec::SmallVec;
+
+use crate::index::{Bits, Ones};
+
+/// Matches of one snapshot, in result order.
+#[derive(Clone, Debug)]
+pub enum Rows {
+    /// In document order: bit sets over ascending windows.
+    Bits(SmallVec<[Bits; 1]>),
+    /// In the order of the list.
+    List(SmallVec<[u32; 8]>),
+}
+
+impl Rows {
+    /// No rows.
+    #[must_use]
+    pub fn none() -> Self {
+        Self::List(SmallVec::new())
+    }
+
+    /// How many rows. Linear in the words of a bit set.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        match self {
+            Self::Bits(windows) => windows.iter().map(Bits::count).sum(),
+            Self::List(rows) => rows.len(),
+        }
+    }
+
+    /// Whether there are no rows.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        match self {
+            Self::Bits(windows) => windows.iter().all(Bits::is_empty),
+            Self::List(rows) => rows.is_empty(),
+        }
+    }
+
+    /// The rows, in result order.
+    #[must_use]
+    pub fn iter(&self) -> RowIter<'_> {
+        match self {
+            Self::Bits(windows) => {
+                RowIter { windows, words: &[], ones: Ones(0), base: 0, list: [].iter() }
+            }
+            Self::List(rows) => {
+                RowIter { windows: &[], words: &[], ones: Ones(0), base: 0, list: rows.iter() }
+            }
+        }
+    }
+
+    /// Whether a row is among them.
+    #[must_use]
+    pub fn contains(&self, row: u32) -> bool {
+        match self {
+            Self::Bits(windows) => windows.iter().any(|window| window.contains(row)),
+            Self::List(rows) => rows.contains(&row),
+        }
+    }
+
+    /// Calls `visit` with each word that holds rows and the row of its first bit; for lists,
+    /// with one row at a time.
+    #[inline]
+    pub(crate) fn for_each(&self, mut visit: impl FnMut(u32)) {
+        match self {
+            Self::Bits(windows) => {
+                for window in windows {
+                    let mut base = window.start();
+                    for &word in window.words() {
+                        let mut word = word;
+                        while word != 0 {
+                            visit(base + word.trailing_zeros());
+                            word &= word - 1;
+                        }
+                        base += 64;
+                    }
+                }
+            }
+            Self::List(rows) => rows.iter().copied().for_each(visit),
+        }
+    }
+
+    /// The union, in document order; `end` is one past the last row of the snapshot.
+    pub(super) fn union(self, other: Self, end: u32) -> Self {
+        if other.is_empty() {
+            return self;
+        }
+        let mut bits = Bits::new(0..end);
+        for rows in [&self, &other] {
+            rows.for_each(|row| bits.insert(row));
+        }
+        Self::Bits(smallvec::smallvec![bits])
+    }
+}
+
+/// The rows of a [`Rows`], in result order.
+#[derive(Clone, Debug)]
+pub struct RowIter<'a> {
+    windows: &'a [Bits],
+    words: &'a [u64],
+    ones: Ones,
+    base: u32,
+    list: std::slice::Iter<'a, u32>,
+}
+
+impl Iterator for RowIter<'_> {
+    type Item = u32;
+
+    #[inline]
+    fn next(&mut self) -> Option<u32> {
+        loop {
+            if let Some(bit) = self.ones.next() {
+                return Some(self.base + bit);
+            }
+            if let Some((word, rest)) = self.words.split_first() {
+                self.words = rest;
+                self.base = self.base.wrapping_add(64);
+                self.ones = Ones(*word);
+                continue;
+            }
+            let Some((window, rest)) = self.windows.split_first() else {
+                return self.list.next().copied();
+            };
+            self.windows = rest;
+            self.words = window.words();
+            self.base = window.start().wrapping_sub(64);
+        }
+    }
+}

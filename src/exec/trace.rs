@@ -1,0 +1,87 @@
+//! What a run did, in numbers.
+
+/// Counts that are always kept; they cost an addition each.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
+pub struct Counters {
+    /// Row numbers in the windows looked at.
+    pub rows_seen: u64,
+    /// Postings read.
+    pub postings: u64,
+    /// Rows whose columns or nodes were asked one by one.
+    pub probes: u64,
+    /// Pieces of the snapshot outside every window.
+    pub pieces_pruned: u64,
+    /// Pieces of the snapshot inside a window.
+    pub pieces_read: u64,
+}
+
+impl std::ops::AddAssign for Counters {
+    fn add_assign(&mut self, other: Self) {
+        self.rows_seen += other.rows_seen;
+        self.postings += other.postings;
+        self.probes += other.probes;
+        self.pieces_pruned += other.pieces_pruned;
+        self.pieces_read += other.pieces_read;
+    }
+}
+
+/// What one step of one chain did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
+pub struct StepTrace {
+    /// How many rows an index look-up promises at most; none where nothing was looked up.
+    pub estimate: Option<u64>,
+    /// How many rows the step kept.
+    pub rows: u64,
+}
+
+/// The record of a run: counters always, steps when asked.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Trace {
+    /// The counters.
+    pub counters: Counters,
+    /// For each chain, its steps; empty when steps are off.
+    pub steps: Vec<Vec<StepTrace>>,
+    on: bool,
+}
+
+impl Trace {
+    /// Counters only.
+    #[must_use]
+    pub fn off() -> Self {
+        Self::default()
+    }
+
+    /// Counters and steps.
+    #[must_use]
+    pub fn on() -> Self {
+        Self { on: true, ..Self::default() }
+    }
+
+    /// Whether steps are recorded.
+    #[must_use]
+    pub fn is_on(&self) -> bool {
+        self.on
+    }
+
+    pub(super) fn begin_chain(&mut self, index: usize) {
+        if self.on && self.steps.len() <= index {
+            self.steps.resize_with(index + 1, Vec::new);
+        }
+    }
+
+    /// Adds to what step `step` of the chain begun last kept.
+    pub(super) fn step(&mut self, step: usize, rows: impl FnOnce() -> u64, estimate: Option<u64>) {
+        if !self.on {
+            return;
+        }
+        if let Some(chain) = self.steps.last_mut() {
+            if chain.len() <= step {
+                chain.resize(step + 1, StepTrace::default());
+            }
+            chain[step].rows += rows();
+            if let Some(estimate) = estimate {
+                *chain[step].estimate.get_or_insert(0) += estimate;
+            }
+        }
+    }
+}
