@@ -50,7 +50,10 @@ pub(super) enum Access<'a> {
     /// By the ttl, which counts down.
     Ttl { set: &'a NumberSet, cycle: i64 },
     /// By the kind, else by the part of the nodeType behind the colon.
-    Kind { kinds: SmallVec<[bool; 16]>, types: SmallVec<[bool; 16]> },
+    Kind {
+        kinds: SmallVec<[bool; 16]>,
+        types: SmallVec<[bool; 16]>,
+    },
     /// By asking the node.
     Node(&'a Condition),
 }
@@ -97,14 +100,26 @@ impl<'a> Access<'a> {
             (Attr::StoredKind, Compare::Text(test)) => Self::of_dictionary(test, &segment.kinds),
             (Attr::Key, Compare::Text(test)) => Self::of_dictionary(test, &segment.keys),
             (Attr::StoredType, Compare::Text(test)) => {
-                Self::of_values(&segment.types, false, |text| test.holds(Some(&one_vocabulary(text))))
+                Self::of_values(&segment.types, false, |text| {
+                    test.holds(Some(&one_vocabulary(text)))
+                })
             }
             (Attr::NodeType, Compare::Text(test)) => {
                 Self::of_values(&segment.types, false, |text| node_type_holds(test, text))
             }
             (Attr::Kind, Compare::Text(test)) => Self::Kind {
-                kinds: segment.kinds.values().iter().map(|kind| test.holds(Some(kind))).collect(),
-                types: segment.types.values().iter().map(|text| test.holds(sub_type(text))).collect(),
+                kinds: segment
+                    .kinds
+                    .values()
+                    .iter()
+                    .map(|kind| test.holds(Some(kind)))
+                    .collect(),
+                types: segment
+                    .types
+                    .values()
+                    .iter()
+                    .map(|text| test.holds(sub_type(text)))
+                    .collect(),
             },
             (Attr::Id, Compare::Text(test)) => match test.only() {
                 Some(id) => match segment.find(hash_id(id), id) {
@@ -137,16 +152,19 @@ impl<'a> Access<'a> {
             },
             (Attr::Tags, Compare::Value(test)) => match test.texts() {
                 Some(texts) if texts.len() == 1 => {
-                    match segment.tags.binary_search_by(|(tag, _)| (**tag).cmp(texts[0])) {
+                    match segment
+                        .tags
+                        .binary_search_by(|(tag, _)| (**tag).cmp(texts[0]))
+                    {
                         Ok(at) => Self::Posting(&segment.tags[at].1),
                         Err(_) => Self::Never,
                     }
                 }
                 _ => Self::Node(condition),
             },
-            (Attr::Custom(name), Compare::Value(test)) => Self::of_field(name, segment, condition, |json| {
-                test.holds(&scalar(json))
-            }),
+            (Attr::Custom(name), Compare::Value(test)) => {
+                Self::of_field(name, segment, condition, |json| test.holds(&scalar(json)))
+            }
             (Attr::Cadence, Compare::Number(set)) => {
                 let holds = |json: &str| set.contains(json.parse().ok());
                 if segment.custom("cadence").is_some() && segment.custom("cad").is_some() {
@@ -177,7 +195,10 @@ impl<'a> Access<'a> {
         }
         let chosen = field.values.iter().zip(&field.postings);
         let postings = |wanted: bool| {
-            chosen.clone().filter(move |(json, _)| holds(json) == wanted).map(|(_, rows)| rows)
+            chosen
+                .clone()
+                .filter(move |(json, _)| holds(json) == wanted)
+                .map(|(_, rows)| rows)
         };
         if null {
             Self::Except(postings(false).collect())
@@ -206,7 +227,11 @@ impl<'a> Access<'a> {
                 .map(|(code, _)| column.posting(code as u32))
                 .collect::<SmallVec<[&'a Posting; 8]>>()
         };
-        if null { Self::Except(codes(false)) } else { Self::union(codes(true)) }
+        if null {
+            Self::Except(codes(false))
+        } else {
+            Self::union(codes(true))
+        }
     }
 
     fn union(postings: SmallVec<[&'a Posting; 8]>) -> Self {
@@ -224,7 +249,11 @@ impl<'a> Access<'a> {
         if set.ranges.as_slice() == [(i64::MIN, i64::MAX)] && (set.null || given.is_none()) {
             return Self::Always;
         }
-        Self::Column { column, set: Cow::Borrowed(set), given }
+        Self::Column {
+            column,
+            set: Cow::Borrowed(set),
+            given,
+        }
     }
 
     /// At most how many rows of the whole segment it answers for; `None` where that takes
@@ -303,7 +332,11 @@ impl<'a> Access<'a> {
                         for (at, present) in present.iter().take(64).enumerate() {
                             has |= u64::from(present & bit != 0) << at;
                         }
-                        found = if set.null { found & has | !has } else { found & has };
+                        found = if set.null {
+                            found & has | !has
+                        } else {
+                            found & has
+                        };
                     }
                     *word |= found & mask;
                 });
@@ -313,7 +346,7 @@ impl<'a> Access<'a> {
             }
             Self::Ttl { set, cycle } => {
                 if set.null {
-                    Self::Except(std::iter::once(&segment.has_ttl).collect())
+                    Access::Except(std::iter::once(&segment.has_ttl).collect())
                         .fill(piece, out, scope, counters);
                 }
                 counters.postings += 1;
@@ -409,7 +442,11 @@ impl<'a> Access<'a> {
             Self::Node(condition) => {
                 counters.probes += 1;
                 !segment.is_virtual(row)
-                    && node_holds(condition, scope.snapshot.node(row + piece.shift()), scope.facts)
+                    && node_holds(
+                        condition,
+                        scope.snapshot.node(row + piece.shift()),
+                        scope.facts,
+                    )
             }
         }
     }
@@ -435,7 +472,8 @@ pub(super) fn fill_tests(
                 access => accesses.push(access),
             }
         }
-        let single = scope.snapshot.pieces().len() == 1 || (out.start() >= piece.base && out.end() <= piece.end());
+        let single = scope.snapshot.pieces().len() == 1
+            || (out.start() >= piece.base && out.end() <= piece.end());
         if single || accesses.len() <= 1 {
             fill_piece(&mut accesses, piece, &mut out, scope, counters);
         } else {
@@ -534,7 +572,9 @@ pub(super) fn row_holds(
     let piece = &snapshot.pieces()[snapshot.piece_of(row)];
     let local = row - piece.shift();
     tests.iter().all(|test| match test {
-        BoundTest::Depth(depths) => snapshot.depth(row).is_some_and(|depth| depths.contains(depth)),
+        BoundTest::Depth(depths) => snapshot
+            .depth(row)
+            .is_some_and(|depth| depths.contains(depth)),
         BoundTest::Type(TypeTest::Anchor) => is_anchor(snapshot, row),
         test => {
             Access::new(test, &piece.segment, snapshot.cycle()).holds(piece, local, scope, counters)
@@ -601,12 +641,9 @@ fn scalar(json: &str) -> Scalar<'_> {
         None | Some(b'n') => Scalar::Null,
         Some(b't') => Scalar::Text("true".into()),
         Some(b'f') => Scalar::Text("false".into()),
-        Some(b'"') if !json.contains('\\') => {
-            Scalar::Text(json.trim_matches('"').into())
-        }
-        Some(b'"') => {
-            serde_json::from_str::<String>(json).map_or(Scalar::Null, |text| Scalar::Text(text.into()))
-        }
+        Some(b'"') if !json.contains('\\') => Scalar::Text(json.trim_matches('"').into()),
+        Some(b'"') => serde_json::from_str::<String>(json)
+            .map_or(Scalar::Null, |text| Scalar::Text(text.into())),
         Some(b'[') => {
             let items: Vec<&serde_json::value::RawValue> =
                 serde_json::from_str(json).unwrap_or_default();
@@ -639,13 +676,16 @@ fn node_holds(condition: &Condition, node: NodeRef<'_>, facts: &dyn Facts) -> bo
         }
         (Attr::ContentHash, Compare::Text(test)) => {
             let stored = text(node.field("content_hash"));
-            test.holds(Some(&stored.unwrap_or_else(|| node.content_hash())))
+            test.holds(Some(&stored.unwrap_or_default()))
         }
         (Attr::Content, Compare::Value(test)) => {
             test.holds(&node.field("content").map_or(Scalar::Null, scalar))
         }
         (Attr::Tags, Compare::Value(test)) => {
-            let json = node.field("tags").or_else(|| node.field("tag")).unwrap_or("null");
+            let json = node
+                .field("tags")
+                .or_else(|| node.field("tag"))
+                .unwrap_or("null");
             test.holds(&match scalar(json) {
                 Scalar::Text(text) => Scalar::List(vec![Scalar::Text(text)]),
                 value => value,
@@ -655,13 +695,17 @@ fn node_holds(condition: &Condition, node: NodeRef<'_>, facts: &dyn Facts) -> bo
             test.holds(&node.field(name).map_or(Scalar::Null, scalar))
         }
         (Attr::Cadence, Compare::Number(set)) => set.contains(
-            node.field("cadence").or_else(|| node.field("cad")).and_then(|json| json.parse().ok()),
+            node.field("cadence")
+                .or_else(|| node.field("cad"))
+                .and_then(|json| json.parse().ok()),
         ),
         (Attr::Facet(facet), Compare::Number(set)) => set.contains(match facet {
             Facet::Depth => node.depth(),
             Facet::Sdepth => Some(i64::from(node.level())),
             Facet::BornTurn => born_turn(node, facts),
-            Facet::Age => born_turn(node, facts).map(|born| node.snapshot_cycle().saturating_sub(born)),
+            Facet::Age => {
+                born_turn(node, facts).map(|born| node.snapshot_cycle().saturating_sub(born))
+            }
         }),
         // Every other attribute has a column.
         _ => false,
@@ -670,23 +714,31 @@ fn node_holds(condition: &Condition, node: NodeRef<'_>, facts: &dyn Facts) -> bo
 
 /// The `cycle` header, else the oldest snapshot that has the id (LANGUAGE §5).
 fn born_turn(node: NodeRef<'_>, facts: &dyn Facts) -> Option<i64> {
-    node.cycle().or_else(|| facts.first_seen(node.id())).or(Some(node.snapshot_cycle()))
+    node.cycle()
+        .or_else(|| facts.first_seen(node.id()))
+        .or(Some(node.snapshot_cycle()))
 }
 
 /// The number of matches of a plan that is one posting of whole pieces: no row is looked at.
 pub(super) fn count(bound: &Bound, snapshot: &Snapshot) -> Option<u64> {
-    let ([chain], [plan]) = (&*bound.chains, &*bound.plan.chains) else { return None };
+    let ([chain], [plan]) = (&*bound.chains, &*bound.plan.chains) else {
+        return None;
+    };
     let ([BoundStep::Filter { tests, tail, .. }], [step]) = (&*chain.steps, &*plan.steps) else {
         return None;
     };
-    let StepOperator::Filter(FilterPlan { ambient, .. }) = &step.operator else { return None };
+    let StepOperator::Filter(FilterPlan { ambient, .. }) = &step.operator else {
+        return None;
+    };
     let simple = tail.is_empty()
         && bound.filters.is_empty()
         && bound.window.is_none()
         && !bound.plan.unique
         && plan.scope.is_none()
         && *ambient == Ambient::Never;
-    let [test @ BoundTest::Type(TypeTest::Class(_))] = &**tests else { return None };
+    let [test @ BoundTest::Type(TypeTest::Class(_))] = &**tests else {
+        return None;
+    };
     if !simple {
         return None;
     }

@@ -237,37 +237,45 @@ fn has_cores(window: &Range<u32>, scope: Scope<'_>) -> bool {
 
 /// Whether `left` holds every row of a level that has children.
 fn holds_level(left: &Bits, level: u32, window: &Range<u32>, scope: Scope<'_>) -> bool {
-    scope.snapshot.pieces_in(window.clone()).iter().all(|piece| {
-        let segment = &*piece.segment;
-        let (Some(Posting::Dense { words: level, .. }), Posting::Dense { words: inner, .. }) =
-            (segment.levels.get(level as usize), &segment.inner)
-        else {
-            // Few rows: not worth a second way.
-            return segment.levels.get(level as usize).is_none_or(|posting| {
-                let mut all = true;
-                posting.for_each_in(piece.rows.clone(), |row| {
-                    all &= left.contains(row + piece.shift())
-                        || segment.end[row as usize] == row + 1
-                            && row + piece.shift() != 0
-                            && Some(row + piece.shift()) != scope.snapshot.seq_row();
+    scope
+        .snapshot
+        .pieces_in(window.clone())
+        .iter()
+        .all(|piece| {
+            let segment = &*piece.segment;
+            let (Some(Posting::Dense { words: level, .. }), Posting::Dense { words: inner, .. }) =
+                (segment.levels.get(level as usize), &segment.inner)
+            else {
+                // Few rows: not worth a second way.
+                return segment.levels.get(level as usize).is_none_or(|posting| {
+                    let mut all = true;
+                    posting.for_each_in(piece.rows.clone(), |row| {
+                        all &= left.contains(row + piece.shift())
+                            || segment.end[row as usize] == row + 1
+                                && row + piece.shift() != 0
+                                && Some(row + piece.shift()) != scope.snapshot.seq_row();
+                    });
+                    all
                 });
-                all
-            });
-        };
-        let start = piece.base.max(window.start) - piece.shift();
-        let end = piece.end().min(window.end).saturating_sub(piece.shift());
-        if start >= end {
-            return true;
-        }
-        let offset = (piece.shift() / 64).wrapping_sub(left.first_word());
-        (start / 64..=(end - 1) / 64).all(|index| {
-            let wanted = level[index as usize]
-                & inner[index as usize]
-                & crate::index::mask(index, start, end);
-            let have = left.words().get(index.wrapping_add(offset) as usize).copied().unwrap_or(0);
-            wanted & !have == 0
+            };
+            let start = piece.base.max(window.start) - piece.shift();
+            let end = piece.end().min(window.end).saturating_sub(piece.shift());
+            if start >= end {
+                return true;
+            }
+            let offset = (piece.shift() / 64).wrapping_sub(left.first_word());
+            (start / 64..=(end - 1) / 64).all(|index| {
+                let wanted = level[index as usize]
+                    & inner[index as usize]
+                    & crate::index::mask(index, start, end);
+                let have = left
+                    .words()
+                    .get(index.wrapping_add(offset) as usize)
+                    .copied()
+                    .unwrap_or(0);
+                wanted & !have == 0
+            })
         })
-    })
 }
 
 /// Puts the rows of one level into `out`.

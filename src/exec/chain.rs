@@ -54,7 +54,11 @@ pub(super) fn run(
                     let holds = tests.len() == 1
                         || row_holds(tests, node.row(), scope, &mut trace.counters);
                     trace.step(0, || u64::from(holds), Some(1));
-                    return Rows::List(if holds { smallvec![node.row()] } else { smallvec![] });
+                    return Rows::List(if holds {
+                        smallvec![node.row()]
+                    } else {
+                        smallvec![]
+                    });
                 }
                 if node.unit_kind() != UnitKind::Preamble {
                     named = Some(unit_rows(snapshot, node.row()));
@@ -78,7 +82,15 @@ pub(super) fn run(
     Rows::Bits(
         windows
             .into_iter()
-            .map(|window| Window { plan, chain, scope, window }.run(trace))
+            .map(|window| {
+                Window {
+                    plan,
+                    chain,
+                    scope,
+                    window,
+                }
+                .run(trace)
+            })
             .collect(),
     )
 }
@@ -92,13 +104,19 @@ pub(super) fn filter(
 ) -> Rows {
     let scope = Scope { snapshot, facts };
     let mut counters = super::Counters::default();
-    Rows::List(rows.iter().filter(|&row| row_holds(tests, row, scope, &mut counters)).collect())
+    Rows::List(
+        rows.iter()
+            .filter(|&row| row_holds(tests, row, scope, &mut counters))
+            .collect(),
+    )
 }
 
 /// The rows of the unit a row belongs to.
 fn unit_rows(snapshot: &Snapshot, row: u32) -> Range<u32> {
     let piece = &snapshot.pieces()[snapshot.piece_of(row)];
-    let rows = piece.segment.unit_rows(piece.segment.unit_of(row - piece.shift()));
+    let rows = piece
+        .segment
+        .unit_rows(piece.segment.unit_of(row - piece.shift()));
     rows.start + piece.shift()..rows.end + piece.shift()
 }
 
@@ -135,7 +153,13 @@ impl Window<'_> {
             match (&plan.operator, step) {
                 (
                     StepOperator::Filter(filter),
-                    BoundStep::Filter { axis, tests, tail, key_order, .. },
+                    BoundStep::Filter {
+                        axis,
+                        tests,
+                        tail,
+                        key_order,
+                        ..
+                    },
                 ) => {
                     let nodes = self.filter(&left, *axis, level, filter, tests, trace);
                     let nodes = self.tail(nodes, &left, *axis, tail, *key_order, trace);
@@ -190,7 +214,13 @@ impl Window<'_> {
         trace: &mut Trace,
     ) -> Nodes {
         let counters = &mut trace.counters;
-        let mut bits = fill_tests(tests, filter.cores, self.window.clone(), self.scope, counters);
+        let mut bits = fill_tests(
+            tests,
+            filter.cores,
+            self.window.clone(),
+            self.scope,
+            counters,
+        );
         for test in tests {
             match test {
                 BoundTest::Depth(depths) => self.keep_depths(&mut bits, depths),
@@ -258,9 +288,7 @@ impl Window<'_> {
             };
             nodes.bits = match left {
                 Left::Start => pick(&nodes.bits, None, which, key_order, self.scope),
-                Left::Nodes(left) => {
-                    pick(&nodes.bits, Some(left), which, key_order, self.scope)
-                }
+                Left::Nodes(left) => pick(&nodes.bits, Some(left), which, key_order, self.scope),
                 Left::Zones(zones) => {
                     let groups = zones.groups(&nodes.bits, axis, &self.window, self.scope);
                     pick_groups(groups, &nodes.bits, which, key_order, self.scope)

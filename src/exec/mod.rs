@@ -80,7 +80,11 @@ fn matches(bound: &Bound, snapshot: &Snapshot, facts: &dyn Facts, trace: &mut Tr
     for (index, (plan, chain)) in bound.plan.chains.iter().zip(&bound.chains).enumerate() {
         trace.begin_chain(index);
         let rows = chain::run(plan, chain, snapshot, facts, trace);
-        union = if index == 0 { rows } else { union.union(rows, snapshot.end_row()) };
+        union = if index == 0 {
+            rows
+        } else {
+            union.union(rows, snapshot.end_row())
+        };
     }
     if !bound.filters.is_empty() {
         union = chain::filter(&bound.filters, snapshot, facts, union);

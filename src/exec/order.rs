@@ -27,8 +27,9 @@ pub(super) fn arrange(bound: &Bound, snapshot: &Snapshot, rows: Rows) -> Rows {
         Order::Bfs => list.sort_by_key(|&row| (node(row).level(), row)),
         Order::Path => list.sort_by(|&a, &b| by_path(node(a), node(b))),
         Order::TurnDesc => list.sort_by_key(|&row| (depth_rank(snapshot.depth(row)), row)),
-        Order::TurnAsc => list
-            .sort_by_key(|&row| (std::cmp::Reverse(depth_rank(snapshot.depth(row))), row)),
+        Order::TurnAsc => {
+            list.sort_by_key(|&row| (std::cmp::Reverse(depth_rank(snapshot.depth(row))), row))
+        }
     }
     Rows::List(list)
 }
@@ -49,7 +50,9 @@ fn last_row(snapshot: &Snapshot, row: u32) -> u32 {
 
 /// Cuts the window.
 pub(super) fn window(bound: &Bound, rows: Rows) -> Rows {
-    let Some((skip, limit)) = bound.window else { return rows };
+    let Some((skip, limit)) = bound.window else {
+        return rows;
+    };
     let clamp = |count: u64| usize::try_from(count).unwrap_or(usize::MAX);
     Rows::List(rows.iter().skip(clamp(skip)).take(clamp(limit)).collect())
 }

@@ -33,7 +33,13 @@ pub(super) fn pick(
     if !by_key && let Some(out) = pick_flat(matched, &left.bits, which, scope) {
         return out;
     }
-    pick_groups(groups(matched, &left.bits, scope), matched, which, by_key, scope)
+    pick_groups(
+        groups(matched, &left.bits, scope),
+        matched,
+        which,
+        by_key,
+        scope,
+    )
 }
 
 /// Keeps one of each group; `groups` are pairs of a group and a member, members in document
@@ -157,7 +163,9 @@ fn keep(group: &mut [u32], which: Which, by_key: bool, scope: Scope<'_>, out: &m
     let kept = match which {
         Which::First => group.first(),
         Which::Last => group.last(),
-        Which::Nth(n) => usize::try_from(n).ok().and_then(|n| group.get(n.checked_sub(1)?)),
+        Which::Nth(n) => usize::try_from(n)
+            .ok()
+            .and_then(|n| group.get(n.checked_sub(1)?)),
     };
     if let Some(&kept) = kept {
         out.insert(kept);

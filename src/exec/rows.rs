@@ -42,12 +42,20 @@ impl Rows {
     #[must_use]
     pub fn iter(&self) -> RowIter<'_> {
         match self {
-            Self::Bits(windows) => {
-                RowIter { windows, words: &[], ones: Ones(0), base: 0, list: [].iter() }
-            }
-            Self::List(rows) => {
-                RowIter { windows: &[], words: &[], ones: Ones(0), base: 0, list: rows.iter() }
-            }
+            Self::Bits(windows) => RowIter {
+                windows,
+                words: &[],
+                ones: Ones(0),
+                base: 0,
+                list: [].iter(),
+            },
+            Self::List(rows) => RowIter {
+                windows: &[],
+                words: &[],
+                ones: Ones(0),
+                base: 0,
+                list: rows.iter(),
+            },
         }
     }
 

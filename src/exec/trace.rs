@@ -54,7 +54,10 @@ impl Trace {
     /// Counters and steps.
     #[must_use]
     pub fn on() -> Self {
-        Self { on: true, ..Self::default() }
+        Self {
+            on: true,
+            ..Self::default()
+        }
     }
 
     /// Whether steps are recorded.

@@ -32,7 +32,11 @@ impl Zones {
         scope: Scope<'_>,
     ) -> Self {
         let members = members(left.as_ref(), axis, zone, window, scope);
-        Self { base: left, path: vec![(axis, zone)], members }
+        Self {
+            base: left,
+            path: vec![(axis, zone)],
+            members,
+        }
     }
 
     /// The zones of zones.
@@ -98,7 +102,11 @@ impl Zones {
             let end = scope.snapshot.end(node);
             let mut one = base.bits.cleared();
             one.insert(node);
-            let one = Nodes { bits: one, root: false, seq: false };
+            let one = Nodes {
+                bits: one,
+                root: false,
+                seq: false,
+            };
             let mut zones: Option<Self> = None;
             for &(axis, zone) in &self.path {
                 zones = Some(match zones {
@@ -117,7 +125,10 @@ impl Zones {
                 row = rows.next(at + 1);
             }
         }
-        matched.iter().filter_map(|row| group.get(&row).map(|&node| (node, row))).collect()
+        matched
+            .iter()
+            .filter_map(|row| group.get(&row).map(|&node| (node, row)))
+            .collect()
     }
 }
 
@@ -151,12 +162,20 @@ fn members(
     let outside = window.start > 0;
     let sign = |row: Option<u32>| outside && row.is_some_and(|row| has_sign(row, zone, scope));
     match left {
-        None => Nodes { bits, root: sign(Some(0)), seq: sign(seq) },
+        None => Nodes {
+            bits,
+            root: sign(Some(0)),
+            seq: sign(seq),
+        },
         Some(left) => {
             if let Some(reach) = reach(left, axis, None, window.clone(), scope) {
                 bits.and(&reach);
             }
-            Nodes { bits, root: false, seq: left.root && sign(seq) }
+            Nodes {
+                bits,
+                root: false,
+                seq: left.root && sign(seq),
+            }
         }
     }
 }

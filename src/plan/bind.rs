@@ -116,14 +116,25 @@ pub fn bind(
         .iter()
         .map(|chain| {
             let steps = chain.steps.iter().map(|step| match &step.operator {
-                StepOperator::Zone(zone) => Ok(BoundStep::Zone { axis: step.axis, zone: *zone }),
+                StepOperator::Zone(zone) => Ok(BoundStep::Zone {
+                    axis: step.axis,
+                    zone: *zone,
+                }),
                 StepOperator::Filter(filter) => binder.filter(step.axis, filter),
             });
-            Ok(BoundChain { steps: steps.collect::<Result<_, _>>()? })
+            Ok(BoundChain {
+                steps: steps.collect::<Result<_, _>>()?,
+            })
         })
         .collect::<Result<_, _>>()?;
-    let limit = plan.limit.map(|slot| binder.count(slot, 0, "a limit")).transpose()?;
-    let page = plan.page.map(|slot| binder.count(slot, 1, "a page")).transpose()?;
+    let limit = plan
+        .limit
+        .map(|slot| binder.count(slot, 0, "a limit"))
+        .transpose()?;
+    let page = plan
+        .page
+        .map(|slot| binder.count(slot, 1, "a page"))
+        .transpose()?;
     Ok(Bound {
         plan: Arc::clone(plan),
         chains,
@@ -141,9 +152,15 @@ struct Slotted {
 
 fn resolve(source: &Source, params: &[(Box<str>, Value)]) -> Result<Slotted, BindError> {
     match source {
-        Source::Value(value) => Ok(Slotted { value: value.clone(), param: None }),
+        Source::Value(value) => Ok(Slotted {
+            value: value.clone(),
+            param: None,
+        }),
         Source::Param(name) => match params.iter().find(|(known, _)| known == name) {
-            Some((_, value)) => Ok(Slotted { value: value.clone(), param: Some(name.clone()) }),
+            Some((_, value)) => Ok(Slotted {
+                value: value.clone(),
+                param: Some(name.clone()),
+            }),
             None => Err(BindError {
                 param: Some(name.clone()),
                 message: format!("`${name}` has no value"),
@@ -163,7 +180,10 @@ fn resolve(source: &Source, params: &[(Box<str>, Value)]) -> Result<Slotted, Bin
                 param = param.or(item.param);
                 values.push(item.value);
             }
-            Ok(Slotted { value: Value::List(values.into()), param })
+            Ok(Slotted {
+                value: Value::List(values.into()),
+                param,
+            })
         }
     }
 }
@@ -188,13 +208,20 @@ impl Binder<'_> {
             })
             .collect::<Result<_, _>>()?;
         let id = tests.iter().find_map(|test| match test {
-            BoundTest::Attr(Condition { attr: Attr::Id, compare: Compare::Text(test) }) => {
-                test.only().map(Into::into)
-            }
+            BoundTest::Attr(Condition {
+                attr: Attr::Id,
+                compare: Compare::Text(test),
+            }) => test.only().map(Into::into),
             _ => None,
         });
         let key_order = filter.key_slot.is_some_and(|slot| self.is_key(slot));
-        Ok(BoundStep::Filter { axis, tests, tail, key_order, id })
+        Ok(BoundStep::Filter {
+            axis,
+            tests,
+            tail,
+            key_order,
+            id,
+        })
     }
 
     fn tests(&self, tests: &[Predicate]) -> Result<Box<[BoundTest]>, BindError> {
@@ -211,14 +238,20 @@ impl Binder<'_> {
                     param: slotted.param.clone(),
                     message,
                 })?;
-                BoundTest::Attr(Condition { attr: attr.clone(), compare })
+                BoundTest::Attr(Condition {
+                    attr: attr.clone(),
+                    compare,
+                })
             }
         })
     }
 
     /// Whether the slot holds one key.
     fn is_key(&self, slot: u16) -> bool {
-        matches!(self.values[usize::from(slot)].value, Value::Text(_) | Value::Int(_) | Value::Decimal(_))
+        matches!(
+            self.values[usize::from(slot)].value,
+            Value::Text(_) | Value::Int(_) | Value::Decimal(_)
+        )
     }
 
     fn count(&self, slot: u16, least: i64, what: &str) -> Result<u64, BindError> {
@@ -242,13 +275,17 @@ fn compare(attr: &Attr, op: Op, value: &Value) -> Result<Compare, String> {
         return Err("a list goes with `=` and `!=` only".into());
     }
     Ok(match (attr, attr.kind()) {
-        (_, Kind::Number) => Compare::Number(NumberSet::new(op, value).ok_or_else(|| match op {
-            Op::Matches => "`~` does not go with a number".to_owned(),
-            _ => "a number is compared with a number or null".to_owned(),
-        })?),
+        (_, Kind::Number) => {
+            Compare::Number(NumberSet::new(op, value).ok_or_else(|| match op {
+                Op::Matches => "`~` does not go with a number".to_owned(),
+                _ => "a number is compared with a number or null".to_owned(),
+            })?)
+        }
         (Attr::Content, _) => Compare::Value(ValueTest::new(op, value, true)?),
         (Attr::StoredType | Attr::NodeType, _) if op != Op::Matches => {
-            Compare::Text(TextTest::new(op, value, |text| one_vocabulary(&text).into())?)
+            Compare::Text(TextTest::new(op, value, |text| {
+                one_vocabulary(&text).into()
+            })?)
         }
         (_, Kind::Text) => Compare::Text(TextTest::new(op, value, |text| text)?),
         (_, Kind::Tags | Kind::Dynamic) => Compare::Value(ValueTest::new(op, value, false)?),

@@ -40,7 +40,10 @@ impl NumberSet {
     pub fn new(op: Op, value: &Value) -> Option<Self> {
         let equal = match value {
             Value::List(items) => {
-                let mut union = Self { ranges: SmallVec::new(), null: false };
+                let mut union = Self {
+                    ranges: SmallVec::new(),
+                    null: false,
+                };
                 for item in items {
                     let set = Self::new(Op::Eq, item)?;
                     union.null |= set.null;
@@ -50,23 +53,36 @@ impl NumberSet {
                 union.ranges.dedup();
                 union
             }
-            Value::Null => Self { ranges: SmallVec::new(), null: true },
-            Value::Int(number) => Self { ranges: smallvec![(*number, *number)], null: false },
+            Value::Null => Self {
+                ranges: SmallVec::new(),
+                null: true,
+            },
+            Value::Int(number) => Self {
+                ranges: smallvec![(*number, *number)],
+                null: false,
+            },
             Value::Decimal(number) => {
                 let whole = number.fract() == 0.0;
                 let ranges = match floor(*number) {
                     Some(floor) if whole => smallvec![(floor, floor)],
                     _ => SmallVec::new(),
                 };
-                Self { ranges, null: false }
+                Self {
+                    ranges,
+                    null: false,
+                }
             }
             Value::Text(_) => return None,
         };
-        let none = Self { ranges: SmallVec::new(), null: false };
+        let none = Self {
+            ranges: SmallVec::new(),
+            null: false,
+        };
         let ordered = |low: Option<i64>, high: Option<i64>| match (low, high) {
-            (Some(low), Some(high)) if low <= high => {
-                Self { ranges: smallvec![(low, high)], null: false }
-            }
+            (Some(low), Some(high)) if low <= high => Self {
+                ranges: smallvec![(low, high)],
+                null: false,
+            },
             _ => none.clone(),
         };
         Some(match op {
@@ -93,7 +109,10 @@ impl NumberSet {
             next = high.checked_add(1);
         }
         ranges.extend(next.map(|start| (start, i64::MAX)));
-        Self { ranges, null: !self.null }
+        Self {
+            ranges,
+            null: !self.null,
+        }
     }
 
     /// Whether `number` is in the set.
@@ -102,7 +121,10 @@ impl NumberSet {
     pub fn contains(&self, number: Option<i64>) -> bool {
         match number {
             None => self.null,
-            Some(number) => self.ranges.iter().any(|&(low, high)| low <= number && number <= high),
+            Some(number) => self
+                .ranges
+                .iter()
+                .any(|&(low, high)| low <= number && number <= high),
         }
     }
 
@@ -116,13 +138,23 @@ impl NumberSet {
 /// The largest integer below (or at) a number.
 fn below(value: &Value, included: bool) -> Option<i64> {
     match value {
-        Value::Int(number) => if included { Some(*number) } else { number.checked_sub(1) },
+        Value::Int(number) => {
+            if included {
+                Some(*number)
+            } else {
+                number.checked_sub(1)
+            }
+        }
         Value::Decimal(number) => {
             if *number > i64::MAX as f64 {
                 return Some(i64::MAX);
             }
             let floor = floor(*number)?;
-            if !included && floor as f64 == *number { floor.checked_sub(1) } else { Some(floor) }
+            if !included && floor as f64 == *number {
+                floor.checked_sub(1)
+            } else {
+                Some(floor)
+            }
         }
         _ => None,
     }
@@ -131,13 +163,23 @@ fn below(value: &Value, included: bool) -> Option<i64> {
 /// The smallest integer above (or at) a number.
 fn above(value: &Value, included: bool) -> Option<i64> {
     match value {
-        Value::Int(number) => if included { Some(*number) } else { number.checked_add(1) },
+        Value::Int(number) => {
+            if included {
+                Some(*number)
+            } else {
+                number.checked_add(1)
+            }
+        }
         Value::Decimal(number) => {
             if *number < i64::MIN as f64 {
                 return Some(i64::MIN);
             }
             let floor = floor(*number)?;
-            if included && floor as f64 == *number { Some(floor) } else { floor.checked_add(1) }
+            if included && floor as f64 == *number {
+                Some(floor)
+            } else {
+                floor.checked_add(1)
+            }
         }
         _ => None,
     }
@@ -217,7 +259,10 @@ impl TextTest {
             (_, Value::Null) => Self::Never,
             (Op::Matches, value) => Self::Matches(pattern(value)?),
             (_, value) => match as_text(value) {
-                Some(text) => Self::Ordered { text: normalize(text), orders: orders(op) },
+                Some(text) => Self::Ordered {
+                    text: normalize(text),
+                    orders: orders(op),
+                },
                 None => return Err("a list goes with `=` and `!=` only".into()),
             },
         })
@@ -231,9 +276,13 @@ impl TextTest {
                 texts.iter().any(|known| **known == *text) != *negated
             }
             (Self::In { null, negated, .. }, None) => null != negated,
-            (Self::Ordered { text: right, orders }, Some(text)) => {
-                orders.contains(&text.cmp(right))
-            }
+            (
+                Self::Ordered {
+                    text: right,
+                    orders,
+                },
+                Some(text),
+            ) => orders.contains(&text.cmp(right)),
             (Self::Matches(pattern), Some(text)) => pattern.is_match(text),
             (Self::Ordered { .. } | Self::Matches(_), None) | (Self::Never, _) => false,
         }
@@ -243,7 +292,11 @@ impl TextTest {
     #[must_use]
     pub fn only(&self) -> Option<&str> {
         match self {
-            Self::In { texts, null: false, negated: false } if texts.len() == 1 => Some(&texts[0]),
+            Self::In {
+                texts,
+                null: false,
+                negated: false,
+            } if texts.len() == 1 => Some(&texts[0]),
             _ => None,
         }
     }
@@ -291,7 +344,12 @@ impl ValueTest {
             (Op::Matches, value) => Some(pattern(value)?),
             _ => None,
         };
-        Ok(Self { op, value: value.clone(), pattern, text_only })
+        Ok(Self {
+            op,
+            value: value.clone(),
+            pattern,
+            text_only,
+        })
     }
 
     /// Whether the comparison holds.
@@ -300,8 +358,13 @@ impl ValueTest {
         match self.op {
             Op::Eq => self.equals_right(node),
             Op::Ne => !self.equals_right(node),
-            Op::Matches => self.pattern.as_ref().is_some_and(|pattern| found(pattern, node)),
-            op => self.compare(node).is_some_and(|order| orders(op).contains(&order)),
+            Op::Matches => self
+                .pattern
+                .as_ref()
+                .is_some_and(|pattern| found(pattern, node)),
+            op => self
+                .compare(node)
+                .is_some_and(|order| orders(op).contains(&order)),
         }
     }
 
@@ -349,9 +412,9 @@ impl ValueTest {
             (value, Scalar::Number(node)) if self.text_only => {
                 as_text(value).is_some_and(|text| *text == **node)
             }
-            (Value::Int(_) | Value::Decimal(_), Scalar::Number(node)) => {
-                number_of(value).zip(number(node)).is_some_and(|(a, b)| a.compare(&b).is_eq())
-            }
+            (Value::Int(_) | Value::Decimal(_), Scalar::Number(node)) => number_of(value)
+                .zip(number(node))
+                .is_some_and(|(a, b)| a.compare(&b).is_eq()),
             _ => false,
         }
     }
@@ -367,8 +430,11 @@ impl ValueTest {
         if self.text_only {
             return Some(left.cmp(&*right));
         }
-        let left_number =
-            if is_number || reads_as_number(left) { number(left) } else { None };
+        let left_number = if is_number || reads_as_number(left) {
+            number(left)
+        } else {
+            None
+        };
         let right_number = match &self.value {
             Value::Text(text) if !reads_as_number(text) => None,
             Value::Text(text) => number(text),
@@ -431,7 +497,11 @@ fn int_with_decimal(int: i128, decimal: f64) -> Ordering {
         return Ordering::Greater;
     }
     let floor = decimal.floor();
-    int.cmp(&(floor as i128)).then(if decimal > floor { Ordering::Less } else { Ordering::Equal })
+    int.cmp(&(floor as i128)).then(if decimal > floor {
+        Ordering::Less
+    } else {
+        Ordering::Equal
+    })
 }
 
 fn number(text: &str) -> Option<Number> {
@@ -440,7 +510,10 @@ fn number(text: &str) -> Option<Number> {
         return Some(Number::Int(int));
     }
     // -0.0 and 0.0 are one number.
-    text.parse::<f64>().ok().filter(|number| number.is_finite()).map(|number| Number::Decimal(number + 0.0))
+    text.parse::<f64>()
+        .ok()
+        .filter(|number| number.is_finite())
+        .map(|number| Number::Decimal(number + 0.0))
 }
 
 fn number_of(value: &Value) -> Option<Number> {
@@ -458,7 +531,17 @@ mod tests {
 
     #[test]
     fn numeric_comparisons_are_exact_over_all_integers() {
-        let numbers = [i64::MIN, i64::MIN + 1, -3, -2, 0, 2, 3, i64::MAX - 1, i64::MAX];
+        let numbers = [
+            i64::MIN,
+            i64::MIN + 1,
+            -3,
+            -2,
+            0,
+            2,
+            3,
+            i64::MAX - 1,
+            i64::MAX,
+        ];
         let decimals = [-2.5, -2.0, 2.0, 2.5, 9.3e18, -9.3e18, 1e300];
         let ops = [Op::Eq, Op::Ne, Op::Lt, Op::Le, Op::Gt, Op::Ge];
         let holds = |op, order: std::cmp::Ordering| match op {
@@ -478,11 +561,18 @@ mod tests {
                 for right in decimals {
                     let set = NumberSet::new(op, &Value::Decimal(right)).expect("numbers compare");
                     let order = super::int_with_decimal(i128::from(left), right);
-                    assert_eq!(set.contains(Some(left)), holds(op, order), "{left} {op:?} {right}");
+                    assert_eq!(
+                        set.contains(Some(left)),
+                        holds(op, order),
+                        "{left} {op:?} {right}"
+                    );
                 }
             }
             let null = NumberSet::new(op, &Value::Null).expect("null compares");
-            assert_eq!((null.contains(None), null.contains(Some(0))), (op == Op::Eq, op == Op::Ne));
+            assert_eq!(
+                (null.contains(None), null.contains(Some(0))),
+                (op == Op::Eq, op == Op::Ne)
+            );
             let one = NumberSet::new(op, &Value::Int(1)).expect("numbers compare");
             assert_eq!(one.contains(None), op == Op::Ne);
         }
@@ -495,7 +585,9 @@ mod tests {
         assert!(test(Op::Lt, "é".into()).holds(Some("z")));
         assert!(!test(Op::Lt, "a".into()).holds(None));
         assert!(test(Op::Ne, "a".into()).holds(None));
-        assert!(test(Op::Eq, Value::Null).holds(None) && !test(Op::Eq, Value::Null).holds(Some("")));
+        assert!(
+            test(Op::Eq, Value::Null).holds(None) && !test(Op::Eq, Value::Null).holds(Some(""))
+        );
         assert!(test(Op::Eq, 5.into()).holds(Some("5")));
         assert!(!test(Op::Ge, Value::Null).holds(Some("a")));
         assert!(test(Op::Matches, "^a.c$".into()).holds(Some("abc")));
@@ -504,15 +596,25 @@ mod tests {
     #[test]
     fn custom_values_keep_their_type_for_equality_and_order_as_numbers_where_both_read_so() {
         let test = |op, value: Value, node: &Scalar<'_>| {
-            ValueTest::new(op, &value, false).expect("valid").holds(node)
+            ValueTest::new(op, &value, false)
+                .expect("valid")
+                .holds(node)
         };
         let text = |text: &'static str| Scalar::Text(text.into());
         assert!(!test(Op::Eq, "10".into(), &Scalar::Number("10")));
         assert!(test(Op::Eq, 10.into(), &Scalar::Number("10.0")));
         assert!(test(Op::Lt, "10".into(), &text("9")));
         assert!(!test(Op::Lt, "10".into(), &text("9a")));
-        assert!(test(Op::Gt, i64::MAX.into(), &Scalar::Number("9223372036854775808")));
-        let list = Scalar::List(vec![text("a"), Scalar::Number("2"), Scalar::List(vec![text("z")])]);
+        assert!(test(
+            Op::Gt,
+            i64::MAX.into(),
+            &Scalar::Number("9223372036854775808")
+        ));
+        let list = Scalar::List(vec![
+            text("a"),
+            Scalar::Number("2"),
+            Scalar::List(vec![text("z")]),
+        ]);
         assert!(test(Op::Eq, "a".into(), &list) && test(Op::Eq, 2.into(), &list));
         assert!(!test(Op::Eq, "z".into(), &list) && !test(Op::Lt, "b".into(), &list));
         let both = Value::List(["a".into(), "b".into()].into());

@@ -3,9 +3,11 @@
 use std::hash::{BuildHasher, Hash, Hasher};
 
 use super::value::Source;
-use super::{Ambient, ChainPlan, FilterPlan, Plan, Predicate, Slot, StepOperator, StepPlan, TailPlan};
+use super::{
+    Ambient, ChainPlan, FilterPlan, Plan, Predicate, Slot, StepOperator, StepPlan, TailPlan,
+};
 use crate::ir::{
-    Attr, Axis, Class, Chain, DepthSet, NodeStep, Op, Operand, Pick, Query, Step, Tail, Test,
+    Attr, Axis, Chain, Class, DepthSet, NodeStep, Op, Operand, Pick, Query, Step, Tail, Test,
     TypeTest,
 };
 
@@ -21,7 +23,9 @@ pub struct Compiled {
 /// Compiles a query. Linear in its size.
 #[must_use]
 pub fn compile(query: &Query) -> Compiled {
-    let mut lift = Lift { sources: Vec::new() };
+    let mut lift = Lift {
+        sources: Vec::new(),
+    };
     let chains: Box<[ChainPlan]> = query.chains.iter().map(|chain| lift.chain(chain)).collect();
     let filters: Box<[Predicate]> = query.filters.iter().map(|test| lift.test(test)).collect();
     let key_slot = lift.common_key(query, &chains, &filters);
@@ -31,12 +35,23 @@ pub fn compile(query: &Query) -> Compiled {
         filters,
         order: query.controls.order,
         unique: query.controls.unique,
-        limit: query.controls.limit.as_ref().map(|operand| lift.slot(operand)),
-        page: query.controls.page.as_ref().map(|operand| lift.slot(operand)),
+        limit: query
+            .controls
+            .limit
+            .as_ref()
+            .map(|operand| lift.slot(operand)),
+        page: query
+            .controls
+            .page
+            .as_ref()
+            .map(|operand| lift.slot(operand)),
         mode: query.controls.mode,
         slots: lift.sources.len(),
     };
-    Compiled { plan, sources: lift.sources.into() }
+    Compiled {
+        plan,
+        sources: lift.sources.into(),
+    }
 }
 
 /// Lifts literals into slots while the plan is built.
@@ -99,9 +114,16 @@ impl Lift {
                     StepOperator::Filter(filter)
                 }
             };
-            steps.push(StepPlan { axis: *axis, operator });
+            steps.push(StepPlan {
+                axis: *axis,
+                operator,
+            });
         }
-        ChainPlan { scope, separable, steps: steps.into() }
+        ChainPlan {
+            scope,
+            separable,
+            steps: steps.into(),
+        }
     }
 
     /// `left` is the axis and the level of the step before, if there is one.
@@ -162,7 +184,9 @@ impl Lift {
         }
         let mut common: Option<Slot> = None;
         for chain in chains {
-            let StepOperator::Filter(filter) = &chain.steps.last()?.operator else { return None };
+            let StepOperator::Filter(filter) = &chain.steps.last()?.operator else {
+                return None;
+            };
             let slot = filter.key_slot?;
             match common {
                 None => common = Some(slot),
@@ -193,7 +217,11 @@ fn anchor_level(tests: &[Predicate]) -> Option<u32> {
 /// bound.
 fn pinned_key(tests: &[Predicate]) -> Option<Slot> {
     tests.iter().find_map(|test| match test {
-        Predicate::Attr { attr: Attr::Key, op: Op::Eq, slot } => Some(*slot),
+        Predicate::Attr {
+            attr: Attr::Key,
+            op: Op::Eq,
+            slot,
+        } => Some(*slot),
         _ => None,
     })
 }
@@ -210,7 +238,9 @@ pub fn shape_hash(query: &Query, hasher: &impl BuildHasher) -> u64 {
                 Step::Zone(zone) => zone.hash(&mut state),
                 Step::Node(node) => {
                     node.tests.len().hash(&mut state);
-                    node.tests.iter().for_each(|test| hash_test(test, &mut state));
+                    node.tests
+                        .iter()
+                        .for_each(|test| hash_test(test, &mut state));
                     node.tail.len().hash(&mut state);
                     for tail in &node.tail {
                         match tail {
@@ -222,7 +252,10 @@ pub fn shape_hash(query: &Query, hasher: &impl BuildHasher) -> u64 {
             }
         }
     }
-    query.filters.iter().for_each(|test| hash_test(test, &mut state));
+    query
+        .filters
+        .iter()
+        .for_each(|test| hash_test(test, &mut state));
     let controls = &query.controls;
     (controls.order, controls.mode, controls.unique).hash(&mut state);
     (controls.limit.is_some(), controls.page.is_some()).hash(&mut state);
@@ -246,17 +279,21 @@ pub fn same_shape(plan: &Plan, query: &Query) -> Option<Box<[Source]>> {
     let same = plan.chains.len() == query.chains.len()
         && plan.chains.iter().zip(&query.chains).all(|(plan, chain)| {
             plan.steps.len() == chain.steps.len()
-                && plan.steps.iter().zip(&chain.steps).all(|(plan, (axis, step))| {
-                    plan.axis == *axis
-                        && match (&plan.operator, step) {
-                            (StepOperator::Zone(a), Step::Zone(b)) => a == b,
-                            (StepOperator::Filter(plan), Step::Node(step)) => {
-                                same_tests(&plan.tests, &step.tests, &mut sources)
-                                    && same_tail(&plan.tail, &step.tail, &mut sources)
+                && plan
+                    .steps
+                    .iter()
+                    .zip(&chain.steps)
+                    .all(|(plan, (axis, step))| {
+                        plan.axis == *axis
+                            && match (&plan.operator, step) {
+                                (StepOperator::Zone(a), Step::Zone(b)) => a == b,
+                                (StepOperator::Filter(plan), Step::Node(step)) => {
+                                    same_tests(&plan.tests, &step.tests, &mut sources)
+                                        && same_tail(&plan.tail, &step.tail, &mut sources)
+                                }
+                                _ => false,
                             }
-                            _ => false,
-                        }
-                })
+                    })
         })
         && same_tests(&plan.filters, &query.filters, &mut sources)
         && plan.order == query.controls.order
@@ -278,22 +315,27 @@ pub fn same_shape(plan: &Plan, query: &Query) -> Option<Box<[Source]>> {
 
 fn same_tests(plan: &[Predicate], tests: &[Test], sources: &mut Vec<Source>) -> bool {
     plan.len() == tests.len()
-        && plan.iter().zip(tests).all(|(plan, test)| same_test(plan, test, sources))
+        && plan
+            .iter()
+            .zip(tests)
+            .all(|(plan, test)| same_test(plan, test, sources))
 }
 
 fn same_tail(plan: &[TailPlan], tail: &[Tail], sources: &mut Vec<Source>) -> bool {
     plan.len() == tail.len()
-        && plan.iter().zip(tail).all(|(plan, tail)| match (plan, tail) {
-            (TailPlan::First, Tail::Pick(Pick::First)) | (TailPlan::Last, Tail::Pick(Pick::Last)) => {
-                true
-            }
-            (TailPlan::Nth(_), Tail::Pick(Pick::Nth(operand))) => {
-                sources.push(operand.into());
-                true
-            }
-            (TailPlan::Test(plan), Tail::Test(test)) => same_test(plan, test, sources),
-            _ => false,
-        })
+        && plan
+            .iter()
+            .zip(tail)
+            .all(|(plan, tail)| match (plan, tail) {
+                (TailPlan::First, Tail::Pick(Pick::First))
+                | (TailPlan::Last, Tail::Pick(Pick::Last)) => true,
+                (TailPlan::Nth(_), Tail::Pick(Pick::Nth(operand))) => {
+                    sources.push(operand.into());
+                    true
+                }
+                (TailPlan::Test(plan), Tail::Test(test)) => same_test(plan, test, sources),
+                _ => false,
+            })
 }
 
 fn same_test(plan: &Predicate, test: &Test, sources: &mut Vec<Source>) -> bool {
