@@ -56,7 +56,16 @@ fn document(turns: u64) -> String {
             .wrapping_add(1_442_695_040_888_963_407);
         (state >> 33) % below
     };
-    let text = "The tool answered with a table of flights, two of them \\\"on time\\\";\\nnothing else changed. ";
+    let words = [
+        "the tool ",
+        "answered ",
+        "with ",
+        "a table\\n",
+        "of \\\"flights\\\" ",
+        "on time; ",
+        "nothing else ",
+        "changed. ",
+    ];
     let mut out = String::new();
     let mut node = 0u64;
     let block = |out: &mut String,
@@ -66,11 +75,12 @@ fn document(turns: u64) -> String {
         *node += 1;
         let roles = ["assistant", "system", "tool", "user"];
         let kinds = ["call", "image", "note", "plan", "result", "summary", "text"];
-        let length = (random(60) + 30) as usize;
+        let length = random(16) + 1;
+        let content: String = (0..length).map(|_| words[random(8) as usize]).collect();
         let _ = write!(
             out,
             "{{\"content\":\"{}\",\"created_at_iso\":\"2024-05-01T00:00:{:02}Z\",\"created_at_ns\":{},\"creation_index\":{},\"cycle\":{},\"id\":\"cb:{node:09}\",\"kind\":\"{}\",\"nodeType\":\"cb\",\"offset\":{offset},\"priority\":{},\"role\":\"{}\",\"ttl\":{}}}",
-            &text.repeat(2)[..length / 2 * 2 + usize::from(length > 60) * 20],
+            content,
             *node % 60,
             1_700_000_000_000_000_000 + *node,
             *node % 9,
@@ -119,6 +129,11 @@ fn document(turns: u64) -> String {
 fn read(criterion: &mut Criterion) {
     let text = document(11_820);
     let bytes = text.as_bytes();
+    println!("{} bytes", bytes.len());
+    if let Err(error) = read_document(bytes) {
+        panic!("{error}");
+    }
+    assert!(serde_json::from_slice::<Document>(bytes).is_ok());
     let mut group = criterion.benchmark_group("read");
     group
         .throughput(Throughput::Bytes(bytes.len() as u64))

@@ -1,12 +1,16 @@
 //! Reading snapshot documents: one JSON document, or JSON Lines (RUNTIME §1).
 //!
 //! A document is read and validated whole: either every rule holds, or the error lists every
-//! fault with its JSON path and nothing is kept. This room decides nothing about sessions but
-//! what their files say about order ([`arrange`]).
+//! fault with its JSON path and nothing is kept. This room knows nothing of sessions
+//! but where each document was read; their order is settled by [`super::sequence`].
+
+use std::fmt;
+use std::path::Path;
+use std::sync::Arc;
 
 use super::check;
 use super::draft::{Draft, Form, NodeReader};
-use super::fault::{Faults, InputError};
+use super::fault::{Fault, Faults, InputError};
 use super::json::{Halt, Reader, shorten};
 use super::model::Tree;
 use super::patch::Patch;
@@ -25,6 +29,57 @@ pub struct Document {
     /// Other members of the document, sorted by name in byte order, values as JSON text in the
     /// spelling they came in. An explicit `"working": false` and null members stand here too.
     pub extra: Vec<(Box<str>, Box<str>)>,
+    /// Where it was read; for messages.
+    pub origin: Origin,
+}
+
+/// Where a document was read.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Origin {
+    /// The file, if it came from one.
+    pub file: Option<Arc<Path>>,
+    /// The line of the file, from 1; 0 where the document is the whole input.
+    pub line: u64,
+}
+
+impl Origin {
+    /// A fault of the document as a whole.
+    pub(crate) fn fault(&self, path: &str, message: String) -> Fault {
+        // A report names one file; where a session has several, the message says which.
+        let message = match &self.file {
+            Some(file) => format!("{message} ({})", file.display()),
+            None => message,
+        };
+        Fault {
+            path: path.to_owned(),
+            message,
+            offset: 0,
+            line: self.line.max(1),
+            column: 1,
+        }
+    }
+
+    /// Puts faults found in the document alone where it stands in its file.
+    pub(crate) fn place(&self, error: InputError) -> InputError {
+        let mut error = error.shifted(self.line.saturating_sub(1), 0);
+        if let Some(file) = &self.file {
+            for fault in &mut error.faults {
+                fault.message += &format!(" ({})", file.display());
+            }
+        }
+        error
+    }
+}
+
+impl fmt::Display for Origin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (&self.file, self.line) {
+            (Some(file), 0) => write!(f, "{}", file.display()),
+            (Some(file), line) => write!(f, "{}:{line}", file.display()),
+            (None, 0) => f.write_str("another document"),
+            (None, line) => write!(f, "in line {line}"),
+        }
+    }
 }
 
 /// What a document holds.
@@ -84,7 +139,10 @@ pub fn read_lines(bytes: &[u8]) -> Result<Vec<Document>, InputError> {
         let line = &rest[..end];
         if !line.trim_ascii().is_empty() {
             match read_document(line) {
-                Ok(document) if failed.is_none() => documents.push(document),
+                Ok(mut document) if failed.is_none() => {
+                    document.origin.line = number + 1;
+                    documents.push(document);
+                }
                 Ok(_) => {}
                 Err(error) => {
                     let error = error.shifted(number, start as u64);
@@ -311,6 +369,7 @@ fn assemble(members: Members<'_>, faults: &mut Faults) -> Option<Document> {
             .into_iter()
             .map(|(name, value, _)| (name, value))
             .collect(),
+        origin: Origin::default(),
     })
 }
 

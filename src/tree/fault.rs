@@ -180,6 +180,28 @@ impl Faults {
         self.more += reader.uncounted();
     }
 
+    /// Makes the report of faults whose offsets are numbers of another kind; `place` gives the
+    /// path (and position) of one.
+    pub(crate) fn resolve_with(mut self, place: impl Fn(usize) -> Fault) -> InputError {
+        self.list.sort_by_key(|fault| fault.offset);
+        let faults = self.list.into_iter().map(|raw| {
+            let mut fault = place(raw.offset);
+            fault.path += raw.member;
+            fault.message = match raw.other {
+                Some(other) => {
+                    let other = place(other).path + raw.member;
+                    raw.message.replacen("{}", &other, 1)
+                }
+                None => raw.message,
+            };
+            fault
+        });
+        InputError {
+            faults: faults.collect(),
+            more: self.more,
+        }
+    }
+
     /// Finds paths and lines. `text` is what was read.
     pub(crate) fn resolve(mut self, text: &str) -> InputError {
         self.list.sort_by_key(|fault| fault.offset);

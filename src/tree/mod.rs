@@ -9,17 +9,26 @@
 //! |---|---|---|---|
 //! | read | JSON text | rows in the order of the text | `json`, `draft` |
 //! | check | rows | [`Tree`], or every fault | `check`, `fault` |
-//! | document | members around the root | [`Document`] | `document`, `patch` |
+//! | document | members around the root | [`Document`] | `document` |
+//! | source | files, directories, streams | documents | `source` |
+//! | sequence | documents | trees in cycle order, differences applied | `sequence`, `patch` |
+//! | write | JSON text | canonical bytes, content hashes | `canonical`, `hash` |
 
+pub mod canonical;
 pub mod check;
 pub mod document;
 mod draft;
 pub mod fault;
+pub mod hash;
 pub mod json;
 pub mod model;
 pub mod patch;
+pub mod sequence;
+pub mod source;
 
-pub use document::{Body, Delta, Document, read_document, read_lines};
+pub use document::{Body, Delta, Document, Origin, read_document, read_lines};
 pub use fault::{Fault, InputError};
 pub use model::{Dictionary, NONE, NodeClass, Present, Row, Tree, text_list};
 pub use patch::Patch;
+pub use sequence::{Header, Sequence, arrange};
+pub use source::{Limits, SourceError, read_source};

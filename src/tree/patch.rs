@@ -1,9 +1,15 @@
-//! Differences between trees, as JSON Lines write them (RUNTIME §1).
+//! Differences between trees, as JSON Lines write them, and putting them to use (RUNTIME §1).
+
+use std::hash::BuildHasher;
+
+use hashbrown::{DefaultHashBuilder, HashTable};
 
 use super::check;
+use super::document::Delta;
 use super::draft::Draft;
-use super::fault::Faults;
-use super::model::{Present, Tree};
+use super::fault::{Fault, Faults, InputError};
+use super::json::{MAX_NESTING, shorten};
+use super::model::{Dictionary, NONE, NodeClass, Present, Row, Tree};
 
 /// Nodes with the ids of their parents, in the order of the text.
 #[derive(Debug, Default)]
@@ -13,15 +19,13 @@ pub struct Patch {
     pub nodes: Tree,
     /// The id of each node's parent; `None` for the root.
     pub parents: Vec<Option<Box<str>>>,
-    /// Where each node stands in the text of its document.
-    pub(crate) starts: Vec<usize>,
 }
 
 impl Patch {
     /// Takes the parents from the `parent_id` members and finds ids that stand twice.
     pub(crate) fn finish(draft: Draft<'_>, faults: &mut Faults) -> Self {
         let Draft {
-            tree: mut nodes,
+            tree: nodes,
             starts,
             claims,
         } = draft;
@@ -30,13 +34,305 @@ impl Patch {
         for claim in claims {
             parents[claim.row as usize] = Some(claim.id.decode().into());
         }
-        for row in &mut nodes.rows {
-            row.present.0 &= !Present::ID_IMPLIED;
+        Self { nodes, parents }
+    }
+}
+
+/// The tree that `delta` makes of `base`: its nodes put in, moved or replaced, then the removed
+/// ids gone with all below them. Linear in the size of the result.
+///
+/// # Errors
+/// An unknown id, and everything a whole document would be rejected for; paths lead into the
+/// delta where it is at fault.
+pub fn apply(base: &Tree, delta: &Delta) -> Result<Tree, InputError> {
+    let mut faults = Faults::default();
+    let mut merge = Merge::new(base, delta, &mut faults);
+    if faults.is_empty() {
+        merge.link(&mut faults);
+    }
+    if faults.is_empty() {
+        let (mut tree, origins) = merge.build(&mut faults);
+        if faults.is_empty() {
+            let sorted = check::settle(&mut tree, &Origins(&origins), &mut faults);
+            if faults.is_empty() {
+                if !sorted {
+                    check::sort(&mut tree);
+                }
+                return Ok(tree);
+            }
         }
-        Self {
-            nodes,
-            parents,
-            starts,
+    }
+    // Places are node numbers here: those of the patch, those of the base, and removed ids.
+    let base_count = base.rows.len();
+    let patch_count = delta.replace.nodes.rows.len();
+    Err(faults.resolve_with(|place| {
+        let path = if place < patch_count {
+            format!("$.replace[{place}]")
+        } else if place < patch_count + base_count {
+            format!(
+                "$.base: the node `{}`",
+                base.id((place - patch_count) as u32)
+            )
+        } else {
+            format!("$.remove[{}]", place - patch_count - base_count)
+        };
+        Fault {
+            path,
+            message: String::new(),
+            offset: 0,
+            line: 1,
+            column: 1,
         }
+    }))
+}
+
+/// For each row of the result, the number of the node it came from.
+struct Origins<'a>(&'a [usize]);
+
+impl check::Places for Origins<'_> {
+    fn start(&self, row: u32) -> usize {
+        self.0.get(row as usize).copied().unwrap_or(0)
+    }
+}
+
+/// The union of a base and a patch while it is put together. Nodes are numbered: those of the
+/// patch first, then those of the base.
+struct Merge<'a> {
+    base: &'a Tree,
+    delta: &'a Delta,
+    hasher: DefaultHashBuilder,
+    table: HashTable<u32>,
+    /// For each node: its first child, and its next sibling.
+    child: Vec<u32>,
+    sibling: Vec<u32>,
+    removed: Vec<bool>,
+    root: u32,
+}
+
+impl<'a> Merge<'a> {
+    fn new(base: &'a Tree, delta: &'a Delta, faults: &mut Faults) -> Self {
+        let patch = delta.replace.nodes.rows.len();
+        let count = patch + base.rows.len();
+        let mut merge = Self {
+            base,
+            delta,
+            hasher: DefaultHashBuilder::default(),
+            table: HashTable::with_capacity(count),
+            child: vec![NONE; count],
+            sibling: vec![NONE; count],
+            removed: vec![false; count],
+            root: NONE,
+        };
+        // The patch's nodes come first, so that they are the ones found.
+        for node in 0..count as u32 {
+            let id = merge.id(node);
+            if merge.find(id).is_none() {
+                let hash = merge.hasher.hash_one(id);
+                let hasher = &merge.hasher;
+                let (base, nodes) = (merge.base, &delta.replace.nodes);
+                merge.table.insert_unique(hash, node, |&other| {
+                    hasher.hash_one(node_id(base, nodes, other))
+                });
+            }
+        }
+        merge.root = if base.rows.is_empty() {
+            NONE
+        } else {
+            merge.find(base.id(0)).unwrap_or(NONE)
+        };
+        for (index, id) in delta.remove.iter().enumerate() {
+            let place = count + index;
+            match merge.find(id) {
+                None => faults.add(place, format!("no node has the id `{}`", shorten(id))),
+                Some(node) if node == merge.root => {
+                    faults.add(place, "the root cannot be removed");
+                }
+                Some(node) => merge.removed[node as usize] = true,
+            }
+        }
+        merge
+    }
+
+    fn patch_count(&self) -> usize {
+        self.delta.replace.nodes.rows.len()
+    }
+
+    fn id(&self, node: u32) -> &'a str {
+        node_id(self.base, &self.delta.replace.nodes, node)
+    }
+
+    fn find(&self, id: &str) -> Option<u32> {
+        self.table
+            .find(self.hasher.hash_one(id), |&other| self.id(other) == id)
+            .copied()
+    }
+
+    /// Hangs every node below its parent. Children stand in the order of the base, new ones
+    /// last.
+    fn link(&mut self, faults: &mut Faults) {
+        let patch = self.patch_count();
+        // Backwards, because each one goes in front.
+        for node in (0..patch as u32).rev() {
+            match &self.delta.replace.parents[node as usize] {
+                None if node == self.root => {}
+                None => faults.add(node as usize, "a node of `replace` needs a parent_id"),
+                Some(_) if node == self.root => {
+                    faults.push(node as usize, ".parent_id", None, || {
+                        "the root has no parent".to_owned()
+                    });
+                }
+                Some(id) => match self.find(id) {
+                    Some(parent) => self.hang(node, parent),
+                    None => faults.push(node as usize, ".parent_id", None, || {
+                        format!("no node has the id `{}`", shorten(id))
+                    }),
+                },
+            }
+        }
+        for (index, row) in self.base.rows.iter().enumerate().rev() {
+            let node = (patch + index) as u32;
+            // A replaced node hangs where the patch says.
+            if row.parent == NONE || self.find(self.id(node)) != Some(node) {
+                continue;
+            }
+            if let Some(parent) = self.find(self.base.id(row.parent)) {
+                self.hang(node, parent);
+            }
+        }
+    }
+
+    fn hang(&mut self, node: u32, parent: u32) {
+        self.sibling[node as usize] = self.child[parent as usize];
+        self.child[parent as usize] = node;
+    }
+
+    /// The rows in pre-order, and the node each came from.
+    fn build(&self, faults: &mut Faults) -> (Tree, Vec<usize>) {
+        let patch = self.patch_count();
+        let mut out = Copy::new(self.base, &self.delta.replace.nodes);
+        let mut origins = Vec::with_capacity(self.child.len());
+        // Row of each open node, and its next child.
+        let mut open: Vec<(u32, u32)> = Vec::new();
+        let mut next = self.root;
+        let mut reached = vec![false; self.child.len()];
+        loop {
+            if next != NONE {
+                let node = next as usize;
+                if open.len() >= MAX_NESTING {
+                    faults.add(node, "nested more than 1000 levels deep");
+                    break;
+                }
+                // What is gone is walked over all the same: it was hung somewhere.
+                let gone = self.removed[node] || matches!(open.last(), Some(&(NONE, _)));
+                reached[node] = true;
+                let row = if gone {
+                    NONE
+                } else {
+                    origins.push(node);
+                    let parent = open.last().map_or(NONE, |&(row, _)| row);
+                    out.push(node.checked_sub(patch), node, parent, open.len() as u32)
+                };
+                open.push((row, self.child[node]));
+            }
+            let Some(top) = open.last_mut() else {
+                break;
+            };
+            next = top.1;
+            if next != NONE {
+                top.1 = self.sibling[next as usize];
+            } else {
+                if top.0 != NONE {
+                    out.close(top.0);
+                }
+                open.pop();
+            }
+        }
+        if faults.is_empty() {
+            // What the walk did not come to hangs below itself; only a moved node can begin that.
+            for node in (0..patch).filter(|&node| !reached[node]) {
+                faults.push(node, ".parent_id", None, || {
+                    "the node would hang below itself".to_owned()
+                });
+            }
+        }
+        (out.tree, origins)
+    }
+}
+
+fn node_id<'a>(base: &'a Tree, patch: &'a Tree, node: u32) -> &'a str {
+    match (node as usize).checked_sub(patch.rows.len()) {
+        Some(row) => base.id(row as u32),
+        None => patch.id(node),
+    }
+}
+
+/// Copies rows of two trees into a new one. Dictionary codes of the base stay as they are.
+struct Copy<'a> {
+    tree: Tree,
+    base: &'a Tree,
+    patch: &'a Tree,
+}
+
+impl<'a> Copy<'a> {
+    fn new(base: &'a Tree, patch: &'a Tree) -> Self {
+        let mut tree = Tree {
+            types: base.types.clone(),
+            roles: base.roles.clone(),
+            kinds: base.kinds.clone(),
+            keys: base.keys.clone(),
+            ..Tree::default()
+        };
+        tree.rows.reserve(base.rows.len() + patch.rows.len());
+        tree.ids.reserve(base.ids.len() + patch.ids.len());
+        tree.payload
+            .reserve(base.payload.len() + patch.payload.len());
+        Self { tree, base, patch }
+    }
+
+    /// Appends row `base_row` of the base or, where that is `None`, row `patch_row` of the patch.
+    fn push(&mut self, base_row: Option<usize>, patch_row: usize, parent: u32, level: u32) -> u32 {
+        let (source, from) = match base_row {
+            Some(row) => (self.base, row),
+            None => (self.patch, patch_row),
+        };
+        let old = &source.rows[from];
+        let tree = &mut self.tree;
+        let index = tree.rows.len() as u32;
+        let id = tree.ids.len() as u32;
+        tree.ids.push_str(source.id(from as u32));
+        let payload = tree.payload.len() as u32;
+        let (start, end) = old.payload;
+        let record = &source.payload[start as usize..end as usize];
+        tree.payload.extend_from_slice(record);
+        let translate = |to: &mut Dictionary, names: &Dictionary, code: u32| {
+            if base_row.is_some() {
+                return code;
+            }
+            names.get(code).map_or(NONE, |value| to.intern(value))
+        };
+        tree.rows.push(Row {
+            parent,
+            end: index + 1,
+            level,
+            class: NodeClass::Block,
+            id: (id, tree.ids.len() as u32),
+            payload: (payload, tree.payload.len() as u32),
+            node_type: translate(&mut tree.types, &source.types, old.node_type),
+            role: translate(&mut tree.roles, &source.roles, old.role),
+            kind: translate(&mut tree.kinds, &source.kinds, old.kind),
+            key: translate(&mut tree.keys, &source.keys, old.key),
+            ..old.clone()
+        });
+        index
+    }
+
+    /// The subtree of a row is complete.
+    fn close(&mut self, row: u32) {
+        let end = self.tree.rows.len() as u32;
+        let row = &mut self.tree.rows[row as usize];
+        if end > row.end {
+            row.present.0 &= !Present::EMPTY_CHILDREN;
+        }
+        row.end = end;
     }
 }

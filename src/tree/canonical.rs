@@ -1,0 +1,288 @@
+//! Canonical JSON (RUNTIME §2): the bytes Python's `json.dumps` writes with sorted keys, no white
+//! space and ASCII only.
+//!
+//! Input is JSON text that the reader has accepted. Output goes to any writer piece by piece, so
+//! a large value is never built twice. Nothing recurses: a value becomes a flat list of its
+//! parts first, one entry each.
+
+use std::borrow::Cow;
+use std::io::{self, Write};
+
+use super::json::{Halt, Reader, Text};
+use super::model::NONE;
+
+/// Writes a JSON value in canonical form. `raw` must be well-formed (as [`Reader::skip_value`]
+/// answers it); numbers beyond the range of a double are written as they stand. Linear but for
+/// the sorting of keys.
+///
+/// # Errors
+/// Those of `out`; text that is no JSON is [`io::ErrorKind::InvalidData`].
+pub fn write_value<W: Write + ?Sized>(out: &mut W, raw: &str) -> io::Result<()> {
+    if let Some(body) = raw.strip_prefix('"').and_then(|raw| raw.strip_suffix('"')) {
+        let escaped = memchr::memchr(b'\\', body.as_bytes()).is_some();
+        return write_text(out, Text { raw: body, escaped });
+    }
+    match raw.as_bytes().first() {
+        Some(b'{' | b'[') => write_nested(out, raw),
+        Some(b'-' | b'0'..=b'9') => write_number(out, raw),
+        _ => out.write_all(raw.as_bytes()),
+    }
+}
+
+/// The canonical form of a JSON value as a string; see [`write_value`].
+#[must_use]
+pub fn canonical(raw: &str) -> String {
+    let mut out = Vec::with_capacity(raw.len());
+    // Writing to memory fails only for text that is no JSON; that is given back unchanged.
+    if write_value(&mut out, raw).is_err() {
+        return raw.to_owned();
+    }
+    String::from_utf8(out).unwrap_or_default()
+}
+
+/// Writes a string with its quotes.
+///
+/// # Errors
+/// Those of `out`.
+pub fn write_string<W: Write + ?Sized>(out: &mut W, text: &str) -> io::Result<()> {
+    out.write_all(b"\"")?;
+    let bytes = text.as_bytes();
+    let mut at = 0;
+    while at < bytes.len() {
+        let plain = plain_length(&bytes[at..]);
+        out.write_all(&bytes[at..at + plain])?;
+        at += plain;
+        // What stands here, if anything, is to be escaped, and is a whole character.
+        let Some(character) = text.get(at..).and_then(|rest| rest.chars().next()) else {
+            break;
+        };
+        at += character.len_utf8();
+        match character {
+            '"' => out.write_all(b"\\\"")?,
+            '\\' => out.write_all(b"\\\\")?,
+            '\n' => out.write_all(b"\\n")?,
+            '\r' => out.write_all(b"\\r")?,
+            '\t' => out.write_all(b"\\t")?,
+            '\u{8}' => out.write_all(b"\\b")?,
+            '\u{c}' => out.write_all(b"\\f")?,
+            other => {
+                let mut units = [0; 2];
+                for unit in other.encode_utf16(&mut units) {
+                    write!(out, "\\u{unit:04x}")?;
+                }
+            }
+        }
+    }
+    out.write_all(b"\"")
+}
+
+/// How many bytes at the start need no escape: those from space to `~`, save quote and backslash.
+fn plain_length(bytes: &[u8]) -> usize {
+    const PLAIN: [bool; 256] = {
+        let mut table = [false; 256];
+        let mut byte = 0x20;
+        while byte < 0x7F {
+            table[byte] = byte != b'"' as usize && byte != b'\\' as usize;
+            byte += 1;
+        }
+        table
+    };
+    let escaped = bytes.iter().position(|&byte| !PLAIN[usize::from(byte)]);
+    escaped.unwrap_or(bytes.len())
+}
+
+/// Writes a string as written elsewhere.
+fn write_text<W: Write + ?Sized>(out: &mut W, text: Text<'_>) -> io::Result<()> {
+    write_string(out, &text.decode())
+}
+
+/// Writes a number: integers digit for digit (`-0` is `0`), others as Python's `repr` has them.
+///
+/// # Errors
+/// Those of `out`.
+pub fn write_number<W: Write + ?Sized>(out: &mut W, raw: &str) -> io::Result<()> {
+    if raw
+        .bytes()
+        .all(|byte| byte == b'-' || byte.is_ascii_digit())
+    {
+        let raw = if raw == "-0" { "0" } else { raw };
+        return out.write_all(raw.as_bytes());
+    }
+    match raw.parse::<f64>() {
+        Ok(value) if value.is_finite() => write_float(out, value),
+        _ => out.write_all(raw.as_bytes()),
+    }
+}
+
+/// Writes a finite double as Python's `repr` does: the shortest digits that read back as the
+/// same number, plain from 1e-4 up to 1e16, with an exponent of at least two digits elsewhere.
+///
+/// # Errors
+/// Those of `out`.
+pub fn write_float<W: Write + ?Sized>(out: &mut W, value: f64) -> io::Result<()> {
+    if value == 0.0 {
+        let zero: &[u8] = if value.is_sign_negative() {
+            b"-0.0"
+        } else {
+            b"0.0"
+        };
+        return out.write_all(zero);
+    }
+    // Rust's exponent form has the same shortest digits: `-1.25e-7`.
+    let shortest = format!("{value:e}");
+    let (mantissa, exponent) = shortest.split_once('e').unwrap_or((&shortest, "0"));
+    let exponent: i32 = exponent.parse().unwrap_or(0);
+    if !(-4..16).contains(&exponent) {
+        let sign = if exponent < 0 { '-' } else { '+' };
+        return write!(out, "{mantissa}e{sign}{:02}", exponent.unsigned_abs());
+    }
+    let (sign, mantissa) = match mantissa.strip_prefix('-') {
+        Some(rest) => ("-", rest),
+        None => ("", mantissa),
+    };
+    let digits: String = mantissa.chars().filter(|&c| c != '.').collect();
+    out.write_all(sign.as_bytes())?;
+    if exponent < 0 {
+        let zeros = exponent.unsigned_abs() as usize - 1;
+        return write!(out, "0.{:0<zeros$}{digits}", "");
+    }
+    let whole = exponent as usize + 1;
+    if digits.len() <= whole {
+        write!(out, "{digits:0<whole$}.0")
+    } else {
+        write!(out, "{}.{}", &digits[..whole], &digits[whole..])
+    }
+}
+
+/// A part of a value.
+enum Part<'a> {
+    Text(Text<'a>),
+    /// A number or a literal.
+    Bare(&'a str),
+    Object,
+    Array,
+}
+
+/// A part in the list of all, in the order of the text.
+struct Entry<'a> {
+    /// The key it stands under, in an object.
+    key: Cow<'a, str>,
+    part: Part<'a>,
+    /// One past the last entry inside it.
+    end: u32,
+}
+
+/// An open object or array while writing.
+struct Writing {
+    close: u8,
+    /// Where its parts start in the list of parts to write, and the next of them.
+    start: usize,
+    next: usize,
+}
+
+fn write_nested<W: Write + ?Sized>(out: &mut W, raw: &str) -> io::Result<()> {
+    let entries = entries(raw).map_err(|Halt| io::Error::from(io::ErrorKind::InvalidData))?;
+    let mut pending: Vec<u32> = Vec::new();
+    let mut open: Vec<Writing> = Vec::new();
+    let mut at = 0u32;
+    loop {
+        let entry = &entries[at as usize];
+        match &entry.part {
+            Part::Text(text) => write_text(out, *text)?,
+            Part::Bare(raw) => write_value(out, raw)?,
+            Part::Object | Part::Array => {
+                let object = matches!(entry.part, Part::Object);
+                let start = pending.len();
+                let mut child = at + 1;
+                while child < entry.end {
+                    pending.push(child);
+                    child = entries[child as usize].end;
+                }
+                if object {
+                    pending[start..]
+                        .sort_by(|&a, &b| entries[a as usize].key.cmp(&entries[b as usize].key));
+                }
+                out.write_all(if object { b"{" } else { b"[" })?;
+                open.push(Writing {
+                    close: if object { b'}' } else { b']' },
+                    start,
+                    next: start,
+                });
+            }
+        }
+        // The next part of the innermost open one that has any left.
+        loop {
+            let Some(top) = open.last_mut() else {
+                return Ok(());
+            };
+            let Some(&next) = pending.get(top.next) else {
+                out.write_all(&[top.close])?;
+                pending.truncate(top.start);
+                open.pop();
+                continue;
+            };
+            if top.next > top.start {
+                out.write_all(b",")?;
+            }
+            top.next += 1;
+            if top.close == b'}' {
+                write_string(out, &entries[next as usize].key)?;
+                out.write_all(b":")?;
+            }
+            at = next;
+            break;
+        }
+    }
+}
+
+/// The flat list of a value's parts.
+fn entries(raw: &str) -> Result<Vec<Entry<'_>>, Halt> {
+    let mut reader = Reader::new(raw);
+    let mut entries: Vec<Entry<'_>> = Vec::new();
+    let mut open: Vec<u32> = Vec::new();
+    let mut key = Cow::Borrowed("");
+    loop {
+        let index = u32::try_from(entries.len()).unwrap_or(NONE);
+        let (part, opened) = match reader.peek() {
+            Some(b'"') => (Part::Text(reader.string()?), false),
+            Some(b'-' | b'0'..=b'9') => (Part::Bare(reader.number()?.raw), false),
+            Some(open @ (b'{' | b'[')) => {
+                reader.take(open);
+                let object = open == b'{';
+                (if object { Part::Object } else { Part::Array }, true)
+            }
+            _ => (Part::Bare(reader.literal()?), false),
+        };
+        entries.push(Entry {
+            key: std::mem::take(&mut key),
+            part,
+            end: index + 1,
+        });
+        let mut first = opened;
+        if opened {
+            open.push(index);
+        }
+        loop {
+            let Some(&top) = open.last() else {
+                return Ok(entries);
+            };
+            let more = if matches!(entries[top as usize].part, Part::Object) {
+                match reader.next_key(first)? {
+                    Some((name, _)) => {
+                        key = name.decode();
+                        true
+                    }
+                    None => false,
+                }
+            } else {
+                reader.next_element(first)?
+            };
+            if more {
+                break;
+            }
+            first = false;
+            entries[top as usize].end = entries.len() as u32;
+            open.pop();
+        }
+    }
+}

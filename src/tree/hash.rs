@@ -1,0 +1,130 @@
+//! The content hash of a node (RUNTIME §2, source 002 chapter 08).
+
+use std::io::{self, Write};
+
+use sha2::{Digest, Sha256};
+
+use super::canonical::{write_string, write_value};
+
+/// A SHA-256 digest.
+pub type ContentHash = [u8; 32];
+
+/// SHA-256 over the canonical JSON object of `content`, `kind`, `role` and every `content_*` and
+/// `data_*` field but `content_hash`.
+///
+/// `role` and `kind` are the stored strings. `fields` are the node's other fields as its payload
+/// record has them: by name in byte order, values as JSON text; an explicit null role or kind is
+/// one of them. What is absent counts as the empty string, an explicit null as null. Linear; the
+/// bytes hashed are never built as a whole.
+#[must_use]
+pub fn content_hash<'a>(
+    role: Option<&str>,
+    kind: Option<&str>,
+    fields: impl IntoIterator<Item = (&'a str, &'a str)>,
+) -> ContentHash {
+    let mut out = Hashing::default();
+    let outcome = write_hashed(&mut out, role, kind, fields.into_iter());
+    debug_assert!(outcome.is_ok(), "fields hold JSON text");
+    out.finish()
+}
+
+fn write_hashed<'a>(
+    out: &mut Hashing,
+    role: Option<&str>,
+    kind: Option<&str>,
+    fields: impl Iterator<Item = (&'a str, &'a str)>,
+) -> io::Result<()> {
+    // The names sort as content, content_*, data_*, kind, role: one pass over sorted fields.
+    let (mut null_role, mut null_kind) = (false, false);
+    out.write_all(b"{\"content\":")?;
+    let mut content = false;
+    for (name, value) in fields {
+        match name {
+            "content" => {
+                content = true;
+                write_value(out, value)?;
+                continue;
+            }
+            "role" => null_role = true,
+            "kind" => null_kind = true,
+            _ => {}
+        }
+        if name != "content_hash" && (name.starts_with("content_") || name.starts_with("data_")) {
+            if !std::mem::replace(&mut content, true) {
+                out.write_all(b"\"\"")?;
+            }
+            out.write_all(b",")?;
+            write_string(out, name)?;
+            out.write_all(b":")?;
+            write_value(out, value)?;
+        }
+    }
+    if !content {
+        out.write_all(b"\"\"")?;
+    }
+    for (name, value, null) in [
+        (",\"kind\":", kind, null_kind),
+        (",\"role\":", role, null_role),
+    ] {
+        out.write_all(name.as_bytes())?;
+        match value {
+            Some(value) => write_string(out, value)?,
+            None if null => out.write_all(b"null")?,
+            None => out.write_all(b"\"\"")?,
+        }
+    }
+    out.write_all(b"}")
+}
+
+/// Lower-case hex digits of a digest.
+#[must_use]
+pub fn hex(hash: &[u8]) -> String {
+    const DIGITS: &[u8; 16] = b"0123456789abcdef";
+    hash.iter()
+        .flat_map(|byte| [byte >> 4, byte & 15])
+        .map(|digit| char::from(DIGITS[usize::from(digit)]))
+        .collect()
+}
+
+/// A writer into SHA-256. Canonical text comes in small pieces; they are gathered first.
+struct Hashing {
+    digest: Sha256,
+    buffer: Vec<u8>,
+}
+
+impl Default for Hashing {
+    fn default() -> Self {
+        Self {
+            digest: Sha256::new(),
+            buffer: Vec::with_capacity(Self::SIZE),
+        }
+    }
+}
+
+impl Hashing {
+    const SIZE: usize = 1024;
+
+    fn finish(mut self) -> ContentHash {
+        self.digest.update(&self.buffer);
+        self.digest.finalize().into()
+    }
+}
+
+impl Write for Hashing {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if self.buffer.len() + bytes.len() > Self::SIZE {
+            self.digest.update(&self.buffer);
+            self.buffer.clear();
+        }
+        if bytes.len() > Self::SIZE {
+            self.digest.update(bytes);
+        } else {
+            self.buffer.extend_from_slice(bytes);
+        }
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}

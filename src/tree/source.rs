@@ -1,0 +1,271 @@
+//! Sessions as bytes: files, directories and readers, plain or gzip, one document or one a line
+//! (RUNTIME §1).
+//!
+//! Everything is unpacked into memory up to a limit, then read as documents. Errors name the
+//! file. What the documents mean together is [`super::sequence`]'s business.
+
+use std::fmt;
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use super::document::{Document, Origin, read_document, read_lines};
+use super::fault::InputError;
+use super::json::Reader;
+
+/// How much input is taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Bytes of one file, after unpacking.
+    pub max_input: u64,
+}
+
+impl Default for Limits {
+    /// 4 GiB.
+    fn default() -> Self {
+        Self { max_input: 4 << 30 }
+    }
+}
+
+/// Why a session could not be read.
+#[derive(Debug)]
+pub enum SourceError {
+    /// There is no such file or directory (exit code 4).
+    Missing(PathBuf),
+    /// What is there is no valid session (exit code 5): the faults of each file, in file order.
+    Invalid(Vec<(PathBuf, InputError)>),
+    /// The operating system failed (exit code 6).
+    Io(PathBuf, io::Error),
+}
+
+impl fmt::Display for SourceError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Missing(path) => write!(f, "{}: no such file or directory", path.display()),
+            Self::Io(path, error) => write!(f, "{}: {error}", path.display()),
+            Self::Invalid(files) => {
+                for (index, (path, error)) in files.iter().enumerate() {
+                    if index > 0 {
+                        f.write_str("\n")?;
+                    }
+                    let mut first = true;
+                    for fault in &error.faults {
+                        if !std::mem::take(&mut first) {
+                            f.write_str("\n")?;
+                        }
+                        write!(f, "{}:{fault}", path.display())?;
+                    }
+                    if error.more > 0 {
+                        write!(f, "\n{}: and {} more", path.display(), error.more)?;
+                    }
+                }
+                Ok(())
+            }
+        }
+    }
+}
+
+impl std::error::Error for SourceError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::Io(_, error) => Some(error),
+            _ => None,
+        }
+    }
+}
+
+/// Reads the documents of a session file, or of every file of a directory in the order of their
+/// names (byte order, names that begin with a dot aside).
+///
+/// # Errors
+/// See [`SourceError`]; the faults of all files of a directory come in one report.
+pub fn read_source(path: &Path, limits: Limits) -> Result<Vec<Document>, SourceError> {
+    let metadata = std::fs::metadata(path).map_err(|error| io_error(path, error))?;
+    if !metadata.is_dir() {
+        let bytes = read_file(path, limits)?;
+        return read_bytes(&bytes, path);
+    }
+    let mut files = Vec::new();
+    for entry in std::fs::read_dir(path).map_err(|error| io_error(path, error))? {
+        let entry = entry.map_err(|error| io_error(path, error))?;
+        let hidden = entry.file_name().as_encoded_bytes().starts_with(b".");
+        // Follows links, unlike the entry's own metadata.
+        if !hidden && entry.path().is_file() {
+            files.push(entry.file_name());
+        }
+    }
+    files.sort_unstable();
+    let mut documents = Vec::new();
+    let mut invalid = Vec::new();
+    for name in files {
+        let file = path.join(name);
+        match read_file(&file, limits).and_then(|bytes| read_bytes(&bytes, &file)) {
+            Ok(found) if invalid.is_empty() => documents.extend(found),
+            Ok(_) => {}
+            Err(SourceError::Invalid(more)) => {
+                invalid.extend(more);
+                documents = Vec::new();
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    if invalid.is_empty() {
+        Ok(documents)
+    } else {
+        Err(SourceError::Invalid(invalid))
+    }
+}
+
+/// Reads the documents of a reader such as standard input; `name` stands for its path in
+/// messages.
+///
+/// # Errors
+/// See [`SourceError`].
+pub fn read_stream(
+    reader: impl Read,
+    name: &Path,
+    limits: Limits,
+) -> Result<Vec<Document>, SourceError> {
+    let bytes = unpack(reader, name, limits, 0)?;
+    read_bytes(&bytes, name)
+}
+
+/// The bytes of a file, unpacked where it is gzip.
+///
+/// # Errors
+/// See [`SourceError`].
+pub fn read_file(path: &Path, limits: Limits) -> Result<Vec<u8>, SourceError> {
+    let file = File::open(path).map_err(|error| io_error(path, error))?;
+    let size = file.metadata().map_or(0, |metadata| metadata.len());
+    unpack(file, path, limits, size)
+}
+
+/// The bytes of a reader, unpacked where they are gzip (told by their first two bytes).
+///
+/// # Errors
+/// See [`SourceError`].
+pub fn read_all(reader: impl Read, name: &Path, limits: Limits) -> Result<Vec<u8>, SourceError> {
+    unpack(reader, name, limits, 0)
+}
+
+fn io_error(path: &Path, error: io::Error) -> SourceError {
+    match error.kind() {
+        io::ErrorKind::NotFound => SourceError::Missing(path.to_owned()),
+        _ => SourceError::Io(path.to_owned(), error),
+    }
+}
+
+fn invalid(path: &Path, message: String) -> SourceError {
+    let error = InputError::at_document(message);
+    SourceError::Invalid(vec![(path.to_owned(), error)])
+}
+
+fn unpack(
+    mut reader: impl Read,
+    path: &Path,
+    limits: Limits,
+    size: u64,
+) -> Result<Vec<u8>, SourceError> {
+    let mut magic = [0u8; 2];
+    let mut have = 0;
+    while have < magic.len() {
+        match reader.read(&mut magic[have..]) {
+            Ok(0) => break,
+            Ok(read) => have += read,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(io_error(path, error)),
+        }
+    }
+    let whole = magic[..have].chain(reader);
+    if magic[..have] == [0x1f, 0x8b] {
+        return gunzip(whole, path, limits);
+    }
+    take(whole, path, limits, size).map_err(|error| io_error(path, error))?
+}
+
+#[cfg(feature = "gzip")]
+fn gunzip(packed: impl Read, path: &Path, limits: Limits) -> Result<Vec<u8>, SourceError> {
+    let reader = flate2::read::MultiGzDecoder::new(packed);
+    match take(reader, path, limits, 0) {
+        Ok(outcome) => outcome,
+        // The decoder tells broken input by these kinds; anything else is the system's.
+        Err(error)
+            if matches!(
+                error.kind(),
+                io::ErrorKind::InvalidInput
+                    | io::ErrorKind::InvalidData
+                    | io::ErrorKind::UnexpectedEof
+            ) =>
+        {
+            Err(invalid(path, format!("broken gzip data: {error}")))
+        }
+        Err(error) => Err(io_error(path, error)),
+    }
+}
+
+#[cfg(not(feature = "gzip"))]
+fn gunzip(_packed: impl Read, path: &Path, _limits: Limits) -> Result<Vec<u8>, SourceError> {
+    let message = "gzip data, which this build does not read (feature `gzip`)";
+    Err(invalid(path, message.to_owned()))
+}
+
+/// Reads to the end, or to the limit.
+fn take(
+    reader: impl Read,
+    path: &Path,
+    limits: Limits,
+    size: u64,
+) -> io::Result<Result<Vec<u8>, SourceError>> {
+    let size = usize::try_from(size.min(limits.max_input)).unwrap_or(0);
+    let mut bytes = Vec::with_capacity(size + 1);
+    let cut = limits.max_input.saturating_add(1);
+    reader.take(cut).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > limits.max_input {
+        let limit = limits.max_input;
+        return Ok(Err(invalid(
+            path,
+            format!("the input is larger than {limit} bytes, the limit set by --max-input"),
+        )));
+    }
+    Ok(Ok(bytes))
+}
+
+/// The documents of an input, by its content: JSON Lines when more follows its first line and
+/// that line is a whole JSON value (or the name ends in `.jsonl`), else one document.
+fn read_bytes(bytes: &[u8], path: &Path) -> Result<Vec<Document>, SourceError> {
+    let outcome = if is_lines(bytes, path) {
+        read_lines(bytes)
+    } else {
+        read_document(bytes).map(|document| vec![document])
+    };
+    let mut documents =
+        outcome.map_err(|error| SourceError::Invalid(vec![(path.to_owned(), error)]))?;
+    let file: Arc<Path> = path.into();
+    for document in &mut documents {
+        document.origin = Origin {
+            file: Some(Arc::clone(&file)),
+            ..std::mem::take(&mut document.origin)
+        };
+    }
+    Ok(documents)
+}
+
+fn is_lines(bytes: &[u8], path: &Path) -> bool {
+    let name = path.file_name().unwrap_or_default().as_encoded_bytes();
+    if name.ends_with(b".jsonl") || name.ends_with(b".jsonl.gz") {
+        return true;
+    }
+    let bytes = bytes
+        .strip_prefix(b"\xEF\xBB\xBF")
+        .unwrap_or(bytes)
+        .trim_ascii();
+    let Some(end) = memchr::memchr(b'\n', bytes) else {
+        return false;
+    };
+    let Ok(line) = std::str::from_utf8(&bytes[..end]) else {
+        return false;
+    };
+    let mut reader = Reader::new(line);
+    reader.skip_value().and_then(|_| reader.end()).is_ok()
+}
