@@ -1,8 +1,11 @@
 //! A query engine for LLM context trees.
 
+#[cfg(feature = "cli")]
+pub mod cli;
 pub mod diag;
 pub mod exec;
 pub mod index;
+pub mod interop;
 pub mod ir;
 pub mod plan;
 pub mod tree;

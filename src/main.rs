@@ -1,1 +1,5 @@
-fn main() {}
+//! The `pactql` command. Everything is in the library's `cli` room.
+
+fn main() -> pactql::cli::Exit {
+    pactql::cli::main()
+}

@@ -1,0 +1,193 @@
+//! How the program ends: exit codes, and failures with everything needed to tell them.
+
+use crate::diag::{ColorChoice, Error};
+use crate::tree::InputError;
+use serde_json::{Value, json};
+use std::fmt;
+use std::io;
+use std::process::{ExitCode, Termination};
+
+/// The exit codes of every command (RUNTIME §7).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Exit {
+    /// 0: done.
+    Ok = 0,
+    /// 1: the command line makes no sense.
+    Usage = 1,
+    /// 2: a selector is invalid, or has no answer over this session (every `E_*` but `E_INPUT`).
+    Selector = 2,
+    /// 3: an option has an invalid value.
+    Value = 3,
+    /// 4: an input does not exist.
+    Missing = 4,
+    /// 5: an input is invalid (`E_INPUT`).
+    Input = 5,
+    /// 6: reading or writing failed.
+    Io = 6,
+    /// 7: a fault of the program itself.
+    Internal = 7,
+}
+
+impl Termination for Exit {
+    fn report(self) -> ExitCode {
+        ExitCode::from(self as u8)
+    }
+}
+
+/// Why a command ends early.
+#[derive(Debug)]
+pub(super) enum Failure {
+    /// A selector has no answer.
+    Selector(Box<Error>),
+    /// An input is no session or log; with its name.
+    Input(String, Box<InputError>),
+    /// Everything else: exit code, message, advice.
+    Plain(Exit, String, Option<String>),
+    /// Standard output was closed by its reader. Nothing is wrong and nothing is said.
+    ClosedPipe,
+}
+
+impl Failure {
+    /// A command line that makes no sense.
+    pub(super) fn usage(message: impl Into<String>) -> Self {
+        Self::Plain(Exit::Usage, message.into(), None)
+    }
+
+    /// An option with an invalid value.
+    pub(super) fn value(message: impl Into<String>) -> Self {
+        Self::Plain(Exit::Value, message.into(), None)
+    }
+
+    /// A failed operation on the file `name`.
+    pub(super) fn file(name: &str, error: &io::Error) -> Self {
+        let exit = if error.kind() == io::ErrorKind::NotFound {
+            Exit::Missing
+        } else {
+            Exit::Io
+        };
+        Self::Plain(exit, format!("{name}: {}", reason(error)), None)
+    }
+
+    /// Adds advice to a plain failure.
+    pub(super) fn with_help(self, help: impl Into<String>) -> Self {
+        match self {
+            Self::Plain(exit, message, _) => Self::Plain(exit, message, Some(help.into())),
+            other => other,
+        }
+    }
+
+    /// The exit code it ends with.
+    pub(super) fn exit(&self) -> Exit {
+        match self {
+            Self::Selector(_) => Exit::Selector,
+            Self::Input(..) => Exit::Input,
+            Self::Plain(exit, ..) => *exit,
+            Self::ClosedPipe => Exit::Ok,
+        }
+    }
+
+    /// The failure in words for a person, lines ending in line feeds.
+    pub(super) fn text(&self, color: ColorChoice) -> String {
+        match self {
+            Self::Selector(error) => error.render(color),
+            Self::Input(name, error) => {
+                let mut text = format!("error[{}]: {name} is invalid\n", InputError::CODE);
+                for line in error.to_string().lines() {
+                    text.push_str("  ");
+                    text.push_str(line);
+                    text.push('\n');
+                }
+                text
+            }
+            Self::Plain(_, message, help) => {
+                let help = help.as_ref().map(|help| format!("help: {help}\n"));
+                format!("error: {message}\n{}", help.unwrap_or_default())
+            }
+            Self::ClosedPipe => String::new(),
+        }
+    }
+
+    /// The failure as `{"error":{"code","message","spans","help"}}`.
+    pub(super) fn json(&self) -> Value {
+        match self {
+            Self::Selector(error) => error.to_json(),
+            Self::Input(name, error) => {
+                let faults: Vec<Value> = error
+                    .faults
+                    .iter()
+                    .map(|fault| {
+                        json!({
+                            "path": fault.path,
+                            "message": fault.message,
+                            "offset": fault.offset,
+                            "line": fault.line,
+                            "column": fault.column,
+                        })
+                    })
+                    .collect();
+                json!({"error": {
+                    "code": InputError::CODE,
+                    "message": format!("{name} is invalid"),
+                    "spans": [],
+                    "faults": faults,
+                    "more": error.more,
+                }})
+            }
+            Self::Plain(exit, message, help) => {
+                let code = match exit {
+                    Exit::Usage => "E_USAGE",
+                    Exit::Value => "E_VALUE",
+                    Exit::Missing => "E_MISSING",
+                    Exit::Input => InputError::CODE,
+                    Exit::Io => "E_IO",
+                    _ => "E_INTERNAL",
+                };
+                let mut body = json!({"code": code, "message": message, "spans": []});
+                if let Some(help) = help {
+                    body["help"] = json!(help);
+                }
+                json!({ "error": body })
+            }
+            Self::ClosedPipe => Value::Null,
+        }
+    }
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        Self::Selector(Box::new(error))
+    }
+}
+
+/// A failed write to standard output; writes to named files go through [`Failure::file`].
+impl From<io::Error> for Failure {
+    fn from(error: io::Error) -> Self {
+        if error.kind() == io::ErrorKind::BrokenPipe {
+            Self::ClosedPipe
+        } else {
+            Self::Plain(
+                Exit::Io,
+                format!("standard output: {}", reason(&error)),
+                None,
+            )
+        }
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.text(ColorChoice::Never).trim_end())
+    }
+}
+
+/// An operating system's message without the number it ends in.
+fn reason(error: &io::Error) -> String {
+    let text = error.to_string();
+    let end = text.find(" (os error").unwrap_or(text.len());
+    let mut text = text[..end].to_owned();
+    if let Some(first) = text.get_mut(..1) {
+        first.make_ascii_lowercase();
+    }
+    text
+}

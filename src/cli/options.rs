@@ -1,0 +1,112 @@
+//! Options that many commands share.
+
+use crate::diag::ColorChoice;
+use clap::{Args, ValueEnum};
+use std::io::IsTerminal;
+
+/// When to colour what is printed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(super) enum Color {
+    /// On a terminal, unless NO_COLOR is set.
+    #[default]
+    Auto,
+    /// Always.
+    Always,
+    /// Never.
+    Never,
+}
+
+impl Color {
+    /// Whether messages on standard error are coloured.
+    pub(super) fn for_errors(self) -> ColorChoice {
+        let on = match self {
+            Self::Auto => {
+                std::io::stderr().is_terminal()
+                    && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
+            }
+            Self::Always => true,
+            Self::Never => false,
+        };
+        if on {
+            ColorChoice::Always
+        } else {
+            ColorChoice::Never
+        }
+    }
+}
+
+/// How results are printed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(super) enum Format {
+    /// A table with content previews on a terminal, JSON otherwise.
+    #[default]
+    Auto,
+    /// JSON; errors too, on standard error.
+    Json,
+    /// One id a line.
+    Ids,
+    /// One JSON object a line: the node without children, with `parent_id`, `depth`, `snapshot`.
+    Nodes,
+    /// A table with content previews.
+    Table,
+    /// The nodes found, under those that hold them.
+    Tree,
+}
+
+impl Format {
+    /// The format to use: `auto` resolved.
+    pub(super) fn resolve(self) -> Self {
+        match self {
+            Self::Auto if std::io::stdout().is_terminal() => Self::Table,
+            Self::Auto => Self::Json,
+            other => other,
+        }
+    }
+}
+
+/// Text for people, or JSON.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(super) enum TextOrJson {
+    /// Text on a terminal, JSON otherwise.
+    #[default]
+    Auto,
+    /// Text.
+    Text,
+    /// JSON; errors too, on standard error.
+    Json,
+}
+
+impl TextOrJson {
+    /// Whether to print JSON; `plain` is what `auto` means away from a terminal.
+    pub(super) fn is_json(self) -> bool {
+        match self {
+            Self::Auto => !std::io::stdout().is_terminal(),
+            Self::Text => false,
+            Self::Json => true,
+        }
+    }
+}
+
+/// The limit for inputs.
+#[derive(Args, Clone, Debug)]
+pub(super) struct Limits {
+    /// Refuse inputs of more than this many bytes once unpacked; K, M and G stand for 1024, its
+    /// square and its cube.
+    #[arg(long, value_name = "BYTES", default_value = "4G", value_parser = bytes, global = true)]
+    pub(super) max_input: u64,
+}
+
+/// Reads a number of bytes with an optional unit.
+fn bytes(text: &str) -> Result<u64, String> {
+    let (digits, unit) = match text.char_indices().last() {
+        Some((at, 'k' | 'K')) => (&text[..at], 1 << 10),
+        Some((at, 'm' | 'M')) => (&text[..at], 1 << 20),
+        Some((at, 'g' | 'G')) => (&text[..at], 1 << 30),
+        _ => (text, 1_u64),
+    };
+    digits
+        .parse::<u64>()
+        .ok()
+        .and_then(|count| count.checked_mul(unit))
+        .ok_or_else(|| "expected a number of bytes, such as 500M".to_owned())
+}

@@ -1,0 +1,237 @@
+//! A snapshot as OpenAI chat messages.
+//!
+//! Blocks that the importer made give back the messages they came from; the custom fields they
+//! carry are described in `openai.rs`. Other blocks become messages of their own, but that text and calls of
+//! the assistant that stand together in one container are one message.
+
+use super::openai::RESERVED;
+use super::shallow::{Sort, elements, members, sort, string};
+use super::thread::{ThreadBlock, thread};
+use super::{canonical, json_text, quoted};
+use crate::index::{NodeRef, Snapshot};
+use std::io::{self, Write};
+
+/// Writes the messages as a JSON array and a line feed, one message at a time.
+///
+/// # Errors
+/// Those of the writer.
+pub fn write_openai(snapshot: &Snapshot, out: &mut dyn Write) -> io::Result<()> {
+    let mut text = String::from("[");
+    let mut first = true;
+    let mut group: Vec<Block<'_>> = Vec::new();
+    for block in thread(snapshot).map(Block::new) {
+        if group
+            .first()
+            .is_some_and(|first| !first.same_message(&block))
+        {
+            if !std::mem::take(&mut first) {
+                text.push(',');
+            }
+            message(&group, &mut text);
+            out.write_all(text.as_bytes())?;
+            text.clear();
+            group.clear();
+        }
+        group.push(block);
+    }
+    if !group.is_empty() {
+        if !first {
+            text.push(',');
+        }
+        message(&group, &mut text);
+    }
+    text.push_str("]\n");
+    out.write_all(text.as_bytes())
+}
+
+/// A block with the fields that say how it was a part of a message.
+struct Block<'a> {
+    node: NodeRef<'a>,
+    role: &'a str,
+    message: Option<&'a str>,
+    content: Option<&'a str>,
+    verbatim: Option<&'a str>,
+}
+
+impl<'a> Block<'a> {
+    fn new(ThreadBlock { node, role }: ThreadBlock<'a>) -> Self {
+        Self {
+            node,
+            role,
+            message: node.field("data_message"),
+            content: node.field("content"),
+            verbatim: node.field("data_verbatim"),
+        }
+    }
+
+    fn is_call(&self) -> bool {
+        self.node.kind() == Some("call")
+    }
+
+    fn is_verbatim(&self, what: &str) -> bool {
+        let found = self.verbatim.and_then(string);
+        found.is_some_and(|found| found == what)
+    }
+
+    /// Whether `next`, which follows this block, belongs to the same message.
+    fn same_message(&self, next: &Self) -> bool {
+        match (self.message, next.message) {
+            (Some(mine), Some(other)) => mine == other && self.role == next.role,
+            (None, None) => {
+                self.role == "assistant"
+                    && next.role == "assistant"
+                    && self.node.parent() == next.node.parent()
+            }
+            _ => false,
+        }
+    }
+}
+
+/// Writes one message.
+fn message(blocks: &[Block<'_>], out: &mut String) {
+    let Some(first) = blocks.first() else {
+        return;
+    };
+    if first.is_verbatim("message")
+        && let Some(content) = first.content
+    {
+        out.push_str(&canonical(content));
+        return;
+    }
+    let result = first.node.kind() == Some("result") && first.message.is_none();
+    let role = if result { "tool" } else { first.role };
+    out.push_str("{\"role\":");
+    json_text(role, out);
+    content(blocks, out);
+    if matches!(role, "tool" | "function") {
+        for (field, name) in [("data_call_name", "name"), ("data_call_id", "tool_call_id")] {
+            if let Some(value) = first.node.field(field) {
+                member(name, &canonical(value), out);
+            }
+        }
+    }
+    let mut open = ",\"tool_calls\":[";
+    for block in blocks.iter().filter(|block| block.is_call()) {
+        out.push_str(open);
+        call(block, out);
+        open = ",";
+    }
+    if open == "," {
+        out.push(']');
+    }
+    if let Some(names) = first.node.field("data_members") {
+        for name in elements(names).into_iter().filter_map(string) {
+            if RESERVED.contains(&&*name) {
+                continue;
+            }
+            if let Some(value) = first.node.field(&format!("data_{name}")) {
+                member(&name, &canonical(value), out);
+            }
+        }
+    }
+    rest(first.node.field("data_other"), out);
+    out.push('}');
+}
+
+/// Writes the `content` member, unless the message had none.
+fn content(blocks: &[Block<'_>], out: &mut String) {
+    let parts: Vec<(&Block<'_>, &str)> = blocks
+        .iter()
+        .filter(|block| !block.is_call())
+        .filter_map(|block| Some((block, block.content?)))
+        .collect();
+    let shape = blocks
+        .first()
+        .and_then(|first| first.node.field("data_shape"));
+    let shape = shape.and_then(string).unwrap_or_default();
+    match (&parts[..], &*shape) {
+        ([], "absent") => {}
+        ([], "list") => member("content", "[]", out),
+        ([], _) => member("content", "null", out),
+        ([(block, content)], _) if block.is_verbatim("content") => {
+            member("content", &canonical(content), out);
+        }
+        ([(block, content)], shape) if shape != "list" && is_text(block) => {
+            member("content", &text_of(content), out);
+        }
+        (parts, _) => {
+            out.push_str(",\"content\":[");
+            for (at, (block, content)) in parts.iter().enumerate() {
+                if at > 0 {
+                    out.push(',');
+                }
+                part(block, content, out);
+            }
+            out.push(']');
+        }
+    }
+}
+
+/// Whether a block can stand for content that is a string.
+fn is_text(block: &Block<'_>) -> bool {
+    block.node.kind() != Some("image")
+        && block.verbatim.is_none()
+        && block.node.field("data_part").is_none()
+}
+
+fn part(block: &Block<'_>, content: &str, out: &mut String) {
+    if block.verbatim.is_some() {
+        out.push_str(&canonical(content));
+        return;
+    }
+    if block.node.kind() == Some("image") {
+        out.push_str("{\"type\":\"image_url\"");
+        member("image_url", &canonical(content), out);
+    } else {
+        out.push_str("{\"type\":\"text\"");
+        member("text", &text_of(content), out);
+    }
+    rest(block.node.field("data_part"), out);
+    out.push('}');
+}
+
+fn call(block: &Block<'_>, out: &mut String) {
+    let content = block.content.unwrap_or("\"\"");
+    if block.is_verbatim("call") {
+        out.push_str(&canonical(content));
+        return;
+    }
+    let field = |name: &str| block.node.field(name).map(canonical);
+    let id = field("data_call_id").unwrap_or_else(|| quoted(block.node.id()));
+    // A call that was not imported names its function by its key.
+    let name = field("data_call_name");
+    let name = name.unwrap_or_else(|| quoted(block.node.key().unwrap_or("unknown")));
+    out.push_str("{\"type\":\"function\"");
+    member("id", &id, out);
+    out.push_str(",\"function\":{\"name\":");
+    out.push_str(&name);
+    member("arguments", &text_of(content), out);
+    rest(block.node.field("data_function"), out);
+    out.push('}');
+    rest(block.node.field("data_call"), out);
+    out.push('}');
+}
+
+/// Content as a JSON string: itself where it is one, else its JSON text.
+fn text_of(content: &str) -> String {
+    if sort(content) == Sort::String {
+        canonical(content)
+    } else {
+        quoted(&canonical(content))
+    }
+}
+
+/// Writes `,"name":value`.
+fn member(name: &str, value: &str, out: &mut String) {
+    out.push(',');
+    json_text(name, out);
+    out.push(':');
+    out.push_str(value);
+}
+
+/// Writes the members of an object that was kept beside a message, a part or a call.
+fn rest(object: Option<&str>, out: &mut String) {
+    for (name, value) in object.map(members).unwrap_or_default() {
+        member(&name, &canonical(value), out);
+    }
+}

@@ -1,0 +1,149 @@
+//! JSON pointers with a wildcard, for saying where in a file the messages are.
+//!
+//! A pointer is that of RFC 6901 (`/a/0/b`, with `~0` for `~` and `~1` for `/`); a part that is
+//! only `*` stands for every element of an array or every value of an object. The empty pointer is
+//! the whole value.
+
+use super::shallow::{Sort, elements, members, sort};
+
+/// A parsed pointer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Pointer {
+    text: String,
+    parts: Vec<Part>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Part {
+    Every,
+    Named(String),
+}
+
+impl Pointer {
+    /// Reads a pointer.
+    ///
+    /// # Errors
+    /// What is wrong with the text: it is not empty and does not start with `/`, or holds a `~`
+    /// that is followed by neither `0` nor `1`.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        let mut parts = Vec::new();
+        if !text.is_empty() {
+            let Some(rest) = text.strip_prefix('/') else {
+                return Err(format!(
+                    "a JSON pointer is empty or starts with `/`; `{text}` does neither"
+                ));
+            };
+            for part in rest.split('/') {
+                parts.push(if part == "*" {
+                    Part::Every
+                } else {
+                    Part::Named(unescape(part)?)
+                });
+            }
+        }
+        Ok(Self {
+            text: text.to_owned(),
+            parts,
+        })
+    }
+
+    /// The pointer as it was written.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.text
+    }
+
+    /// Every match in the checked value `raw`, in document order, with the plain pointer to it.
+    /// Each part of the pointer costs one pass over what the parts before it matched.
+    pub(crate) fn matches<'a>(&self, raw: &'a str) -> Vec<(String, &'a str)> {
+        let mut found = vec![(String::new(), raw)];
+        for part in &self.parts {
+            let mut next = Vec::new();
+            for (path, value) in found {
+                match (sort(value), part) {
+                    (Sort::Array, Part::Every) => {
+                        for (index, element) in elements(value).into_iter().enumerate() {
+                            next.push((format!("{path}/{index}"), element));
+                        }
+                    }
+                    (Sort::Array, Part::Named(name)) => {
+                        let index = (name == "0" || !name.starts_with('0'))
+                            .then(|| name.parse::<usize>().ok())
+                            .flatten();
+                        let element = index.and_then(|index| elements(value).get(index).copied());
+                        if let Some(element) = element {
+                            next.push((format!("{path}/{name}"), element));
+                        }
+                    }
+                    (Sort::Object, part) => {
+                        for (key, member) in members(value) {
+                            if matches!(part, Part::Named(name) if *name != key) {
+                                continue;
+                            }
+                            let name = key.replace('~', "~0").replace('/', "~1");
+                            next.push((format!("{path}/{name}"), member));
+                        }
+                    }
+                    _ => {}
+                }
+            }
+            found = next;
+        }
+        found
+    }
+}
+
+fn unescape(part: &str) -> Result<String, String> {
+    let mut out = String::with_capacity(part.len());
+    let mut letters = part.chars();
+    while let Some(letter) = letters.next() {
+        if letter != '~' {
+            out.push(letter);
+            continue;
+        }
+        match letters.next() {
+            Some('0') => out.push('~'),
+            Some('1') => out.push('/'),
+            _ => {
+                return Err(
+                    "in a JSON pointer, `~` is written `~0` and `/` is written `~1`".into(),
+                );
+            }
+        }
+    }
+    Ok(out)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Pointer;
+
+    fn found(pointer: &str, value: &str) -> Vec<String> {
+        let pointer = Pointer::parse(pointer).expect("a pointer");
+        let matches = pointer.matches(value);
+        matches
+            .into_iter()
+            .map(|(at, raw)| format!("{at}={raw}"))
+            .collect()
+    }
+
+    #[test]
+    fn names_indexes_and_wildcards() {
+        let value = r#"{"a":[{"b":1},{"b":2},{"c":3}],"x/y":{"*":4,"~":5}}"#;
+        assert_eq!(found("/a/1/b", value), ["/a/1/b=2"]);
+        assert_eq!(found("/a/*/b", value), ["/a/0/b=1", "/a/1/b=2"]);
+        assert_eq!(found("/x~1y/~0", value), ["/x~1y/~0=5"]);
+        assert_eq!(found("/x~1y/*", value), ["/x~1y/*=4", "/x~1y/~0=5"]);
+        assert_eq!(found("/a/01", value), [""; 0]);
+        assert_eq!(found("/a/7", value), [""; 0]);
+        assert_eq!(found("/a/b", value), [""; 0]);
+        assert_eq!(found("", "3"), ["=3"]);
+    }
+
+    #[test]
+    fn bad_pointers_are_refused() {
+        assert!(Pointer::parse("a/b").is_err());
+        assert!(Pointer::parse("/a~2").is_err());
+        assert!(Pointer::parse("/a~").is_err());
+    }
+}

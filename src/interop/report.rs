@@ -1,0 +1,179 @@
+//! What an import made of its input, in numbers.
+//!
+//! Nothing an importer meets is dropped in silence: each message and each part of one is counted
+//! as understood, kept verbatim or skipped, by kind.
+
+use crate::tree::json::shorten;
+use std::collections::BTreeMap;
+use std::fmt;
+
+/// What became of something that was read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Fate {
+    /// It has its place in the tree.
+    Understood,
+    /// The importer does not know its form; it stands in the tree as it came.
+    Verbatim,
+    /// It is not in the tree.
+    Skipped,
+}
+
+impl Fate {
+    const ALL: [(Self, &'static str); 3] = [
+        (Self::Understood, "understood"),
+        (Self::Verbatim, "kept verbatim"),
+        (Self::Skipped, "skipped"),
+    ];
+}
+
+type Counts = BTreeMap<Fate, BTreeMap<String, u64>>;
+
+/// Counts by fate and kind. Reports add up.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Report {
+    sessions: u64,
+    snapshots: u64,
+    messages: Counts,
+    parts: Counts,
+    members: BTreeMap<String, u64>,
+    skipped_members: BTreeMap<String, u64>,
+}
+
+/// How many kinds or names one list of the printed report shows.
+const SHOWN: usize = 16;
+
+impl Report {
+    /// Counts one message of a role.
+    pub(crate) fn message(&mut self, fate: Fate, role: &str) {
+        count(self.messages.entry(fate).or_default(), role);
+    }
+
+    /// Counts one part of a message.
+    pub(crate) fn part(&mut self, fate: Fate, kind: &str) {
+        count(self.parts.entry(fate).or_default(), kind);
+    }
+
+    /// Counts one member of a message that became a custom field.
+    pub(crate) fn member(&mut self, name: &str) {
+        count(&mut self.members, name);
+    }
+
+    /// Counts one member of the record around the messages that is not in the tree.
+    pub(crate) fn skipped_member(&mut self, name: &str) {
+        count(&mut self.skipped_members, name);
+    }
+
+    /// Counts one session and the snapshots it has.
+    pub(crate) fn session(&mut self, snapshots: usize) {
+        self.sessions += 1;
+        self.snapshots += snapshots as u64;
+    }
+
+    /// Adds another report's counts to this one.
+    pub fn add(&mut self, other: &Self) {
+        self.sessions += other.sessions;
+        self.snapshots += other.snapshots;
+        for (mine, theirs) in [
+            (&mut self.messages, &other.messages),
+            (&mut self.parts, &other.parts),
+        ] {
+            for (fate, counts) in theirs {
+                add(mine.entry(*fate).or_default(), counts);
+            }
+        }
+        add(&mut self.members, &other.members);
+        add(&mut self.skipped_members, &other.skipped_members);
+    }
+
+    /// How many messages met `fate`.
+    #[must_use]
+    pub fn messages(&self, fate: Fate) -> u64 {
+        total(&self.messages, fate)
+    }
+
+    /// How many parts met `fate`.
+    #[must_use]
+    pub fn parts(&self, fate: Fate) -> u64 {
+        total(&self.parts, fate)
+    }
+
+    /// The sessions made.
+    #[must_use]
+    pub fn sessions(&self) -> u64 {
+        self.sessions
+    }
+
+    /// The snapshots made, working states aside.
+    #[must_use]
+    pub fn snapshots(&self) -> u64 {
+        self.snapshots
+    }
+}
+
+fn count(counts: &mut BTreeMap<String, u64>, name: &str) {
+    if let Some(count) = counts.get_mut(name) {
+        *count += 1;
+    } else {
+        counts.insert(name.to_owned(), 1);
+    }
+}
+
+fn add(mine: &mut BTreeMap<String, u64>, theirs: &BTreeMap<String, u64>) {
+    for (name, count) in theirs {
+        *mine.entry(name.clone()).or_default() += count;
+    }
+}
+
+fn total(counts: &Counts, fate: Fate) -> u64 {
+    counts.get(&fate).map_or(0, |counts| counts.values().sum())
+}
+
+/// Writes `name count, name count`, and how many more there are beyond [`SHOWN`].
+fn list(f: &mut fmt::Formatter<'_>, counts: &BTreeMap<String, u64>) -> fmt::Result {
+    for (at, (name, count)) in counts.iter().take(SHOWN).enumerate() {
+        let comma = if at == 0 { "" } else { ", " };
+        write!(f, "{comma}{} {count}", shorten(name).escape_debug())?;
+    }
+    if counts.len() > SHOWN {
+        write!(f, ", {} more", counts.len() - SHOWN)?;
+    }
+    Ok(())
+}
+
+impl fmt::Display for Report {
+    /// Three lines or more: totals, messages, parts and, where there are any, members kept or
+    /// skipped. No line feed at the end.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let plural = |count: u64| if count == 1 { "" } else { "s" };
+        write!(
+            f,
+            "imported {} session{}, {} snapshot{}",
+            self.sessions,
+            plural(self.sessions),
+            self.snapshots,
+            plural(self.snapshots)
+        )?;
+        for (name, counts) in [("messages", &self.messages), ("parts", &self.parts)] {
+            write!(f, "\n  {name:<9} ")?;
+            for (at, (fate, words)) in Fate::ALL.into_iter().enumerate() {
+                let comma = if at == 0 { "" } else { ", " };
+                write!(f, "{comma}{words} {}", total(counts, fate))?;
+                if let Some(counts) = counts.get(&fate) {
+                    f.write_str(" (")?;
+                    list(f, counts)?;
+                    f.write_str(")")?;
+                }
+            }
+        }
+        for (words, counts) in [
+            ("members kept as data_*", &self.members),
+            ("members of records skipped", &self.skipped_members),
+        ] {
+            if !counts.is_empty() {
+                write!(f, "\n  {words}: ")?;
+                list(f, counts)?;
+            }
+        }
+        Ok(())
+    }
+}
