@@ -1,10 +1,11 @@
 //! How the program ends: exit codes, and failures with everything needed to tell them.
 
 use crate::diag::{ColorChoice, Error};
-use crate::tree::InputError;
+use crate::tree::{InputError, SourceError};
 use serde_json::{Value, json};
-use std::fmt;
+use std::fmt::{self, Write as _};
 use std::io;
+use std::path::PathBuf;
 use std::process::{ExitCode, Termination};
 
 /// The exit codes of every command (RUNTIME §7).
@@ -40,8 +41,8 @@ impl Termination for Exit {
 pub(super) enum Failure {
     /// A selector has no answer.
     Selector(Box<Error>),
-    /// An input is no session or log; with its name.
-    Input(String, Box<InputError>),
+    /// Inputs are no sessions or logs: the faults of each file, by name.
+    Input(Vec<(PathBuf, InputError)>),
     /// Everything else: exit code, message, advice.
     Plain(Exit, String, Option<String>),
     /// Standard output was closed by its reader. Nothing is wrong and nothing is said.
@@ -81,7 +82,7 @@ impl Failure {
     pub(super) fn exit(&self) -> Exit {
         match self {
             Self::Selector(_) => Exit::Selector,
-            Self::Input(..) => Exit::Input,
+            Self::Input(_) => Exit::Input,
             Self::Plain(exit, ..) => *exit,
             Self::ClosedPipe => Exit::Ok,
         }
@@ -91,12 +92,14 @@ impl Failure {
     pub(super) fn text(&self, color: ColorChoice) -> String {
         match self {
             Self::Selector(error) => error.render(color),
-            Self::Input(name, error) => {
-                let mut text = format!("error[{}]: {name} is invalid\n", InputError::CODE);
-                for line in error.to_string().lines() {
-                    text.push_str("  ");
-                    text.push_str(line);
-                    text.push('\n');
+            Self::Input(files) => {
+                let mut text = String::new();
+                for (path, error) in files {
+                    let name = path.display();
+                    let _ = writeln!(text, "error[{}]: {name} is invalid", InputError::CODE);
+                    for line in error.to_string().lines() {
+                        let _ = writeln!(text, "  {line}");
+                    }
                 }
                 text
             }
@@ -112,26 +115,31 @@ impl Failure {
     pub(super) fn json(&self) -> Value {
         match self {
             Self::Selector(error) => error.to_json(),
-            Self::Input(name, error) => {
-                let faults: Vec<Value> = error
-                    .faults
-                    .iter()
-                    .map(|fault| {
+            Self::Input(files) => {
+                let mut faults: Vec<Value> = Vec::new();
+                for (path, error) in files {
+                    faults.extend(error.faults.iter().map(|fault| {
                         json!({
+                            "file": path.display().to_string(),
                             "path": fault.path,
                             "message": fault.message,
                             "offset": fault.offset,
                             "line": fault.line,
                             "column": fault.column,
                         })
-                    })
+                    }));
+                }
+                let names: Vec<String> = files
+                    .iter()
+                    .map(|(path, _)| path.display().to_string())
                     .collect();
+                let more: usize = files.iter().map(|(_, error)| error.more).sum();
                 json!({"error": {
                     "code": InputError::CODE,
-                    "message": format!("{name} is invalid"),
+                    "message": format!("invalid: {}", names.join(", ")),
                     "spans": [],
                     "faults": faults,
-                    "more": error.more,
+                    "more": more,
                 }})
             }
             Self::Plain(exit, message, help) => {
@@ -157,6 +165,16 @@ impl Failure {
 impl From<Error> for Failure {
     fn from(error: Error) -> Self {
         Self::Selector(Box::new(error))
+    }
+}
+
+impl From<SourceError> for Failure {
+    fn from(error: SourceError) -> Self {
+        match error {
+            SourceError::Missing(_) => Self::Plain(Exit::Missing, error.to_string(), None),
+            SourceError::Io(path, error) => Self::file(&path.display().to_string(), &error),
+            SourceError::Invalid(files) => Self::Input(files),
+        }
     }
 }
 

@@ -86,9 +86,9 @@ impl Import {
         let mut report = Report::default();
         let mut sessions: Vec<(String, ImportedSession)> = Vec::new();
         for log in &self.logs {
-            let bytes = input::read(log, self.limits.max_input)?;
+            let bytes = input::read(log, &self.limits)?;
             let imported = import(&bytes, &options)
-                .map_err(|error| Failure::Input(log.clone(), Box::new(error)))?;
+                .map_err(|error| Failure::Input(vec![(input::name(log), error)]))?;
             report.add(&imported.report);
             name_sessions(log, imported, &mut sessions);
             bar.inc(1);

@@ -93,7 +93,16 @@ pub(super) struct Limits {
     /// Refuse inputs of more than this many bytes once unpacked; K, M and G stand for 1024, its
     /// square and its cube.
     #[arg(long, value_name = "BYTES", default_value = "4G", value_parser = bytes, global = true)]
-    pub(super) max_input: u64,
+    max_input: u64,
+}
+
+impl Limits {
+    /// The limits in the terms of the reader.
+    pub(super) fn source(&self) -> crate::tree::Limits {
+        crate::tree::Limits {
+            max_input: self.max_input,
+        }
+    }
 }
 
 /// Reads a number of bytes with an optional unit.
