@@ -129,7 +129,7 @@ impl<'r, 'a> NodeReader<'r, 'a> {
     /// An array of nodes, each with its parent named.
     pub(crate) fn read_list(mut self) -> Result<Draft<'a>, Halt> {
         if !self.reader.take(b'[') {
-            return self.reader.expected("an array of nodes");
+            return Err(self.reader.expected("an array of nodes"));
         }
         let mut first = true;
         while self.reader.next_element(first)? {
@@ -160,13 +160,13 @@ impl<'r, 'a> NodeReader<'r, 'a> {
         let start = self.reader.offset();
         let level = self.open.len();
         if level >= MAX_NESTING {
-            return self.reader.too_deep(start);
+            return Err(self.reader.too_deep(start));
         }
         self.reader.begin_object()?;
         let tree = &mut self.draft.tree;
         let row = u32::try_from(tree.rows.len()).unwrap_or(NONE);
         if row >= NONE - 1 {
-            return self.reader.expected("fewer nodes than 2^32");
+            return Err(self.reader.expected("fewer nodes than 2^32"));
         }
         let id = tree.ids.len() as u32;
         tree.rows.push(Row {
@@ -319,7 +319,7 @@ impl<'r, 'a> NodeReader<'r, 'a> {
             ids.push_str(id.raw);
         }
         let Ok(end) = u32::try_from(ids.len()) else {
-            return self.reader.expected("less than 4 GiB of ids");
+            return Err(self.reader.expected("less than 4 GiB of ids"));
         };
         self.row(row).id = (start as u32, end);
         Ok(())
@@ -394,6 +394,9 @@ impl<'r, 'a> NodeReader<'r, 'a> {
     ) -> Result<Option<(i64, usize)>, Halt> {
         let byte = self.reader.peek();
         let offset = self.reader.offset();
+        if let Some(value) = self.reader.short_integer() {
+            return Ok(Some((value, offset)));
+        }
         match byte {
             Some(b'-' | b'0'..=b'9') => {
                 let number = self.reader.number()?;
@@ -531,7 +534,7 @@ impl<'r, 'a> NodeReader<'r, 'a> {
         }
         self.fields.truncate(fields);
         let Ok(stop) = u32::try_from(tree.payload.len()) else {
-            return self.reader.expected("less than 4 GiB of content");
+            return Err(self.reader.expected("less than 4 GiB of content"));
         };
         let row = &mut tree.rows[row as usize];
         row.payload = (start, stop);

@@ -176,7 +176,8 @@ const PAIRWISE_KEYS: usize = 8;
 /// start.
 const ARRAY: usize = usize::MAX;
 
-/// The reader. Methods for structure (`begin_…`, `next_…`) leave the keeping of open objects and
+/// The reader. Small methods are inlined by force: they are called a dozen times a node, and
+/// what they answer should stay in registers. Methods for structure (`begin_…`, `next_…`) leave the keeping of open objects and
 /// arrays to the caller; [`Reader::skip_value`] keeps its own.
 pub struct Reader<'a> {
     text: &'a str,
@@ -229,27 +230,28 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Stops reading at `offset`.
+    /// Stops reading at `offset`. (It answers no `Result`: one that is passed through memory here
+    /// would keep the caller's results out of registers.)
     #[cold]
-    fn halt<T>(&mut self, offset: usize, kind: ProblemKind) -> Result<T, Halt> {
+    fn halt(&mut self, offset: usize, kind: ProblemKind) -> Halt {
         self.problems.push(Problem { offset, kind });
-        Err(Halt)
+        Halt
     }
 
     /// Stops reading here.
     #[cold]
-    pub(crate) fn expected<T>(&mut self, what: &'static str) -> Result<T, Halt> {
+    pub(crate) fn expected(&mut self, what: &'static str) -> Halt {
         self.halt(self.at, ProblemKind::Syntax(what))
     }
 
     /// Stops reading at `offset` because nesting went too deep.
     #[cold]
-    pub(crate) fn too_deep<T>(&mut self, offset: usize) -> Result<T, Halt> {
+    pub(crate) fn too_deep(&mut self, offset: usize) -> Halt {
         self.halt(offset, ProblemKind::TooDeep)
     }
 
     /// The next byte that is not white space, without taking it; `None` at the end.
-    #[inline]
+    #[inline(always)]
     pub fn peek(&mut self) -> Option<u8> {
         let bytes = self.text.as_bytes();
         loop {
@@ -261,7 +263,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Takes `byte` if it comes next.
-    #[inline]
+    #[inline(always)]
     pub fn take(&mut self, byte: u8) -> bool {
         let found = self.peek() == Some(byte);
         self.at += usize::from(found);
@@ -276,7 +278,7 @@ impl<'a> Reader<'a> {
         if self.take(b'{') {
             return Ok(());
         }
-        self.expected("an object")
+        Err(self.expected("an object"))
     }
 
     /// In an object: the next key and the offset of its quote, with the colon taken; `None` when
@@ -284,7 +286,7 @@ impl<'a> Reader<'a> {
     ///
     /// # Errors
     /// [`Halt`] when neither comes next.
-    #[inline]
+    #[inline(always)]
     pub fn next_key(&mut self, first: bool) -> Result<Option<(Text<'a>, usize)>, Halt> {
         match self.peek() {
             Some(b'}') => {
@@ -296,16 +298,16 @@ impl<'a> Reader<'a> {
                 self.peek();
             }
             Some(b'"') if first => {}
-            _ if first => return self.expected("a key or `}`"),
-            _ => return self.expected("`,` or `}`"),
+            _ if first => return Err(self.expected("a key or `}`")),
+            _ => return Err(self.expected("`,` or `}`")),
         }
         let at = self.at;
         if self.text.as_bytes().get(at) != Some(&b'"') {
-            return self.expected("a key in double quotes");
+            return Err(self.expected("a key in double quotes"));
         }
         let key = self.string()?;
         if !self.take(b':') {
-            return self.expected("`:`");
+            return Err(self.expected("`:`"));
         }
         Ok(Some((key, at)))
     }
@@ -315,7 +317,7 @@ impl<'a> Reader<'a> {
     ///
     /// # Errors
     /// [`Halt`] when neither comes next.
-    #[inline]
+    #[inline(always)]
     pub fn next_element(&mut self, first: bool) -> Result<bool, Halt> {
         match self.peek() {
             Some(b']') => {
@@ -325,13 +327,13 @@ impl<'a> Reader<'a> {
             Some(b',') if !first => {
                 self.at += 1;
                 if self.peek() == Some(b']') {
-                    return self.expected("a value");
+                    return Err(self.expected("a value"));
                 }
                 Ok(true)
             }
             Some(_) if first => Ok(true),
-            _ if first => self.expected("a value or `]`"),
-            _ => self.expected("`,` or `]`"),
+            _ if first => Err(self.expected("a value or `]`")),
+            _ => Err(self.expected("`,` or `]`")),
         }
     }
 
@@ -339,42 +341,38 @@ impl<'a> Reader<'a> {
     ///
     /// # Errors
     /// [`Halt`] when the next value is no well-formed string.
-    #[inline]
+    #[inline(always)]
     pub fn string(&mut self) -> Result<Text<'a>, Halt> {
         if self.peek() != Some(b'"') {
-            return self.expected("a string");
+            return Err(self.expected("a string"));
         }
         let bytes = self.text.as_bytes();
         let start = self.at + 1;
-        let end = find_special(bytes, start);
-        if bytes.get(end) == Some(&b'"') {
-            self.at = end + 1;
-            return Ok(Text {
-                raw: &self.text[start..end],
-                escaped: false,
-            });
+        let mut end = find_special(bytes, start);
+        let escaped = bytes.get(end) != Some(&b'"');
+        if escaped {
+            end = self.long_string(end)?;
         }
-        self.long_string(start, end)
+        self.at = end + 1;
+        Ok(Text {
+            raw: &self.text[start..end],
+            escaped,
+        })
     }
 
-    /// The rest of a string whose first special byte, at `at`, is not its end.
-    fn long_string(&mut self, start: usize, mut at: usize) -> Result<Text<'a>, Halt> {
+    /// Where a string ends whose first special byte, at `at`, is not its end. (The answer fits
+    /// registers; a whole [`Text`] would go through memory, also for strings without escapes.)
+    fn long_string(&mut self, mut at: usize) -> Result<usize, Halt> {
         let bytes = self.text.as_bytes();
         loop {
             match bytes.get(at) {
-                Some(b'"') => {
-                    self.at = at + 1;
-                    return Ok(Text {
-                        raw: &self.text[start..at],
-                        escaped: true,
-                    });
-                }
+                Some(b'"') => return Ok(at),
                 Some(b'\\') => at = self.escape(at)?,
                 Some(_) => {
                     let what = "no control character inside a string";
-                    return self.halt(at, ProblemKind::Syntax(what));
+                    return Err(self.halt(at, ProblemKind::Syntax(what)));
                 }
-                None => return self.halt(at, ProblemKind::Syntax("the end of the string")),
+                None => return Err(self.halt(at, ProblemKind::Syntax("the end of the string"))),
             }
             at = find_special(bytes, at);
         }
@@ -388,7 +386,7 @@ impl<'a> Reader<'a> {
             Some(b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't') => Ok(at + 2),
             Some(b'u') => {
                 let Some(unit) = hex4(bytes, at + 2) else {
-                    return self.halt(at, ProblemKind::Syntax("four hex digits after `\\u`"));
+                    return Err(self.halt(at, ProblemKind::Syntax("four hex digits after `\\u`")));
                 };
                 if !(0xD800..0xE000).contains(&unit) {
                     return Ok(at + 6);
@@ -402,7 +400,7 @@ impl<'a> Reader<'a> {
                 self.note(at, ProblemKind::LoneSurrogate);
                 Ok(at + 6)
             }
-            _ => self.halt(at, ProblemKind::Syntax("a valid escape")),
+            _ => Err(self.halt(at, ProblemKind::Syntax("a valid escape"))),
         }
     }
 
@@ -425,14 +423,14 @@ impl<'a> Reader<'a> {
         match bytes.get(at) {
             Some(b'0') => at += 1,
             Some(b'1'..=b'9') => at = digits(at + 1),
-            _ => return self.halt(at, ProblemKind::Syntax("a digit")),
+            _ => return Err(self.halt(at, ProblemKind::Syntax("a digit"))),
         }
         let mut integer = true;
         if bytes.get(at) == Some(&b'.') {
             integer = false;
             let end = digits(at + 1);
             if end == at + 1 {
-                return self.halt(end, ProblemKind::Syntax("a digit after the point"));
+                return Err(self.halt(end, ProblemKind::Syntax("a digit after the point")));
             }
             at = end;
         }
@@ -442,7 +440,7 @@ impl<'a> Reader<'a> {
             at += usize::from(matches!(bytes.get(at), Some(b'+' | b'-')));
             let end = digits(at);
             if end == at {
-                return self.halt(end, ProblemKind::Syntax("a digit in the exponent"));
+                return Err(self.halt(end, ProblemKind::Syntax("a digit in the exponent")));
             }
             at = end;
         }
@@ -452,6 +450,30 @@ impl<'a> Reader<'a> {
             self.note(start, ProblemKind::NumberRange);
         }
         Ok(Number { raw, integer })
+    }
+
+    /// Takes an integer of at most 18 digits if one comes next; else takes nothing, and what comes
+    /// may be anything.
+    #[inline(always)]
+    pub fn short_integer(&mut self) -> Option<i64> {
+        self.peek();
+        let rest = self.text.as_bytes().get(self.at..)?;
+        let negative = rest.first() == Some(&b'-');
+        let digits = rest.get(usize::from(negative)..)?;
+        let (mut value, mut length) = (0i64, 0usize);
+        while let Some(digit @ b'0'..=b'9') = digits.get(length) {
+            if length == 18 {
+                return None;
+            }
+            value = value * 10 + i64::from(digit - b'0');
+            length += 1;
+        }
+        let leading_zero = length > 1 && digits.first() == Some(&b'0');
+        if length == 0 || leading_zero || matches!(digits.get(length), Some(b'.' | b'e' | b'E')) {
+            return None;
+        }
+        self.at += usize::from(negative) + length;
+        Some(if negative { -value } else { value })
     }
 
     /// Takes `true`, `false` or `null`, and answers it.
@@ -468,7 +490,7 @@ impl<'a> Reader<'a> {
                 return Ok(raw);
             }
         }
-        self.expected("a value")
+        Err(self.expected("a value"))
     }
 
     /// Takes a whole value with every check, and answers it as written. Linear time (with a
@@ -476,7 +498,7 @@ impl<'a> Reader<'a> {
     ///
     /// # Errors
     /// [`Halt`] where it is not JSON or nests too deep.
-    #[inline]
+    #[inline(always)]
     pub fn skip_value(&mut self) -> Result<&'a str, Halt> {
         let first = self.peek();
         let start = self.at;
@@ -503,7 +525,7 @@ impl<'a> Reader<'a> {
                 Some(b'-' | b'0'..=b'9') => drop(self.number()?),
                 Some(open @ (b'{' | b'[')) => {
                     if self.open.len() == MAX_NESTING {
-                        return self.too_deep(self.at);
+                        return Err(self.too_deep(self.at));
                     }
                     self.at += 1;
                     if open == b'{' {
@@ -583,7 +605,7 @@ impl<'a> Reader<'a> {
     pub fn end(&mut self) -> Result<(), Halt> {
         match self.peek() {
             None => Ok(()),
-            Some(_) => self.expected("the end of the document"),
+            Some(_) => Err(self.expected("the end of the document")),
         }
     }
 }
