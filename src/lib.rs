@@ -8,4 +8,5 @@ pub mod index;
 pub mod interop;
 pub mod ir;
 pub mod plan;
+pub mod syntax;
 pub mod tree;

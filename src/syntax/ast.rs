@@ -1,0 +1,353 @@
+//! The syntax tree: what was written, with its places, faithful to the text.
+//!
+//! One tree serves all three editions. It accepts more than the language (unknown roots and
+//! pseudo-classes, empty lists, reversed depth ranges), so that lowering can answer with a
+//! message about the meaning instead of the grammar. Trees compare by content: spans are never
+//! different.
+
+use std::borrow::Cow;
+
+use super::span::{Span, Spanned};
+
+/// A whole selector.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Selector<'s> {
+    /// When it is asked; `None` where the edition decides.
+    pub time: Option<Spanned<Time>>,
+    /// What it matches.
+    pub body: Body<'s>,
+    /// What narrows and arranges the final set, in the order written.
+    pub filters: Vec<Filter<'s>>,
+}
+
+/// `@t0`, `@t-3..@t0`, `@history`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Time {
+    /// One address.
+    Point(Point),
+    /// Two ends, as written.
+    Range(Spanned<Point>, Spanned<Point>),
+    /// `@history`
+    History,
+}
+
+/// One address as written, or one end of a range. Not every point makes sense everywhere.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Point {
+    /// `@t0` is 0, `@t-3` is 3.
+    Back(u64),
+    /// `@t3`: there is nothing newer than the newest snapshot.
+    Ahead(u64),
+    /// `@t-*`
+    Oldest,
+    /// `@c17`
+    Cycle(i64),
+    /// `@*`
+    All,
+    /// `@t*` or `@c*`
+    Wild(char),
+}
+
+/// What a selector matches, before filters.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Body<'s> {
+    /// Nothing was written.
+    Empty,
+    /// `none`
+    Nothing(Span),
+    /// `group , group …`
+    Union(Vec<Group<'s>>),
+    /// `(hop, hop, …)`
+    Position(Position<'s>),
+    /// `{…}`, `?? {…}`, `(…) ?? {…}`, `within(…) ?? {…}`, `(…) ? {…}`
+    Search(Search<'s>),
+}
+
+/// One member of a union: steps joined by combinators, at least one.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Group<'s> {
+    /// The steps; the combinator stands before its step, the first one's means nothing.
+    pub steps: Vec<(Combinator, Step<'s>)>,
+}
+
+/// How two steps are joined.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Combinator {
+    /// White space.
+    Descendant,
+    /// `>`
+    Child,
+}
+
+/// A run of parts without white space, at least one.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Step<'s> {
+    /// The parts, in the order written.
+    pub parts: Vec<Spanned<Part<'s>>>,
+    /// The whole step.
+    pub span: Span,
+}
+
+/// One part of a step.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Part<'s> {
+    /// `^seq`, without the caret.
+    Root(&'s str),
+    /// `*`
+    Star,
+    /// `.cb:summary`, without the dot.
+    Type(&'s str),
+    /// `#word`
+    Key(Word<'s>),
+    /// `[…]`, or `(…)` right behind a type.
+    Attrs(Attrs<'s>),
+    /// `+tag`
+    Tag(Cow<'s, str>),
+    /// `depth(…)`
+    Anchor(Vec<Spanned<DepthItem>>),
+    /// `:first`, `:core` and whatever else was written, without the colon.
+    Pseudo(&'s str),
+    /// `:depth(…)`
+    Depth(Vec<Spanned<DepthItem>>),
+    /// `:nth(…)`
+    Nth(Spanned<Nth<'s>>),
+}
+
+/// The number of `:nth(…)`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Nth<'s> {
+    /// As written; positions start at 1, which lowering checks.
+    Number(i64),
+    /// `$name`, without the dollar sign.
+    Param(&'s str),
+}
+
+/// A word that may be a parameter.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Word<'s> {
+    /// The word, unescaped.
+    Text(Cow<'s, str>),
+    /// `$name`, without the dollar sign.
+    Param(&'s str),
+}
+
+/// A list of properties in one kind of bracket.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Attrs<'s> {
+    /// Which brackets.
+    pub form: Form,
+    /// The properties; empty is accepted here and refused by lowering.
+    pub props: Vec<Prop<'s>>,
+}
+
+/// The brackets around properties.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Form {
+    /// `[…]`
+    Bracket,
+    /// `(…)`
+    Group,
+    /// `{…}`
+    Brace,
+}
+
+/// One property: a name alone (it is present) or a comparison.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Prop<'s> {
+    /// The name.
+    pub name: Spanned<Name<'s>>,
+    /// The comparison.
+    pub test: Option<(Spanned<Op>, Spanned<Value<'s>>)>,
+}
+
+impl Prop<'_> {
+    /// The whole property.
+    #[must_use]
+    pub fn span(&self) -> Span {
+        match &self.test {
+            Some((_, value)) => self.name.span.to(value.span),
+            None => self.name.span,
+        }
+    }
+}
+
+/// An attribute name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Name<'s> {
+    /// The name, unescaped.
+    pub text: Cow<'s, str>,
+    /// Quoted names are always the attribute of that name, never an alias or sugar.
+    pub quoted: bool,
+}
+
+/// A comparison sign.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Op {
+    /// `=`
+    Eq,
+    /// `!=`
+    Ne,
+    /// `<`
+    Lt,
+    /// `<=`
+    Le,
+    /// `>`
+    Gt,
+    /// `>=`
+    Ge,
+    /// `~`
+    Matches,
+}
+
+impl Op {
+    /// The sign as written.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Eq => "=",
+            Self::Ne => "!=",
+            Self::Lt => "<",
+            Self::Le => "<=",
+            Self::Gt => ">",
+            Self::Ge => ">=",
+            Self::Matches => "~",
+        }
+    }
+}
+
+/// A literal as written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Value<'s> {
+    /// `[+-]?digits`; may be too large.
+    Int(&'s str),
+    /// `[+-]?digits.digits`
+    Decimal(&'s str),
+    /// A bare word, `null` and `None` among them.
+    Word(&'s str),
+    /// A quoted text, unescaped.
+    Text(Cow<'s, str>),
+    /// `$name`, without the dollar sign.
+    Param(&'s str),
+    /// `[a, b]`, one level.
+    List(Vec<Spanned<Value<'s>>>),
+}
+
+/// One item of a depth expression.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum DepthItem {
+    /// `2`
+    One(i64),
+    /// `1-3`, `1..3`; may be reversed.
+    Range(i64, i64),
+    /// `<0`, `>=2`; never [`Op::Matches`].
+    Compare(Op, i64),
+    /// `{1,2}`; may be empty.
+    Set(Vec<i64>),
+}
+
+/// Something behind the body, over the final set.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Filter<'s> {
+    /// `{…}` or `[…]`
+    Attrs(Spanned<Attrs<'s>>),
+    /// `+tag`
+    Tag(Spanned<Cow<'s, str>>),
+    /// `@limit=5`
+    Control(Control<'s>),
+}
+
+/// `@name` or `@name=value`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Control<'s> {
+    /// The name, without the at sign.
+    pub name: Spanned<&'s str>,
+    /// What stands behind the equals sign, untouched.
+    pub value: Option<Spanned<&'s str>>,
+}
+
+impl Control<'_> {
+    /// The whole control.
+    #[must_use]
+    pub fn span(&self) -> Span {
+        match &self.value {
+            Some(value) => self.name.span.to(value.span),
+            None => self.name.span,
+        }
+    }
+}
+
+/// A position: hops from the root's children down.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Position<'s> {
+    /// The hops, in order; empty is accepted here and refused by lowering.
+    pub hops: Vec<Hop<'s>>,
+    /// The trailing comma, which makes the position an insertion point.
+    pub trailing_comma: Option<Span>,
+    /// With the parentheses.
+    pub span: Span,
+}
+
+/// One hop of a position.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Hop<'s> {
+    /// What the hop goes to.
+    pub head: HopHead<'s>,
+    /// What is attached to it.
+    pub parts: Vec<Spanned<HopPart<'s>>>,
+    /// The whole hop.
+    pub span: Span,
+}
+
+/// The head of a hop.
+#[derive(Clone, Debug, PartialEq)]
+pub enum HopHead<'s> {
+    /// `d1`, `seg`, `block:call`, `1:block`, `end`: told apart by lowering.
+    Word(&'s str),
+    /// `*`
+    Star,
+    /// `0`, `-1`, `+1`
+    Int(&'s str),
+    /// `d1..d3`
+    Range(&'s str, &'s str),
+    /// `depth(…)`
+    Depth(Vec<Spanned<DepthItem>>),
+    /// `?`, with its braces among the parts
+    Search,
+}
+
+/// Something attached to the head of a hop.
+#[derive(Clone, Debug, PartialEq)]
+pub enum HopPart<'s> {
+    /// `.call`, without the dot.
+    Sub(&'s str),
+    /// `:block`, without the colon.
+    Class(&'s str),
+    /// `[…]`, `{…}`, `(…)`
+    Attrs(Attrs<'s>),
+}
+
+/// A search: properties looked for below some place.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Search<'s> {
+    /// Where; `None` is everywhere, the root included.
+    pub scope: Option<Position<'s>>,
+    /// How the search was spelled.
+    pub kind: SearchKind,
+    /// The sign, or the `within`; empty before leading braces.
+    pub sign: Span,
+    /// What is looked for.
+    pub attrs: Spanned<Attrs<'s>>,
+}
+
+/// The spellings of a search.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SearchKind {
+    /// `{…}` at the start.
+    Leading,
+    /// `??`, at any level.
+    Deep,
+    /// `within(…) ??`, at any level.
+    Within,
+    /// `?`, one level.
+    Shallow,
+}

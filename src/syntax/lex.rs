@@ -1,0 +1,958 @@
+//! Turns text into grammar tokens, one at a time.
+//!
+//! Three things that a context-free grammar cannot say well are settled here, so that the
+//! grammar stays small and LR(1):
+//!
+//! - White space is a token only where it joins two steps; around `>` and `,`, before braces
+//!   and controls, and inside of brackets it is nothing.
+//! - A word behind `.` or `#` ends before its trailing pseudo-classes (LANGUAGE §2):
+//!   `.cb:summary:first` is the type `cb:summary` and `:first`.
+//! - A run of tags at the start of a group is one step, white space or not; elsewhere a tag
+//!   behind white space is told apart from one that is attached (LANGUAGE §4).
+//!
+//! A mistake in the lexis is recorded and something harmless is put in its place, so the lexer
+//! always reaches the end. Every step moves forward: time is linear in the text.
+
+use logos::{Lexer as Logos, Logos as _};
+use smallvec::SmallVec;
+
+use super::ast::Point;
+use super::error::{Mistake, SyntaxError};
+use super::span::Span;
+use super::token::{Chain, Depth, Inside, Token};
+
+/// A token with its place, as the generated parser takes it.
+pub(super) type Spanned<'s> = (u32, Token<'s>, u32);
+
+/// The pseudo-classes that are cut off a word's end, without and with parentheses.
+const PLAIN_PSEUDOS: [&str; 5] = ["first", "last", "pre", "core", "post"];
+const CALLED_PSEUDOS: [&str; 2] = ["nth", "depth"];
+
+/// What the brackets that are open now hold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Mode {
+    Chain,
+    Props,
+    Position,
+    Depth,
+}
+
+/// Where in the selector the next token of the chain mode stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Place {
+    /// Nothing was read yet.
+    Start,
+    /// Behind the time.
+    Body,
+    /// Behind a comma.
+    Group,
+    /// In a run of tags that starts a group.
+    Run,
+    /// Behind `>`.
+    Child,
+    /// In or behind a step.
+    Step,
+    /// Behind something that filters the final set.
+    Filters,
+}
+
+/// The logos lexer of the current mode.
+enum Inner<'s> {
+    Chain(Logos<'s, Chain>),
+    Inside(Logos<'s, Inside>),
+    Depth(Logos<'s, Depth>),
+}
+
+/// See the module.
+pub(super) struct Lexer<'s> {
+    text: &'s str,
+    inner: Inner<'s>,
+    modes: SmallVec<[Mode; 8]>,
+    place: Place,
+    /// The kind of the time's first end (`t`, `c` or `*`), while a range may follow it.
+    range: Option<char>,
+    /// Whether a range mark was just read.
+    range_end: bool,
+    /// Whether the last token was a control's name.
+    control: bool,
+    pending: Option<Spanned<'s>>,
+    errors: Vec<SyntaxError>,
+}
+
+impl<'s> Lexer<'s> {
+    pub(super) fn new(text: &'s str) -> Self {
+        Self {
+            text,
+            inner: Inner::Chain(Chain::lexer(text)),
+            modes: SmallVec::new(),
+            place: Place::Start,
+            range: None,
+            range_end: false,
+            control: false,
+            pending: None,
+            errors: Vec::new(),
+        }
+    }
+
+    /// The mistakes found so far, in order.
+    pub(super) fn take_errors(&mut self) -> Vec<SyntaxError> {
+        std::mem::take(&mut self.errors)
+    }
+
+    pub(super) fn has_errors(&self) -> bool {
+        !self.errors.is_empty()
+    }
+
+    fn mode(&self) -> Mode {
+        self.modes.last().copied().unwrap_or(Mode::Chain)
+    }
+
+    /// How far the text is read.
+    fn read_to(&self) -> usize {
+        match &self.inner {
+            Inner::Chain(lexer) => lexer.span().end,
+            Inner::Inside(lexer) => lexer.span().end,
+            Inner::Depth(lexer) => lexer.span().end,
+        }
+    }
+
+    fn bump(&mut self, bytes: usize) {
+        match &mut self.inner {
+            Inner::Chain(lexer) => lexer.bump(bytes),
+            Inner::Inside(lexer) => lexer.bump(bytes),
+            Inner::Depth(lexer) => lexer.bump(bytes),
+        }
+    }
+
+    fn rest(&self) -> &'s str {
+        self.text.get(self.read_to()..).unwrap_or_default()
+    }
+
+    /// Reads on from here in the mode that is now on top.
+    fn switch(&mut self) {
+        let position = self.read_to();
+        self.inner = match self.mode() {
+            Mode::Chain => Inner::Chain(Chain::lexer(self.text)),
+            Mode::Props | Mode::Position => Inner::Inside(Inside::lexer(self.text)),
+            Mode::Depth => Inner::Depth(Depth::lexer(self.text)),
+        };
+        self.bump(position);
+    }
+
+    fn open(&mut self, mode: Mode) {
+        self.modes.push(mode);
+        self.switch();
+    }
+
+    fn close(&mut self) {
+        self.modes.pop();
+        self.switch();
+    }
+
+    fn mistake(&mut self, start: usize, end: usize, mistake: Mistake) {
+        self.errors.push(SyntaxError {
+            span: Span::new(offset(start), offset(end)),
+            mistake,
+        });
+    }
+
+    fn slice(&self, start: usize, end: usize) -> &'s str {
+        self.text.get(start..end).unwrap_or_default()
+    }
+
+    // ---- outside of brackets ------------------------------------------------------------
+
+    fn chain(&mut self) -> Option<Spanned<'s>> {
+        let mut space = None;
+        loop {
+            let Inner::Chain(lexer) = &mut self.inner else {
+                return None;
+            };
+            let found = lexer.next()?;
+            let (start, end) = (lexer.span().start, lexer.span().end);
+            let control = std::mem::take(&mut self.control);
+            let Ok(kind) = found else {
+                self.stray(start, end);
+                continue;
+            };
+            let token = match kind {
+                Chain::Space => {
+                    self.control = control;
+                    space = Some((start, end));
+                    continue;
+                }
+                Chain::Comma => {
+                    self.place = Place::Group;
+                    Token::Comma
+                }
+                Chain::Child => {
+                    self.place = Place::Child;
+                    Token::Child
+                }
+                Chain::Plus => {
+                    let Some(token) = self.tag(start) else {
+                        continue;
+                    };
+                    return Some(self.place_tag(start, token, space));
+                }
+                Chain::At => {
+                    let Some(token) = self.at(start) else {
+                        continue;
+                    };
+                    token
+                }
+                Chain::Equals => {
+                    let Some(token) = self.control_value(start, control) else {
+                        continue;
+                    };
+                    return Some(token);
+                }
+                Chain::Question | Chain::Questions => {
+                    self.place = Place::Filters;
+                    if kind == Chain::Question {
+                        Token::Question
+                    } else {
+                        Token::Questions
+                    }
+                }
+                Chain::BraceOpen => {
+                    self.place = Place::Filters;
+                    self.open(Mode::Props);
+                    Token::BraceOpen
+                }
+                // A closing bracket without an opening one: the grammar refuses it.
+                Chain::Close => Token::Close,
+                Chain::ParenClose => Token::ParenClose,
+                Chain::BraceClose => Token::BraceClose,
+                Chain::ParenOpen
+                    if matches!(self.place, Place::Start | Place::Body | Place::Group) =>
+                {
+                    self.place = Place::Filters;
+                    self.open(Mode::Position);
+                    Token::ParenOpen
+                }
+                Chain::Root
+                | Chain::Star
+                | Chain::Type
+                | Chain::Hash
+                | Chain::Pseudo
+                | Chain::Word
+                | Chain::Open
+                | Chain::ParenOpen => {
+                    let Some(token) = self.part(kind, start, end) else {
+                        continue;
+                    };
+                    return Some(self.place_part(start, token, space));
+                }
+            };
+            return Some((offset(start), token, offset(self.read_to())));
+        }
+    }
+
+    /// Puts the combinator white space before a part of a step, where there is any.
+    fn place_part(
+        &mut self,
+        start: usize,
+        token: Token<'s>,
+        space: Option<(usize, usize)>,
+    ) -> Spanned<'s> {
+        let found = (offset(start), token, offset(self.read_to()));
+        let before = self.place;
+        if matches!(token, Token::Nothing | Token::WithinOpen) || before == Place::Filters {
+            self.place = Place::Filters;
+        } else {
+            self.place = Place::Step;
+        }
+        match space {
+            Some((start, end)) if matches!(before, Place::Run | Place::Step | Place::Filters) => {
+                self.pending = Some(found);
+                (offset(start), Token::Space, offset(end))
+            }
+            _ => found,
+        }
+    }
+
+    /// Marks a tag that is no part of a step.
+    fn place_tag(
+        &mut self,
+        start: usize,
+        token: Token<'s>,
+        space: Option<(usize, usize)>,
+    ) -> Spanned<'s> {
+        let found = (offset(start), token, offset(self.read_to()));
+        match self.place {
+            Place::Start | Place::Body | Place::Group | Place::Run => {
+                self.place = Place::Run;
+                found
+            }
+            Place::Step | Place::Filters if space.is_none() => found,
+            Place::Child | Place::Step | Place::Filters => {
+                self.place = Place::Filters;
+                self.pending = Some(found);
+                let (start, end) = space.unwrap_or((start, start));
+                (offset(start), Token::TagSpace, offset(end))
+            }
+        }
+    }
+
+    /// Finishes a token that is part of a step.
+    fn part(&mut self, kind: Chain, start: usize, end: usize) -> Option<Token<'s>> {
+        let token = match kind {
+            Chain::Root => Token::Root(self.slice(start + 1, end)),
+            Chain::Type => {
+                let length = word_length(self.slice(start + 1, self.text.len()));
+                self.bump((start + 1 + length).saturating_sub(end));
+                Token::Type(self.slice(start + 1, start + 1 + length))
+            }
+            Chain::Hash => return self.key(start),
+            Chain::Pseudo => self.pseudo(start, end),
+            Chain::Word => return self.word(start, end),
+            Chain::Open => {
+                self.open(Mode::Props);
+                Token::Open
+            }
+            Chain::ParenOpen => {
+                self.open(Mode::Props);
+                Token::ParenOpen
+            }
+            _ => Token::Star,
+        };
+        Some(token)
+    }
+
+    /// What stands behind `#`.
+    fn key(&mut self, start: usize) -> Option<Token<'s>> {
+        let rest = self.rest();
+        match rest.as_bytes().first() {
+            Some(b'\'' | b'"') => {
+                let at = self.read_to();
+                let quoted = self.quoted(at);
+                Some(Token::QuotedKey(quoted))
+            }
+            Some(b'$') => {
+                let length = 1 + name_length(rest.get(1..).unwrap_or_default());
+                if length == 1 {
+                    self.mistake(start, start + 2, Mistake::MissingWord("#$"));
+                    self.bump(1);
+                    return None;
+                }
+                self.bump(length);
+                Some(Token::KeyParam(rest.get(1..length).unwrap_or_default()))
+            }
+            _ => {
+                let length = word_length(rest);
+                let foreign = foreign_length(rest.get(length..).unwrap_or_default(), false);
+                if length + foreign == 0 {
+                    self.mistake(start, start + 1, Mistake::MissingWord("#"));
+                    return None;
+                }
+                self.bump(length + foreign);
+                let word = rest.get(..length + foreign).unwrap_or_default();
+                if foreign > 0 {
+                    let mistake = Mistake::QuoteKey(word.into());
+                    self.mistake(start, self.read_to(), mistake);
+                }
+                Some(Token::Key(word))
+            }
+        }
+    }
+
+    /// What stands behind `+`.
+    fn tag(&mut self, start: usize) -> Option<Token<'s>> {
+        let rest = self.rest();
+        if let Some(b'\'' | b'"') = rest.as_bytes().first() {
+            let at = self.read_to();
+            return Some(Token::QuotedTag(self.quoted(at)));
+        }
+        let length = rest
+            .bytes()
+            .take_while(|&byte| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-')
+            .count();
+        if length == 0 {
+            self.mistake(start, start + 1, Mistake::MissingWord("+"));
+            return None;
+        }
+        self.bump(length);
+        Some(Token::Tag(rest.get(..length).unwrap_or_default()))
+    }
+
+    /// `:first`, `:depth(`, `:nth(`.
+    fn pseudo(&mut self, start: usize, end: usize) -> Token<'s> {
+        let name = self.slice(start + 1, end);
+        if !self.rest().starts_with('(') {
+            return Token::Pseudo(name);
+        }
+        match name {
+            "depth" => {
+                self.bump(1);
+                self.open(Mode::Depth);
+                Token::DepthOpen
+            }
+            "nth" => {
+                self.bump(1);
+                self.open(Mode::Depth);
+                Token::NthOpen
+            }
+            // The parenthesis that follows is refused by the grammar, the name by lowering.
+            _ => Token::Pseudo(name),
+        }
+    }
+
+    /// `depth(`, `within(`, `none`, or a mistake.
+    fn word(&mut self, start: usize, end: usize) -> Option<Token<'s>> {
+        let word = self.slice(start, end);
+        match word {
+            "none" => return Some(Token::Nothing),
+            "depth" if self.rest().starts_with('(') => {
+                self.bump(1);
+                self.open(Mode::Depth);
+                return Some(Token::AnchorOpen);
+            }
+            "within" => {
+                let rest = self.rest();
+                let spaces = rest.len() - rest.trim_ascii_start().len();
+                if rest.trim_ascii_start().starts_with('(') {
+                    self.bump(spaces + 1);
+                    self.open(Mode::Position);
+                    return Some(Token::WithinOpen);
+                }
+            }
+            _ => {}
+        }
+        self.mistake(start, end, Mistake::BareWord(word.into()));
+        Some(Token::Star)
+    }
+
+    /// What stands behind `@`: a time at the start, a control elsewhere.
+    fn at(&mut self, start: usize) -> Option<Token<'s>> {
+        if let Some((point, end)) = self.point(start) {
+            self.bump(end - start - 1);
+            let token = match self.place {
+                Place::Start => {
+                    self.place = Place::Body;
+                    self.range = Some(kind_of(point));
+                    Token::Time(point)
+                }
+                _ => Token::Time(point),
+            };
+            if self.rest().starts_with(is_word_char) {
+                let mistake = Mistake::SpaceBehindTime(self.slice(start, end).into());
+                self.mistake(end, end, mistake);
+            }
+            return Some(token);
+        }
+        let length = name_length(self.rest());
+        if length == 0 {
+            self.mistake(start, start + 1, Mistake::MissingWord("@"));
+            return None;
+        }
+        self.bump(length);
+        let name = self.slice(start + 1, start + 1 + length);
+        if name == "history" && self.place == Place::Start {
+            self.place = Place::Body;
+            return Some(Token::History);
+        }
+        self.place = Place::Filters;
+        self.control = true;
+        Some(Token::Control(name))
+    }
+
+    /// The point that starts with the `@` at `start`, and where it ends.
+    fn point(&mut self, start: usize) -> Option<(Point, usize)> {
+        let text = self.slice(start + 1, self.text.len());
+        if text.starts_with('*') {
+            return Some((Point::All, start + 2));
+        }
+        let kind = text
+            .chars()
+            .next()
+            .filter(|&kind| kind == 't' || kind == 'c')?;
+        let (point, length) = self.number(kind, text.get(1..)?, start + 2)?;
+        let end = start + 2 + length;
+        // `@t0none` and `@c1x` are no points.
+        if self.slice(end, self.text.len()).starts_with(is_word_char) {
+            return None;
+        }
+        Some((point, end))
+    }
+
+    /// The number of a point: `-3`, `*`, `-*`, `17`, and its length.
+    fn number(&mut self, kind: char, text: &str, start: usize) -> Option<(Point, usize)> {
+        let sign = text.bytes().next().filter(|byte| matches!(byte, b'-' | b'+'));
+        let signed = usize::from(sign.is_some());
+        let digits = text.get(signed..)?;
+        if digits.starts_with('*') {
+            let point = match (kind, sign) {
+                ('t', Some(b'-')) => Point::Oldest,
+                _ => Point::Wild(kind),
+            };
+            return Some((point, signed + 1));
+        }
+        let length = digits.bytes().take_while(u8::is_ascii_digit).count();
+        if length == 0 {
+            return None;
+        }
+        let end = signed + length;
+        let digits = digits.get(..length)?;
+        let Ok(number) = digits.parse::<i64>() else {
+            self.mistake(start, start + end, Mistake::TooLarge);
+            return Some((Point::Back(0), end));
+        };
+        let point = match (kind, sign) {
+            ('c', None) => Point::Cycle(number),
+            ('c', _) => {
+                self.mistake(start, start + end, Mistake::SignedCycle);
+                Point::Cycle(number)
+            }
+            (_, Some(b'-')) => Point::Back(number.unsigned_abs()),
+            _ if number == 0 => Point::Back(0),
+            _ => Point::Ahead(number.unsigned_abs()),
+        };
+        Some((point, end))
+    }
+
+    /// Behind the first end of a time: the mark of a range, if there is one.
+    fn range_mark(&mut self) -> Option<Spanned<'s>> {
+        let rest = self.rest();
+        let trimmed = rest.trim_ascii_start();
+        let start = self.read_to();
+        if let Some(behind) = trimmed.strip_prefix("..") {
+            let mark = start + (rest.len() - trimmed.len());
+            let end = self.text.len() - behind.trim_ascii_start().len();
+            self.bump(end - start);
+            return Some((offset(mark), Token::RangeMark, offset(mark + 2)));
+        }
+        if let Some(behind) = rest.strip_prefix(':')
+            && behind.starts_with(|next: char| next.is_ascii_digit() || "@-*".contains(next))
+        {
+            self.bump(1);
+            return Some((offset(start), Token::RangeMark, offset(start + 1)));
+        }
+        None
+    }
+
+    /// The second end of a range, in full or short for the kind of the first.
+    fn second_end(&mut self, kind: char) -> Option<Spanned<'s>> {
+        let start = self.read_to();
+        let rest = self.rest();
+        let (point, end) = if rest.starts_with('@') {
+            self.point(start)?
+        } else if rest.starts_with('*') {
+            (Point::All, start + 1)
+        } else {
+            let signed = rest.starts_with('-');
+            let kind = if kind == 'c' && !signed { 'c' } else { 't' };
+            let (point, length) = self.number(kind, rest, start)?;
+            (point, start + length)
+        };
+        self.bump(end - start);
+        if self.rest().starts_with(is_word_char) {
+            let mistake = Mistake::SpaceBehindTime(self.slice(start, end).into());
+            self.mistake(end, end, mistake);
+        }
+        Some((offset(start), Token::RangeEnd(point), offset(end)))
+    }
+
+    /// The value of a control, behind its `=`.
+    fn control_value(&mut self, equals: usize, control: bool) -> Option<Spanned<'s>> {
+        if !control {
+            self.mistake(equals, equals + 1, Mistake::Stray('='));
+            return None;
+        }
+        let rest = self.rest();
+        let start = self.text.len() - rest.trim_ascii_start().len();
+        let mut end = start;
+        loop {
+            let run: usize = self
+                .slice(end, self.text.len())
+                .chars()
+                .take_while(|&c| !c.is_ascii_whitespace() && !",@[]{}()".contains(c))
+                .map(char::len_utf8)
+                .sum();
+            end += run;
+            let behind = self.slice(end, self.text.len());
+            let Some(next) = behind.trim_ascii_start().strip_prefix(',') else {
+                break;
+            };
+            let next = next.trim_ascii_start();
+            if run == 0 || !next.starts_with(is_word_char) {
+                break;
+            }
+            end = self.text.len() - next.len();
+        }
+        if end == start {
+            self.mistake(equals, equals + 1, Mistake::MissingControlValue);
+            return None;
+        }
+        self.bump(end - self.read_to());
+        Some((
+            offset(start),
+            Token::ControlValue(self.slice(start, end)),
+            offset(end),
+        ))
+    }
+
+    /// Something no selector holds outside of brackets.
+    fn stray(&mut self, start: usize, end: usize) {
+        // logos reports the longest prefix that could have become a token; one character at a
+        // time is enough to say what is wrong, and whatever belongs to the same place follows.
+        let slice = self.slice(start, end);
+        let character = slice.chars().next().unwrap_or('\u{fffd}');
+        let last = self.errors.last();
+        if last.is_some_and(|last| {
+            matches!(last.mistake, Mistake::Stray(_)) && last.span.end == offset(start)
+        }) {
+            return;
+        }
+        self.mistake(start, start + character.len_utf8(), Mistake::Stray(character));
+    }
+
+    // ---- inside of brackets -------------------------------------------------------------
+
+    fn inside(&mut self, mode: Mode) -> Option<Spanned<'s>> {
+        loop {
+            let Inner::Inside(lexer) = &mut self.inner else {
+                return None;
+            };
+            let found = lexer.next()?;
+            let (start, end) = (lexer.span().start, lexer.span().end);
+            let Ok(kind) = found else {
+                if mode == Mode::Props {
+                    let end = self.foreign_word(start);
+                    return Some((offset(start), Token::Word(self.slice(start, end)), offset(end)));
+                }
+                self.stray(start, end);
+                continue;
+            };
+            let slice = self.slice(start, end);
+            let token = match kind {
+                Inside::Word | Inside::Int | Inside::Decimal => {
+                    if mode == Mode::Props && foreign_length(self.rest(), true) > 0 {
+                        let end = self.foreign_word(start);
+                        return Some((
+                            offset(start),
+                            Token::Word(self.slice(start, end)),
+                            offset(end),
+                        ));
+                    }
+                    match kind {
+                        Inside::Int => Token::Int(slice),
+                        Inside::Decimal => Token::Decimal(slice),
+                        _ if slice == "depth"
+                            && mode == Mode::Position
+                            && self.rest().starts_with('(') =>
+                        {
+                            self.bump(1);
+                            self.open(Mode::Depth);
+                            Token::AnchorOpen
+                        }
+                        _ => Token::Word(slice),
+                    }
+                }
+                Inside::Quote => Token::Quoted(self.quoted(start)),
+                Inside::Param => Token::Param(slice.get(1..).unwrap_or_default()),
+                Inside::Op(op) => Token::Op(op),
+                Inside::ForeignOp(op) => {
+                    self.mistake(start, end, Mistake::ForeignOp(slice.into(), op));
+                    Token::Op(op)
+                }
+                Inside::Comma => Token::Comma,
+                Inside::Dots => Token::Dots,
+                Inside::Star => Token::Star,
+                Inside::Question => Token::Question,
+                Inside::Sub if mode == Mode::Props => {
+                    let end = self.foreign_word(start);
+                    return Some((offset(start), Token::Word(self.slice(start, end)), offset(end)));
+                }
+                Inside::Sub => Token::Sub(slice.get(1..).unwrap_or_default()),
+                Inside::Open => {
+                    self.open(Mode::Props);
+                    Token::Open
+                }
+                Inside::ParenOpen => {
+                    self.open(Mode::Props);
+                    Token::ParenOpen
+                }
+                Inside::BraceOpen => {
+                    self.open(Mode::Props);
+                    Token::BraceOpen
+                }
+                Inside::Close => {
+                    self.close();
+                    Token::Close
+                }
+                Inside::ParenClose => {
+                    self.close();
+                    Token::ParenClose
+                }
+                Inside::BraceClose => {
+                    self.close();
+                    Token::BraceClose
+                }
+            };
+            return Some((offset(start), token, offset(self.read_to())));
+        }
+    }
+
+    /// A bare word with letters that only a quoted one may have: taken whole, and reported.
+    /// Returns its end.
+    fn foreign_word(&mut self, start: usize) -> usize {
+        let rest = self.rest();
+        let length: usize = rest
+            .chars()
+            .take_while(|&c| !is_delimiter(c))
+            .map(char::len_utf8)
+            .sum();
+        self.bump(length);
+        let end = self.read_to();
+        self.mistake(start, end, Mistake::QuoteValue(self.slice(start, end).into()));
+        end
+    }
+
+    /// The quoted text that starts at `start`, with its quotes; the first quote may be read
+    /// already.
+    fn quoted(&mut self, start: usize) -> &'s str {
+        let bytes = self.text.as_bytes();
+        let quote = bytes.get(start).copied().unwrap_or(b'\'');
+        let mut at = start + 1;
+        let closed = loop {
+            match bytes.get(at) {
+                None => break false,
+                Some(b'\\') => at += 2,
+                Some(&byte) => {
+                    at += 1;
+                    if byte == quote {
+                        break true;
+                    }
+                }
+            }
+        };
+        let mut end = at.min(self.text.len());
+        while !self.text.is_char_boundary(end) {
+            end += 1;
+        }
+        if !closed {
+            self.mistake(start, self.text.len(), Mistake::Unterminated(char::from(quote)));
+            end = self.text.len();
+        }
+        self.bump(end - self.read_to());
+        self.slice(start, end)
+    }
+
+    // ---- inside of `:depth(…)` and `:nth(…)` --------------------------------------------
+
+    fn depth(&mut self) -> Option<Spanned<'s>> {
+        loop {
+            let Inner::Depth(lexer) = &mut self.inner else {
+                return None;
+            };
+            let found = lexer.next()?;
+            let (start, end) = (lexer.span().start, lexer.span().end);
+            let Ok(kind) = found else {
+                let length: usize = self
+                    .slice(start, self.text.len())
+                    .chars()
+                    .take_while(|&c| !is_delimiter(c))
+                    .map(char::len_utf8)
+                    .sum();
+                let end = end.max(start + length);
+                self.bump(end - self.read_to());
+                self.mistake(start, end, Mistake::NotADepth(self.slice(start, end).into()));
+                return Some((offset(start), Token::Digits(1), offset(end)));
+            };
+            let slice = self.slice(start, end);
+            let token = match kind {
+                Depth::Digits => {
+                    let rest = self.rest();
+                    if rest.starts_with(|c: char| c == '.' || is_word_char(c) && c != '-')
+                        && !rest.starts_with("..")
+                    {
+                        let length: usize = rest
+                            .chars()
+                            .take_while(|&c| !is_delimiter(c))
+                            .map(char::len_utf8)
+                            .sum();
+                        self.bump(length);
+                        let end = self.read_to();
+                        let mistake = Mistake::NotADepth(self.slice(start, end).into());
+                        self.mistake(start, end, mistake);
+                        Token::Digits(1)
+                    } else if let Ok(number) = slice.parse() {
+                        Token::Digits(number)
+                    } else {
+                        self.mistake(start, end, Mistake::TooLarge);
+                        Token::Digits(1)
+                    }
+                }
+                Depth::Minus => Token::Minus,
+                Depth::Dots => Token::Dots,
+                Depth::Comma => Token::Comma,
+                Depth::Op(op) => Token::Op(op),
+                Depth::BraceOpen => Token::BraceOpen,
+                Depth::BraceClose => Token::BraceClose,
+                Depth::Param => Token::Param(slice.get(1..).unwrap_or_default()),
+                Depth::ParenClose => {
+                    self.close();
+                    Token::ParenClose
+                }
+            };
+            return Some((offset(start), token, offset(self.read_to())));
+        }
+    }
+}
+
+impl<'s> Iterator for Lexer<'s> {
+    type Item = Spanned<'s>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if let Some(pending) = self.pending.take() {
+            return Some(pending);
+        }
+        if let Some(kind) = self.range.take() {
+            if self.range_end {
+                self.range_end = false;
+                if let Some(end) = self.second_end(kind) {
+                    return Some(end);
+                }
+            } else if let Some(mark) = self.range_mark() {
+                self.range = Some(kind);
+                self.range_end = true;
+                return Some(mark);
+            }
+        }
+        match self.mode() {
+            Mode::Chain => self.chain(),
+            mode @ (Mode::Props | Mode::Position) => self.inside(mode),
+            Mode::Depth => self.depth(),
+        }
+    }
+}
+
+/// A byte offset as the tokens carry it. Texts are at most 64 KiB long.
+fn offset(position: usize) -> u32 {
+    u32::try_from(position).unwrap_or(u32::MAX)
+}
+
+fn kind_of(point: Point) -> char {
+    match point {
+        Point::Cycle(_) | Point::Wild('c') => 'c',
+        _ => 't',
+    }
+}
+
+/// A letter of a word behind `#`.
+pub(super) fn is_word_char(c: char) -> bool {
+    c.is_ascii_alphanumeric() || matches!(c, '_' | '-')
+}
+
+/// What ends a bare word inside of brackets, whatever else it holds.
+fn is_delimiter(c: char) -> bool {
+    c.is_ascii_whitespace() || ",[](){}'\"=<>!~".contains(c)
+}
+
+/// How much of `rest`, which follows a word without a gap, shows that the word should have been
+/// quoted: letters of no bare word, and a dot (`any_dot`: any single one, else one before a
+/// digit, for outside of brackets `#a.b` is a key and a type).
+fn foreign_length(rest: &str, any_dot: bool) -> usize {
+    let mut characters = rest.chars();
+    let foreign = match characters.next() {
+        Some('.') => characters
+            .next()
+            .is_none_or(|next| next.is_ascii_digit() || any_dot && next != '.'),
+        Some(first) => !first.is_ascii() || "/\\%&;|".contains(first),
+        None => false,
+    };
+    if !foreign {
+        return 0;
+    }
+    rest.chars()
+        .take_while(|&c| !is_delimiter(c))
+        .map(char::len_utf8)
+        .sum()
+}
+
+/// The length of the name `rest` starts with: letters, digits, `_ -`, not starting with a digit.
+fn name_length(rest: &str) -> usize {
+    if !rest.starts_with(|first: char| first.is_ascii_alphabetic() || first == '_') {
+        return 0;
+    }
+    rest.bytes()
+        .take_while(|&byte| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-')
+        .count()
+}
+
+/// The length of the word `rest` starts with, without its trailing pseudo-classes.
+fn word_length(rest: &str) -> usize {
+    let mut end = rest
+        .bytes()
+        .take_while(|&byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b':'))
+        .count();
+    let mut called = rest.as_bytes().get(end) == Some(&b'(');
+    while let Some(colon) = rest.get(..end).and_then(|word| word.rfind(':')) {
+        let part = rest.get(colon + 1..end).unwrap_or_default();
+        let cut = PLAIN_PSEUDOS.contains(&part) || called && CALLED_PSEUDOS.contains(&part);
+        if !cut {
+            break;
+        }
+        end = colon;
+        called = false;
+    }
+    end
+}
+
+/// Whether `word` can stand behind `#` without quotes.
+pub(super) fn is_plain_word(word: &str) -> bool {
+    !word.is_empty()
+        && word.chars().all(|c| is_word_char(c) || c == ':')
+        && word_length(word) == word.len()
+        && !word
+            .rsplit(':')
+            .next()
+            .is_some_and(|last| word.contains(':') && CALLED_PSEUDOS.contains(&last))
+}
+
+
+#[cfg(test)]
+mod tests {
+    use super::{Lexer, Token, word_length};
+
+    fn tokens(text: &str) -> Vec<Token<'_>> {
+        Lexer::new(text).map(|(_, token, _)| token).collect()
+    }
+
+    #[test]
+    fn trailing_pseudo_classes_are_cut_off_a_word() {
+        for (word, length) in [
+            ("cb:summary:first", 10),
+            ("cb:first:frist", 14),
+            ("mt:depth(1):first", 2),
+            ("mt:depth", 8),
+            ("cb:pre:first:last", 2),
+            ("cb:u2", 5),
+            ("cb:nth(2)", 2),
+            ("a:first:depth(1)", 1),
+            ("a:depth:first", 7),
+        ] {
+            assert_eq!(word_length(word), length, "{word}");
+        }
+    }
+
+    #[test]
+    fn white_space_is_a_token_only_between_steps() {
+        use Token::{Child, Comma, Space, Star};
+        assert_eq!(tokens(" * "), [Star]);
+        assert_eq!(tokens("* *"), [Star, Space, Star]);
+        assert_eq!(tokens("* > *\n,\t*"), [Star, Child, Star, Comma, Star]);
+    }
+
+    #[test]
+    fn a_run_of_tags_starts_a_group_and_later_tags_filter() {
+        use Token::{Comma, Star, Tag, TagSpace};
+        assert_eq!(tokens("+a +b"), [Tag("a"), Tag("b")]);
+        assert_eq!(
+            tokens("*+a +b +c"),
+            [Star, Tag("a"), TagSpace, Tag("b"), TagSpace, Tag("c")]
+        );
+        assert_eq!(tokens("*, +a +b"), [Star, Comma, Tag("a"), Tag("b")]);
+    }
+}

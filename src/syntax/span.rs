@@ -1,0 +1,73 @@
+//! Places in the text of a selector.
+
+use std::fmt;
+use std::ops::Range;
+
+/// A byte range of the text, `start..end`.
+///
+/// All spans are equal: syntax trees compare by meaning, not by place.
+#[derive(Clone, Copy, Default)]
+pub struct Span {
+    /// The first byte.
+    pub start: u32,
+    /// One past the last byte.
+    pub end: u32,
+}
+
+impl Span {
+    /// The bytes from `start` up to `end`.
+    #[must_use]
+    pub fn new(start: u32, end: u32) -> Self {
+        Self { start, end }
+    }
+
+    /// The smallest span that holds both.
+    #[must_use]
+    pub fn to(self, other: Self) -> Self {
+        Self::new(self.start.min(other.start), self.end.max(other.end))
+    }
+
+    /// The bytes of `text` under the span; empty where the span lies outside.
+    #[must_use]
+    pub fn slice(self, text: &str) -> &str {
+        text.get(Range::<usize>::from(self)).unwrap_or_default()
+    }
+}
+
+impl PartialEq for Span {
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
+}
+
+impl Eq for Span {}
+
+impl fmt::Debug for Span {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}..{}", self.start, self.end)
+    }
+}
+
+impl From<Span> for Range<usize> {
+    fn from(span: Span) -> Self {
+        // Texts over 64 KiB are refused before any span is made, and usize is at least 32 bits
+        // on every platform this compiles for.
+        span.start as usize..span.end as usize
+    }
+}
+
+/// A value with its place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Spanned<T> {
+    /// The value.
+    pub node: T,
+    /// Where it was written.
+    pub span: Span,
+}
+
+impl<T> Spanned<T> {
+    /// `node`, written at `span`.
+    pub fn new(node: T, span: Span) -> Self {
+        Self { node, span }
+    }
+}

@@ -1,0 +1,204 @@
+//! The tokens of a selector: what logos finds, and what the grammar sees.
+//!
+//! A selector is lexed in three modes, each with its own logos enum: [`Chain`] outside of all
+//! brackets, where white space is a combinator and words carry pseudo-classes; [`Inside`]
+//! brackets, braces and positions, where it is not; and [`Depth`] in `:depth(…)` and `:nth(…)`,
+//! where `1-3` is a range and not a word. [`Token`] is what all three become.
+
+use logos::Logos;
+
+use super::ast::{Op, Point};
+
+/// Outside of brackets. Signs whose words need care (`.`, `#`, `+`, `@`) are found here and
+/// finished by the lexer.
+#[derive(Logos, Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Chain {
+    #[regex(r"[ \t\r\n\x0C]+")]
+    Space,
+    #[token(">")]
+    Child,
+    #[token(",")]
+    Comma,
+    #[token("*")]
+    Star,
+    #[regex(r"\^[A-Za-z_]*")]
+    Root,
+    #[regex(r"\.[A-Za-z]")]
+    Type,
+    #[token("#")]
+    Hash,
+    #[token("+")]
+    Plus,
+    #[regex(r":[A-Za-z_][A-Za-z0-9_-]*")]
+    Pseudo,
+    #[token("@")]
+    At,
+    #[token("=")]
+    Equals,
+    #[regex(r"[A-Za-z_][A-Za-z0-9_-]*")]
+    Word,
+    #[token("?")]
+    Question,
+    #[token("??")]
+    Questions,
+    #[token("[")]
+    Open,
+    #[token("]")]
+    Close,
+    #[token("(")]
+    ParenOpen,
+    #[token(")")]
+    ParenClose,
+    #[token("{")]
+    BraceOpen,
+    #[token("}")]
+    BraceClose,
+}
+
+/// Inside brackets, braces, groups and positions.
+#[derive(Logos, Clone, Copy, Debug, PartialEq, Eq)]
+#[logos(skip r"[ \t\r\n\x0C]+")]
+pub(super) enum Inside {
+    #[regex(r"[A-Za-z0-9_:-]+", priority = 1)]
+    Word,
+    #[regex(r"[+-]?[0-9]+", priority = 5)]
+    Int,
+    #[regex(r"[+-]?[0-9]+\.[0-9]+", priority = 6)]
+    Decimal,
+    #[regex("['\"]")]
+    Quote,
+    #[regex(r"\$[A-Za-z_][A-Za-z0-9_-]*")]
+    Param,
+    #[token("=", |_| Op::Eq)]
+    #[token("!=", |_| Op::Ne)]
+    #[token("<", |_| Op::Lt)]
+    #[token("<=", |_| Op::Le)]
+    #[token(">", |_| Op::Gt)]
+    #[token(">=", |_| Op::Ge)]
+    #[token("~", |_| Op::Matches)]
+    Op(Op),
+    /// Signs of other languages, with the one that is meant here.
+    #[token("==", |_| Op::Eq)]
+    #[token("===", |_| Op::Eq)]
+    #[token("<>", |_| Op::Ne)]
+    #[token("!==", |_| Op::Ne)]
+    #[token("=<", |_| Op::Le)]
+    #[token("=>", |_| Op::Ge)]
+    #[token("=~", |_| Op::Matches)]
+    #[token("~=", |_| Op::Matches)]
+    #[token("^=", |_| Op::Matches)]
+    #[token("$=", |_| Op::Matches)]
+    #[token("*=", |_| Op::Matches)]
+    ForeignOp(Op),
+    #[token(",")]
+    Comma,
+    #[token("[")]
+    Open,
+    #[token("]")]
+    Close,
+    #[token("(")]
+    ParenOpen,
+    #[token(")")]
+    ParenClose,
+    #[token("{")]
+    BraceOpen,
+    #[token("}")]
+    BraceClose,
+    #[token("..")]
+    Dots,
+    #[token("*")]
+    Star,
+    #[regex(r"\.[A-Za-z][A-Za-z0-9_:-]*")]
+    Sub,
+    #[token("?")]
+    Question,
+}
+
+/// Inside `:depth(…)`, `depth(…)` and `:nth(…)`.
+#[derive(Logos, Clone, Copy, Debug, PartialEq, Eq)]
+#[logos(skip r"[ \t\r\n\x0C]+")]
+pub(super) enum Depth {
+    #[regex(r"[0-9]+")]
+    Digits,
+    #[token("-")]
+    Minus,
+    #[token("..")]
+    Dots,
+    #[token(",")]
+    Comma,
+    #[token("<", |_| Op::Lt)]
+    #[token("<=", |_| Op::Le)]
+    #[token(">", |_| Op::Gt)]
+    #[token(">=", |_| Op::Ge)]
+    #[token("=", |_| Op::Eq)]
+    Op(Op),
+    #[token("{")]
+    BraceOpen,
+    #[token("}")]
+    BraceClose,
+    #[token(")")]
+    ParenClose,
+    #[regex(r"\$[A-Za-z_][A-Za-z0-9_-]*")]
+    Param,
+}
+
+/// A token of the grammar. Words are slices of the text without their signs.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Token<'s> {
+    /// White space between two steps.
+    Space,
+    /// White space before a `+tag` that is no part of a step.
+    TagSpace,
+    /// `>` and the white space around it.
+    Child,
+    Comma,
+    Star,
+    Root(&'s str),
+    Type(&'s str),
+    Key(&'s str),
+    /// With its quotes.
+    QuotedKey(&'s str),
+    KeyParam(&'s str),
+    Tag(&'s str),
+    /// With its quotes.
+    QuotedTag(&'s str),
+    Pseudo(&'s str),
+    /// `:depth(`
+    DepthOpen,
+    /// `:nth(`
+    NthOpen,
+    /// `depth(`
+    AnchorOpen,
+    /// `within(`
+    WithinOpen,
+    /// `none`
+    Nothing,
+    Question,
+    Questions,
+    Time(Point),
+    /// `..` or `:` between the ends of a range.
+    RangeMark,
+    RangeEnd(Point),
+    History,
+    Control(&'s str),
+    /// What stands behind the `=` of a control.
+    ControlValue(&'s str),
+    Open,
+    Close,
+    ParenOpen,
+    ParenClose,
+    BraceOpen,
+    BraceClose,
+    Word(&'s str),
+    Int(&'s str),
+    Decimal(&'s str),
+    /// With its quotes.
+    Quoted(&'s str),
+    Param(&'s str),
+    Op(Op),
+    Dots,
+    Minus,
+    Digits(i64),
+    /// `.call` behind a hop.
+    Sub(&'s str),
+}
