@@ -47,6 +47,25 @@ impl DepthSet {
         Self { ranges }
     }
 
+    /// The set of all depths in `ranges`, inclusive pairs in any order, overlapping or empty.
+    /// Sorts once: `n log n` in the number of pairs.
+    #[must_use]
+    pub fn from_ranges(mut ranges: Vec<(i64, i64)>) -> Self {
+        ranges.sort_unstable();
+        let mut set = Self::empty();
+        for (low, high) in ranges {
+            let low = low.max(LOWEST);
+            if low > high {
+                continue;
+            }
+            match set.ranges.last_mut() {
+                Some(last) if low <= last.1.saturating_add(1) => last.1 = last.1.max(high),
+                _ => set.ranges.push((low, high)),
+            }
+        }
+        set
+    }
+
     /// The union of both sets. Linear in the number of intervals.
     #[must_use]
     pub fn union(&self, other: &Self) -> Self {

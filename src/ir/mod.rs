@@ -8,10 +8,25 @@
 //! This room knows no data: nothing here can see a tree, an index or a snapshot, and nothing
 //! here knows which edition a selector was written in.
 
+mod contradiction;
 mod depth;
+mod edition;
+mod lower;
+mod name;
+mod normal;
+mod order;
+mod properties;
 mod query;
+mod text;
 
 pub use depth::DepthSet;
+pub use edition::{Edition, UnknownEdition};
+pub use lower::{
+    Lowered, MAX_GROUPS, MAX_STEPS, MAX_VALUES, Observer, compile, compile_observed, lower,
+};
+pub use name::normal_type;
+pub use order::compare_numbers;
+pub use properties::Fingerprint;
 pub use query::{
     Address, Attr, AttrTest, Axis, Chain, Class, Controls, Facet, Kind, Literal, Mode, NodeStep,
     Op, Operand, Order, Pick, Query, RangeEnd, Step, Tail, Test, Time, TypeTest, Zone,

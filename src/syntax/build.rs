@@ -2,9 +2,7 @@
 
 use std::borrow::Cow;
 
-use super::ast::{
-    Attrs, Filter, Hop, HopHead, HopPart, Part, Position, Search, SearchKind, Step,
-};
+use super::ast::{Attrs, Filter, Hop, HopHead, HopPart, Part, Position, Search, SearchKind, Step};
 use super::span::{Span, Spanned};
 
 /// A step of one part.

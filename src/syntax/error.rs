@@ -3,7 +3,7 @@
 //! Lexer and parser record typed mistakes; the prose is made here, once. Grammar terminals have
 //! friendly names in one table, [`friendly`].
 
-use crate::diag::{Code, Diagnostic, ToDiagnostic};
+use crate::diag::{Code, Diagnostic, ToDiagnostic, nearest};
 
 use super::ast::Op;
 use super::print::{quote, quote_word};
@@ -41,7 +41,11 @@ pub enum Mistake {
     TooLarge,
     /// `@c-3`
     SignedCycle,
-    /// `@t0none`
+    /// `@t-5 : -1`
+    SpacedColon,
+    /// `@now`, `@T0`, `@t0none` where the time belongs.
+    UnknownTime(Box<str>),
+    /// `@*x`
     SpaceBehindTime(Box<str>),
     /// `@limit=`
     MissingControlValue,
@@ -87,6 +91,8 @@ pub enum Hint {
     DetachedTag,
     /// A time that is not at the start.
     LateTime,
+    /// `@limit=5 .cb`
+    ControlInFront,
     /// A step behind filters or controls.
     StepBehindFilters,
     /// `>` or `,` with nothing on one side.
@@ -117,11 +123,15 @@ impl ToDiagnostic for SyntaxError {
                     "no selector holds this here",
                 );
                 match character {
-                    '\'' | '"' => error.with_help("quoted words stand behind `#` or `+`, or in brackets"),
+                    '\'' | '"' => {
+                        error.with_help("quoted words stand behind `#` or `+`, or in brackets")
+                    }
                     '.' => error.with_help("a type starts with a letter: `.cb`"),
                     ':' => error.with_help("a pseudo-class starts with a letter: `:first`"),
                     '=' => error.with_help("comparisons stand in brackets: `[role='user']`"),
-                    '$' => error.with_help("a parameter stands for a literal: `[role=$role]`, `#$key`"),
+                    '$' => {
+                        error.with_help("a parameter stands for a literal: `[role=$role]`, `#$key`")
+                    }
                     c if c.is_whitespace() => error.with_help("use plain spaces"),
                     _ => error,
                 }
@@ -140,7 +150,8 @@ impl ToDiagnostic for SyntaxError {
                 let error = invalid(format!("unexpected word `{word}`"), "a word needs a sign");
                 match bare_word_fix(word) {
                     Some(fix) => error.with_help(format!("did you mean `{fix}`?")),
-                    None => error.with_help("types start with `.`, keys and ids with `#`, tags with `+`"),
+                    None => error
+                        .with_help("types start with `.`, keys and ids with `#`, tags with `+`"),
                 }
             }
             Mistake::QuoteKey(word) => invalid(
@@ -158,40 +169,57 @@ impl ToDiagnostic for SyntaxError {
                 "this text has no end",
             ),
             Mistake::ForeignOp(sign, op) => {
-                invalid(format!("unknown comparison `{sign}`"), "not a comparison")
-                    .with_help(match (&**sign, op) {
+                invalid(format!("unknown comparison `{sign}`"), "not a comparison").with_help(
+                    match (&**sign, op) {
                         ("^=", _) => "write `~ '^text'`".to_owned(),
                         ("$=", _) => "write `~ 'text$'`".to_owned(),
                         _ => format!("write `{}`", op.as_str()),
-                    })
+                    },
+                )
             }
             Mistake::TooLarge => invalid(
                 "the number is too large".to_owned(),
                 "integers go up to 9223372036854775807",
             ),
-            Mistake::SignedCycle => invalid(
-                "a cycle has no sign".to_owned(),
-                "write the cycle's number",
+            Mistake::SignedCycle => {
+                invalid("a cycle has no sign".to_owned(), "write the cycle's number")
+                    .with_help("`@c17` is the snapshot of cycle 17; `@t-1` counts commits back")
+            }
+            Mistake::SpacedColon => invalid(
+                "no white space goes around the `:` of a range".to_owned(),
+                "remove the white space",
             )
-            .with_help("`@c17` is the snapshot of cycle 17; `@t-1` counts commits back"),
+            .with_help("or write `..`, which takes it: `@t-5 .. @t-1`"),
+            Mistake::UnknownTime(word) => {
+                invalid(format!("unknown time `@{word}`"), "no such time")
+                    .with_help(time_help(word))
+            }
             Mistake::SpaceBehindTime(time) => invalid(
                 format!("white space is missing behind `{time}`"),
                 "needed before a letter or digit",
             ),
-            Mistake::MissingControlValue => {
-                invalid("the value of the control is missing".to_owned(), "behind this")
-            }
+            Mistake::MissingControlValue => invalid(
+                "the value of the control is missing".to_owned(),
+                "behind this",
+            ),
             Mistake::NotADepth(word) => invalid(
                 format!("`{word}` is not a whole number"),
                 "depths and positions are whole numbers",
             )
             .with_help("write depths as `1`, `1,2,5`, `1-3`, `>=2` or `{1,2}`"),
-            Mistake::Unexpected { found, expected, hint } => {
+            Mistake::Unexpected {
+                found,
+                expected,
+                hint,
+            } => {
                 let error = invalid(unexpected_message(found, *hint), unexpected_label(*hint));
                 with_advice(error, expected, *hint)
             }
             Mistake::UnexpectedEnd { expected, hint } => {
-                let error = invalid("unexpected end of the selector".to_owned(), "something is missing here");
+                let error = invalid(
+                    "unexpected end of the selector".to_owned(),
+                    "something is missing here",
+                );
                 with_advice(error, expected, *hint)
             }
         }
@@ -206,9 +234,12 @@ fn unexpected_message(found: &str, hint: Hint) -> String {
         Hint::SpacedGroup => "a group of properties stands right behind its type".to_owned(),
         Hint::DetachedGroup => "a group of properties follows a type and nothing else".to_owned(),
         Hint::PseudoWithArguments => "this pseudo-class takes no parentheses".to_owned(),
-        Hint::DetachedTag => "a tag behind white space filters the whole selector and stands at its end".to_owned(),
+        Hint::DetachedTag => {
+            "a tag behind white space filters the whole selector and stands at its end".to_owned()
+        }
         Hint::LateTime => "the time stands at the start of a selector".to_owned(),
         Hint::StepBehindFilters => "only filters and controls may follow here".to_owned(),
+        Hint::ControlInFront => "controls stand at the end of a selector".to_owned(),
         Hint::ParamAsName => "a parameter stands for a whole literal, not for a name".to_owned(),
         Hint::None | Hint::DanglingCombinator | Hint::WordsInValue => {
             format!("unexpected `{}`", shorten(found))
@@ -235,6 +266,7 @@ fn with_advice(error: Diagnostic, expected: &[String], hint: Hint) -> Diagnostic
         Hint::PseudoWithArguments => "`:depth(…)` and `:nth(…)` do",
         Hint::DetachedTag => "attach the tag to its step: `.cb+tag`",
         Hint::LateTime => "move it to the front: `@t0 .cb`",
+        Hint::ControlInFront => "move the control to the end: `.cb @limit=5`",
         Hint::StepBehindFilters => "move the filter or control to the end",
         Hint::WordsInValue => "separate properties with commas, and quote a text with spaces",
         Hint::ParamAsName => "write `[name=$value]`",
@@ -247,6 +279,30 @@ fn with_advice(error: Diagnostic, expected: &[String], hint: Hint) -> Diagnostic
         }
     };
     error.with_help(help)
+}
+
+/// What `@word` at the start was probably meant to be.
+fn time_help(word: &str) -> String {
+    let lower = word.to_ascii_lowercase();
+    let digits = lower.strip_prefix(['t', 'c']).map_or(0, |rest| {
+        rest.bytes()
+            .take_while(|&byte| byte == b'-' || byte.is_ascii_digit())
+            .count()
+    });
+    if digits > 0 {
+        let (time, rest) = lower.split_at(digits + 1);
+        let rest = if rest.is_empty() {
+            String::new()
+        } else {
+            format!(" {}", word.get(digits + 1..).unwrap_or_default())
+        };
+        return format!("did you mean `@{time}{rest}`?");
+    }
+    match nearest(&lower, super::lex::CONTROLS.into_iter().chain(["history"])) {
+        Some("history") => "did you mean `@history`?".to_owned(),
+        Some(control) => format!("did you mean `@{control}`? Controls stand at the end"),
+        None => "times are `@t0`, `@t-1`, `@c17`, `@*`, `@history` and ranges".to_owned(),
+    }
 }
 
 /// The word with the sign it probably lost.

@@ -28,6 +28,9 @@ pub(super) type Spanned<'s> = (u32, Token<'s>, u32);
 const PLAIN_PSEUDOS: [&str; 5] = ["first", "last", "pre", "core", "post"];
 const CALLED_PSEUDOS: [&str; 2] = ["nth", "depth"];
 
+/// The controls; any other word behind `@` at the start was meant to be a time.
+pub(super) const CONTROLS: [&str; 6] = ["limit", "p", "order", "mode", "first", "unique"];
+
 /// What the brackets that are open now hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Mode {
@@ -452,8 +455,14 @@ impl<'s> Lexer<'s> {
             self.place = Place::Body;
             return Some(Token::History);
         }
-        self.place = Place::Filters;
         self.control = true;
+        if self.place == Place::Start && !CONTROLS.contains(&name) {
+            let end = start + 1 + length;
+            self.mistake(start, end, Mistake::UnknownTime(name.into()));
+            self.place = Place::Body;
+            return Some(Token::History);
+        }
+        self.place = Place::Filters;
         Some(Token::Control(name))
     }
 
@@ -478,7 +487,10 @@ impl<'s> Lexer<'s> {
 
     /// The number of a point: `-3`, `*`, `-*`, `17`, and its length.
     fn number(&mut self, kind: char, text: &str, start: usize) -> Option<(Point, usize)> {
-        let sign = text.bytes().next().filter(|byte| matches!(byte, b'-' | b'+'));
+        let sign = text
+            .bytes()
+            .next()
+            .filter(|byte| matches!(byte, b'-' | b'+'));
         let signed = usize::from(sign.is_some());
         let digits = text.get(signed..)?;
         if digits.starts_with('*') {
@@ -522,13 +534,20 @@ impl<'s> Lexer<'s> {
             self.bump(end - start);
             return Some((offset(mark), Token::RangeMark, offset(mark + 2)));
         }
-        if let Some(behind) = rest.strip_prefix(':')
-            && behind.starts_with(|next: char| next.is_ascii_digit() || "@-*".contains(next))
-        {
-            self.bump(1);
-            return Some((offset(start), Token::RangeMark, offset(start + 1)));
+        let is_end = |text: &str| {
+            text.starts_with(|next: char| next.is_ascii_digit() || "@-*".contains(next))
+        };
+        let behind = trimmed.strip_prefix(':')?;
+        let end = behind.trim_ascii_start();
+        if !is_end(end) {
+            return None;
         }
-        None
+        let mark = start + (rest.len() - trimmed.len());
+        if trimmed.len() < rest.len() || end.len() < behind.len() {
+            self.mistake(mark, mark + 1, Mistake::SpacedColon);
+        }
+        self.bump(self.text.len() - end.len() - start);
+        Some((offset(mark), Token::RangeMark, offset(mark + 1)))
     }
 
     /// The second end of a range, in full or short for the kind of the first.
@@ -604,7 +623,13 @@ impl<'s> Lexer<'s> {
         }) {
             return;
         }
-        self.mistake(start, start + character.len_utf8(), Mistake::Stray(character));
+        let mut end = start + character.len_utf8();
+        if character == '$' {
+            let name = name_length(self.rest());
+            self.bump(name);
+            end += name;
+        }
+        self.mistake(start, end, Mistake::Stray(character));
     }
 
     // ---- inside of brackets -------------------------------------------------------------
@@ -619,7 +644,11 @@ impl<'s> Lexer<'s> {
             let Ok(kind) = found else {
                 if mode == Mode::Props {
                     let end = self.foreign_word(start);
-                    return Some((offset(start), Token::Word(self.slice(start, end)), offset(end)));
+                    return Some((
+                        offset(start),
+                        Token::Word(self.slice(start, end)),
+                        offset(end),
+                    ));
                 }
                 self.stray(start, end);
                 continue;
@@ -662,7 +691,11 @@ impl<'s> Lexer<'s> {
                 Inside::Question => Token::Question,
                 Inside::Sub if mode == Mode::Props => {
                     let end = self.foreign_word(start);
-                    return Some((offset(start), Token::Word(self.slice(start, end)), offset(end)));
+                    return Some((
+                        offset(start),
+                        Token::Word(self.slice(start, end)),
+                        offset(end),
+                    ));
                 }
                 Inside::Sub => Token::Sub(slice.get(1..).unwrap_or_default()),
                 Inside::Open => {
@@ -705,7 +738,11 @@ impl<'s> Lexer<'s> {
             .sum();
         self.bump(length);
         let end = self.read_to();
-        self.mistake(start, end, Mistake::QuoteValue(self.slice(start, end).into()));
+        self.mistake(
+            start,
+            end,
+            Mistake::QuoteValue(self.slice(start, end).into()),
+        );
         end
     }
 
@@ -732,7 +769,11 @@ impl<'s> Lexer<'s> {
             end += 1;
         }
         if !closed {
-            self.mistake(start, self.text.len(), Mistake::Unterminated(char::from(quote)));
+            self.mistake(
+                start,
+                self.text.len(),
+                Mistake::Unterminated(char::from(quote)),
+            );
             end = self.text.len();
         }
         self.bump(end - self.read_to());
@@ -742,63 +783,64 @@ impl<'s> Lexer<'s> {
     // ---- inside of `:depth(…)` and `:nth(…)` --------------------------------------------
 
     fn depth(&mut self) -> Option<Spanned<'s>> {
-        loop {
-            let Inner::Depth(lexer) = &mut self.inner else {
-                return None;
-            };
-            let found = lexer.next()?;
-            let (start, end) = (lexer.span().start, lexer.span().end);
-            let Ok(kind) = found else {
-                let length: usize = self
-                    .slice(start, self.text.len())
-                    .chars()
-                    .take_while(|&c| !is_delimiter(c))
-                    .map(char::len_utf8)
-                    .sum();
-                let end = end.max(start + length);
-                self.bump(end - self.read_to());
-                self.mistake(start, end, Mistake::NotADepth(self.slice(start, end).into()));
-                return Some((offset(start), Token::Digits(1), offset(end)));
-            };
-            let slice = self.slice(start, end);
-            let token = match kind {
-                Depth::Digits => {
-                    let rest = self.rest();
-                    if rest.starts_with(|c: char| c == '.' || is_word_char(c) && c != '-')
-                        && !rest.starts_with("..")
-                    {
-                        let length: usize = rest
-                            .chars()
-                            .take_while(|&c| !is_delimiter(c))
-                            .map(char::len_utf8)
-                            .sum();
-                        self.bump(length);
-                        let end = self.read_to();
-                        let mistake = Mistake::NotADepth(self.slice(start, end).into());
-                        self.mistake(start, end, mistake);
-                        Token::Digits(1)
-                    } else if let Ok(number) = slice.parse() {
-                        Token::Digits(number)
-                    } else {
-                        self.mistake(start, end, Mistake::TooLarge);
-                        Token::Digits(1)
-                    }
+        let Inner::Depth(lexer) = &mut self.inner else {
+            return None;
+        };
+        let found = lexer.next()?;
+        let (start, end) = (lexer.span().start, lexer.span().end);
+        let token = match found {
+            Err(()) => self.no_depth(start),
+            Ok(Depth::Digits) if self.rest().starts_with(is_depth_foreign) => {
+                // `1..3` goes on, `1.5` and `1st` are no numbers of ours.
+                if self.rest().starts_with("..") {
+                    self.digits(start, end)
+                } else {
+                    self.no_depth(start)
                 }
-                Depth::Minus => Token::Minus,
-                Depth::Dots => Token::Dots,
-                Depth::Comma => Token::Comma,
-                Depth::Op(op) => Token::Op(op),
-                Depth::BraceOpen => Token::BraceOpen,
-                Depth::BraceClose => Token::BraceClose,
-                Depth::Param => Token::Param(slice.get(1..).unwrap_or_default()),
-                Depth::ParenClose => {
-                    self.close();
-                    Token::ParenClose
-                }
-            };
-            return Some((offset(start), token, offset(self.read_to())));
-        }
+            }
+            Ok(Depth::Digits) => self.digits(start, end),
+            Ok(Depth::Minus) => Token::Minus,
+            Ok(Depth::Dots) => Token::Dots,
+            Ok(Depth::Comma) => Token::Comma,
+            Ok(Depth::Op(op)) => Token::Op(op),
+            Ok(Depth::BraceOpen) => Token::BraceOpen,
+            Ok(Depth::BraceClose) => Token::BraceClose,
+            Ok(Depth::Param) => Token::Param(self.slice(start + 1, end)),
+            Ok(Depth::ParenClose) => {
+                self.close();
+                Token::ParenClose
+            }
+        };
+        Some((offset(start), token, offset(self.read_to())))
     }
+
+    fn digits(&mut self, start: usize, end: usize) -> Token<'s> {
+        let number = self.slice(start, end).parse();
+        Token::Digits(number.unwrap_or_else(|_| {
+            self.mistake(start, end, Mistake::TooLarge);
+            1
+        }))
+    }
+
+    /// Something that is no depth: taken whole, and a depth put in its place.
+    fn no_depth(&mut self, start: usize) -> Token<'s> {
+        let length: usize = self
+            .slice(start, self.text.len())
+            .chars()
+            .take_while(|&c| !is_delimiter(c))
+            .map(char::len_utf8)
+            .sum();
+        let end = self.read_to().max(start + length);
+        self.bump(end - self.read_to());
+        let word = self.slice(start, end).into();
+        self.mistake(start, end, Mistake::NotADepth(word));
+        Token::Digits(1)
+    }
+}
+
+/// What shows, right behind digits, that they are no depth.
+fn is_depth_foreign(c: char) -> bool {
+    c == '.' || is_word_char(c) && c != '-'
 }
 
 impl<'s> Iterator for Lexer<'s> {
@@ -851,14 +893,13 @@ fn is_delimiter(c: char) -> bool {
 }
 
 /// How much of `rest`, which follows a word without a gap, shows that the word should have been
-/// quoted: letters of no bare word, and a dot (`any_dot`: any single one, else one before a
-/// digit, for outside of brackets `#a.b` is a key and a type).
-fn foreign_length(rest: &str, any_dot: bool) -> usize {
+/// quoted. In a property (`in_props`) that is anything that ends no word; outside of brackets
+/// `#a.b` is a key and a type, so only what can be no sign counts.
+fn foreign_length(rest: &str, in_props: bool) -> usize {
     let mut characters = rest.chars();
     let foreign = match characters.next() {
-        Some('.') => characters
-            .next()
-            .is_none_or(|next| next.is_ascii_digit() || any_dot && next != '.'),
+        Some('.') if !in_props => characters.next().is_some_and(|next| next.is_ascii_digit()),
+        Some(first) if in_props => !is_delimiter(first),
         Some(first) => !first.is_ascii() || "/\\%&;|".contains(first),
         None => false,
     };
@@ -910,7 +951,6 @@ pub(super) fn is_plain_word(word: &str) -> bool {
             .next()
             .is_some_and(|last| word.contains(':') && CALLED_PSEUDOS.contains(&last))
 }
-
 
 #[cfg(test)]
 mod tests {

@@ -69,6 +69,7 @@ fn recover<'s>(text: &'s str, first: Option<GrammarError<'s>>) -> Failure<'s> {
     let lexical = errors.len();
     let mut fragments = Vec::new();
     let mut broken: Vec<(u32, u32)> = Vec::new();
+    let first = first.map(|error| translate(text, &tokens, error));
 
     for piece in pieces(&tokens) {
         let (Some(start), Some(end)) = (piece.first(), piece.last()) else {
@@ -84,6 +85,13 @@ fn recover<'s>(text: &'s str, first: Option<GrammarError<'s>>) -> Failure<'s> {
             broken.push((start, end));
             continue;
         }
+        // The mistake the whole parse stopped at knows more of its surroundings than the piece.
+        if first
+            .as_ref()
+            .is_some_and(|first| start <= first.span.start && first.span.start < end)
+        {
+            continue;
+        }
         match selector::SelectorParser::new().parse(piece.iter().copied()) {
             Ok(fragment) => fragments.push(fragment),
             Err(error) => {
@@ -94,12 +102,14 @@ fn recover<'s>(text: &'s str, first: Option<GrammarError<'s>>) -> Failure<'s> {
     }
 
     if let Some(first) = first {
-        let first = translate(text, &tokens, first);
         let place = first.span.start;
         let told = broken
             .iter()
             .any(|&(start, end)| start <= place && place <= end)
-            || errors.iter().take(lexical).any(|error| error.span.start <= place);
+            || errors
+                .iter()
+                .take(lexical)
+                .any(|error| error.span.start <= place);
         if !told || errors.is_empty() {
             errors.push(first);
         }
@@ -172,13 +182,11 @@ fn nesting(token: &Token<'_>) -> i8 {
 }
 
 /// The parser's error in our words.
-fn translate<'s>(
-    text: &str,
-    tokens: &[lex::Spanned<'s>],
-    error: GrammarError<'s>,
-) -> SyntaxError {
+fn translate<'s>(text: &str, tokens: &[lex::Spanned<'s>], error: GrammarError<'s>) -> SyntaxError {
     match error {
-        ParseError::UnrecognizedToken { token, expected } => unexpected(text, tokens, token, expected),
+        ParseError::UnrecognizedToken { token, expected } => {
+            unexpected(text, tokens, token, expected)
+        }
         ParseError::ExtraToken { token } => unexpected(text, tokens, token, Vec::new()),
         ParseError::UnrecognizedEof { location, expected } => {
             let dangling = tokens
@@ -259,6 +267,7 @@ fn hint(tokens: &[lex::Spanned<'_>], at: usize, found: &lex::Spanned<'_>) -> (Hi
     let mut level = 0_usize;
     let mut behind_filters = false;
     let mut position = false;
+    let mut control_in_front = false;
     let mut first = true;
     for (_, token, _) in tokens.iter().take(at) {
         if level == 0 {
@@ -269,7 +278,14 @@ fn hint(tokens: &[lex::Spanned<'_>], at: usize, found: &lex::Spanned<'_>) -> (Hi
                 Token::ParenOpen | Token::WithinOpen if first => position = true,
                 _ => {}
             }
-            if !matches!(token, Token::Time(_) | Token::RangeEnd(_) | Token::RangeMark | Token::History) {
+            match token {
+                Token::Control(_) if first => control_in_front = true,
+                _ => {}
+            }
+            if !matches!(
+                token,
+                Token::Time(_) | Token::RangeEnd(_) | Token::RangeMark | Token::History
+            ) {
                 first = false;
             }
         }
@@ -316,7 +332,13 @@ fn hint(tokens: &[lex::Spanned<'_>], at: usize, found: &lex::Spanned<'_>) -> (Hi
             | Token::Nothing
             | Token::Child
             | Token::Comma,
-        ) if level == 0 && (behind_filters || position) => Hint::StepBehindFilters,
+        ) if level == 0 && (behind_filters || position) => {
+            if control_in_front {
+                Hint::ControlInFront
+            } else {
+                Hint::StepBehindFilters
+            }
+        }
         (
             Some(Token::Word(_) | Token::Quoted(_) | Token::Int(_) | Token::Decimal(_)),
             Token::Word(_) | Token::Quoted(_) | Token::Int(_) | Token::Decimal(_),

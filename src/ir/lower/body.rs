@@ -1,0 +1,287 @@
+//! The body of a selector: a union, a position, a search, `none` (LANGUAGE §4, §7).
+
+use crate::diag::Code;
+use crate::syntax::Span;
+use crate::syntax::ast::{
+    Attrs, Body, Combinator, Filter, Form, Group, Part, Search, SearchKind, Selector, Step,
+};
+
+use super::super::normal::{Draft, DraftChain};
+use super::super::{Axis, Chain, Controls, Edition, NodeStep, Step as IrStep, Test, Time};
+use super::controls::is_control;
+use super::{Lowerer, MAX_GROUPS, MAX_STEPS};
+
+/// What the filters behind a body came to.
+#[derive(Default)]
+pub(super) struct Filters {
+    pub(super) tests: Vec<Test>,
+    pub(super) controls: Controls,
+}
+
+/// A body: its chains and what filters their union.
+pub(super) struct Lowered {
+    pub(super) chains: Vec<DraftChain>,
+    pub(super) filters: Vec<Test>,
+}
+
+impl Lowerer {
+    /// Puts the parts of a selector together.
+    pub(super) fn draft(
+        &mut self,
+        _selector: &Selector<'_>,
+        time: Time,
+        body: Lowered,
+        filters: Filters,
+    ) -> Option<Draft> {
+        let mut tests = body.filters;
+        tests.extend(filters.tests);
+        Some(Draft {
+            time,
+            chains: body.chains,
+            filters: tests,
+            controls: filters.controls,
+        })
+    }
+
+    pub(super) fn body(&mut self, selector: &Selector<'_>) -> Option<Lowered> {
+        match &selector.body {
+            Body::Empty => self.empty(selector),
+            Body::Nothing(span) => {
+                let narrowed = selector
+                    .filters
+                    .iter()
+                    .any(|filter| !matches!(filter, Filter::Control(_)));
+                if narrowed {
+                    self.invalid(
+                        *span,
+                        "`none` stands alone",
+                        "nothing can be filtered out of it",
+                    )
+                    .help("write `none` alone behind the time");
+                    return None;
+                }
+                Some(Lowered {
+                    chains: Vec::new(),
+                    filters: Vec::new(),
+                })
+            }
+            Body::Union(groups) => self.union(groups),
+            Body::Position(position) => {
+                let chain = self.position(position)?;
+                Some(one(chain, position.span))
+            }
+            Body::Search(search) => self.search(search),
+        }
+    }
+
+    fn empty(&mut self, selector: &Selector<'_>) -> Option<Lowered> {
+        if self.fragment {
+            return None;
+        }
+        match (&selector.time, selector.filters.first()) {
+            (Some(time), None) => {
+                self.invalid(
+                    time.span,
+                    "a time alone selects nothing",
+                    "what is selected is missing",
+                )
+                .help(format!("write `{time} *` for every node"));
+            }
+            // An unknown one is told by itself.
+            (_, Some(Filter::Control(control))) if !is_control(control.name.node) => {}
+            (_, Some(Filter::Control(control))) => {
+                self.invalid(
+                    control.span(),
+                    "a control needs something to arrange",
+                    "what is selected is missing",
+                )
+                .help(format!("write `* {control}`"));
+            }
+            _ => {
+                self.invalid(
+                    Span::default(),
+                    "the selector is empty",
+                    "nothing is selected",
+                )
+                .help("write `*` for every node");
+            }
+        }
+        None
+    }
+
+    fn union(&mut self, groups: &[Group<'_>]) -> Option<Lowered> {
+        if groups.len() > MAX_GROUPS {
+            let span = groups
+                .get(MAX_GROUPS)
+                .map_or_else(Span::default, group_span);
+            let message = format!(
+                "a union has at most {MAX_GROUPS} groups, this one has {}",
+                groups.len()
+            );
+            self.error(Code::Limit, span, message, "one group too many");
+            return None;
+        }
+        if let [group] = groups
+            && self.edition == Edition::Canonical
+            && let Some(filters) = search_filters(group)
+        {
+            return self.shorthand_search(group, filters);
+        }
+        let mut chains = Vec::with_capacity(groups.len());
+        let mut sound = true;
+        for group in groups {
+            if group.steps.len() > MAX_STEPS {
+                let span = group
+                    .steps
+                    .get(MAX_STEPS)
+                    .map_or_else(Span::default, |(_, step)| step.span);
+                let message = format!(
+                    "a group has at most {MAX_STEPS} steps, this one has {}",
+                    group.steps.len()
+                );
+                self.error(Code::Limit, span, message, "one step too many");
+                sound = false;
+                continue;
+            }
+            match self.group(group) {
+                Some(chain) => chains.push(DraftChain {
+                    chain,
+                    span: group_span(group),
+                }),
+                None => sound = false,
+            }
+        }
+        sound.then_some(Lowered {
+            chains,
+            filters: Vec::new(),
+        })
+    }
+
+    /// `#hero [x]` and `+a +b [x]` in the canonical edition: what follows filters.
+    fn shorthand_search(
+        &mut self,
+        group: &Group<'_>,
+        filters: &[(Combinator, Step<'_>)],
+    ) -> Option<Lowered> {
+        let mut tests = Vec::new();
+        let mut sound = true;
+        for (_, step) in filters {
+            match filter_step(step) {
+                Some(attrs) => sound &= self.attrs(attrs, step.span, &mut tests),
+                None => {
+                    self.invalid(
+                        step.span,
+                        "only filters and controls may follow here",
+                        "the selector is a search: `#word`, then `[…]`",
+                    )
+                    .help("attach the brackets to their step: `#hero[ttl=1] .cb`");
+                    sound = false;
+                }
+            }
+        }
+        let (_, first) = group.steps.first()?;
+        let search = Group {
+            steps: vec![(Combinator::Descendant, first.clone())],
+        };
+        let chain = self.group(&search)?;
+        sound.then(|| Lowered {
+            filters: tests,
+            ..one(chain, first.span)
+        })
+    }
+
+    fn search(&mut self, search: &Search<'_>) -> Option<Lowered> {
+        let mut sound = match (search.kind, &search.scope) {
+            (SearchKind::Leading, _) => true,
+            (SearchKind::Shallow, None) => {
+                self.invalid(
+                    search.sign,
+                    "`?` looks one level below a position",
+                    "a position is missing",
+                )
+                .help("write `(d1) ? {…}`, or `?? {…}` to search everywhere");
+                false
+            }
+            (SearchKind::Shallow, _) => {
+                self.needs(Edition::Canonical, search.sign, "`? {…}`", None)
+            }
+            (SearchKind::Deep, _) => self.needs(Edition::Canonical, search.sign, "`?? {…}`", None),
+            (SearchKind::Within, _) => {
+                self.needs(Edition::Canonical, search.sign, "`within(…)`", None)
+            }
+        };
+        let mut tests = Vec::new();
+        // The sign was refused already; the braces behind it say nothing new.
+        if sound || search.kind == SearchKind::Leading {
+            sound &= self.attrs(&search.attrs.node, search.attrs.span, &mut tests);
+        }
+        let (mut steps, span) = match &search.scope {
+            Some(scope) => {
+                let chain = self.position(scope)?;
+                (chain.steps.into_vec(), scope.span.to(search.attrs.span))
+            }
+            None => (Vec::new(), search.attrs.span),
+        };
+        let axis = match search.kind {
+            SearchKind::Shallow => Axis::Child,
+            _ => Axis::Descendant,
+        };
+        steps.push((
+            axis,
+            IrStep::Node(NodeStep {
+                tests: tests.into(),
+                tail: Box::default(),
+            }),
+        ));
+        sound.then(|| {
+            one(
+                Chain {
+                    steps: steps.into(),
+                },
+                span,
+            )
+        })
+    }
+}
+
+fn one(chain: Chain, span: Span) -> Lowered {
+    Lowered {
+        chains: vec![DraftChain { chain, span }],
+        filters: Vec::new(),
+    }
+}
+
+fn group_span(group: &Group<'_>) -> Span {
+    match (group.steps.first(), group.steps.last()) {
+        (Some((_, first)), Some((_, last))) => first.span.to(last.span),
+        _ => Span::default(),
+    }
+}
+
+/// The steps behind a shorthand search that filter it: where the whole selector begins with
+/// nothing but `#word` or a run of tags, and `[…]` follows behind white space.
+fn search_filters<'a, 's>(group: &'a Group<'s>) -> Option<&'a [(Combinator, Step<'s>)]> {
+    let ((_, first), rest) = group.steps.split_first()?;
+    let begins = match first.parts.as_slice() {
+        [part] if matches!(part.node, Part::Key(_)) => true,
+        parts => parts.iter().all(|part| matches!(part.node, Part::Tag(_))),
+    };
+    let (combinator, second) = rest.first()?;
+    let filters = begins
+        && *combinator == Combinator::Descendant
+        && second.parts.first().is_some_and(
+            |part| matches!(&part.node, Part::Attrs(attrs) if attrs.form == Form::Bracket),
+        );
+    filters.then_some(rest)
+}
+
+/// The brackets of a step that is nothing else.
+fn filter_step<'a, 's>(step: &'a Step<'s>) -> Option<&'a Attrs<'s>> {
+    match step.parts.as_slice() {
+        [part] => match &part.node {
+            Part::Attrs(attrs) if attrs.form == Form::Bracket => Some(attrs),
+            _ => None,
+        },
+        _ => None,
+    }
+}

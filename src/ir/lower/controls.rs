@@ -1,0 +1,255 @@
+//! What follows a body: filters of the final set, and controls (LANGUAGE §6, §7).
+
+use crate::diag::nearest;
+use crate::syntax::ast::{Control, Filter};
+use crate::syntax::{Span, quote};
+
+use super::super::{Attr, Controls, Edition, Literal, Mode, Op, Operand, Order, Time};
+use super::Lowerer;
+use super::attrs::attr_test;
+use super::body::Filters;
+
+const CONTROLS: [&str; 6] = ["limit", "p", "order", "mode", "first", "unique"];
+const MODES: [(&str, Mode); 3] = [
+    ("union", Mode::Union),
+    ("latest", Mode::Latest),
+    ("reduce", Mode::Reduce),
+];
+const ORDERS: [(&str, Order); 6] = [
+    ("pre", Order::Pre),
+    ("post", Order::Post),
+    ("bfs", Order::Bfs),
+    ("path", Order::Path),
+    ("turn:desc,pre", Order::TurnDesc),
+    ("turn:asc,pre", Order::TurnAsc),
+];
+
+/// Whether `name` is a control's.
+pub(super) fn is_control(name: &str) -> bool {
+    CONTROLS.contains(&name)
+}
+
+/// Where each control was written, to find the second one.
+#[derive(Default)]
+struct Seen {
+    limit: Option<Span>,
+    first: Option<Span>,
+    page: Option<Span>,
+    order: Option<Span>,
+    mode: Option<Span>,
+    unique: Option<Span>,
+}
+
+impl Lowerer {
+    pub(super) fn filters(
+        &mut self,
+        filters: &[Filter<'_>],
+        time: Option<Time>,
+    ) -> Option<Filters> {
+        let mut lowered = Filters::default();
+        if filters.is_empty() {
+            return Some(lowered);
+        }
+        let mut seen = Seen::default();
+        let mut sound = true;
+        for filter in filters {
+            sound &= match filter {
+                Filter::Attrs(attrs) => self.attrs(&attrs.node, attrs.span, &mut lowered.tests),
+                Filter::Tag(tag) => {
+                    lowered.tests.push(attr_test(
+                        Attr::Tags,
+                        Op::Eq,
+                        Literal::Text((*tag.node).into()),
+                    ));
+                    let instead = format!("[tag={}] on the last step", quote(&tag.node));
+                    self.needs(Edition::Canonical, tag.span, "`+tag`", Some(instead))
+                }
+                Filter::Control(control) => self
+                    .control(control, &mut lowered.controls, &mut seen)
+                    .is_some(),
+            };
+        }
+        if let Some(page) = seen.page
+            && seen.limit.is_none()
+            && seen.first.is_none()
+            && !self.fragment
+        {
+            self.invalid(
+                page,
+                "`@p` needs the size of a page",
+                "a page of what size?",
+            )
+            .help("add `@limit=10`");
+            sound = false;
+        }
+        if let Some(mode) = seen.mode
+            && !self.fragment
+            && time.is_some_and(|time| !matches!(time, Time::Range(..)))
+        {
+            self.invalid(
+                mode,
+                "`@mode` needs a range",
+                "there is one snapshot, or a list of all",
+            )
+            .help("start the selector with a range such as `@t-3..@t0`");
+            sound = false;
+        }
+        sound.then_some(lowered)
+    }
+
+    fn control(
+        &mut self,
+        control: &Control<'_>,
+        controls: &mut Controls,
+        seen: &mut Seen,
+    ) -> Option<()> {
+        let name = control.name.node;
+        let span = control.span();
+        let since = match name {
+            "mode" => Edition::Depth,
+            "limit" | "p" | "order" | "first" | "unique" => Edition::Canonical,
+            _ => {
+                self.unknown_control(control);
+                return None;
+            }
+        };
+        self.needs(since, span, &format!("`@{name}`"), None)
+            .then_some(())?;
+        let slot = match name {
+            "limit" => &mut seen.limit,
+            "first" => &mut seen.first,
+            "p" => &mut seen.page,
+            "order" => &mut seen.order,
+            "mode" => &mut seen.mode,
+            _ => &mut seen.unique,
+        };
+        if slot.replace(span).is_some() {
+            self.invalid(span, format!("`@{name}` is given twice"), "the second one");
+            return None;
+        }
+        if seen.limit.is_some() && seen.first.is_some() && matches!(name, "limit" | "first") {
+            self.invalid(
+                span,
+                "`@limit` and `@first` exclude each other",
+                "one limit is enough",
+            )
+            .help("`@first` is `@limit=1`");
+            return None;
+        }
+        match name {
+            "first" | "unique" => {
+                if let Some(value) = &control.value {
+                    self.invalid(
+                        value.span,
+                        format!("`@{name}` takes no value"),
+                        "remove this",
+                    );
+                    return None;
+                }
+                if name == "first" {
+                    controls.limit = Some(Operand::Literal(Literal::Int(1)));
+                } else {
+                    controls.unique = true;
+                }
+            }
+            "limit" => controls.limit = Some(self.count(control, 0)?),
+            "p" => controls.page = Some(self.count(control, 1)?),
+            "order" => controls.order = self.word(control, &ORDERS)?,
+            _ => controls.mode = self.word(control, &MODES)?,
+        }
+        Some(())
+    }
+
+    fn unknown_control(&mut self, control: &Control<'_>) {
+        let name = control.name.node;
+        let span = control.name.span;
+        if name == "history" {
+            self.invalid(
+                span,
+                "the time stands at the start of a selector",
+                "not expected here",
+            )
+            .help("move it to the front: `@history .cb`");
+            return;
+        }
+        let advice = self.invalid(
+            span,
+            format!("unknown control `@{name}`"),
+            "no such control",
+        );
+        match nearest(name, CONTROLS.into_iter().chain(["history"])) {
+            Some(known) => advice.help(format!("did you mean `@{known}`?")),
+            None => advice
+                .help("the controls are `@limit`, `@p`, `@first`, `@order`, `@unique` and `@mode`"),
+        }
+    }
+
+    /// The value of `@limit` or `@p`.
+    fn count(&mut self, control: &Control<'_>, least: i64) -> Option<Operand> {
+        let name = control.name.node;
+        let Some(value) = &control.value else {
+            self.invalid(
+                control.name.span,
+                format!("`@{name}` needs a number"),
+                "the value is missing",
+            )
+            .help(format!("write `@{name}=10`"));
+            return None;
+        };
+        if let Some(parameter) = value.node.strip_prefix('$')
+            && crate::syntax::is_name(parameter)
+            && !parameter.contains(':')
+        {
+            return Some(Operand::Param(parameter.into()));
+        }
+        let digits = !value.node.is_empty() && value.node.bytes().all(|byte| byte.is_ascii_digit());
+        if !digits {
+            self.invalid(
+                value.span,
+                format!("`{}` is no whole number", value.node),
+                "a number belongs here",
+            )
+            .help(format!("write `@{name}=10`"));
+            return None;
+        }
+        let number = self.integer(value.node, value.span)?;
+        if number < least {
+            self.invalid(value.span, "pages count from 1", "the first page is 1")
+                .help("write `@p=1`");
+            return None;
+        }
+        Some(Operand::Literal(Literal::Int(number)))
+    }
+
+    /// The value of `@order` or `@mode`.
+    fn word<T: Copy>(&mut self, control: &Control<'_>, known: &[(&'static str, T)]) -> Option<T> {
+        let name = control.name.node;
+        let list = || {
+            let words: Vec<String> = known.iter().map(|(word, _)| format!("`{word}`")).collect();
+            words.join(", ")
+        };
+        let Some(value) = &control.value else {
+            self.invalid(
+                control.name.span,
+                format!("`@{name}` needs a value"),
+                "the value is missing",
+            )
+            .help(format!("the values are {}", list()));
+            return None;
+        };
+        let written: String = value.node.split_ascii_whitespace().collect();
+        if let Some((_, meaning)) = known.iter().find(|(word, _)| *word == written) {
+            return Some(*meaning);
+        }
+        let advice = self.invalid(
+            value.span,
+            format!("unknown {name} `{}`", value.node),
+            "no such value",
+        );
+        match nearest(&written, known.iter().map(|(word, _)| *word)) {
+            Some(meant) => advice.help(format!("did you mean `@{name}={meant}`?")),
+            None => advice.help(format!("the values are {}", list())),
+        }
+        None
+    }
+}

@@ -1,0 +1,112 @@
+//! Depth expressions (LANGUAGE §4).
+
+use crate::diag::Code;
+use crate::syntax::ast::{DepthItem, Op};
+use crate::syntax::{Span, Spanned};
+
+use super::super::{DepthSet, Edition};
+use super::{Lowerer, MAX_VALUES};
+
+impl Lowerer {
+    /// The set an expression means. `span` is the whole construct, for mistakes without a place
+    /// of their own.
+    pub(super) fn depths(&mut self, items: &[Spanned<DepthItem>], span: Span) -> Option<DepthSet> {
+        if items.is_empty() {
+            self.invalid(span, "empty depth", "no depth is named")
+                .help("write `:depth(1)`, `:depth(1-3)` or `:depth(>=1)`");
+            return None;
+        }
+        let values: usize = items
+            .iter()
+            .map(|item| match &item.node {
+                DepthItem::Set(depths) => depths.len().max(1),
+                _ => 1,
+            })
+            .sum();
+        if values > MAX_VALUES {
+            self.error(
+                Code::Limit,
+                span,
+                format!("a depth set has at most {MAX_VALUES} values, this one has {values}"),
+                "too many",
+            );
+            return None;
+        }
+        let mut ranges = Vec::with_capacity(items.len());
+        let mut sound = true;
+        for item in items {
+            sound &= self.depth_item(item, &mut ranges);
+        }
+        sound.then(|| DepthSet::from_ranges(ranges))
+    }
+
+    /// Adds the ranges of one item; false where it is wrong.
+    fn depth_item(&mut self, item: &Spanned<DepthItem>, ranges: &mut Vec<(i64, i64)>) -> bool {
+        let span = item.span;
+        match &item.node {
+            DepthItem::One(depth) => {
+                ranges.push((*depth, *depth));
+                *depth >= 1
+                    || self.needs(
+                        Edition::Depth,
+                        span,
+                        &format!("depth {depth}"),
+                        alias(*depth),
+                    )
+            }
+            DepthItem::Range(low, high) if low > high => {
+                self.invalid(
+                    span,
+                    "reversed depth range",
+                    "the smaller depth comes first",
+                )
+                .help(format!("write `{high}..{low}`"));
+                false
+            }
+            DepthItem::Range(low, high) => {
+                ranges.push((*low, *high));
+                *low >= 1 || self.needs(Edition::Depth, span, &format!("depth {low}"), None)
+            }
+            DepthItem::Compare(op, depth) => {
+                let range = match op {
+                    Op::Lt => depth.checked_sub(1).map(|high| (i64::MIN, high)),
+                    Op::Le => Some((i64::MIN, *depth)),
+                    Op::Gt => depth.checked_add(1).map(|low| (low, i64::MAX)),
+                    Op::Ge => Some((*depth, i64::MAX)),
+                    Op::Eq | Op::Ne | Op::Matches => {
+                        self.invalid(span, "a depth needs no `=`", "write the number alone")
+                            .help(format!("write `:depth({depth})`"));
+                        return false;
+                    }
+                };
+                ranges.extend(range);
+                self.needs(Edition::Depth, span, "a comparison of depths", None)
+            }
+            DepthItem::Set(depths) => {
+                if depths.is_empty() {
+                    self.invalid(span, "empty depth", "no depth is named")
+                        .help("write `:depth({1,2})`");
+                    return false;
+                }
+                ranges.extend(depths.iter().map(|&depth| (depth, depth)));
+                let list: Vec<String> = depths.iter().map(ToString::to_string).collect();
+                let plain = depths.iter().all(|&depth| depth >= 1);
+                self.needs(
+                    Edition::Depth,
+                    span,
+                    "a set of depths",
+                    plain.then(|| format!(":depth({})", list.join(","))),
+                )
+            }
+        }
+    }
+}
+
+/// How the first edition spells the regions.
+fn alias(depth: i64) -> Option<String> {
+    match depth {
+        0 => Some("^ah".to_owned()),
+        -1 => Some("^sys".to_owned()),
+        _ => None,
+    }
+}

@@ -1,0 +1,226 @@
+//! Lowering: from the syntax tree of one edition to the normalized form of all.
+//!
+//! Here a selector gets its meaning: words are resolved, sugar is expanded, and whatever has no
+//! meaning is refused, all mistakes of a selector at once. What an edition does not have is
+//! refused by name ([`Code::Edition`]). The draft that comes out is then normalized by the
+//! passes of [`super::normal`].
+
+mod attrs;
+mod body;
+mod controls;
+mod depths;
+mod position;
+mod step;
+mod time;
+
+use std::ops::Range;
+
+use crate::diag::{Code, Diagnostic, Error, ToDiagnostic, Warning};
+use crate::syntax::ast::Selector;
+use crate::syntax::{self, Span};
+
+use super::normal::{self, Draft};
+use super::{Edition, Query};
+
+/// The most groups a union may have (LANGUAGE §10).
+pub const MAX_GROUPS: usize = 256;
+/// The most steps a group, or hops a position, may have.
+pub const MAX_STEPS: usize = 64;
+/// The most values a list or depth set may have, as written.
+pub const MAX_VALUES: usize = 1_024;
+
+/// A normalized selector, and what its reader should know about it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Lowered {
+    /// The selector.
+    pub query: Query,
+    /// Remarks, in the order of their places.
+    pub warnings: Vec<Warning>,
+}
+
+/// Sees the query after lowering (`"lower"`) and after each normalization pass, by name.
+pub type Observer<'a> = &'a mut dyn FnMut(&'static str, &Query);
+
+/// Parses and lowers `text` as a selector of `edition`. Linear in the length of the text, but
+/// for the sorting of tests and lists.
+///
+/// # Errors
+/// Every mistake that could be told apart, those of form and those of meaning, leftmost first
+/// (LANGUAGE §10).
+pub fn compile(text: &str, edition: Edition) -> Result<Lowered, Error> {
+    compile_with(text, edition, None)
+}
+
+/// As [`compile`], showing the query to `observer` after each pass.
+///
+/// # Errors
+/// As [`compile`].
+pub fn compile_observed(
+    text: &str,
+    edition: Edition,
+    observer: Observer<'_>,
+) -> Result<Lowered, Error> {
+    compile_with(text, edition, Some(observer))
+}
+
+fn compile_with(
+    text: &str,
+    edition: Edition,
+    observer: Option<Observer<'_>>,
+) -> Result<Lowered, Error> {
+    let diagnostics = match syntax::parse(text) {
+        Ok(selector) => match lower_with(&selector, edition, observer) {
+            Ok(lowered) => return Ok(lowered),
+            Err(diagnostics) => diagnostics,
+        },
+        Err(failure) => {
+            let mut found: Vec<Diagnostic> = failure
+                .errors
+                .iter()
+                .map(ToDiagnostic::to_diagnostic)
+                .collect();
+            // What the pieces mean may be wrong too; say so in one go. Whether there is a time
+            // is not known to a piece, so that is taken for granted.
+            for fragment in &failure.fragments {
+                let mut lowerer = Lowerer::new(edition, true);
+                lowerer.fragment = true;
+                let _ = lowerer.selector(fragment);
+                found.append(&mut lowerer.errors);
+            }
+            found
+        }
+    };
+    match Error::from_diagnostics(text, diagnostics) {
+        Some(error) => Err(error),
+        // Both arms above hold at least one diagnostic.
+        None => Err(Error::new(
+            text,
+            Diagnostic::error(Code::SelectorInvalid, "the selector is invalid"),
+        )),
+    }
+}
+
+/// Lowers a syntax tree as a selector of `edition`.
+///
+/// # Errors
+/// Every mistake of meaning, at least one; not sorted.
+pub fn lower(selector: &Selector<'_>, edition: Edition) -> Result<Lowered, Vec<Diagnostic>> {
+    lower_with(selector, edition, None)
+}
+
+fn lower_with(
+    selector: &Selector<'_>,
+    edition: Edition,
+    observer: Option<Observer<'_>>,
+) -> Result<Lowered, Vec<Diagnostic>> {
+    let mut lowerer = Lowerer::new(edition, selector.time.is_some());
+    let draft = lowerer.selector(selector);
+    let Some(draft) = draft.filter(|_| lowerer.errors.is_empty()) else {
+        return Err(lowerer.errors);
+    };
+    let mut warnings = lowerer.warnings;
+    let query = normal::normalize(draft, &mut warnings, observer);
+    if warnings.len() > 1 {
+        warnings.sort_by_key(|warning| {
+            warning
+                .labels
+                .first()
+                .map_or(usize::MAX, |label| label.span.start)
+        });
+        warnings.dedup();
+    }
+    Ok(Lowered { query, warnings })
+}
+
+/// The state of one lowering. Each room adds methods to it; those that find a mistake record it
+/// and return `None`, and their callers go on to find more.
+struct Lowerer {
+    edition: Edition,
+    /// Whether the selector names its time, which facets need.
+    timed: bool,
+    /// Whether this is a piece of a selector that did not parse.
+    fragment: bool,
+    errors: Vec<Diagnostic>,
+    warnings: Vec<Warning>,
+}
+
+impl Lowerer {
+    fn new(edition: Edition, timed: bool) -> Self {
+        Self {
+            edition,
+            timed,
+            fragment: false,
+            errors: Vec::new(),
+            warnings: Vec::new(),
+        }
+    }
+
+    /// Records an error of meaning and returns it for a help line.
+    fn invalid(&mut self, span: Span, message: impl Into<String>, label: &str) -> Advice<'_> {
+        self.error(Code::SelectorInvalid, span, message, label)
+    }
+
+    fn error(
+        &mut self,
+        code: Code,
+        span: Span,
+        message: impl Into<String>,
+        label: &str,
+    ) -> Advice<'_> {
+        let range: Range<usize> = span.into();
+        self.errors
+            .push(Diagnostic::error(code, message).at(range, label));
+        Advice(self.errors.last_mut())
+    }
+
+    /// Refuses `what` unless the edition is at least `since`. `instead` is the same thing in
+    /// words the edition has, where there are any.
+    fn needs(&mut self, since: Edition, span: Span, what: &str, instead: Option<String>) -> bool {
+        if self.edition >= since {
+            return true;
+        }
+        let edition = self.edition;
+        let advice = self.error(
+            Code::Edition,
+            span,
+            format!("{what} is not part of edition `{edition}`"),
+            &format!("needs edition `{since}`"),
+        );
+        match instead {
+            Some(instead) => advice.help(format!("write `{instead}`, or choose edition `{since}`")),
+            None => advice.help(format!("edition `{since}` has it")),
+        }
+        false
+    }
+
+    fn warn(&mut self, span: Span, message: impl Into<String>, label: &str) -> &mut Self {
+        let range: Range<usize> = span.into();
+        self.warnings.push(Warning::new(message).at(range, label));
+        self
+    }
+
+    /// Sets the help of the warning recorded last.
+    fn hint(&mut self, help: impl Into<String>) {
+        if let Some(last) = self.warnings.last_mut() {
+            last.help = Some(help.into());
+        }
+    }
+
+    fn selector(&mut self, selector: &Selector<'_>) -> Option<Draft> {
+        let time = self.time(selector.time.as_ref());
+        let body = self.body(selector);
+        let filters = self.filters(&selector.filters, time);
+        self.draft(selector, time?, body?, filters?)
+    }
+}
+
+/// The error recorded last, for its help line.
+struct Advice<'a>(Option<&'a mut Diagnostic>);
+
+impl Advice<'_> {
+    fn help(self, help: impl Into<String>) {
+        if let Some(diagnostic) = self.0 {
+            diagnostic.help = Some(help.into());
+        }
+    }
+}

@@ -1,0 +1,382 @@
+//! Steps of a chain: roots, types, keys, tags, pseudo-classes, zones (LANGUAGE §2, §4).
+
+use crate::diag::nearest;
+use crate::syntax::ast::{Combinator, Group, Nth, Part, Step as AstStep, Word};
+use crate::syntax::{Span, Spanned};
+
+use super::super::name::normal_type;
+use super::super::{
+    Attr, AttrTest, Axis, Chain, Class, DepthSet, Edition, Literal, NodeStep, Op, Operand, Pick,
+    Step, Tail, Test, TypeTest, Zone,
+};
+use super::Lowerer;
+use super::attrs::attr_test;
+
+/// Every pseudo-class, for suggestions.
+const PSEUDOS: [&str; 7] = ["pre", "core", "post", "first", "last", "nth", "depth"];
+/// Every root, for suggestions.
+const ROOTS: [&str; 4] = ["sys", "seq", "ah", "root"];
+
+/// A node step while its parts are read.
+#[derive(Default)]
+struct Draft {
+    tests: Vec<Test>,
+    tail: Vec<Tail>,
+    /// A type of class turn without a kind, which lets `^sys` and `^ah` into a depth.
+    plain_turn: bool,
+    /// Anything but `*`, depths and picks: what a depth then narrows.
+    basis: bool,
+    /// Whether there is a `:depth(…)`.
+    depth: bool,
+}
+
+impl Draft {
+    /// A pseudo-class that narrows: among the tests, or behind the first pick.
+    fn narrow(&mut self, test: Test) {
+        if self.tail.is_empty() {
+            self.tests.push(test);
+        } else {
+            self.tail.push(Tail::Test(test));
+        }
+    }
+}
+
+impl Lowerer {
+    pub(super) fn group(&mut self, group: &Group<'_>) -> Option<Chain> {
+        let sole = group.steps.len() == 1;
+        let mut steps = Vec::with_capacity(group.steps.len());
+        let mut sound = true;
+        for (index, (combinator, step)) in group.steps.iter().enumerate() {
+            let axis = match combinator {
+                Combinator::Child if index > 0 => Axis::Child,
+                _ => Axis::Descendant,
+            };
+            match self.step(step, sole) {
+                Some(step) => steps.push((axis, step)),
+                None => sound = false,
+            }
+        }
+        sound.then(|| Chain {
+            steps: steps.into(),
+        })
+    }
+
+    fn step(&mut self, step: &AstStep<'_>, sole: bool) -> Option<Step> {
+        if let [
+            Spanned {
+                node: Part::Pseudo(name),
+                ..
+            },
+        ] = step.parts.as_slice()
+            && let Some(zone) = zone(name)
+        {
+            return Some(Step::Zone(zone));
+        }
+        let mut draft = Draft {
+            tests: Vec::with_capacity(step.parts.len()),
+            ..Draft::default()
+        };
+        let mut sound = true;
+        for part in &step.parts {
+            sound &= self.part(part, sole, &mut draft).is_some();
+        }
+        if !sound {
+            return None;
+        }
+        if draft.depth {
+            if draft.plain_turn {
+                for test in &mut draft.tests {
+                    if *test == Test::Type(TypeTest::Class(Class::Turn)) {
+                        *test = Test::Type(TypeTest::TurnOrAnchor);
+                    }
+                }
+            } else if !draft.basis {
+                // Alone, `:depth(2)` is `depth(2)`. Behind a pick it narrows like the rest.
+                let anchor = Test::Type(TypeTest::Anchor);
+                if draft.tests.is_empty() {
+                    draft.tail.push(Tail::Test(anchor));
+                } else {
+                    draft.tests.push(anchor);
+                }
+            }
+        }
+        Some(Step::Node(NodeStep {
+            tests: draft.tests.into(),
+            tail: draft.tail.into(),
+        }))
+    }
+
+    fn part(&mut self, part: &Spanned<Part<'_>>, sole: bool, draft: &mut Draft) -> Option<()> {
+        let span = part.span;
+        match &part.node {
+            Part::Star => {}
+            Part::Root(name) => {
+                draft.basis = true;
+                self.root(name, span, sole, &mut draft.tests)?;
+            }
+            Part::Type(word) => {
+                draft.basis = true;
+                draft.plain_turn |= matches!(*word, "mt" | "seg");
+                self.type_word(word, span, &mut draft.tests);
+            }
+            Part::Key(word) => {
+                draft.basis = true;
+                let test = self.key(word, span);
+                draft.tests.push(test);
+            }
+            Part::Attrs(attrs) => {
+                draft.basis = true;
+                return self.attrs(attrs, span, &mut draft.tests).then_some(());
+            }
+            Part::Tag(tag) => {
+                draft.basis = true;
+                self.needs(
+                    Edition::Canonical,
+                    span,
+                    "`+tag`",
+                    Some(format!("[tag={}]", crate::syntax::quote(tag))),
+                )
+                .then_some(())?;
+                draft
+                    .tests
+                    .push(attr_test(Attr::Tags, Op::Eq, Literal::Text((**tag).into())));
+            }
+            Part::Anchor(items) => {
+                draft.basis = true;
+                let fits = self.needs(Edition::Depth, span, "`depth(…)`", None);
+                let set = self.depths(items, span)?;
+                fits.then_some(())?;
+                draft.tests.push(Test::Type(TypeTest::Anchor));
+                draft.tests.push(Test::Depth(set));
+            }
+            Part::Depth(items) => {
+                let set = self.depths(items, span)?;
+                draft.depth = true;
+                draft.narrow(Test::Depth(set));
+            }
+            Part::Nth(nth) => {
+                let number = self.nth(nth)?;
+                draft.tail.push(Tail::Pick(Pick::Nth(number)));
+            }
+            Part::Pseudo(name) => self.pseudo(name, span, draft)?,
+        }
+        Some(())
+    }
+
+    fn root(&mut self, name: &str, span: Span, sole: bool, tests: &mut Vec<Test>) -> Option<()> {
+        let depths = match name {
+            "root" => {
+                tests.push(Test::Type(TypeTest::Root));
+                return Some(());
+            }
+            "sys" => DepthSet::one(-1),
+            "ah" => DepthSet::one(0),
+            // As a whole group it means the turns; elsewhere it is the node they hang from.
+            "seq" if sole && self.edition >= Edition::Depth => DepthSet::range(1, i64::MAX),
+            "seq" => {
+                tests.push(Test::Type(TypeTest::Seq));
+                return Some(());
+            }
+            _ => {
+                let advice = if name.is_empty() {
+                    self.invalid(span, "`^` without a word behind it", "the root is missing")
+                } else {
+                    self.invalid(span, format!("unknown root `^{name}`"), "no such root")
+                };
+                match nearest(name, ROOTS) {
+                    Some(root) => advice.help(format!("did you mean `^{root}`?")),
+                    None => advice.help("the roots are `^root`, `^sys`, `^seq` and `^ah`"),
+                }
+                return None;
+            }
+        };
+        tests.push(Test::Type(TypeTest::Anchor));
+        tests.push(Test::Depth(depths));
+        Some(())
+    }
+
+    /// `.cb`, `.cb:summary`, `.foo`, behind the dot.
+    pub(super) fn type_word(&mut self, word: &str, span: Span, tests: &mut Vec<Test>) {
+        let (head, sub) = match word.split_once(':') {
+            Some((head, sub)) => (head, Some(sub)),
+            None => (word, None),
+        };
+        if let Some(sub) = sub {
+            self.warn_near_pseudo(sub, span);
+        }
+        self.class_or_type(head, sub, tests);
+    }
+
+    /// The tests of a type and a kind in the reading of the edition (LANGUAGE §1).
+    pub(super) fn class_or_type(&mut self, head: &str, sub: Option<&str>, tests: &mut Vec<Test>) {
+        let text = |text: &str| Literal::Text(text.into());
+        match (Class::from_word(head), sub) {
+            (Some(class), None) => tests.push(Test::Type(TypeTest::Class(class))),
+            (_, Some(sub)) if self.edition == Edition::V01 => {
+                let whole = format!("{}:{sub}", normal_type(head));
+                tests.push(attr_test(Attr::StoredType, Op::Eq, text(&whole)));
+            }
+            (None, None) if self.edition == Edition::V01 => {
+                tests.push(attr_test(Attr::StoredType, Op::Eq, text(head)));
+            }
+            (_, sub) => {
+                tests.push(attr_test(Attr::NodeType, Op::Eq, text(&normal_type(head))));
+                if let Some(sub) = sub {
+                    tests.push(attr_test(Attr::Kind, Op::Eq, text(sub)));
+                }
+            }
+        }
+    }
+
+    fn key(&mut self, word: &Word<'_>, span: Span) -> Test {
+        let operand = match word {
+            Word::Param(name) => Operand::Param((*name).into()),
+            Word::Text(text) => {
+                if let Some((_, sub)) = text.split_once(':') {
+                    self.warn_near_pseudo(sub, span);
+                }
+                Operand::Literal(Literal::Text((**text).into()))
+            }
+        };
+        let attr = match self.edition {
+            Edition::V01 | Edition::Depth => Attr::Id,
+            Edition::Canonical => Attr::Key,
+        };
+        Test::Attr(AttrTest {
+            attr,
+            op: Op::Eq,
+            operand,
+        })
+    }
+
+    fn nth(&mut self, nth: &Spanned<Nth<'_>>) -> Option<Operand> {
+        match nth.node {
+            Nth::Param(name) => Some(Operand::Param(name.into())),
+            Nth::Number(number) if number >= 1 => Some(Operand::Literal(Literal::Int(number))),
+            Nth::Number(_) => {
+                self.invalid(nth.span, "`:nth` counts from 1", "the first is 1")
+                    .help("write `:nth(1)`, or `:last` for the last");
+                None
+            }
+        }
+    }
+
+    fn pseudo(&mut self, name: &str, span: Span, draft: &mut Draft) -> Option<()> {
+        if let Some(zone) = zone(name) {
+            draft.basis = true;
+            draft.narrow(attr_test(Attr::Offset, offset_op(zone), Literal::Int(0)));
+            return Some(());
+        }
+        match name {
+            "first" => draft.tail.push(Tail::Pick(Pick::First)),
+            "last" => draft.tail.push(Tail::Pick(Pick::Last)),
+            "depth" | "nth" => {
+                self.invalid(span, format!("`:{name}` needs a number"), "behind this")
+                    .help(format!("write `:{name}(1)`"));
+                return None;
+            }
+            _ => {
+                let advice = self.invalid(
+                    span,
+                    format!("unknown pseudo-class `:{name}`"),
+                    "no such pseudo-class",
+                );
+                match nearest(name, PSEUDOS) {
+                    Some(known) => advice.help(format!("did you mean `:{known}`?")),
+                    None => advice.help(
+                        "the pseudo-classes are `:pre`, `:core`, `:post`, `:first`, `:last`, `:nth(…)` and `:depth(…)`",
+                    ),
+                }
+                return None;
+            }
+        }
+        Some(())
+    }
+
+    /// `.mt:frist` is a type; say so, because `:first` was probably meant.
+    fn warn_near_pseudo(&mut self, sub: &str, span: Span) {
+        for part in sub.split(':') {
+            if let Some(pseudo) = near_pseudo(part) {
+                let message = if pseudo == part {
+                    format!("`:{part}` is part of the word here, not a pseudo-class")
+                } else {
+                    format!(
+                        "`:{part}` is part of the word, and almost the pseudo-class `:{pseudo}`"
+                    )
+                };
+                self.warn(span, message, "taken as one word").hint(format!(
+                    "write `:{pseudo}` at the end of the word for the pseudo-class"
+                ));
+                return;
+            }
+        }
+    }
+}
+
+fn zone(name: &str) -> Option<Zone> {
+    match name {
+        "pre" => Some(Zone::Pre),
+        "core" => Some(Zone::Core),
+        "post" => Some(Zone::Post),
+        _ => None,
+    }
+}
+
+/// How an offset of this zone compares with 0.
+fn offset_op(zone: Zone) -> Op {
+    match zone {
+        Zone::Pre => Op::Lt,
+        Zone::Core => Op::Eq,
+        Zone::Post => Op::Gt,
+    }
+}
+
+/// The pseudo-class that is, or nearly is, `part`: one letter more, one less, or two swapped; in
+/// words of five letters and more also one different. (`code` and `list` are words of their own.)
+fn near_pseudo(part: &str) -> Option<&'static str> {
+    // Cheap, for every compiled type comes by here.
+    if part.len() < 2 || part.len() > 6 {
+        return None;
+    }
+    let part = part.as_bytes();
+    PSEUDOS.into_iter().find(|pseudo| {
+        let pseudo = pseudo.as_bytes();
+        let same = part.iter().zip(pseudo).take_while(|(a, b)| a == b).count();
+        let (rest, meant) = (
+            part.get(same..).unwrap_or_default(),
+            pseudo.get(same..).unwrap_or_default(),
+        );
+        match (rest, meant) {
+            ([], []) => true,
+            ([a, b, rest @ ..], [x, y, meant @ ..]) if a == y && b == x => rest == meant,
+            ([_, more @ ..], meant) if more == meant => true,
+            (rest, [_, more @ ..]) if rest == more => true,
+            ([_, rest @ ..], [_, meant @ ..]) => pseudo.len() >= 5 && rest == meant,
+            _ => false,
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::near_pseudo;
+
+    #[test]
+    fn near_misses_are_one_edit_away() {
+        for (part, pseudo) in [
+            ("frist", "first"),
+            ("firs", "first"),
+            ("firsst", "first"),
+            ("fxrst", "first"),
+            ("lats", "last"),
+            ("dept", "depth"),
+            ("first", "first"),
+            ("nht", "nth"),
+        ] {
+            assert_eq!(near_pseudo(part), Some(pseudo), "{part}");
+        }
+        for part in ["code", "list", "text", "call", "summary", "u2", "", "host"] {
+            assert_eq!(near_pseudo(part), None, "{part}");
+        }
+    }
+}

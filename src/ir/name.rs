@@ -1,0 +1,157 @@
+//! The words of the normalized form: attribute names, classes and one vocabulary of types.
+
+use std::borrow::Cow;
+
+use super::{Attr, Class, Facet};
+
+impl Attr {
+    /// What a bare name means: a header, a facet, or a custom attribute (LANGUAGE §5). `nodeType`
+    /// and `kind` are read as the later editions do.
+    #[must_use]
+    pub fn from_name(name: &str) -> Self {
+        match name {
+            "id" => Self::Id,
+            "nodeType" | "type" => Self::NodeType,
+            "stored_type" => Self::StoredType,
+            "kind" => Self::Kind,
+            "stored_kind" => Self::StoredKind,
+            "role" => Self::Role,
+            "key" => Self::Key,
+            "created_at_iso" => Self::CreatedAtIso,
+            "content_hash" => Self::ContentHash,
+            "parent" | "parent_id" => Self::Parent,
+            "content" => Self::Content,
+            "tags" | "tag" => Self::Tags,
+            "offset" => Self::Offset,
+            "ttl" => Self::Ttl,
+            "priority" => Self::Priority,
+            "cycle" => Self::Cycle,
+            "created_at_ns" => Self::CreatedAtNs,
+            "creation_index" => Self::CreationIndex,
+            "cadence" | "cad" => Self::Cadence,
+            "depth" => Self::Facet(Facet::Depth),
+            "sdepth" => Self::Facet(Facet::Sdepth),
+            "born_turn" => Self::Facet(Facet::BornTurn),
+            "age" => Self::Facet(Facet::Age),
+            _ => Self::Custom(name.into()),
+        }
+    }
+
+    /// What a quoted name means: the stored field of exactly that name, never an alias, a facet
+    /// or sugar (LANGUAGE §2).
+    #[must_use]
+    pub fn from_quoted_name(name: &str) -> Self {
+        match Self::from_name(name) {
+            Self::Facet(_) | Self::StoredType | Self::StoredKind => Self::Custom(name.into()),
+            attr if attr.name() == name => attr,
+            Self::Parent => Self::Parent,
+            _ => Self::Custom(name.into()),
+        }
+    }
+
+    /// The name canonical text uses. A custom attribute may need quotes.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        match self {
+            Self::Id => "id",
+            Self::NodeType => "nodeType",
+            Self::StoredType => "stored_type",
+            Self::Kind => "kind",
+            Self::StoredKind => "stored_kind",
+            Self::Role => "role",
+            Self::Key => "key",
+            Self::CreatedAtIso => "created_at_iso",
+            Self::ContentHash => "content_hash",
+            Self::Parent => "parent",
+            Self::Content => "content",
+            Self::Tags => "tags",
+            Self::Offset => "offset",
+            Self::Ttl => "ttl",
+            Self::Priority => "priority",
+            Self::Cycle => "cycle",
+            Self::CreatedAtNs => "created_at_ns",
+            Self::CreationIndex => "creation_index",
+            Self::Cadence => "cadence",
+            Self::Facet(Facet::Depth) => "depth",
+            Self::Facet(Facet::Sdepth) => "sdepth",
+            Self::Facet(Facet::BornTurn) => "born_turn",
+            Self::Facet(Facet::Age) => "age",
+            Self::Custom(name) => name,
+        }
+    }
+
+    /// Whether every node has a value here, because an absent one counts as 0 (LANGUAGE §1).
+    #[must_use]
+    pub fn is_never_null(&self) -> bool {
+        matches!(
+            self,
+            Self::Offset | Self::Priority | Self::CreatedAtNs | Self::CreationIndex
+        )
+    }
+}
+
+impl Class {
+    /// The class a type word names in either vocabulary: `mt`, `seg`, `mc`, `cont`, `cb`, `block`.
+    #[must_use]
+    pub fn from_word(word: &str) -> Option<Self> {
+        match word {
+            "mt" | "seg" => Some(Self::Turn),
+            "mc" | "cont" => Some(Self::Container),
+            "cb" | "block" => Some(Self::Block),
+            _ => None,
+        }
+    }
+
+    /// The word of the normalized vocabulary.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Turn => "mt",
+            Self::Container => "mc",
+            Self::Block => "cb",
+        }
+    }
+}
+
+/// A nodeType in the `mt mc cb` vocabulary: `seg:x` is `mt:x`, `block` is `cb` (LANGUAGE §1).
+#[must_use]
+pub fn normal_type(node_type: &str) -> Cow<'_, str> {
+    let (head, sub) = match node_type.split_once(':') {
+        Some((head, sub)) => (head, Some(sub)),
+        None => (node_type, None),
+    };
+    match (Class::from_word(head), sub) {
+        (Some(class), _) if class.word() == head => Cow::Borrowed(node_type),
+        (Some(class), Some(sub)) => Cow::Owned(format!("{}:{sub}", class.word())),
+        (Some(class), None) => Cow::Borrowed(class.word()),
+        (None, _) => Cow::Borrowed(node_type),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::normal_type;
+    use crate::ir::Attr;
+
+    #[test]
+    fn types_have_one_vocabulary() {
+        for (stored, normal) in [
+            ("block", "cb"),
+            ("seg:x", "mt:x"),
+            ("cont:a:b", "mc:a:b"),
+            ("cb:x", "cb:x"),
+            ("foo:block", "foo:block"),
+            ("^seq", "^seq"),
+        ] {
+            assert_eq!(normal_type(stored), normal);
+        }
+    }
+
+    #[test]
+    fn quoted_names_are_the_field_of_that_name() {
+        assert_eq!(Attr::from_quoted_name("role"), Attr::Role);
+        for name in ["type", "tag", "cad", "age", "stored_type", "my key"] {
+            assert_eq!(Attr::from_quoted_name(name), Attr::Custom(name.into()));
+        }
+    }
+}
