@@ -129,3 +129,45 @@ pub(crate) fn asked_id(tree: &walk::Tree) -> String {
     let blocks = walk::blocks(tree);
     blocks[blocks.len() / 2].to_owned()
 }
+
+/// `count` selectors of 50 characters, each of a shape of its own: no two share a plan.
+pub(crate) fn shapes(count: usize) -> Vec<String> {
+    const ROOTS: [&str; 3] = ["^seq", "^root", "depth(1-9)"];
+    const AXES: [&str; 2] = [" ", " > "];
+    const TYPES: [&str; 3] = [".cb", ".mc", "*"];
+    const TEXTS: [&str; 3] = ["role", "kind", "key"];
+    const EQUALITIES: [&str; 2] = ["=", "!="];
+    const NUMBERS: [&str; 4] = ["ttl", "priority", "offset", "cycle"];
+    const COMPARISONS: [&str; 6] = ["<=", ">=", "<", ">", "=", "!="];
+    let pick = |from: &[&'static str], state: &mut usize| {
+        let index = *state % from.len();
+        *state /= from.len();
+        from[index]
+    };
+    (0..count)
+        .map(|index| {
+            let mut state = index;
+            let comparison = pick(&COMPARISONS, &mut state);
+            let number = pick(&NUMBERS, &mut state);
+            let equality = pick(&EQUALITIES, &mut state);
+            let text = pick(&TEXTS, &mut state);
+            let kind = pick(&TYPES, &mut state);
+            let axis = pick(&AXES, &mut state);
+            let root = pick(&ROOTS, &mut state);
+            let head = format!("@t0 {root}{axis}{kind}[{text}{equality}'");
+            let tail = format!("'][{number}{comparison}1]");
+            let pad = 50_usize.saturating_sub(head.len() + tail.len()).max(1);
+            format!(
+                "{head}{}{tail}",
+                &"abcdefghijklmnopqrstuvwxyz"[..pad.min(26)]
+            )
+        })
+        .collect()
+}
+
+/// `count` selectors of 50 characters that differ only in a literal: all share one plan.
+pub(crate) fn literals(count: usize) -> Vec<String> {
+    (0..count)
+        .map(|index| format!("@t0 ^seq .mt > .mc > .cb[role='{index:09}'][ttl<=1]"))
+        .collect()
+}

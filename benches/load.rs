@@ -1,0 +1,46 @@
+//! From the bytes of a document to something that answers questions.
+//!
+//! What is measured: 1,000, 10,000 and 100,000 nodes (31 MB) of JSON in memory, read, validated
+//! with every check on, and indexed; the reading alone; and what the baselines do with the same
+//! bytes: serde_json into plain structs (`walk`, which checks nothing but types), and SQLite
+//! with its table and covering indexes.
+//!
+//! The data model is that of `support/generate.rs`.
+//!
+//! Caveats: what was loaded is dropped outside the measured time; SQLite is fed from the plain
+//! structs, and reading those is part of its time.
+
+mod support;
+
+use criterion::{BatchSize, BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
+use std::time::Duration;
+use support::{generate, sqlite, walk};
+
+fn load(criterion: &mut Criterion) {
+    for nodes in [1_000, 10_000, 100_000] {
+        let bytes = generate::document(nodes);
+        let mut group = criterion.benchmark_group(format!("load/{nodes}"));
+        group.throughput(Throughput::Bytes(bytes.len() as u64));
+        let mut bench = |name: &str, load: &mut dyn FnMut(&[u8])| {
+            group.bench_function(BenchmarkId::from_parameter(name), |bencher| {
+                bencher.iter(|| load(&bytes));
+            });
+        };
+        bench("read", &mut |bytes| {
+            drop(pactql::tree::read_document(bytes).expect("the generated document is valid"));
+        });
+        bench("walk", &mut |bytes| drop(walk::load(bytes)));
+        bench("sqlite", &mut |bytes| drop(sqlite::load(bytes)));
+        group.finish();
+    }
+}
+
+criterion_group! {
+    name = benches;
+    config = Criterion::default()
+        .sample_size(10)
+        .warm_up_time(Duration::from_millis(300))
+        .measurement_time(Duration::from_secs(2));
+    targets = load
+}
+criterion_main!(benches);
