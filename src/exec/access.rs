@@ -107,20 +107,7 @@ impl<'a> Access<'a> {
             (Attr::NodeType, Compare::Text(test)) => {
                 Self::of_values(&segment.types, false, |text| node_type_holds(test, text))
             }
-            (Attr::Kind, Compare::Text(test)) => Self::Kind {
-                kinds: segment
-                    .kinds
-                    .values()
-                    .iter()
-                    .map(|kind| test.holds(Some(kind)))
-                    .collect(),
-                types: segment
-                    .types
-                    .values()
-                    .iter()
-                    .map(|text| test.holds(sub_type(text)))
-                    .collect(),
-            },
+            (Attr::Kind, Compare::Text(test)) => Self::of_kind(test, segment),
             (Attr::Id, Compare::Text(test)) => match test.only() {
                 Some(id) => match segment.find(hash_id(id), id) {
                     Some(row) => Self::Row(row),
@@ -215,6 +202,28 @@ impl<'a> Access<'a> {
             };
         }
         Self::of_values(column, test.holds(None), |text| test.holds(Some(text)))
+    }
+
+    /// The kind as the later editions read it. Where no nodeType has a part that could count as
+    /// one, that is the stored kind.
+    fn of_kind(test: &'a TextTest, segment: &'a Segment) -> Self {
+        let types = segment.types.values();
+        let null = test.holds(None);
+        if types.iter().all(|text| test.holds(sub_type(text)) == null) {
+            return Self::of_dictionary(test, &segment.kinds);
+        }
+        Self::Kind {
+            kinds: segment
+                .kinds
+                .values()
+                .iter()
+                .map(|kind| test.holds(Some(kind)))
+                .collect(),
+            types: types
+                .iter()
+                .map(|text| test.holds(sub_type(text)))
+                .collect(),
+        }
     }
 
     fn of_values(column: &'a DictColumn, null: bool, holds: impl Fn(&str) -> bool) -> Self {
@@ -350,20 +359,7 @@ impl<'a> Access<'a> {
                         .fill(piece, out, scope, counters);
                 }
                 counters.postings += 1;
-                let start = out.start().saturating_sub(shift).max(rows.start);
-                let end = out.end().saturating_sub(shift).min(rows.end);
-                let counts = segment.ttl_stored.is_empty();
-                segment.has_ttl.for_each_in(start..end, |row| {
-                    let value = segment.ttl.get(row);
-                    let value = if !counts && segment.ttl_stored.contains(row) {
-                        value
-                    } else {
-                        value.saturating_sub(*cycle).max(0)
-                    };
-                    if set.contains(Some(value)) {
-                        out.insert(row + shift);
-                    }
-                });
+                fill_ttl(set, *cycle, segment, rows, shift, out);
             }
             Self::Kind { kinds, types } => {
                 let mut own = out.cleared();
@@ -452,6 +448,68 @@ impl<'a> Access<'a> {
     }
 }
 
+/// Puts the rows with a ttl in `set` into `out`.
+fn fill_ttl(
+    set: &NumberSet,
+    cycle: i64,
+    segment: &Segment,
+    rows: Range<u32>,
+    shift: u32,
+    out: &mut Bits,
+) {
+    let Posting::Dense { words: given, .. } = &segment.has_ttl else {
+        let start = out.start().saturating_sub(shift).max(rows.start);
+        let end = out.end().saturating_sub(shift).min(rows.end);
+        segment.has_ttl.for_each_in(start..end, |row| {
+            if set.contains(segment.ttl(row, cycle)) {
+                out.insert(row + shift);
+            }
+        });
+        return;
+    };
+    let counting = counting_down(set, cycle);
+    each_word(out, rows, shift, |index, mask, word| {
+        let given = given.get(index as usize).copied().unwrap_or(0) & mask;
+        if given == 0 {
+            return;
+        }
+        let among = |ranges: &[(i64, i64)]| {
+            ranges.iter().fold(0, |found, &(low, high)| {
+                found | segment.ttl.word_in(index * 64, low, high)
+            })
+        };
+        let stored = segment.ttl_stored.word(index) & given;
+        let mut found = 0;
+        if stored != given {
+            found |= among(&counting) & !stored;
+        }
+        if stored != 0 {
+            found |= among(&set.ranges) & stored;
+        }
+        *word |= found & given;
+    });
+}
+
+/// The cycles to run out in of ttls that read as a number of `set` in `cycle`: the number is
+/// what is left until then, and never below 0.
+fn counting_down(set: &NumberSet, cycle: i64) -> SmallVec<[(i64, i64); 2]> {
+    let from = |low: i64| match low.checked_add(cycle) {
+        _ if low <= 0 => Some(i64::MIN),
+        None if cycle > 0 => None,
+        sum => Some(sum.unwrap_or(i64::MIN)),
+    };
+    let to = |high: i64| match high.checked_add(cycle) {
+        _ if high == i64::MAX => Some(i64::MAX),
+        _ if high < 0 => None,
+        None if cycle < 0 => None,
+        sum => Some(sum.unwrap_or(i64::MAX)),
+    };
+    set.ranges
+        .iter()
+        .filter_map(|&(low, high)| Some((from(low)?, to(high)?)))
+        .collect()
+}
+
 /// The rows of `window` that satisfy every test, but for depth tests; implicit cores, if the
 /// step takes them, where their fixed attributes satisfy the tests.
 pub(super) fn fill_tests(
@@ -526,8 +584,23 @@ fn fill_piece(
     if matches!(seed, Access::Never) {
         return;
     }
-    seed.fill(piece, out, scope, counters);
     let shift = piece.shift();
+    if let Access::Posting(posting @ (Posting::One(_) | Posting::Sparse(_))) = seed {
+        // Few rows: the others are asked row by row on the way, and no pass over words is made.
+        counters.postings += 1;
+        let start = out.start().saturating_sub(shift).max(piece.rows.start);
+        let end = out.end().saturating_sub(shift).min(piece.rows.end);
+        posting.for_each_in(start..end, |row| {
+            if rest
+                .iter()
+                .all(|access| access.holds(piece, row, scope, counters))
+            {
+                out.insert(row + shift);
+            }
+        });
+        return;
+    }
+    seed.fill(piece, out, scope, counters);
     let mut scratch: Option<Bits> = None;
     for access in rest {
         if let Access::Posting(Posting::Dense { words, .. }) = access {

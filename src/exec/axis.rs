@@ -95,6 +95,9 @@ pub(super) fn descendants(
         out.or(&all);
         return;
     }
+    if !has_cores && left.count() * 8 >= left.words().len() {
+        return fill_subtrees(left, out, window, scope);
+    }
     let mut next = window.start;
     for piece in snapshot.pieces_in(window.clone()) {
         let mut row = left.next(next.max(piece.base));
@@ -109,16 +112,49 @@ pub(super) fn descendants(
                 row = left.next(at + 1);
                 continue;
             }
-            let end = if local < 2 || Some(at) == snapshot.seq_row() {
-                snapshot.end(at)
-            } else {
-                piece.segment.end[local as usize] + piece.shift()
-            };
+            let end = end_of(piece, at, scope);
             out.insert_range(at + 1..end);
             // What lies inside is covered.
             next = end;
             row = left.next(end.max(at + 1));
         }
+    }
+}
+
+/// Puts the rows below many rows into `out`. Where subtrees begin and end is marked first; one
+/// pass over the words then fills what lies between.
+fn fill_subtrees(left: &Bits, out: &mut Bits, window: &Range<u32>, scope: Scope<'_>) {
+    let mut turns = left.cleared();
+    let mut next = 0;
+    for piece in scope.snapshot.pieces_in(window.clone()) {
+        left.for_each_in(piece.base..piece.end(), |at| {
+            // What lies inside an earlier subtree is covered.
+            if at >= next {
+                next = end_of(piece, at, scope);
+                turns.flip(at + 1);
+                turns.flip(next);
+            }
+        });
+    }
+    let mut inside = 0;
+    for (word, turns) in out.words_mut().iter_mut().zip(turns.words()) {
+        let mut fill = *turns;
+        for shift in [1, 2, 4, 8, 16, 32] {
+            fill ^= fill << shift;
+        }
+        fill ^= inside;
+        *word |= fill;
+        inside = if fill >> 63 == 1 { u64::MAX } else { 0 };
+    }
+}
+
+/// One past the last row of the subtree of a row of `piece`.
+fn end_of(piece: &Piece, row: u32, scope: Scope<'_>) -> u32 {
+    let local = row - piece.shift();
+    if local < 2 || Some(row) == scope.snapshot.seq_row() {
+        scope.snapshot.end(row)
+    } else {
+        piece.segment.end[local as usize] + piece.shift()
     }
 }
 

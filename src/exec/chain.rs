@@ -7,6 +7,7 @@ use smallvec::{SmallVec, smallvec};
 use super::access::{Scope, fill_tests, row_holds};
 use super::axis::{Nodes, fill_level, reach};
 use super::pick::{Which, pick, pick_groups};
+use super::small::Small;
 use super::zone::Zones;
 use super::{Facts, Rows, Trace};
 use crate::index::{Bits, Snapshot, UnitKind};
@@ -66,34 +67,38 @@ pub(super) fn run(
             }
         }
     }
-    let windows: SmallVec<[Range<u32>; 1]> = match (&plan.scope, named) {
-        (_, Some(unit)) => smallvec![unit],
+    let windows: Windows = match (&plan.scope, named) {
+        (_, Some(unit)) => smallvec![(unit, None)],
         (Some(depths), None) if plan.separable => windows(snapshot, depths),
-        _ => smallvec![0..snapshot.end_row()],
+        _ => smallvec![(0..snapshot.end_row(), None)],
     };
     let counters = &mut trace.counters;
     counters.pieces_pruned += snapshot.pieces().len() as u64;
-    for window in &windows {
+    for (window, _) in &windows {
         let read = snapshot.pieces_in(window.clone()).len() as u64;
         counters.pieces_read += read;
         counters.pieces_pruned = counters.pieces_pruned.saturating_sub(read);
         counters.rows_seen += u64::from(window.end - window.start);
     }
-    Rows::Bits(
-        windows
-            .into_iter()
-            .map(|window| {
-                Window {
-                    plan,
-                    chain,
-                    scope,
-                    window,
-                }
-                .run(trace)
-            })
-            .collect(),
-    )
+    let mut matches = SmallVec::new();
+    for (window, depths) in windows {
+        let small = depths.and_then(|depths| Small::new(&window, depths, scope));
+        let short = small.and_then(|small| small.run(plan, chain, trace));
+        matches.push(short.unwrap_or_else(|| {
+            let window = Window {
+                plan,
+                chain,
+                scope,
+                window,
+            };
+            window.run(trace)
+        }));
+    }
+    Rows::Bits(matches)
 }
+
+/// Rows to look at, with the interval of depths they were made from.
+type Windows = SmallVec<[(Range<u32>, Option<(i64, i64)>); 1]>;
 
 /// Keeps the rows that satisfy the tests of the final set.
 pub(super) fn filter(
@@ -121,18 +126,22 @@ fn unit_rows(snapshot: &Snapshot, row: u32) -> Range<u32> {
 }
 
 /// The windows of a depth set, in document order.
-fn windows(snapshot: &Snapshot, depths: &DepthSet) -> SmallVec<[Range<u32>; 1]> {
-    let mut windows: SmallVec<[Range<u32>; 1]> = SmallVec::new();
+fn windows(snapshot: &Snapshot, depths: &DepthSet) -> Windows {
+    let mut windows: Windows = SmallVec::new();
+    let mut add = |rows: Range<u32>, depths| {
+        if rows.start < rows.end {
+            windows.push((rows, Some(depths)));
+        }
+    };
     if depths.contains(-1) {
-        windows.push(snapshot.sys_rows());
+        add(snapshot.sys_rows(), (-1, -1));
     }
     for &(low, high) in depths.ranges().iter().rev() {
-        windows.push(snapshot.turn_rows(low, high));
+        add(snapshot.turn_rows(low, high), (low.max(1), high));
     }
     if depths.contains(0) {
-        windows.push(snapshot.head_rows());
+        add(snapshot.head_rows(), (0, 0));
     }
-    windows.retain(|window| !window.is_empty());
     windows
 }
 
@@ -162,7 +171,7 @@ impl Window<'_> {
                     },
                 ) => {
                     let nodes = self.filter(&left, *axis, level, filter, tests, trace);
-                    let nodes = self.tail(nodes, &left, *axis, tail, *key_order, trace);
+                    let nodes = self.tail(nodes, &left, level, *axis, tail, *key_order, trace);
                     trace.step(index, || nodes.bits.count() as u64, None);
                     if nodes.is_empty() {
                         return nodes.bits;
@@ -259,6 +268,7 @@ impl Window<'_> {
         &self,
         mut nodes: Nodes,
         left: &Left,
+        level: Option<u32>,
         axis: Axis,
         tail: &[BoundTail],
         key_order: bool,
@@ -287,8 +297,10 @@ impl Window<'_> {
                 }
             };
             nodes.bits = match left {
-                Left::Start => pick(&nodes.bits, None, which, key_order, self.scope),
-                Left::Nodes(left) => pick(&nodes.bits, Some(left), which, key_order, self.scope),
+                Left::Start => pick(&nodes.bits, None, None, which, key_order, self.scope),
+                Left::Nodes(left) => {
+                    pick(&nodes.bits, Some(left), level, which, key_order, self.scope)
+                }
                 Left::Zones(zones) => {
                     let groups = zones.groups(&nodes.bits, axis, &self.window, self.scope);
                     pick_groups(groups, &nodes.bits, which, key_order, self.scope)
@@ -303,7 +315,7 @@ impl Window<'_> {
     fn keep_depths(&self, bits: &mut Bits, depths: &DepthSet) {
         let snapshot = self.scope.snapshot;
         let mut keep = bits.cleared();
-        for window in windows(snapshot, depths) {
+        for (window, _) in windows(snapshot, depths) {
             keep.insert_range(window);
         }
         for piece in snapshot.pieces_in(self.window.clone()) {

@@ -14,6 +14,7 @@ mod chain;
 mod order;
 mod pick;
 mod rows;
+mod small;
 mod trace;
 mod zone;
 

@@ -17,9 +17,11 @@ pub(super) enum Which {
 }
 
 /// Keeps one of `matched` for each node of `left` they hang from; one of all without `left`.
+/// `level` is the level of all of `left`, where the chain tells.
 pub(super) fn pick(
     matched: &Bits,
     left: Option<&Nodes>,
+    level: Option<u32>,
     which: Which,
     by_key: bool,
     scope: Scope<'_>,
@@ -30,6 +32,9 @@ pub(super) fn pick(
         keep(&mut group, which, by_key, scope, &mut out);
         return out;
     };
+    if !by_key && which == Which::First && level.is_some() && !left.root && !left.seq {
+        return first_behind(matched, &left.bits);
+    }
     if !by_key && let Some(out) = pick_flat(matched, &left.bits, which, scope) {
         return out;
     }
@@ -58,6 +63,27 @@ pub(super) fn pick_groups(
         members.clear();
         members.extend(group.iter().map(|&(_, row)| row));
         keep(&mut members, which, by_key, scope, &mut out);
+    }
+    out
+}
+
+/// The first of `matched` behind each row of `left`.
+///
+/// Rows of one level do not lie inside each other, and all of `matched` lies below some row of
+/// `left`: so what comes first behind a row of `left`, before the next one, is its first. A carry
+/// started behind each row of `left` runs through the rows in neither set and stops at the first
+/// that is in one.
+fn first_behind(matched: &Bits, left: &Bits) -> Bits {
+    let mut out = matched.cleared();
+    let (mut starts, mut carry) = (0, false);
+    let words = matched.words().iter().zip(left.words());
+    for (kept, (matched, left)) in out.words_mut().iter_mut().zip(words) {
+        let neither = !(matched | left);
+        let (sum, first) = neither.overflowing_add(left << 1 | starts);
+        let (sum, second) = sum.overflowing_add(u64::from(carry));
+        *kept = sum & matched;
+        starts = left >> 63;
+        carry = first || second;
     }
     out
 }

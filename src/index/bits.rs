@@ -26,6 +26,21 @@ impl Bits {
         Self { first_word, words }
     }
 
+    /// The set of up to 64 rows from `start` on whose bits are set in `word`.
+    #[must_use]
+    pub fn from_word(start: u32, word: u64) -> Self {
+        let shift = start % 64;
+        let mut words = SmallVec::new();
+        words.push(word << shift);
+        if shift > 0 && word >> (64 - shift) != 0 {
+            words.push(word >> (64 - shift));
+        }
+        Self {
+            first_word: start / 64,
+            words,
+        }
+    }
+
     /// The empty set over the same window.
     #[must_use]
     pub fn cleared(&self) -> Self {
@@ -104,6 +119,31 @@ impl Bits {
         }
     }
 
+    /// Puts `row` in if it is not in the set, takes it out if it is; nothing happens outside the
+    /// window.
+    #[inline]
+    pub fn flip(&mut self, row: u32) {
+        let word = (row / 64).wrapping_sub(self.first_word) as usize;
+        if let Some(word) = self.words.get_mut(word) {
+            *word ^= 1 << (row % 64);
+        }
+    }
+
+    /// Calls `visit` with every row of `rows` in the set, ascending.
+    #[inline]
+    pub fn for_each_in(&self, rows: Range<u32>, mut visit: impl FnMut(u32)) {
+        let (start, end) = (rows.start.max(self.start()), rows.end.min(self.end()));
+        if start >= end {
+            return;
+        }
+        for index in start / 64..=(end - 1) / 64 {
+            let word = self.words[(index - self.first_word) as usize];
+            for bit in Ones(word & mask(index, start, end)) {
+                visit(index * 64 + bit);
+            }
+        }
+    }
+
     /// Puts in every row of `rows` that lies in the window.
     #[inline]
     pub fn insert_range(&mut self, rows: Range<u32>) {
@@ -126,10 +166,17 @@ impl Bits {
 
     /// Keeps only rows of `rows`.
     pub fn retain_range(&mut self, rows: Range<u32>) {
-        let first_word = self.first_word;
-        for (index, word) in self.words.iter_mut().enumerate() {
-            *word &= mask(first_word + index as u32, rows.start, rows.end);
+        let (start, end) = (rows.start.max(self.start()), rows.end.min(self.end()));
+        if start >= end {
+            self.words.fill(0);
+            return;
         }
+        let first = (start / 64 - self.first_word) as usize;
+        let last = ((end - 1) / 64 - self.first_word) as usize;
+        self.words[..first].fill(0);
+        self.words[first] &= u64::MAX << (start % 64);
+        self.words[last] &= u64::MAX >> (63 - (end - 1) % 64);
+        self.words[last + 1..].fill(0);
     }
 
     /// Intersects with a set over the same window.

@@ -23,6 +23,17 @@ pub(crate) enum Codes {
     U64(Box<[u64]>),
 }
 
+/// One bit for each of 64 bytes that are 0 or 1.
+#[inline]
+fn pack(hits: &[u8; 64]) -> u64 {
+    let (eights, _) = hits.as_chunks::<8>();
+    eights.iter().enumerate().fold(0, |word, (at, eight)| {
+        // The product gathers the low bits of eight bytes in its topmost byte.
+        let byte = u64::from_le_bytes(*eight).wrapping_mul(0x0102_0408_1020_4080) >> 56;
+        word | byte << (8 * at)
+    })
+}
+
 impl Codes {
     /// Packs `codes`, none of which is above `max`.
     pub(crate) fn pack(codes: impl ExactSizeIterator<Item = u64>, max: u64) -> Self {
@@ -52,21 +63,31 @@ impl Codes {
     /// rows past the end mean nothing.
     #[inline]
     pub(crate) fn word_in(&self, start: u32, low: u64, high: u64) -> u64 {
-        /// The same loop for every width, so that each is compiled for its own.
+        /// The same for every width, so that each is compiled for its own.
         macro_rules! scan {
             ($codes:expr, $type:ty) => {{
                 let codes = $codes.get(start as usize..).unwrap_or(&[]);
-                let codes = &codes[..codes.len().min(64)];
                 if low > u64::from(<$type>::MAX) {
                     return 0;
                 }
                 let low_code = low as $type;
                 let span = (high.min(u64::from(<$type>::MAX)) as $type).wrapping_sub(low_code);
-                let mut word = 0_u64;
-                for (bit, code) in codes.iter().enumerate() {
-                    word |= u64::from(code.wrapping_sub(low_code) <= span) << bit;
+                let holds = |code: &$type| code.wrapping_sub(low_code) <= span;
+                match codes.first_chunk::<64>() {
+                    // Comparing into bytes and packing those afterwards is what compilers turn
+                    // into vector instructions; setting one bit after the other is not.
+                    Some(codes) => {
+                        let mut hits = [0_u8; 64];
+                        for (hit, code) in hits.iter_mut().zip(codes) {
+                            *hit = u8::from(holds(code));
+                        }
+                        pack(&hits)
+                    }
+                    None => codes
+                        .iter()
+                        .enumerate()
+                        .fold(0, |word, (bit, code)| word | u64::from(holds(code)) << bit),
                 }
-                word
             }};
         }
         if low > high {

@@ -111,6 +111,22 @@ impl Posting {
         }
     }
 
+    /// One bit for each of the rows `index * 64..` that is in it.
+    #[inline]
+    #[must_use]
+    pub fn word(&self, index: u32) -> u64 {
+        let base = index * 64;
+        match self {
+            Self::One(row) if row / 64 == index => 1 << (row % 64),
+            Self::One(_) => 0,
+            Self::Sparse(set) if set.is_empty() => 0,
+            Self::Sparse(set) => set
+                .range(base..=base + 63)
+                .fold(0, |word, row| word | 1 << (row - base)),
+            Self::Dense { words, .. } => words.get(index as usize).copied().unwrap_or(0),
+        }
+    }
+
     /// Calls `visit` with every row of `rows` in it, ascending.
     pub fn for_each_in(&self, rows: Range<u32>, mut visit: impl FnMut(u32)) {
         if rows.start >= rows.end {

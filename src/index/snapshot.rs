@@ -213,7 +213,11 @@ impl Snapshot {
             return 0..0;
         }
         let (oldest, newest) = ((turns - high) as u32, (turns - low) as u32);
-        self.turn(oldest).start..self.turn(newest).end
+        let rows = self.turn(newest);
+        if oldest == newest {
+            return rows;
+        }
+        self.turn(oldest).start..rows.end
     }
 
     /// The rows of the turn with `index` turns before it.
@@ -228,11 +232,21 @@ impl Snapshot {
         let first = units[piece.units.start as usize].turns_before;
         let wanted = first + (index - piece.turns_before);
         let direct = piece.units.start + (index - piece.turns_before);
-        let unit = match units.get(direct as usize) {
-            Some(unit) if unit.turns_before == wanted && unit.kind == UnitKind::Turn => direct,
-            _ => units.partition_point(|unit| {
+        // Mostly turns stand in a row, behind the preamble if there is one: then it is where
+        // counting says.
+        let is_it = |unit: u32| {
+            units
+                .get(unit as usize)
+                .is_some_and(|unit| unit.turns_before == wanted && unit.kind == UnitKind::Turn)
+        };
+        let unit = if is_it(direct) {
+            direct
+        } else if is_it(direct + 1) {
+            direct + 1
+        } else {
+            units.partition_point(|unit| {
                 unit.turns_before + u32::from(unit.kind == UnitKind::Turn) <= wanted
-            }) as u32,
+            }) as u32
         };
         let rows = piece.segment.unit_rows(unit);
         rows.start + piece.shift()..rows.end + piece.shift()
