@@ -109,10 +109,17 @@ impl<'a> Access<'a> {
             }
             (Attr::Kind, Compare::Text(test)) => Self::of_kind(test, segment),
             (Attr::Id, Compare::Text(test)) => match test.only() {
-                Some(id) => match segment.find(hash_id(id), id) {
-                    Some(row) => Self::Row(row),
-                    None => Self::Never,
-                },
+                Some(id) => {
+                    let hash = hash_id(id);
+                    match segment.find(hash, id, |_| true) {
+                        None => Self::Never,
+                        // Which of several rows is live depends on the snapshot.
+                        Some(row) if segment.find(hash, id, |other| other != row).is_some() => {
+                            Self::Node(condition)
+                        }
+                        Some(row) => Self::Row(row),
+                    }
+                }
                 None => Self::Node(condition),
             },
             (Attr::Offset, Compare::Number(set)) => match sign_of(set) {

@@ -163,11 +163,13 @@ impl Segment {
         &self.id_text[start..end]
     }
 
-    /// The row of an id, given its hash by the shared hasher.
+    /// The row of an id that is `wanted`, given its hash by the shared hasher. A segment may hold
+    /// an id more than once: when a node moves, the row it left stays for older snapshots, and a
+    /// merge brings both together. At most one of them is live in a snapshot.
     #[inline]
-    pub(crate) fn find(&self, hash: u64, id: &str) -> Option<u32> {
+    pub(crate) fn find(&self, hash: u64, id: &str, wanted: impl Fn(u32) -> bool) -> Option<u32> {
         self.directory
-            .find(hash, |&row| self.id(row) == id)
+            .find(hash, |&row| self.id(row) == id && wanted(row))
             .copied()
     }
 

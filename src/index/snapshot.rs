@@ -366,10 +366,11 @@ impl Snapshot {
     pub fn find(&self, id: &str) -> Option<NodeRef<'_>> {
         let hash = hash_id(id);
         for (at, piece) in self.pieces.iter().enumerate() {
-            if let Some(local) = piece.segment.find(hash, id)
-                && piece.rows.contains(&local)
-                && piece.dead.as_ref().is_none_or(|dead| !dead.contains(local))
-            {
+            let live = |local: u32| {
+                piece.rows.contains(&local)
+                    && piece.dead.as_ref().is_none_or(|dead| !dead.contains(local))
+            };
+            if let Some(local) = piece.segment.find(hash, id, live) {
                 let row = local + piece.shift();
                 return Some(NodeRef {
                     snapshot: self,
