@@ -178,15 +178,21 @@ pub(super) fn children(
         .map(|piece| piece.segment.levels.len() as u32)
         .max()
         .unwrap_or(0);
-    let mut rest: Option<Bits> = None;
-    let levels = match level {
-        Some(level) => level..level + 1,
-        None => 0..deepest,
-    };
-    for level in levels {
-        if level + 1 >= deepest {
-            break;
+    if let Some(level) = level
+        && level + 1 < deepest
+    {
+        if holds_level(left, level, window, scope) {
+            return fill_level(level + 1, out, window, scope);
         }
+        let mut below = left.cleared();
+        fill_level(level + 1, &mut below, window, scope);
+        let mut inside = left.cleared();
+        descendants(left, &mut inside, None, window, scope);
+        below.and(&inside);
+        return out.or(&below);
+    }
+    let mut rest: Option<Bits> = None;
+    for level in 0..deepest.saturating_sub(1) {
         let mut own = left.cleared();
         fill_level(level, &mut own, window, scope);
         own.and(left);

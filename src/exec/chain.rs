@@ -70,6 +70,13 @@ pub(super) fn run(
     let windows: Windows = match (&plan.scope, named) {
         (_, Some(unit)) => smallvec![(unit, None)],
         (Some(depths), None) if plan.separable => windows(snapshot, depths),
+        _ if below_seq(chain) => {
+            let rows = snapshot.seq_rows();
+            if rows.start >= rows.end {
+                return Rows::none();
+            }
+            smallvec![(rows, None)]
+        }
         _ => smallvec![(0..snapshot.end_row(), None)],
     };
     let counters = &mut trace.counters;
@@ -95,6 +102,20 @@ pub(super) fn run(
         }));
     }
     Rows::Bits(matches)
+}
+
+/// Whether all a chain can match, and every group of its picks, lies below the `^seq` it starts
+/// with.
+fn below_seq(chain: &BoundChain) -> bool {
+    let [
+        BoundStep::Filter { tests, tail, .. },
+        BoundStep::Filter { tail: next, .. },
+        ..,
+    ] = &*chain.steps
+    else {
+        return false;
+    };
+    matches!(&**tests, [BoundTest::Type(TypeTest::Seq)]) && tail.is_empty() && next.is_empty()
 }
 
 /// Rows to look at, with the interval of depths they were made from.

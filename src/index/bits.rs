@@ -8,11 +8,15 @@ use std::ops::Range;
 
 use smallvec::SmallVec;
 
+/// Windows of up to this many words take no allocation. More would make every result that is
+/// handed on heavier to move, also those of a single row.
+const INLINE_WORDS: usize = 8;
+
 /// Rows of a window, one bit each. The window starts at a multiple of 64.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Bits {
     first_word: u32,
-    words: SmallVec<[u64; 8]>,
+    words: SmallVec<[u64; INLINE_WORDS]>,
 }
 
 impl Bits {
