@@ -756,7 +756,7 @@ fn node_holds(condition: &Condition, node: NodeRef<'_>, facts: &dyn Facts) -> bo
         }
         (Attr::ContentHash, Compare::Text(test)) => {
             let stored = text(node.field("content_hash"));
-            test.holds(Some(&stored.unwrap_or_default()))
+            test.holds(Some(&stored.unwrap_or_else(|| node.content_hash())))
         }
         (Attr::Content, Compare::Value(test)) => {
             test.holds(&node.field("content").map_or(Scalar::Null, scalar))

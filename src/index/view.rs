@@ -176,6 +176,16 @@ impl<'a> NodeRef<'a> {
             .map(|(_, value)| value)
     }
 
+    /// The content hash, computed from the content (RUNTIME §2), as lower-case hex digits.
+    #[must_use]
+    pub fn content_hash(self) -> String {
+        crate::tree::hash::hex(&crate::tree::hash::content_hash(
+            self.role(),
+            self.kind(),
+            self.fields(),
+        ))
+    }
+
     /// The version of the unit the node belongs to, and its position in it. Equal versions in
     /// two snapshots mean equal rows but for those removed and for ttls that count down.
     #[must_use]
@@ -188,6 +198,12 @@ impl<'a> NodeRef<'a> {
     #[must_use]
     pub fn unit_kind(self) -> UnitKind {
         self.segment.units[self.segment.unit_of(self.local) as usize].kind
+    }
+
+    /// The snapshot it is seen in.
+    #[must_use]
+    pub fn snapshot(self) -> &'a Snapshot {
+        self.snapshot
     }
 
     /// The cycle of the snapshot it is seen in.

@@ -12,9 +12,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use roaring::RoaringBitmap;
 
-use super::segment::VIRTUAL;
 use super::{Meta, Segment, SegmentBuilder, Snapshot, UnitKind};
-use crate::tree::{NONE, NodeClass, Present, Tree};
+use crate::tree::{NodeClass, Present, Tree};
 
 /// Versions are unique in the process, so segments of any session can be told apart.
 static NEXT_VERSION: AtomicU64 = AtomicU64::new(1);
@@ -528,57 +527,5 @@ impl Snapshot {
             runs = joined;
         }
         changed.then(|| Self::new(self.meta().clone(), runs))
-    }
-
-    /// The tree of this snapshot, as it would be read from its own export.
-    #[must_use]
-    pub fn to_tree(&self) -> (Tree, Vec<u32>) {
-        let mut tree = Tree::default();
-        let mut rows = Vec::with_capacity(self.len());
-        let mut open: Vec<(u32, u32)> = Vec::new();
-        for node in self.nodes() {
-            let own = tree.rows.len() as u32;
-            let end = self.end(node.row());
-            while open.last().is_some_and(|&(_, end)| end <= node.row()) {
-                if let Some((closed, _)) = open.pop() {
-                    tree.rows[closed as usize].end = own;
-                }
-            }
-            let segment = node.segment;
-            debug_assert_ne!(segment.class[node.local as usize], VIRTUAL);
-            let id = tree.ids.len() as u32;
-            tree.ids.push_str(node.id());
-            let payload = tree.payload.len() as u32;
-            tree.payload.extend_from_slice(segment.payload(node.local));
-            let code = |dictionary: &mut crate::tree::Dictionary, text: Option<&str>| {
-                text.map_or(NONE, |text| dictionary.intern(text))
-            };
-            tree.rows.push(crate::tree::Row {
-                parent: open.last().map_or(NONE, |&(row, _)| row),
-                end: own + 1,
-                level: node.level(),
-                class: node.class(),
-                present: node.present(),
-                id: (id, tree.ids.len() as u32),
-                payload: (payload, tree.payload.len() as u32),
-                node_type: code(&mut tree.types, node.node_type()),
-                role: code(&mut tree.roles, node.role()),
-                kind: code(&mut tree.kinds, node.kind()),
-                key: code(&mut tree.keys, node.key()),
-                offset: node.offset(),
-                ttl: node.ttl().unwrap_or(0),
-                priority: node.priority(),
-                cycle: node.cycle().unwrap_or(0),
-                created_at_ns: node.created_at_ns(),
-                creation_index: node.creation_index(),
-            });
-            rows.push(node.row());
-            open.push((own, end));
-        }
-        let end = tree.rows.len() as u32;
-        for (row, _) in open {
-            tree.rows[row as usize].end = end;
-        }
-        (tree, rows)
     }
 }

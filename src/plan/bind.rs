@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::compare::{Compare, NumberSet, TextTest, ValueTest};
 use super::value::Source;
 use super::{FilterPlan, Plan, Predicate, StepOperator, TailPlan, Value};
-use crate::ir::{Attr, Axis, DepthSet, Kind, Op, TypeTest, Zone};
+use crate::ir::{Attr, Axis, DepthSet, Facet, Kind, Op, TypeTest, Zone};
 
 /// A plan with its values in place; still without a snapshot. Immutable and shared.
 #[derive(Debug)]
@@ -20,6 +20,7 @@ pub struct Bound {
     pub key_order: bool,
     /// The first row of the window and how many rows it has; the page is worked in.
     pub window: Option<(u64, u64)>,
+    asks_history: bool,
 }
 
 /// A group with its values in place.
@@ -76,6 +77,14 @@ pub enum BoundTest {
     Depth(DepthSet),
     /// On an attribute.
     Attr(Condition),
+}
+
+impl Bound {
+    /// Whether an answer needs more than its snapshot: when ids were first seen.
+    #[must_use]
+    pub fn asks_history(&self) -> bool {
+        self.asks_history
+    }
 }
 
 /// A comparison of an attribute with its value in place.
@@ -140,8 +149,31 @@ pub fn bind(
         chains,
         filters: binder.tests(&plan.filters)?,
         key_order: plan.key_slot.is_some_and(|slot| binder.is_key(slot)),
+        asks_history: sources.len() > 0 && asks_history(plan),
         window: limit.map(|limit| ((page.unwrap_or(1) - 1).saturating_mul(limit), limit)),
     })
+}
+
+/// Whether a test of the plan reads a facet that looks beyond one snapshot.
+fn asks_history(plan: &Plan) -> bool {
+    let asks = |test: &Predicate| {
+        matches!(
+            test,
+            Predicate::Attr { attr: Attr::Facet(Facet::BornTurn | Facet::Age), .. }
+        )
+    };
+    let steps = plan.chains.iter().flat_map(|chain| &chain.steps);
+    plan.filters.iter().any(asks)
+        || steps.into_iter().any(|step| match &step.operator {
+            StepOperator::Zone(_) => false,
+            StepOperator::Filter(filter) => {
+                filter.tests.iter().any(asks)
+                    || filter.tail.iter().any(|tail| match tail {
+                        TailPlan::Test(test) => asks(test),
+                        TailPlan::First | TailPlan::Last | TailPlan::Nth(_) => false,
+                    })
+            }
+        })
 }
 
 /// The value of a slot and the parameter it came from.

@@ -10,12 +10,14 @@
 mod bind;
 mod compare;
 mod compile;
+mod display;
 mod value;
 
 pub use bind::{
     BindError, Bound, BoundChain, BoundStep, BoundTail, BoundTest, Condition, bind, one_vocabulary,
 };
 pub use compare::{Compare, NumberSet, Scalar, TextTest, ValueTest};
+pub use display::Operator;
 pub use compile::{Compiled, compile, same_shape, shape_hash};
 pub use value::{Source, Value};
 

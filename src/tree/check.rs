@@ -285,18 +285,3 @@ pub(crate) fn sort(tree: &mut Tree) {
         .collect();
     tree.rows = rows;
 }
-
-/// Gives every row of a tree made by a difference its class, checks it, and puts it in canonical
-/// order. Its nodes stand in no one text, so faults name ids rather than paths.
-pub(crate) fn settle_patched(tree: &mut Tree) -> Result<(), super::InputError> {
-    let mut faults = Faults::default();
-    let nowhere: Vec<usize> = Vec::new();
-    let sorted = settle(tree, &nowhere, &mut faults);
-    if !faults.is_empty() {
-        return Err(faults.resolve("{}"));
-    }
-    if !sorted {
-        sort(tree);
-    }
-    Ok(())
-}

@@ -1,0 +1,157 @@
+//! The plan cache: text to prepared selector, shape to plan.
+//!
+//! Selectors that differ only in literals share one plan, found by its shape. Both maps are
+//! bounded and shared by all sessions and threads; a look-up takes one shard's lock for as long
+//! as a hash probe.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use hashbrown::DefaultHashBuilder;
+use quick_cache::UnitWeighter;
+use quick_cache::sync::{Cache, DefaultLifecycle};
+
+use super::prepared::{Prepared, Statement};
+use crate::diag::Error;
+use crate::plan::{Compiled, Plan, compile, same_shape, shape_hash};
+use crate::ir::Edition;
+
+type Texts = Cache<Box<str>, Prepared, UnitWeighter, DefaultHashBuilder>;
+type Shapes = Cache<u64, Arc<Plan>, UnitWeighter, DefaultHashBuilder>;
+
+/// How a selector was found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Outcome {
+    /// Its text was known.
+    Text,
+    /// Its shape was known: the plan was shared, the values are new.
+    Shape,
+    /// It was compiled.
+    Miss,
+}
+
+impl Outcome {
+    pub(super) fn as_str(self) -> &'static str {
+        match self {
+            Self::Text => "text hit",
+            Self::Shape => "shape hit",
+            Self::Miss => "miss",
+        }
+    }
+}
+
+/// What a plan cache did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
+pub struct CacheStats {
+    /// Look-ups whose text was known.
+    pub text_hits: u64,
+    /// Look-ups whose shape was known.
+    pub shape_hits: u64,
+    /// Look-ups that compiled a plan.
+    pub misses: u64,
+    /// Texts put in and gone again.
+    pub evictions: u64,
+    /// Texts held now.
+    pub texts: u64,
+    /// Plans held now.
+    pub plans: u64,
+}
+
+#[derive(Debug)]
+pub(super) struct PlanCache {
+    texts: Option<Texts>,
+    shapes: Shapes,
+    hasher: DefaultHashBuilder,
+    text_hits: AtomicU64,
+    shape_hits: AtomicU64,
+    misses: AtomicU64,
+    inserted: AtomicU64,
+}
+
+impl PlanCache {
+    pub(super) fn new(capacity: usize) -> Self {
+        let hasher = DefaultHashBuilder::default();
+        let texts = (capacity > 0).then(|| {
+            Cache::with(
+                capacity,
+                capacity as u64,
+                UnitWeighter,
+                hasher.clone(),
+                DefaultLifecycle::default(),
+            )
+        });
+        let plans = capacity.max(16);
+        Self {
+            texts,
+            shapes: Cache::with(
+                plans,
+                plans as u64,
+                UnitWeighter,
+                hasher.clone(),
+                DefaultLifecycle::default(),
+            ),
+            hasher,
+            text_hits: AtomicU64::new(0),
+            shape_hits: AtomicU64::new(0),
+            misses: AtomicU64::new(0),
+            inserted: AtomicU64::new(0),
+        }
+    }
+
+    pub(super) fn prepare(&self, text: &str, edition: Edition) -> Result<Prepared, Error> {
+        self.look_up(text, edition).map(|(prepared, _)| prepared)
+    }
+
+    pub(super) fn look_up(
+        &self,
+        text: &str,
+        edition: Edition,
+    ) -> Result<(Prepared, Outcome), Error> {
+        if let Some(texts) = &self.texts
+            && let Some(prepared) = texts.get(text)
+        {
+            self.text_hits.fetch_add(1, Ordering::Relaxed);
+            return Ok((prepared, Outcome::Text));
+        }
+        let lowered = crate::ir::compile(text, edition)?;
+        let shape = shape_hash(&lowered.query, &self.hasher);
+        let known = self.texts.as_ref().and_then(|_| self.shapes.get(&shape)).and_then(|plan| {
+            let sources = same_shape(&plan, &lowered.query)?;
+            Some((plan, sources))
+        });
+        let (plan, sources, outcome) = match known {
+            Some((plan, sources)) => {
+                self.shape_hits.fetch_add(1, Ordering::Relaxed);
+                (plan, sources, Outcome::Shape)
+            }
+            None => {
+                self.misses.fetch_add(1, Ordering::Relaxed);
+                let Compiled { plan, sources } = compile(&lowered.query);
+                let plan = Arc::new(plan);
+                if self.texts.is_some() {
+                    self.shapes.insert(shape, Arc::clone(&plan));
+                }
+                (plan, sources, Outcome::Miss)
+            }
+        };
+        let statement = Statement::new(text, lowered, plan, sources);
+        let prepared = Prepared::new(statement)?;
+        if let Some(texts) = &self.texts {
+            self.inserted.fetch_add(1, Ordering::Relaxed);
+            texts.insert(text.into(), prepared.clone());
+        }
+        Ok((prepared, outcome))
+    }
+
+    pub(super) fn stats(&self) -> CacheStats {
+        let texts = self.texts.as_ref().map_or(0, |texts| texts.len() as u64);
+        CacheStats {
+            text_hits: self.text_hits.load(Ordering::Relaxed),
+            shape_hits: self.shape_hits.load(Ordering::Relaxed),
+            misses: self.misses.load(Ordering::Relaxed),
+            evictions: self.inserted.load(Ordering::Relaxed).saturating_sub(texts),
+            texts,
+            plans: self.shapes.len() as u64,
+        }
+    }
+}

@@ -1,0 +1,257 @@
+//! `explain`: what a selector means, how it is planned, and what running it did.
+
+use std::fmt;
+
+use serde::Serialize;
+
+use super::cache::PlanCache;
+use super::prepared::Prepared;
+use crate::diag::{Error, Warning};
+use crate::exec::{Counters, Trace, count, run};
+use crate::plan::Operator;
+use crate::ir::Edition;
+use crate::time::{Lookup, Session};
+
+/// What an explanation shows beyond the plan.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ExplainOptions {
+    /// Run the selector and show rows and counters.
+    pub analyze: bool,
+    /// Show the normalized form after each pass.
+    pub verbose: bool,
+}
+
+/// An explanation; prints as text, and as JSON through `serde`.
+#[derive(Clone, Debug, Serialize)]
+pub struct Explain {
+    /// The selector as written.
+    pub selector: String,
+    /// The edition it was written in.
+    pub edition: String,
+    /// The canonical text.
+    pub normalized: String,
+    /// SHA-256 of the canonical text.
+    pub fingerprint: String,
+    /// Whether the plan cache knew it: `text hit`, `shape hit` or `miss`.
+    pub cache: &'static str,
+    /// The normalized form after each pass, when asked for.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub passes: Vec<Pass>,
+    /// What fills the plan's slots, in order.
+    pub values: Vec<String>,
+    /// The operators, the last to run first.
+    pub plan: Vec<PlanLine>,
+    /// What running it did, when asked for and possible.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub analysis: Option<Analysis>,
+    /// What a reader should know.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<String>,
+}
+
+/// The normalized form after one pass.
+#[derive(Clone, Debug, Serialize)]
+pub struct Pass {
+    /// The pass.
+    pub name: String,
+    /// The canonical text after it.
+    pub query: String,
+}
+
+/// One operator.
+#[derive(Clone, Debug, Serialize)]
+pub struct PlanLine {
+    /// The group, from 0; none for what acts on the union.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub group: Option<usize>,
+    /// The step of the group, from 0.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub step: Option<usize>,
+    /// What it does.
+    pub operator: String,
+    /// Rows an index promises at most, where it was asked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub estimated_rows: Option<u64>,
+    /// Rows it kept.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub actual_rows: Option<u64>,
+}
+
+/// What a run did.
+#[derive(Clone, Debug, Serialize)]
+pub struct Analysis {
+    /// The snapshots it ran over, newest first.
+    pub snapshots: Vec<String>,
+    /// Rows in the answer, all snapshots together.
+    pub rows: u64,
+    /// Counters, all snapshots together.
+    pub counters: Counters,
+}
+
+pub(super) fn explain(
+    cache: &PlanCache,
+    edition: Edition,
+    session: Option<&Session>,
+    text: &str,
+    options: ExplainOptions,
+) -> Result<Explain, Error> {
+    let (prepared, outcome) = cache.look_up(text, edition)?;
+    let statement = prepared.statement();
+    let mut plan: Vec<PlanLine> = statement
+        .plan
+        .operators()
+        .into_iter()
+        .map(|Operator { chain, step, label }| PlanLine {
+            group: chain,
+            step,
+            operator: label,
+            estimated_rows: None,
+            actual_rows: None,
+        })
+        .collect();
+    let analysis = match session {
+        Some(session) => analyze(&prepared, session, options.analyze, &mut plan)?,
+        None => None,
+    };
+    let passes = if options.verbose {
+        let mut passes = Vec::new();
+        crate::ir::compile_observed(text, edition, &mut |name, query| {
+            passes.push(Pass { name: name.to_owned(), query: query.to_string() });
+        })?;
+        passes
+    } else {
+        Vec::new()
+    };
+    Ok(Explain {
+        selector: text.to_owned(),
+        edition: edition.to_string(),
+        normalized: prepared.canonical(),
+        fingerprint: prepared.fingerprint(),
+        cache: outcome.as_str(),
+        passes,
+        values: statement.sources().iter().map(ToString::to_string).collect(),
+        plan,
+        analysis,
+        warnings: prepared.warnings().iter().map(|Warning { message, .. }| message.clone()).collect(),
+    })
+}
+
+/// Runs the selector over each snapshot its time leads to.
+fn analyze(
+    prepared: &Prepared,
+    session: &Session,
+    analyze: bool,
+    plan: &mut [PlanLine],
+) -> Result<Option<Analysis>, Error> {
+    let history = session.history();
+    let lookup = history
+        .resolve(prepared.statement().query.time)
+        .map_err(|error| prepared.unresolved(error))?;
+    let (true, Some(bound)) = (analyze, prepared.bound()) else { return Ok(None) };
+    let snapshots = match lookup {
+        Lookup::One(snapshot) => vec![snapshot],
+        Lookup::All(snapshots) => snapshots,
+        Lookup::Range { snapshots, .. } => {
+            snapshots.into_iter().map(|(snapshot, _)| snapshot).collect()
+        }
+    };
+    let mut analysis =
+        Analysis { snapshots: Vec::new(), rows: 0, counters: Counters::default() };
+    for line in plan.iter_mut().filter(|line| line.step.is_some() || line.group.is_none()) {
+        line.actual_rows = Some(0);
+    }
+    for snapshot in &snapshots {
+        let mut trace = Trace::on();
+        let rows = run(bound, snapshot, &*history, &mut trace).len() as u64;
+        debug_assert!(bound.window.is_some() || rows == count(bound, snapshot, &*history));
+        analysis.rows += rows;
+        analysis.counters += trace.counters;
+        analysis.snapshots.push(if snapshot.is_working() {
+            "working state".to_owned()
+        } else {
+            format!("@c{}", snapshot.cycle())
+        });
+        for line in plan.iter_mut() {
+            match (line.group, line.step) {
+                (None, _) => {
+                    *line.actual_rows.get_or_insert(0) += rows;
+                }
+                (Some(group), Some(step)) => {
+                    let Some(done) = trace.steps.get(group).and_then(|steps| steps.get(step))
+                    else {
+                        continue;
+                    };
+                    *line.actual_rows.get_or_insert(0) += done.rows;
+                    if let Some(estimate) = done.estimate {
+                        *line.estimated_rows.get_or_insert(0) += estimate;
+                    }
+                }
+                (Some(_), None) => {}
+            }
+        }
+    }
+    Ok(Some(analysis))
+}
+
+impl Explain {
+    /// The explanation as JSON.
+    #[must_use]
+    pub fn to_json(&self) -> serde_json::Value {
+        serde_json::to_value(self).unwrap_or_default()
+    }
+}
+
+impl fmt::Display for Explain {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "selector     {}", self.selector)?;
+        writeln!(f, "edition      {}", self.edition)?;
+        writeln!(f, "normalized   {}", self.normalized)?;
+        writeln!(f, "fingerprint  {}", self.fingerprint)?;
+        writeln!(f, "cache        {}", self.cache)?;
+        for (at, pass) in self.passes.iter().enumerate() {
+            writeln!(f, "{:<13}{}: {}", if at == 0 { "passes" } else { "" }, pass.name, pass.query)?;
+        }
+        for (at, value) in self.values.iter().enumerate() {
+            writeln!(f, "{:<13}?{} = {value}", if at == 0 { "values" } else { "" }, at + 1)?;
+        }
+        writeln!(f, "plan")?;
+        let mut indent = 0;
+        for line in &self.plan {
+            // Each group's operators form a chain below the final one.
+            if line.group.is_none() {
+                indent = 0;
+            } else if line.group.is_some() && line.step.is_some_and(|_| indent == 0) {
+                indent = 1;
+            }
+            let mut text = format!("  {}{}", "   ".repeat(indent), if indent == 0 { "" } else { "└─ " });
+            text.push_str(&line.operator);
+            match (line.estimated_rows, line.actual_rows) {
+                (Some(estimate), Some(actual)) => {
+                    text.push_str(&format!("  [rows {actual}, at most {estimate}]"));
+                }
+                (None, Some(actual)) => text.push_str(&format!("  [rows {actual}]")),
+                (Some(_), None) | (None, None) => {}
+            }
+            writeln!(f, "{text}")?;
+            indent = if line.group.is_some() && line.step.is_none() { 0 } else { indent + 1 };
+        }
+        if let Some(analysis) = &self.analysis {
+            let Analysis { snapshots, rows, counters } = analysis;
+            writeln!(f, "snapshots    {}", snapshots.join(" "))?;
+            writeln!(f, "rows         {rows}")?;
+            writeln!(
+                f,
+                "read         {} of {} pieces, {} rows in windows, {} postings, {} rows asked one by one",
+                counters.pieces_read,
+                counters.pieces_read + counters.pieces_pruned,
+                counters.rows_seen,
+                counters.postings,
+                counters.probes
+            )?;
+        }
+        for warning in &self.warnings {
+            writeln!(f, "warning      {warning}")?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,229 @@
+//! Prepared selectors.
+
+use std::sync::Arc;
+
+use super::{Selection, whole};
+use crate::diag::{Code, Diagnostic, Error, Warning};
+use crate::ir::{Lowered, Query};
+use crate::plan::{BindError, Bound, Plan, Source, Value, bind};
+use crate::time::{History, Lookup, Session, Unresolved, run_range};
+
+/// A selector compiled, with its text, its time and what fills its plan's slots.
+#[derive(Debug)]
+pub(super) struct Statement {
+    pub(super) text: Box<str>,
+    pub(super) query: Query,
+    pub(super) warnings: Arc<[Warning]>,
+    pub(super) plan: Arc<Plan>,
+    sources: Box<[Source]>,
+}
+
+impl Statement {
+    pub(super) fn sources(&self) -> &[Source] {
+        &self.sources
+    }
+
+    pub(super) fn new(
+        text: &str,
+        lowered: Lowered,
+        plan: Arc<Plan>,
+        sources: Box<[Source]>,
+    ) -> Self {
+        let warnings = lowered.warnings.into();
+        Self { text: text.into(), query: lowered.query, warnings, plan, sources }
+    }
+
+    fn error(&self, error: BindError) -> Error {
+        let code = Code::SelectorInvalid;
+        let diagnostic = match &error.param {
+            None => whole(&self.text, code, error.message),
+            Some(name) => {
+                let diagnostic = Diagnostic::error(code, error.message);
+                let written = format!("${name}");
+                match self.text.find(&written) {
+                    Some(at) => diagnostic.at(at..at + written.len(), "this parameter"),
+                    None => diagnostic,
+                }
+            }
+        };
+        Error::new(&self.text, diagnostic)
+    }
+}
+
+/// A compiled selector, with its values unless parameters are open. Snapshot-free, immutable,
+/// cheap to clone and to share; asking it takes no lock.
+#[derive(Clone, Debug)]
+pub struct Prepared {
+    statement: Arc<Statement>,
+    bound: Option<Arc<Bound>>,
+}
+
+impl Prepared {
+    pub(super) fn new(statement: Statement) -> Result<Self, Error> {
+        let open = statement.sources.iter().any(has_param);
+        let bound = if open {
+            None
+        } else {
+            let bound = bind(&statement.plan, &statement.sources, &[]);
+            Some(Arc::new(bound.map_err(|error| statement.error(error))?))
+        };
+        Ok(Self { statement: Arc::new(statement), bound })
+    }
+
+    pub(super) fn statement(&self) -> &Statement {
+        &self.statement
+    }
+
+    pub(super) fn bound(&self) -> Option<&Arc<Bound>> {
+        self.bound.as_ref()
+    }
+
+    /// The selector's text.
+    #[must_use]
+    pub fn text(&self) -> &str {
+        &self.statement.text
+    }
+
+    /// The canonical text (LANGUAGE §9).
+    #[must_use]
+    pub fn canonical(&self) -> String {
+        self.statement.query.to_string()
+    }
+
+    /// SHA-256 of the canonical text, in lower-case hex digits.
+    #[must_use]
+    pub fn fingerprint(&self) -> String {
+        self.statement.query.fingerprint().to_string()
+    }
+
+    /// What a reader should know of the selector.
+    #[must_use]
+    pub fn warnings(&self) -> &[Warning] {
+        &self.statement.warnings
+    }
+
+    /// The names of its `$name` parameters, sorted, without the dollar sign.
+    #[must_use]
+    pub fn params(&self) -> Vec<&str> {
+        let mut names = Vec::new();
+        self.statement.sources.iter().for_each(|source| collect_params(source, &mut names));
+        names.sort_unstable();
+        names.dedup();
+        names
+    }
+
+    /// The same selector with values for its parameters; every one needs a value.
+    ///
+    /// # Errors
+    /// A parameter without a value, a name it does not have, or a value that a literal in its
+    /// place could not have (LANGUAGE §5).
+    pub fn bind<'n>(
+        &self,
+        values: impl IntoIterator<Item = (&'n str, Value)>,
+    ) -> Result<Self, Error> {
+        let statement = &self.statement;
+        let values: Vec<(Box<str>, Value)> =
+            values.into_iter().map(|(name, value)| (name.into(), value)).collect();
+        let known = self.params();
+        if let Some((name, _)) = values.iter().find(|(name, _)| !known.contains(&&**name)) {
+            let message = format!("the selector has no parameter `${name}`");
+            let mut diagnostic = whole(&statement.text, Code::SelectorInvalid, message);
+            if let Some(near) = crate::diag::nearest(name, known.iter().copied()) {
+                diagnostic = diagnostic.with_help(format!("there is `${near}`"));
+            }
+            return Err(Error::new(&statement.text, diagnostic));
+        }
+        let bound = bind(&statement.plan, &statement.sources, &values)
+            .map_err(|error| statement.error(error))?;
+        Ok(Self { statement: Arc::clone(statement), bound: Some(Arc::new(bound)) })
+    }
+
+    /// Runs it over a session.
+    ///
+    /// # Errors
+    /// Parameters without values; a time that leads nowhere.
+    pub fn select(&self, session: &Session) -> Result<Selection, Error> {
+        let bound = self.ready()?;
+        // A single snapshot, the usual case, needs no hold on the whole history.
+        if let crate::ir::Time::At(address) = self.statement.query.time
+            && !bound.asks_history()
+        {
+            let snapshot = session
+                .with_history(|history| history.at(address).cloned())
+                .map_err(|error| self.unresolved(error))?;
+            return Ok(Selection::one(Arc::clone(bound), snapshot, None, self.warnings_shared()));
+        }
+        self.select_in(&session.history())
+    }
+
+    /// Runs it over the history of a moment.
+    ///
+    /// # Errors
+    /// As [`Prepared::select`].
+    pub fn select_in(&self, history: &Arc<History>) -> Result<Selection, Error> {
+        let bound = self.ready()?;
+        let warnings = self.warnings_shared();
+        let lookup = history
+            .resolve(self.statement.query.time)
+            .map_err(|error| self.unresolved(error))?;
+        Ok(match lookup {
+            Lookup::One(snapshot) => {
+                Selection::one(Arc::clone(bound), snapshot, Some(Arc::clone(history)), warnings)
+            }
+            Lookup::All(snapshots) => Selection::all(bound, history, snapshots, warnings),
+            Lookup::Range { snapshots, cut } => {
+                let diff = run_range(&self.statement.text, bound, history, &snapshots, cut);
+                Selection::range(diff, warnings)
+            }
+        })
+    }
+
+    fn ready(&self) -> Result<&Arc<Bound>, Error> {
+        self.bound.as_ref().ok_or_else(|| {
+            let error = bind(&self.statement.plan, &self.statement.sources, &[]).err();
+            self.statement.error(error.unwrap_or_else(|| BindError {
+                param: None,
+                message: "a parameter has no value".to_owned(),
+            }))
+        })
+    }
+
+    fn warnings_shared(&self) -> Option<Arc<[Warning]>> {
+        (!self.statement.warnings.is_empty()).then(|| Arc::clone(&self.statement.warnings))
+    }
+
+    pub(super) fn unresolved(&self, error: Unresolved) -> Error {
+        let text = &self.statement.text;
+        let end = text.find(char::is_whitespace).unwrap_or(text.len());
+        let diagnostic = match error {
+            Unresolved::NotFound(which) => {
+                let span = if text.starts_with('@') { 0..end } else { 0..text.len() };
+                Diagnostic::error(Code::SnapshotNotFound, "no such snapshot")
+                    .at(span, which.clone())
+                    .with_help(which)
+            }
+            Unresolved::NoWorkingState => {
+                Diagnostic::error(Code::NoWorkingState, "the session has no working state")
+                    .at(0..text.len(), "no time means the working state")
+                    .with_help(format!("`@t0 {text}` asks the newest snapshot"))
+            }
+        };
+        Error::new(text, diagnostic)
+    }
+}
+
+fn has_param(source: &Source) -> bool {
+    match source {
+        Source::Value(_) => false,
+        Source::Param(_) => true,
+        Source::List(items) => items.iter().any(has_param),
+    }
+}
+
+fn collect_params<'a>(source: &'a Source, names: &mut Vec<&'a str>) {
+    match source {
+        Source::Value(_) => {}
+        Source::Param(name) => names.push(name),
+        Source::List(items) => items.iter().for_each(|item| collect_params(item, names)),
+    }
+}

@@ -1,0 +1,226 @@
+//! Plans as text: one label an operator, wherever a plan is shown.
+
+use std::fmt::Write;
+
+use super::{FilterPlan, Plan, Predicate, Source, StepOperator, StepPlan, TailPlan, Value};
+use crate::ir::{Attr, Axis, Class, DepthSet, Facet, Op, Order, TypeTest, Zone};
+
+/// One operator of a plan, as `explain` shows it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Operator {
+    /// The group it belongs to; none for what acts on the union.
+    pub chain: Option<usize>,
+    /// The step of the group; none for its scope.
+    pub step: Option<usize>,
+    /// What it does.
+    pub label: String,
+}
+
+impl Plan {
+    /// The operators, the last to run first: final set, then each group's steps from right to
+    /// left, then the group's scope.
+    #[must_use]
+    pub fn operators(&self) -> Vec<Operator> {
+        let mut operators = vec![Operator { chain: None, step: None, label: self.final_label() }];
+        for (index, chain) in self.chains.iter().enumerate() {
+            for (at, step) in chain.steps.iter().enumerate().rev() {
+                let label = step.label(at == 0);
+                operators.push(Operator { chain: Some(index), step: Some(at), label });
+            }
+            let mut label = match &chain.scope {
+                None => "scope  every segment".to_owned(),
+                Some(depths) => format!("scope  depth {}", depths_label(depths)),
+            };
+            if !chain.separable {
+                label.push_str(", in one piece");
+            }
+            operators.push(Operator { chain: Some(index), step: None, label });
+        }
+        operators
+    }
+
+    fn final_label(&self) -> String {
+        let mut label = match self.chains.len() {
+            0 => "nothing".to_owned(),
+            1 => "emit".to_owned(),
+            groups => format!("union of {groups} groups"),
+        };
+        for filter in &self.filters {
+            let _ = write!(label, ", keep {}", predicate_label(filter));
+        }
+        label.push_str(match self.order {
+            Order::Default if self.key_slot.is_some() => ", key order",
+            Order::Default | Order::Pre => ", document order",
+            Order::Post => ", post order",
+            Order::Bfs => ", breadth first",
+            Order::Path => ", by path",
+            Order::TurnDesc => ", newest turn first",
+            Order::TurnAsc => ", oldest turn first",
+        });
+        if self.unique {
+            label.push_str(", one row a key");
+        }
+        if let Some(slot) = self.limit {
+            let _ = write!(label, ", limit ?{}", slot + 1);
+        }
+        if let Some(slot) = self.page {
+            let _ = write!(label, ", page ?{}", slot + 1);
+        }
+        label
+    }
+}
+
+impl StepPlan {
+    /// What the step does, in a line.
+    #[must_use]
+    pub fn label(&self, first: bool) -> String {
+        let axis = match self.axis {
+            _ if first => "anywhere",
+            Axis::Descendant => "below",
+            Axis::Child => "child",
+        };
+        match &self.operator {
+            StepOperator::Zone(zone) => format!("zone   {axis}: {}", zone_label(*zone)),
+            StepOperator::Filter(filter) => format!("match  {axis}: {}", filter.label()),
+        }
+    }
+}
+
+impl FilterPlan {
+    fn label(&self) -> String {
+        let mut parts: Vec<String> = self.tests.iter().map(predicate_label).collect();
+        if parts.is_empty() {
+            parts.push("any node".to_owned());
+        }
+        let mut label = parts.join(", ");
+        for tail in &self.tail {
+            let _ = match tail {
+                TailPlan::First => write!(label, "; first of each group"),
+                TailPlan::Last => write!(label, "; last of each group"),
+                TailPlan::Nth(slot) => write!(label, "; number ?{} of each group", slot + 1),
+                TailPlan::Test(test) => write!(label, "; then {}", predicate_label(test)),
+            };
+        }
+        label
+    }
+}
+
+fn zone_label(zone: Zone) -> &'static str {
+    match zone {
+        Zone::Pre => "pre-context",
+        Zone::Core => "core",
+        Zone::Post => "post-context",
+    }
+}
+
+fn predicate_label(predicate: &Predicate) -> String {
+    match predicate {
+        Predicate::Type(test) => match test {
+            TypeTest::Root => "the root",
+            TypeTest::Seq => "^seq",
+            TypeTest::Anchor => "region or turn",
+            TypeTest::TurnOrAnchor => "turn or region",
+            TypeTest::Class(Class::Turn) => "turn",
+            TypeTest::Class(Class::Container) => "container",
+            TypeTest::Class(Class::Block) => "block",
+        }
+        .to_owned(),
+        Predicate::Depth(depths) => format!("depth {}", depths_label(depths)),
+        Predicate::Attr { attr, op, slot } => {
+            format!("{} {} ?{}", attr_label(attr), op_label(*op), slot + 1)
+        }
+    }
+}
+
+fn depths_label(depths: &DepthSet) -> String {
+    if depths.is_empty() {
+        return "none".to_owned();
+    }
+    let range = |&(low, high): &(i64, i64)| match high {
+        _ if low == high => low.to_string(),
+        i64::MAX => format!(">={low}"),
+        high => format!("{low}..{high}"),
+    };
+    depths.ranges().iter().map(range).collect::<Vec<_>>().join(",")
+}
+
+fn op_label(op: Op) -> &'static str {
+    match op {
+        Op::Eq => "=",
+        Op::Ne => "!=",
+        Op::Lt => "<",
+        Op::Le => "<=",
+        Op::Gt => ">",
+        Op::Ge => ">=",
+        Op::Matches => "~",
+    }
+}
+
+fn attr_label(attr: &Attr) -> &str {
+    match attr {
+        Attr::Id => "id",
+        Attr::NodeType => "nodeType",
+        Attr::StoredType => "stored_type",
+        Attr::Kind => "kind",
+        Attr::StoredKind => "stored_kind",
+        Attr::Role => "role",
+        Attr::Key => "key",
+        Attr::CreatedAtIso => "created_at_iso",
+        Attr::ContentHash => "content_hash",
+        Attr::Parent => "parent",
+        Attr::Content => "content",
+        Attr::Tags => "tags",
+        Attr::Offset => "offset",
+        Attr::Ttl => "ttl",
+        Attr::Priority => "priority",
+        Attr::Cycle => "cycle",
+        Attr::CreatedAtNs => "created_at_ns",
+        Attr::CreationIndex => "creation_index",
+        Attr::Cadence => "cadence",
+        Attr::Facet(Facet::Depth) => "depth",
+        Attr::Facet(Facet::Sdepth) => "sdepth",
+        Attr::Facet(Facet::BornTurn) => "born_turn",
+        Attr::Facet(Facet::Age) => "age",
+        Attr::Custom(name) => name,
+    }
+}
+
+impl std::fmt::Display for Value {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Null => f.write_str("null"),
+            Self::Int(number) => number.fmt(f),
+            Self::Decimal(number) => number.fmt(f),
+            Self::Text(text) => write!(f, "'{}'", text.replace('\\', "\\\\").replace('\'', "\\'")),
+            Self::List(items) => {
+                f.write_str("[")?;
+                for (at, item) in items.iter().enumerate() {
+                    if at > 0 {
+                        f.write_str(", ")?;
+                    }
+                    item.fmt(f)?;
+                }
+                f.write_str("]")
+            }
+        }
+    }
+}
+
+impl std::fmt::Display for Source {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Value(value) => value.fmt(f),
+            Self::Param(name) => write!(f, "${name}"),
+            Self::List(items) => {
+                f.write_str("[")?;
+                for (at, item) in items.iter().enumerate() {
+                    if at > 0 {
+                        f.write_str(", ")?;
+                    }
+                    item.fmt(f)?;
+                }
+                f.write_str("]")
+            }
+        }
+    }
+}

@@ -1,0 +1,178 @@
+//! The history of a session at one moment, and how times address it.
+
+use std::sync::{Arc, OnceLock};
+
+use hashbrown::HashMap;
+
+use crate::exec::Facts;
+use crate::index::Snapshot;
+use crate::ir::{Address, RangeEnd, Time};
+
+/// The committed snapshots of a session, oldest first, and its working state. Immutable.
+#[derive(Debug, Default)]
+pub struct History {
+    committed: Vec<Arc<Snapshot>>,
+    working: Option<Arc<Snapshot>>,
+    first_seen: OnceLock<HashMap<Box<str>, i64>>,
+}
+
+/// What a time leads to.
+#[derive(Clone, Debug)]
+pub enum Lookup {
+    /// One snapshot.
+    One(Arc<Snapshot>),
+    /// Every committed snapshot, newest first.
+    All(Vec<Arc<Snapshot>>),
+    /// A range, newest first, each with its label; and the label it was cut to, if it was.
+    Range {
+        /// The snapshots.
+        snapshots: Vec<(Arc<Snapshot>, RangeEnd)>,
+        /// Where the range ends instead of where it was meant to.
+        cut: Option<RangeEnd>,
+    },
+}
+
+/// Why a time leads to nothing.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Unresolved {
+    /// No such snapshot; the text says which exist.
+    NotFound(String),
+    /// No time was given and there is no working state.
+    NoWorkingState,
+}
+
+impl History {
+    /// A history of snapshots with rising cycles.
+    #[must_use]
+    pub fn new(committed: Vec<Arc<Snapshot>>, working: Option<Arc<Snapshot>>) -> Self {
+        debug_assert!(committed.is_sorted_by_key(|snapshot| snapshot.cycle()));
+        Self { committed, working, first_seen: OnceLock::new() }
+    }
+
+    /// The committed snapshots, oldest first.
+    #[must_use]
+    pub fn committed(&self) -> &[Arc<Snapshot>] {
+        &self.committed
+    }
+
+    /// The working state.
+    #[must_use]
+    pub fn working(&self) -> Option<&Arc<Snapshot>> {
+        self.working.as_ref()
+    }
+
+    /// The working state, else the newest snapshot: what commands show that were told no time.
+    #[must_use]
+    pub fn latest(&self) -> Option<&Arc<Snapshot>> {
+        self.working.as_ref().or(self.committed.last())
+    }
+
+    /// The snapshot at an address. Constant time for `@tN`, logarithmic for `@cN`.
+    ///
+    /// # Errors
+    /// There is none there.
+    #[inline]
+    pub fn at(&self, address: Address) -> Result<&Arc<Snapshot>, Unresolved> {
+        let found = match address {
+            Address::Back(back) => usize::try_from(back)
+                .ok()
+                .and_then(|back| self.committed.len().checked_sub(back.checked_add(1)?))
+                .map(|index| &self.committed[index]),
+            Address::Cycle(cycle) => self
+                .committed
+                .binary_search_by_key(&cycle, |snapshot| snapshot.cycle())
+                .ok()
+                .map(|index| &self.committed[index]),
+        };
+        found.ok_or_else(|| Unresolved::NotFound(self.inventory()))
+    }
+
+    /// Which snapshots there are, in words.
+    fn inventory(&self) -> String {
+        match self.committed.as_slice() {
+            [] => "there is no committed snapshot".to_owned(),
+            [only] => format!("there is only @t0 (@c{})", only.cycle()),
+            [oldest, .., newest] => format!(
+                "there are @t0 to @t-{} (@c{} to @c{})",
+                self.committed.len() - 1,
+                newest.cycle(),
+                oldest.cycle()
+            ),
+        }
+    }
+
+    /// What a time leads to (LANGUAGE §3).
+    ///
+    /// # Errors
+    /// No such snapshot, a range that touches none, or no working state.
+    pub fn resolve(&self, time: Time) -> Result<Lookup, Unresolved> {
+        match time {
+            Time::Working => {
+                self.working.clone().map(Lookup::One).ok_or(Unresolved::NoWorkingState)
+            }
+            Time::At(address) => self.at(address).cloned().map(Lookup::One),
+            Time::All => Ok(Lookup::All(self.committed.iter().rev().cloned().collect())),
+            Time::Range(a, b) => self.range(a, b),
+        }
+    }
+
+    fn range(&self, a: RangeEnd, b: RangeEnd) -> Result<Lookup, Unresolved> {
+        let not_found = || Unresolved::NotFound(self.inventory());
+        let oldest = (self.committed.len() as u64).checked_sub(1).ok_or_else(not_found)?;
+        match (a, b) {
+            (RangeEnd::Cycle(a), RangeEnd::Cycle(b)) => {
+                let (low, high) = (a.min(b), a.max(b));
+                let start = self.committed.partition_point(|snapshot| snapshot.cycle() < low);
+                let end = self.committed.partition_point(|snapshot| snapshot.cycle() <= high);
+                if start == end {
+                    return Err(not_found());
+                }
+                let first = self.committed[0].cycle();
+                Ok(Lookup::Range {
+                    snapshots: self.committed[start..end]
+                        .iter()
+                        .rev()
+                        .map(|snapshot| (Arc::clone(snapshot), RangeEnd::Cycle(snapshot.cycle())))
+                        .collect(),
+                    cut: (low < first).then_some(RangeEnd::Cycle(first)),
+                })
+            }
+            (a, b) => {
+                let back = |end| match end {
+                    RangeEnd::Back(back) => back,
+                    RangeEnd::Oldest | RangeEnd::Cycle(_) => oldest,
+                };
+                let (newer, older) = (back(a).min(back(b)), back(a).max(back(b)));
+                if newer > oldest {
+                    return Err(not_found());
+                }
+                let snapshots = (newer..=older.min(oldest))
+                    .map(|back| {
+                        let snapshot = &self.committed[(oldest - back) as usize];
+                        (Arc::clone(snapshot), RangeEnd::Back(back))
+                    })
+                    .collect();
+                let cut = (older > oldest).then_some(RangeEnd::Back(oldest));
+                Ok(Lookup::Range { snapshots, cut })
+            }
+        }
+    }
+}
+
+impl Facts for History {
+    /// Built on the first question: one pass over the versions of the history.
+    fn first_seen(&self, id: &str) -> Option<i64> {
+        let seen = self.first_seen.get_or_init(|| {
+            let mut seen: HashMap<Box<str>, i64> = HashMap::new();
+            for snapshot in &self.committed {
+                for node in snapshot.nodes() {
+                    if !seen.contains_key(node.id()) {
+                        seen.insert(node.id().into(), snapshot.cycle());
+                    }
+                }
+            }
+            seen
+        });
+        seen.get(id).copied()
+    }
+}

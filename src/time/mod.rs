@@ -1,0 +1,20 @@
+//! History: sessions, addresses, ranges, diffs.
+//!
+//! A [`Session`] is a history of snapshots and perhaps a working state. Readers take the
+//! [`History`] of a moment without a lock; it never changes under them. Addresses find snapshots
+//! in it, ranges compare the answers of neighbouring ones in parallel.
+//!
+//! This room knows execution and what is below it. It knows no selector text and no command
+//! line.
+
+mod diff;
+mod history;
+mod range;
+mod session;
+
+pub use diff::{Change, Delta, changed_fields};
+pub use history::{History, Lookup, Unresolved};
+pub use range::{DiffBlock, RangeDiff, SnapshotRef};
+pub use session::{LoadError, Session};
+
+pub(crate) use range::run_range;

@@ -1,0 +1,144 @@
+//! Sessions: histories that can be read from anywhere while one writer adds to them.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use arc_swap::ArcSwap;
+
+use super::History;
+use crate::index::{Meta, Snapshot, Writer};
+use crate::tree::{
+    Document, InputError, Limits, SourceError, arrange, read_document, read_lines, read_source,
+};
+
+/// A session: the history of one conversation's context. `Send + Sync`; readers take no lock.
+#[derive(Debug)]
+pub struct Session {
+    history: ArcSwap<History>,
+}
+
+/// Why a session could not be loaded.
+#[derive(Debug)]
+pub enum LoadError {
+    /// The source could not be read, or a document of it is wrong.
+    Source(SourceError),
+    /// The documents do not make a session.
+    Input(InputError),
+}
+
+impl std::fmt::Display for LoadError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Source(error) => error.fmt(f),
+            Self::Input(error) => error.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for LoadError {}
+
+impl From<SourceError> for LoadError {
+    fn from(error: SourceError) -> Self {
+        Self::Source(error)
+    }
+}
+
+impl From<InputError> for LoadError {
+    fn from(error: InputError) -> Self {
+        Self::Input(error)
+    }
+}
+
+impl Session {
+    /// A session with this history.
+    #[must_use]
+    pub fn new(history: History) -> Self {
+        Self { history: ArcSwap::from_pointee(history) }
+    }
+
+    /// Opens a file or directory of snapshot documents (RUNTIME §1).
+    ///
+    /// # Errors
+    /// What is not there, not readable, or not valid; nothing is half-loaded.
+    pub fn open(path: impl AsRef<Path>) -> Result<Self, LoadError> {
+        let documents = read_source(path.as_ref(), Limits::default())?;
+        Ok(Self::from_documents(documents)?)
+    }
+
+    /// Reads one JSON document, or JSON Lines, from memory.
+    ///
+    /// # Errors
+    /// Every fault of the input, with its path.
+    pub fn from_slice(bytes: &[u8]) -> Result<Self, InputError> {
+        match read_document(bytes) {
+            Ok(document) => Self::from_documents(vec![document]),
+            // More than one value: lines, whose faults say which line they are on.
+            Err(error) => match read_lines(bytes) {
+                Ok(documents) if documents.len() > 1 => Self::from_documents(documents),
+                Ok(_) => Err(error),
+                Err(lines) if memchr::memchr_iter(b'\n', bytes.trim_ascii()).next().is_some() => {
+                    Err(if bytes.trim_ascii().starts_with(b"{\n") { error } else { lines })
+                }
+                Err(_) => Err(error),
+            },
+        }
+    }
+
+    /// A session of documents in file order.
+    ///
+    /// # Errors
+    /// Documents that contradict each other, and differences that cannot be applied.
+    pub fn from_documents(documents: Vec<Document>) -> Result<Self, InputError> {
+        Self::build(documents, Writer::new())
+    }
+
+    /// As [`Session::from_documents`], with a writer of one's own.
+    ///
+    /// # Errors
+    /// As [`Session::from_documents`].
+    pub fn build(documents: Vec<Document>, mut writer: Writer) -> Result<Self, InputError> {
+        let mut committed: Vec<Arc<Snapshot>> = Vec::new();
+        let mut working = None;
+        for item in arrange(documents)? {
+            let (header, tree) = item?;
+            let newest = committed.last().map_or(0, |snapshot| snapshot.cycle());
+            let meta = Meta {
+                cycle: if header.working { newest } else { header.cycle },
+                working: header.working,
+                cycle_given: header.cycle_given,
+                spec_version: header.spec_version,
+                extra: header.extra.into(),
+            };
+            let previous = committed.last().map(|snapshot| &**snapshot);
+            let (snapshot, merges) = writer.append(previous, &tree, meta);
+            if !merges.is_empty() {
+                // Older snapshots follow into the merged segments, so that nothing is kept
+                // twice; only the newest of them can hold what was merged.
+                for older in committed.iter_mut().rev() {
+                    match older.moved(&merges) {
+                        Some(moved) => *older = Arc::new(moved),
+                        None => break,
+                    }
+                }
+            }
+            if header.working {
+                working = Some(Arc::new(snapshot));
+            } else {
+                committed.push(Arc::new(snapshot));
+            }
+        }
+        Ok(Self::new(History::new(committed, working)))
+    }
+
+    /// The history of this moment. It does not change afterwards. Lock-free.
+    #[must_use]
+    pub fn history(&self) -> Arc<History> {
+        self.history.load_full()
+    }
+
+    /// Looks at the history of this moment without taking hold of it.
+    #[inline]
+    pub fn with_history<T>(&self, look: impl FnOnce(&History) -> T) -> T {
+        look(&self.history.load())
+    }
+}

@@ -1,0 +1,172 @@
+//! What snapshots share: rows are kept for what changed, not for every snapshot.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+use std::sync::Arc;
+
+use pactql::index::{NodeRef, Segment, Snapshot, Writer};
+use pactql::time::{History, Session};
+use pactql::tree::read_lines;
+
+/// One block of a turn.
+fn block(id: &str, offset: i64, ttl: Option<i64>) -> String {
+    let ttl = ttl.map_or("null".to_owned(), |ttl| ttl.to_string());
+    format!(r#"{{"id":"{id}","nodeType":"cb","offset":{offset},"ttl":{ttl},"content":"of {id}"}}"#)
+}
+
+/// A whole document of cycle `cycle` with the turns given.
+fn document(cycle: i64, turns: &[String]) -> String {
+    format!(
+        r#"{{"cycle":{cycle},"root":{{"id":"r","children":[{{"id":"s","nodeType":"^sys","children":[{}]}},{{"id":"q","nodeType":"^seq","children":[{}]}},{{"id":"a","nodeType":"^ah","children":[]}}]}}}}"#,
+        block("policy", 0, None),
+        turns.join(",")
+    )
+}
+
+fn turn(number: usize, blocks: &[String]) -> String {
+    format!(
+        r#"{{"id":"t{number}","nodeType":"mt","created_at_ns":{number},"children":[{}]}}"#,
+        blocks.join(",")
+    )
+}
+
+/// A session whose document of cycle N holds the turns that `turns` gives for N.
+fn session(cycles: i64, turns: impl Fn(i64) -> Vec<String>) -> (String, Arc<History>) {
+    let mut lines = String::new();
+    for cycle in 1..=cycles {
+        let _ = writeln!(lines, "{}", document(cycle, &turns(cycle)));
+    }
+    let session = Session::from_slice(lines.as_bytes()).expect("the session is valid");
+    (lines, session.history())
+}
+
+/// The distinct segments of a history and how many rows they have together.
+fn segments(history: &History) -> (usize, usize) {
+    let mut seen: BTreeMap<*const Segment, usize> = BTreeMap::new();
+    for snapshot in history.committed() {
+        for piece in snapshot.pieces() {
+            seen.insert(Arc::as_ptr(&piece.segment), piece.segment.len() as usize);
+        }
+    }
+    (seen.len(), seen.values().sum())
+}
+
+/// Everything a reader can see of a snapshot.
+fn contents(snapshot: &Snapshot) -> Vec<String> {
+    let show = |node: NodeRef<'_>| {
+        format!(
+            "{} {:?} {:?} {:?} {:?} {:?} {:?} {:?}",
+            node.id(),
+            node.class(),
+            node.depth(),
+            node.parent().map(NodeRef::id),
+            node.ttl(),
+            node.offset(),
+            node.children().map(NodeRef::id).collect::<Vec<_>>(),
+            node.fields().collect::<Vec<_>>(),
+        )
+    };
+    snapshot.nodes().map(show).collect()
+}
+
+/// Every snapshot reads as it does in a session whose segments were never merged, and as its own
+/// document does when read alone.
+fn assert_reads_alike(lines: &str, history: &History) {
+    let documents = read_lines(lines.as_bytes()).expect("the lines are valid");
+    let apart = Session::build(documents, Writer::without_merging()).expect("a session");
+    let apart = apart.history();
+    assert_eq!(apart.committed().len(), history.committed().len());
+    for ((snapshot, apart), line) in
+        history.committed().iter().zip(apart.committed()).zip(lines.lines())
+    {
+        let alone = Session::from_slice(line.as_bytes()).expect("one document").history();
+        let expected = contents(&alone.committed()[0]);
+        assert_eq!(contents(snapshot), expected);
+        assert_eq!(contents(apart), expected);
+        assert_eq!(snapshot.len(), expected.len());
+    }
+}
+
+#[test]
+fn a_growing_session_keeps_each_turn_about_once_and_has_few_pieces() {
+    let turns = 200;
+    let (lines, history) = session(turns, |cycle| {
+        (1..=cycle as usize).map(|n| turn(n, &[block(&format!("b{n}"), 0, None)])).collect()
+    });
+    let (count, rows) = segments(&history);
+    // A turn is three rows with its implicit core. Every snapshot on its own would be 60,000.
+    let whole: usize = history.committed().iter().map(|snapshot| snapshot.len()).sum();
+    assert!(whole > 40_000, "{whole}");
+    assert!(rows <= 3 * turns as usize + 3 * turns as usize, "{rows} rows in {count} segments");
+    for snapshot in history.committed() {
+        let most = 2 * (u32::BITS - snapshot.turns().leading_zeros()) as usize + 8;
+        assert!(snapshot.pieces().len() <= most);
+    }
+    assert_reads_alike(&lines, &history);
+}
+
+#[test]
+fn ttls_that_count_down_and_ttls_that_stay_are_both_shared() {
+    for counting in [true, false] {
+        let (lines, history) = session(60, |cycle| {
+            (1..=cycle)
+                .map(|n| {
+                    let left = if counting { (n + 100 - cycle).max(0) } else { 7 };
+                    turn(n as usize, &[block(&format!("b{n}"), 0, Some(left))])
+                })
+                .collect()
+        });
+        let (count, rows) = segments(&history);
+        assert!(rows < 900, "counting {counting}: {rows} rows in {count} segments");
+        assert_reads_alike(&lines, &history);
+    }
+}
+
+#[test]
+fn blocks_that_expire_are_masked_and_cost_no_new_rows() {
+    let (lines, history) = session(80, |cycle| {
+        (1..=cycle)
+            .map(|n| {
+                let mut blocks =
+                    vec![block(&format!("b{n}"), 0, None), block(&format!("c{n}"), 0, None)];
+                if n + 3 > cycle {
+                    blocks.insert(0, block(&format!("p{n}"), -1, Some(n + 3 - cycle)));
+                }
+                turn(n as usize, &blocks)
+            })
+            .collect()
+    });
+    let (count, rows) = segments(&history);
+    assert!(rows < 80 * 5 * 2 + 80 * 2, "{rows} rows in {count} segments");
+    assert_reads_alike(&lines, &history);
+}
+
+#[test]
+fn a_change_in_an_old_turn_costs_that_turn() {
+    let (lines, history) = session(64, |cycle| {
+        (1..=50)
+            .map(|n| {
+                let mut blocks = vec![block(&format!("b{n}"), 0, None)];
+                if n == 1 + cycle % 50 {
+                    blocks.push(block(&format!("late{cycle}"), 1, None));
+                }
+                turn(n as usize, &blocks)
+            })
+            .collect()
+    });
+    let whole: usize = history.committed().iter().map(|snapshot| snapshot.len()).sum();
+    let (count, rows) = segments(&history);
+    assert!(rows * 2 < whole, "{rows} rows in {count} segments, {whole} in all snapshots");
+    assert_reads_alike(&lines, &history);
+}
+
+#[test]
+fn turns_that_go_and_come_back_read_right() {
+    let (lines, history) = session(40, |cycle| {
+        (1..=30)
+            .filter(|n| (n + cycle) % 7 != 0)
+            .map(|n| turn(n as usize, &[block(&format!("b{n}"), n % 3 - 1, None)]))
+            .collect()
+    });
+    assert_reads_alike(&lines, &history);
+}
