@@ -8,6 +8,8 @@ use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
 
+use rayon::prelude::*;
+
 use super::check;
 use super::draft::{Draft, Form, NodeReader};
 use super::fault::{Fault, Faults, InputError};
@@ -124,28 +126,38 @@ pub fn read_document(bytes: &[u8]) -> Result<Document, InputError> {
     }
 }
 
+/// How many lines are read at once. The errors of these lines are all held until the first hundred
+/// of them are picked, so this bounds memory.
+const LINES_AT_ONCE: usize = 256;
+
 /// Reads JSON Lines: one document a line, blank lines passed over. Faults carry the line of the
-/// file, and the faults of all lines are reported together.
+/// file, and the faults of all lines are reported together. Lines are read in parallel on the
+/// current rayon pool; the outcome is the same whatever its size.
 ///
 /// # Errors
 /// As [`read_document`].
 pub fn read_lines(bytes: &[u8]) -> Result<Vec<Document>, InputError> {
     let mut documents = Vec::new();
     let mut failed: Option<InputError> = None;
-    let (mut start, mut number) = (0usize, 0u64);
-    while start < bytes.len() {
-        let rest = &bytes[start..];
-        let end = memchr::memchr(b'\n', rest).unwrap_or(rest.len());
-        let line = &rest[..end];
-        if !line.trim_ascii().is_empty() {
-            match read_document(line) {
+    let mut lines = lines(bytes);
+    loop {
+        let some: Vec<Line<'_>> = lines.by_ref().take(LINES_AT_ONCE).collect();
+        if some.is_empty() {
+            break;
+        }
+        let outcomes: Vec<_> = some
+            .par_iter()
+            .map(|line| read_document(line.bytes))
+            .collect();
+        for (outcome, line) in outcomes.into_iter().zip(some) {
+            match outcome {
                 Ok(mut document) if failed.is_none() => {
-                    document.origin.line = number + 1;
+                    document.origin.line = line.number;
                     documents.push(document);
                 }
                 Ok(_) => {}
                 Err(error) => {
-                    let error = error.shifted(number, start as u64);
+                    let error = error.shifted(line.number - 1, line.start as u64);
                     match &mut failed {
                         Some(failed) => failed.extend(error),
                         None => {
@@ -157,13 +169,41 @@ pub fn read_lines(bytes: &[u8]) -> Result<Vec<Document>, InputError> {
                 }
             }
         }
-        start += end + 1;
-        number += 1;
     }
     match failed {
         Some(error) => Err(error),
         None => Ok(documents),
     }
+}
+
+/// A line that is not blank.
+struct Line<'a> {
+    /// From 1.
+    number: u64,
+    /// Its first byte in the file.
+    start: usize,
+    bytes: &'a [u8],
+}
+
+/// The lines of a text that are not blank.
+fn lines(bytes: &[u8]) -> impl Iterator<Item = Line<'_>> {
+    let (mut start, mut number) = (0usize, 0u64);
+    std::iter::from_fn(move || {
+        while let Some(rest) = bytes.get(start..).filter(|rest| !rest.is_empty()) {
+            let end = memchr::memchr(b'\n', rest).unwrap_or(rest.len());
+            number += 1;
+            let line = Line {
+                number,
+                start,
+                bytes: &rest[..end],
+            };
+            start += end + 1;
+            if !line.bytes.trim_ascii().is_empty() {
+                return Some(line);
+            }
+        }
+        None
+    })
 }
 
 /// The members of a document while it is read.
