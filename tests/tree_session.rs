@@ -332,6 +332,8 @@ fn streams_and_formats() {
     assert_eq!(count(b"\n{\"root\":{}}\r\n{\"root\":{}}"), Ok(2));
     assert_eq!(count(b"{\"root\":\n{}}"), Ok(1));
     assert_eq!(count(b"\xEF\xBB\xBF{\"root\":{}}\n{\"root\":{}}"), Ok(2));
+    let broken = count(b"{\"root\" {}}\n{\"root\":{\"ttl\":-1}}").expect_err("two lines are wrong");
+    assert_eq!(broken.lines().count(), 2, "{broken}");
     assert!(count(b"").is_err());
     assert!(count(b"x").is_err());
     #[cfg(feature = "gzip")]

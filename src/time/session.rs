@@ -8,7 +8,7 @@ use arc_swap::ArcSwap;
 use super::History;
 use crate::index::{Meta, Snapshot, Writer};
 use crate::tree::{
-    Document, InputError, Limits, SourceError, arrange, read_document, read_lines, read_source,
+    Document, InputError, Limits, SourceError, arrange, read_slice, read_source,
 };
 
 /// A session: the history of one conversation's context. `Send + Sync`; readers take no lock.
@@ -70,18 +70,7 @@ impl Session {
     /// # Errors
     /// Every fault of the input, with its path.
     pub fn from_slice(bytes: &[u8]) -> Result<Self, InputError> {
-        match read_document(bytes) {
-            Ok(document) => Self::from_documents(vec![document]),
-            // More than one value: lines, whose faults say which line they are on.
-            Err(error) => match read_lines(bytes) {
-                Ok(documents) if documents.len() > 1 => Self::from_documents(documents),
-                Ok(_) => Err(error),
-                Err(lines) if memchr::memchr_iter(b'\n', bytes.trim_ascii()).next().is_some() => {
-                    Err(if bytes.trim_ascii().starts_with(b"{\n") { error } else { lines })
-                }
-                Err(_) => Err(error),
-            },
-        }
+        Self::from_documents(read_slice(bytes)?)
     }
 
     /// A session of documents in file order.

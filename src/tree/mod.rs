@@ -31,4 +31,4 @@ pub use fault::{Fault, InputError};
 pub use model::{Dictionary, NONE, NodeClass, Present, Row, Tree, text_list};
 pub use patch::Patch;
 pub use sequence::{Header, Sequence, arrange};
-pub use source::{Limits, SourceError, read_source};
+pub use source::{Limits, SourceError, read_slice, read_source};

@@ -10,7 +10,7 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::document::{Document, Origin, read_document, read_lines};
+use super::document::{Document, read_document, read_lines};
 use super::fault::InputError;
 use super::json::Reader;
 
@@ -231,31 +231,39 @@ fn take(
     Ok(Ok(bytes))
 }
 
-/// The documents of an input, by its content: JSON Lines when more follows its first line and
-/// that line is a whole JSON value (or the name ends in `.jsonl`), else one document.
-fn read_bytes(bytes: &[u8], path: &Path) -> Result<Vec<Document>, SourceError> {
-    let outcome = if is_lines(bytes, path) {
+/// The documents of an input in memory, whose form shows in its content: JSON Lines when more
+/// follows its first line and that line is a whole JSON value, else one document. Bytes that are
+/// packed are not unpacked.
+///
+/// # Errors
+/// Every fault of the input.
+pub fn read_slice(bytes: &[u8]) -> Result<Vec<Document>, InputError> {
+    read_as(bytes, is_lines(bytes))
+}
+
+fn read_as(bytes: &[u8], lines: bool) -> Result<Vec<Document>, InputError> {
+    if lines {
         read_lines(bytes)
     } else {
         read_document(bytes).map(|document| vec![document])
-    };
-    let mut documents =
-        outcome.map_err(|error| SourceError::Invalid(vec![(path.to_owned(), error)]))?;
+    }
+}
+
+/// The documents of a file: as [`read_slice`], but a name that ends in `.jsonl` (or `.jsonl.gz`)
+/// says that it holds lines.
+fn read_bytes(bytes: &[u8], path: &Path) -> Result<Vec<Document>, SourceError> {
+    let name = path.file_name().unwrap_or_default().as_encoded_bytes();
+    let named = name.ends_with(b".jsonl") || name.ends_with(b".jsonl.gz");
+    let mut documents = read_as(bytes, named || is_lines(bytes))
+        .map_err(|error| SourceError::Invalid(vec![(path.to_owned(), error)]))?;
     let file: Arc<Path> = path.into();
     for document in &mut documents {
-        document.origin = Origin {
-            file: Some(Arc::clone(&file)),
-            ..std::mem::take(&mut document.origin)
-        };
+        document.origin.file = Some(Arc::clone(&file));
     }
     Ok(documents)
 }
 
-fn is_lines(bytes: &[u8], path: &Path) -> bool {
-    let name = path.file_name().unwrap_or_default().as_encoded_bytes();
-    if name.ends_with(b".jsonl") || name.ends_with(b".jsonl.gz") {
-        return true;
-    }
+fn is_lines(bytes: &[u8]) -> bool {
     let bytes = bytes
         .strip_prefix(b"\xEF\xBB\xBF")
         .unwrap_or(bytes)
@@ -263,7 +271,15 @@ fn is_lines(bytes: &[u8], path: &Path) -> bool {
     let Some(end) = memchr::memchr(b'\n', bytes) else {
         return false;
     };
-    let Ok(line) = std::str::from_utf8(&bytes[..end]) else {
+    // No document goes on so after such a line; where it is broken, the others are read too.
+    let (first, rest) = (
+        bytes[..end].trim_ascii_end(),
+        bytes[end..].trim_ascii_start(),
+    );
+    if first.ends_with(b"}") && rest.starts_with(b"{") {
+        return true;
+    }
+    let Ok(line) = std::str::from_utf8(first) else {
         return false;
     };
     let mut reader = Reader::new(line);
