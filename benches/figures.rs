@@ -23,11 +23,11 @@
 mod support;
 
 use support::contenders::Contenders;
-use support::memory::Counting;
-use support::queries::{Figure, Query, Task};
+use support::memory::{self, Counting};
+use support::queries::{Figure, Query, Task, literals, shapes};
 use support::table::{Line, Table};
-use support::timing::{Effort, interleaved, once};
-use support::{bitset, sqlite, walk};
+use support::timing::{Effort, interleaved, once, settled};
+use support::{bitset, engine, sqlite, walk};
 
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
@@ -54,13 +54,32 @@ fn main() {
     compiling(&contenders, effort, &mut table);
     loading(&contenders, effort, &mut table);
     print!("{table}");
+    threads(&contenders, effort);
+    memory_held(&contenders);
 }
 
 /// The ten query classes on the large session.
 fn queries(contenders: &Contenders, effort: Effort, table: &mut Table) {
     table.section("100,000 nodes");
     for query in Query::ALL {
-        table.add(measure(contenders, query, effort, query.figure().ratio()));
+        let line = measure(contenders, query, effort, query.figure().ratio());
+        if query == Query::ById {
+            let figure = Figure {
+                reach: 200.0,
+                ..query.figure()
+            };
+            let mut by_text = [contenders.pact.by_text(query, &contenders.id)];
+            let pactql = interleaved(effort, &mut by_text)[0];
+            let name = "by-id, by text through the cache".into();
+            let required = figure.ratio();
+            table.add(Line {
+                name,
+                pactql,
+                required,
+                ..line
+            });
+        }
+        table.add(line);
     }
 }
 
@@ -114,6 +133,7 @@ fn counting(contenders: &Contenders, effort: Effort, table: &mut Table) {
     let mut tasks: Vec<Task<'_>> = vec![
         contenders.database.task(Query::Blocks, id),
         walk::task(&contenders.tree, Query::Blocks, id),
+        contenders.pact.count(Query::Blocks, id),
     ];
     let times = interleaved(effort, &mut tasks);
     table.add(Line {
@@ -121,26 +141,29 @@ fn counting(contenders: &Contenders, effort: Effort, table: &mut Table) {
         sqlite: times[0],
         walk: times[1],
         floor: f64::NAN,
-        pactql: f64::NAN,
+        pactql: times[2],
         required: figure.ratio(),
     });
 }
 
 /// From text to something that runs.
 fn compiling(contenders: &Contenders, effort: Effort, table: &mut Table) {
-    table.section("compiling a selector of 50 characters");
-    let sqlite = interleaved(effort, &mut [contenders.database.compile()])[0];
-    for (name, reach) in [
-        ("new", 6e3),
-        ("of a known shape", 4e3),
-        ("text already seen", 200.0),
-    ] {
+    table.section("compiling 50 characters");
+    let (new, known) = (shapes(128), literals(128));
+    let mut compile = [contenders.database.compile()];
+    let sqlite = interleaved(effort, &mut compile)[0];
+    let cases: [(&str, f64, &[String], &[String]); 3] = [
+        ("new", 6e3, &new, &[]),
+        ("of a known shape", 4e3, &known[1..], &known[..1]),
+        ("text already seen", 200.0, &known, &known),
+    ];
+    for (name, reach, texts, before) in cases {
         table.add(Line {
             name: name.into(),
             sqlite,
             walk: f64::NAN,
             floor: f64::NAN,
-            pactql: f64::NAN,
+            pactql: engine::compile_time(texts, before, effort.rounds * 4),
             required: 30e3 / reach,
         });
     }
@@ -148,19 +171,72 @@ fn compiling(contenders: &Contenders, effort: Effort, table: &mut Table) {
 
 /// From bytes in memory to something that answers.
 fn loading(contenders: &Contenders, effort: Effort, table: &mut Table) {
-    table.section("loading, every check on");
+    table.section("loading 31 MB, every check on");
     let bytes = &contenders.bytes;
-    let sqlite = once(effort, || sqlite::load(bytes));
-    let walk = once(effort, || walk::load(bytes));
-    let floor = once(effort, || bitset::load(&contenders.tree));
-    for (name, reach) in [("one thread", 220e6), ("two threads", 150e6)] {
+    let pool = |threads| {
+        rayon::ThreadPoolBuilder::new()
+            .num_threads(threads)
+            .build()
+            .expect("threads start")
+    };
+    let (one, two) = (pool(1), pool(2));
+    let (mut walk, mut single, mut double) = (Vec::new(), Vec::new(), Vec::new());
+    for _ in 0..effort.rounds.div_ceil(6) {
+        walk.push(once(|| walk::load(bytes)));
+        single.push(one.install(|| once(|| engine::load(bytes))));
+        double.push(two.install(|| once(|| engine::load(bytes))));
+    }
+    let sqlite = once(|| sqlite::load(bytes));
+    let floor = once(|| bitset::load(&contenders.tree));
+    let walk = settled(&mut walk);
+    for (name, reach, pactql) in [
+        ("one thread", 220e6, settled(&mut single)),
+        ("two threads", 150e6, settled(&mut double)),
+    ] {
         table.add(Line {
             name: name.into(),
             sqlite,
             walk,
             floor,
-            pactql: f64::NAN,
+            pactql,
             required: 120e6 / reach,
         });
     }
+}
+
+/// The ten query classes in turn, on one thread and on two.
+fn threads(contenders: &Contenders, effort: Effort) {
+    let (mut one, mut two) = (Vec::new(), Vec::new());
+    for _ in 0..effort.rounds.div_ceil(2) {
+        let time = |threads| {
+            contenders
+                .pact
+                .in_turn(&contenders.id, threads, 8)
+                .as_nanos() as f64
+        };
+        one.push(time(1));
+        two.push(time(2) / 2.0);
+    }
+    let gain = settled(&mut one) / settled(&mut two);
+    println!(
+        "\nten queries in turn, two threads: {gain:.2}x of one (required 1.80)  {}",
+        support::table::verdict(gain >= 1.8)
+    );
+}
+
+/// What a loaded session holds beyond ids, contents and custom fields.
+fn memory_held(contenders: &Contenders) {
+    const LIMIT: usize = 14_000_000;
+    let payload = contenders.payload();
+    let (session, held, peak) = memory::measure(|| engine::load(&contenders.bytes));
+    let beyond = held.saturating_sub(payload);
+    println!(
+        "\nbytes held: {held}; ids, contents and custom fields {payload}; beyond them {beyond} (at most {LIMIT})  {}",
+        support::table::verdict(beyond <= LIMIT)
+    );
+    println!(
+        "  of the rest, index {} bytes; SQLite {} bytes beyond the payload; peak while loading {peak} bytes",
+        engine::index_bytes(&session),
+        contenders.database.bytes().saturating_sub(payload),
+    );
 }

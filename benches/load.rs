@@ -7,14 +7,14 @@
 //!
 //! The data model is that of `support/generate.rs`.
 //!
-//! Caveats: what was loaded is dropped outside the measured time; SQLite is fed from the plain
-//! structs, and reading those is part of its time.
+//! Caveats: dropping what was loaded is part of the time; SQLite is fed from the plain structs,
+//! and reading those is part of its time.
 
 mod support;
 
-use criterion::{BatchSize, BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
+use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use std::time::Duration;
-use support::{generate, sqlite, walk};
+use support::{engine, generate, sqlite, walk};
 
 fn load(criterion: &mut Criterion) {
     for nodes in [1_000, 10_000, 100_000] {
@@ -29,6 +29,7 @@ fn load(criterion: &mut Criterion) {
         bench("read", &mut |bytes| {
             drop(pactql::tree::read_document(bytes).expect("the generated document is valid"));
         });
+        bench("pactql", &mut |bytes| drop(engine::load(bytes)));
         bench("walk", &mut |bytes| drop(walk::load(bytes)));
         bench("sqlite", &mut |bytes| drop(sqlite::load(bytes)));
         group.finish();

@@ -1,5 +1,6 @@
 //! All contenders over one generated document.
 
+use super::engine::Pact;
 use super::queries::{self, Query, Task};
 use super::{bitset, generate, sqlite, walk};
 
@@ -10,6 +11,7 @@ pub(crate) struct Contenders {
     pub(crate) tree: walk::Tree,
     pub(crate) database: sqlite::Database,
     pub(crate) floor: bitset::Floor,
+    pub(crate) pact: Pact,
     /// What the query by id asks for.
     pub(crate) id: String,
 }
@@ -23,6 +25,7 @@ impl Contenders {
         Self {
             database: sqlite::load(&bytes),
             floor: bitset::load(&tree),
+            pact: Pact::new(&bytes),
             tree,
             id,
             bytes,
@@ -44,6 +47,8 @@ impl Contenders {
             expected,
             "bitsets, {name}"
         );
+        let pact = self.pact.answer(query, &self.id);
+        assert_eq!(pact, expected, "pactql, {name}");
         expected.len()
     }
 
@@ -53,6 +58,7 @@ impl Contenders {
             ("sqlite", self.database.task(query, &self.id)),
             ("walk", walk::task(&self.tree, query, &self.id)),
             ("floor", self.floor.task(query, &self.id)),
+            ("pactql", self.pact.task(query, &self.id)),
         ]
     }
 

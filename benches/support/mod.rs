@@ -9,6 +9,7 @@
 
 pub(crate) mod bitset;
 pub(crate) mod contenders;
+pub(crate) mod engine;
 pub(crate) mod generate;
 pub(crate) mod memory;
 pub(crate) mod queries;

@@ -222,12 +222,13 @@ impl Database {
         })
     }
 
-    /// Preparing a statement of about 50 characters, as something to time.
+    /// Preparing the statement of a selector of some 50 characters and four steps, as something to
+    /// time.
     pub(crate) fn compile(&self) -> Task<'_> {
         Box::new(|| {
             let statement = self
                 .0
-                .prepare(black_box(statement(Query::LastThree)))
+                .prepare(black_box(statement(Query::LastTurn)))
                 .expect("the statement is valid");
             black_box(statement.column_count())
         })

@@ -57,10 +57,8 @@ impl Display for Table {
             for line in lines {
                 let verdict = if line.pactql.is_nan() {
                     ""
-                } else if line.ratio() >= line.required {
-                    "reached"
                 } else {
-                    "NOT REACHED"
+                    verdict(line.ratio() >= line.required)
                 };
                 writeln!(
                     f,
@@ -78,6 +76,11 @@ impl Display for Table {
         }
         Ok(())
     }
+}
+
+/// Whether a figure is reached, in words.
+pub(crate) fn verdict(reached: bool) -> &'static str {
+    if reached { "reached" } else { "NOT REACHED" }
 }
 
 /// A ratio with three digits.

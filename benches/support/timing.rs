@@ -90,15 +90,10 @@ pub(crate) fn nice(nanoseconds: f64) -> String {
 }
 
 /// The time `make` takes, without dropping what it made, in nanoseconds. For what takes long.
-pub(crate) fn once<T>(effort: Effort, mut make: impl FnMut() -> T) -> f64 {
-    let mut times: Vec<f64> = (0..effort.rounds.div_ceil(10))
-        .map(|_| {
-            let start = Instant::now();
-            let made = std::hint::black_box(make());
-            let time = start.elapsed().as_nanos() as f64;
-            drop(made);
-            time
-        })
-        .collect();
-    settled(&mut times)
+pub(crate) fn once<T>(make: impl FnOnce() -> T) -> f64 {
+    let start = Instant::now();
+    let made = std::hint::black_box(make());
+    let time = start.elapsed().as_nanos() as f64;
+    drop(made);
+    time
 }

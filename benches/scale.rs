@@ -1,0 +1,84 @@
+//! How costs grow with the length of a session.
+//!
+//! What is measured:
+//! - `local`: the four queries that look at one node, the newest turns or the head, on sessions
+//!   of 100, 1,000 and 10,000 turns that were committed one by one (as many snapshots). Flat
+//!   lines are right.
+//! - `commits`: reading such a session from lines that each name what is new; throughput is
+//!   commits a second, and should not fall as sessions grow.
+//! - `whole`: the same from whole snapshots, 30 and 100 turns: the bytes are quadratic, what is
+//!   kept is not.
+//! - `threads`: the ten query classes in turn over 100,000 nodes, on one thread and on two that
+//!   share engine and session.
+//!
+//! The data model is that of `support/generate.rs`.
+//!
+//! Caveats: two threads gain what the machine has to give; on a busy one that is little.
+
+mod support;
+
+use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
+use std::time::Duration;
+use support::contenders::Contenders;
+use support::engine::{self, Pact};
+use support::generate;
+use support::queries::Query;
+
+fn local(criterion: &mut Criterion) {
+    let mut group = criterion.benchmark_group("scale/local");
+    for turns in [100, 1_000, 10_000] {
+        let pact = Pact::new(&generate::committed(turns));
+        let blocks = pact.answer(Query::Blocks, "");
+        let id = &blocks[blocks.len() / 2];
+        for query in Query::LOCAL {
+            let mut task = pact.task(query, id);
+            group.bench_function(BenchmarkId::new(query.name(), turns), |bencher| {
+                bencher.iter(&mut task);
+            });
+        }
+    }
+    group.finish();
+}
+
+fn commits(criterion: &mut Criterion) {
+    let mut group = criterion.benchmark_group("scale/commits");
+    for turns in [100, 1_000, 10_000] {
+        let bytes = generate::committed(turns);
+        group.throughput(Throughput::Elements(turns as u64));
+        group.bench_function(BenchmarkId::from_parameter(turns), |bencher| {
+            bencher.iter(|| engine::load(&bytes));
+        });
+    }
+    group.finish();
+    let mut group = criterion.benchmark_group("scale/whole");
+    for turns in [30, 100] {
+        let bytes = generate::committed_whole(turns);
+        group.throughput(Throughput::Bytes(bytes.len() as u64));
+        group.bench_function(BenchmarkId::from_parameter(turns), |bencher| {
+            bencher.iter(|| engine::load(&bytes));
+        });
+    }
+    group.finish();
+}
+
+fn threads(criterion: &mut Criterion) {
+    let contenders = Contenders::new(100_000);
+    let mut group = criterion.benchmark_group("scale/threads");
+    for threads in [1, 2] {
+        group.throughput(Throughput::Elements((threads * Query::ALL.len()) as u64));
+        group.bench_function(BenchmarkId::from_parameter(threads), |bencher| {
+            bencher.iter_custom(|rounds| contenders.pact.in_turn(&contenders.id, threads, rounds));
+        });
+    }
+    group.finish();
+}
+
+criterion_group! {
+    name = benches;
+    config = Criterion::default()
+        .sample_size(10)
+        .warm_up_time(Duration::from_millis(200))
+        .measurement_time(Duration::from_secs(1));
+    targets = local, commits, threads
+}
+criterion_main!(benches);

@@ -1,0 +1,147 @@
+//! The engine, asked through its public interface like anybody would.
+
+use super::queries::{Query, Task};
+use pactql::engine::{Engine, Prepared};
+use pactql::index::Segment;
+use pactql::ir::Edition;
+use pactql::time::Session;
+use std::hint::black_box;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// A session and the engine that answers over it.
+pub(crate) struct Pact {
+    pub(crate) engine: Engine,
+    pub(crate) session: Session,
+}
+
+/// Reads a document or lines, every check on, and indexes what they hold.
+pub(crate) fn load(bytes: &[u8]) -> Session {
+    Session::from_slice(bytes).expect("the generated document is valid")
+}
+
+/// An engine with an empty plan cache. The edition is `v0.1`, where `#` asks for an id.
+pub(crate) fn engine() -> Engine {
+    Engine::builder().edition(Edition::V01).build()
+}
+
+impl Pact {
+    /// Loads a session.
+    pub(crate) fn new(bytes: &[u8]) -> Self {
+        Self {
+            engine: engine(),
+            session: load(bytes),
+        }
+    }
+
+    /// The ids that answer `query`.
+    pub(crate) fn answer(&self, query: Query, id: &str) -> Vec<String> {
+        let selection = self
+            .engine
+            .select(&self.session, &query.selector(id))
+            .expect("the selector is valid");
+        selection.ids().map(str::to_owned).collect()
+    }
+
+    fn prepared(&self, query: Query, id: &str) -> Prepared {
+        self.engine
+            .prepare(&query.selector(id))
+            .expect("the selector is valid")
+    }
+
+    /// `query` as something to time, prepared.
+    pub(crate) fn task<'a>(&'a self, query: Query, id: &str) -> Task<'a> {
+        let prepared = self.prepared(query, id);
+        Box::new(move || {
+            let selection = prepared
+                .select(black_box(&self.session))
+                .expect("the selector runs");
+            black_box(selection.to_ids()).len()
+        })
+    }
+
+    /// The same by its text, which the plan cache has seen.
+    pub(crate) fn by_text<'a>(&'a self, query: Query, id: &str) -> Task<'a> {
+        let text = query.selector(id);
+        Box::new(move || {
+            let selection = self
+                .engine
+                .select(&self.session, black_box(&text))
+                .expect("the selector runs");
+            black_box(selection.to_ids()).len()
+        })
+    }
+
+    /// Only the number of ids.
+    pub(crate) fn count<'a>(&'a self, query: Query, id: &str) -> Task<'a> {
+        let prepared = self.prepared(query, id);
+        Box::new(move || {
+            let selection = prepared
+                .select(black_box(&self.session))
+                .expect("the selector runs");
+            black_box(selection.count())
+        })
+    }
+
+    /// The time `threads` threads take that each ask the ten queries in turn `rounds` times.
+    pub(crate) fn in_turn(&self, id: &str, threads: usize, rounds: u64) -> Duration {
+        let prepared: Vec<Prepared> = Query::ALL
+            .iter()
+            .map(|&query| self.prepared(query, id))
+            .collect();
+        let start = Instant::now();
+        std::thread::scope(|scope| {
+            for _ in 0..threads {
+                scope.spawn(|| {
+                    for _ in 0..rounds {
+                        for prepared in &prepared {
+                            let selection = prepared
+                                .select(black_box(&self.session))
+                                .expect("the selector runs");
+                            black_box(selection.to_ids());
+                        }
+                    }
+                });
+            }
+        });
+        start.elapsed()
+    }
+}
+
+/// The bytes of the columns, postings and directories of a session's segments, as the segments
+/// count them.
+pub(crate) fn index_bytes(session: &Session) -> usize {
+    let history = session.history();
+    let mut segments: Vec<&Arc<Segment>> = history
+        .committed()
+        .iter()
+        .chain(history.working())
+        .flat_map(|snapshot| snapshot.pieces())
+        .map(|piece| &piece.segment)
+        .collect();
+    segments.sort_unstable_by_key(|segment| Arc::as_ptr(segment));
+    segments.dedup_by_key(|segment| Arc::as_ptr(segment));
+    segments.iter().map(|segment| segment.index_bytes()).sum()
+}
+
+/// The time to prepare one of `texts`, in nanoseconds, with engines that have seen `before`.
+pub(crate) fn compile_time(texts: &[String], before: &[String], rounds: usize) -> f64 {
+    let mut times: Vec<f64> = (0..rounds)
+        .map(|_| {
+            let engine = engine();
+            for text in before {
+                engine.prepare(text).expect("the selector is valid");
+            }
+            let start = Instant::now();
+            for text in texts {
+                black_box(
+                    engine
+                        .prepare(black_box(text))
+                        .expect("the selector is valid"),
+                );
+            }
+            start.elapsed().as_nanos() as f64 / texts.len() as f64
+        })
+        .collect();
+    super::timing::settled(&mut times)
+}
