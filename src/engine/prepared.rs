@@ -84,6 +84,12 @@ impl Prepared {
         &self.statement.text
     }
 
+    /// The normalized form.
+    #[must_use]
+    pub fn query(&self) -> &Query {
+        &self.statement.query
+    }
+
     /// The canonical text (LANGUAGE §9).
     #[must_use]
     pub fn canonical(&self) -> String {
