@@ -39,8 +39,8 @@ impl Termination for Exit {
 /// Why a command ends early.
 #[derive(Debug)]
 pub(super) enum Failure {
-    /// A selector has no answer.
-    Selector(Box<Error>),
+    /// A selector has no answer; with the session it was asked of, where there are several.
+    Selector(Box<Error>, Option<String>),
     /// Inputs are no sessions or logs: the faults of each file, by name.
     Input(Vec<(PathBuf, InputError)>),
     /// Everything else: exit code, message, advice.
@@ -81,7 +81,7 @@ impl Failure {
     /// The exit code it ends with.
     pub(super) fn exit(&self) -> Exit {
         match self {
-            Self::Selector(_) => Exit::Selector,
+            Self::Selector(..) => Exit::Selector,
             Self::Input(_) => Exit::Input,
             Self::Plain(exit, ..) => *exit,
             Self::ClosedPipe => Exit::Ok,
@@ -91,7 +91,13 @@ impl Failure {
     /// The failure in words for a person, lines ending in line feeds.
     pub(super) fn text(&self, color: ColorChoice) -> String {
         match self {
-            Self::Selector(error) => error.render(color),
+            Self::Selector(error, session) => {
+                let mut text = error.render(color);
+                if let Some(session) = session {
+                    let _ = writeln!(text, "note: in the session {session}");
+                }
+                text
+            }
             Self::Input(files) => {
                 let mut text = String::new();
                 for (path, error) in files {
@@ -114,7 +120,13 @@ impl Failure {
     /// The failure as `{"error":{"code","message","spans","help"}}`.
     pub(super) fn json(&self) -> Value {
         match self {
-            Self::Selector(error) => error.to_json(),
+            Self::Selector(error, session) => {
+                let mut json = error.to_json();
+                if let Some(session) = session {
+                    json["error"]["session"] = Value::from(session.as_str());
+                }
+                json
+            }
             Self::Input(files) => {
                 let mut faults: Vec<Value> = Vec::new();
                 for (path, error) in files {
@@ -164,7 +176,7 @@ impl Failure {
 
 impl From<Error> for Failure {
     fn from(error: Error) -> Self {
-        Self::Selector(Box::new(error))
+        Self::Selector(Box::new(error), None)
     }
 }
 

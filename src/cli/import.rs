@@ -1,6 +1,6 @@
 //! `pactql import`: logs become sessions.
 
-use super::exit::Failure;
+use super::exit::{Exit, Failure};
 use super::input;
 use super::options::Limits;
 use crate::interop::{ImportOptions, Imported, ImportedSession, Place, Pointer, Report, import};
@@ -64,7 +64,7 @@ enum Target<'a> {
 
 impl Import {
     /// Runs the command.
-    pub(super) fn run(self) -> Result<(), Failure> {
+    pub(super) fn run(self) -> Result<Exit, Failure> {
         let place = match (self.messages, self.steps) {
             (Some(pointer), _) => Place::Messages(pointer),
             (None, Some(pointer)) => Place::Steps(pointer),
@@ -107,8 +107,8 @@ impl Import {
             }
             (target, sessions) => return Err(several(&target, sessions.len())),
         }
-        eprintln!("{report}");
-        Ok(())
+        super::say(&format!("{report}\n"));
+        Ok(Exit::Ok)
     }
 }
 

@@ -2,6 +2,7 @@
 
 use super::exit::Failure;
 use super::options::Limits;
+use crate::diag::{Code, Diagnostic, Error};
 use crate::tree::source::{read_all, read_file};
 use std::fs::File;
 use std::io::{self, Write};
@@ -62,4 +63,22 @@ pub(super) fn write(
         let _ = std::fs::remove_file(&part);
         failed(error)
     })
+}
+
+/// The lines of a file of selectors, without their ends; a byte order mark is passed over and
+/// CRLF accepted. A line that is not UTF-8 comes as what can be read of it.
+pub(super) fn lines(bytes: &[u8]) -> impl Iterator<Item = Result<&str, String>> {
+    let bytes = bytes.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(bytes);
+    bytes.split_inclusive(|byte| *byte == b'\n').map(|line| {
+        let line = line.strip_suffix(b"\n").unwrap_or(line);
+        let line = line.strip_suffix(b"\r").unwrap_or(line);
+        std::str::from_utf8(line).map_err(|_| String::from_utf8_lossy(line).into_owned())
+    })
+}
+
+/// The error of a selector that is not UTF-8.
+pub(super) fn not_utf8(line: &str) -> Error {
+    let at = line.find('\u{fffd}').unwrap_or(0);
+    let mistake = Diagnostic::error(Code::SelectorInvalid, "the selector is not UTF-8");
+    Error::new(line, mistake.at(at..at, "here"))
 }

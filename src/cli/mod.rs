@@ -4,10 +4,22 @@
 //! leaves standard output empty. Exit codes are those of [`Exit`]. This room knows every other
 //! one; nothing knows it.
 
+mod bench;
+mod check;
 mod exit;
+mod explain;
+mod export;
+mod fmt;
 mod import;
 mod input;
+mod notes;
 mod options;
+mod output;
+mod render;
+mod select;
+mod sessions;
+mod stats;
+mod verify;
 
 pub use exit::Exit;
 
@@ -44,7 +56,16 @@ struct Cli {
 
 #[derive(Subcommand, Debug)]
 enum Command {
+    Select(select::Select),
+    Explain(explain::Explain),
+    Check(check::Check),
+    Fmt(fmt::Fmt),
+    Render(render::Render),
     Import(import::Import),
+    Export(export::Export),
+    Verify(verify::Verify),
+    Stats(stats::Stats),
+    Bench(bench::Bench),
     /// Print a completion script for a shell.
     #[command(after_help = "\
 Examples:
@@ -60,13 +81,32 @@ impl Command {
     /// Whether errors are asked for as JSON.
     fn json_errors(&self) -> bool {
         match self {
-            Self::Import(_) | Self::Completions { .. } => false,
+            Self::Select(command) => command.json_errors(),
+            Self::Explain(command) => command.json_errors(),
+            Self::Check(command) => command.json_errors(),
+            Self::Verify(command) => command.json_errors(),
+            Self::Stats(command) => command.json_errors(),
+            Self::Bench(command) => command.json_errors(),
+            Self::Fmt(_)
+            | Self::Render(_)
+            | Self::Import(_)
+            | Self::Export(_)
+            | Self::Completions { .. } => false,
         }
     }
 
-    fn run(self, _color: Color) -> Result<Exit, Failure> {
+    fn run(self, color: Color) -> Result<Exit, Failure> {
         match self {
-            Self::Import(command) => command.run().map(|()| Exit::Ok),
+            Self::Select(command) => command.run(color),
+            Self::Explain(command) => command.run(color),
+            Self::Check(command) => command.run(color),
+            Self::Fmt(command) => command.run(color),
+            Self::Render(command) => command.run(),
+            Self::Import(command) => command.run(),
+            Self::Export(command) => command.run(),
+            Self::Verify(command) => command.run(),
+            Self::Stats(command) => command.run(),
+            Self::Bench(command) => command.run(),
             Self::Completions { shell } => {
                 let mut script = Vec::new();
                 clap_complete::generate(shell, &mut Cli::command(), "pactql", &mut script);
@@ -102,7 +142,11 @@ fn tell(failure: &Failure, json: bool, color: Color) {
     } else {
         failure.text(color.for_errors())
     };
-    // Nobody is left to tell when this fails.
+    say(&text);
+}
+
+/// Writes on standard error. A failure to do so is not told, for nobody is left to tell.
+fn say(text: &str) {
     let _ = std::io::stderr().write_all(text.as_bytes());
 }
 

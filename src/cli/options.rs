@@ -1,6 +1,8 @@
 //! Options that many commands share.
 
 use crate::diag::ColorChoice;
+use crate::engine::Engine;
+use crate::ir::Edition;
 use clap::{Args, ValueEnum};
 use std::io::IsTerminal;
 
@@ -118,4 +120,37 @@ fn bytes(text: &str) -> Result<u64, String> {
         .ok()
         .and_then(|count| count.checked_mul(unit))
         .ok_or_else(|| "expected a number of bytes, such as 500M".to_owned())
+}
+
+/// Which edition selectors are written in.
+#[derive(Args, Clone, Copy, Debug)]
+pub(super) struct EditionName {
+    /// The edition the selectors are written in.
+    #[arg(long, value_enum, default_value_t)]
+    edition: EditionWord,
+}
+
+/// Editions by name.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+enum EditionWord {
+    /// Chains, unions, ranges; `#x` is an id, and no time means @t0.
+    #[value(name = "v0.1")]
+    V01,
+    /// Depth selectors and groups; no time means the working state.
+    Depth,
+    /// Everything; `#x` is a key.
+    #[default]
+    Canonical,
+}
+
+impl EditionName {
+    /// An engine for this edition.
+    pub(super) fn engine(self) -> Engine {
+        let edition = match self.edition {
+            EditionWord::V01 => Edition::V01,
+            EditionWord::Depth => Edition::Depth,
+            EditionWord::Canonical => Edition::Canonical,
+        };
+        Engine::builder().edition(edition).build()
+    }
 }

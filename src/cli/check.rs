@@ -1,0 +1,53 @@
+//! `pactql check`: whether a selector is valid.
+
+use super::exit::{Exit, Failure};
+use super::options::{Color, EditionName, TextOrJson};
+use clap::Args;
+use serde_json::json;
+use std::io::Write;
+
+/// Check a selector, and print its normalized text and fingerprint.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  pactql check \"@t0 ^ah > .mc[offset=0] > .cb\"
+  pactql check \"@t0 .cb:frist\" --format json
+  pactql check --edition v0.1 \"@t0 #cb:u1\"")]
+pub(super) struct Check {
+    /// The selector.
+    #[arg(value_name = "SELECTOR", allow_hyphen_values = true)]
+    selector: String,
+    /// Text or JSON.
+    #[arg(long, value_enum, default_value_t)]
+    format: TextOrJson,
+    #[command(flatten)]
+    edition: EditionName,
+}
+
+impl Check {
+    /// Whether errors are asked for as JSON.
+    pub(super) fn json_errors(&self) -> bool {
+        self.format == TextOrJson::Json
+    }
+
+    /// Runs the command.
+    pub(super) fn run(self, color: Color) -> Result<Exit, Failure> {
+        let report = self.edition.engine().check(&self.selector)?;
+        let text = if self.format == TextOrJson::Json {
+            let warnings: Vec<String> = report.warnings.iter().map(ToString::to_string).collect();
+            let report = json!({
+                "canonical": report.canonical,
+                "fingerprint": report.fingerprint,
+                "warnings": warnings,
+            });
+            format!("{report}\n")
+        } else {
+            for warning in &report.warnings {
+                super::say(&warning.render(&self.selector, color.for_errors()));
+            }
+            format!("{}\nsha256 {}\n", report.canonical, report.fingerprint)
+        };
+        std::io::stdout().write_all(text.as_bytes())?;
+        Ok(Exit::Ok)
+    }
+}

@@ -1,0 +1,82 @@
+//! `pactql explain`: how a selector is answered.
+
+use super::exit::{Exit, Failure};
+use super::options::{Color, EditionName, Limits, TextOrJson};
+use super::sessions;
+use crate::engine::ExplainOptions;
+use clap::Args;
+use std::io::Write;
+
+/// Show how a selector is answered.
+///
+/// Prints the selector, its normalized text and fingerprint, and its plan. Over a session the
+/// plan has estimates; --analyze runs it and counts.
+#[derive(Args, Debug)]
+#[command(override_usage = "pactql explain [OPTIONS] [SESSION] <SELECTOR>")]
+#[command(after_help = "\
+Examples:
+  pactql explain \"@t0 ^seq > .mt:first\"
+  pactql explain session.jsonl \"@t0 .cb[kind='call']\" --analyze
+  pactql explain session.jsonl \"@t0 .cb[kind='call']\" --verbose --format json")]
+pub(super) struct Explain {
+    /// A session (a file, a directory, or `-`), if any, and the selector.
+    #[arg(value_name = "SESSION", required = true, num_args = 1..=2)]
+    inputs: Vec<String>,
+    /// Run the plan, and show what each step did.
+    #[arg(long)]
+    analyze: bool,
+    /// Show the normalized form after each pass.
+    #[arg(long)]
+    verbose: bool,
+    /// Text or JSON.
+    #[arg(long, value_enum, default_value_t)]
+    format: TextOrJson,
+    #[command(flatten)]
+    edition: EditionName,
+    #[command(flatten)]
+    limits: Limits,
+}
+
+impl Explain {
+    /// Whether errors are asked for as JSON.
+    pub(super) fn json_errors(&self) -> bool {
+        self.format == TextOrJson::Json
+    }
+
+    /// Runs the command.
+    pub(super) fn run(self, color: Color) -> Result<Exit, Failure> {
+        let engine = self.edition.engine();
+        let (session, selector) = match &self.inputs[..] {
+            [session, selector] => (Some(session), selector),
+            [selector] => (None, selector),
+            _ => return Err(Failure::usage("a selector is needed")),
+        };
+        if self.analyze && session.is_none() {
+            return Err(Failure::usage("--analyze needs a session")
+                .with_help("pactql explain SESSION SELECTOR --analyze"));
+        }
+        // A selector that is wrong is told before anything is read.
+        let warnings = engine.prepare(selector)?.warnings().to_vec();
+        let session = session
+            .map(|name| sessions::open(name, &self.limits))
+            .transpose()?;
+        let options = ExplainOptions {
+            analyze: self.analyze,
+            verbose: self.verbose,
+        };
+        let explain = engine.explain(session.as_ref(), selector, options)?;
+        for warning in warnings {
+            super::say(&warning.render(selector, color.for_errors()));
+        }
+        let mut text = if self.format == TextOrJson::Json {
+            explain.to_json().to_string()
+        } else {
+            explain.to_string()
+        };
+        if !text.ends_with('\n') {
+            text.push('\n');
+        }
+        std::io::stdout().write_all(text.as_bytes())?;
+        Ok(Exit::Ok)
+    }
+}

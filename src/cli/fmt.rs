@@ -1,0 +1,41 @@
+//! `pactql fmt`: the normalized text of selectors.
+
+use super::exit::{Exit, Failure};
+use super::options::{Color, EditionName};
+use clap::Args;
+use std::fmt::Write as _;
+use std::io::Write as _;
+
+/// Print selectors in their normalized form, one a line.
+///
+/// The normalized text is canonical: selectors that are known to mean the same have the same, and
+/// it reads back in the canonical edition as itself.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  pactql fmt \"@t0   ^ah>.mc[ offset = 0 ]\"
+  pactql fmt --edition v0.1 \"@t0 .cb:summary\"")]
+pub(super) struct Fmt {
+    /// The selectors.
+    #[arg(value_name = "SELECTOR", required = true, allow_hyphen_values = true)]
+    selectors: Vec<String>,
+    #[command(flatten)]
+    edition: EditionName,
+}
+
+impl Fmt {
+    /// Runs the command.
+    pub(super) fn run(self, color: Color) -> Result<Exit, Failure> {
+        let engine = self.edition.engine();
+        let mut text = String::new();
+        for selector in &self.selectors {
+            let prepared = engine.prepare(selector)?;
+            for warning in prepared.warnings() {
+                super::say(&warning.render(selector, color.for_errors()));
+            }
+            let _ = writeln!(text, "{}", prepared.canonical());
+        }
+        std::io::stdout().write_all(text.as_bytes())?;
+        Ok(Exit::Ok)
+    }
+}

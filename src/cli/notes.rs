@@ -1,0 +1,80 @@
+//! Notes about empty answers (LANGUAGE §10).
+
+use crate::engine::Engine;
+use crate::index::{NodeRef, Snapshot};
+use crate::ir::{Attr, AttrTest, Literal, Op, Operand, Query, Step, Tail, Test};
+use crate::time::{Lookup, Session};
+use std::fmt::Write;
+
+/// Adds a note for each key the selector asks for that no node has while a node has that id, and
+/// the reverse.
+pub(super) fn of_empty(engine: &Engine, session: &Session, selector: &str, out: &mut String) {
+    let Ok(prepared) = engine.prepare(selector) else {
+        return;
+    };
+    let query = prepared.query();
+    let snapshots = match session.history().resolve(query.time) {
+        Ok(Lookup::One(snapshot)) => vec![snapshot],
+        Ok(Lookup::All(snapshots)) => snapshots,
+        Ok(Lookup::Range { .. }) | Err(_) => return,
+    };
+    let mut told: Vec<(bool, &str)> = Vec::new();
+    for (is_key, word) in words(query) {
+        if told.contains(&(is_key, word)) {
+            continue;
+        }
+        told.push((is_key, word));
+        let any = |holds: fn(&Snapshot, &str) -> bool| {
+            snapshots.iter().any(|snapshot| holds(snapshot, word))
+        };
+        let quoted = crate::syntax::quote(word);
+        let _ = match (is_key, any(has_key), any(has_id)) {
+            (true, false, true) => writeln!(
+                out,
+                "note: no node has the key {quoted}, but one has that id: [id={quoted}] finds it"
+            ),
+            (false, true, false) => writeln!(
+                out,
+                "note: no node has the id {quoted}, but one has that key: [key={quoted}] finds it"
+            ),
+            _ => continue,
+        };
+    }
+}
+
+fn has_id(snapshot: &Snapshot, id: &str) -> bool {
+    snapshot.find(id).is_some()
+}
+
+fn has_key(snapshot: &Snapshot, key: &str) -> bool {
+    let has = |node: NodeRef<'_>| node.key() == Some(key);
+    snapshot.nodes().any(has)
+}
+
+/// The texts a query compares keys (true) or ids (false) with.
+fn words(query: &Query) -> impl Iterator<Item = (bool, &str)> {
+    let in_steps = query
+        .chains
+        .iter()
+        .flat_map(|chain| &chain.steps)
+        .flat_map(|(_, step)| {
+            let Step::Node(step) = step else {
+                return Vec::new();
+            };
+            let tail = step.tail.iter().filter_map(|tail| match tail {
+                Tail::Test(test) => Some(test),
+                Tail::Pick(_) => None,
+            });
+            step.tests.iter().chain(tail).collect()
+        });
+    in_steps
+        .chain(&query.filters)
+        .filter_map(|test| match test {
+            Test::Attr(AttrTest {
+                attr: attr @ (Attr::Key | Attr::Id),
+                op: Op::Eq,
+                operand: Operand::Literal(Literal::Text(text)),
+            }) => Some((*attr == Attr::Key, &**text)),
+            _ => None,
+        })
+}

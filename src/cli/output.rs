@@ -1,0 +1,183 @@
+//! Printing rows of a snapshot: ids, nodes, tables, trees.
+
+use crate::index::{NodeRef, Snapshot};
+use crate::interop::write_members;
+use comfy_table::{ContentArrangement, Table, presets};
+use std::fmt::Write;
+
+/// How many characters of content a preview holds where the terminal's width does not decide.
+const PREVIEW: usize = 60;
+
+/// How a snapshot is named beside its nodes: `@c12`, or `working`.
+pub(super) fn label(node: NodeRef<'_>) -> String {
+    snapshot_label(node.snapshot())
+}
+
+/// How a snapshot is named: `@c12`, or `working`.
+pub(super) fn snapshot_label(snapshot: &Snapshot) -> String {
+    if snapshot.is_working() {
+        "working".to_owned()
+    } else {
+        format!("@c{}", snapshot.cycle())
+    }
+}
+
+/// `text` as a JSON string.
+pub(super) fn quoted(text: &str) -> String {
+    serde_json::Value::from(text).to_string()
+}
+
+/// The node as one JSON object without children, with `depth`, `parent_id` and `snapshot`.
+pub(super) fn node_json(node: NodeRef<'_>, session: Option<&str>, out: &mut String) {
+    let depth = node
+        .depth()
+        .map_or("null".to_owned(), |depth| depth.to_string());
+    let parent = node
+        .parent()
+        .map_or("null".to_owned(), |parent| quoted(parent.id()));
+    let snapshot = quoted(&label(node));
+    let session = session.map(quoted);
+    let mut more: Vec<(&str, &str)> = vec![("depth", &depth), ("parent_id", &parent)];
+    if let Some(session) = &session {
+        more.push(("session", session));
+    }
+    more.push(("snapshot", &snapshot));
+    out.push('{');
+    write_members(node, &more, out);
+    out.push_str("}\n");
+}
+
+/// A table of nodes with content previews, as wide as the terminal.
+pub(super) fn table<'a>(nodes: impl Iterator<Item = NodeRef<'a>>) -> String {
+    let mut table = Table::new();
+    table
+        .load_style(presets::NOTHING)
+        .set_content_arrangement(ContentArrangement::Dynamic)
+        .set_truncation_indicator("…")
+        .set_header([
+            "id", "snapshot", "depth", "type", "role", "kind", "ttl", "content",
+        ]);
+    let mut count = 0_usize;
+    for node in nodes {
+        count += 1;
+        let mut row = comfy_table::Row::from([
+            clean(node.id(), usize::MAX),
+            label(node),
+            node.depth()
+                .map(|depth| depth.to_string())
+                .unwrap_or_default(),
+            clean(node.type_or_class(), PREVIEW),
+            clean(node.role().unwrap_or_default(), PREVIEW),
+            clean(node.kind().unwrap_or_default(), PREVIEW),
+            node.ttl().map(|ttl| ttl.to_string()).unwrap_or_default(),
+            preview(node),
+        ]);
+        row.max_height(1);
+        table.add_row(row);
+    }
+    if count == 0 {
+        return "no nodes\n".to_owned();
+    }
+    let mut text = String::new();
+    for line in table.lines() {
+        text.push_str(line.trim_end());
+        text.push('\n');
+    }
+    text
+}
+
+/// The nodes found, each under those that hold it, in their order; a new outline wherever the
+/// snapshot changes.
+pub(super) fn tree<'a>(nodes: impl Iterator<Item = NodeRef<'a>>) -> String {
+    let mut text = String::new();
+    let mut group: Vec<NodeRef<'a>> = Vec::new();
+    for node in nodes {
+        if group
+            .first()
+            .is_some_and(|first| label(*first) != label(node))
+        {
+            outline(&mut group, &mut text);
+        }
+        group.push(node);
+    }
+    outline(&mut group, &mut text);
+    text
+}
+
+fn outline(found: &mut Vec<NodeRef<'_>>, text: &mut String) {
+    let Some(first) = found.first() else {
+        return;
+    };
+    let _ = writeln!(text, "{}", label(*first));
+    found.sort_unstable_by_key(|node| node.row());
+    // The path of the line written last: what the next one shares with it is not repeated.
+    let mut path: Vec<u32> = Vec::new();
+    for node in found.iter() {
+        let mut holders: Vec<NodeRef<'_>> =
+            std::iter::successors(Some(*node), |node| node.parent()).collect();
+        holders.reverse();
+        for (level, holder) in holders.iter().enumerate() {
+            if path.get(level) == Some(&holder.row()) {
+                continue;
+            }
+            path.truncate(level);
+            path.push(holder.row());
+            let _ = write!(text, "{:1$}", "", level * 2 + 2);
+            if holder.row() == node.row() {
+                let _ = write!(text, "● {}", clean(node.id(), usize::MAX));
+                for word in [node.role(), node.kind()].into_iter().flatten() {
+                    let _ = write!(text, " {}", clean(word, PREVIEW));
+                }
+                let content = preview(*node);
+                if !content.is_empty() {
+                    let _ = write!(text, ": {content}");
+                }
+                text.push('\n');
+            } else {
+                let _ = writeln!(text, "○ {}", clean(holder.id(), usize::MAX));
+            }
+        }
+    }
+    found.clear();
+}
+
+/// The start of a node's content on one line.
+fn preview(node: NodeRef<'_>) -> String {
+    let Some(raw) = node.field("content") else {
+        return String::new();
+    };
+    // A string a little longer than the preview is enough of it.
+    match serde_json::from_str::<serde_json::Value>(raw) {
+        Ok(serde_json::Value::String(text)) => clean(&text, PREVIEW),
+        Ok(serde_json::Value::Null) => String::new(),
+        _ => clean(raw, PREVIEW),
+    }
+}
+
+/// At most `limit` characters of `text`, white space in single spaces, nothing that a terminal
+/// would obey.
+pub(super) fn clean(text: &str, limit: usize) -> String {
+    let mut out = String::new();
+    let mut count = 0;
+    let mut space = false;
+    for letter in text.chars() {
+        if letter.is_whitespace() {
+            space = !out.is_empty();
+            continue;
+        }
+        count += 1 + usize::from(space);
+        if count > limit {
+            out.push('…');
+            break;
+        }
+        if std::mem::take(&mut space) {
+            out.push(' ');
+        }
+        out.push(if letter.is_control() {
+            '\u{fffd}'
+        } else {
+            letter
+        });
+    }
+    out
+}

@@ -1,0 +1,265 @@
+//! `pactql select`: what a selector finds.
+
+use super::exit::{Exit, Failure};
+use super::options::{Color, EditionName, Format, Limits};
+use super::{input, notes, output, sessions};
+use crate::engine::{Engine, Selection};
+use crate::time::{RangeDiff, Session};
+use clap::Args;
+use serde_json::Value;
+use std::fmt::Write as _;
+use std::io::{self, Write};
+
+/// Find nodes with a selector.
+///
+/// Without a range the answer is an ordered list of ids; a range gives the differences of
+/// neighbouring snapshots. Of several sessions each answer is labelled with its path.
+#[derive(Args, Debug)]
+#[command(override_usage = "\
+pactql select [OPTIONS] <SESSION> <SELECTOR>
+       pactql select [OPTIONS] <SESSION>... -e <SELECTOR>
+       pactql select [OPTIONS] <SESSION> --file <FILE>")]
+#[command(after_help = "\
+Examples:
+  pactql select session.jsonl \"@t0 ^seq .mt:depth(1) .cb[role='assistant']\"
+  pactql select session.jsonl \"@t0 .cb[kind='call']\" --format nodes
+  pactql select runs/*.jsonl -e \"@t0 .cb[kind='result']\" --count
+  pactql select session.jsonl \"@t-3..@t0 .cb[ttl<=1]\" --format json
+  pactql select session.jsonl --file selectors.txt --format json")]
+pub(super) struct Select {
+    /// Sessions: files, directories, or `-`; then the selector, unless -e or --file gives it.
+    #[arg(value_name = "SESSION", required = true)]
+    inputs: Vec<String>,
+    /// The selector.
+    #[arg(
+        short = 'e',
+        long = "selector",
+        value_name = "SELECTOR",
+        allow_hyphen_values = true
+    )]
+    selector: Option<String>,
+    /// Answer a file of selectors: one JSON value a line for each line, errors in their place.
+    #[arg(long, value_name = "FILE", conflicts_with = "selector")]
+    file: Option<String>,
+    /// How the answer is printed.
+    #[arg(long, value_enum, default_value_t)]
+    format: Format,
+    /// Print only how many nodes there are.
+    #[arg(long)]
+    count: bool,
+    #[command(flatten)]
+    edition: EditionName,
+    #[command(flatten)]
+    limits: Limits,
+}
+
+impl Select {
+    /// Whether errors are asked for as JSON.
+    pub(super) fn json_errors(&self) -> bool {
+        self.format == Format::Json
+    }
+
+    /// Runs the command.
+    pub(super) fn run(mut self, color: Color) -> Result<Exit, Failure> {
+        let engine = self.edition.engine();
+        if let Some(file) = &self.file {
+            if !matches!(self.format, Format::Auto | Format::Json) {
+                return Err(Failure::value("--file answers in JSON only"));
+            }
+            let [name] = &self.inputs[..] else {
+                return Err(Failure::usage(
+                    "--file takes one session and no other selector",
+                ));
+            };
+            if name == input::STDIN && file == input::STDIN {
+                return Err(Failure::usage("standard input can be read once only"));
+            }
+            let selectors = input::read(file, &self.limits)?;
+            let session = sessions::open(name, &self.limits)?;
+            return answer_file(&engine, &session, &selectors, self.count);
+        }
+        let selector = match self.selector.take() {
+            Some(selector) => selector,
+            None => match self.inputs.pop() {
+                Some(selector) if !self.inputs.is_empty() => selector,
+                _ => {
+                    return Err(Failure::usage("a session and a selector are needed")
+                        .with_help("pactql select SESSION SELECTOR"));
+                }
+            },
+        };
+        // A selector that is wrong is told before anything is read.
+        engine.prepare(&selector)?;
+        let sessions = sessions::open_all(&self.inputs, &self.limits)?;
+        let several = sessions.len() > 1;
+        let format = self.format.resolve();
+        let (mut out, mut said) = (String::new(), String::new());
+        for (name, session) in self.inputs.iter().zip(&sessions) {
+            let label = several.then_some(&**name);
+            let selection = engine
+                .select(session, &selector)
+                .map_err(|error| Failure::Selector(Box::new(error), label.map(str::to_owned)))?;
+            print(&selection, label, format, self.count, &mut out)?;
+            said.clear();
+            for warning in selection.warnings() {
+                said.push_str(&warning.render(&selector, color.for_errors()));
+            }
+            for warning in selection
+                .range_diff()
+                .into_iter()
+                .flat_map(|diff| &diff.warnings)
+            {
+                let _ = writeln!(said, "warning: {warning}");
+            }
+            if !selection.is_range() && selection.count() == 0 {
+                notes::of_empty(&engine, session, &selector, &mut said);
+            }
+            super::say(&said);
+        }
+        io::stdout().lock().write_all(out.as_bytes())?;
+        Ok(Exit::Ok)
+    }
+}
+
+/// Answers each line of a file of selectors.
+fn answer_file(
+    engine: &Engine,
+    session: &Session,
+    selectors: &[u8],
+    count: bool,
+) -> Result<Exit, Failure> {
+    let mut out = io::BufWriter::with_capacity(1 << 16, io::stdout().lock());
+    let mut exit = Exit::Ok;
+    for line in input::lines(selectors) {
+        let answer = match line {
+            Ok(line) => engine.select(session, line),
+            Err(line) => Err(input::not_utf8(&line)),
+        };
+        let text = match answer {
+            Ok(selection) => value(&selection, count)?,
+            Err(error) => {
+                exit = Exit::Selector;
+                error.to_json().to_string()
+            }
+        };
+        writeln!(out, "{text}")?;
+    }
+    out.flush()?;
+    Ok(exit)
+}
+
+/// The answer as one JSON value.
+fn value(selection: &Selection, count: bool) -> Result<String, Failure> {
+    if count {
+        return Ok(selection.count().to_string());
+    }
+    let text = match selection.range_diff() {
+        Some(diff) => serde_json::to_string(diff),
+        None => serde_json::to_string(&selection.to_ids()),
+    };
+    text.map_err(|error| Failure::Plain(Exit::Internal, error.to_string(), None))
+}
+
+/// Appends the answer of one session.
+fn print(
+    selection: &Selection,
+    label: Option<&str>,
+    format: Format,
+    count: bool,
+    out: &mut String,
+) -> Result<(), Failure> {
+    let title = label.map(|label| format!("{label}:\n"));
+    let prefix = label.map(|label| format!("{label}\t")).unwrap_or_default();
+    match format {
+        Format::Json | Format::Auto => {
+            let value = value(selection, count)?;
+            let name = if count { "count" } else { "result" };
+            let _ = match label {
+                Some(label) => writeln!(
+                    out,
+                    "{{\"session\":{},\"{name}\":{value}}}",
+                    Value::from(label)
+                ),
+                None => writeln!(out, "{value}"),
+            };
+        }
+        _ if count => {
+            let _ = writeln!(out, "{prefix}{}", selection.count());
+        }
+        Format::Ids => match selection.range_diff() {
+            Some(diff) => changes(diff, &prefix, out),
+            None => {
+                for id in selection.ids() {
+                    let _ = writeln!(out, "{prefix}{id}");
+                }
+            }
+        },
+        Format::Nodes | Format::Tree if selection.is_range() => {
+            return Err(Failure::value("a range has differences, not nodes")
+                .with_help("--format json, table or ids"));
+        }
+        Format::Nodes => {
+            for node in selection.nodes() {
+                output::node_json(node, label, out);
+            }
+        }
+        Format::Table => {
+            out.push_str(&title.unwrap_or_default());
+            match selection.range_diff() {
+                Some(diff) => summary(diff, out),
+                None => out.push_str(&output::table(selection.nodes())),
+            }
+        }
+        Format::Tree => {
+            out.push_str(&title.unwrap_or_default());
+            out.push_str(&output::tree(selection.nodes()));
+        }
+    }
+    Ok(())
+}
+
+/// One line a change: the pair, a sign, the id.
+fn changes(diff: &RangeDiff, prefix: &str, out: &mut String) {
+    for block in &diff.diffs {
+        let pair = format!("{prefix}{}..{}", block.from.label, block.to.label);
+        let added = block.added_ids.iter().map(|id| ('+', id));
+        let removed = block.removed_ids.iter().map(|id| ('-', id));
+        let changed = block.changed.iter().map(|change| ('~', &change.id));
+        for (sign, id) in added.chain(removed).chain(changed) {
+            let _ = writeln!(out, "{pair}\t{sign}\t{id}");
+        }
+    }
+}
+
+/// The changes for a person: under each pair what came, went and changed.
+fn summary(diff: &RangeDiff, out: &mut String) {
+    for block in &diff.diffs {
+        let (added, removed, changed) = (
+            block.added_ids.len(),
+            block.removed_ids.len(),
+            block.changed.len(),
+        );
+        let _ = writeln!(
+            out,
+            "{} after {}: {added} added, {removed} removed, {changed} changed",
+            block.from.label, block.to.label
+        );
+        for id in &block.added_ids {
+            let _ = writeln!(out, "  + {}", output::clean(id, usize::MAX));
+        }
+        for id in &block.removed_ids {
+            let _ = writeln!(out, "  - {}", output::clean(id, usize::MAX));
+        }
+        for change in &block.changed {
+            let _ = writeln!(
+                out,
+                "  ~ {} ({})",
+                output::clean(&change.id, usize::MAX),
+                change.fields.join(", ")
+            );
+        }
+    }
+    if diff.diffs.is_empty() {
+        out.push_str("one snapshot, nothing to compare\n");
+    }
+}

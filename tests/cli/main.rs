@@ -1,0 +1,186 @@
+//! The command line, run as a program: results, messages, exit codes.
+
+mod queries;
+mod sessions;
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+/// What a run left behind.
+#[derive(Debug)]
+struct Ran {
+    code: i32,
+    out: String,
+    err: String,
+}
+
+/// Runs `pactql` in the package's directory.
+fn pactql(arguments: &[&str]) -> Ran {
+    with_input(arguments, b"")
+}
+
+/// Runs `pactql` with something on standard input.
+fn with_input(arguments: &[&str], input: &[u8]) -> Ran {
+    let mut child = Command::new(env!("CARGO_BIN_EXE_pactql"))
+        .args(arguments)
+        .current_dir(env!("CARGO_MANIFEST_DIR"))
+        .env_remove("NO_COLOR")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the program starts");
+    let mut stdin = child.stdin.take().expect("a pipe");
+    let input = input.to_vec();
+    // A program that does not read closes the pipe; that is no failure of the test.
+    let feeder = std::thread::spawn(move || drop(stdin.write_all(&input)));
+    let output = child.wait_with_output().expect("the program ends");
+    feeder.join().expect("the feeder ends");
+    Ran {
+        code: output.status.code().expect("an exit code"),
+        out: String::from_utf8(output.stdout).expect("UTF-8"),
+        err: String::from_utf8(output.stderr).expect("UTF-8"),
+    }
+}
+
+/// The answer of a run that must succeed.
+fn answer(arguments: &[&str]) -> String {
+    let ran = pactql(arguments);
+    assert_eq!(ran.code, 0, "{arguments:?}: {}", ran.err);
+    ran.out
+}
+
+/// Runs what must fail: with this code, nothing on standard output, and this in the message.
+#[track_caller]
+fn fails(arguments: &[&str], code: i32, message: &str) -> String {
+    let ran = pactql(arguments);
+    assert_eq!(ran.code, code, "{arguments:?}: {}", ran.err);
+    assert_eq!(ran.out, "", "{arguments:?}");
+    assert!(ran.err.contains(message), "{arguments:?}: {}", ran.err);
+    ran.err
+}
+
+/// A directory of its own for one test, removed at the end.
+struct Scratch(PathBuf);
+
+impl Scratch {
+    fn new(name: &str) -> Self {
+        let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("cli-{name}"));
+        let _ = std::fs::remove_dir_all(&path);
+        std::fs::create_dir_all(&path).expect("a directory");
+        Self(path)
+    }
+
+    fn path(&self, name: &str) -> String {
+        self.0.join(name).to_str().expect("UTF-8").to_owned()
+    }
+
+    fn write(&self, name: &str, text: impl AsRef<[u8]>) -> String {
+        let path = self.path(name);
+        std::fs::write(&path, text).expect("a file");
+        path
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+/// The sessions of ours.
+const AGENT: &str = "fixtures/support-agent.jsonl";
+const CHAT: &str = "fixtures/chat.openai.json";
+
+#[test]
+fn every_command_has_help_with_examples() {
+    let help = answer(&["--help"]);
+    assert!(help.contains("Exit codes"), "{help}");
+    for command in [
+        "select",
+        "explain",
+        "check",
+        "fmt",
+        "render",
+        "import",
+        "export",
+        "verify",
+        "stats",
+        "bench",
+        "completions",
+    ] {
+        assert!(help.contains(command), "{command}");
+        let help = answer(&[command, "--help"]);
+        assert!(help.contains("Examples:\n  pactql "), "{help}");
+    }
+    assert_eq!(
+        answer(&["--version"]),
+        concat!("pactql ", env!("CARGO_PKG_VERSION"), "\n")
+    );
+    for shell in ["bash", "zsh", "fish", "powershell", "elvish"] {
+        assert!(answer(&["completions", shell]).contains("pactql"));
+    }
+}
+
+#[test]
+fn command_lines_that_make_no_sense_are_told_from_bad_values() {
+    fails(&[], 1, "Usage");
+    fails(&["nonsense"], 1, "unrecognized subcommand");
+    fails(&["select"], 1, "required");
+    fails(&["select", AGENT, "@t0 .cb", "--bogus"], 1, "--bogus");
+    fails(&["select", AGENT], 1, "a session and a selector");
+    fails(&["select", AGENT, "@t0 .cb", "--format", "xml"], 3, "xml");
+    fails(&["select", AGENT, "@t0 .cb", "--edition", "v9"], 3, "v9");
+    fails(
+        &["select", AGENT, "@t0 .cb", "--max-input", "lots"],
+        3,
+        "lots",
+    );
+    fails(&["import", CHAT, "--messages", "traj"], 3, "JSON pointer");
+    fails(
+        &["import", CHAT, "--messages", "/a", "--steps", "/b"],
+        1,
+        "cannot be used",
+    );
+    fails(&["render", AGENT, "--at", "@t3"], 3, "no address");
+    fails(
+        &["render", AGENT, "--as", "anthropic"],
+        1,
+        "not available yet",
+    );
+    fails(
+        &["bench", AGENT, "-e", "@t0 .cb", "--threads", "0"],
+        3,
+        "1 to",
+    );
+    fails(
+        &["bench", AGENT, "-e", "@t0 .cb", "--duration=-1"],
+        3,
+        "positive",
+    );
+    fails(&["bench", AGENT], 1, "a selector is needed");
+    fails(&["explain", "@t0 .cb", "--analyze"], 1, "needs a session");
+    let error = fails(
+        &["select", AGENT, "@t0 .cb", "--bogus", "--format", "json"],
+        1,
+        "--bogus",
+    );
+    let error: serde_json::Value = serde_json::from_str(&error).expect("JSON");
+    assert_eq!(error["error"]["code"], "E_USAGE");
+}
+
+#[test]
+fn a_closed_pipe_ends_quietly() {
+    let mut child = Command::new(env!("CARGO_BIN_EXE_pactql"))
+        .args(["export", "--jsonl", "--full", AGENT])
+        .current_dir(env!("CARGO_MANIFEST_DIR"))
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the program starts");
+    drop(child.stdout.take());
+    let output = child.wait_with_output().expect("the program ends");
+    assert_eq!(output.status.code(), Some(0));
+    assert_eq!(String::from_utf8_lossy(&output.stderr), "");
+}

@@ -1,0 +1,249 @@
+//! Import, export, render, verify, stats.
+
+use super::{AGENT, CHAT, Scratch, answer, fails, pactql, with_input};
+use serde_json::{Value, json};
+
+fn parsed(text: &str) -> Value {
+    serde_json::from_str(text).expect("JSON")
+}
+
+#[test]
+fn a_log_comes_back_from_a_session() {
+    let scratch = Scratch::new("round-trip");
+    let session = scratch.path("session.jsonl");
+    let ran = pactql(&["import", CHAT, "-o", &session]);
+    assert_eq!((ran.code, &*ran.out), (0, ""));
+    assert_eq!(
+        ran.err,
+        "imported 1 session, 5 snapshots\n  \
+         messages  understood 14 (assistant 5, system 2, tool 4, user 3), kept verbatim 0, skipped 0\n  \
+         parts     understood 18 (call 4, image 1, result 4, text 9), kept verbatim 0, skipped 0\n  \
+         members kept as data_*: refusal 1\n"
+    );
+    let log = std::fs::read_to_string(CHAT).expect("the fixture");
+    assert_eq!(
+        parsed(&answer(&["render", &session, "--as", "openai"])),
+        parsed(&log)
+    );
+    // The same through pipes.
+    let imported = with_input(&["import", "-"], log.as_bytes());
+    assert_eq!(
+        imported.out,
+        std::fs::read_to_string(&session).expect("the session")
+    );
+    let rendered = with_input(&["render", "-", "--as", "openai"], imported.out.as_bytes());
+    assert_eq!(parsed(&rendered.out), parsed(&log));
+    // What was imported is canonical: exporting it changes nothing.
+    assert_eq!(answer(&["export", "--jsonl", &session]), imported.out);
+}
+
+#[test]
+fn several_sessions_go_to_a_directory() {
+    let scratch = Scratch::new("several");
+    let log: Value = parsed(&std::fs::read_to_string(CHAT).expect("the fixture"));
+    let runs = scratch.write(
+        "runs.json",
+        json!([{"traj": log}, {"traj": []}]).to_string(),
+    );
+    let file = scratch.path("one.jsonl");
+    let arguments = ["import", &runs, "--messages", "/*/traj", "-o", &file];
+    fails(&arguments, 1, "`-o DIR`");
+    assert!(!std::path::Path::new(&file).exists());
+    fails(&["import", &runs, "--messages", "/*/traj"], 1, "-o DIR");
+    let folder = scratch.path("sessions/");
+    assert_eq!(
+        pactql(&["import", &runs, "--messages", "/*/traj", "-o", &folder]).code,
+        0
+    );
+    for (name, expected) in [("runs-1.jsonl", &log), ("runs-2.jsonl", &json!([]))] {
+        let session = format!("{folder}{name}");
+        assert_eq!(
+            &parsed(&answer(&["render", &session, "--as", "openai"])),
+            expected
+        );
+    }
+    // A log of the same name does not overwrite the other.
+    assert_eq!(pactql(&["import", CHAT, CHAT, "-o", &folder]).code, 0);
+    assert!(std::path::Path::new(&format!("{folder}chat.openai-2.jsonl")).exists());
+}
+
+#[test]
+fn gzip_is_unpacked_up_to_a_limit() {
+    use std::io::Write;
+    let scratch = Scratch::new("gzip");
+    let log = std::fs::read(CHAT).expect("the fixture");
+    let mut packer = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
+    packer.write_all(&log).expect("memory");
+    let packed = packer.finish().expect("memory");
+    let path = scratch.write("log.json.gz", &packed);
+    assert_eq!(answer(&["import", &path]), answer(&["import", CHAT]));
+    assert_eq!(
+        with_input(&["import", "-"], &packed).out,
+        answer(&["import", CHAT])
+    );
+    fails(
+        &["import", &path, "--max-input", "1K"],
+        5,
+        "larger than 1024",
+    );
+    fails(
+        &["import", CHAT, "--max-input", "100"],
+        5,
+        "larger than 100",
+    );
+    let cut = scratch.write("cut.gz", &packed[..packed.len() / 2]);
+    fails(&["import", &cut], 5, "gzip");
+}
+
+#[test]
+fn steps_become_snapshots() {
+    let scratch = Scratch::new("steps");
+    let user = json!({"role": "user", "content": "go"});
+    let reply = json!({"role": "assistant", "content": "ok"});
+    let steps = json!({"steps": [{"in": [user]}, {"in": [user, reply, user]}]});
+    let path = scratch.write("steps.json", steps.to_string());
+    let session = scratch.path("session.jsonl");
+    assert_eq!(
+        pactql(&["import", &path, "--steps", "/steps/*/in", "-o", &session]).code,
+        0
+    );
+    for (address, step) in [("@c1", 0), ("@t0", 1)] {
+        let messages = answer(&["render", &session, "--as", "openai", "--at", address]);
+        assert_eq!(parsed(&messages), steps["steps"][step]["in"]);
+    }
+}
+
+#[test]
+fn render_prints_the_thread_at_an_address() {
+    let newest = parsed(&answer(&["render", AGENT]));
+    let ids = |thread: &Value| -> Vec<String> {
+        let blocks = thread.as_array().expect("a list").iter();
+        blocks
+            .map(|block| block["id"].as_str().expect("an id").to_owned())
+            .collect()
+    };
+    // The working state is what is rendered unless told otherwise.
+    assert_eq!(ids(&newest).last().map(String::as_str), Some("cb:plan"));
+    let second = parsed(&answer(&["render", AGENT, "--at", "@c2"]));
+    assert_eq!(
+        ids(&second)[3..].join(" "),
+        "cb:doc1 cb:u1 cb:a1 cb:c1 cb:r1 cb:a2"
+    );
+    fails(
+        &["render", AGENT, "--at", "@t-9"],
+        2,
+        "E_SNAPSHOT_NOT_FOUND",
+    );
+    fails(&["render", AGENT, "--at", "@c40"], 2, "@c6 to @c1");
+}
+
+#[test]
+fn export_is_canonical_and_stable() {
+    let scratch = Scratch::new("export");
+    let snapshot = answer(&["export", AGENT, "--at", "@c3"]);
+    let path = scratch.write("snapshot.json", &snapshot);
+    assert_eq!(answer(&["export", &path]), snapshot);
+    let whole = answer(&["export", "--jsonl", "--full", AGENT]);
+    let short = answer(&["export", "--jsonl", AGENT]);
+    assert!(short.len() * 2 < whole.len());
+    for text in [&whole, &short] {
+        let path = scratch.write("session.jsonl", text);
+        assert_eq!(&answer(&["export", "--jsonl", "--full", &path]), &whole);
+        assert_eq!(&answer(&["export", "--jsonl", &path]), &short);
+    }
+    let file = scratch.path("out.jsonl");
+    assert_eq!(answer(&["export", "--jsonl", AGENT, "-o", &file]), "");
+    assert_eq!(std::fs::read_to_string(&file).expect("the file"), short);
+    // A directory of documents is a session too.
+    let folder = scratch.path("folder");
+    std::fs::create_dir(&folder).expect("a directory");
+    for (at, line) in whole.lines().enumerate() {
+        std::fs::write(format!("{folder}/{at}.json"), line).expect("a file");
+    }
+    assert_eq!(answer(&["export", "--jsonl", &folder]), short);
+    fails(&["export", AGENT, "--full"], 1, "--jsonl");
+}
+
+#[test]
+fn verify_finds_wrong_content_hashes() {
+    let scratch = Scratch::new("verify");
+    assert_eq!(parsed(&answer(&["verify", AGENT]))["valid"], json!(true));
+    let document = |hash: &str| {
+        let nodes = json!([{"id": "a", "content": "x", "role": "user", "kind": "text", "content_hash": hash}]);
+        json!({"root": {"children": nodes}}).to_string()
+    };
+    let path = scratch.write("wrong.json", document("00"));
+    let ran = pactql(&["verify", &path, "--format", "json"]);
+    assert_eq!(ran.code, 5);
+    let report = parsed(&ran.out);
+    let wrong = &report["content_hashes"]["wrong"][0];
+    assert_eq!(
+        (&report["valid"], &wrong["id"]),
+        (&json!(false), &json!("a"))
+    );
+    let computed = wrong["computed"].as_str().expect("a hash");
+    assert_eq!(computed.len(), 64);
+    let path = scratch.write("right.json", document(computed));
+    let report = parsed(&answer(&["verify", &path]));
+    assert_eq!(report["content_hashes"], json!({"stored": 1, "wrong": []}));
+    assert!(
+        pactql(&["verify", &path, "--format", "text"])
+            .out
+            .starts_with("valid: ")
+    );
+}
+
+#[test]
+fn stats_count_nodes_and_sharing() {
+    let stats = parsed(&answer(&["stats", AGENT, "--at", "@t0"]));
+    assert_eq!(stats["snapshot"], "@c6");
+    assert_eq!(stats["session"]["snapshots"], 6);
+    assert_eq!(stats["session"]["working"], true);
+    assert_eq!(stats["nodes"]["by_class"]["turn"], 4);
+    let total = stats["nodes"]["total"].as_u64().expect("a number");
+    let depths = stats["nodes"]["by_depth"].as_array().expect("a list");
+    let sum: u64 = depths
+        .iter()
+        .map(|entry| entry["nodes"].as_u64().expect("a number"))
+        .sum();
+    assert_eq!(sum, total);
+    let text = answer(&["stats", AGENT, "--format", "text"]);
+    assert!(
+        text.contains("by role") && text.contains("working has"),
+        "{text}"
+    );
+}
+
+#[test]
+fn bad_inputs_are_told_with_their_place() {
+    let scratch = Scratch::new("bad");
+    for command in ["render", "export", "verify", "stats"] {
+        fails(
+            &[command, "no/such/session.jsonl"],
+            4,
+            "no/such/session.jsonl",
+        );
+        let path = scratch.write("cut.json", "{\"root\": {\"children\": [");
+        fails(&[command, &path], 5, "E_INPUT");
+    }
+    fails(&["import", "no-such.json"], 4, "no-such.json");
+    let path = scratch.write(
+        "two.json",
+        r#"{"root":{"children":[{"id":"a","ttl":-1},{"id":"a"}]}}"#,
+    );
+    let message = fails(&["stats", &path, "--format", "text"], 5, "ttl");
+    assert!(message.contains("children[1]"), "{message}");
+    let error = fails(&["stats", &path, "--format", "json"], 5, "E_INPUT");
+    let error = parsed(&error);
+    assert_eq!(error["error"]["faults"].as_array().map(Vec::len), Some(2));
+    assert_eq!(error["error"]["faults"][0]["line"], 1);
+    // A session without snapshots has nothing to show.
+    let empty = scratch.path("empty");
+    std::fs::create_dir(&empty).expect("a directory");
+    fails(&["render", &empty], 5, "no snapshots");
+    fails(
+        &["import", CHAT, "-o", "no/such/folder/x.jsonl"],
+        4,
+        "no/such/folder",
+    );
+}
