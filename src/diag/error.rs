@@ -5,6 +5,20 @@ use std::ops::Range;
 
 use super::{Code, ColorChoice, render};
 
+/// The longest message, label or help, in bytes: what a reader typed may be long, and a
+/// diagnostic must not be.
+const LONGEST: usize = 400;
+
+/// `text`, with the middle left out where it is too long.
+fn shorten(text: String) -> String {
+    if text.len() <= LONGEST {
+        return text;
+    }
+    let head = text.floor_char_boundary(LONGEST / 2);
+    let tail = text.ceil_char_boundary(text.len() - LONGEST / 2);
+    format!("{}…{}", &text[..head], &text[tail..])
+}
+
 /// Whether a finding stops the work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Severity {
@@ -28,7 +42,7 @@ impl Label {
     pub fn new(span: impl Into<Range<usize>>, message: impl Into<String>) -> Self {
         Self {
             span: span.into(),
-            message: message.into(),
+            message: shorten(message.into()),
         }
     }
 }
@@ -54,7 +68,7 @@ impl Diagnostic {
         Self {
             severity: Severity::Error,
             code: Some(code),
-            message: message.into(),
+            message: shorten(message.into()),
             labels: Vec::new(),
             help: None,
         }
@@ -65,7 +79,7 @@ impl Diagnostic {
         Self {
             severity: Severity::Warning,
             code: None,
-            message: message.into(),
+            message: shorten(message.into()),
             labels: Vec::new(),
             help: None,
         }
@@ -81,8 +95,13 @@ impl Diagnostic {
     /// Sets the advice.
     #[must_use]
     pub fn with_help(mut self, help: impl Into<String>) -> Self {
-        self.help = Some(help.into());
+        self.set_help(help);
         self
+    }
+
+    /// Sets the advice.
+    pub fn set_help(&mut self, help: impl Into<String>) {
+        self.help = Some(shorten(help.into()));
     }
 
     /// Where the main label starts; the end of the world when there is none, so that findings
@@ -179,12 +198,11 @@ impl Error {
         out
     }
 
-    /// The error as JSON: `{"error":{"code","message","spans":[{"start","end","label"}],"help"}}`
-    /// (RUNTIME §7). `spans` are byte offsets, those of the first diagnostic; `help` is left out
-    /// where there is none. Further diagnostics follow as `"more"`, in the same form.
+    /// The error as a JSON value (RUNTIME §7). Serialize the error itself to keep the members
+    /// in their order; see its `Serialize`.
     #[must_use]
     pub fn to_json(&self) -> serde_json::Value {
-        render::error_json(self)
+        serde_json::to_value(self).unwrap_or_default()
     }
 }
 
@@ -211,7 +229,7 @@ impl Warning {
     /// A warning without labels or help.
     pub fn new(message: impl Into<String>) -> Self {
         Self {
-            message: message.into(),
+            message: shorten(message.into()),
             labels: Vec::new(),
             help: None,
         }
@@ -227,8 +245,13 @@ impl Warning {
     /// Sets the advice.
     #[must_use]
     pub fn with_help(mut self, help: impl Into<String>) -> Self {
-        self.help = Some(help.into());
+        self.set_help(help);
         self
+    }
+
+    /// Sets the advice.
+    pub fn set_help(&mut self, help: impl Into<String>) {
+        self.help = Some(shorten(help.into()));
     }
 
     /// The warning as text, with its places in `text` underlined, ending in a newline.

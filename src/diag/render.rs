@@ -5,7 +5,7 @@ use std::ops::Range;
 use codespan_reporting::diagnostic as codespan;
 use codespan_reporting::files::SimpleFile;
 use codespan_reporting::term::{self, termcolor};
-use serde_json::{Value, json};
+use serde::{Serialize, Serializer};
 
 use super::{Diagnostic, Error, Severity};
 
@@ -112,33 +112,68 @@ fn ceil(text: &str, at: usize) -> usize {
     at
 }
 
-/// See [`Error::to_json`].
-pub(super) fn error_json(error: &Error) -> Value {
-    let mut body = diagnostic_json(error.first());
-    let more: Vec<Value> = error.diagnostics().skip(1).map(diagnostic_json).collect();
-    if !more.is_empty() {
-        body["more"] = Value::Array(more);
-    }
-    json!({ "error": body })
+/// An error as it is written in JSON; the order of the members is part of the format.
+#[derive(Serialize)]
+struct ErrorJson<'a> {
+    error: First<'a>,
 }
 
-fn diagnostic_json(diagnostic: &Diagnostic) -> Value {
-    let spans: Vec<Value> = diagnostic
-        .labels
-        .iter()
-        .map(|label| {
-            json!({ "start": label.span.start, "end": label.span.end, "label": label.message })
-        })
-        .collect();
-    let mut body = json!({
-        "code": diagnostic.code.map(super::Code::as_str),
-        "message": diagnostic.message,
-        "spans": spans,
-    });
-    if let Some(help) = &diagnostic.help {
-        body["help"] = Value::String(help.clone());
+#[derive(Serialize)]
+struct First<'a> {
+    #[serde(flatten)]
+    first: DiagnosticJson<'a>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    more: Vec<DiagnosticJson<'a>>,
+}
+
+#[derive(Serialize)]
+struct DiagnosticJson<'a> {
+    code: Option<&'static str>,
+    message: &'a str,
+    spans: Vec<SpanJson<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    help: Option<&'a str>,
+}
+
+#[derive(Serialize)]
+struct SpanJson<'a> {
+    start: usize,
+    end: usize,
+    label: &'a str,
+}
+
+impl<'a> From<&'a Diagnostic> for DiagnosticJson<'a> {
+    fn from(diagnostic: &'a Diagnostic) -> Self {
+        Self {
+            code: diagnostic.code.map(super::Code::as_str),
+            message: &diagnostic.message,
+            spans: diagnostic
+                .labels
+                .iter()
+                .map(|label| SpanJson {
+                    start: label.span.start,
+                    end: label.span.end,
+                    label: &label.message,
+                })
+                .collect(),
+            help: diagnostic.help.as_deref(),
+        }
     }
-    body
+}
+
+/// `{"error":{"code","message","spans":[{"start","end","label"}],"help"}}` (RUNTIME §7), members
+/// in this order. `spans` are byte offsets, those of the first diagnostic; `help` is left out
+/// where there is none. Further diagnostics follow as `"more"`, in the same form.
+impl Serialize for Error {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        ErrorJson {
+            error: First {
+                first: self.first().into(),
+                more: self.diagnostics().skip(1).map(Into::into).collect(),
+            },
+        }
+        .serialize(serializer)
+    }
 }
 
 #[cfg(test)]

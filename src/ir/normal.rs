@@ -83,25 +83,36 @@ pub(super) fn normalize(
     draft.query()
 }
 
+/// Where a list of tests stands.
+enum Site<'a> {
+    /// In a step, before this tail.
+    Step(&'a [Tail]),
+    /// Over the final set.
+    Filters,
+}
+
 /// Every test list of the draft: those of the steps, then the filters.
-fn each_tests(draft: &mut Draft, mut change: impl FnMut(&mut Vec<Test>)) {
+fn each_tests(draft: &mut Draft, mut change: impl FnMut(&mut Vec<Test>, Site<'_>)) {
     for DraftChain { chain, .. } in &mut draft.chains {
         for (_, step) in &mut chain.steps {
             if let Step::Node(node) = step {
                 // A boxed slice and a full vector are the same allocation.
                 let mut tests = std::mem::take(&mut node.tests).into_vec();
-                change(&mut tests);
+                change(&mut tests, Site::Step(&node.tail));
                 node.tests = tests.into();
             }
         }
     }
-    change(&mut draft.filters);
+    change(&mut draft.filters, Site::Filters);
 }
 
 // ---- types ---------------------------------------------------------------------------------
 
 fn types(draft: &mut Draft, _: &mut Vec<Warning>) {
-    each_tests(draft, |tests| {
+    each_tests(draft, |tests, site| {
+        if matches!(site, Site::Filters) {
+            return;
+        }
         for test in tests.iter_mut() {
             // The node is the same, and this is how canonical text spells it.
             if let Test::Attr(AttrTest {
@@ -204,14 +215,14 @@ fn dedup_tail(tail: &mut Box<[Tail]>) {
 // ---- order ---------------------------------------------------------------------------------
 
 fn sort_tests(draft: &mut Draft, _: &mut Vec<Warning>) {
-    each_tests(draft, |tests| {
+    each_tests(draft, |tests, site| {
         for test in tests.iter_mut() {
             if let Test::Attr(test) = test {
                 sort_list(test);
             }
         }
         split_tags(tests);
-        tests.retain(|test| !always_true(test));
+        drop_always_true(tests, &site);
         if tests.len() > 1 {
             tests.sort_by(order::tests);
             tests.dedup();
@@ -266,6 +277,27 @@ fn split_tags(tests: &mut Vec<Test>) {
         }
     }
     *tests = split;
+}
+
+/// Drops tests that every node passes. A depth needs something beside it, or it would read as
+/// `depth(…)`, so there the last one stays.
+fn drop_always_true(tests: &mut Vec<Test>, site: &Site<'_>) {
+    if !tests.iter().any(always_true) {
+        return;
+    }
+    let is_depth = |test: &Test| matches!(test, Test::Depth(_));
+    let depth = tests.iter().any(is_depth)
+        || match site {
+            Site::Filters => false,
+            Site::Step(tail) => tail
+                .iter()
+                .any(|item| matches!(item, Tail::Test(test) if is_depth(test))),
+        };
+    let other = tests
+        .iter()
+        .any(|test| !is_depth(test) && !always_true(test));
+    let mut spare = depth && !other;
+    tests.retain(|test| !always_true(test) || std::mem::take(&mut spare));
 }
 
 /// `[offset]`, where an absent value is 0.

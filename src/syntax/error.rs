@@ -29,6 +29,8 @@ pub enum Mistake {
     MissingWord(&'static str),
     /// A word without a sign.
     BareWord(Box<str>),
+    /// A comparison without its brackets.
+    BareComparison(Box<str>),
     /// A key that has to be quoted.
     QuoteKey(Box<str>),
     /// A value that has to be quoted.
@@ -91,6 +93,8 @@ pub enum Hint {
     DetachedTag,
     /// A time that is not at the start.
     LateTime,
+    /// `none .cb`
+    NothingAlone,
     /// `@limit=5 .cb`
     ControlInFront,
     /// A step behind filters or controls.
@@ -154,6 +158,11 @@ impl ToDiagnostic for SyntaxError {
                         .with_help("types start with `.`, keys and ids with `#`, tags with `+`"),
                 }
             }
+            Mistake::BareComparison(text) => invalid(
+                format!("`{text}` stands in no brackets"),
+                "a comparison needs brackets",
+            )
+            .with_help(format!("write `[{text}]`")),
             Mistake::QuoteKey(word) => invalid(
                 format!("`{word}` has to be quoted"),
                 "only ASCII letters, digits, `_`, `-` and `:` go without quotes",
@@ -239,6 +248,7 @@ fn unexpected_message(found: &str, hint: Hint) -> String {
         }
         Hint::LateTime => "the time stands at the start of a selector".to_owned(),
         Hint::StepBehindFilters => "only filters and controls may follow here".to_owned(),
+        Hint::NothingAlone => "`none` stands alone".to_owned(),
         Hint::ControlInFront => "controls stand at the end of a selector".to_owned(),
         Hint::ParamAsName => "a parameter stands for a whole literal, not for a name".to_owned(),
         Hint::None | Hint::DanglingCombinator | Hint::WordsInValue => {
@@ -266,6 +276,7 @@ fn with_advice(error: Diagnostic, expected: &[String], hint: Hint) -> Diagnostic
         Hint::PseudoWithArguments => "`:depth(…)` and `:nth(…)` do",
         Hint::DetachedTag => "attach the tag to its step: `.cb+tag`",
         Hint::LateTime => "move it to the front: `@t0 .cb`",
+        Hint::NothingAlone => "`none` matches nothing, whatever follows",
         Hint::ControlInFront => "move the control to the end: `.cb @limit=5`",
         Hint::StepBehindFilters => "move the filter or control to the end",
         Hint::WordsInValue => "separate properties with commas, and quote a text with spaces",

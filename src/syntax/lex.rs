@@ -153,6 +153,9 @@ impl<'s> Lexer<'s> {
     }
 
     fn mistake(&mut self, start: usize, end: usize, mistake: Mistake) {
+        if self.errors.len() >= super::MAX_MISTAKES {
+            return;
+        }
         self.errors.push(SyntaxError {
             span: Span::new(offset(start), offset(end)),
             mistake,
@@ -421,6 +424,29 @@ impl<'s> Lexer<'s> {
                 }
             }
             _ => {}
+        }
+        // `role=user`, without its brackets
+        let rest = self.rest();
+        if rest
+            .trim_ascii_start()
+            .starts_with(|next: char| "=!<~".contains(next))
+        {
+            let spaces = rest.len() - rest.trim_ascii_start().len();
+            let sign = rest.trim_ascii_start();
+            let signs = sign.len() - sign.trim_start_matches(['=', '!', '<', '>', '~']).len();
+            let value = sign.get(signs..).unwrap_or_default();
+            let gap = value.len() - value.trim_ascii_start().len();
+            let length: usize = value
+                .trim_ascii_start()
+                .chars()
+                .take_while(|&c| !c.is_ascii_whitespace() && !",[](){}>".contains(c))
+                .map(char::len_utf8)
+                .sum();
+            self.bump(spaces + signs + gap + length);
+            let end = self.read_to();
+            let text = self.slice(start, end).into();
+            self.mistake(start, end, Mistake::BareComparison(text));
+            return Some(Token::Star);
         }
         self.mistake(start, end, Mistake::BareWord(word.into()));
         Some(Token::Star)
@@ -899,6 +925,8 @@ fn foreign_length(rest: &str, in_props: bool) -> usize {
     let mut characters = rest.chars();
     let foreign = match characters.next() {
         Some('.') if !in_props => characters.next().is_some_and(|next| next.is_ascii_digit()),
+        // `[a^=b]` compares, in other languages.
+        Some('^' | '$' | '*') if in_props && characters.next() == Some('=') => false,
         Some(first) if in_props => !is_delimiter(first),
         Some(first) => !first.is_ascii() || "/\\%&;|".contains(first),
         None => false,

@@ -24,3 +24,7 @@ pub use span::{Span, Spanned};
 
 /// The longest selector, in bytes (LANGUAGE §10, `E_LIMIT`).
 pub const MAX_BYTES: usize = 64 * 1024;
+
+/// The most mistakes of one selector that are told; more help nobody, and looking for them all
+/// would cost more than a linear effort.
+pub const MAX_MISTAKES: usize = 64;

@@ -72,6 +72,9 @@ fn recover<'s>(text: &'s str, first: Option<GrammarError<'s>>) -> Failure<'s> {
     let first = first.map(|error| translate(text, &tokens, error));
 
     for piece in pieces(&tokens) {
+        if errors.len() >= super::MAX_MISTAKES {
+            break;
+        }
         let (Some(start), Some(end)) = (piece.first(), piece.last()) else {
             continue;
         };
@@ -297,6 +300,8 @@ fn hint(tokens: &[lex::Spanned<'_>], at: usize, found: &lex::Spanned<'_>) -> (Hi
     }
 
     let hint = match (kind(1), &found.1) {
+        (Some(Token::Nothing), _) => Hint::NothingAlone,
+        (Some(Token::Space), _) if kind(2) == Some(Token::Nothing) => Hint::NothingAlone,
         (Some(Token::Question | Token::Questions), Token::Question | Token::Questions) => {
             Hint::DoubleSearch
         }

@@ -6,7 +6,7 @@ use crate::syntax::ast::{Attrs, Form, Name, Op as AstOp, Prop, Value};
 use crate::syntax::{Span, Spanned, is_name, quote};
 
 use super::super::name::normal_type;
-use super::super::{Attr, AttrTest, Edition, Facet, Kind, Literal, Op, Operand, Test};
+use super::super::{Attr, AttrTest, Edition, Kind, Literal, Op, Operand, Test};
 use super::{Lowerer, MAX_VALUES};
 
 impl Lowerer {
@@ -53,15 +53,23 @@ impl Lowerer {
             && !name.node.quoted
             && let Some(more) = sugar(&name.node.text)
         {
-            let instead = format!("['{}'] for the attribute of that name", name.node.text);
-            if !self.needs(
-                Edition::Canonical,
-                name.span,
-                &format!("`[{}]`", name.node),
-                None,
-            ) {
+            if self.edition < Edition::Canonical {
+                let name = &name.node.text;
+                self.needs(
+                    Edition::Canonical,
+                    prop.span(),
+                    &format!("`[{name}]`"),
+                    None,
+                );
+                let plain = if more {
+                    "[ttl=1][cadence=1]"
+                } else {
+                    "[ttl=1]"
+                };
                 if let Some(last) = self.errors.last_mut() {
-                    last.help = Some(format!("write `[ttl=1]`, or `{instead}`"));
+                    last.set_help(format!(
+                        "write `{plain}`, or `['{name}']` for the attribute of that name"
+                    ));
                 }
                 return None;
             }
@@ -140,7 +148,7 @@ impl Lowerer {
                 )
                 .then_some(attr)
             }
-            Attr::Facet(facet) => {
+            Attr::Facet(_) => {
                 if !self.needs(
                     Edition::Depth,
                     name.span,
@@ -150,20 +158,16 @@ impl Lowerer {
                     return None;
                 }
                 if !self.timed {
-                    let what = match facet {
-                        Facet::Depth | Facet::Sdepth => "where a node stands",
-                        Facet::BornTurn | Facet::Age => "how old a node is",
-                    };
                     self.error(
                         Code::FacetNeedsSnapshot,
                         name.span,
                         format!("`{text}` needs a snapshot"),
-                        &format!("{what} is known in a snapshot only"),
+                        "known in a snapshot only",
                     )
                     .help("start the selector with a time such as `@t0`");
                     return None;
                 }
-                Some(Attr::Facet(facet))
+                Some(attr)
             }
             attr => Some(attr),
         }

@@ -61,7 +61,7 @@ impl Lowerer {
                         Op::Eq,
                         Literal::Text((*tag.node).into()),
                     ));
-                    let instead = format!("[tag={}] on the last step", quote(&tag.node));
+                    let instead = format!("[tag={}]", quote(&tag.node));
                     self.needs(Edition::Canonical, tag.span, "`+tag`", Some(instead))
                 }
                 Filter::Control(control) => self

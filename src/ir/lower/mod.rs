@@ -82,6 +82,9 @@ fn compile_with(
             // What the pieces mean may be wrong too; say so in one go. Whether there is a time
             // is not known to a piece, so that is taken for granted.
             for fragment in &failure.fragments {
+                if found.len() >= syntax::MAX_MISTAKES {
+                    break;
+                }
                 let mut lowerer = Lowerer::new(edition, true);
                 lowerer.fragment = true;
                 let _ = lowerer.selector(fragment);
@@ -202,7 +205,7 @@ impl Lowerer {
     /// Sets the help of the warning recorded last.
     fn hint(&mut self, help: impl Into<String>) {
         if let Some(last) = self.warnings.last_mut() {
-            last.help = Some(help.into());
+            last.set_help(help);
         }
     }
 
@@ -220,7 +223,7 @@ struct Advice<'a>(Option<&'a mut Diagnostic>);
 impl Advice<'_> {
     fn help(self, help: impl Into<String>) {
         if let Some(diagnostic) = self.0 {
-            diagnostic.help = Some(help.into());
+            diagnostic.set_help(help);
         }
     }
 }

@@ -232,7 +232,10 @@ impl Lowerer {
         let operand = match word {
             Word::Param(name) => Operand::Param((*name).into()),
             Word::Text(text) => {
-                if let Some((_, sub)) = text.split_once(':') {
+                // Quotes say that a word is meant as it stands; only without them is the word all
+                // there is behind the sign.
+                let quoted = (span.end - span.start) as usize != text.len() + 1;
+                if !quoted && let Some((_, sub)) = text.split_once(':') {
                     self.warn_near_pseudo(sub, span);
                 }
                 Operand::Literal(Literal::Text((**text).into()))

@@ -1,0 +1,187 @@
+//! How diagnostics look: rendered text, JSON, and what a reader is told in typical cases.
+
+#![allow(clippy::panic, reason = "a failing helper fails its test")]
+
+use pactql::diag::{ColorChoice, Error};
+use pactql::ir::{Edition, compile};
+
+#[track_caller]
+fn error(text: &str, edition: Edition) -> Error {
+    match compile(text, edition) {
+        Ok(lowered) => panic!("`{text}` is accepted as `{}`", lowered.query),
+        Err(error) => error,
+    }
+}
+
+#[track_caller]
+fn rendered(text: &str, edition: Edition) -> String {
+    error(text, edition).render(ColorChoice::Never)
+}
+
+#[test]
+fn a_typing_mistake() {
+    insta::assert_snapshot!(rendered("@t0 ^sek .cb[role='user']:frist", Edition::V01), @r#"
+error[E_SELECTOR_INVALID]: unknown root `^sek`
+  ┌─ selector:1:5
+  │
+1 │ @t0 ^sek .cb[role='user']:frist
+  │     ^^^^ no such root
+  │
+  = help: did you mean `^seq`?
+
+error[E_SELECTOR_INVALID]: unknown pseudo-class `:frist`
+  ┌─ selector:1:26
+  │
+1 │ @t0 ^sek .cb[role='user']:frist
+  │                          ^^^^^^ no such pseudo-class
+  │
+  = help: did you mean `:first`?
+"#);
+}
+
+#[test]
+fn several_mistakes_in_one_go() {
+    insta::assert_snapshot!(rendered("@t0 .cb[role=] > *:frist, [ttl='3']", Edition::V01), @r#"
+error[E_SELECTOR_INVALID]: unexpected `]`
+  ┌─ selector:1:14
+  │
+1 │ @t0 .cb[role=] > *:frist, [ttl='3']
+  │              ^ not expected here
+  │
+  = help: expected `[`, a word or a quoted text, a number or a parameter
+
+error[E_SELECTOR_INVALID]: unknown pseudo-class `:frist`
+  ┌─ selector:1:19
+  │
+1 │ @t0 .cb[role=] > *:frist, [ttl='3']
+  │                   ^^^^^^ no such pseudo-class
+  │
+  = help: did you mean `:first`?
+
+error[E_SELECTOR_INVALID]: `ttl` is a number and `3` is not
+  ┌─ selector:1:32
+  │
+1 │ @t0 .cb[role=] > *:frist, [ttl='3']
+  │                                ^^^ a number or `null` belongs here
+  │
+  = help: remove the quotes: `3`
+"#);
+}
+
+#[test]
+fn another_edition() {
+    insta::assert_snapshot!(rendered(".mt(role='user' ttl<=2) @first", Edition::V01), @r#"
+error[E_EDITION]: a group `(…)` is not part of edition `v0.1`
+  ┌─ selector:1:4
+  │
+1 │ .mt(role='user' ttl<=2) @first
+  │    ^^^^^^^^^^^^^^^^^^^^ needs edition `depth`
+  │
+  = help: write `[role='user'][ttl<=2]`, or choose edition `depth`
+
+error[E_EDITION]: `@first` is not part of edition `v0.1`
+  ┌─ selector:1:25
+  │
+1 │ .mt(role='user' ttl<=2) @first
+  │                         ^^^^^^ needs edition `canonical`
+  │
+  = help: edition `canonical` has it
+"#);
+}
+
+#[test]
+fn characters_are_counted_not_bytes() {
+    insta::assert_snapshot!(rendered("[a='äöü'] .é", Edition::Canonical), @r#"
+error[E_SELECTOR_INVALID]: unexpected character `.`
+  ┌─ selector:1:11
+  │
+1 │ [a='äöü'] .é
+  │           ^ no selector holds this here
+  │
+  = help: a type starts with a letter: `.cb`
+"#);
+}
+
+#[test]
+fn an_early_end() {
+    insta::assert_snapshot!(rendered("@t0 .cb[role='user'", Edition::V01), @r#"
+error[E_SELECTOR_INVALID]: unexpected end of the selector
+  ┌─ selector:1:20
+  │
+1 │ @t0 .cb[role='user'
+  │                    ^ something is missing here
+  │
+  = help: expected `,` or `]`
+"#);
+}
+
+#[test]
+fn a_limit() {
+    let text = vec!["*"; 65].join(" ");
+    let error = error(&text, Edition::Canonical);
+    assert_eq!(
+        error.to_string(),
+        "E_LIMIT: a group has at most 64 steps, this one has 65"
+    );
+    assert_eq!(error.first().labels[0].span, 128..129);
+}
+
+#[test]
+fn a_warning() {
+    let text = ".cb:summary, ^root > ^ah ^sys";
+    let lowered = compile(text, Edition::Canonical).ok();
+    let warnings: String = lowered
+        .iter()
+        .flat_map(|lowered| &lowered.warnings)
+        .map(|warning| warning.render(text, ColorChoice::Never))
+        .collect();
+    insta::assert_snapshot!(warnings, @r#"
+warning: this group matches nothing: `depth(-1)` never stands there
+  ┌─ selector:1:14
+  │
+1 │ .cb:summary, ^root > ^ah ^sys
+  │              ^^^^^^^^^^^^^^^^ never matches
+"#);
+}
+
+/// RUNTIME §7: the members and their order.
+#[test]
+fn json() {
+    let error = error("^sek [x", Edition::Canonical);
+    assert_eq!(
+        serde_json::to_string(&error).unwrap_or_default(),
+        concat!(
+            r#"{"error":{"code":"E_SELECTOR_INVALID","message":"unknown root `^sek`","#,
+            r#""spans":[{"start":0,"end":4,"label":"no such root"}],"help":"did you mean `^seq`?","#,
+            r#""more":[{"code":"E_SELECTOR_INVALID","message":"unexpected end of the selector","#,
+            r#""spans":[{"start":7,"end":7,"label":"something is missing here"}],"#,
+            r#""help":"expected `,`, `]` or a comparison"}]}}"#,
+        )
+    );
+    assert_eq!(error.to_json()["error"]["spans"][0]["end"], 4);
+}
+
+#[test]
+fn colour_is_a_choice() {
+    let error = error("^sek", Edition::V01);
+    assert!(error.render(ColorChoice::Always).contains("\u{1b}["));
+    assert!(!error.render(ColorChoice::Never).contains("\u{1b}["));
+    assert_eq!(error.to_string(), "E_SELECTOR_INVALID: unknown root `^sek`");
+}
+
+/// Texts of a reader may be long; what is said about them is not.
+#[test]
+fn diagnostics_stay_short() {
+    for text in [
+        format!("[a={}.b]", "x".repeat(60_000)),
+        format!("[{}=1][ttl=x]", "1".repeat(60_000)),
+        format!("*:{}", "x".repeat(60_000)),
+        format!(".cb @{}", "x".repeat(60_000)),
+        format!(".mt({})", "a,".repeat(30_000)),
+    ] {
+        for edition in Edition::ALL {
+            let shown = error(&text, edition).render(ColorChoice::Never);
+            assert!(shown.len() < 10_000, "{}", shown.len());
+        }
+    }
+}
