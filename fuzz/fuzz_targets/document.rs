@@ -1,0 +1,23 @@
+//! Any bytes as a session: an error, or a session that comes back byte for byte.
+
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use pactql::interop::write_session;
+use pactql::time::Session;
+
+fn exported(session: &Session) -> Vec<u8> {
+    let history = session.history();
+    let mut out = Vec::new();
+    let working = history.working().map(|snapshot| &**snapshot);
+    write_session(history.committed(), working, false, &mut out).expect("memory");
+    out
+}
+
+fuzz_target!(|bytes: &[u8]| {
+    if let Ok(session) = Session::from_slice(bytes) {
+        let first = exported(&session);
+        let again = Session::from_slice(&first).expect("an export is a session");
+        assert_eq!(exported(&again), first);
+    }
+});
