@@ -76,10 +76,15 @@ fn assert_reads_alike(lines: &str, history: &History) {
     let apart = Session::build(documents, Writer::without_merging()).expect("a session");
     let apart = apart.history();
     assert_eq!(apart.committed().len(), history.committed().len());
-    for ((snapshot, apart), line) in
-        history.committed().iter().zip(apart.committed()).zip(lines.lines())
+    for ((snapshot, apart), line) in history
+        .committed()
+        .iter()
+        .zip(apart.committed())
+        .zip(lines.lines())
     {
-        let alone = Session::from_slice(line.as_bytes()).expect("one document").history();
+        let alone = Session::from_slice(line.as_bytes())
+            .expect("one document")
+            .history();
         let expected = contents(&alone.committed()[0]);
         assert_eq!(contents(snapshot), expected);
         assert_eq!(contents(apart), expected);
@@ -91,13 +96,22 @@ fn assert_reads_alike(lines: &str, history: &History) {
 fn a_growing_session_keeps_each_turn_about_once_and_has_few_pieces() {
     let turns = 200;
     let (lines, history) = session(turns, |cycle| {
-        (1..=cycle as usize).map(|n| turn(n, &[block(&format!("b{n}"), 0, None)])).collect()
+        (1..=cycle as usize)
+            .map(|n| turn(n, &[block(&format!("b{n}"), 0, None)]))
+            .collect()
     });
     let (count, rows) = segments(&history);
     // A turn is three rows with its implicit core. Every snapshot on its own would be 60,000.
-    let whole: usize = history.committed().iter().map(|snapshot| snapshot.len()).sum();
+    let whole: usize = history
+        .committed()
+        .iter()
+        .map(|snapshot| snapshot.len())
+        .sum();
     assert!(whole > 40_000, "{whole}");
-    assert!(rows <= 3 * turns as usize + 3 * turns as usize, "{rows} rows in {count} segments");
+    assert!(
+        rows <= 3 * turns as usize + 3 * turns as usize,
+        "{rows} rows in {count} segments"
+    );
     for snapshot in history.committed() {
         let most = 2 * (u32::BITS - snapshot.turns().leading_zeros()) as usize + 8;
         assert!(snapshot.pieces().len() <= most);
@@ -111,13 +125,20 @@ fn ttls_that_count_down_and_ttls_that_stay_are_both_shared() {
         let (lines, history) = session(60, |cycle| {
             (1..=cycle)
                 .map(|n| {
-                    let left = if counting { (n + 100 - cycle).max(0) } else { 7 };
+                    let left = if counting {
+                        (n + 100 - cycle).max(0)
+                    } else {
+                        7
+                    };
                     turn(n as usize, &[block(&format!("b{n}"), 0, Some(left))])
                 })
                 .collect()
         });
         let (count, rows) = segments(&history);
-        assert!(rows < 900, "counting {counting}: {rows} rows in {count} segments");
+        assert!(
+            rows < 900,
+            "counting {counting}: {rows} rows in {count} segments"
+        );
         assert_reads_alike(&lines, &history);
     }
 }
@@ -127,8 +148,10 @@ fn blocks_that_expire_are_masked_and_cost_no_new_rows() {
     let (lines, history) = session(80, |cycle| {
         (1..=cycle)
             .map(|n| {
-                let mut blocks =
-                    vec![block(&format!("b{n}"), 0, None), block(&format!("c{n}"), 0, None)];
+                let mut blocks = vec![
+                    block(&format!("b{n}"), 0, None),
+                    block(&format!("c{n}"), 0, None),
+                ];
                 if n + 3 > cycle {
                     blocks.insert(0, block(&format!("p{n}"), -1, Some(n + 3 - cycle)));
                 }
@@ -137,7 +160,10 @@ fn blocks_that_expire_are_masked_and_cost_no_new_rows() {
             .collect()
     });
     let (count, rows) = segments(&history);
-    assert!(rows < 80 * 5 * 2 + 80 * 2, "{rows} rows in {count} segments");
+    assert!(
+        rows < 80 * 5 * 2 + 80 * 2,
+        "{rows} rows in {count} segments"
+    );
     assert_reads_alike(&lines, &history);
 }
 
@@ -154,9 +180,16 @@ fn a_change_in_an_old_turn_costs_that_turn() {
             })
             .collect()
     });
-    let whole: usize = history.committed().iter().map(|snapshot| snapshot.len()).sum();
+    let whole: usize = history
+        .committed()
+        .iter()
+        .map(|snapshot| snapshot.len())
+        .sum();
     let (count, rows) = segments(&history);
-    assert!(rows * 2 < whole, "{rows} rows in {count} segments, {whole} in all snapshots");
+    assert!(
+        rows * 2 < whole,
+        "{rows} rows in {count} segments, {whole} in all snapshots"
+    );
     assert_reads_alike(&lines, &history);
 }
 

@@ -13,8 +13,8 @@ use quick_cache::sync::{Cache, DefaultLifecycle};
 
 use super::prepared::{Prepared, Statement};
 use crate::diag::Error;
-use crate::plan::{Compiled, Plan, compile, same_shape, shape_hash};
 use crate::ir::Edition;
+use crate::plan::{Compiled, Plan, compile, same_shape, shape_hash};
 
 type Texts = Cache<Box<str>, Prepared, UnitWeighter, DefaultHashBuilder>;
 type Shapes = Cache<u64, Arc<Plan>, UnitWeighter, DefaultHashBuilder>;
@@ -115,10 +115,14 @@ impl PlanCache {
         }
         let lowered = crate::ir::compile(text, edition)?;
         let shape = shape_hash(&lowered.query, &self.hasher);
-        let known = self.texts.as_ref().and_then(|_| self.shapes.get(&shape)).and_then(|plan| {
-            let sources = same_shape(&plan, &lowered.query)?;
-            Some((plan, sources))
-        });
+        let known = self
+            .texts
+            .as_ref()
+            .and_then(|_| self.shapes.get(&shape))
+            .and_then(|plan| {
+                let sources = same_shape(&plan, &lowered.query)?;
+                Some((plan, sources))
+            });
         let (plan, sources, outcome) = match known {
             Some((plan, sources)) => {
                 self.shape_hits.fetch_add(1, Ordering::Relaxed);

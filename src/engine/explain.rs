@@ -8,8 +8,8 @@ use super::cache::PlanCache;
 use super::prepared::Prepared;
 use crate::diag::{Error, Warning};
 use crate::exec::{Counters, Trace, count, run};
-use crate::plan::Operator;
 use crate::ir::Edition;
+use crate::plan::Operator;
 use crate::time::{Lookup, Session};
 
 /// What an explanation shows beyond the plan.
@@ -116,7 +116,10 @@ pub(super) fn explain(
     let passes = if options.verbose {
         let mut passes = Vec::new();
         crate::ir::compile_observed(text, edition, &mut |name, query| {
-            passes.push(Pass { name: name.to_owned(), query: query.to_string() });
+            passes.push(Pass {
+                name: name.to_owned(),
+                query: query.to_string(),
+            });
         })?;
         passes
     } else {
@@ -129,10 +132,18 @@ pub(super) fn explain(
         fingerprint: prepared.fingerprint(),
         cache: outcome.as_str(),
         passes,
-        values: statement.sources().iter().map(ToString::to_string).collect(),
+        values: statement
+            .sources()
+            .iter()
+            .map(ToString::to_string)
+            .collect(),
         plan,
         analysis,
-        warnings: prepared.warnings().iter().map(|Warning { message, .. }| message.clone()).collect(),
+        warnings: prepared
+            .warnings()
+            .iter()
+            .map(|Warning { message, .. }| message.clone())
+            .collect(),
     })
 }
 
@@ -147,17 +158,26 @@ fn analyze(
     let lookup = history
         .resolve(prepared.statement().query.time)
         .map_err(|error| prepared.unresolved(error))?;
-    let (true, Some(bound)) = (analyze, prepared.bound()) else { return Ok(None) };
+    let (true, Some(bound)) = (analyze, prepared.bound()) else {
+        return Ok(None);
+    };
     let snapshots = match lookup {
         Lookup::One(snapshot) => vec![snapshot],
         Lookup::All(snapshots) => snapshots,
-        Lookup::Range { snapshots, .. } => {
-            snapshots.into_iter().map(|(snapshot, _)| snapshot).collect()
-        }
+        Lookup::Range { snapshots, .. } => snapshots
+            .into_iter()
+            .map(|(snapshot, _)| snapshot)
+            .collect(),
     };
-    let mut analysis =
-        Analysis { snapshots: Vec::new(), rows: 0, counters: Counters::default() };
-    for line in plan.iter_mut().filter(|line| line.step.is_some() || line.group.is_none()) {
+    let mut analysis = Analysis {
+        snapshots: Vec::new(),
+        rows: 0,
+        counters: Counters::default(),
+    };
+    for line in plan
+        .iter_mut()
+        .filter(|line| line.step.is_some() || line.group.is_none())
+    {
         line.actual_rows = Some(0);
     }
     for snapshot in &snapshots {
@@ -209,10 +229,21 @@ impl fmt::Display for Explain {
         writeln!(f, "fingerprint  {}", self.fingerprint)?;
         writeln!(f, "cache        {}", self.cache)?;
         for (at, pass) in self.passes.iter().enumerate() {
-            writeln!(f, "{:<13}{}: {}", if at == 0 { "passes" } else { "" }, pass.name, pass.query)?;
+            writeln!(
+                f,
+                "{:<13}{}: {}",
+                if at == 0 { "passes" } else { "" },
+                pass.name,
+                pass.query
+            )?;
         }
         for (at, value) in self.values.iter().enumerate() {
-            writeln!(f, "{:<13}?{} = {value}", if at == 0 { "values" } else { "" }, at + 1)?;
+            writeln!(
+                f,
+                "{:<13}?{} = {value}",
+                if at == 0 { "values" } else { "" },
+                at + 1
+            )?;
         }
         writeln!(f, "plan")?;
         let mut indent = 0;
@@ -223,7 +254,11 @@ impl fmt::Display for Explain {
             } else if line.group.is_some() && line.step.is_some_and(|_| indent == 0) {
                 indent = 1;
             }
-            let mut text = format!("  {}{}", "   ".repeat(indent), if indent == 0 { "" } else { "└─ " });
+            let mut text = format!(
+                "  {}{}",
+                "   ".repeat(indent),
+                if indent == 0 { "" } else { "└─ " }
+            );
             text.push_str(&line.operator);
             match (line.estimated_rows, line.actual_rows) {
                 (Some(estimate), Some(actual)) => {
@@ -233,10 +268,18 @@ impl fmt::Display for Explain {
                 (Some(_), None) | (None, None) => {}
             }
             writeln!(f, "{text}")?;
-            indent = if line.group.is_some() && line.step.is_none() { 0 } else { indent + 1 };
+            indent = if line.group.is_some() && line.step.is_none() {
+                0
+            } else {
+                indent + 1
+            };
         }
         if let Some(analysis) = &self.analysis {
-            let Analysis { snapshots, rows, counters } = analysis;
+            let Analysis {
+                snapshots,
+                rows,
+                counters,
+            } = analysis;
             writeln!(f, "snapshots    {}", snapshots.join(" "))?;
             writeln!(f, "rows         {rows}")?;
             writeln!(

@@ -64,7 +64,10 @@ impl EngineBuilder {
     /// The engine.
     #[must_use]
     pub fn build(self) -> Engine {
-        Engine { edition: self.edition, cache: PlanCache::new(self.cached_texts) }
+        Engine {
+            edition: self.edition,
+            cache: PlanCache::new(self.cached_texts),
+        }
     }
 }
 
@@ -89,7 +92,10 @@ impl Engine {
     /// An engine with other settings.
     #[must_use]
     pub fn builder() -> EngineBuilder {
-        EngineBuilder { edition: Edition::default(), cached_texts: CACHED_TEXTS }
+        EngineBuilder {
+            edition: Edition::default(),
+            cached_texts: CACHED_TEXTS,
+        }
     }
 
     /// The edition selectors are written in.

@@ -30,7 +30,13 @@ impl Statement {
         sources: Box<[Source]>,
     ) -> Self {
         let warnings = lowered.warnings.into();
-        Self { text: text.into(), query: lowered.query, warnings, plan, sources }
+        Self {
+            text: text.into(),
+            query: lowered.query,
+            warnings,
+            plan,
+            sources,
+        }
     }
 
     fn error(&self, error: BindError) -> Error {
@@ -67,7 +73,10 @@ impl Prepared {
             let bound = bind(&statement.plan, &statement.sources, &[]);
             Some(Arc::new(bound.map_err(|error| statement.error(error))?))
         };
-        Ok(Self { statement: Arc::new(statement), bound })
+        Ok(Self {
+            statement: Arc::new(statement),
+            bound,
+        })
     }
 
     pub(super) fn statement(&self) -> &Statement {
@@ -112,7 +121,10 @@ impl Prepared {
     #[must_use]
     pub fn params(&self) -> Vec<&str> {
         let mut names = Vec::new();
-        self.statement.sources.iter().for_each(|source| collect_params(source, &mut names));
+        self.statement
+            .sources
+            .iter()
+            .for_each(|source| collect_params(source, &mut names));
         names.sort_unstable();
         names.dedup();
         names
@@ -128,8 +140,10 @@ impl Prepared {
         values: impl IntoIterator<Item = (&'n str, Value)>,
     ) -> Result<Self, Error> {
         let statement = &self.statement;
-        let values: Vec<(Box<str>, Value)> =
-            values.into_iter().map(|(name, value)| (name.into(), value)).collect();
+        let values: Vec<(Box<str>, Value)> = values
+            .into_iter()
+            .map(|(name, value)| (name.into(), value))
+            .collect();
         let known = self.params();
         if let Some((name, _)) = values.iter().find(|(name, _)| !known.contains(&&**name)) {
             let message = format!("the selector has no parameter `${name}`");
@@ -141,7 +155,10 @@ impl Prepared {
         }
         let bound = bind(&statement.plan, &statement.sources, &values)
             .map_err(|error| statement.error(error))?;
-        Ok(Self { statement: Arc::clone(statement), bound: Some(Arc::new(bound)) })
+        Ok(Self {
+            statement: Arc::clone(statement),
+            bound: Some(Arc::new(bound)),
+        })
     }
 
     /// Runs it over a session.
@@ -157,7 +174,12 @@ impl Prepared {
             let snapshot = session
                 .with_history(|history| history.at(address).cloned())
                 .map_err(|error| self.unresolved(error))?;
-            return Ok(Selection::one(Arc::clone(bound), snapshot, None, self.warnings_shared()));
+            return Ok(Selection::one(
+                Arc::clone(bound),
+                snapshot,
+                None,
+                self.warnings_shared(),
+            ));
         }
         self.select_in(&session.history())
     }
@@ -173,9 +195,12 @@ impl Prepared {
             .resolve(self.statement.query.time)
             .map_err(|error| self.unresolved(error))?;
         Ok(match lookup {
-            Lookup::One(snapshot) => {
-                Selection::one(Arc::clone(bound), snapshot, Some(Arc::clone(history)), warnings)
-            }
+            Lookup::One(snapshot) => Selection::one(
+                Arc::clone(bound),
+                snapshot,
+                Some(Arc::clone(history)),
+                warnings,
+            ),
             Lookup::All(snapshots) => Selection::all(bound, history, snapshots, warnings),
             Lookup::Range { snapshots, cut } => {
                 let diff = run_range(&self.statement.text, bound, history, &snapshots, cut);
@@ -203,7 +228,11 @@ impl Prepared {
         let end = text.find(char::is_whitespace).unwrap_or(text.len());
         let diagnostic = match error {
             Unresolved::NotFound(which) => {
-                let span = if text.starts_with('@') { 0..end } else { 0..text.len() };
+                let span = if text.starts_with('@') {
+                    0..end
+                } else {
+                    0..text.len()
+                };
                 Diagnostic::error(Code::SnapshotNotFound, "no such snapshot")
                     .at(span, which.clone())
                     .with_help(which)

@@ -25,7 +25,10 @@ enum Kind {
     /// Over one snapshot.
     One(One),
     /// Rows of several snapshots, by position in `snapshots`.
-    Many { snapshots: Vec<Arc<Snapshot>>, rows: Vec<(u32, u32)> },
+    Many {
+        snapshots: Vec<Arc<Snapshot>>,
+        rows: Vec<(u32, u32)>,
+    },
     /// A range.
     Range(Box<RangeDiff>),
 }
@@ -57,8 +60,16 @@ impl Selection {
         history: Option<Arc<History>>,
         warnings: Option<Arc<[Warning]>>,
     ) -> Self {
-        let one = One { bound, snapshot, history, rows: OnceLock::new() };
-        Self { kind: Kind::One(one), warnings }
+        let one = One {
+            bound,
+            snapshot,
+            history,
+            rows: OnceLock::new(),
+        };
+        Self {
+            kind: Kind::One(one),
+            warnings,
+        }
     }
 
     /// `@*`: each id once, where the newest snapshot that matches it puts it (LANGUAGE §6).
@@ -91,11 +102,17 @@ impl Selection {
             rows.drain(..clamp(skip).min(rows.len()));
             rows.truncate(clamp(limit));
         }
-        Self { kind: Kind::Many { snapshots, rows }, warnings }
+        Self {
+            kind: Kind::Many { snapshots, rows },
+            warnings,
+        }
     }
 
     pub(super) fn range(diff: RangeDiff, warnings: Option<Arc<[Warning]>>) -> Self {
-        Self { kind: Kind::Range(Box::new(diff)), warnings }
+        Self {
+            kind: Kind::Range(Box::new(diff)),
+            warnings,
+        }
     }
 
     /// What a reader should know of the selector. Warnings of a range's extent are in its
@@ -153,13 +170,17 @@ impl Selection {
     /// The ids, in result order; none for a range.
     #[must_use]
     pub fn ids(&self) -> Ids<'_> {
-        Ids { nodes: self.nodes() }
+        Ids {
+            nodes: self.nodes(),
+        }
     }
 
     /// The ids, in result order, in one go: the fastest way to hold them all.
     #[must_use]
     pub fn to_ids(&self) -> Vec<&str> {
-        let Kind::One(one) = &self.kind else { return self.ids().collect() };
+        let Kind::One(one) = &self.kind else {
+            return self.ids().collect();
+        };
         let rows = one.rows();
         let mut ids = Vec::with_capacity(rows.len());
         let mut cursor = one.snapshot.cursor();
@@ -174,12 +195,22 @@ impl Selection {
             Kind::One(one) => {
                 let rows = one.rows();
                 let left = rows.len();
-                Nodes { one: Some((&one.snapshot, rows.iter())), many: None, left }
+                Nodes {
+                    one: Some((&one.snapshot, rows.iter())),
+                    many: None,
+                    left,
+                }
             }
-            Kind::Many { snapshots, rows } => {
-                Nodes { one: None, many: Some((snapshots, rows.iter())), left: rows.len() }
-            }
-            Kind::Range(_) => Nodes { one: None, many: None, left: 0 },
+            Kind::Many { snapshots, rows } => Nodes {
+                one: None,
+                many: Some((snapshots, rows.iter())),
+                left: rows.len(),
+            },
+            Kind::Range(_) => Nodes {
+                one: None,
+                many: None,
+                left: 0,
+            },
         }
     }
 
@@ -209,7 +240,9 @@ impl Selection {
             )
         };
         if text.trim_start().starts_with('@') {
-            return Err(invalid("a filter takes no time: each row is asked in its own snapshot"));
+            return Err(invalid(
+                "a filter takes no time: each row is asked in its own snapshot",
+            ));
         }
         let Some(bound) = filter.bound() else {
             return Err(invalid("the filter's parameters have no values"));
@@ -217,7 +250,9 @@ impl Selection {
         let mut answers: Vec<(*const Snapshot, HashSet<u32>)> = Vec::new();
         Ok(self.keep(|_, node| {
             let snapshot = node.snapshot();
-            let at = answers.iter().position(|(known, _)| std::ptr::eq(*known, snapshot));
+            let at = answers
+                .iter()
+                .position(|(known, _)| std::ptr::eq(*known, snapshot));
             let at = at.unwrap_or_else(|| {
                 let rows = run(bound, snapshot, &NoFacts, &mut Trace::off());
                 answers.push((snapshot, rows.iter().collect()));
@@ -246,9 +281,15 @@ impl Selection {
                     .filter(|&(at, row)| keep(at, one.snapshot.node(row)))
                     .map(|(_, row)| (0, row))
                     .collect();
-                Kind::Many { snapshots: vec![one.snapshot], rows }
+                Kind::Many {
+                    snapshots: vec![one.snapshot],
+                    rows,
+                }
             }
-            Kind::Many { snapshots, mut rows } => {
+            Kind::Many {
+                snapshots,
+                mut rows,
+            } => {
                 let mut at = 0;
                 rows.retain(|&(snapshot, row)| {
                     at += 1;

@@ -61,8 +61,10 @@ pub(super) fn reach(
                 fill_level(1, &mut out, &window, scope);
             }
             if left.seq {
-                fill_level(2, &mut out, &window, scope);
-                out.retain_range(scope.snapshot.seq_rows());
+                let mut turns = out.cleared();
+                fill_level(2, &mut turns, &window, scope);
+                turns.retain_range(scope.snapshot.seq_rows());
+                out.or(&turns);
             }
             children(&left.bits, &mut out, level, &window, scope);
             Some(out)

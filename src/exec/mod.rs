@@ -44,7 +44,10 @@ impl Facts for NoFacts {
 #[must_use]
 pub fn run(bound: &Bound, snapshot: &Snapshot, facts: &dyn Facts, trace: &mut Trace) -> Rows {
     let rows = matches(bound, snapshot, facts, trace);
-    let rows = order::arrange(bound, snapshot, rows);
+    let mut rows = order::arrange(bound, snapshot, rows);
+    if bound.plan.unique {
+        rows = order::unique(snapshot, &rows);
+    }
     order::window(bound, rows)
 }
 

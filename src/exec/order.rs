@@ -58,8 +58,7 @@ pub(super) fn window(bound: &Bound, rows: Rows) -> Rows {
 }
 
 /// The first row of each key, or of each id where there is no key.
-#[must_use]
-pub fn unique(snapshot: &Snapshot, rows: &Rows) -> Rows {
+pub(super) fn unique(snapshot: &Snapshot, rows: &Rows) -> Rows {
     let mut seen: HashSet<(bool, &str)> = HashSet::new();
     Rows::List(
         rows.iter()

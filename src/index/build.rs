@@ -185,13 +185,13 @@ impl SegmentBuilder {
             while let Some(top) = open.last()
                 && top.end <= at
             {
-                self.close(&mut open, tree);
+                self.close(&mut open);
             }
             if let Some(top) = open.last_mut() {
                 match top.core {
                     Core::Due if row.offset >= 0 => {
                         let owner = top.row;
-                        let core = self.add_core(owner, tree);
+                        let core = self.add_core(owner);
                         top.core = if row.offset > 0 {
                             self.end[core as usize] = core + 1;
                             Core::Done
@@ -263,15 +263,15 @@ impl SegmentBuilder {
             });
         }
         while !open.is_empty() {
-            self.close(&mut open, tree);
+            self.close(&mut open);
         }
     }
 
     /// Closes the innermost open row.
-    fn close(&mut self, open: &mut Vec<Open>, tree: &Tree) {
+    fn close(&mut self, open: &mut Vec<Open>) {
         let Some(top) = open.pop() else { return };
         let core = match top.core {
-            Core::Due => Some(self.add_core(top.row, tree)),
+            Core::Due => Some(self.add_core(top.row)),
             Core::At(core) => Some(core),
             Core::Done => None,
         };
@@ -282,16 +282,19 @@ impl SegmentBuilder {
     }
 
     /// Adds the implicit core of `owner`.
-    fn add_core(&mut self, owner: u32, tree: &Tree) -> u32 {
+    fn add_core(&mut self, owner: u32) -> u32 {
         let own = self.len();
         self.parent.push(owner);
         self.end.push(own + 1);
         self.class.push(VIRTUAL);
         self.present.push(0);
         self.level.push(self.level[owner as usize] + 1);
-        let node_type = self.type_of(tree, NONE, NodeClass::Container);
-        self.types.push(node_type);
-        for column in [&mut self.roles, &mut self.kinds, &mut self.keys] {
+        for column in [
+            &mut self.types,
+            &mut self.roles,
+            &mut self.kinds,
+            &mut self.keys,
+        ] {
             column.push(NONE);
         }
         for column in [
@@ -453,7 +456,12 @@ impl SegmentBuilder {
             .unzip();
         let values = |names: &Names| names.dictionary.values().to_vec();
         Segment {
-            inner: posting(&|row| self.end[row] > row as u32 + 1),
+            // The root and `^seq` may have children in other segments.
+            inner: posting(&|row| {
+                self.end[row] > row as u32 + 1
+                    || self.class[row] == NodeClass::Root as u8
+                    || self.class[row] == NodeClass::Seq as u8
+            }),
             has_ttl: posting(&|row| self.present[row] & Present::TTL != 0),
             ttl_stored: Posting::from_rows(&self.ttl_stored, rows),
             classes: classes.map(|bits| Posting::from_words(bits, rows)),

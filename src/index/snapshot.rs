@@ -301,7 +301,12 @@ impl Snapshot {
     /// Reads ids of rows that mostly ascend, faster than row by row.
     #[must_use]
     pub fn cursor(&self) -> Cursor<'_> {
-        Cursor { snapshot: self, segment: None, rows: 0..0, shift: 0 }
+        Cursor {
+            snapshot: self,
+            segment: None,
+            rows: 0..0,
+            shift: 0,
+        }
     }
 
     /// The row of the parent; none for the root.
@@ -396,7 +401,10 @@ impl Snapshot {
         self.pieces.iter().enumerate().find_map(|(at, piece)| {
             let same = std::ptr::eq(&*piece.segment, node.segment)
                 && piece.rows.contains(&node.local)
-                && piece.dead.as_ref().is_none_or(|dead| !dead.contains(node.local));
+                && piece
+                    .dead
+                    .as_ref()
+                    .is_none_or(|dead| !dead.contains(node.local));
             same.then(|| NodeRef {
                 snapshot: self,
                 segment: &piece.segment,

@@ -159,7 +159,10 @@ fn asks_history(plan: &Plan) -> bool {
     let asks = |test: &Predicate| {
         matches!(
             test,
-            Predicate::Attr { attr: Attr::Facet(Facet::BornTurn | Facet::Age), .. }
+            Predicate::Attr {
+                attr: Attr::Facet(Facet::BornTurn | Facet::Age),
+                ..
+            }
         )
     };
     let steps = plan.chains.iter().flat_map(|chain| &chain.steps);

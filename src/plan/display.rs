@@ -21,11 +21,19 @@ impl Plan {
     /// left, then the group's scope.
     #[must_use]
     pub fn operators(&self) -> Vec<Operator> {
-        let mut operators = vec![Operator { chain: None, step: None, label: self.final_label() }];
+        let mut operators = vec![Operator {
+            chain: None,
+            step: None,
+            label: self.final_label(),
+        }];
         for (index, chain) in self.chains.iter().enumerate() {
             for (at, step) in chain.steps.iter().enumerate().rev() {
                 let label = step.label(at == 0);
-                operators.push(Operator { chain: Some(index), step: Some(at), label });
+                operators.push(Operator {
+                    chain: Some(index),
+                    step: Some(at),
+                    label,
+                });
             }
             let mut label = match &chain.scope {
                 None => "scope  every segment".to_owned(),
@@ -34,7 +42,11 @@ impl Plan {
             if !chain.separable {
                 label.push_str(", in one piece");
             }
-            operators.push(Operator { chain: Some(index), step: None, label });
+            operators.push(Operator {
+                chain: Some(index),
+                step: None,
+                label,
+            });
         }
         operators
     }
@@ -141,7 +153,12 @@ fn depths_label(depths: &DepthSet) -> String {
         i64::MAX => format!(">={low}"),
         high => format!("{low}..{high}"),
     };
-    depths.ranges().iter().map(range).collect::<Vec<_>>().join(",")
+    depths
+        .ranges()
+        .iter()
+        .map(range)
+        .collect::<Vec<_>>()
+        .join(",")
 }
 
 fn op_label(op: Op) -> &'static str {

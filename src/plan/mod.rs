@@ -17,8 +17,8 @@ pub use bind::{
     BindError, Bound, BoundChain, BoundStep, BoundTail, BoundTest, Condition, bind, one_vocabulary,
 };
 pub use compare::{Compare, NumberSet, Scalar, TextTest, ValueTest};
-pub use display::Operator;
 pub use compile::{Compiled, compile, same_shape, shape_hash};
+pub use display::Operator;
 pub use value::{Source, Value};
 
 use crate::ir::{Axis, DepthSet, Mode, Op, Order, TypeTest, Zone};

@@ -35,7 +35,9 @@ impl Delta {
 
     /// Name, newer and older value as JSON text; sorted by name.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &str, &str)> {
-        self.0.iter().map(|(name, from, to)| (name.as_str(), from.get(), to.get()))
+        self.0
+            .iter()
+            .map(|(name, from, to)| (name.as_str(), from.get(), to.get()))
     }
 }
 
@@ -66,8 +68,16 @@ pub fn changed_fields(newer: NodeRef<'_>, older: NodeRef<'_>) -> Option<Change> 
         value.map(|value| Cow::Owned(serde_json::to_string(value).unwrap_or_default()))
     };
     for (name, from, to) in [
-        ("created_at_ns", Some(newer.created_at_ns()), Some(older.created_at_ns())),
-        ("creation_index", Some(newer.creation_index()), Some(older.creation_index())),
+        (
+            "created_at_ns",
+            Some(newer.created_at_ns()),
+            Some(older.created_at_ns()),
+        ),
+        (
+            "creation_index",
+            Some(newer.creation_index()),
+            Some(older.creation_index()),
+        ),
         ("cycle", newer.cycle(), older.cycle()),
         ("offset", Some(newer.offset()), Some(older.offset())),
         ("priority", Some(newer.priority()), Some(older.priority())),
@@ -81,7 +91,11 @@ pub fn changed_fields(newer: NodeRef<'_>, older: NodeRef<'_>) -> Option<Change> 
         ("key", newer.key(), older.key()),
         ("kind", newer.kind(), older.kind()),
         ("role", newer.role(), older.role()),
-        ("parent", newer.parent().map(NodeRef::id), older.parent().map(NodeRef::id)),
+        (
+            "parent",
+            newer.parent().map(NodeRef::id),
+            older.parent().map(NodeRef::id),
+        ),
     ] {
         if from != to {
             found.add(name, text(from), text(to));
@@ -131,18 +145,32 @@ pub fn changed_fields(newer: NodeRef<'_>, older: NodeRef<'_>) -> Option<Change> 
         let value = |node: NodeRef<'_>| {
             let json = node.field(name).or_else(|| node.field(alias))?;
             let listed = name == "tags" && json.starts_with('"');
-            Some(Cow::<str>::Owned(if listed { format!("[{json}]") } else { canonical(json) }))
+            Some(Cow::<str>::Owned(if listed {
+                format!("[{json}]")
+            } else {
+                canonical(json)
+            }))
         };
         let (from, to) = (value(newer), value(older));
         if !same_json(from.as_deref(), to.as_deref()) {
             found.add(name, from, to);
         }
     }
-    let stored = |node: NodeRef<'_>| node.field("content_hash").map(|json| Cow::Owned(canonical(json)));
-    let computed =
-        if hashed { (newer.content_hash(), older.content_hash()) } else { Default::default() };
+    let stored = |node: NodeRef<'_>| {
+        node.field("content_hash")
+            .map(|json| Cow::Owned(canonical(json)))
+    };
+    let computed = if hashed {
+        (newer.content_hash(), older.content_hash())
+    } else {
+        Default::default()
+    };
     if computed.0 != computed.1 {
-        found.add("content_hash", text(Some(&computed.0)), text(Some(&computed.1)));
+        found.add(
+            "content_hash",
+            text(Some(&computed.0)),
+            text(Some(&computed.1)),
+        );
     } else {
         let (from, to) = (stored(newer), stored(older));
         if !same_json(from.as_deref(), to.as_deref()) {
@@ -187,7 +215,11 @@ struct Found(Vec<(String, Option<String>, Option<String>)>);
 
 impl Found {
     fn add(&mut self, name: &str, from: Option<Cow<'_, str>>, to: Option<Cow<'_, str>>) {
-        self.0.push((name.to_owned(), from.map(Cow::into_owned), to.map(Cow::into_owned)));
+        self.0.push((
+            name.to_owned(),
+            from.map(Cow::into_owned),
+            to.map(Cow::into_owned),
+        ));
     }
 
     fn into_change(mut self, id: &str) -> Option<Change> {
@@ -196,7 +228,9 @@ impl Found {
         }
         self.0.sort_unstable_by(|a, b| a.0.cmp(&b.0));
         let scalar = |json: &Option<String>| {
-            !json.as_deref().is_some_and(|json| json.starts_with(['[', '{']))
+            !json
+                .as_deref()
+                .is_some_and(|json| json.starts_with(['[', '{']))
         };
         let raw = |json: &Option<String>| {
             RawValue::from_string(json.clone().unwrap_or_else(|| "null".to_owned())).ok()
@@ -208,7 +242,11 @@ impl Found {
             .filter_map(|(name, from, to)| Some((name.clone(), raw(from)?, raw(to)?)))
             .collect();
         let fields = self.0.into_iter().map(|(name, _, _)| name).collect();
-        Some(Change { id: id.to_owned(), fields, delta: Delta(delta) })
+        Some(Change {
+            id: id.to_owned(),
+            fields,
+            delta: Delta(delta),
+        })
     }
 }
 
@@ -233,7 +271,9 @@ fn same_number(a: &str, b: &str) -> bool {
     match (a.parse::<i128>(), b.parse::<i128>()) {
         (Ok(a), Ok(b)) => a == b,
         // Doubles are exact for what integers of 53 bits can be written as decimals.
-        _ => a.parse::<f64>().is_ok_and(|a| b.parse::<f64>().is_ok_and(|b| a == b)),
+        _ => a
+            .parse::<f64>()
+            .is_ok_and(|a| b.parse::<f64>().is_ok_and(|b| a == b)),
     }
 }
 
@@ -282,7 +322,12 @@ mod tests {
             assert!(same_json(Some(a), Some(b)), "{a} {b}");
         }
         assert!(same_json(None, Some("null")));
-        for (a, b) in [("1", "\"1\""), ("[1,2]", "[1]"), ("\"a\\\"b\"", "\"a\""), ("[]", "null")] {
+        for (a, b) in [
+            ("1", "\"1\""),
+            ("[1,2]", "[1]"),
+            ("\"a\\\"b\"", "\"a\""),
+            ("[]", "null"),
+        ] {
             assert!(!same_json(Some(a), Some(b)), "{a} {b}");
         }
     }

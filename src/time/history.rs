@@ -46,7 +46,11 @@ impl History {
     #[must_use]
     pub fn new(committed: Vec<Arc<Snapshot>>, working: Option<Arc<Snapshot>>) -> Self {
         debug_assert!(committed.is_sorted_by_key(|snapshot| snapshot.cycle()));
-        Self { committed, working, first_seen: OnceLock::new() }
+        Self {
+            committed,
+            working,
+            first_seen: OnceLock::new(),
+        }
     }
 
     /// The committed snapshots, oldest first.
@@ -107,9 +111,11 @@ impl History {
     /// No such snapshot, a range that touches none, or no working state.
     pub fn resolve(&self, time: Time) -> Result<Lookup, Unresolved> {
         match time {
-            Time::Working => {
-                self.working.clone().map(Lookup::One).ok_or(Unresolved::NoWorkingState)
-            }
+            Time::Working => self
+                .working
+                .clone()
+                .map(Lookup::One)
+                .ok_or(Unresolved::NoWorkingState),
             Time::At(address) => self.at(address).cloned().map(Lookup::One),
             Time::All => Ok(Lookup::All(self.committed.iter().rev().cloned().collect())),
             Time::Range(a, b) => self.range(a, b),
@@ -118,12 +124,18 @@ impl History {
 
     fn range(&self, a: RangeEnd, b: RangeEnd) -> Result<Lookup, Unresolved> {
         let not_found = || Unresolved::NotFound(self.inventory());
-        let oldest = (self.committed.len() as u64).checked_sub(1).ok_or_else(not_found)?;
+        let oldest = (self.committed.len() as u64)
+            .checked_sub(1)
+            .ok_or_else(not_found)?;
         match (a, b) {
             (RangeEnd::Cycle(a), RangeEnd::Cycle(b)) => {
                 let (low, high) = (a.min(b), a.max(b));
-                let start = self.committed.partition_point(|snapshot| snapshot.cycle() < low);
-                let end = self.committed.partition_point(|snapshot| snapshot.cycle() <= high);
+                let start = self
+                    .committed
+                    .partition_point(|snapshot| snapshot.cycle() < low);
+                let end = self
+                    .committed
+                    .partition_point(|snapshot| snapshot.cycle() <= high);
                 if start == end {
                     return Err(not_found());
                 }

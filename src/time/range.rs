@@ -76,7 +76,12 @@ impl SnapshotRef {
             RangeEnd::Oldest => ("t", i64::MIN),
             RangeEnd::Cycle(cycle) => ("c", cycle),
         };
-        Self { kind, value, label: label(end), cycle: snapshot.cycle() }
+        Self {
+            kind,
+            value,
+            label: label(end),
+            cycle: snapshot.cycle(),
+        }
     }
 }
 
@@ -92,8 +97,10 @@ pub(crate) fn run_range(
         .par_iter()
         .map(|(snapshot, _)| run(bound, snapshot, history, &mut Trace::off()))
         .collect();
-    let refs: Vec<SnapshotRef> =
-        snapshots.iter().map(|(snapshot, end)| SnapshotRef::new(snapshot, *end)).collect();
+    let refs: Vec<SnapshotRef> = snapshots
+        .iter()
+        .map(|(snapshot, end)| SnapshotRef::new(snapshot, *end))
+        .collect();
     let diffs = (1..snapshots.len())
         .into_par_iter()
         .map(|older| {
@@ -112,7 +119,10 @@ pub(crate) fn run_range(
         })
         .collect();
     let warnings = cut.map(|end| {
-        format!("the range reaches past the oldest snapshot and is cut to {}", label(end))
+        format!(
+            "the range reaches past the oldest snapshot and is cut to {}",
+            label(end)
+        )
     });
     RangeDiff {
         query: query.to_owned(),

@@ -7,9 +7,7 @@ use arc_swap::ArcSwap;
 
 use super::History;
 use crate::index::{Meta, Snapshot, Writer};
-use crate::tree::{
-    Document, InputError, Limits, SourceError, arrange, read_slice, read_source,
-};
+use crate::tree::{Document, InputError, Limits, SourceError, arrange, read_slice, read_source};
 
 /// A session: the history of one conversation's context. `Send + Sync`; readers take no lock.
 #[derive(Debug)]
@@ -53,7 +51,9 @@ impl Session {
     /// A session with this history.
     #[must_use]
     pub fn new(history: History) -> Self {
-        Self { history: ArcSwap::from_pointee(history) }
+        Self {
+            history: ArcSwap::from_pointee(history),
+        }
     }
 
     /// Opens a file or directory of snapshot documents (RUNTIME §1).
