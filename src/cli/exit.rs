@@ -41,8 +41,8 @@ impl Termination for Exit {
 pub(super) enum Failure {
     /// A selector has no answer; with the session it was asked of, where there are several.
     Selector(Box<Error>, Option<String>),
-    /// Inputs are no sessions or logs: the faults of each file, by name.
-    Input(Vec<(PathBuf, InputError)>),
+    /// Inputs are no sessions or logs: the faults of each file by name, and advice.
+    Input(Vec<(PathBuf, InputError)>, Option<String>),
     /// Everything else: exit code, message, advice.
     Plain(Exit, String, Option<String>),
     /// Standard output was closed by its reader. Nothing is wrong and nothing is said.
@@ -70,10 +70,11 @@ impl Failure {
         Self::Plain(exit, format!("{name}: {}", reason(error)), None)
     }
 
-    /// Adds advice to a plain failure.
+    /// Adds advice to a failure that is not a selector's.
     pub(super) fn with_help(self, help: impl Into<String>) -> Self {
         match self {
             Self::Plain(exit, message, _) => Self::Plain(exit, message, Some(help.into())),
+            Self::Input(files, _) => Self::Input(files, Some(help.into())),
             other => other,
         }
     }
@@ -82,7 +83,7 @@ impl Failure {
     pub(super) fn exit(&self) -> Exit {
         match self {
             Self::Selector(..) => Exit::Selector,
-            Self::Input(_) => Exit::Input,
+            Self::Input(..) => Exit::Input,
             Self::Plain(exit, ..) => *exit,
             Self::ClosedPipe => Exit::Ok,
         }
@@ -98,7 +99,7 @@ impl Failure {
                 }
                 text
             }
-            Self::Input(files) => {
+            Self::Input(files, help) => {
                 let mut text = String::new();
                 for (path, error) in files {
                     let name = path.display();
@@ -106,6 +107,9 @@ impl Failure {
                     for line in error.to_string().lines() {
                         let _ = writeln!(text, "  {line}");
                     }
+                }
+                if let Some(help) = help {
+                    let _ = writeln!(text, "help: {help}");
                 }
                 text
             }
@@ -127,7 +131,7 @@ impl Failure {
                 }
                 json
             }
-            Self::Input(files) => {
+            Self::Input(files, help) => {
                 let mut faults: Vec<Value> = Vec::new();
                 for (path, error) in files {
                     faults.extend(error.faults.iter().map(|fault| {
@@ -146,13 +150,17 @@ impl Failure {
                     .map(|(path, _)| path.display().to_string())
                     .collect();
                 let more: usize = files.iter().map(|(_, error)| error.more).sum();
-                json!({"error": {
+                let mut body = json!({
                     "code": InputError::CODE,
                     "message": format!("invalid: {}", names.join(", ")),
                     "spans": [],
                     "faults": faults,
                     "more": more,
-                }})
+                });
+                if let Some(help) = help {
+                    body["help"] = json!(help);
+                }
+                json!({ "error": body })
             }
             Self::Plain(exit, message, help) => {
                 let code = match exit {
@@ -185,7 +193,7 @@ impl From<SourceError> for Failure {
         match error {
             SourceError::Missing(_) => Self::Plain(Exit::Missing, error.to_string(), None),
             SourceError::Io(path, error) => Self::file(&path.display().to_string(), &error),
-            SourceError::Invalid(files) => Self::Input(files),
+            SourceError::Invalid(files) => Self::Input(files, None),
         }
     }
 }

@@ -55,8 +55,9 @@ impl Explain {
             return Err(Failure::usage("--analyze needs a session")
                 .with_help("pactql explain SESSION SELECTOR --analyze"));
         }
-        // A selector that is wrong is told before anything is read.
-        let warnings = engine.prepare(selector)?.warnings().to_vec();
+        // A selector that is wrong is told before anything is read. Another engine is asked, so
+        // that what is explained is not in the plan cache yet.
+        let warnings = self.edition.engine().prepare(selector)?.warnings().to_vec();
         let session = session
             .map(|name| sessions::open(name, &self.limits))
             .transpose()?;

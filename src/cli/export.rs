@@ -1,7 +1,7 @@
 //! `pactql export`: snapshots in canonical bytes.
 
 use super::exit::{Exit, Failure};
-use super::options::Limits;
+use super::options::{Limits, Messages};
 use super::{input, sessions};
 use crate::interop::{write_document, write_session};
 use clap::Args;
@@ -39,10 +39,17 @@ pub(super) struct Export {
     #[arg(short, long, value_name = "FILE")]
     output: Option<String>,
     #[command(flatten)]
+    messages: Messages,
+    #[command(flatten)]
     limits: Limits,
 }
 
 impl Export {
+    /// Whether errors are asked for as JSON.
+    pub(super) fn json_errors(&self) -> bool {
+        self.messages.json()
+    }
+
     /// Runs the command.
     pub(super) fn run(self) -> Result<Exit, Failure> {
         let session = sessions::open(&self.session, &self.limits)?;

@@ -1,7 +1,7 @@
 //! `pactql fmt`: the normalized text of selectors.
 
 use super::exit::{Exit, Failure};
-use super::options::{Color, EditionName};
+use super::options::{Color, EditionName, Messages};
 use clap::Args;
 use std::fmt::Write as _;
 use std::io::Write as _;
@@ -20,10 +20,17 @@ pub(super) struct Fmt {
     #[arg(value_name = "SELECTOR", required = true, allow_hyphen_values = true)]
     selectors: Vec<String>,
     #[command(flatten)]
+    messages: Messages,
+    #[command(flatten)]
     edition: EditionName,
 }
 
 impl Fmt {
+    /// Whether errors are asked for as JSON.
+    pub(super) fn json_errors(&self) -> bool {
+        self.messages.json()
+    }
+
     /// Runs the command.
     pub(super) fn run(self, color: Color) -> Result<Exit, Failure> {
         let engine = self.edition.engine();

@@ -2,7 +2,7 @@
 
 use super::exit::{Exit, Failure};
 use super::input;
-use super::options::Limits;
+use super::options::{Limits, Messages};
 use crate::interop::{ImportOptions, Imported, ImportedSession, Place, Pointer, Report, import};
 use clap::{Args, ValueEnum};
 use indicatif::ProgressBar;
@@ -44,6 +44,8 @@ pub(super) struct Import {
     #[arg(long)]
     full: bool,
     #[command(flatten)]
+    messages_as: Messages,
+    #[command(flatten)]
     limits: Limits,
 }
 
@@ -63,6 +65,11 @@ enum Target<'a> {
 }
 
 impl Import {
+    /// Whether errors are asked for as JSON.
+    pub(super) fn json_errors(&self) -> bool {
+        self.messages_as.json()
+    }
+
     /// Runs the command.
     pub(super) fn run(self) -> Result<Exit, Failure> {
         let place = match (self.messages, self.steps) {
@@ -88,7 +95,7 @@ impl Import {
         for log in &self.logs {
             let bytes = input::read(log, &self.limits)?;
             let imported = import(&bytes, &options)
-                .map_err(|error| Failure::Input(vec![(input::name(log), error)]))?;
+                .map_err(|error| Failure::Input(vec![(input::name(log), error)], None))?;
             report.add(&imported.report);
             name_sessions(log, imported, &mut sessions);
             bar.inc(1);
@@ -107,7 +114,11 @@ impl Import {
             }
             (target, sessions) => return Err(several(&target, sessions.len())),
         }
-        super::say(&format!("{report}\n"));
+        super::say(&if self.messages_as.json() {
+            format!("{}\n", report.to_json())
+        } else {
+            format!("{report}\n")
+        });
         Ok(Exit::Ok)
     }
 }

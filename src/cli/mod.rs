@@ -87,11 +87,11 @@ impl Command {
             Self::Verify(command) => command.json_errors(),
             Self::Stats(command) => command.json_errors(),
             Self::Bench(command) => command.json_errors(),
-            Self::Fmt(_)
-            | Self::Render(_)
-            | Self::Import(_)
-            | Self::Export(_)
-            | Self::Completions { .. } => false,
+            Self::Fmt(command) => command.json_errors(),
+            Self::Render(command) => command.json_errors(),
+            Self::Import(command) => command.json_errors(),
+            Self::Export(command) => command.json_errors(),
+            Self::Completions { .. } => false,
         }
     }
 

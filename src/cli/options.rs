@@ -89,6 +89,30 @@ impl TextOrJson {
     }
 }
 
+/// How commands whose result has one form print what they say beside it.
+#[derive(Args, Clone, Copy, Debug)]
+pub(super) struct Messages {
+    /// How errors and reports on standard error are printed.
+    #[arg(long, value_enum, default_value_t)]
+    format: MessageFormat,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+enum MessageFormat {
+    /// In words.
+    #[default]
+    Auto,
+    /// As JSON.
+    Json,
+}
+
+impl Messages {
+    /// Whether they are asked for as JSON.
+    pub(super) fn json(self) -> bool {
+        self.format == MessageFormat::Json
+    }
+}
+
 /// The limit for inputs.
 #[derive(Args, Clone, Debug)]
 pub(super) struct Limits {

@@ -1,7 +1,7 @@
 //! `pactql render`: what a model is sent.
 
 use super::exit::{Exit, Failure};
-use super::options::Limits;
+use super::options::{Limits, Messages};
 use super::sessions;
 use crate::interop::{write_openai, write_thread};
 use clap::{Args, ValueEnum};
@@ -27,6 +27,8 @@ pub(super) struct Render {
     #[arg(long, value_name = "ADDRESS", allow_hyphen_values = true)]
     at: Option<String>,
     #[command(flatten)]
+    messages: Messages,
+    #[command(flatten)]
     limits: Limits,
 }
 
@@ -43,6 +45,11 @@ enum Shape {
 }
 
 impl Render {
+    /// Whether errors are asked for as JSON.
+    pub(super) fn json_errors(&self) -> bool {
+        self.messages.json()
+    }
+
     /// Runs the command.
     pub(super) fn run(self) -> Result<Exit, Failure> {
         if self.shape == Shape::Anthropic {

@@ -5,27 +5,63 @@ use super::input;
 use super::options::Limits;
 use crate::diag::{Code, Diagnostic, Error};
 use crate::index::Snapshot;
+use crate::interop::{ImportOptions, import};
 use crate::ir::Address;
 use crate::time::{Session, Unresolved};
 use crate::tree::source::{read_source, read_stream};
+use crate::tree::{Document, SourceError};
 use indicatif::ProgressBar;
 use rayon::prelude::*;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
+
+/// Files larger than this are read under a spinner.
+const LARGE: u64 = 16 << 20;
 
 /// Opens a session: a file, a directory, or standard input for `-`.
 ///
 /// # Errors
 /// A missing, unreadable or invalid input.
 pub(super) fn open(name: &str, limits: &Limits) -> Result<Session, Failure> {
-    let limits = limits.source();
     let path = input::name(name);
-    let documents = if name == input::STDIN {
-        read_stream(std::io::stdin().lock(), &path, limits)?
-    } else {
-        read_source(Path::new(name), limits)?
-    };
-    Session::from_documents(documents).map_err(|error| Failure::Input(vec![(path, error)]))
+    if name == input::STDIN {
+        return build(
+            read_stream(std::io::stdin().lock(), &path, limits.source()),
+            path,
+        );
+    }
+    let metadata = path.metadata();
+    let spinner = ProgressBar::new_spinner().with_message(format!("reading {name}"));
+    if metadata
+        .as_ref()
+        .is_ok_and(|metadata| metadata.len() > LARGE)
+    {
+        spinner.enable_steady_tick(Duration::from_millis(100));
+    }
+    let session = build(read_source(Path::new(name), limits.source()), path);
+    spinner.finish_and_clear();
+    session.map_err(|failure| match (&failure, metadata) {
+        (Failure::Input(..), Ok(metadata)) if metadata.is_dir() => {
+            failure.with_help("a directory is one session; several are given as files")
+        }
+        (Failure::Input(..), Ok(metadata)) if metadata.len() < LARGE && is_log(name, limits) => {
+            failure.with_help(format!(
+                "this is a chat log; `pactql import {name} -o session.jsonl` makes a session of it"
+            ))
+        }
+        _ => failure,
+    })
+}
+
+fn build(documents: Result<Vec<Document>, SourceError>, path: PathBuf) -> Result<Session, Failure> {
+    Session::from_documents(documents?).map_err(|error| Failure::Input(vec![(path, error)], None))
+}
+
+/// Whether a file that is no session could be imported.
+fn is_log(name: &str, limits: &Limits) -> bool {
+    let bytes = input::read(name, limits).unwrap_or_default();
+    import(&bytes, &ImportOptions::default()).is_ok()
 }
 
 /// Opens several sessions, on several threads. The first failure in their order is told.
@@ -95,6 +131,7 @@ fn parse_address(text: &str) -> Option<Address> {
 #[cfg(test)]
 mod tests {
     use super::parse_address;
+    use crate::interop::{ImportOptions, import};
     use crate::ir::Address;
 
     #[test]

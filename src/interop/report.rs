@@ -4,6 +4,7 @@
 //! as understood, kept verbatim or skipped, by kind.
 
 use crate::tree::json::shorten;
+use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::fmt;
 
@@ -95,6 +96,26 @@ impl Report {
     #[must_use]
     pub fn parts(&self, fate: Fate) -> u64 {
         total(&self.parts, fate)
+    }
+
+    /// The counts as one JSON object, names in order.
+    #[must_use]
+    pub fn to_json(&self) -> Value {
+        let fates = |counts: &Counts| -> Value {
+            let fate = |(fate, words): (Fate, &str)| {
+                let kinds = counts.get(&fate).cloned().unwrap_or_default();
+                (words.replace(' ', "_"), json!(kinds))
+            };
+            Fate::ALL.into_iter().map(fate).collect()
+        };
+        json!({
+            "sessions": self.sessions,
+            "snapshots": self.snapshots,
+            "messages": fates(&self.messages),
+            "parts": fates(&self.parts),
+            "members_kept": self.members,
+            "record_members_skipped": self.skipped_members,
+        })
     }
 
     /// The sessions made.

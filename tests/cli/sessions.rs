@@ -237,6 +237,20 @@ fn bad_inputs_are_told_with_their_place() {
     let error = parsed(&error);
     assert_eq!(error["error"]["faults"].as_array().map(Vec::len), Some(2));
     assert_eq!(error["error"]["faults"][0]["line"], 1);
+    let message = fails(&["stats", CHAT], 5, "E_INPUT");
+    assert!(
+        message.contains("help: this is a chat log; `pactql import"),
+        "{message}"
+    );
+    for arguments in [
+        &["render", "missing", "--format", "json"][..],
+        &["export", "missing", "--format", "json"],
+        &["import", "missing", "--format", "json"],
+        &["verify", "missing", "--format", "json"],
+    ] {
+        let error = parsed(&fails(arguments, 4, "missing"));
+        assert_eq!(error["error"]["code"], "E_MISSING");
+    }
     // A session without snapshots has nothing to show.
     let empty = scratch.path("empty");
     std::fs::create_dir(&empty).expect("a directory");
@@ -246,4 +260,59 @@ fn bad_inputs_are_told_with_their_place() {
         4,
         "no/such/folder",
     );
+}
+
+#[test]
+fn an_import_reports_in_json_too() {
+    let ran = pactql(&["import", CHAT, "--format", "json"]);
+    let report = parsed(&ran.err);
+    assert_eq!(report["messages"]["understood"]["assistant"], 5);
+    assert_eq!(report["parts"]["kept_verbatim"], json!({}));
+    assert_eq!(report["members_kept"], json!({"refusal": 1}));
+}
+
+#[test]
+fn real_conversations_are_imported_and_asked() {
+    let root = std::env::var("PACTQL_DATA")
+        .unwrap_or_else(|_| concat!(env!("CARGO_MANIFEST_DIR"), "/../shared/data").to_owned());
+    let log = format!("{root}/tau-bench-airline/gpt-4o-airline.json.gz");
+    if !std::path::Path::new(&log).exists() {
+        println!("skipped: no real sessions at {log}");
+        return;
+    }
+    let scratch = Scratch::new("real");
+    let folder = scratch.path("sessions/");
+    let ran = pactql(&["import", &log, "--messages", "/*/traj", "-o", &folder]);
+    assert_eq!(ran.code, 0, "{}", ran.err);
+    assert!(
+        ran.err
+            .starts_with("imported 200 sessions, 2454 snapshots\n"),
+        "{}",
+        ran.err
+    );
+    let mut sessions: Vec<String> = std::fs::read_dir(&folder)
+        .expect("a directory")
+        .map(|entry| {
+            entry
+                .expect("an entry")
+                .path()
+                .to_str()
+                .expect("UTF-8")
+                .to_owned()
+        })
+        .collect();
+    sessions.sort();
+    let mut arguments = vec![
+        "select",
+        "-e",
+        "@t0 ^seq .mt .mc .cb[kind='call']",
+        "--count",
+    ];
+    arguments.extend(sessions.iter().map(String::as_str));
+    let counts = answer(&arguments);
+    let calls: u64 = counts
+        .lines()
+        .map(|line| parsed(line)["count"].as_u64().expect("a count"))
+        .sum();
+    assert_eq!((counts.lines().count(), calls), (200, 1164));
 }
