@@ -16,10 +16,10 @@ use crate::index::{
     Bits, DictColumn, IntColumn, NodeRef, Ones, Piece, Posting, Segment, Snapshot, each_word,
     hash_id,
 };
-use crate::ir::{Attr, Class, Facet, TypeTest};
+use crate::ir::{Attr, Class, Facet, TypeTest, normal_type};
 use crate::plan::{
     Ambient, Bound, BoundStep, BoundTest, Compare, Condition, FilterPlan, NumberSet, Scalar,
-    StepOperator, TextTest, one_vocabulary,
+    StepOperator, TextTest,
 };
 use crate::tree::Present;
 
@@ -101,7 +101,7 @@ impl<'a> Access<'a> {
             (Attr::Key, Compare::Text(test)) => Self::of_dictionary(test, &segment.keys),
             (Attr::StoredType, Compare::Text(test)) => {
                 Self::of_values(&segment.types, false, |text| {
-                    test.holds(Some(&one_vocabulary(text)))
+                    test.holds(Some(&normal_type(text)))
                 })
             }
             (Attr::NodeType, Compare::Text(test)) => {
@@ -692,7 +692,7 @@ fn core_holds(test: &BoundTest) -> bool {
 /// Whether a later edition's nodeType test holds: `head:sub` counts as `head`, and is still found
 /// whole; orderings and patterns see the whole text.
 fn node_type_holds(test: &TextTest, text: &str) -> bool {
-    let whole = one_vocabulary(text);
+    let whole = normal_type(text);
     let TextTest::In { texts, negated, .. } = test else {
         return test.holds(Some(&whole));
     };

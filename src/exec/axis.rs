@@ -31,6 +31,11 @@ impl Nodes {
     pub(super) fn is_empty(&self) -> bool {
         !self.root && !self.seq && self.bits.is_empty()
     }
+
+    /// How many nodes. Linear in the window.
+    pub(super) fn count(&self) -> u64 {
+        self.bits.count() as u64 + u64::from(self.root) + u64::from(self.seq)
+    }
 }
 
 /// The rows of `window` that hang from `left` by `axis`; `None` for all of them.

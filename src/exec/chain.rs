@@ -193,7 +193,7 @@ impl Window<'_> {
                 ) => {
                     let nodes = self.filter(&left, *axis, level, filter, tests, trace);
                     let nodes = self.tail(nodes, &left, level, *axis, tail, *key_order, trace);
-                    trace.step(index, || nodes.bits.count() as u64, None);
+                    trace.step(index, || nodes.count(), None);
                     if nodes.is_empty() {
                         return nodes.bits;
                     }

@@ -89,7 +89,8 @@ impl<'a> Small<'a> {
                 seq: left.is_none_or(|left| left.root)
                     && self.ambient(filter, tests, Ambient::Seq, trace),
             };
-            trace.step(index, || u64::from(kept.rows.count_ones()), None);
+            let ambient = u64::from(kept.root) + u64::from(kept.seq);
+            trace.step(index, || u64::from(kept.rows.count_ones()) + ambient, None);
             if kept.rows == 0 && !kept.root && !kept.seq {
                 return Some(Bits::from_word(self.window.start, 0));
             }

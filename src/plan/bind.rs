@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::compare::{Compare, NumberSet, TextTest, ValueTest};
 use super::value::Source;
 use super::{FilterPlan, Plan, Predicate, StepOperator, TailPlan, Value};
-use crate::ir::{Attr, Axis, DepthSet, Facet, Kind, Op, TypeTest, Zone};
+use crate::ir::{Attr, Axis, DepthSet, Facet, Kind, Op, TypeTest, Zone, normal_type};
 
 /// A plan with its values in place; still without a snapshot. Immutable and shared.
 #[derive(Debug)]
@@ -318,27 +318,9 @@ fn compare(attr: &Attr, op: Op, value: &Value) -> Result<Compare, String> {
         }
         (Attr::Content, _) => Compare::Value(ValueTest::new(op, value, true)?),
         (Attr::StoredType | Attr::NodeType, _) if op != Op::Matches => {
-            Compare::Text(TextTest::new(op, value, |text| {
-                one_vocabulary(&text).into()
-            })?)
+            Compare::Text(TextTest::new(op, value, |text| normal_type(&text).into())?)
         }
         (_, Kind::Text) => Compare::Text(TextTest::new(op, value, |text| text)?),
         (_, Kind::Tags | Kind::Dynamic) => Compare::Value(ValueTest::new(op, value, false)?),
     })
-}
-
-/// A nodeType in the `mt mc cb` vocabulary (LANGUAGE §1).
-#[must_use]
-pub fn one_vocabulary(node_type: &str) -> std::borrow::Cow<'_, str> {
-    let (head, sub) = match node_type.find(':') {
-        Some(at) => node_type.split_at(at),
-        None => (node_type, ""),
-    };
-    let head = match head {
-        "seg" => "mt",
-        "cont" => "mc",
-        "block" => "cb",
-        _ => return node_type.into(),
-    };
-    format!("{head}{sub}").into()
 }

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use super::{FilterPlan, Plan, Predicate, Source, StepOperator, StepPlan, TailPlan, Value};
-use crate::ir::{Attr, Axis, Class, DepthSet, Facet, Op, Order, TypeTest, Zone};
+use crate::ir::{Axis, Class, DepthSet, Op, Order, TypeTest, Zone};
 
 /// One operator of a plan, as `explain` shows it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -139,7 +139,7 @@ fn predicate_label(predicate: &Predicate) -> String {
         .to_owned(),
         Predicate::Depth(depths) => format!("depth {}", depths_label(depths)),
         Predicate::Attr { attr, op, slot } => {
-            format!("{} {} ?{}", attr_label(attr), op_label(*op), slot + 1)
+            format!("{} {} ?{}", attr.name(), op_label(*op), slot + 1)
         }
     }
 }
@@ -170,35 +170,6 @@ fn op_label(op: Op) -> &'static str {
         Op::Gt => ">",
         Op::Ge => ">=",
         Op::Matches => "~",
-    }
-}
-
-fn attr_label(attr: &Attr) -> &str {
-    match attr {
-        Attr::Id => "id",
-        Attr::NodeType => "nodeType",
-        Attr::StoredType => "stored_type",
-        Attr::Kind => "kind",
-        Attr::StoredKind => "stored_kind",
-        Attr::Role => "role",
-        Attr::Key => "key",
-        Attr::CreatedAtIso => "created_at_iso",
-        Attr::ContentHash => "content_hash",
-        Attr::Parent => "parent",
-        Attr::Content => "content",
-        Attr::Tags => "tags",
-        Attr::Offset => "offset",
-        Attr::Ttl => "ttl",
-        Attr::Priority => "priority",
-        Attr::Cycle => "cycle",
-        Attr::CreatedAtNs => "created_at_ns",
-        Attr::CreationIndex => "creation_index",
-        Attr::Cadence => "cadence",
-        Attr::Facet(Facet::Depth) => "depth",
-        Attr::Facet(Facet::Sdepth) => "sdepth",
-        Attr::Facet(Facet::BornTurn) => "born_turn",
-        Attr::Facet(Facet::Age) => "age",
-        Attr::Custom(name) => name,
     }
 }
 

@@ -13,9 +13,7 @@ mod compile;
 mod display;
 mod value;
 
-pub use bind::{
-    BindError, Bound, BoundChain, BoundStep, BoundTail, BoundTest, Condition, bind, one_vocabulary,
-};
+pub use bind::{BindError, Bound, BoundChain, BoundStep, BoundTail, BoundTest, Condition, bind};
 pub use compare::{Compare, NumberSet, Scalar, TextTest, ValueTest};
 pub use compile::{Compiled, compile, same_shape, shape_hash};
 pub use display::Operator;

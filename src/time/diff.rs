@@ -7,7 +7,7 @@ use serde::ser::SerializeMap;
 use serde_json::value::RawValue;
 
 use crate::index::NodeRef;
-use crate::plan::one_vocabulary;
+use crate::ir::normal_type;
 use crate::tree::canonical::canonical;
 
 /// A node that is in both of two snapshots and differs.
@@ -102,7 +102,7 @@ pub fn changed_fields(newer: NodeRef<'_>, older: NodeRef<'_>) -> Option<Change> 
         }
     }
     let (from, to) = (newer.type_or_class(), older.type_or_class());
-    if from != to && one_vocabulary(from) != one_vocabulary(to) {
+    if from != to && normal_type(from) != normal_type(to) {
         found.add("nodeType", text(Some(from)), text(Some(to)));
     }
 
