@@ -26,6 +26,6 @@ pub use posting::Posting;
 pub(crate) use posting::each_word;
 pub(crate) use segment::hash_id;
 pub use segment::{Field, Segment, Unit, UnitKind};
-pub use snapshot::{Cursor, Meta, Piece, Snapshot};
+pub use snapshot::{Cursor, Meta, Piece, Run, Snapshot};
 pub use view::{Fields, NodeRef};
 pub use writer::{Merge, Writer};

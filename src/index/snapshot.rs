@@ -25,6 +25,10 @@ pub struct Meta {
     pub extra: Box<[(Box<str>, Box<str>)]>,
 }
 
+/// A run of units on its way into a snapshot: the segment, which of its units, and the rows that
+/// are gone.
+pub type Run = (Arc<Segment>, Range<u32>, Option<Arc<RoaringBitmap>>);
+
 /// A run of units of one segment inside a snapshot.
 #[derive(Clone, Debug)]
 pub struct Piece {
@@ -77,10 +81,7 @@ pub struct Snapshot {
 impl Snapshot {
     /// Puts a snapshot together from runs of units in document order, the preamble first.
     #[must_use]
-    pub fn new(
-        meta: Meta,
-        runs: Vec<(Arc<Segment>, Range<u32>, Option<Arc<RoaringBitmap>>)>,
-    ) -> Self {
+    pub fn new(meta: Meta, runs: Vec<Run>) -> Self {
         let mut pieces: Vec<Piece> = Vec::with_capacity(runs.len());
         let (mut next, mut turns) = (0, 0);
         let (mut sys, mut seq, mut seq_end, mut head) = (0..0, None, 0, 0..0);

@@ -12,14 +12,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use roaring::RoaringBitmap;
 
+use super::snapshot::Run;
 use super::{Meta, Segment, SegmentBuilder, Snapshot, UnitKind};
 use crate::tree::{NodeClass, Present, Tree};
 
 /// Versions are unique in the process, so segments of any session can be told apart.
 static NEXT_VERSION: AtomicU64 = AtomicU64::new(1);
-
-/// A run of units on its way into a snapshot.
-type Run = (Arc<Segment>, Range<u32>, Option<Arc<RoaringBitmap>>);
 
 /// Makes the snapshots of one session.
 #[derive(Debug)]

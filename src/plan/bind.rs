@@ -149,7 +149,7 @@ pub fn bind(
         chains,
         filters: binder.tests(&plan.filters)?,
         key_order: plan.key_slot.is_some_and(|slot| binder.is_key(slot)),
-        asks_history: sources.len() > 0 && asks_history(plan),
+        asks_history: asks_history(plan),
         window: limit.map(|limit| ((page.unwrap_or(1) - 1).saturating_mul(limit), limit)),
     })
 }

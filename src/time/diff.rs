@@ -9,6 +9,7 @@ use serde_json::value::RawValue;
 use crate::index::NodeRef;
 use crate::ir::normal_type;
 use crate::tree::canonical::canonical;
+use crate::tree::json::unescape;
 
 /// A node that is in both of two snapshots and differs.
 #[derive(Clone, Debug, Serialize)]
@@ -138,7 +139,7 @@ pub fn changed_fields(newer: NodeRef<'_>, older: NodeRef<'_>) -> Option<Change> 
         // An explicit null in place of nothing still makes another hash.
         hashed |= name == "role" || name == "kind";
         if !header && !same_json(from, to) {
-            found.add(name, from.map(canonical_text), to.map(canonical_text));
+            found.add(name, from.map(shown), to.map(shown));
         }
     }
     for (name, alias) in [("cadence", "cad"), ("created_at_iso", ""), ("tags", "tag")] {
@@ -148,7 +149,7 @@ pub fn changed_fields(newer: NodeRef<'_>, older: NodeRef<'_>) -> Option<Change> 
             Some(Cow::<str>::Owned(if listed {
                 format!("[{json}]")
             } else {
-                canonical(json)
+                shown(json).into_owned()
             }))
         };
         let (from, to) = (value(newer), value(older));
@@ -180,8 +181,15 @@ pub fn changed_fields(newer: NodeRef<'_>, older: NodeRef<'_>) -> Option<Change> 
     found.into_change(newer.id())
 }
 
-fn canonical_text(json: &str) -> Cow<'_, str> {
-    Cow::Owned(canonical(json))
+/// A value as it is shown: texts as `serde_json` writes them, like every other text of a result.
+fn shown(json: &str) -> Cow<'_, str> {
+    match json
+        .strip_prefix('"')
+        .and_then(|json| json.strip_suffix('"'))
+    {
+        Some(raw) => Cow::Owned(serde_json::to_string(&unescape(raw)).unwrap_or_default()),
+        None => Cow::Owned(canonical(json)),
+    }
 }
 
 /// Fields of a payload record that are no custom fields.
