@@ -112,6 +112,14 @@ impl Import {
                 session.recording.write_jsonl(&mut out, self.full)?;
                 out.flush()?;
             }
+            // A name that is no file's: several sessions make it a directory's.
+            (Target::File(path), sessions)
+                if sessions.len() > 1
+                    && Path::new(path).extension().is_none()
+                    && !Path::new(path).exists() =>
+            {
+                write_directory(path, sessions, self.full)?;
+            }
             (target, sessions) => return Err(several(&target, sessions.len())),
         }
         super::say(&if self.messages_as.json() {
