@@ -5,12 +5,11 @@
 
 use std::cmp::Ordering;
 
-use super::normal::is_number;
 use super::order::compare_numbers;
 use super::text::test_text;
 use super::{
-    Attr, AttrTest, Axis, Chain, Class, DepthSet, Literal, NodeStep, Op, Operand, Step, Tail, Test,
-    TypeTest,
+    Attr, AttrTest, Axis, Chain, Class, DepthSet, Kind, Literal, NodeStep, Op, Operand, Step, Tail,
+    Test, TypeTest,
 };
 
 /// The kinds of nodes a step may match, as bits.
@@ -299,6 +298,15 @@ fn exclude(a: &AttrTest, b: &AttrTest) -> bool {
 
 fn is_head(head: &str, whole: &str) -> bool {
     whole.split(':').next() == Some(head)
+}
+
+/// Whether a test compares numbers.
+fn is_number(test: &AttrTest) -> bool {
+    test.attr.kind() == Kind::Number
+        && matches!(
+            test.operand,
+            Operand::Literal(Literal::Int(_) | Literal::Decimal(..))
+        )
 }
 
 /// Whether no number passes both comparisons.

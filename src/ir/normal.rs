@@ -16,8 +16,8 @@ use crate::syntax::Span;
 
 use super::lower::Observer;
 use super::{
-    Attr, AttrTest, Chain, Class, Controls, DepthSet, Kind, Literal, Op, Operand, Query, Step,
-    Tail, Test, Time, TypeTest, contradiction, order,
+    Attr, AttrTest, Chain, Class, Controls, DepthSet, Literal, Op, Operand, Query, Step, Tail,
+    Test, Time, TypeTest, contradiction, order,
 };
 
 /// A query on its way through the passes, with the place of each group.
@@ -355,13 +355,4 @@ fn groups(draft: &mut Draft, _: &mut Vec<Warning>) {
             ..Controls::default()
         };
     }
-}
-
-/// Whether the literal can be compared with `<` and `>` by a numeric header.
-pub(super) fn is_number(test: &AttrTest) -> bool {
-    test.attr.kind() == Kind::Number
-        && matches!(
-            test.operand,
-            Operand::Literal(Literal::Int(_) | Literal::Decimal(..))
-        )
 }

@@ -48,7 +48,8 @@ pub enum Point {
     Wild(char),
 }
 
-/// What a selector matches, before filters.
+/// What a selector matches, before filters. The rarer kinds are boxed: every value on the
+/// parser's stack is as large as the largest.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Body<'s> {
     /// Nothing was written.
@@ -58,9 +59,9 @@ pub enum Body<'s> {
     /// `group , group …`
     Union(Vec<Group<'s>>),
     /// `(hop, hop, …)`
-    Position(Position<'s>),
+    Position(Box<Position<'s>>),
     /// `{…}`, `?? {…}`, `(…) ?? {…}`, `within(…) ?? {…}`, `(…) ? {…}`
-    Search(Search<'s>),
+    Search(Box<Search<'s>>),
 }
 
 /// One member of a union: steps joined by combinators, at least one.

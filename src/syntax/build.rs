@@ -82,13 +82,13 @@ pub(super) fn search<'s>(
     kind: SearchKind,
     sign: Span,
     attrs: Spanned<Attrs<'s>>,
-) -> Search<'s> {
-    Search {
+) -> Box<Search<'s>> {
+    Box::new(Search {
         scope,
         kind,
         sign,
         attrs,
-    }
+    })
 }
 
 /// The text between quotes. A backslash escapes a quote or a backslash; any other backslash

@@ -336,7 +336,11 @@ fn equal_meanings() {
                 ".cb:summary",
             ],
             &["none", ".cb[ttl<1][ttl>3]", "none @limit=3"],
-            &[".mt:depth(1):first:first", ".mt:depth(1):first"],
+            &[
+                ".mt:depth(1):first:first",
+                ".mt:depth(1):first",
+                ".mt:depth(1):nth(1)",
+            ],
         ],
     );
 }

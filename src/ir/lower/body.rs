@@ -6,8 +6,8 @@ use crate::syntax::ast::{
     Attrs, Body, Combinator, Filter, Form, Group, Part, Search, SearchKind, Selector, Step,
 };
 
-use super::super::normal::{Draft, DraftChain};
-use super::super::{Axis, Chain, Controls, Edition, NodeStep, Step as IrStep, Test, Time};
+use super::super::normal::DraftChain;
+use super::super::{Axis, Chain, Controls, Edition, NodeStep, Step as IrStep, Test};
 use super::controls::is_control;
 use super::{Lowerer, MAX_GROUPS, MAX_STEPS};
 
@@ -25,24 +25,6 @@ pub(super) struct Lowered {
 }
 
 impl Lowerer {
-    /// Puts the parts of a selector together.
-    pub(super) fn draft(
-        &mut self,
-        _selector: &Selector<'_>,
-        time: Time,
-        body: Lowered,
-        filters: Filters,
-    ) -> Option<Draft> {
-        let mut tests = body.filters;
-        tests.extend(filters.tests);
-        Some(Draft {
-            time,
-            chains: body.chains,
-            filters: tests,
-            controls: filters.controls,
-        })
-    }
-
     pub(super) fn body(&mut self, selector: &Selector<'_>) -> Option<Lowered> {
         match &selector.body {
             Body::Empty => self.empty(selector),

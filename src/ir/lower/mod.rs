@@ -213,7 +213,15 @@ impl Lowerer {
         let time = self.time(selector.time.as_ref());
         let body = self.body(selector);
         let filters = self.filters(&selector.filters, time);
-        self.draft(selector, time?, body?, filters?)
+        let (time, body, filters) = (time?, body?, filters?);
+        let mut tests = body.filters;
+        tests.extend(filters.tests);
+        Some(Draft {
+            time,
+            chains: body.chains,
+            filters: tests,
+            controls: filters.controls,
+        })
     }
 }
 

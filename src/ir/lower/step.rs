@@ -155,8 +155,8 @@ impl Lowerer {
                 draft.narrow(Test::Depth(set));
             }
             Part::Nth(nth) => {
-                let number = self.nth(nth)?;
-                draft.tail.push(Tail::Pick(Pick::Nth(number)));
+                let pick = self.nth(nth)?;
+                draft.tail.push(Tail::Pick(pick));
             }
             Part::Pseudo(name) => self.pseudo(name, span, draft)?,
         }
@@ -252,10 +252,14 @@ impl Lowerer {
         })
     }
 
-    fn nth(&mut self, nth: &Spanned<Nth<'_>>) -> Option<Operand> {
+    fn nth(&mut self, nth: &Spanned<Nth<'_>>) -> Option<Pick> {
         match nth.node {
-            Nth::Param(name) => Some(Operand::Param(name.into())),
-            Nth::Number(number) if number >= 1 => Some(Operand::Literal(Literal::Int(number))),
+            Nth::Param(name) => Some(Pick::Nth(Operand::Param(name.into()))),
+            Nth::Number(1) => Some(Pick::First),
+            Nth::Number(number) if number >= 1 => {
+                Some(Pick::Nth(Operand::Literal(Literal::Int(number))))
+            }
+
             Nth::Number(_) => {
                 self.invalid(nth.span, "`:nth` counts from 1", "the first is 1")
                     .help("write `:nth(1)`, or `:last` for the last");
