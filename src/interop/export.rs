@@ -6,9 +6,10 @@
 
 use super::{canonical, json_text};
 use crate::index::{NodeRef, Snapshot};
-use crate::tree::{NodeClass, Present};
+use crate::tree::Present;
 use std::collections::HashMap;
 use std::io::{self, Write};
+use std::ops::Range;
 use std::sync::Arc;
 
 /// How much is gathered before it is written.
@@ -30,7 +31,8 @@ pub fn write_document(snapshot: &Snapshot, out: &mut dyn Write) -> io::Result<()
 /// Writes a session as JSON Lines: the committed snapshots from the oldest, then the working
 /// state. `full` writes whole documents throughout.
 ///
-/// A difference costs time in the nodes of the two snapshots and space in what changed.
+/// A difference costs time and space in what changed: units that two snapshots share are not
+/// looked at.
 ///
 /// # Errors
 /// Those of the writer.
@@ -247,15 +249,18 @@ fn delta_line(older: &Snapshot, newer: &Snapshot) -> Option<String> {
     {
         return None;
     }
-    let then = Twins::new(older);
+    let rest = Rest::new(older, newer);
+    let (then, now) = (
+        Twins::new(older, &rest.older),
+        Twins::new(newer, &rest.newer),
+    );
     let mut line = format!(
         "{{\"base\":{},\"cycle\":{},\"remove\":[",
         older.cycle(),
         newer.cycle()
     );
-    let now = Twins::new(newer);
     let mut removed = 0;
-    for node in older.nodes() {
+    for node in rest.older.iter().flat_map(|units| units.nodes(older)) {
         // What stands below a removed node needs no mention, unless it was moved out first.
         if !now.has(node) && node.parent().is_none_or(|parent| now.has(parent)) {
             if removed > 0 {
@@ -266,23 +271,26 @@ fn delta_line(older: &Snapshot, newer: &Snapshot) -> Option<String> {
         }
     }
     line.push_str("],\"replace\":[");
-    let mut replaced = 0_usize;
-    let mut kept = 0_usize;
-    for node in newer.nodes() {
+    let mut changed: Vec<NodeRef<'_>> = rest.fallen.iter().map(|row| newer.node(*row)).collect();
+    let mut kept = rest.shared_units;
+    for node in rest.newer.iter().flat_map(|units| units.nodes(newer)) {
         if then.same(node)? {
             kept += 1;
-            continue;
+        } else {
+            changed.push(node);
         }
+    }
+    changed.sort_unstable_by_key(|node| node.row());
+    for (at, node) in changed.into_iter().enumerate() {
         // What a line of changes cannot say: a list of children that is empty, a root without an
         // id, a parent_id that is a field of the node.
         let odd = Present::EMPTY_CHILDREN | Present::ID_IMPLIED;
         if node.present().0 & odd != 0 || node.field("parent_id").is_some() {
             return None;
         }
-        if replaced > 0 {
+        if at > 0 {
             line.push(',');
         }
-        replaced += 1;
         line.push('{');
         let parent = node.parent().map(|parent| super::quoted(parent.id()));
         match &parent {
@@ -304,18 +312,110 @@ fn delta_line(older: &Snapshot, newer: &Snapshot) -> Option<String> {
     Some(line)
 }
 
+/// What has to be compared node by node in two neighbouring snapshots: all but the units that
+/// both hold in the same rows of the same segment.
+#[derive(Default)]
+struct Rest {
+    older: Vec<Units>,
+    newer: Vec<Units>,
+    /// Rows of the newer snapshot, in shared units, whose ttl reads differently.
+    fallen: Vec<u32>,
+    /// How many units are shared.
+    shared_units: usize,
+}
+
+/// A run of units of a piece.
+struct Units {
+    piece: usize,
+    units: Range<u32>,
+}
+
+impl Rest {
+    fn new(older: &Snapshot, newer: &Snapshot) -> Self {
+        let mut rest = Self::default();
+        let seq = |snapshot: &Snapshot| {
+            snapshot
+                .seq_row()
+                .map(|row| snapshot.node(row).id().to_owned())
+        };
+        // Shared units hang from the root and `^seq`: those must be the same nodes.
+        let comparable = seq(older) == seq(newer);
+        let mut shared_older: Vec<Vec<Range<u32>>> = vec![Vec::new(); older.pieces().len()];
+        for (at, piece) in newer.pieces().iter().enumerate() {
+            let mut shared = Vec::new();
+            for (then, twin) in older.pieces().iter().enumerate() {
+                let units =
+                    piece.units.start.max(twin.units.start)..piece.units.end.min(twin.units.end);
+                let alive = piece.dead.is_none() && twin.dead.is_none();
+                if !comparable
+                    || !alive
+                    || units.is_empty()
+                    || !Arc::ptr_eq(&piece.segment, &twin.segment)
+                {
+                    continue;
+                }
+                let segment = &piece.segment;
+                let rows =
+                    segment.unit_rows(units.start).start..segment.unit_rows(units.end - 1).end;
+                segment.has_ttl.for_each_in(rows, |row| {
+                    if segment.ttl(row, newer.cycle()) != segment.ttl(row, older.cycle()) {
+                        rest.fallen.push(row + piece.shift());
+                    }
+                });
+                rest.shared_units += units.len();
+                shared.push(units.clone());
+                shared_older[then].push(units);
+            }
+            subtract(at, &piece.units, shared, &mut rest.newer);
+        }
+        for (at, (piece, shared)) in older.pieces().iter().zip(shared_older).enumerate() {
+            subtract(at, &piece.units, shared, &mut rest.older);
+        }
+        rest
+    }
+}
+
+/// Appends what is left of `units` without the ranges in `shared`, which do not overlap.
+fn subtract(piece: usize, units: &Range<u32>, mut shared: Vec<Range<u32>>, out: &mut Vec<Units>) {
+    shared.sort_unstable_by_key(|range| range.start);
+    let mut start = units.start;
+    for range in shared.into_iter().chain([units.end..units.end]) {
+        if start < range.start {
+            let units = start..range.start;
+            out.push(Units { piece, units });
+        }
+        start = range.end;
+    }
+}
+
+impl Units {
+    /// The nodes of these units, in document order.
+    fn nodes<'a>(&self, snapshot: &'a Snapshot) -> impl Iterator<Item = NodeRef<'a>> + use<'a> {
+        let piece = &snapshot.pieces()[self.piece];
+        let segment = &piece.segment;
+        let rows =
+            segment.unit_rows(self.units.start).start..segment.unit_rows(self.units.end - 1).end;
+        rows.filter(|row| {
+            let dead = piece.dead.as_ref().is_some_and(|dead| dead.contains(*row));
+            !dead && !segment.is_virtual(*row)
+        })
+        .map(|row| snapshot.node(row + piece.shift()))
+    }
+}
+
 /// Finds the nodes of one snapshot in its neighbour.
 struct Twins<'a> {
     snapshot: &'a Snapshot,
-    /// Where its units start, by version.
+    /// Where those of its units start that are to be compared, by version.
     units: HashMap<u64, u32>,
 }
 
 impl<'a> Twins<'a> {
-    fn new(snapshot: &'a Snapshot) -> Self {
+    fn new(snapshot: &'a Snapshot, rest: &[Units]) -> Self {
         let mut units = HashMap::new();
-        for piece in snapshot.pieces() {
-            for unit in piece.units.clone() {
+        for run in rest {
+            let piece = &snapshot.pieces()[run.piece];
+            for unit in run.units.clone() {
                 let version = piece.segment.units()[unit as usize].version;
                 let start = piece.segment.unit_rows(unit).start + piece.shift();
                 units.insert(version, start);
@@ -357,8 +457,7 @@ impl<'a> Twins<'a> {
         }
         // The class of a node without nodeType follows from where it first stood.
         let empty = |node: NodeRef<'_>| node.present().0 & Present::EMPTY_CHILDREN;
-        let settled = |class: NodeClass| class == node.class();
-        (settled(twin.class()) && empty(twin) == empty(node)).then_some(true)
+        (twin.class() == node.class() && empty(twin) == empty(node)).then_some(true)
     }
 }
 
