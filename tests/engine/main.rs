@@ -1,0 +1,16 @@
+//! Tests of the engine as a whole: golden tests of the sources, one case a rule, and properties
+//! against a reference interpreter that only walks trees.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a test that cannot go on should stop loudly"
+)]
+
+mod golden;
+mod properties;
+mod ranges;
+mod real_data;
+mod rules;
+mod support;
+mod threads;

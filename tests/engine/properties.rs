@@ -1,0 +1,250 @@
+//! Random selectors over random sessions: the engine answers as the reference interpreter does,
+//! on every snapshot, however the answer is asked for.
+
+use pactql::time::Session;
+use std::collections::BTreeMap;
+
+use pactql::index::Writer;
+use pactql::plan::Value as Param;
+use pactql::tree::read_lines;
+
+use crate::support::documents::Sample;
+use crate::support::engine::{self, Engine};
+use crate::support::rng::Rng;
+use crate::support::selector::{Edition, Sel, Time, Value};
+use crate::support::shrink::shrink;
+use crate::support::tree::Session as Reference;
+use crate::support::{eval, selectors, text};
+
+const EDITIONS: [Edition; 3] = [Edition::V01, Edition::Depth, Edition::Canonical];
+
+/// How many random sessions a property looks at; `PACTQL_SEEDS` sets another number.
+pub(super) fn seeds(usual: u64) -> std::ops::Range<u64> {
+    let number = |name: &str| std::env::var(name).ok().and_then(|n| n.parse().ok());
+    number("PACTQL_FROM").unwrap_or(0)..number("PACTQL_SEEDS").unwrap_or(usual)
+}
+
+/// Every address of a session a selector can be asked at.
+fn times(session: &Reference, edition: Edition) -> Vec<Time> {
+    let mut times: Vec<Time> = session
+        .committed
+        .iter()
+        .map(|tree| Time::Cycle(tree.cycle))
+        .collect();
+    times.push(Time::All);
+    times.push(Time::Back(0));
+    if edition == Edition::V01 || session.working.is_some() {
+        times.push(Time::Omitted);
+    }
+    times
+}
+
+/// The mismatches of a property: counted, and the first of each kind made small.
+#[derive(Default)]
+pub(super) struct Mismatches {
+    count: usize,
+    shown: BTreeMap<String, String>,
+}
+
+impl Mismatches {
+    /// Notes one. The same small selector is shown once.
+    pub(super) fn add(&mut self, report: impl FnOnce() -> (String, String)) {
+        self.count += 1;
+        if self.count <= 25 && self.shown.len() < 6 {
+            let (small, text) = report();
+            self.shown.entry(small).or_insert(text);
+        }
+    }
+
+    /// Stops the test where there was one.
+    pub(super) fn none(&self) {
+        let shown: Vec<&str> = self.shown.values().map(String::as_str).collect();
+        assert!(
+            self.count == 0,
+            "{} mismatches\n{}",
+            self.count,
+            shown.join("\n\n")
+        );
+    }
+}
+
+/// A mismatch made small: its selector, and everything needed to see it again.
+pub(super) fn report(
+    seed: u64,
+    sample: &Sample,
+    edition: Edition,
+    sel: &Sel,
+    ask: impl Fn(&[String], &Sel) -> (String, String),
+) -> (String, String) {
+    let differs = |lines: &[String], sel: &Sel| {
+        let (expected, got) = ask(lines, sel);
+        expected != got
+    };
+    let (lines, small) = shrink(&sample.lines, sel, differs);
+    let (expected, got) = ask(&lines, &small);
+    let text = text::plain(&small, edition);
+    let whole = format!(
+        "seed {seed}, {edition:?}\n  {}\nmade small:\n  {}\n  {text}\n  expected {expected}\n  got      {got}",
+        text::plain(sel, edition),
+        lines.join("\n  "),
+    );
+    let body = Sel {
+        time: Time::All,
+        ..small
+    };
+    (text::plain(&body, edition), whole)
+}
+
+#[test]
+fn the_engine_gives_what_walking_gives() {
+    let mut cases = 0_u32;
+    let mut wrong = Mismatches::default();
+    for edition in EDITIONS {
+        let cached = Engine::new(edition);
+        for seed in seeds(260) {
+            let sample = Sample::new(seed);
+            let session = engine::open(&sample.text());
+            let mut rng = Rng::new(seed ^ 0xabcd);
+            for _ in 0..8 {
+                let sel = selectors::selector(&mut rng, &sample.session, edition);
+                for time in times(&sample.session, edition) {
+                    let sel = Sel {
+                        time,
+                        ..sel.clone()
+                    };
+                    let text = text::variant(&sel, edition, &mut rng);
+                    let expected = eval::ids(&sample.session, edition, &sel).unwrap();
+                    let got = cached.ids(&session, &text);
+                    cases += 1;
+                    if got.as_ref() == Ok(&expected) {
+                        continue;
+                    }
+                    let ask = |lines: &[String], sel: &Sel| {
+                        let expected = eval::ids(&Reference::from_lines(lines), edition, sel);
+                        let session = engine::open(&lines.join("\n"));
+                        let text = text::plain(sel, edition);
+                        let got = Engine::without_cache(edition).ids(&session, &text);
+                        (format!("{expected:?}"), format!("{got:?}"))
+                    };
+                    wrong.add(|| {
+                        let (small, whole) = report(seed, &sample, edition, &sel, ask);
+                        (small, format!("{text}\n  {got:?}\n{whole}"))
+                    });
+                }
+            }
+        }
+    }
+    wrong.none();
+    println!("{cases} cases");
+    assert!(
+        cases >= 20_000 || std::env::var_os("PACTQL_SEEDS").is_some(),
+        "only {cases} cases"
+    );
+}
+
+#[test]
+fn however_it_is_asked_the_bytes_are_the_same() {
+    for edition in EDITIONS {
+        let cached = Engine::new(edition);
+        let fresh = Engine::without_cache(edition);
+        for seed in seeds(120) {
+            let sample = Sample::new(seed + 5_000);
+            let session = engine::open(&sample.text());
+            let documents = read_lines(sample.text().as_bytes()).unwrap();
+            let unmerged = Session::build(documents, Writer::without_merging()).unwrap();
+            let mut rng = Rng::new(seed ^ 0x1234);
+            for _ in 0..8 {
+                let mut sel = selectors::selector(&mut rng, &sample.session, edition);
+                let times = times(&sample.session, edition);
+                sel.time = *rng.pick(&times);
+                let text = text::variant(&sel, edition, &mut rng);
+                let wanted = fresh.ids(&session, &text).unwrap();
+                for _ in 0..2 {
+                    assert_eq!(
+                        cached.ids(&session, &text).unwrap(),
+                        wanted,
+                        "cached: {text}"
+                    );
+                }
+                assert_eq!(
+                    cached.ids(&unmerged, &text).unwrap(),
+                    wanted,
+                    "unmerged: {text}"
+                );
+
+                let selection = cached.0.select(&session, &text).unwrap();
+                assert_eq!(selection.count(), wanted.len(), "counted: {text}");
+                assert_eq!(selection.to_ids(), wanted, "in one go: {text}");
+                let nodes: Vec<&str> = selection.nodes().map(|node| node.id()).collect();
+                assert_eq!(nodes, wanted, "by node: {text}");
+
+                let prepared = cached.0.prepare(&text).unwrap();
+                let ids = prepared.select(&session).unwrap();
+                assert_eq!(ids.to_ids(), wanted, "prepared: {text}");
+
+                let (text, values) = text::with_params(&sel, edition);
+                let values: Vec<(&str, Param)> = values
+                    .iter()
+                    .map(|(name, value)| (name.as_str(), param(value)))
+                    .collect();
+                // A group that can match nothing by its form takes its parameters with it.
+                let prepared = cached.0.prepare(&text).unwrap();
+                let known = prepared.params();
+                let given = values
+                    .clone()
+                    .into_iter()
+                    .filter(|(name, _)| known.contains(name));
+                let prepared = prepared.bind(given).unwrap();
+                let ids = prepared.select(&session).unwrap();
+                assert_eq!(ids.to_ids(), wanted, "with parameters: {text} {values:?}");
+            }
+        }
+    }
+}
+
+fn param(value: &Value) -> Param {
+    match value {
+        Value::Null => Param::Null,
+        Value::Num(number) => match number.parse::<i64>() {
+            Ok(int) => Param::from(int),
+            Err(_) => Param::from(number.parse::<f64>().unwrap()),
+        },
+        Value::Text(text) => Param::from(text.as_str()),
+        Value::List(_) => unreachable!("lists are written out"),
+    }
+}
+
+#[test]
+fn the_canonical_text_means_the_same() {
+    let canonical = Engine::new(Edition::Canonical);
+    for edition in EDITIONS {
+        let engine = Engine::new(edition);
+        for seed in seeds(150) {
+            let sample = Sample::new(seed + 9_000);
+            let session = engine::open(&sample.text());
+            let mut rng = Rng::new(seed ^ 0x77);
+            for _ in 0..8 {
+                let mut sel = selectors::selector(&mut rng, &sample.session, edition);
+                sel.time = Time::All;
+                let text = text::variant(&sel, edition, &mut rng);
+                let formatted = engine.0.format(&text).unwrap();
+                assert_eq!(
+                    canonical.ids(&session, &formatted),
+                    engine.ids(&session, &text),
+                    "seed {seed} {edition:?}: {text} as {formatted}"
+                );
+                assert_eq!(
+                    canonical.0.format(&formatted).as_ref().unwrap(),
+                    &formatted,
+                    "seed {seed} {edition:?}: {text}"
+                );
+                let other = text::variant(&sel, edition, &mut rng);
+                assert_eq!(
+                    engine.0.check(&other).unwrap().fingerprint,
+                    engine.0.check(&text).unwrap().fingerprint,
+                    "seed {seed} {edition:?}: {text} and {other}"
+                );
+            }
+        }
+    }
+}

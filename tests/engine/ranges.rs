@@ -1,0 +1,220 @@
+//! Pairwise range diffs: the engine's bytes are the reference interpreter's.
+
+use crate::properties::{Mismatches, report, seeds};
+use crate::support::documents::Sample;
+use crate::support::engine::{self, Engine};
+use crate::support::json::{self, Json};
+use crate::support::rng::Rng;
+use crate::support::selector::{Edition, Sel, Time};
+use crate::support::tree::Session as Reference;
+use crate::support::{range, selectors, text};
+
+const EDITIONS: [Edition; 3] = [Edition::V01, Edition::Depth, Edition::Canonical];
+
+fn random_range(rng: &mut Rng, session: &Reference) -> Time {
+    let count = session.committed.len() as i64;
+    if rng.chance(30) {
+        let low = session.committed[0].cycle;
+        let high = session.committed[count as usize - 1].cycle;
+        return Time::CycleRange(rng.range((low - 2).max(0), high + 1), rng.range(low, high));
+    }
+    if rng.chance(10) {
+        return Time::BackRange(Some(0), None);
+    }
+    let a = rng.range(0, count - 1) as u64;
+    let b = rng.range(0, count) as u64;
+    Time::BackRange(Some(a), Some(b))
+}
+
+#[test]
+fn diffs_are_those_of_whole_snapshots() {
+    let mut wrong = Mismatches::default();
+    for edition in EDITIONS {
+        let engine = Engine::new(edition);
+        for seed in seeds(200) {
+            let sample = Sample::new(seed + 20_000);
+            let session = engine::open(&sample.text());
+            let mut rng = Rng::new(seed ^ 0x4711);
+            for _ in 0..6 {
+                let mut sel = selectors::selector(&mut rng, &sample.session, edition);
+                sel.time = random_range(&mut rng, &sample.session);
+                let text = text::plain(&sel, edition);
+                let expected = range::diff(&sample.session, edition, &sel, &text);
+                let expected = expected.map_err(str::to_owned);
+                if engine.range(&session, &text) == expected {
+                    continue;
+                }
+                let ask = |lines: &[String], sel: &Sel| {
+                    let text = text::plain(sel, edition);
+                    let expected = range::diff(&Reference::from_lines(lines), edition, sel, &text);
+                    let expected = expected.map_err(str::to_owned);
+                    let got = engine.range(&engine::open(&lines.join("\n")), &text);
+                    (format!("{expected:?}"), format!("{got:?}"))
+                };
+                wrong.add(|| report(seed, &sample, edition, &sel, ask));
+            }
+        }
+    }
+    wrong.none();
+}
+
+#[test]
+fn both_marks_and_both_directions_give_the_same_bytes() {
+    let engine = Engine::new(Edition::V01);
+    let without_query = |text: &str| -> Json {
+        let Json::Obj(members) = json::parse(text) else {
+            panic!("an object")
+        };
+        Json::Obj(
+            members
+                .into_iter()
+                .filter(|(name, _)| name != "query")
+                .collect(),
+        )
+    };
+    for seed in seeds(60) {
+        let sample = Sample::new(seed + 30_000);
+        let session = engine::open(&sample.text());
+        let mut rng = Rng::new(seed);
+        let sel = selectors::selector(&mut rng, &sample.session, Edition::V01);
+        let (a, b) = match random_range(&mut rng, &sample.session) {
+            Time::BackRange(a, b) => (Time::BackRange(a, b), Time::BackRange(b, a)),
+            Time::CycleRange(a, b) => (Time::CycleRange(a, b), Time::CycleRange(b, a)),
+            _ => unreachable!("a range"),
+        };
+        let mut answers = Vec::new();
+        for time in [a, b] {
+            let sel = Sel {
+                time,
+                ..sel.clone()
+            };
+            for _ in 0..4 {
+                let text = text::variant(&sel, Edition::V01, &mut rng);
+                answers.push(
+                    engine
+                        .range(&session, &text)
+                        .map(|text| without_query(&text)),
+                );
+            }
+        }
+        for answer in &answers {
+            assert_eq!(*answer, answers[0], "seed {seed}");
+        }
+    }
+}
+
+#[test]
+fn headers_and_what_counts_as_a_change() {
+    let text = r#"{"root":{"children":[{"id":"ah","nodeType":"^ah","children":[
+        {"id":"same","nodeType":"block","offset":0,"status":1,"ttl":null},
+        {"id":"ttl","ttl":3},
+        {"id":"text","content":"a","role":"user"},
+        {"id":"stored","content_hash":"x"},
+        {"id":"tags","tags":["a","b"]},
+        {"id":"list","data_l":[1,2]},
+        {"id":"moved"},
+        {"id":"box","nodeType":"mc","offset":5}
+    ]}]}}
+    {"root":{"children":[{"id":"ah","nodeType":"^ah","children":[
+        {"id":"same","nodeType":"cb","status":1.0},
+        {"id":"ttl","ttl":2},
+        {"id":"text","content":"b","role":"tool"},
+        {"id":"stored","content_hash":"y"},
+        {"id":"tags","tags":["b","a"]},
+        {"id":"list","data_l":[1,3]},
+        {"id":"box","nodeType":"mc","offset":5,"children":[{"id":"moved"}]},
+        {"id":"new"}
+    ]}]}}"#;
+    let lines: Vec<String> = text
+        .split("\n    {\"root\"")
+        .map(|part| {
+            let part = part.trim();
+            let part = if part.starts_with('{') {
+                part.to_owned()
+            } else {
+                format!("{{\"root\"{part}")
+            };
+            part.replace('\n', "")
+        })
+        .collect();
+    let engine = Engine::new(Edition::V01);
+    let session = engine::open(&lines.join("\n"));
+    let got = json::parse(&engine.range(&session, "@t-1..@t0 .cb").unwrap());
+    let Some(Json::List(diffs)) = got.get("diffs") else {
+        panic!("diffs")
+    };
+    let diff = &diffs[0];
+    assert_eq!(diff.get("added_ids").unwrap().write(), r#"["new"]"#);
+    assert_eq!(diff.get("removed_ids").unwrap().write(), "[]");
+    let Some(Json::List(changed)) = diff.get("changed") else {
+        panic!("changed")
+    };
+    let find = |id: &str| {
+        changed
+            .iter()
+            .find(|c| c.get("id") == Some(&Json::text(id)))
+    };
+    assert!(
+        find("same").is_none(),
+        "defaults, both vocabularies and 1 = 1.0 are no change"
+    );
+    let fields = |id: &str| find(id).unwrap().get("fields").unwrap().write();
+    let delta = |id: &str| find(id).unwrap().get("delta").map(Json::write);
+    assert_eq!(fields("ttl"), r#"["ttl"]"#);
+    assert_eq!(delta("ttl").unwrap(), r#"{"ttl":{"from":2,"to":3}}"#);
+    assert_eq!(fields("text"), r#"["content_hash","role"]"#);
+    assert_eq!(fields("stored"), r#"["content_hash"]"#);
+    assert_eq!(
+        delta("stored").unwrap(),
+        r#"{"content_hash":{"from":"y","to":"x"}}"#
+    );
+    assert_eq!(fields("tags"), r#"["tags"]"#);
+    assert_eq!(delta("tags"), None);
+    assert_eq!(fields("list"), r#"["content_hash","data_l"]"#);
+    assert_eq!(fields("moved"), r#"["parent"]"#);
+    assert_eq!(
+        delta("moved").unwrap(),
+        r#"{"parent":{"from":"box","to":"ah"}}"#
+    );
+    let reference = Reference::from_lines(&lines);
+    let sel = crate::support::parse::parse("@t-1..@t0 .cb", Edition::V01);
+    let expected = range::diff(&reference, Edition::V01, &sel, "@t-1..@t0 .cb").unwrap();
+    assert_eq!(engine.range(&session, "@t-1..@t0 .cb").unwrap(), expected);
+}
+
+#[test]
+fn ranges_are_cut_at_the_oldest_snapshot() {
+    let lines: Vec<String> = [3, 5, 9]
+        .iter()
+        .map(|c| {
+            format!(r#"{{"cycle":{c},"root":{{"children":[{{"id":"n{c}","nodeType":"cb"}}]}}}}"#)
+        })
+        .collect();
+    let engine = Engine::new(Edition::V01);
+    let session = engine::open(&lines.join("\n"));
+    let ask = |text: &str| json::parse(&engine.range(&session, text).unwrap());
+    let labels = |json: &Json| -> Vec<String> {
+        let Some(Json::List(all)) = json.get("snapshots") else {
+            panic!("snapshots")
+        };
+        all.iter()
+            .map(|s| s.get("label").unwrap().as_str().unwrap().to_owned())
+            .collect()
+    };
+    let warnings = |json: &Json| json.get("warnings").map(Json::write);
+    let past = ask("@t0..@t-7 .cb");
+    assert_eq!(labels(&past), ["@t0", "@t-1", "@t-2"]);
+    let text = r#"["the range reaches past the oldest snapshot and is cut to @t-2"]"#;
+    assert_eq!(warnings(&past).unwrap(), text);
+    let open = ask("@t-1..@t-* .cb");
+    assert_eq!(labels(&open), ["@t-1", "@t-2"]);
+    assert_eq!(warnings(&open), None);
+    let cycles = ask("@c1..@c5 .cb");
+    assert_eq!(labels(&cycles), ["@c5", "@c3"]);
+    let text = r#"["the range reaches past the oldest snapshot and is cut to @c3"]"#;
+    assert_eq!(warnings(&cycles).unwrap(), text);
+    let between = ask("@c4..8 .cb");
+    assert_eq!(labels(&between), ["@c5"]);
+    assert_eq!(between.get("diffs").unwrap().write(), "[]");
+    assert_eq!(labels(&ask("@t-2..-1 .cb")), ["@t-1", "@t-2"]);
+}

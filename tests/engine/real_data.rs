@@ -1,0 +1,149 @@
+//! Selectors over real logs: every session that can be imported, against the reference
+//! interpreter.
+//!
+//! The logs stand beside the repository, in `../shared/data` or wherever `PACTQL_DATA` says;
+//! without them the test prints a line and passes.
+
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
+
+use flate2::read::GzDecoder;
+use pactql::interop::{ImportOptions, Place, Pointer, import};
+
+use crate::support::engine::{self, Engine};
+use crate::support::selector::{Edition, Sel, Time};
+use crate::support::tree::Session as Reference;
+use crate::support::{eval, parse, range};
+
+/// What one might ask of a recorded agent run.
+const SELECTORS: [&str; 20] = [
+    "@t0 .cb",
+    "@t0 ^sys .cb",
+    "@t0 ^seq .mt:depth(1) .cb[role='assistant']",
+    "@t0 ^seq .mt:depth(1-3) .cb[role='user']",
+    "@t0 ^seq .mt .mc .cb[kind='call']",
+    "@t0 .cb[kind='result'], .cb[kind='call']",
+    "@t0 ^seq > .mt > .mc > .cb:first",
+    "@t0 ^seq > .mt:depth(2,4,6) > .mc > .cb:last",
+    "@t0 .mt:nth(2) .cb",
+    "@t0 .cb[role='tool']:last",
+    "@t0 [data_tool_name]",
+    "@t0 .cb[kind!='text'][role!='tool']",
+    "@t0 [content='']",
+    "@t0 .cb[content>'T'][role='assistant']",
+    "@t0 ^root > * .cb:core:first",
+    "@t0 ^seq :core .cb[role='user']",
+    "@t0 [created_at_ns>0]:last",
+    "@t-1 .cb[role='assistant']:last",
+    "@* .mt:depth(1) .cb[role='assistant']",
+    "@t-3..@t0 .cb[role='assistant']",
+];
+
+fn data() -> Option<PathBuf> {
+    let beside = Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/data");
+    let root = std::env::var_os("PACTQL_DATA").map_or(beside, PathBuf::from);
+    if !root.is_dir() {
+        println!("no real data at {}: nothing compared", root.display());
+        return None;
+    }
+    Some(root)
+}
+
+fn unpacked(path: &Path) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    GzDecoder::new(std::fs::File::open(path).unwrap())
+        .read_to_end(&mut bytes)
+        .unwrap();
+    bytes
+}
+
+/// The sessions at a pointer, each as the lines `import` writes; none where nothing is there.
+fn sessions(bytes: &[u8], place: Place) -> Vec<Vec<String>> {
+    let options = ImportOptions {
+        place,
+        ..ImportOptions::default()
+    };
+    let Ok(imported) = import(bytes, &options) else {
+        return Vec::new();
+    };
+    let lines = imported.sessions.iter().map(|session| {
+        let mut text = Vec::new();
+        session.recording.write_jsonl(&mut text, false).unwrap();
+        String::from_utf8(text)
+            .unwrap()
+            .lines()
+            .map(str::to_owned)
+            .collect()
+    });
+    lines.collect()
+}
+
+fn compare(name: &str, all: &[Vec<String>]) -> usize {
+    let engine = Engine::new(Edition::V01);
+    let mut rows = 0;
+    for (number, lines) in all.iter().enumerate() {
+        let session = engine::open(&lines.join("\n"));
+        let reference = Reference::from_lines(lines);
+        for text in SELECTORS {
+            let sel = parse::parse(text, Edition::V01);
+            let expected = match sel.time {
+                Time::BackRange(..) => {
+                    range::diff(&reference, Edition::V01, &sel, text).map(|diff| vec![diff])
+                }
+                _ => eval::ids(&reference, Edition::V01, &sel),
+            };
+            let expected = expected.map_err(str::to_owned);
+            rows += expected.as_ref().map_or(0, Vec::len);
+            assert_eq!(
+                engine.ids(&session, text),
+                expected,
+                "{name}, session {number}: {text}"
+            );
+        }
+        // The heart of the list on every snapshot, not only the newest.
+        for text in [".cb", "^seq .mt:depth(1) .mc > .cb", "^seq .mt .cb:first"] {
+            for tree in &reference.committed {
+                let sel = Sel {
+                    time: Time::Cycle(tree.cycle),
+                    ..parse::parse(text, Edition::V01)
+                };
+                let text = format!("@c{} {text}", tree.cycle);
+                let expected = eval::ids(&reference, Edition::V01, &sel).unwrap();
+                assert_eq!(
+                    engine.ids(&session, &text).as_ref(),
+                    Ok(&expected),
+                    "{name}, session {number}: {text}"
+                );
+            }
+        }
+    }
+    println!("{name}: {} sessions, {rows} rows", all.len());
+    all.len()
+}
+
+#[test]
+fn every_recorded_session_answers_as_walking_does() {
+    let Some(root) = data() else { return };
+    let bytes = unpacked(&root.join("tau-bench-airline/gpt-4o-airline.json.gz"));
+    let airline = sessions(&bytes, Place::Messages(Pointer::parse("/*/traj").unwrap()));
+    assert_eq!(compare("tau-bench-airline", &airline), 200);
+
+    let mut histories = 0;
+    let mut files: Vec<PathBuf> = std::fs::read_dir(root.join("swe-agent-trajectories"))
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .filter(|path| path.extension().is_some_and(|ext| ext == "gz"))
+        .collect();
+    files.sort();
+    for path in files {
+        let name = path.file_name().unwrap().to_string_lossy().into_owned();
+        let bytes = unpacked(&path);
+        let history = Place::Messages(Pointer::parse("/history").unwrap());
+        histories += compare(&name, &sessions(&bytes, history));
+        let steps = Pointer::parse("/trajectory/*/messages").unwrap();
+        for place in [Place::Messages(steps.clone()), Place::Steps(steps)] {
+            compare(&name, &sessions(&bytes, place));
+        }
+    }
+    assert_eq!(histories, 7, "every trajectory has a history");
+}

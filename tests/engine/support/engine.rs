@@ -1,0 +1,58 @@
+//! The engine behind the few questions the tests ask it.
+
+use pactql::engine::{Engine as Inner, EngineBuilder};
+use pactql::time::Session;
+
+use super::json;
+use super::selector::Edition;
+
+/// An engine for one edition.
+pub(crate) struct Engine(pub(crate) Inner);
+
+impl Engine {
+    pub(crate) fn new(edition: Edition) -> Self {
+        Self(builder(edition).build())
+    }
+
+    /// An engine that compiles every text anew.
+    pub(crate) fn without_cache(edition: Edition) -> Self {
+        Self(builder(edition).cached_texts(0).build())
+    }
+
+    /// The ids of a selector, or the code of its error. A range gives its JSON instead.
+    pub(crate) fn ids(&self, session: &Session, text: &str) -> Result<Vec<String>, String> {
+        match self.0.select(session, text) {
+            Err(error) => Err(error.code().to_string()),
+            Ok(selection) if selection.is_range() => {
+                let diff = serde_json::to_string(selection.range_diff().unwrap()).unwrap();
+                Ok(vec![json::parse(&diff).write()])
+            }
+            Ok(selection) => Ok(selection.ids().map(str::to_owned).collect()),
+        }
+    }
+
+    /// The JSON of a range's diffs, or the code of its error. Strings are read and written once,
+    /// so that escapes play no part; the order of members and the text of numbers stand.
+    pub(crate) fn range(&self, session: &Session, text: &str) -> Result<String, String> {
+        match self.0.select(session, text) {
+            Err(error) => Err(error.code().to_string()),
+            Ok(selection) => {
+                let diff = selection.into_range_diff().expect("a range");
+                Ok(json::parse(&serde_json::to_string(&diff).unwrap()).write())
+            }
+        }
+    }
+}
+
+fn builder(edition: Edition) -> EngineBuilder {
+    Inner::builder().edition(match edition {
+        Edition::V01 => pactql::ir::Edition::V01,
+        Edition::Depth => pactql::ir::Edition::Depth,
+        Edition::Canonical => pactql::ir::Edition::Canonical,
+    })
+}
+
+/// Reads a session: one document or JSON lines.
+pub(crate) fn open(text: &str) -> Session {
+    Session::from_slice(text.as_bytes()).unwrap()
+}

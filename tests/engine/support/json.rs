@@ -1,0 +1,287 @@
+//! JSON as the oracle sees it: numbers keep the text they were written with, objects keep
+//! their order. Parser and writers are its own, so nothing is shared with the engine's reader.
+
+use std::fmt::Write as _;
+
+/// A JSON value.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Json {
+    Null,
+    Bool(bool),
+    /// The number as written.
+    Num(String),
+    Str(String),
+    List(Vec<Json>),
+    Obj(Vec<(String, Json)>),
+}
+
+impl Json {
+    pub(crate) fn text(value: &str) -> Self {
+        Self::Str(value.to_owned())
+    }
+
+    pub(crate) fn int(value: i64) -> Self {
+        Self::Num(value.to_string())
+    }
+
+    pub(crate) fn get(&self, name: &str) -> Option<&Json> {
+        match self {
+            Self::Obj(members) => members.iter().find(|(k, _)| k == name).map(|(_, v)| v),
+            _ => None,
+        }
+    }
+
+    pub(crate) fn as_str(&self) -> Option<&str> {
+        match self {
+            Self::Str(text) => Some(text),
+            _ => None,
+        }
+    }
+
+    pub(crate) fn as_int(&self) -> Option<i64> {
+        match self {
+            Self::Num(text) => text.parse().ok(),
+            _ => None,
+        }
+    }
+
+    pub(crate) fn is_scalar(&self) -> bool {
+        !matches!(self, Self::List(_) | Self::Obj(_))
+    }
+
+    /// Equal in meaning: 1 is 1.0 at any level, and the order of members plays no part.
+    pub(crate) fn same(&self, other: &Json) -> bool {
+        match (self, other) {
+            (Self::Num(a), Self::Num(b)) => {
+                super::compare::compare_numbers(a, b) == std::cmp::Ordering::Equal
+            }
+            (Self::List(a), Self::List(b)) => {
+                a.len() == b.len() && a.iter().zip(b).all(|(a, b)| a.same(b))
+            }
+            (Self::Obj(a), Self::Obj(b)) => {
+                a.len() == b.len()
+                    && a.iter()
+                        .all(|(name, a)| other.get(name).is_some_and(|b| a.same(b)))
+            }
+            _ => self == other,
+        }
+    }
+
+    /// As it would be written in a document, without white space.
+    pub(crate) fn write(&self) -> String {
+        let mut out = String::new();
+        self.write_to(&mut out);
+        out
+    }
+
+    fn write_to(&self, out: &mut String) {
+        match self {
+            Self::Null => out.push_str("null"),
+            Self::Bool(value) => write!(out, "{value}").unwrap(),
+            Self::Num(text) => out.push_str(text),
+            Self::Str(text) => out.push_str(&serde_json::to_string(text).unwrap()),
+            Self::List(items) => {
+                out.push('[');
+                for (i, item) in items.iter().enumerate() {
+                    if i > 0 {
+                        out.push(',');
+                    }
+                    item.write_to(out);
+                }
+                out.push(']');
+            }
+            Self::Obj(members) => {
+                out.push('{');
+                for (i, (name, value)) in members.iter().enumerate() {
+                    if i > 0 {
+                        out.push(',');
+                    }
+                    out.push_str(&serde_json::to_string(name).unwrap());
+                    out.push(':');
+                    value.write_to(out);
+                }
+                out.push('}');
+            }
+        }
+    }
+
+    /// As Python's `json.dumps(…, sort_keys=True, separators=(',', ':'), ensure_ascii=True)`
+    /// writes it (RUNTIME §2).
+    pub(crate) fn canonical(&self) -> String {
+        match self {
+            Self::Null => "null".to_owned(),
+            Self::Bool(value) => value.to_string(),
+            Self::Num(text) => canonical_number(text),
+            Self::Str(text) => canonical_string(text),
+            Self::List(items) => {
+                let items: Vec<String> = items.iter().map(Json::canonical).collect();
+                format!("[{}]", items.join(","))
+            }
+            Self::Obj(members) => {
+                let mut members: Vec<&(String, Json)> = members.iter().collect();
+                members.sort_by(|a, b| a.0.cmp(&b.0));
+                let members: Vec<String> = members
+                    .iter()
+                    .map(|(name, value)| {
+                        format!("{}:{}", canonical_string(name), value.canonical())
+                    })
+                    .collect();
+                format!("{{{}}}", members.join(","))
+            }
+        }
+    }
+}
+
+fn canonical_string(text: &str) -> String {
+    let mut out = String::from("\"");
+    for c in text.chars() {
+        match c {
+            '"' => out.push_str("\\\""),
+            '\\' => out.push_str("\\\\"),
+            '\n' => out.push_str("\\n"),
+            '\r' => out.push_str("\\r"),
+            '\t' => out.push_str("\\t"),
+            '\u{8}' => out.push_str("\\b"),
+            '\u{c}' => out.push_str("\\f"),
+            ' '..='~' => out.push(c),
+            _ => {
+                for unit in c.encode_utf16(&mut [0; 2]) {
+                    write!(out, "\\u{unit:04x}").unwrap();
+                }
+            }
+        }
+    }
+    out.push('"');
+    out
+}
+
+/// Python's `repr` of the number `text` reads as.
+fn canonical_number(text: &str) -> String {
+    if !text.contains(['.', 'e', 'E']) {
+        return if text == "-0" { "0" } else { text }.to_owned();
+    }
+    let value: f64 = text.parse().unwrap();
+    let shortest = format!("{value:e}");
+    let (mantissa, exponent) = shortest.split_once('e').unwrap();
+    let exponent: i32 = exponent.parse().unwrap();
+    if (-4..16).contains(&exponent) {
+        let plain = format!("{value}");
+        return if plain.contains('.') {
+            plain
+        } else {
+            plain + ".0"
+        };
+    }
+    let sign = if exponent < 0 { '-' } else { '+' };
+    format!("{mantissa}e{sign}{:02}", exponent.abs())
+}
+
+/// Reads one JSON text.
+pub(crate) fn parse(text: &str) -> Json {
+    let mut parser = Parser {
+        rest: text.trim_start(),
+    };
+    let value = parser.value();
+    assert!(
+        parser.rest.is_empty(),
+        "text behind the value: {}",
+        parser.rest
+    );
+    value
+}
+
+struct Parser<'a> {
+    rest: &'a str,
+}
+
+impl Parser<'_> {
+    fn skip(&mut self, n: usize) {
+        self.rest = &self.rest[n..];
+    }
+
+    fn eat(&mut self, token: &str) -> bool {
+        let found = self.rest.starts_with(token);
+        if found {
+            self.skip(token.len());
+            self.rest = self.rest.trim_start();
+        }
+        found
+    }
+
+    fn expect(&mut self, token: &str) {
+        assert!(self.eat(token), "expected {token} at {:.40}", self.rest);
+    }
+
+    fn value(&mut self) -> Json {
+        if self.eat("null") {
+            Json::Null
+        } else if self.eat("true") {
+            Json::Bool(true)
+        } else if self.eat("false") {
+            Json::Bool(false)
+        } else if self.eat("[") {
+            let mut items = Vec::new();
+            while !self.eat("]") {
+                if !items.is_empty() {
+                    self.expect(",");
+                }
+                items.push(self.value());
+            }
+            Json::List(items)
+        } else if self.eat("{") {
+            let mut members = Vec::new();
+            while !self.eat("}") {
+                if !members.is_empty() {
+                    self.expect(",");
+                }
+                let name = self.string();
+                self.expect(":");
+                members.push((name, self.value()));
+            }
+            Json::Obj(members)
+        } else if self.rest.starts_with('"') {
+            Json::Str(self.string())
+        } else {
+            let end = self
+                .rest
+                .find(|c: char| !matches!(c, '0'..='9' | '+' | '-' | '.' | 'e' | 'E'))
+                .unwrap_or(self.rest.len());
+            assert!(end > 0, "no JSON value at {:.40}", self.rest);
+            let text = self.rest[..end].to_owned();
+            self.skip(end);
+            self.rest = self.rest.trim_start();
+            Json::Num(text)
+        }
+    }
+
+    fn string(&mut self) -> String {
+        assert!(
+            self.rest.starts_with('"'),
+            "expected a string at {:.40}",
+            self.rest
+        );
+        let bytes = self.rest.as_bytes();
+        let mut end = 1;
+        while bytes[end] != b'"' {
+            end += if bytes[end] == b'\\' { 2 } else { 1 };
+        }
+        let text = serde_json::from_str(&self.rest[..=end]).unwrap();
+        self.skip(end + 1);
+        self.rest = self.rest.trim_start();
+        text
+    }
+}
+
+#[test]
+fn canonical_text_is_pythons() {
+    let value = parse(
+        r#"{"b": [1.0, 1e-7, 1e16, 0.00001, 123456789012345678901234567890, -0, 1.5e300],
+        "a": "é\u007f\ud83d\ude00\n\"", "A": {"z": null, "y": true}}"#,
+    );
+    assert_eq!(
+        value.canonical(),
+        r#"{"A":{"y":true,"z":null},"a":"\u00e9\u007f\ud83d\ude00\n\"","b":[1.0,1e-07,1e+16,1e-05,123456789012345678901234567890,0,1.5e+300]}"#
+    );
+    assert_eq!(parse("0.0001").canonical(), "0.0001");
+    assert_eq!(parse("123456789012345.0").canonical(), "123456789012345.0");
+}
