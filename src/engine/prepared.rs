@@ -145,7 +145,9 @@ impl Prepared {
             .map(|(name, value)| (name.into(), value))
             .collect();
         let known = self.params();
-        if let Some((name, _)) = values.iter().find(|(name, _)| !known.contains(&&**name)) {
+        // A group dropped by its form keeps its parameters in the text.
+        let unknown = |name: &str| !known.contains(&name) && !mentions(&statement.text, name);
+        if let Some((name, _)) = values.iter().find(|(name, _)| unknown(name)) {
             let message = format!("the selector has no parameter `${name}`");
             let mut diagnostic = whole(&statement.text, Code::SelectorInvalid, message);
             if let Some(near) = crate::diag::nearest(name, known.iter().copied()) {
@@ -245,6 +247,15 @@ impl Prepared {
         };
         Error::new(text, diagnostic)
     }
+}
+
+/// Whether `$name` stands in a text as a whole word.
+fn mentions(text: &str, name: &str) -> bool {
+    text.match_indices('$').any(|(at, _)| {
+        text[at + 1..].strip_prefix(name).is_some_and(|rest| {
+            !rest.starts_with(|next: char| next.is_ascii_alphanumeric() || "_-:".contains(next))
+        })
+    })
 }
 
 fn has_param(source: &Source) -> bool {

@@ -227,6 +227,11 @@ fn type_name(test: TypeTest) -> &'static str {
     }
 }
 
+/// Whether an implicit core may pass: only a step with a container test takes one (LANGUAGE §1).
+pub(super) fn matches_cores(tests: &[Test]) -> bool {
+    tests.contains(&Test::Type(TypeTest::Class(Class::Container)))
+}
+
 /// Tests that nothing passes.
 fn of_one(test: &AttrTest, tests: &[Test]) -> Option<String> {
     let Operand::Literal(literal) = &test.operand else {
@@ -238,11 +243,14 @@ fn of_one(test: &AttrTest, tests: &[Test]) -> Option<String> {
             "`[{}]` is never true: `null` has no order and no text",
             shown()
         )),
-        (Op::Eq, Literal::Null) if test.attr.is_never_null() => Some(format!(
-            "`[{}]` is never true: an absent `{}` is 0",
-            shown(),
-            test.attr.name()
-        )),
+        // An implicit core has no such header, so a step that can match one may go on.
+        (Op::Eq, Literal::Null) if test.attr.is_never_null() && !matches_cores(tests) => {
+            Some(format!(
+                "`[{}]` is never true: an absent `{}` is 0",
+                shown(),
+                test.attr.name()
+            ))
+        }
         // `.mt[nodeType='cb']`
         (Op::Eq, Literal::Text(text)) if matches!(test.attr, Attr::NodeType | Attr::StoredType) => {
             let head = text.split(':').next().unwrap_or_default();

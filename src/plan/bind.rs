@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::compare::{Compare, NumberSet, TextTest, ValueTest};
 use super::value::Source;
-use super::{FilterPlan, Plan, Predicate, StepOperator, TailPlan, Value};
+use super::{FilterPlan, Plan, Predicate, Slot, StepOperator, TailPlan, Value};
 use crate::ir::{Attr, Axis, DepthSet, Facet, Kind, Op, TypeTest, Zone, normal_type};
 
 /// A plan with its values in place; still without a snapshot. Immutable and shared.
@@ -148,7 +148,7 @@ pub fn bind(
         plan: Arc::clone(plan),
         chains,
         filters: binder.tests(&plan.filters)?,
-        key_order: plan.key_slot.is_some_and(|slot| binder.is_key(slot)),
+        key_order: binder.one_key(&plan.key_slots),
         asks_history: asks_history(plan),
         window: limit.map(|limit| ((page.unwrap_or(1) - 1).saturating_mul(limit), limit)),
     })
@@ -278,6 +278,14 @@ impl Binder<'_> {
                     compare,
                 })
             }
+        })
+    }
+
+    /// Whether the slots hold one and the same key.
+    fn one_key(&self, slots: &[Slot]) -> bool {
+        let value = |slot: Slot| &self.values[usize::from(slot)].value;
+        slots.first().is_some_and(|&first| {
+            self.is_key(first) && slots.iter().all(|&slot| value(slot) == value(first))
         })
     }
 

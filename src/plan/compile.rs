@@ -28,9 +28,9 @@ pub fn compile(query: &Query) -> Compiled {
     };
     let chains: Box<[ChainPlan]> = query.chains.iter().map(|chain| lift.chain(chain)).collect();
     let filters: Box<[Predicate]> = query.filters.iter().map(|test| lift.test(test)).collect();
-    let key_slot = lift.common_key(query, &chains, &filters);
+    let key_slots = key_slots(&chains, &filters);
     let plan = Plan {
-        key_slot,
+        key_slots,
         chains,
         filters,
         order: query.controls.order,
@@ -171,33 +171,22 @@ impl Lift {
             tail,
         }
     }
+}
 
-    /// The slot of the key that every group's last step, or a filter, pins (LANGUAGE §6).
-    fn common_key(
-        &self,
-        query: &Query,
-        chains: &[ChainPlan],
-        filters: &[Predicate],
-    ) -> Option<Slot> {
-        if let Some(slot) = pinned_key(filters) {
-            return Some(slot);
-        }
-        let mut common: Option<Slot> = None;
-        for chain in chains {
-            let StepOperator::Filter(filter) = &chain.steps.last()?.operator else {
-                return None;
-            };
-            let slot = filter.key_slot?;
-            match common {
-                None => common = Some(slot),
-                Some(first)
-                    if self.sources[usize::from(first)] == self.sources[usize::from(slot)] => {}
-                Some(_) => return None,
-            }
-        }
-        debug_assert_eq!(chains.len(), query.chains.len());
-        common
+/// The slots of the keys that every group's last step, or a filter, pins (LANGUAGE §6). Whether
+/// they hold one key is seen when they are bound.
+fn key_slots(chains: &[ChainPlan], filters: &[Predicate]) -> Box<[Slot]> {
+    if let Some(slot) = pinned_key(filters) {
+        return Box::new([slot]);
     }
+    let slots: Option<Box<[Slot]>> = chains
+        .iter()
+        .map(|chain| match &chain.steps.last()?.operator {
+            StepOperator::Filter(filter) => filter.key_slot,
+            StepOperator::Zone(_) => None,
+        })
+        .collect();
+    slots.unwrap_or_default()
 }
 
 /// The level of the anchors of a step, where its depths tell: regions are on 1, turns on 2.
@@ -306,10 +295,6 @@ pub fn same_shape(plan: &Plan, query: &Query) -> Option<Box<[Source]>> {
     }
     sources.extend(query.controls.limit.as_ref().map(Source::from));
     sources.extend(query.controls.page.as_ref().map(Source::from));
-    // Whether all groups pin one key depends on literals where there are several groups.
-    if plan.chains.len() > 1 && compile(query).plan.key_slot != plan.key_slot {
-        return None;
-    }
     Some(sources.into())
 }
 

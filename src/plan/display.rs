@@ -61,7 +61,7 @@ impl Plan {
             let _ = write!(label, ", keep {}", predicate_label(filter));
         }
         label.push_str(match self.order {
-            Order::Default if self.key_slot.is_some() => ", key order",
+            Order::Default if !self.key_slots.is_empty() => ", key order",
             Order::Default | Order::Pre => ", document order",
             Order::Post => ", post order",
             Order::Bfs => ", breadth first",

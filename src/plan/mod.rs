@@ -33,8 +33,9 @@ pub struct Plan {
     pub filters: Box<[Predicate]>,
     /// The result order asked for.
     pub order: Order,
-    /// The slot of the key that every group pins, which puts the result in key order.
-    pub key_slot: Option<Slot>,
+    /// The slots of the keys that the groups pin, one a group, or the one a filter pins; equal
+    /// keys put the result in key order. Empty where a group pins none.
+    pub key_slots: Box<[Slot]>,
     /// Keep the first row of each key.
     pub unique: bool,
     /// Rows a page.
