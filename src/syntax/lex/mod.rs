@@ -13,20 +13,22 @@
 //! A mistake in the lexis is recorded and something harmless is put in its place, so the lexer
 //! always reaches the end. Every step moves forward: time is linear in the text.
 
+mod inside;
+mod time;
+mod word;
+
 use logos::{Lexer as Logos, Logos as _};
 use smallvec::SmallVec;
 
-use super::ast::Point;
+use self::time::kind_of;
+use self::word::{foreign_length, name_length, word_length};
+pub(super) use self::word::{is_plain_word, is_word_char};
 use super::error::{Mistake, SyntaxError};
 use super::span::Span;
 use super::token::{Chain, Depth, Inside, Token};
 
 /// A token with its place, as the generated parser takes it.
 pub(super) type Spanned<'s> = (u32, Token<'s>, u32);
-
-/// The pseudo-classes that are cut off a word's end, without and with parentheses.
-const PLAIN_PSEUDOS: [&str; 5] = ["first", "last", "pre", "core", "post"];
-const CALLED_PSEUDOS: [&str; 2] = ["nth", "depth"];
 
 /// The controls; any other word behind `@` at the start was meant to be a time.
 pub(super) const CONTROLS: [&str; 6] = ["limit", "p", "order", "mode", "first", "unique"];
@@ -492,112 +494,6 @@ impl<'s> Lexer<'s> {
         Some(Token::Control(name))
     }
 
-    /// The point that starts with the `@` at `start`, and where it ends.
-    fn point(&mut self, start: usize) -> Option<(Point, usize)> {
-        let text = self.slice(start + 1, self.text.len());
-        if text.starts_with('*') {
-            return Some((Point::All, start + 2));
-        }
-        let kind = text
-            .chars()
-            .next()
-            .filter(|&kind| kind == 't' || kind == 'c')?;
-        let (point, length) = self.number(kind, text.get(1..)?, start + 2)?;
-        let end = start + 2 + length;
-        // `@t0none` and `@c1x` are no points.
-        if self.slice(end, self.text.len()).starts_with(is_word_char) {
-            return None;
-        }
-        Some((point, end))
-    }
-
-    /// The number of a point: `-3`, `*`, `-*`, `17`, and its length.
-    fn number(&mut self, kind: char, text: &str, start: usize) -> Option<(Point, usize)> {
-        let sign = text
-            .bytes()
-            .next()
-            .filter(|byte| matches!(byte, b'-' | b'+'));
-        let signed = usize::from(sign.is_some());
-        let digits = text.get(signed..)?;
-        if digits.starts_with('*') {
-            let point = match (kind, sign) {
-                ('t', Some(b'-')) => Point::Oldest,
-                _ => Point::Wild(kind),
-            };
-            return Some((point, signed + 1));
-        }
-        let length = digits.bytes().take_while(u8::is_ascii_digit).count();
-        if length == 0 {
-            return None;
-        }
-        let end = signed + length;
-        let digits = digits.get(..length)?;
-        let Ok(number) = digits.parse::<i64>() else {
-            self.mistake(start, start + end, Mistake::TooLarge);
-            return Some((Point::Back(0), end));
-        };
-        let point = match (kind, sign) {
-            ('c', None) => Point::Cycle(number),
-            ('c', _) => {
-                self.mistake(start, start + end, Mistake::SignedCycle);
-                Point::Cycle(number)
-            }
-            (_, Some(b'-')) => Point::Back(number.unsigned_abs()),
-            _ if number == 0 => Point::Back(0),
-            _ => Point::Ahead(number.unsigned_abs()),
-        };
-        Some((point, end))
-    }
-
-    /// Behind the first end of a time: the mark of a range, if there is one.
-    fn range_mark(&mut self) -> Option<Spanned<'s>> {
-        let rest = self.rest();
-        let trimmed = rest.trim_ascii_start();
-        let start = self.read_to();
-        if let Some(behind) = trimmed.strip_prefix("..") {
-            let mark = start + (rest.len() - trimmed.len());
-            let end = self.text.len() - behind.trim_ascii_start().len();
-            self.bump(end - start);
-            return Some((offset(mark), Token::RangeMark, offset(mark + 2)));
-        }
-        let is_end = |text: &str| {
-            text.starts_with(|next: char| next.is_ascii_digit() || "@-*".contains(next))
-        };
-        let behind = trimmed.strip_prefix(':')?;
-        let end = behind.trim_ascii_start();
-        if !is_end(end) {
-            return None;
-        }
-        let mark = start + (rest.len() - trimmed.len());
-        if trimmed.len() < rest.len() || end.len() < behind.len() {
-            self.mistake(mark, mark + 1, Mistake::SpacedColon);
-        }
-        self.bump(self.text.len() - end.len() - start);
-        Some((offset(mark), Token::RangeMark, offset(mark + 1)))
-    }
-
-    /// The second end of a range, in full or short for the kind of the first.
-    fn second_end(&mut self, kind: char) -> Option<Spanned<'s>> {
-        let start = self.read_to();
-        let rest = self.rest();
-        let (point, end) = if rest.starts_with('@') {
-            self.point(start)?
-        } else if rest.starts_with('*') {
-            (Point::All, start + 1)
-        } else {
-            let signed = rest.starts_with('-');
-            let kind = if kind == 'c' && !signed { 'c' } else { 't' };
-            let (point, length) = self.number(kind, rest, start)?;
-            (point, start + length)
-        };
-        self.bump(end - start);
-        if self.rest().starts_with(is_word_char) {
-            let mistake = Mistake::SpaceBehindTime(self.slice(start, end).into());
-            self.mistake(end, end, mistake);
-        }
-        Some((offset(start), Token::RangeEnd(point), offset(end)))
-    }
-
     /// The value of a control, behind its `=`.
     fn control_value(&mut self, equals: usize, control: bool) -> Option<Spanned<'s>> {
         if !control {
@@ -657,216 +553,6 @@ impl<'s> Lexer<'s> {
         }
         self.mistake(start, end, Mistake::Stray(character));
     }
-
-    // ---- inside of brackets -------------------------------------------------------------
-
-    fn inside(&mut self, mode: Mode) -> Option<Spanned<'s>> {
-        loop {
-            let Inner::Inside(lexer) = &mut self.inner else {
-                return None;
-            };
-            let found = lexer.next()?;
-            let (start, end) = (lexer.span().start, lexer.span().end);
-            let Ok(kind) = found else {
-                if mode == Mode::Props {
-                    let end = self.foreign_word(start);
-                    return Some((
-                        offset(start),
-                        Token::Word(self.slice(start, end)),
-                        offset(end),
-                    ));
-                }
-                self.stray(start, end);
-                continue;
-            };
-            let slice = self.slice(start, end);
-            let token = match kind {
-                Inside::Word | Inside::Int | Inside::Decimal => {
-                    if mode == Mode::Props && foreign_length(self.rest(), true) > 0 {
-                        let end = self.foreign_word(start);
-                        return Some((
-                            offset(start),
-                            Token::Word(self.slice(start, end)),
-                            offset(end),
-                        ));
-                    }
-                    match kind {
-                        Inside::Int => Token::Int(slice),
-                        Inside::Decimal => Token::Decimal(slice),
-                        _ if slice == "depth"
-                            && mode == Mode::Position
-                            && self.rest().starts_with('(') =>
-                        {
-                            self.bump(1);
-                            self.open(Mode::Depth);
-                            Token::AnchorOpen
-                        }
-                        _ => Token::Word(slice),
-                    }
-                }
-                Inside::Quote => Token::Quoted(self.quoted(start)),
-                Inside::Param => Token::Param(slice.get(1..).unwrap_or_default()),
-                Inside::Op(op) => Token::Op(op),
-                Inside::ForeignOp(op) => {
-                    self.mistake(start, end, Mistake::ForeignOp(slice.into(), op));
-                    Token::Op(op)
-                }
-                Inside::Comma => Token::Comma,
-                Inside::Dots => Token::Dots,
-                Inside::Star => Token::Star,
-                Inside::Question => Token::Question,
-                Inside::Sub if mode == Mode::Props => {
-                    let end = self.foreign_word(start);
-                    return Some((
-                        offset(start),
-                        Token::Word(self.slice(start, end)),
-                        offset(end),
-                    ));
-                }
-                Inside::Sub => Token::Sub(slice.get(1..).unwrap_or_default()),
-                Inside::Open => {
-                    self.open(Mode::Props);
-                    Token::Open
-                }
-                Inside::ParenOpen => {
-                    self.open(Mode::Props);
-                    Token::ParenOpen
-                }
-                Inside::BraceOpen => {
-                    self.open(Mode::Props);
-                    Token::BraceOpen
-                }
-                Inside::Close => {
-                    self.close();
-                    Token::Close
-                }
-                Inside::ParenClose => {
-                    self.close();
-                    Token::ParenClose
-                }
-                Inside::BraceClose => {
-                    self.close();
-                    Token::BraceClose
-                }
-            };
-            return Some((offset(start), token, offset(self.read_to())));
-        }
-    }
-
-    /// A bare word with letters that only a quoted one may have: taken whole, and reported.
-    /// Returns its end.
-    fn foreign_word(&mut self, start: usize) -> usize {
-        let rest = self.rest();
-        let length: usize = rest
-            .chars()
-            .take_while(|&c| !is_delimiter(c))
-            .map(char::len_utf8)
-            .sum();
-        self.bump(length);
-        let end = self.read_to();
-        self.mistake(
-            start,
-            end,
-            Mistake::QuoteValue(self.slice(start, end).into()),
-        );
-        end
-    }
-
-    /// The quoted text that starts at `start`, with its quotes; the first quote may be read
-    /// already.
-    fn quoted(&mut self, start: usize) -> &'s str {
-        let bytes = self.text.as_bytes();
-        let quote = bytes.get(start).copied().unwrap_or(b'\'');
-        let mut at = start + 1;
-        let closed = loop {
-            match bytes.get(at) {
-                None => break false,
-                Some(b'\\') => at += 2,
-                Some(&byte) => {
-                    at += 1;
-                    if byte == quote {
-                        break true;
-                    }
-                }
-            }
-        };
-        let mut end = at.min(self.text.len());
-        while !self.text.is_char_boundary(end) {
-            end += 1;
-        }
-        if !closed {
-            self.mistake(
-                start,
-                self.text.len(),
-                Mistake::Unterminated(char::from(quote)),
-            );
-            end = self.text.len();
-        }
-        self.bump(end - self.read_to());
-        self.slice(start, end)
-    }
-
-    // ---- inside of `:depth(…)` and `:nth(…)` --------------------------------------------
-
-    fn depth(&mut self) -> Option<Spanned<'s>> {
-        let Inner::Depth(lexer) = &mut self.inner else {
-            return None;
-        };
-        let found = lexer.next()?;
-        let (start, end) = (lexer.span().start, lexer.span().end);
-        let token = match found {
-            Err(()) => self.no_depth(start),
-            Ok(Depth::Digits) if self.rest().starts_with(is_depth_foreign) => {
-                // `1..3` goes on, `1.5` and `1st` are no numbers of ours.
-                if self.rest().starts_with("..") {
-                    self.digits(start, end)
-                } else {
-                    self.no_depth(start)
-                }
-            }
-            Ok(Depth::Digits) => self.digits(start, end),
-            Ok(Depth::Minus) => Token::Minus,
-            Ok(Depth::Dots) => Token::Dots,
-            Ok(Depth::Comma) => Token::Comma,
-            Ok(Depth::Op(op)) => Token::Op(op),
-            Ok(Depth::BraceOpen) => Token::BraceOpen,
-            Ok(Depth::BraceClose) => Token::BraceClose,
-            Ok(Depth::Param) => Token::Param(self.slice(start + 1, end)),
-            Ok(Depth::ParenClose) => {
-                self.close();
-                Token::ParenClose
-            }
-        };
-        Some((offset(start), token, offset(self.read_to())))
-    }
-
-    fn digits(&mut self, start: usize, end: usize) -> Token<'s> {
-        let number = self.slice(start, end).parse();
-        Token::Digits(number.unwrap_or_else(|_| {
-            self.mistake(start, end, Mistake::TooLarge);
-            1
-        }))
-    }
-
-    /// Something that is no depth: taken whole, and a depth put in its place.
-    fn no_depth(&mut self, start: usize) -> Token<'s> {
-        let length: usize = self
-            .slice(start, self.text.len())
-            .chars()
-            .take_while(|&c| !is_delimiter(c))
-            .map(char::len_utf8)
-            .sum();
-        let end = self.read_to().max(start + length);
-        self.bump(end - self.read_to());
-        let word = self.slice(start, end).into();
-        self.mistake(start, end, Mistake::NotADepth(word));
-        Token::Digits(1)
-    }
-}
-
-/// What shows, right behind digits, that they are no depth.
-fn is_depth_foreign(c: char) -> bool {
-    c == '.' || is_word_char(c) && c != '-'
 }
 
 impl<'s> Iterator for Lexer<'s> {
@@ -901,108 +587,12 @@ fn offset(position: usize) -> u32 {
     u32::try_from(position).unwrap_or(u32::MAX)
 }
 
-fn kind_of(point: Point) -> char {
-    match point {
-        Point::Cycle(_) | Point::Wild('c') => 'c',
-        _ => 't',
-    }
-}
-
-/// A letter of a word behind `#`.
-pub(super) fn is_word_char(c: char) -> bool {
-    c.is_ascii_alphanumeric() || matches!(c, '_' | '-')
-}
-
-/// What ends a bare word inside of brackets, whatever else it holds.
-fn is_delimiter(c: char) -> bool {
-    c.is_ascii_whitespace() || ",[](){}'\"=<>!~".contains(c)
-}
-
-/// How much of `rest`, which follows a word without a gap, shows that the word should have been
-/// quoted. In a property (`in_props`) that is anything that ends no word; outside of brackets
-/// `#a.b` is a key and a type, so only what can be no sign counts.
-fn foreign_length(rest: &str, in_props: bool) -> usize {
-    let mut characters = rest.chars();
-    let foreign = match characters.next() {
-        Some('.') if !in_props => characters.next().is_some_and(|next| next.is_ascii_digit()),
-        // `[a^=b]` compares, in other languages.
-        Some('^' | '$' | '*') if in_props && characters.next() == Some('=') => false,
-        Some(first) if in_props => !is_delimiter(first),
-        Some(first) => !first.is_ascii() || "/\\%&;|".contains(first),
-        None => false,
-    };
-    if !foreign {
-        return 0;
-    }
-    rest.chars()
-        .take_while(|&c| !is_delimiter(c))
-        .map(char::len_utf8)
-        .sum()
-}
-
-/// The length of the name `rest` starts with: letters, digits, `_ -`, not starting with a digit.
-fn name_length(rest: &str) -> usize {
-    if !rest.starts_with(|first: char| first.is_ascii_alphabetic() || first == '_') {
-        return 0;
-    }
-    rest.bytes()
-        .take_while(|&byte| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-')
-        .count()
-}
-
-/// The length of the word `rest` starts with, without its trailing pseudo-classes.
-fn word_length(rest: &str) -> usize {
-    let mut end = rest
-        .bytes()
-        .take_while(|&byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b':'))
-        .count();
-    let mut called = rest.as_bytes().get(end) == Some(&b'(');
-    while let Some(colon) = rest.get(..end).and_then(|word| word.rfind(':')) {
-        let part = rest.get(colon + 1..end).unwrap_or_default();
-        let cut = PLAIN_PSEUDOS.contains(&part) || called && CALLED_PSEUDOS.contains(&part);
-        if !cut {
-            break;
-        }
-        end = colon;
-        called = false;
-    }
-    end
-}
-
-/// Whether `word` can stand behind `#` without quotes.
-pub(super) fn is_plain_word(word: &str) -> bool {
-    !word.is_empty()
-        && word.chars().all(|c| is_word_char(c) || c == ':')
-        && word_length(word) == word.len()
-        && !word
-            .rsplit(':')
-            .next()
-            .is_some_and(|last| word.contains(':') && CALLED_PSEUDOS.contains(&last))
-}
-
 #[cfg(test)]
 mod tests {
-    use super::{Lexer, Token, word_length};
+    use super::{Lexer, Token};
 
     fn tokens(text: &str) -> Vec<Token<'_>> {
         Lexer::new(text).map(|(_, token, _)| token).collect()
-    }
-
-    #[test]
-    fn trailing_pseudo_classes_are_cut_off_a_word() {
-        for (word, length) in [
-            ("cb:summary:first", 10),
-            ("cb:first:frist", 14),
-            ("mt:depth(1):first", 2),
-            ("mt:depth", 8),
-            ("cb:pre:first:last", 2),
-            ("cb:u2", 5),
-            ("cb:nth(2)", 2),
-            ("a:first:depth(1)", 1),
-            ("a:depth:first", 7),
-        ] {
-            assert_eq!(word_length(word), length, "{word}");
-        }
     }
 
     #[test]
