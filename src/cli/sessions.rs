@@ -131,7 +131,6 @@ fn parse_address(text: &str) -> Option<Address> {
 #[cfg(test)]
 mod tests {
     use super::parse_address;
-    use crate::interop::{ImportOptions, import};
     use crate::ir::Address;
 
     #[test]

@@ -379,7 +379,10 @@ impl Rest {
 fn subtract(piece: usize, units: &Range<u32>, mut shared: Vec<Range<u32>>, out: &mut Vec<Units>) {
     shared.sort_unstable_by_key(|range| range.start);
     let mut start = units.start;
-    for range in shared.into_iter().chain([units.end..units.end]) {
+    for range in shared
+        .into_iter()
+        .chain(std::iter::once(units.end..units.end))
+    {
         if start < range.start {
             let units = start..range.start;
             out.push(Units { piece, units });
