@@ -43,13 +43,29 @@ struct One {
 
 impl One {
     fn rows(&self) -> &Rows {
-        self.rows.get_or_init(|| {
-            let mut trace = Trace::off();
-            match &self.history {
-                Some(history) => run(&self.bound, &self.snapshot, &**history, &mut trace),
-                None => run(&self.bound, &self.snapshot, &NoFacts, &mut trace),
-            }
-        })
+        self.rows.get_or_init(|| self.run())
+    }
+
+    #[inline]
+    fn run(&self) -> Rows {
+        let mut trace = Trace::off();
+        match &self.history {
+            Some(history) => run(&self.bound, &self.snapshot, &**history, &mut trace),
+            None => run(&self.bound, &self.snapshot, &NoFacts, &mut trace),
+        }
+    }
+
+    #[inline]
+    fn ids_of(&self, rows: &Rows) -> Vec<&str> {
+        let mut ids = Vec::with_capacity(rows.len());
+        if let [piece] = self.snapshot.pieces() {
+            let (segment, shift) = (&*piece.segment, piece.shift());
+            rows.for_each(|row| ids.push(segment.id(row - shift)));
+        } else {
+            let mut cursor = self.snapshot.cursor();
+            rows.for_each(|row| ids.push(cursor.id(row)));
+        }
+        ids
     }
 }
 
@@ -181,11 +197,11 @@ impl Selection {
         let Kind::One(one) = &self.kind else {
             return self.ids().collect();
         };
-        let rows = one.rows();
-        let mut ids = Vec::with_capacity(rows.len());
-        let mut cursor = one.snapshot.cursor();
-        rows.for_each(|row| ids.push(cursor.id(row)));
-        ids
+        match one.rows.get() {
+            Some(rows) => one.ids_of(rows),
+            // Not kept: whoever wants all ids at once rarely asks again, and keeping costs.
+            None => one.ids_of(&one.run()),
+        }
     }
 
     /// The nodes, in result order; none for a range.

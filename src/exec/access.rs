@@ -475,6 +475,7 @@ fn fill_ttl(
         return;
     };
     let counting = counting_down(set, cycle);
+    let none_stored = segment.ttl_stored.is_empty();
     each_word(out, rows, shift, |index, mask, word| {
         let given = given.get(index as usize).copied().unwrap_or(0) & mask;
         if given == 0 {
@@ -485,7 +486,11 @@ fn fill_ttl(
                 found | segment.ttl.word_in(index * 64, low, high)
             })
         };
-        let stored = segment.ttl_stored.word(index) & given;
+        let stored = if none_stored {
+            0
+        } else {
+            segment.ttl_stored.word(index) & given
+        };
         let mut found = 0;
         if stored != given {
             found |= among(&counting) & !stored;

@@ -7,7 +7,7 @@
 use std::ops::Range;
 
 use super::access::Scope;
-use crate::index::{Bits, Piece, Posting};
+use crate::index::{Bits, Piece, Posting, each_word};
 use crate::ir::Axis;
 
 /// Class codes the axes know.
@@ -49,7 +49,7 @@ pub(super) fn reach(
     match axis {
         Axis::Descendant if left.root => None,
         Axis::Descendant => {
-            let mut out = left.bits.cleared();
+            let mut out = Bits::new(window.clone());
             if left.seq {
                 let seq = scope.snapshot.seq_rows();
                 if seq.start <= window.start && window.end <= seq.end {
@@ -61,7 +61,7 @@ pub(super) fn reach(
             Some(out)
         }
         Axis::Child => {
-            let mut out = left.bits.cleared();
+            let mut out = Bits::new(window.clone());
             if left.root {
                 fill_level(1, &mut out, &window, scope);
             }
@@ -75,6 +75,57 @@ pub(super) fn reach(
             Some(out)
         }
     }
+}
+
+/// Keeps the rows of `bits` that hang from `left` by `axis`, where whole levels tell which those
+/// are. Where they do not, nothing is done and the answer is `false`.
+pub(super) fn narrow_by_level(
+    left: &Nodes,
+    axis: Axis,
+    level: Option<u32>,
+    bits: &mut Bits,
+    window: &Range<u32>,
+    scope: Scope<'_>,
+) -> bool {
+    if axis != Axis::Child || left.root {
+        return false;
+    }
+    let below = if left.seq {
+        let seq = scope.snapshot.seq_rows();
+        if !left.bits.is_empty() || window.start < seq.start || seq.end < window.end {
+            return false;
+        }
+        2
+    } else {
+        match level {
+            Some(level)
+                if left.bits.words().len() > 8
+                    && !has_cores(window, scope)
+                    && holds_level(&left.bits, level, window, scope) =>
+            {
+                level + 1
+            }
+            _ => return false,
+        }
+    };
+    let pieces = scope.snapshot.pieces_in(window.clone());
+    // A level without a posting has no rows, or lies deeper than postings go.
+    let known = |piece: &Piece| piece.segment.levels.len() > below as usize;
+    if !pieces.iter().all(known) {
+        return false;
+    }
+    for piece in pieces {
+        let posting = &piece.segment.levels[below as usize];
+        each_word(
+            bits,
+            piece.rows.clone(),
+            piece.shift(),
+            |index, mask, word| {
+                *word &= posting.word(index) | !mask;
+            },
+        );
+    }
+    true
 }
 
 /// Puts the rows below `left` into `out`.
@@ -313,10 +364,12 @@ fn holds_level(left: &Bits, level: u32, window: &Range<u32>, scope: Scope<'_>) -
                 return true;
             }
             let offset = (piece.shift() / 64).wrapping_sub(left.first_word());
-            (start / 64..=(end - 1) / 64).all(|index| {
-                let wanted = level[index as usize]
-                    & inner[index as usize]
-                    & crate::index::mask(index, start, end);
+            let (first, last) = (start / 64, (end - 1) / 64);
+            (first..=last).all(|index| {
+                let mut wanted = level[index as usize] & inner[index as usize];
+                if index == first || index == last {
+                    wanted &= crate::index::mask(index, start, end);
+                }
                 let have = left
                     .words()
                     .get(index.wrapping_add(offset) as usize)

@@ -5,11 +5,11 @@ use std::ops::Range;
 use smallvec::{SmallVec, smallvec};
 
 use super::access::{Scope, fill_tests, row_holds};
-use super::axis::{Nodes, fill_level, reach};
+use super::axis::{Nodes, fill_level, narrow_by_level, reach};
 use super::pick::{Which, pick, pick_groups};
 use super::small::Small;
 use super::zone::Zones;
-use super::{Facts, Rows, Trace};
+use super::{Counters, Facts, Rows, Trace};
 use crate::index::{Bits, Snapshot, UnitKind};
 use crate::ir::{Axis, DepthSet, TypeTest};
 use crate::plan::{
@@ -67,10 +67,17 @@ pub(super) fn run(
             }
         }
     }
+    let mut below_seq = below_seq(chain);
     let windows: Windows = match (&plan.scope, named) {
-        (_, Some(unit)) => smallvec![(unit, None)],
-        (Some(depths), None) if plan.separable => windows(snapshot, depths),
-        _ if below_seq(chain) => {
+        (_, Some(unit)) => {
+            below_seq = false;
+            smallvec![(unit, None)]
+        }
+        (Some(depths), None) if plan.separable => {
+            below_seq = false;
+            windows(snapshot, depths)
+        }
+        _ if below_seq => {
             let rows = snapshot.seq_rows();
             if rows.start >= rows.end {
                 return Rows::none();
@@ -79,29 +86,51 @@ pub(super) fn run(
         }
         _ => smallvec![(0..snapshot.end_row(), None)],
     };
-    let counters = &mut trace.counters;
-    counters.pieces_pruned += snapshot.pieces().len() as u64;
-    for (window, _) in &windows {
-        let read = snapshot.pieces_in(window.clone()).len() as u64;
-        counters.pieces_read += read;
-        counters.pieces_pruned = counters.pieces_pruned.saturating_sub(read);
+    count_windows(&windows, snapshot, &mut trace.counters);
+    let mut run = |window: &Range<u32>, depths: Option<(i64, i64)>| {
+        depths
+            .and_then(|depths| Small::new(window, depths, scope))
+            .and_then(|small| small.run(plan, chain, trace))
+            .ok_or_else(|| {
+                let window = Window {
+                    plan,
+                    chain,
+                    scope,
+                    window: window.clone(),
+                    below_seq,
+                };
+                window.run(trace)
+            })
+    };
+    if let [(window, depths)] = windows.as_slice() {
+        return match run(window, *depths) {
+            Ok(word) => Rows::Word {
+                start: window.start,
+                word,
+            },
+            Err(bits) => Rows::Bits(vec![bits]),
+        };
+    }
+    let matches = windows.iter().map(|(window, depths)| {
+        run(window, *depths).map_or_else(|bits| bits, |word| Bits::from_word(window.start, word))
+    });
+    Rows::Bits(matches.collect())
+}
+
+/// Counts what is looked at and what is not.
+fn count_windows(windows: &Windows, snapshot: &Snapshot, counters: &mut Counters) {
+    let pieces = snapshot.pieces().len() as u64;
+    let mut read = 0;
+    for (window, _) in windows {
+        read += if pieces == 1 {
+            1
+        } else {
+            snapshot.pieces_in(window.clone()).len() as u64
+        };
         counters.rows_seen += u64::from(window.end - window.start);
     }
-    let mut matches = SmallVec::new();
-    for (window, depths) in windows {
-        let small = depths.and_then(|depths| Small::new(&window, depths, scope));
-        let short = small.and_then(|small| small.run(plan, chain, trace));
-        matches.push(short.unwrap_or_else(|| {
-            let window = Window {
-                plan,
-                chain,
-                scope,
-                window,
-            };
-            window.run(trace)
-        }));
-    }
-    Rows::Bits(matches)
+    counters.pieces_read += read;
+    counters.pieces_pruned += pieces.saturating_sub(read);
 }
 
 /// Whether all a chain can match, and every group of its picks, lies below the `^seq` it starts
@@ -172,6 +201,8 @@ struct Window<'a> {
     chain: &'a BoundChain,
     scope: Scope<'a>,
     window: Range<u32>,
+    /// Whether the first step is `^seq` and the window is what lies below it.
+    below_seq: bool,
 }
 
 impl Window<'_> {
@@ -179,7 +210,18 @@ impl Window<'_> {
         let mut left = Left::Start;
         let mut level = None;
         let mut cores = false;
-        for (index, (plan, step)) in self.plan.steps.iter().zip(&self.chain.steps).enumerate() {
+        let steps = self.plan.steps.iter().zip(&self.chain.steps);
+        let mut steps = steps.enumerate();
+        if self.below_seq {
+            steps.next();
+            trace.step(0, || 1, Some(1));
+            left = Left::Nodes(Nodes {
+                bits: Bits::new(self.window.start..self.window.start),
+                root: false,
+                seq: true,
+            });
+        }
+        for (index, (plan, step)) in steps {
             match (&plan.operator, step) {
                 (
                     StepOperator::Filter(filter),
@@ -276,7 +318,9 @@ impl Window<'_> {
         match left {
             Left::Start => {}
             Left::Nodes(nodes) => {
-                if let Some(reach) = reach(nodes, axis, level, self.window.clone(), self.scope) {
+                if !narrow_by_level(nodes, axis, level, &mut bits, &self.window, self.scope)
+                    && let Some(reach) = reach(nodes, axis, level, self.window.clone(), self.scope)
+                {
                     bits.and(&reach);
                 }
             }

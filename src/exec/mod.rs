@@ -80,6 +80,10 @@ pub fn count(bound: &Bound, snapshot: &Snapshot, facts: &dyn Facts) -> u64 {
 
 /// The matches, in document order.
 fn matches(bound: &Bound, snapshot: &Snapshot, facts: &dyn Facts, trace: &mut Trace) -> Rows {
+    if let ([plan], [chain], []) = (&*bound.plan.chains, &*bound.chains, &*bound.filters) {
+        trace.begin_chain(0);
+        return chain::run(plan, chain, snapshot, facts, trace);
+    }
     let mut union = Rows::none();
     for (index, (plan, chain)) in bound.plan.chains.iter().zip(&bound.chains).enumerate() {
         trace.begin_chain(index);

@@ -7,8 +7,15 @@ use crate::index::{Bits, Ones};
 /// Matches of one snapshot, in result order.
 #[derive(Clone, Debug)]
 pub enum Rows {
+    /// In document order: up to 64 rows from `start` on whose bits are set in `word`.
+    Word {
+        /// The row of bit 0.
+        start: u32,
+        /// One bit a row.
+        word: u64,
+    },
     /// In document order: bit sets over ascending windows.
-    Bits(SmallVec<[Bits; 1]>),
+    Bits(Vec<Bits>),
     /// In the order of the list.
     List(SmallVec<[u32; 8]>),
 }
@@ -24,6 +31,7 @@ impl Rows {
     #[must_use]
     pub fn len(&self) -> usize {
         match self {
+            Self::Word { word, .. } => word.count_ones() as usize,
             Self::Bits(windows) => windows.iter().map(Bits::count).sum(),
             Self::List(rows) => rows.len(),
         }
@@ -33,6 +41,7 @@ impl Rows {
     #[must_use]
     pub fn is_empty(&self) -> bool {
         match self {
+            Self::Word { word, .. } => *word == 0,
             Self::Bits(windows) => windows.iter().all(Bits::is_empty),
             Self::List(rows) => rows.is_empty(),
         }
@@ -42,6 +51,13 @@ impl Rows {
     #[must_use]
     pub fn iter(&self) -> RowIter<'_> {
         match self {
+            Self::Word { start, word } => RowIter {
+                windows: &[],
+                words: &[],
+                ones: Ones(*word),
+                base: *start,
+                list: [].iter(),
+            },
             Self::Bits(windows) => RowIter {
                 windows,
                 words: &[],
@@ -63,6 +79,9 @@ impl Rows {
     #[must_use]
     pub fn contains(&self, row: u32) -> bool {
         match self {
+            Self::Word { start, word } => row
+                .checked_sub(*start)
+                .is_some_and(|bit| bit < 64 && word >> bit & 1 == 1),
             Self::Bits(windows) => windows.iter().any(|window| window.contains(row)),
             Self::List(rows) => rows.contains(&row),
         }
@@ -73,6 +92,7 @@ impl Rows {
     #[inline]
     pub(crate) fn for_each(&self, mut visit: impl FnMut(u32)) {
         match self {
+            Self::Word { start, word } => Ones(*word).for_each(|bit| visit(start + bit)),
             Self::Bits(windows) => {
                 for window in windows {
                     let mut base = window.start();
@@ -99,7 +119,7 @@ impl Rows {
         for rows in [&self, &other] {
             rows.for_each(|row| bits.insert(row));
         }
-        Self::Bits(smallvec::smallvec![bits])
+        Self::Bits(vec![bits])
     }
 }
 

@@ -9,7 +9,7 @@ use std::ops::Range;
 
 use super::Trace;
 use super::access::{Access, Scope, row_holds};
-use crate::index::{Bits, Ones, Piece, Posting};
+use crate::index::{Ones, Piece, Posting};
 use crate::ir::{Axis, Class, TypeTest};
 use crate::plan::{Ambient, BoundChain, BoundStep, BoundTest, ChainPlan, FilterPlan, StepOperator};
 
@@ -58,13 +58,14 @@ impl<'a> Small<'a> {
         })
     }
 
-    /// Runs a chain; `None` where a step takes more than words.
+    /// Runs a chain: one bit for each row of the window. `None` where a step takes more than
+    /// words.
     pub(super) fn run(
         &self,
         plan: &ChainPlan,
         chain: &BoundChain,
         trace: &mut Trace,
-    ) -> Option<Bits> {
+    ) -> Option<u64> {
         let plain = chain.steps.iter().all(|step| match step {
             BoundStep::Filter { tests, tail, .. } => {
                 tail.is_empty() && tests.iter().all(|test| self.is_plain(test))
@@ -92,14 +93,11 @@ impl<'a> Small<'a> {
             let ambient = u64::from(kept.root) + u64::from(kept.seq);
             trace.step(index, || u64::from(kept.rows.count_ones()) + ambient, None);
             if kept.rows == 0 && !kept.root && !kept.seq {
-                return Some(Bits::from_word(self.window.start, 0));
+                return Some(0);
             }
             left = Some(kept);
         }
-        Some(Bits::from_word(
-            self.window.start,
-            left.map_or(0, |left| left.rows),
-        ))
+        Some(left.map_or(0, |left| left.rows))
     }
 
     /// Whether a test says the same of every row's depth as the window does.

@@ -401,10 +401,27 @@ impl SegmentBuilder {
         }
     }
 
+    /// Gives rows without a ttl one that others have, so that the column is no wider than the
+    /// ttls need.
+    fn level_ttls(&mut self) {
+        let given = |present: &u8| present & Present::TTL != 0;
+        let ttls = self.ttl.iter().zip(&self.present);
+        let filler = ttls
+            .filter(|(_, present)| given(present))
+            .map(|(&ttl, _)| ttl)
+            .min();
+        for (ttl, present) in self.ttl.iter_mut().zip(&self.present) {
+            if !given(present) {
+                *ttl = filler.unwrap_or(0);
+            }
+        }
+    }
+
     /// The segment of all that was added.
     #[must_use]
     pub fn finish(mut self) -> Segment {
         let rows = self.len();
+        self.level_ttls();
         self.id_starts.push(self.id_text.len() as u32);
         let real = |row: &usize| self.class[*row] != VIRTUAL;
         let words = || vec![0_u64; rows.div_ceil(64) as usize];

@@ -158,9 +158,10 @@ impl Segment {
     #[inline]
     #[must_use]
     pub fn id(&self, row: u32) -> &str {
-        let start = self.id_starts[row as usize] as usize;
-        let end = self.id_starts[row as usize + 1] as usize;
-        &self.id_text[start..end]
+        let (row, text) = (row as usize, &self.id_text);
+        // One check for both.
+        let ends = &self.id_starts[row..row + 2];
+        &text[ends[0] as usize..ends[1] as usize]
     }
 
     /// The row of an id that is `wanted`, given its hash by the shared hasher. A segment may hold
