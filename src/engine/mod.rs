@@ -16,7 +16,7 @@ mod selection;
 pub use cache::CacheStats;
 pub use explain::{Explain, ExplainOptions};
 pub use prepared::Prepared;
-pub use selection::{Ids, Nodes, Selection};
+pub use selection::{Ids, Nodes, NotARange, Selection};
 
 use crate::diag::{Code, Diagnostic, Error, Warning};
 use crate::ir::Edition;

@@ -20,6 +20,18 @@ pub struct Selection {
     warnings: Option<Arc<[Warning]>>,
 }
 
+/// The selector asked for rows, not for the diffs of a range.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NotARange;
+
+impl std::fmt::Display for NotARange {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("the selector asked for rows, not for a range")
+    }
+}
+
+impl std::error::Error for NotARange {}
+
 #[derive(Debug)]
 enum Kind {
     /// Over one snapshot.
@@ -156,11 +168,11 @@ impl Selection {
     /// The diffs of a range.
     ///
     /// # Errors
-    /// The selector asked for no range: the selection comes back.
-    pub fn into_range_diff(self) -> Result<RangeDiff, Self> {
+    /// The selector asked for no range.
+    pub fn into_range_diff(self) -> Result<RangeDiff, NotARange> {
         match self.kind {
             Kind::Range(diff) => Ok(*diff),
-            kind => Err(Self { kind, ..self }),
+            Kind::One(_) | Kind::Many { .. } => Err(NotARange),
         }
     }
 
@@ -319,11 +331,14 @@ impl Selection {
     }
 }
 
+/// Snapshots, and rows by position among them.
+type ManyRows<'a> = (&'a [Arc<Snapshot>], std::slice::Iter<'a, (u32, u32)>);
+
 /// The nodes of a [`Selection`], in result order.
 #[derive(Clone, Debug)]
 pub struct Nodes<'a> {
     one: Option<(&'a Snapshot, RowIter<'a>)>,
-    many: Option<(&'a [Arc<Snapshot>], std::slice::Iter<'a, (u32, u32)>)>,
+    many: Option<ManyRows<'a>>,
     left: usize,
 }
 

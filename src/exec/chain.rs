@@ -195,6 +195,14 @@ fn windows(snapshot: &Snapshot, depths: &DepthSet) -> Windows {
     windows
 }
 
+/// How a step hangs from its left context.
+#[derive(Clone, Copy)]
+struct Join {
+    axis: Axis,
+    /// The level of the left context's nodes, where the plan tells.
+    level: Option<u32>,
+}
+
 /// One chain over one window.
 struct Window<'a> {
     plan: &'a ChainPlan,
@@ -233,8 +241,9 @@ impl Window<'_> {
                         ..
                     },
                 ) => {
-                    let nodes = self.filter(&left, *axis, level, filter, tests, trace);
-                    let nodes = self.tail(nodes, &left, level, *axis, tail, *key_order, trace);
+                    let join = Join { axis: *axis, level };
+                    let nodes = self.filter(&left, join, filter, tests, trace);
+                    let nodes = self.tail(nodes, &left, join, tail, *key_order, trace);
                     trace.step(index, || nodes.count(), None);
                     if nodes.is_empty() {
                         return nodes.bits;
@@ -279,8 +288,7 @@ impl Window<'_> {
     fn filter(
         &self,
         left: &Left,
-        axis: Axis,
-        level: Option<u32>,
+        join: Join,
         filter: &FilterPlan,
         tests: &[BoundTest],
         trace: &mut Trace,
@@ -304,7 +312,7 @@ impl Window<'_> {
         let (root_reached, seq_reached) = match left {
             Left::Start => (true, true),
             Left::Nodes(nodes) => (false, nodes.root),
-            Left::Zones(zones) => zones.reaches_ambient(axis),
+            Left::Zones(zones) => zones.reaches_ambient(join.axis),
         };
         let outside = self.window.start > 0;
         let mut ambient = |reached: bool, only: Ambient, row: Option<u32>| {
@@ -318,13 +326,24 @@ impl Window<'_> {
         match left {
             Left::Start => {}
             Left::Nodes(nodes) => {
-                if !narrow_by_level(nodes, axis, level, &mut bits, &self.window, self.scope)
-                    && let Some(reach) = reach(nodes, axis, level, self.window.clone(), self.scope)
-                {
+                if !narrow_by_level(
+                    nodes,
+                    join.axis,
+                    join.level,
+                    &mut bits,
+                    &self.window,
+                    self.scope,
+                ) && let Some(reach) = reach(
+                    nodes,
+                    join.axis,
+                    join.level,
+                    self.window.clone(),
+                    self.scope,
+                ) {
                     bits.and(&reach);
                 }
             }
-            Left::Zones(zones) => bits.and(&zones.reach(axis, &self.window, self.scope)),
+            Left::Zones(zones) => bits.and(&zones.reach(join.axis, &self.window, self.scope)),
         }
         Nodes { bits, root, seq }
     }
@@ -333,8 +352,7 @@ impl Window<'_> {
         &self,
         mut nodes: Nodes,
         left: &Left,
-        level: Option<u32>,
-        axis: Axis,
+        join: Join,
         tail: &[BoundTail],
         key_order: bool,
         trace: &mut Trace,
@@ -363,11 +381,16 @@ impl Window<'_> {
             };
             nodes.bits = match left {
                 Left::Start => pick(&nodes.bits, None, None, which, key_order, self.scope),
-                Left::Nodes(left) => {
-                    pick(&nodes.bits, Some(left), level, which, key_order, self.scope)
-                }
+                Left::Nodes(left) => pick(
+                    &nodes.bits,
+                    Some(left),
+                    join.level,
+                    which,
+                    key_order,
+                    self.scope,
+                ),
                 Left::Zones(zones) => {
-                    let groups = zones.groups(&nodes.bits, axis, &self.window, self.scope);
+                    let groups = zones.groups(&nodes.bits, join.axis, &self.window, self.scope);
                     pick_groups(groups, &nodes.bits, which, key_order, self.scope)
                 }
             };

@@ -9,6 +9,7 @@
 //! This room knows plans and indexes. It knows no text and no history.
 
 mod access;
+mod ask;
 mod axis;
 mod chain;
 mod order;

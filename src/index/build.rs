@@ -80,6 +80,16 @@ const IMPLIED: char = '\u{0}';
 /// Marks a given nodeType.
 const GIVEN: char = '\u{1}';
 
+/// What is found in payload records.
+struct Attributes {
+    /// By tag, sorted.
+    tags: Box<[(Box<str>, Posting)]>,
+    /// Rows with tags, be the list empty.
+    has_tags: Posting,
+    /// Custom attributes, sorted by name.
+    fields: Box<[Field]>,
+}
+
 /// An open row while a unit is read: implicit cores are put in on the way.
 struct Open {
     /// Its row in the segment.
@@ -450,7 +460,11 @@ impl SegmentBuilder {
                 levels[level][word] |= bit;
             }
         }
-        let (tags, has_tags, fields) = self.attributes();
+        let Attributes {
+            tags,
+            has_tags,
+            fields,
+        } = self.attributes();
 
         let mut directory = HashTable::with_capacity(rows as usize);
         let id = |row: u32| {
@@ -518,7 +532,7 @@ impl SegmentBuilder {
     }
 
     /// The postings of tags and custom attributes, from the payload records.
-    fn attributes(&self) -> (Box<[(Box<str>, Posting)]>, Posting, Box<[Field]>) {
+    fn attributes(&self) -> Attributes {
         /// Rows of an attribute, and of its values while they are few.
         #[derive(Default)]
         struct Rows<'a> {
@@ -593,7 +607,11 @@ impl SegmentBuilder {
             .filter(|(_, list)| !list.is_empty())
             .map(|(tag, list)| (tag.as_str().into(), posting(list)))
             .collect();
-        (tags, posting(&tagged), fields.into())
+        Attributes {
+            tags,
+            has_tags: posting(&tagged),
+            fields: fields.into(),
+        }
     }
 }
 

@@ -1,0 +1,125 @@
+//! Questions to nodes: what no posting and no column answers.
+//!
+//! Here values are read as comparisons see them (LANGUAGE §5): payload fields as JSON values,
+//! nodeTypes in one vocabulary, facets from the snapshot and the session.
+
+use super::Facts;
+use crate::index::NodeRef;
+use crate::ir::{Attr, Class, Facet, TypeTest, normal_type};
+use crate::plan::{BoundTest, Compare, Condition, Scalar, TextTest};
+
+/// Whether an implicit core satisfies a test: its nodeType is `mc`, its offset 0, and every
+/// other attribute null (LANGUAGE §1). Its depth is its turn's, and seen to by windows.
+pub(super) fn core_holds(test: &BoundTest) -> bool {
+    match test {
+        BoundTest::Depth(_) | BoundTest::Type(TypeTest::Class(Class::Container)) => true,
+        BoundTest::Type(_) => false,
+        BoundTest::Attr(Condition { attr, compare }) => match (attr, compare) {
+            (Attr::Offset, Compare::Number(set)) => set.contains(Some(0)),
+            (_, Compare::Number(set)) => set.contains(None),
+            (Attr::StoredType | Attr::NodeType, Compare::Text(test)) => test.holds(Some("mc")),
+            (_, Compare::Text(test)) => test.holds(None),
+            (_, Compare::Value(test)) => test.holds(&Scalar::Null),
+        },
+    }
+}
+
+/// Whether a later edition's nodeType test holds: `head:sub` counts as `head`, and is still found
+/// whole; orderings and patterns see the whole text.
+pub(super) fn node_type_holds(test: &TextTest, text: &str) -> bool {
+    let whole = normal_type(text);
+    let TextTest::In { texts, negated, .. } = test else {
+        return test.holds(Some(&whole));
+    };
+    let head = whole.split(':').next().unwrap_or("");
+    texts.iter().any(|text| **text == *whole || **text == *head) != *negated
+}
+
+/// The part of a nodeType behind the colon.
+pub(super) fn sub_type(text: &str) -> Option<&str> {
+    text.split_once(':').map(|(_, sub)| sub)
+}
+
+/// A JSON value as comparisons see it.
+pub(super) fn scalar(json: &str) -> Scalar<'_> {
+    match json.as_bytes().first() {
+        None | Some(b'n') => Scalar::Null,
+        Some(b't') => Scalar::Text("true".into()),
+        Some(b'f') => Scalar::Text("false".into()),
+        Some(b'"') if !json.contains('\\') => Scalar::Text(json.trim_matches('"').into()),
+        Some(b'"') => serde_json::from_str::<String>(json)
+            .map_or(Scalar::Null, |text| Scalar::Text(text.into())),
+        Some(b'[') => {
+            let items: Vec<&serde_json::value::RawValue> =
+                serde_json::from_str(json).unwrap_or_default();
+            Scalar::List(
+                items
+                    .into_iter()
+                    .map(|item| match item.get().as_bytes().first() {
+                        Some(b'[') => Scalar::List(Vec::new()),
+                        _ => scalar(item.get()),
+                    })
+                    .collect(),
+            )
+        }
+        Some(b'{') => Scalar::Other,
+        Some(_) => Scalar::Number(json),
+    }
+}
+
+/// Asks the node itself.
+pub(super) fn node_holds(condition: &Condition, node: NodeRef<'_>, facts: &dyn Facts) -> bool {
+    let text = |json: Option<&str>| match json {
+        Some(json) if json.starts_with('"') => serde_json::from_str::<String>(json).ok(),
+        _ => None,
+    };
+    match (&condition.attr, &condition.compare) {
+        (Attr::Id, Compare::Text(test)) => test.holds(Some(node.id())),
+        (Attr::Parent, Compare::Text(test)) => test.holds(node.parent().map(NodeRef::id)),
+        (Attr::CreatedAtIso, Compare::Text(test)) => {
+            test.holds(text(node.field("created_at_iso")).as_deref())
+        }
+        (Attr::ContentHash, Compare::Text(test)) => {
+            let stored = text(node.field("content_hash"));
+            test.holds(Some(&stored.unwrap_or_else(|| node.content_hash())))
+        }
+        (Attr::Content, Compare::Value(test)) => {
+            test.holds(&node.field("content").map_or(Scalar::Null, scalar))
+        }
+        (Attr::Tags, Compare::Value(test)) => {
+            let json = node
+                .field("tags")
+                .or_else(|| node.field("tag"))
+                .unwrap_or("null");
+            test.holds(&match scalar(json) {
+                Scalar::Text(text) => Scalar::List(vec![Scalar::Text(text)]),
+                value => value,
+            })
+        }
+        (Attr::Custom(name), Compare::Value(test)) => {
+            test.holds(&node.field(name).map_or(Scalar::Null, scalar))
+        }
+        (Attr::Cadence, Compare::Number(set)) => set.contains(
+            node.field("cadence")
+                .or_else(|| node.field("cad"))
+                .and_then(|json| json.parse().ok()),
+        ),
+        (Attr::Facet(facet), Compare::Number(set)) => set.contains(match facet {
+            Facet::Depth => node.depth(),
+            Facet::Sdepth => Some(i64::from(node.level())),
+            Facet::BornTurn => born_turn(node, facts),
+            Facet::Age => {
+                born_turn(node, facts).map(|born| node.snapshot_cycle().saturating_sub(born))
+            }
+        }),
+        // Every other attribute has a column.
+        _ => false,
+    }
+}
+
+/// The `cycle` header, else the oldest snapshot that has the id (LANGUAGE §5).
+fn born_turn(node: NodeRef<'_>, facts: &dyn Facts) -> Option<i64> {
+    node.cycle()
+        .or_else(|| facts.first_seen(node.id()))
+        .or(Some(node.snapshot_cycle()))
+}
