@@ -61,20 +61,18 @@ impl Contenders {
             ("pactql", self.pact.task(query, &self.id)),
         ]
     }
+}
 
-    /// Bytes of what a node is given to keep: ids, contents and custom fields, as they stand in
-    /// the document.
-    pub(crate) fn payload(&self) -> usize {
-        fn below(node: &walk::Node) -> usize {
-            let text = |text: &String| serde_json::to_string(text).map_or(0, |json| json.len());
-            node.id.len()
-                + node.content.as_ref().map_or(0, text)
-                + node
-                    .data_tool
-                    .as_ref()
-                    .map_or(0, |tool| "data_tool".len() + text(tool))
-                + node.children.iter().map(below).sum::<usize>()
-        }
-        below(&self.tree.root)
+/// Bytes of what nodes are given to keep: ids, contents and custom fields, as they stand in the
+/// document.
+pub(crate) fn payload(tree: &walk::Tree) -> usize {
+    fn below(node: &walk::Node) -> usize {
+        let text = |text: &String| serde_json::to_string(text).map_or(0, |json| json.len());
+        let tool = |tool: &String| "data_tool".len() + text(tool);
+        node.id.len()
+            + node.content.as_ref().map_or(0, text)
+            + node.data_tool.as_ref().map_or(0, tool)
+            + node.children.iter().map(below).sum::<usize>()
     }
+    below(&tree.root)
 }

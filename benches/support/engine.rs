@@ -83,29 +83,50 @@ impl Pact {
         })
     }
 
-    /// The time `threads` threads take that each ask the ten queries in turn `rounds` times.
-    pub(crate) fn in_turn(&self, id: &str, threads: usize, rounds: u64) -> Duration {
+    /// The time `threads` threads take that each ask the ten queries in turn `rounds` times, and
+    /// the processor time they take for it on average, where the system tells.
+    pub(crate) fn in_turn(
+        &self,
+        id: &str,
+        threads: usize,
+        rounds: u64,
+    ) -> (Duration, Option<Duration>) {
         let prepared: Vec<Prepared> = Query::ALL
             .iter()
             .map(|&query| self.prepared(query, id))
             .collect();
-        let start = Instant::now();
-        std::thread::scope(|scope| {
-            for _ in 0..threads {
-                scope.spawn(|| {
-                    for _ in 0..rounds {
-                        for prepared in &prepared {
-                            let selection = prepared
-                                .select(black_box(&self.session))
-                                .expect("the selector runs");
-                            black_box(selection.to_ids());
-                        }
-                    }
-                });
+        let ask = || {
+            let before = on_processor();
+            for _ in 0..rounds {
+                for prepared in &prepared {
+                    let selection = prepared
+                        .select(black_box(&self.session))
+                        .expect("the selector runs");
+                    black_box(selection.to_ids());
+                }
             }
+            Some(on_processor()? - before?)
+        };
+        let start = Instant::now();
+        let times: Vec<Option<Duration>> = std::thread::scope(|scope| {
+            let threads: Vec<_> = (0..threads).map(|_| scope.spawn(ask)).collect();
+            let join = |thread: std::thread::ScopedJoinHandle<'_, _>| thread.join().ok().flatten();
+            threads.into_iter().map(join).collect()
         });
-        start.elapsed()
+        let elapsed = start.elapsed();
+        let processor: Option<Duration> = times.into_iter().sum();
+        (elapsed, processor.map(|time| time / threads as u32))
     }
+}
+
+/// How long this thread has been running on a processor; waiting for one does not count.
+fn on_processor() -> Option<Duration> {
+    let text = std::fs::read_to_string("/proc/thread-self/schedstat").ok()?;
+    text.split(' ')
+        .next()?
+        .parse()
+        .ok()
+        .map(Duration::from_nanos)
 }
 
 /// The bytes of the columns, postings and directories of a session's segments, as the segments

@@ -432,6 +432,8 @@ impl SegmentBuilder {
     pub fn finish(mut self) -> Segment {
         let rows = self.len();
         self.level_ttls();
+        // It grew as it came; what is held for the session's life is what it needs.
+        self.payload.shrink_to_fit();
         self.id_starts.push(self.id_text.len() as u32);
         let real = |row: &usize| self.class[*row] != VIRTUAL;
         let words = || vec![0_u64; rows.div_ceil(64) as usize];
