@@ -66,7 +66,7 @@ pub struct Field {
 
 /// An immutable columnar index over neighbouring units, rows dense in document order.
 ///
-/// An implicit core (LANGUAGE §1) is a row of its own, of class [`VIRTUAL`], behind its turn's
+/// An implicit core (LANGUAGE §1) is a row of its own, of a class of its own, behind its turn's
 /// children of negative offset; its interval spans the turn's children of offset 0. It has no
 /// id, no payload and no values, and is in no posting but its class's.
 #[derive(Debug)]

@@ -1,7 +1,7 @@
 //! Query plans: what to do, without any snapshot and without any literal.
 //!
-//! [`compile`] turns a normalized query into a [`Plan`]. Literals are lifted into numbered slots
-//! on the way, so selectors that differ only in literals share one plan; [`bind`] puts values
+//! [`compile()`] turns a normalized query into a [`Plan`]. Literals are lifted into numbered slots
+//! on the way, so selectors that differ only in literals share one plan; [`bind()`] puts values
 //! back and checks them. A plan is immutable, knows no rows, and can be shared by every session
 //! and thread. Which index structure serves a test is decided per segment, when it is run.
 //!

@@ -1,6 +1,6 @@
 //! From text to a spanned syntax tree.
 //!
-//! [`parse`] accepts the constructs of every edition, and a little more; what an edition allows
+//! [`parse()`] accepts the constructs of every edition, and a little more; what an edition allows
 //! and what a construct means is settled by lowering. Mistakes of form are collected, several
 //! of them where the text allows, each with its place and advice. A tree prints as text that
 //! parses back to an equal tree.

@@ -1,7 +1,7 @@
 //! What only the whole tree shows: classes, the rules of regions and cores, ids that stand
 //! twice, and canonical order.
 //!
-//! A [`Draft`] has its rows in the order of the text; here they become a [`Tree`] in canonical
+//! A draft has its rows in the order of the text; here they become a [`Tree`] in canonical
 //! document order, or faults. Every step is a pass over rows where a parent stands before its
 //! children, so nothing recurses.
 
