@@ -142,6 +142,50 @@ fn the_engine_gives_what_walking_gives() {
     );
 }
 
+/// Long sessions, whose snapshots hold many segments and whose answers are long: other ways of
+/// execution than small ones take.
+#[test]
+fn long_sessions_answer_as_walking_does() {
+    let mut wrong = Mismatches::default();
+    for (number, edition) in EDITIONS.into_iter().enumerate() {
+        let engine = Engine::new(edition);
+        for seed in seeds(4) {
+            let sample = Sample::long(seed * 3 + number as u64, 30 + 50 * (seed as usize % 4));
+            let session = engine::open(&sample.text());
+            let documents = read_lines(sample.text().as_bytes()).unwrap();
+            let unmerged = Session::build(documents, Writer::without_merging()).unwrap();
+            let mut rng = Rng::new(seed ^ 0x10_0000);
+            let count = sample.session.committed.len() as u64;
+            for at in 0..90 {
+                let mut sel = selectors::selector(&mut rng, &sample.session, edition);
+                sel.time = match at % 9 {
+                    0 => Time::All,
+                    n if n % 2 == 0 => Time::Back(0),
+                    _ => Time::Back(rng.range(0, count as i64 - 1) as u64),
+                };
+                let text = text::variant(&sel, edition, &mut rng);
+                let expected = eval::ids(&sample.session, edition, &sel).unwrap();
+                let answers = [engine.ids(&session, &text), engine.ids(&unmerged, &text)];
+                let count = engine.0.select(&session, &text).map(|rows| rows.count());
+                let right = |answer: &Result<Vec<String>, String>| answer.as_ref() == Ok(&expected);
+                if answers.iter().all(right) && count.as_ref().ok() == Some(&expected.len()) {
+                    continue;
+                }
+                wrong.add(|| {
+                    let plain = text::plain(&sel, edition);
+                    let answers = answers.map(|answer| answer.map(|ids| ids.join(" ")));
+                    let shown = format!(
+                        "seed {seed}, {edition:?}\n  {plain}\n  {text}\n  expected {}\n  got {answers:?}\n  counted {count:?}",
+                        expected.join(" ")
+                    );
+                    (plain, shown)
+                });
+            }
+        }
+    }
+    wrong.none();
+}
+
 #[test]
 fn however_it_is_asked_the_bytes_are_the_same() {
     for edition in EDITIONS {

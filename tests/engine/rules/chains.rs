@@ -146,6 +146,12 @@ fn depth_tests() {
             ("so does the star", "*:depth(1)", "t3"),
             ("alone, then its blocks", ":depth(2) > .cb:core", "u2 v2"),
             (
+                "an offset beside it is an attribute",
+                ":depth(3):pre",
+                "t1a",
+            ),
+            ("behind a pick it narrows", "^seq > *:last:depth(1)", ""),
+            (
                 "two sets intersect",
                 ".cb:depth(1-2):depth(2-3)",
                 "t2a u2 v2 t2z",

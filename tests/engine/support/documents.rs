@@ -1,7 +1,6 @@
 //! Random sessions with every feature of the tree model, as the lines of a session file.
 
-use std::collections::BTreeMap;
-
+use super::draft::{Draft, delta, one_core, take};
 use super::json::Json;
 use super::rng::Rng;
 use super::tree::Session;
@@ -26,93 +25,23 @@ impl Sample {
         Self { lines, session }
     }
 
+    /// A long session of many turns, in which most snapshots only seal one.
+    pub(crate) fn long(seed: u64, turns: usize) -> Self {
+        let mut maker = Maker {
+            rng: Rng::new(seed),
+            next_id: 0,
+            time: 0,
+        };
+        let lines = maker.long_session(turns);
+        let session = Session::from_lines(&lines);
+        Self { lines, session }
+    }
+
     /// The lines as one JSONL text.
     pub(crate) fn text(&self) -> String {
         self.lines.join("\n") + "\n"
     }
 }
-
-/// A node on the way to a document.
-#[derive(Clone)]
-struct Draft {
-    id: Option<String>,
-    fields: Vec<(String, Json)>,
-    children: Vec<Draft>,
-}
-
-impl Draft {
-    fn set(&mut self, name: &str, value: Json) {
-        self.unset(name);
-        self.fields.push((name.to_owned(), value));
-    }
-
-    fn unset(&mut self, name: &str) {
-        self.fields.retain(|(k, _)| k != name);
-    }
-
-    fn get(&self, name: &str) -> Option<&Json> {
-        self.fields.iter().find(|(k, _)| k == name).map(|(_, v)| v)
-    }
-
-    fn node_type(&self) -> Option<&str> {
-        self.get("nodeType").and_then(Json::as_str)
-    }
-
-    fn is_region(&self) -> bool {
-        self.node_type().is_some_and(|t| t.starts_with('^'))
-    }
-
-    fn region(&mut self, node_type: &str) -> Option<&mut Draft> {
-        self.children
-            .iter_mut()
-            .find(|c| c.node_type() == Some(node_type))
-    }
-
-    fn count(&self) -> usize {
-        1 + self.children.iter().map(Draft::count).sum::<usize>()
-    }
-
-    /// The `n`th node of the tree, in the order it stands here.
-    fn nth(&mut self, n: &mut usize) -> Option<&mut Draft> {
-        if *n == 0 {
-            return Some(self);
-        }
-        *n -= 1;
-        self.children.iter_mut().find_map(|child| child.nth(n))
-    }
-
-    fn to_json(&self) -> Json {
-        let mut members = Vec::new();
-        if let Some(id) = &self.id {
-            members.push(("id".to_owned(), Json::text(id)));
-        }
-        members.extend(self.fields.iter().cloned());
-        if !self.children.is_empty() {
-            let children = self.children.iter().map(Draft::to_json).collect();
-            members.push(("children".to_owned(), Json::List(children)));
-        }
-        Json::Obj(members)
-    }
-
-    /// Every node by id, with its parent's id and its fields.
-    fn flatten<'a>(&'a self, parent: Option<&'a str>, out: &mut Flat<'a>) {
-        let id = self.id.as_deref().unwrap_or("^root");
-        out.insert(id, (parent, &self.fields));
-        for child in &self.children {
-            child.flatten(Some(id), out);
-        }
-    }
-
-    /// Ids from the top down, parents first.
-    fn ids<'a>(&'a self, out: &mut Vec<&'a str>) {
-        out.push(self.id.as_deref().unwrap_or("^root"));
-        for child in &self.children {
-            child.ids(out);
-        }
-    }
-}
-
-type Flat<'a> = BTreeMap<&'a str, (Option<&'a str>, &'a Vec<(String, Json)>)>;
 
 struct Maker {
     rng: Rng,
@@ -207,6 +136,35 @@ impl Maker {
         lines
     }
 
+    /// A document of many turns, then snapshots that seal one each and change little else.
+    fn long_session(&mut self, turns: usize) -> Vec<String> {
+        let mut draft = self.document();
+        while draft.region("^seq").is_none() || draft.region("^ah").is_none() {
+            draft = self.document();
+        }
+        for _ in 0..turns / 2 {
+            self.seal(&mut draft);
+        }
+        one_core(&mut draft);
+        let mut lines = vec![self.full(&draft, Some(1), false)];
+        for cycle in 2..=(turns / 2) as i64 {
+            let before = (cycle - 1, draft.clone());
+            self.seal(&mut draft);
+            if self.rng.chance(20) {
+                self.mutate(&mut draft);
+            }
+            if self.rng.chance(10) {
+                self.pass(&mut draft);
+            }
+            one_core(&mut draft);
+            lines.push(match delta(&before, &draft, cycle) {
+                Some(delta) if self.rng.chance(90) => delta.write(),
+                _ => self.full(&draft, Some(cycle), false),
+            });
+        }
+        lines
+    }
+
     fn full(&mut self, draft: &Draft, cycle: Option<i64>, working: bool) -> String {
         let mut members = Vec::new();
         if self.rng.chance(20) {
@@ -247,7 +205,7 @@ impl Maker {
             3 => format!("日本:{n}"),
             4 => format!("{n}"),
             5 => format!("cb:{n}:first"),
-            6 => format!("A{}", 100 - n.min(99)),
+            6 => format!("A{}", 9_999 - n),
             7 => format!("o'{n}"),
             8 => format!("\"q\\{n}"),
             9 => format!("_x-{n}"),
@@ -620,97 +578,6 @@ impl Maker {
             }
         }
     }
-}
-
-/// Takes the `n`th node out, unless it is the root or a region.
-fn take(node: &mut Draft, n: &mut usize) -> Option<Draft> {
-    if *n == 0 {
-        return None;
-    }
-    for i in 0..node.children.len() {
-        if *n == 1 && !node.children[i].is_region() {
-            return Some(node.children.remove(i));
-        }
-        let count = node.children[i].count();
-        if *n <= count {
-            *n -= 1;
-            return take(&mut node.children[i], n);
-        }
-        *n -= count;
-    }
-    None
-}
-
-/// At most one container of a turn may say that its offset is 0, so the others leave it out.
-fn one_core(node: &mut Draft) {
-    let mut said = false;
-    for child in &mut node.children {
-        let head = child.node_type().and_then(|t| t.split(':').next());
-        let container = match head {
-            Some(head) => matches!(head, "mc" | "cont"),
-            None => !child.children.is_empty(),
-        };
-        if container && child.get("offset").and_then(Json::as_int) == Some(0) {
-            if said {
-                child.unset("offset");
-            }
-            said = true;
-        }
-        one_core(child);
-    }
-}
-
-/// The delta line from an earlier snapshot, where one can say it.
-fn delta((base_cycle, base): &(i64, Draft), draft: &Draft, cycle: i64) -> Option<Json> {
-    let (mut old, mut new) = (Flat::new(), Flat::new());
-    base.flatten(None, &mut old);
-    draft.flatten(None, &mut new);
-    if base.fields != draft.fields || base.id != draft.id {
-        return None;
-    }
-    let above = |flat: &Flat<'_>, id: &str| {
-        let mut ids = Vec::new();
-        let mut at = flat[id].0;
-        while let Some(parent) = at {
-            ids.push(parent.to_owned());
-            at = flat[parent].0;
-        }
-        ids
-    };
-    let mut order = Vec::new();
-    draft.ids(&mut order);
-    let mut replace = Vec::new();
-    for id in order {
-        let (parent, fields) = new[id];
-        if let Some((old_parent, old_fields)) = old.get(id) {
-            if *old_parent == parent && *old_fields == fields {
-                continue;
-            }
-            // A node that goes below what stood below it cannot be said row by row.
-            let turned = |up: &String| {
-                old.contains_key(up.as_str()) && above(&old, up).contains(&id.to_owned())
-            };
-            if above(&new, id).iter().any(turned) {
-                return None;
-            }
-        }
-        let mut members = vec![("id".to_owned(), Json::text(id))];
-        members.push(("parent_id".to_owned(), Json::text(parent?)));
-        members.extend(fields.iter().cloned());
-        replace.push(Json::Obj(members));
-    }
-    let gone = |id: &str| old.contains_key(id) && !new.contains_key(id);
-    let remove: Vec<Json> = old
-        .iter()
-        .filter(|(id, (parent, _))| gone(id) && !parent.is_some_and(gone))
-        .map(|(id, _)| Json::text(id))
-        .collect();
-    Some(Json::Obj(vec![
-        ("cycle".to_owned(), Json::int(cycle)),
-        ("base".to_owned(), Json::int(*base_cycle)),
-        ("replace".to_owned(), Json::List(replace)),
-        ("remove".to_owned(), Json::List(remove)),
-    ]))
 }
 
 #[test]

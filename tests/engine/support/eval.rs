@@ -247,6 +247,9 @@ impl Eval<'_> {
                 matched = self.pick(matched, pseudo, step, |item| groups[item].1);
             } else {
                 matched.retain(|item| self.pseudo_holds(*item, pseudo));
+                if is_depth(pseudo) && depth_alone(step) {
+                    matched.retain(|item| self.is_anchor(*item, |_| true));
+                }
             }
         }
         matched
@@ -293,9 +296,12 @@ impl Eval<'_> {
         if matches!(item, Item::Core(_)) && !names_container {
             return false;
         }
-        let tests_depth = step.pseudos.iter().any(|p| matches!(p, Pseudo::Depth(_)));
-        let only_star = step.parts.iter().all(|part| *part == Part::Star);
-        if tests_depth && only_star && !self.is_anchor(item, |_| true) {
+        let tests_depth = step.pseudos.iter().any(is_depth);
+        let before_picks = step.pseudos.iter().take_while(|pseudo| !pseudo.is_pick());
+        if depth_alone(step)
+            && before_picks.clone().any(is_depth)
+            && !self.is_anchor(item, |_| true)
+        {
             return false;
         }
         step.parts.iter().all(|part| match part {
@@ -540,6 +546,18 @@ impl Eval<'_> {
         path.push(self.tree.id(node));
         path
     }
+}
+
+fn is_depth(pseudo: &Pseudo) -> bool {
+    matches!(pseudo, Pseudo::Depth(_))
+}
+
+/// Whether `:depth(…)` stands without a type, id, key, tag or attribute, so that it means the
+/// anchor. An offset pseudo-class is a test of an attribute.
+fn depth_alone(step: &NodeStep) -> bool {
+    let only_star = step.parts.iter().all(|part| *part == Part::Star);
+    let offset = step.pseudos.iter().any(|p| matches!(p, Pseudo::Offset(_)));
+    only_star && !offset && step.pseudos.iter().any(is_depth)
 }
 
 /// The key `[key=…]` asks for: one text, or a list of one.

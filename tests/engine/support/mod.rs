@@ -5,6 +5,7 @@
 
 pub(crate) mod compare;
 pub(crate) mod documents;
+pub(crate) mod draft;
 pub(crate) mod engine;
 pub(crate) mod eval;
 pub(crate) mod json;

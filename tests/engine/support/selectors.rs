@@ -202,7 +202,8 @@ impl Maker<'_> {
             && self.rng.chance(if n.class == Class::Turn { 30 } else { 6 })
         {
             pseudos.push(Pseudo::Depth(self.depths(depth)));
-        } else if self.rng.chance(8) {
+        }
+        if self.rng.chance(8) {
             pseudos.push(Pseudo::Offset(sign(n.offset)));
         }
         if self.rng.chance(12) {
@@ -212,6 +213,11 @@ impl Maker<'_> {
                 pseudos.push(self.pick_pseudo());
             } else if self.rng.chance(10) {
                 pseudos.push(Pseudo::Offset(sign(n.offset)));
+            } else if self.rng.chance(10)
+                && let Some(depth) = n.depth
+                && (later || depth > 0)
+            {
+                pseudos.push(Pseudo::Depth(self.depths(depth)));
             }
         }
         if parts.is_empty() && pseudos.is_empty() || self.rng.chance(3) {

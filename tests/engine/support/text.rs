@@ -224,8 +224,6 @@ impl Printer<'_> {
             .iter()
             .filter(|part| **part != Part::Star)
             .collect();
-        let depth_alone =
-            parts.is_empty() && step.pseudos.iter().any(|p| matches!(p, Pseudo::Depth(_)));
         let picked = step
             .pseudos
             .iter()
@@ -259,7 +257,7 @@ impl Printer<'_> {
         let mut pseudos = String::new();
         for (i, pseudo) in step.pseudos.iter().enumerate() {
             match pseudo {
-                Pseudo::Offset(sign) if i < picked && !depth_alone && self.chance(30) => {
+                Pseudo::Offset(sign) if i < picked && self.chance(30) => {
                     printed.push(format!(
                         "[offset{}0]",
                         match sign {
