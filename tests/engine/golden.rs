@@ -433,7 +433,7 @@ fn source_002_section_411_content_in_offset_nodes() {
 }
 
 #[test]
-fn source_002_section_12_the_order_of_the_provider_thread() {
+fn source_002_section_12_the_provider_threads() {
     let thread = |text: &str| -> Vec<String> {
         let Json::List(items) = json::parse(text) else {
             panic!("a list")
@@ -450,6 +450,13 @@ fn source_002_section_12_the_order_of_the_provider_thread() {
     ] {
         let session = engine::open(fixture);
         assert_eq!(engine.ids(&session, "@t0 .cb").unwrap(), thread(printed));
+        let newest = session.history().latest().unwrap().clone();
+        let mut bytes = Vec::new();
+        pactql::interop::write_thread(&newest, &mut bytes).unwrap();
+        assert_eq!(
+            String::from_utf8(bytes).unwrap().trim_end(),
+            json::parse(printed).write()
+        );
     }
 }
 

@@ -10,10 +10,11 @@ use pactql::tree::read_lines;
 
 use crate::support::documents::Sample;
 use crate::support::engine::{self, Engine};
+use crate::support::eval::Eval;
 use crate::support::rng::Rng;
-use crate::support::selector::{Edition, Sel, Time, Value};
+use crate::support::selector::{Controls, Edition, Sel, Time, Value};
 use crate::support::shrink::shrink;
-use crate::support::tree::Session as Reference;
+use crate::support::tree::{Session as Reference, Tree};
 use crate::support::{eval, selectors, text};
 
 const EDITIONS: [Edition; 3] = [Edition::V01, Edition::Depth, Edition::Canonical];
@@ -108,6 +109,9 @@ fn the_engine_gives_what_walking_gives() {
             for _ in 0..8 {
                 let sel = selectors::selector(&mut rng, &sample.session, edition);
                 for time in times(&sample.session, edition) {
+                    if time == Time::Omitted && selectors::has_facet(&sel) {
+                        continue;
+                    }
                     let sel = Sel {
                         time,
                         ..sel.clone()
@@ -199,7 +203,8 @@ fn however_it_is_asked_the_bytes_are_the_same() {
             let mut rng = Rng::new(seed ^ 0x1234);
             for _ in 0..8 {
                 let mut sel = selectors::selector(&mut rng, &sample.session, edition);
-                let times = times(&sample.session, edition);
+                let mut times = times(&sample.session, edition);
+                times.retain(|time| *time != Time::Omitted || !selectors::has_facet(&sel));
                 sel.time = *rng.pick(&times);
                 let text = text::variant(&sel, edition, &mut rng);
                 let wanted = fresh.ids(&session, &text).unwrap();
@@ -231,7 +236,6 @@ fn however_it_is_asked_the_bytes_are_the_same() {
                     .iter()
                     .map(|(name, value)| (name.as_str(), param(value)))
                     .collect();
-                // A group that can match nothing by its form takes its parameters with it.
                 let prepared = cached.0.prepare(&text).unwrap();
                 let known = prepared.params();
                 let given = values
@@ -255,6 +259,74 @@ fn param(value: &Value) -> Param {
         },
         Value::Text(text) => Param::from(text.as_str()),
         Value::List(_) => unreachable!("lists are written out"),
+    }
+}
+
+/// `.filter` keeps a row that is, or lies inside, a node the filter matches in that row's
+/// snapshot; `.skip` and `.limit` count rows (LANGUAGE §6).
+#[test]
+fn filters_and_windows_of_the_library() {
+    for edition in EDITIONS {
+        let engine = Engine::new(edition);
+        for seed in seeds(80) {
+            let sample = Sample::new(seed + 60_000);
+            let session = engine::open(&sample.text());
+            let mut rng = Rng::new(seed ^ 0x55);
+            for _ in 0..6 {
+                let mut sel = selectors::selector(&mut rng, &sample.session, edition);
+                let mut filter = selectors::selector(&mut rng, &sample.session, edition);
+                filter.controls = Controls::default();
+                if selectors::has_facet(&filter) {
+                    continue;
+                }
+                sel.time = if rng.chance(40) {
+                    Time::All
+                } else {
+                    Time::Back(0)
+                };
+                let (skip, limit) = (rng.below(3), rng.below(4));
+                let rows = eval::rows(&sample.session, edition, &sel).unwrap();
+                let mut kept = rows.clone();
+                kept.retain(|(tree, node)| {
+                    let eval = Eval {
+                        session: &sample.session,
+                        tree,
+                        edition,
+                    };
+                    let matched = eval.ordered(&filter);
+                    let mut at = Some(*node);
+                    std::iter::from_fn(|| {
+                        let node = at?;
+                        at = tree.nodes[node].parent;
+                        Some(node)
+                    })
+                    .any(|node| matched.contains(&node))
+                });
+                let ids = |rows: &[(&Tree, usize)], skip: usize, limit: usize| -> Vec<String> {
+                    let rows = rows.iter().skip(skip).take(limit);
+                    rows.map(|(tree, node)| tree.id(*node).to_owned()).collect()
+                };
+                let text = text::plain(&sel, edition);
+                let filter = text::plain(&filter, edition);
+                let select = || engine.0.select(&session, &text).unwrap();
+                let prepared = engine.0.prepare(&filter).unwrap();
+                let filtered = select().filter(&prepared).unwrap();
+                assert_eq!(
+                    filtered.to_ids(),
+                    ids(&kept, 0, usize::MAX),
+                    "seed {seed} {edition:?}: {text} where {filter}"
+                );
+                let windowed = filtered.skip(skip).limit(limit);
+                assert_eq!(
+                    windowed.to_ids(),
+                    ids(&kept, skip, limit),
+                    "{text} where {filter}"
+                );
+                let other = select().skip(skip).limit(limit);
+                assert_eq!(other.to_ids(), ids(&rows, skip, limit), "{text}");
+                assert_eq!(other.count(), ids(&rows, skip, limit).len(), "{text}");
+            }
+        }
     }
 }
 

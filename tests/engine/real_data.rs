@@ -117,7 +117,9 @@ fn compare(name: &str, all: &[Vec<String>]) -> usize {
             }
         }
     }
-    println!("{name}: {} sessions, {rows} rows", all.len());
+    if !all.is_empty() {
+        println!("{name}: {} sessions, {rows} rows", all.len());
+    }
     all.len()
 }
 

@@ -339,7 +339,7 @@ fn implicit_cores() {
             ),
             (
                 "every other attribute is null",
-                "@t0 #t2 > .mc[ttl=null][role!='user'] > .cb",
+                "@t0 #t2 > .mc[priority=null][id=null] > .cb",
                 "u2 v2",
             ),
             (

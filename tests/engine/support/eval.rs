@@ -31,6 +31,19 @@ pub(crate) fn ids(
     edition: Edition,
     sel: &Sel,
 ) -> Result<Vec<String>, &'static str> {
+    let rows = rows(session, edition, sel)?;
+    Ok(rows
+        .iter()
+        .map(|(tree, node)| tree.id(*node).to_owned())
+        .collect())
+}
+
+/// The rows of a selector without a range, each with its snapshot.
+pub(crate) fn rows<'a>(
+    session: &'a Session,
+    edition: Edition,
+    sel: &Sel,
+) -> Result<Vec<(&'a Tree, usize)>, &'static str> {
     let trees: Vec<&Tree> = match sel.time {
         Time::Omitted if edition != Edition::V01 => {
             vec![session.working.as_ref().ok_or("E_NO_WORKING_STATE")?]
@@ -59,11 +72,7 @@ pub(crate) fn ids(
             }
         }
     }
-    let rows = unique_and_window(rows, &sel.controls);
-    Ok(rows
-        .iter()
-        .map(|(tree, node)| tree.id(*node).to_owned())
-        .collect())
+    Ok(unique_and_window(rows, &sel.controls))
 }
 
 /// `@unique`, then the window.

@@ -34,6 +34,14 @@ pub(crate) fn selector(rng: &mut Rng, session: &Session, edition: Edition) -> Se
     sel
 }
 
+/// Whether a test reads a facet, which needs an explicit time.
+pub(crate) fn has_facet(sel: &Sel) -> bool {
+    let text = super::text::plain(sel, Edition::Canonical);
+    FACETS.iter().any(|facet| text.contains(facet))
+}
+
+const FACETS: [&str; 3] = ["sdepth", "born_turn", "age"];
+
 struct Maker<'a> {
     rng: &'a mut Rng,
     tree: &'a Tree,
@@ -313,6 +321,12 @@ impl Maker<'_> {
         if self.rng.chance(3) {
             names.push("content_hash");
         }
+        if self.edition != Edition::V01 && self.rng.chance(30) {
+            names = FACETS.to_vec();
+        }
+        if self.edition == Edition::Canonical && self.rng.chance(10) {
+            names = vec!["stored_type", "stored_kind"];
+        }
         let name = match *self.rng.pick(&names) {
             "tag" => "tags",
             "cad" => "cadence",
@@ -402,9 +416,12 @@ impl Maker<'_> {
                     _ => Value::int(own),
                 }
             }
+            "sdepth" => Value::int(n.level + self.rng.range(-1, 1)),
+            "born_turn" => Value::int(self.tree.cycle - self.rng.range(0, 4)),
+            "age" => Value::int(self.rng.range(0, 4)),
             "id" => Value::text(&n.id),
             "parent" => Value::text(n.parent.map_or("root", |p| self.tree.id(p))),
-            "nodeType" => Value::Text(self.node_type(node)),
+            "nodeType" | "stored_type" => Value::Text(self.node_type(node)),
             "content_hash" => Value::Text(n.content_hash()),
             "tags" => {
                 let own = n.tags().unwrap_or_default();
@@ -412,7 +429,7 @@ impl Maker<'_> {
                 Value::text(self.rng.pick::<&str>(&all))
             }
             "role" => self.text_of(node, name, &ROLES),
-            "kind" => self.text_of(node, name, &KINDS),
+            "kind" | "stored_kind" => self.text_of(node, "kind", &KINDS),
             "key" => self.text_of(node, name, &KEYS),
             "content" | "created_at_iso" => self.text_of(node, name, &["abc", "10", "2024"]),
             _ => {
@@ -443,6 +460,9 @@ impl Maker<'_> {
     fn node_type(&mut self, node: usize) -> String {
         let stored = self.tree.nodes[node].read_type();
         let one = one_vocabulary(&stored);
+        if stored.starts_with('^') {
+            return "cb".to_owned();
+        }
         match self.rng.below(4) {
             0 => one,
             1 => one.split(':').next().unwrap_or("cb").to_owned(),

@@ -65,9 +65,6 @@ impl Printer<'_> {
     /// `$name` for a literal, where literals are printed as parameters.
     fn param(&mut self, value: Value) -> Option<String> {
         let params = self.params.as_mut()?;
-        if let Some((name, _)) = params.iter().find(|(_, known)| *known == value) {
-            return Some(format!("${name}"));
-        }
         let name = format!("p{}", params.len());
         params.push((name.clone(), value));
         Some(format!("${name}"))
