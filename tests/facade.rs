@@ -1,0 +1,195 @@
+//! The engine as a library is used: plan cache, parameters, selections, explanations.
+
+use std::path::Path;
+
+use pactql::diag::Code;
+use pactql::engine::{Engine, ExplainOptions, NotARange};
+use pactql::ir::Edition;
+use pactql::plan::Value;
+use pactql::time::Session;
+
+fn session() -> Session {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/support-agent.jsonl");
+    Session::open(path).expect("the fixture is valid")
+}
+
+fn ids(engine: &Engine, session: &Session, text: &str) -> Vec<String> {
+    let selection = engine.select(session, text).expect("the selector is valid");
+    selection.ids().map(str::to_owned).collect()
+}
+
+#[test]
+fn engines_sessions_and_prepared_selectors_cross_threads() {
+    fn shared<T: Send + Sync>() {}
+    shared::<Engine>();
+    shared::<Session>();
+    shared::<pactql::engine::Prepared>();
+    shared::<pactql::engine::Selection>();
+}
+
+#[test]
+fn selectors_that_differ_in_literals_share_one_plan() {
+    let (engine, session) = (Engine::new(), session());
+    for text in [
+        "@t0 .cb[kind='call']",
+        "@t0 .cb[kind='text']",
+        "@t-1 .cb[kind='call']",
+    ] {
+        ids(&engine, &session, text);
+        ids(&engine, &session, text);
+    }
+    let stats = engine.cache_stats();
+    assert_eq!((stats.misses, stats.shape_hits, stats.text_hits), (1, 2, 3));
+    assert_eq!((stats.plans, stats.texts, stats.evictions), (1, 3, 0));
+}
+
+#[test]
+fn a_full_cache_forgets_and_an_engine_without_one_answers_alike() {
+    let session = session();
+    let small = Engine::builder().cached_texts(8).build();
+    let none = Engine::builder().cached_texts(0).build();
+    for n in 0..200 {
+        let text = format!("@t0 .cb[priority>={n}]");
+        assert_eq!(ids(&small, &session, &text), ids(&none, &session, &text));
+    }
+    let stats = small.cache_stats();
+    assert!(stats.texts <= 16 && stats.evictions >= 184, "{stats:?}");
+    assert_eq!(none.cache_stats().text_hits, 0);
+}
+
+#[test]
+fn parameters_are_bound_by_name_and_checked_like_literals() {
+    let (engine, session) = (Engine::new(), session());
+    let prepared = engine
+        .prepare("@t0 .cb[kind=$kind][priority>=$least]")
+        .expect("valid");
+    assert_eq!(prepared.params(), ["kind", "least"]);
+
+    let bound = prepared
+        .bind([("kind", "call".into()), ("least", 0.into())])
+        .expect("bound");
+    let selection = bound.select(&session).expect("it runs");
+    let expected = ids(&engine, &session, "@t0 .cb[kind='call'][priority>=0]");
+    assert_eq!(selection.ids().collect::<Vec<_>>(), expected);
+
+    let code = |result: Result<_, pactql::diag::Error>| result.map(|_| ()).map_err(|e| e.code());
+    let invalid = Err(Code::SelectorInvalid);
+    assert_eq!(code(prepared.bind([("kind", "call".into())])), invalid);
+    assert_eq!(
+        code(prepared.bind([("kind", "call".into()), ("least", "x".into())])),
+        invalid
+    );
+    let misspelt = prepared
+        .bind([("kinds", Value::Null)])
+        .expect_err("no such parameter");
+    assert_eq!(misspelt.first().help.as_deref(), Some("there is `$kind`"));
+    assert!(prepared.select(&session).is_err());
+    assert!(engine.select(&session, "@t0 .cb[kind=$kind]").is_err());
+}
+
+#[test]
+fn selections_count_skip_limit_and_filter() {
+    let (engine, session) = (Engine::new(), session());
+    let select = |text: &str| engine.select(&session, text).expect("valid");
+    let all: Vec<String> = ids(&engine, &session, "@t0 .cb");
+    assert_eq!(select("@t0 .cb").count(), all.len());
+    assert_eq!(select("@t0 .cb").to_ids(), all);
+    let window = select("@t0 .cb").skip(2).limit(3);
+    assert_eq!(window.ids().collect::<Vec<_>>(), all[2..5]);
+
+    let inside = engine.prepare(".mt:depth(1)").expect("valid");
+    let filtered = select("@t0 .cb").filter(&inside).expect("a filter");
+    assert_eq!(
+        filtered.ids().collect::<Vec<_>>(),
+        ids(&engine, &session, "@t0 ^seq .mt:depth(1) .cb")
+    );
+    let timed = engine.prepare("@t0 .mt").expect("valid");
+    assert!(select("@t0 .cb").filter(&timed).is_err());
+    assert_eq!(
+        select("@t0 .cb").into_range_diff().map(|_| ()),
+        Err(NotARange)
+    );
+    assert!(select("@t-1..@t0 .cb").into_range_diff().is_ok());
+}
+
+#[test]
+fn times_that_lead_nowhere_say_what_there_is() {
+    let engine = Engine::new();
+    let error = engine
+        .select(&session(), "@t-99 .cb")
+        .expect_err("no such snapshot");
+    assert_eq!(error.code(), Code::SnapshotNotFound);
+    assert!(
+        error
+            .render(pactql::diag::ColorChoice::Never)
+            .contains("@t0 to @t-5 (@c6 to @c1)")
+    );
+
+    let lone = Session::from_slice(br#"{"root":{"children":[]}}"#).expect("valid");
+    let error = engine.select(&lone, ".cb").expect_err("no working state");
+    assert_eq!(error.code(), Code::NoWorkingState);
+    assert_eq!(
+        error.first().help.as_deref(),
+        Some("`@t0 .cb` asks the newest snapshot")
+    );
+    let old = Engine::builder().edition(Edition::V01).build();
+    assert_eq!(old.select(&lone, ".cb").expect("v0.1 means @t0").count(), 0);
+}
+
+#[test]
+fn explanations_show_text_plan_rows_and_counters() {
+    let (engine, session) = (Engine::new(), session());
+    let options = ExplainOptions {
+        analyze: true,
+        verbose: false,
+    };
+    let text = "@t0 ^seq .mt:depth(1-2) > .mc > .cb[kind='call']:first";
+    let explain = engine
+        .explain(Some(&session), text, options)
+        .expect("valid");
+    assert_eq!(
+        explain.to_string(),
+        format!(
+            "\
+selector     {text}
+edition      canonical
+normalized   @t0 ^seq .mt:depth(1..2) > .mc > .cb[kind='call']:first
+fingerprint  {}
+cache        miss
+values       ?1 = 'call'
+plan
+  emit, document order  [rows 1]
+     └─ match  child: block, kind = ?1; first of each group  [rows 1]
+        └─ match  child: container  [rows 2]
+           └─ match  below: turn, depth 1..2  [rows 2]
+              └─ match  anywhere: ^seq  [rows 1]
+                 └─ scope  depth 1..2
+snapshots    @c6
+rows         1
+",
+            engine.check(text).expect("valid").fingerprint
+        ) + explain
+            .to_string()
+            .rsplit_once("rows         1\n")
+            .expect("counters follow")
+            .1
+    );
+    let json = explain.to_json();
+    assert_eq!(json["analysis"]["rows"], 1);
+    assert_eq!(json["plan"][1]["actual_rows"], 1);
+
+    let verbose = ExplainOptions {
+        analyze: false,
+        verbose: true,
+    };
+    let again = engine
+        .explain(None, "@t0 .mt, .mt", verbose)
+        .expect("valid");
+    let passes: Vec<&str> = again
+        .passes
+        .iter()
+        .map(|pass| pass.query.as_str())
+        .collect();
+    assert_eq!(passes.first(), Some(&"@t0 .mt, .mt"));
+    assert_eq!(passes.last(), Some(&"@t0 .mt"));
+}
