@@ -253,7 +253,7 @@ impl Prepared {
 fn mentions(text: &str, name: &str) -> bool {
     text.match_indices('$').any(|(at, _)| {
         text[at + 1..].strip_prefix(name).is_some_and(|rest| {
-            !rest.starts_with(|next: char| next.is_ascii_alphanumeric() || "_-:".contains(next))
+            !rest.starts_with(|next: char| next.is_ascii_alphanumeric() || "_-".contains(next))
         })
     })
 }

@@ -125,6 +125,10 @@ fn types(draft: &mut Draft, _: &mut Vec<Warning>) {
                 *test = Test::Type(TypeTest::Seq);
             }
         }
+        // Two spellings of one type are one test.
+        let seq = Test::Type(TypeTest::Seq);
+        let mut seen = false;
+        tests.retain(|test| *test != seq || !std::mem::replace(&mut seen, true));
         merge_depths(tests);
         settle_types(tests);
     });
