@@ -149,7 +149,8 @@ impl Eval<'_> {
         self.holds(item, &Prop::new("tags", Op::Eq, Value::text(tag)))
     }
 
-    fn chain(&self, chain: &Chain) -> Vec<usize> {
+    /// The nodes one group matches, in no order.
+    pub(crate) fn chain(&self, chain: &Chain) -> Vec<usize> {
         let mut left: Option<Vec<Context>> = None;
         let alone = chain.steps.len() == 1;
         for (axis, step) in &chain.steps {
