@@ -114,6 +114,10 @@ fn types(draft: &mut Draft, _: &mut Vec<Warning>) {
             return;
         }
         for test in tests.iter_mut() {
+            // A list of one is its value, which may be the next line's.
+            if let Test::Attr(test) = test {
+                sort_list(test);
+            }
             // The node is the same, and this is how canonical text spells it.
             if let Test::Attr(AttrTest {
                 attr: Attr::StoredType,
