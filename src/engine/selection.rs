@@ -6,7 +6,7 @@ use hashbrown::HashSet;
 
 use super::Prepared;
 use crate::diag::{Code, Diagnostic, Error, Warning};
-use crate::exec::{NoFacts, RowIter, Rows, Trace, count, run, run_unwindowed};
+use crate::exec::{NoFacts, RowIter, Rows, Trace, count, named, run, run_unwindowed};
 use crate::index::{NodeRef, Snapshot};
 use crate::plan::Bound;
 use crate::time::{History, RangeDiff};
@@ -212,7 +212,10 @@ impl Selection {
         match one.rows.get() {
             Some(rows) => one.ids_of(rows),
             // Not kept: whoever wants all ids at once rarely asks again, and keeping costs.
-            None => one.ids_of(&one.run()),
+            None => match named(&one.bound, &one.snapshot) {
+                Some(found) => found.into_iter().map(NodeRef::id).collect(),
+                None => one.ids_of(&one.run()),
+            },
         }
     }
 

@@ -22,8 +22,8 @@ mod zone;
 pub use rows::{RowIter, Rows};
 pub use trace::{Counters, StepTrace, Trace};
 
-use crate::index::Snapshot;
-use crate::plan::Bound;
+use crate::index::{NodeRef, Snapshot};
+use crate::plan::{Bound, BoundStep};
 
 /// What a selector can ask that one snapshot does not know.
 pub trait Facts {
@@ -76,6 +76,32 @@ pub fn count(bound: &Bound, snapshot: &Snapshot, facts: &dyn Facts) -> u64 {
     match bound.window {
         Some((skip, limit)) => all.saturating_sub(skip).min(limit),
         None => all,
+    }
+}
+
+/// The answer to a selector that is nothing but an id, without setting up a run; `None` for
+/// every other selector.
+#[inline]
+#[must_use]
+pub fn named<'s>(bound: &Bound, snapshot: &'s Snapshot) -> Option<Option<NodeRef<'s>>> {
+    let ([plan], [chain], [], None) = (
+        &*bound.plan.chains,
+        &*bound.chains,
+        &*bound.filters,
+        bound.window,
+    ) else {
+        return None;
+    };
+    match &*chain.steps {
+        [
+            BoundStep::Filter {
+                tests,
+                tail,
+                id: Some(id),
+                ..
+            },
+        ] if plan.separable && tests.len() == 1 && tail.is_empty() => Some(snapshot.find(id)),
+        _ => None,
     }
 }
 
