@@ -15,29 +15,8 @@ use crate::support::selector::{Edition, Sel, Time};
 use crate::support::tree::Session as Reference;
 use crate::support::{eval, parse, range};
 
-/// What one might ask of a recorded agent run.
-const SELECTORS: [&str; 20] = [
-    "@t0 .cb",
-    "@t0 ^sys .cb",
-    "@t0 ^seq .mt:depth(1) .cb[role='assistant']",
-    "@t0 ^seq .mt:depth(1-3) .cb[role='user']",
-    "@t0 ^seq .mt .mc .cb[kind='call']",
-    "@t0 .cb[kind='result'], .cb[kind='call']",
-    "@t0 ^seq > .mt > .mc > .cb:first",
-    "@t0 ^seq > .mt:depth(2,4,6) > .mc > .cb:last",
-    "@t0 .mt:nth(2) .cb",
-    "@t0 .cb[role='tool']:last",
-    "@t0 [data_tool_name]",
-    "@t0 .cb[kind!='text'][role!='tool']",
-    "@t0 [content='']",
-    "@t0 .cb[content>'T'][role='assistant']",
-    "@t0 ^root > * .cb:core:first",
-    "@t0 ^seq :core .cb[role='user']",
-    "@t0 [created_at_ns>0]:last",
-    "@t-1 .cb[role='assistant']:last",
-    "@* .mt:depth(1) .cb[role='assistant']",
-    "@t-3..@t0 .cb[role='assistant']",
-];
+/// What one might ask of a recorded agent run: the list that `pactql bench` is measured with.
+const SELECTORS: &str = include_str!("../../benches/selectors.txt");
 
 fn data() -> Option<PathBuf> {
     let beside = Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/data");
@@ -84,7 +63,7 @@ fn compare(name: &str, all: &[Vec<String>]) -> usize {
     for (number, lines) in all.iter().enumerate() {
         let session = engine::open(&lines.join("\n"));
         let reference = Reference::from_lines(lines);
-        for text in SELECTORS {
+        for text in SELECTORS.lines() {
             let sel = parse::parse(text, Edition::V01);
             let expected = match sel.time {
                 Time::BackRange(..) => {

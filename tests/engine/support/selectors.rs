@@ -400,9 +400,6 @@ impl Maker<'_> {
     fn canonical_prop(&mut self, node: usize, name: &str, value: Value) -> Prop {
         if self.rng.chance(50) {
             let mut values = vec![value];
-            if name == "stored_type" {
-                values.push(Value::text("cb"));
-            }
             for _ in 0..self.rng.below(3) {
                 let other = self.rng.below(self.tree.nodes.len());
                 values.push(self.value(other, name));
