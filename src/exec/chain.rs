@@ -376,6 +376,9 @@ impl Window<'_> {
                         &mut trace.counters,
                     );
                     nodes.bits.and(&kept);
+                    if let BoundTest::Type(TypeTest::Anchor) = test {
+                        self.keep_anchors(&mut nodes.bits);
+                    }
                     continue;
                 }
             };
