@@ -7,7 +7,7 @@ use serde::Serialize;
 use super::cache::PlanCache;
 use super::prepared::Prepared;
 use crate::diag::{Error, Warning};
-use crate::exec::{Counters, Trace, count, run};
+use crate::exec::{Counters, Trace, run};
 use crate::ir::Edition;
 use crate::plan::Operator;
 use crate::time::{Lookup, Session};
@@ -183,7 +183,6 @@ fn analyze(
     for snapshot in &snapshots {
         let mut trace = Trace::on();
         let rows = run(bound, snapshot, &*history, &mut trace).len() as u64;
-        debug_assert!(bound.window.is_some() || rows == count(bound, snapshot, &*history));
         analysis.rows += rows;
         analysis.counters += trace.counters;
         analysis.snapshots.push(if snapshot.is_working() {
