@@ -194,6 +194,28 @@ fn depth_tests() {
 }
 
 #[test]
+fn an_anchor_is_no_nested_turn() {
+    let outline = "
+root -
+  seq ^seq
+    t -
+      b mc offset=1
+        n seg
+";
+    for edition in [Depth, Canonical] {
+        check(
+            edition,
+            outline,
+            &[
+                ("alone", "@t0 :depth(1)", "t"),
+                ("behind a pick too", "@t0 * :first:depth(1)", "t"),
+                ("a turn type takes both", "@t0 .mt:depth(1)", "t n"),
+            ],
+        );
+    }
+}
+
+#[test]
 fn offset_pseudos() {
     check(
         V01,
