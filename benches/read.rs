@@ -13,10 +13,11 @@ use pactql::tree::read_document;
 use serde::Deserialize;
 
 #[derive(Deserialize)]
-#[allow(dead_code, non_snake_case)]
+#[allow(dead_code, reason = "reading the fields is what is measured")]
 struct Node {
     id: Option<String>,
-    nodeType: Option<String>,
+    #[serde(rename = "nodeType")]
+    node_type: Option<String>,
     role: Option<String>,
     kind: Option<String>,
     key: Option<String>,
@@ -39,7 +40,7 @@ struct Node {
 }
 
 #[derive(Deserialize)]
-#[allow(dead_code)]
+#[allow(dead_code, reason = "reading the fields is what is measured")]
 struct Document {
     cycle: Option<i64>,
     root: Node,

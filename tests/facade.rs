@@ -119,11 +119,10 @@ fn times_that_lead_nowhere_say_what_there_is() {
         .select(&session(), "@t-99 .cb")
         .expect_err("no such snapshot");
     assert_eq!(error.code(), Code::SnapshotNotFound);
-    assert!(
-        error
-            .render(pactql::diag::ColorChoice::Never)
-            .contains("@t0 to @t-5 (@c6 to @c1)")
-    );
+    // The label says what is wrong with the address, the help what there is.
+    let text = error.render(pactql::diag::ColorChoice::Never);
+    assert!(text.contains("no commit is that far back"), "{text}");
+    assert_eq!(text.matches("@t0 to @t-5 (@c6 to @c1)").count(), 1);
 
     let lone = Session::from_slice(br#"{"root":{"children":[]}}"#).expect("valid");
     let error = engine.select(&lone, ".cb").expect_err("no working state");

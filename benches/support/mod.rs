@@ -4,8 +4,10 @@
 //! Nothing here knows how the engine works; it is asked through its public interface like the
 //! baselines are.
 
-// Every bench is a crate of its own and takes what it needs of this.
-#![allow(dead_code)]
+#![allow(
+    dead_code,
+    reason = "every bench is a crate of its own and takes what it needs of this"
+)]
 
 pub(crate) mod bitset;
 pub(crate) mod contenders;

@@ -104,13 +104,15 @@ pub(super) fn at(session: &Session, address: Option<&str>) -> Result<Arc<Snapsho
         );
     };
     history.at(address).cloned().map_err(|error| {
-        let help = match error {
-            Unresolved::NotFound(help) => help,
-            Unresolved::NoWorkingState => "the session has no working state".to_owned(),
+        let diagnostic = Diagnostic::error(Code::SnapshotNotFound, "no such snapshot");
+        let diagnostic = match error {
+            Unresolved::NotFound { why, which } => {
+                diagnostic.at(0..text.len(), why).with_help(which)
+            }
+            Unresolved::NoWorkingState => {
+                diagnostic.at(0..text.len(), "the session has no working state")
+            }
         };
-        let diagnostic = Diagnostic::error(Code::SnapshotNotFound, "no such snapshot")
-            .at(0..text.len(), "")
-            .with_help(help);
         Error::new(text, diagnostic).into()
     })
 }

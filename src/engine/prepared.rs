@@ -229,14 +229,14 @@ impl Prepared {
         let text = &self.statement.text;
         let end = text.find(char::is_whitespace).unwrap_or(text.len());
         let diagnostic = match error {
-            Unresolved::NotFound(which) => {
-                let span = if text.starts_with('@') {
-                    0..end
+            Unresolved::NotFound { why, which } => {
+                let (span, label) = if text.starts_with('@') {
+                    (0..end, why)
                 } else {
-                    0..text.len()
+                    (0..text.len(), "no time means `@t0`")
                 };
                 Diagnostic::error(Code::SnapshotNotFound, "no such snapshot")
-                    .at(span, which.clone())
+                    .at(span, label)
                     .with_help(which)
             }
             Unresolved::NoWorkingState => {

@@ -9,7 +9,7 @@ use hashbrown::HashTable;
 use super::segment::{LEVEL_POSTINGS, VIRTUAL, hash_id, hasher};
 use super::view::Fields;
 use super::{DictColumn, Field, IntColumn, Posting, Segment, Unit, UnitKind};
-use crate::tree::{Dictionary, NONE, NodeClass, Present, Tree};
+use crate::tree::{Dictionary, NONE, NodeClass, Present, Tree, is_header};
 
 /// A custom attribute keeps a posting for each value while it has at most this many.
 const FIELD_VALUES: usize = 64;
@@ -569,7 +569,7 @@ impl SegmentBuilder {
                             }
                         }
                     }
-                    name if is_custom(name) => {
+                    name if has_postings(name) => {
                         let at = names
                             .iter()
                             .position(|known| *known == name)
@@ -617,28 +617,10 @@ impl SegmentBuilder {
     }
 }
 
-/// Whether a payload field is found through [`Segment::custom`]: every one but the named headers
-/// and the content. `cadence` is among them, as its values are few.
-fn is_custom(name: &str) -> bool {
-    !matches!(
-        name,
-        "content"
-            | "content_hash"
-            | "created_at_iso"
-            | "nodeType"
-            | "role"
-            | "kind"
-            | "key"
-            | "ttl"
-            | "offset"
-            | "priority"
-            | "cycle"
-            | "created_at_ns"
-            | "creation_index"
-            | "parent_id"
-            | "tag"
-            | "tags"
-    )
+/// Whether a payload field is found through [`Segment::custom`]: the custom attributes, and
+/// `cadence`, which has few values.
+fn has_postings(name: &str) -> bool {
+    !is_header(name) || matches!(name, "cadence" | "cad")
 }
 
 /// Whether a turn or head holds a container at offset 0 of its own.

@@ -9,6 +9,7 @@ use serde_json::value::RawValue;
 use crate::index::NodeRef;
 use crate::ir::normal_type;
 use crate::tree::canonical::canonical;
+use crate::tree::is_header;
 use crate::tree::json::unescape;
 
 /// A node that is in both of two snapshots and differs.
@@ -190,31 +191,6 @@ fn shown(json: &str) -> Cow<'_, str> {
         Some(raw) => Cow::Owned(serde_json::to_string(&unescape(raw)).unwrap_or_default()),
         None => Cow::Owned(canonical(json)),
     }
-}
-
-/// Fields of a payload record that are no custom fields.
-fn is_header(name: &str) -> bool {
-    matches!(
-        name,
-        "content"
-            | "content_hash"
-            | "created_at_iso"
-            | "nodeType"
-            | "role"
-            | "kind"
-            | "key"
-            | "ttl"
-            | "offset"
-            | "priority"
-            | "cycle"
-            | "created_at_ns"
-            | "creation_index"
-            | "parent_id"
-            | "tag"
-            | "tags"
-            | "cad"
-            | "cadence"
-    )
 }
 
 /// Differences while they are found.

@@ -35,8 +35,13 @@ pub enum Lookup {
 /// Why a time leads to nothing.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Unresolved {
-    /// No such snapshot; the text says which exist.
-    NotFound(String),
+    /// No such snapshot.
+    NotFound {
+        /// Why the address leads to none, in words.
+        why: &'static str,
+        /// Which snapshots there are, in words.
+        which: String,
+    },
     /// No time was given and there is no working state.
     NoWorkingState,
 }
@@ -88,7 +93,17 @@ impl History {
                 .ok()
                 .map(|index| &self.committed[index]),
         };
-        found.ok_or_else(|| Unresolved::NotFound(self.inventory()))
+        found.ok_or_else(|| {
+            self.not_found(match address {
+                Address::Back(_) => "no commit is that far back",
+                Address::Cycle(_) => "no snapshot has this cycle",
+            })
+        })
+    }
+
+    fn not_found(&self, why: &'static str) -> Unresolved {
+        let which = self.inventory();
+        Unresolved::NotFound { why, which }
     }
 
     /// Which snapshots there are, in words.
@@ -123,7 +138,7 @@ impl History {
     }
 
     fn range(&self, a: RangeEnd, b: RangeEnd) -> Result<Lookup, Unresolved> {
-        let not_found = || Unresolved::NotFound(self.inventory());
+        let not_found = || self.not_found("the range touches no snapshot");
         let oldest = (self.committed.len() as u64)
             .checked_sub(1)
             .ok_or_else(not_found)?;

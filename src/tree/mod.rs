@@ -28,7 +28,7 @@ pub mod source;
 
 pub use document::{Body, Delta, Document, Origin, read_document, read_lines};
 pub use fault::{Fault, InputError};
-pub use model::{Dictionary, NONE, NodeClass, Present, Row, Tree, text_list};
+pub use model::{Dictionary, NONE, NodeClass, Present, Row, Tree, is_header, text_list};
 pub use patch::Patch;
 pub use sequence::{Header, Sequence, arrange};
 pub use source::{Limits, SourceError, read_slice, read_source};

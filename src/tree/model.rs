@@ -201,3 +201,32 @@ pub fn text_list(json: &str) -> Vec<String> {
     }
     serde_json::from_str(json).unwrap_or_default()
 }
+
+/// Whether a field of a payload record is a header, whose meaning is given (RUNTIME §1), and no
+/// custom attribute (LANGUAGE §5). Both spellings of `tags` and `cadence` are headers;
+/// `removable` and `provenance` have no name of their own in selectors and are custom.
+#[must_use]
+pub fn is_header(name: &str) -> bool {
+    matches!(
+        name,
+        "content"
+            | "content_hash"
+            | "created_at_iso"
+            | "id"
+            | "nodeType"
+            | "role"
+            | "kind"
+            | "key"
+            | "ttl"
+            | "offset"
+            | "priority"
+            | "cycle"
+            | "created_at_ns"
+            | "creation_index"
+            | "parent_id"
+            | "tag"
+            | "tags"
+            | "cad"
+            | "cadence"
+    )
+}
