@@ -4,6 +4,8 @@ use super::exit::{Exit, Failure};
 use super::options::{Limits, TextOrJson};
 use super::{output, sessions};
 use crate::index::NodeRef;
+use crate::interop::{Comparison, Difference, write_session};
+use crate::time::{History, Session};
 use crate::tree::hash::{content_hash, hex};
 use clap::Args;
 use serde_json::{Value, json};
@@ -11,10 +13,12 @@ use std::collections::HashSet;
 use std::fmt::Write as _;
 use std::io::Write as _;
 
-/// Check a session: its documents, and the content hashes stored in it.
+/// Check a session: its documents, the content hashes stored in it, and its export.
 ///
 /// An invalid document is an error (exit code 5) that lists every fault with its place. Stored
-/// content hashes that are wrong are listed, and end with exit code 5 too.
+/// content hashes that are wrong are listed, and end with exit code 5 too. The session is also
+/// exported in memory and read again: every snapshot must come back with the same canonical
+/// bytes, and one that does not is listed and ends with exit code 5.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
@@ -67,7 +71,8 @@ impl Verify {
                 }
             }
         }
-        let valid = wrong.is_empty();
+        let lost = lost(&history)?;
+        let valid = wrong.is_empty() && lost.is_empty();
         let text = if self.format.is_json() {
             let report = json!({
                 "valid": valid,
@@ -75,6 +80,7 @@ impl Verify {
                 "working": history.working().is_some(),
                 "nodes": nodes,
                 "content_hashes": {"stored": stored, "wrong": wrong},
+                "export": {"differs": lost},
             });
             format!("{report}\n")
         } else {
@@ -89,18 +95,57 @@ impl Verify {
                     fault["computed"].as_str().unwrap_or_default(),
                 );
             }
+            for fault in &lost {
+                let _ = writeln!(
+                    text,
+                    "{} {}: not the same when read from an export",
+                    fault["snapshot"].as_str().unwrap_or("the session"),
+                    output::clean(fault["at"].as_str().unwrap_or_default(), usize::MAX),
+                );
+            }
             let _ = writeln!(
                 text,
-                "{}: {} snapshots, {nodes} different nodes, {stored} stored content hashes, {} wrong",
+                "{}: {} snapshots, {nodes} different nodes, {stored} stored content hashes, {} wrong; \
+                 {} snapshots differ when exported and read again",
                 if valid { "valid" } else { "invalid" },
                 history.committed().len(),
-                wrong.len()
+                wrong.len(),
+                lost.len()
             );
             text
         };
         std::io::stdout().write_all(text.as_bytes())?;
         Ok(if valid { Exit::Ok } else { Exit::Input })
     }
+}
+
+/// The snapshots that do not come back from an export of the session with the canonical bytes
+/// they had, each with the first place that differs.
+fn lost(history: &History) -> Result<Vec<Value>, Failure> {
+    let working = history.working().map(|working| &**working);
+    let mut bytes = Vec::new();
+    write_session(history.committed(), working, false, &mut bytes)?;
+    let again = match Session::from_slice(&bytes) {
+        Ok(again) => again.history(),
+        Err(error) => return Ok(vec![json!({"snapshot": null, "at": error.to_string()})]),
+    };
+    drop(bytes);
+    let mut comparison = Comparison::new();
+    let mut lost = Vec::new();
+    let mut found = again.committed().iter().chain(again.working());
+    for snapshot in history.committed().iter().chain(history.working()) {
+        let difference = match found.next() {
+            Some(found) => comparison.difference(snapshot, found),
+            None => Some(Difference::Document),
+        };
+        let at = match difference {
+            None => continue,
+            Some(Difference::Document) => "the document".to_owned(),
+            Some(Difference::Node(id)) => id,
+        };
+        lost.push(json!({"snapshot": output::snapshot_label(snapshot), "at": at}));
+    }
+    Ok(lost)
 }
 
 fn computed_hash(node: NodeRef<'_>) -> String {

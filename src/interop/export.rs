@@ -8,6 +8,7 @@ use super::{canonical, json_text};
 use crate::index::{NodeRef, Snapshot};
 use crate::tree::Present;
 use std::collections::HashMap;
+use std::fmt::Write as _;
 use std::io::{self, Write};
 use std::ops::Range;
 use std::sync::Arc;
@@ -20,7 +21,12 @@ const CHUNK: usize = 1 << 16;
 /// # Errors
 /// Those of the writer.
 pub fn write_document(snapshot: &Snapshot, out: &mut dyn Write) -> io::Result<()> {
-    let (head, tail) = envelope(snapshot);
+    write_whole(snapshot, snapshot.meta().cycle_given, out)
+}
+
+/// Writes a document, with its cycle if `stated`.
+fn write_whole(snapshot: &Snapshot, stated: bool, out: &mut dyn Write) -> io::Result<()> {
+    let (head, tail) = envelope(snapshot, stated);
     let mut text = head;
     write_tree(snapshot, &mut text, out)?;
     text.push_str(&tail);
@@ -29,7 +35,8 @@ pub fn write_document(snapshot: &Snapshot, out: &mut dyn Write) -> io::Result<()
 }
 
 /// Writes a session as JSON Lines: the committed snapshots from the oldest, then the working
-/// state. `full` writes whole documents throughout.
+/// state. `full` writes whole documents throughout. A cycle that was counted when it was read is
+/// left out, unless it does not follow the one before.
 ///
 /// A difference costs time and space in what changed: units that two snapshots share are not
 /// looked at.
@@ -42,11 +49,14 @@ pub fn write_session(
     full: bool,
     out: &mut dyn Write,
 ) -> io::Result<()> {
+    let mut counted = Some(1);
     for (at, snapshot) in committed.iter().enumerate() {
+        let stated = snapshot.meta().cycle_given || counted != Some(snapshot.cycle());
+        counted = snapshot.cycle().checked_add(1);
         let older = at.checked_sub(1).filter(|_| !full).map(|at| &committed[at]);
-        match older.and_then(|older| delta_line(older, snapshot)) {
+        match older.and_then(|older| delta_line(older, snapshot, stated)) {
             Some(line) => out.write_all(line.as_bytes())?,
-            None => write_document(snapshot, out)?,
+            None => write_whole(snapshot, stated, out)?,
         }
     }
     working.map_or(Ok(()), |working| write_document(working, out))
@@ -64,7 +74,7 @@ pub fn write_members(node: NodeRef<'_>, more: &[(&str, &str)], out: &mut String)
 }
 
 /// A node's members: those that sort before `children`, and those after.
-fn members(node: NodeRef<'_>, more: &[(&str, &str)]) -> (String, String) {
+pub(super) fn members(node: NodeRef<'_>, more: &[(&str, &str)]) -> (String, String) {
     let present = node.present();
     let number = |bit: u8, value: i64| present.has(bit).then(|| value.to_string());
     let text = |value: Option<&str>| value.map(super::quoted);
@@ -128,15 +138,15 @@ fn members(node: NodeRef<'_>, more: &[(&str, &str)]) -> (String, String) {
     }
 }
 
-/// What stands before and after the tree in a document.
-fn envelope(snapshot: &Snapshot) -> (String, String) {
+/// What stands before and after the tree in a document, with its cycle if `stated`.
+pub(super) fn envelope(snapshot: &Snapshot, stated: bool) -> (String, String) {
     let meta = snapshot.meta();
     let mut members: Vec<(&str, String)> = meta
         .extra
         .iter()
         .map(|(name, raw)| (&**name, canonical(raw)))
         .collect();
-    if !meta.working && meta.cycle_given {
+    if !meta.working && stated {
         members.push(("cycle", meta.cycle.to_string()));
     }
     if let Some(version) = &meta.spec_version {
@@ -240,8 +250,8 @@ fn close(open: &mut Vec<Open>, text: &mut String) {
 }
 
 /// The line that says how `newer` differs from `older`, where it is shorter than the document and
-/// says the same.
-fn delta_line(older: &Snapshot, newer: &Snapshot) -> Option<String> {
+/// says the same. The cycle is written if `stated`.
+fn delta_line(older: &Snapshot, newer: &Snapshot, stated: bool) -> Option<String> {
     if older.meta().spec_version != newer.meta().spec_version
         || !newer.meta().extra.is_empty()
         || !older.meta().extra.is_empty()
@@ -254,11 +264,11 @@ fn delta_line(older: &Snapshot, newer: &Snapshot) -> Option<String> {
         Twins::new(older, &rest.older),
         Twins::new(newer, &rest.newer),
     );
-    let mut line = format!(
-        "{{\"base\":{},\"cycle\":{},\"remove\":[",
-        older.cycle(),
-        newer.cycle()
-    );
+    let mut line = format!("{{\"base\":{},", older.cycle());
+    if stated {
+        let _ = write!(line, "\"cycle\":{},", newer.cycle());
+    }
+    line.push_str("\"remove\":[");
     let mut removed = 0;
     for node in rest.older.iter().flat_map(|units| units.nodes(older)) {
         // What stands below a removed node needs no mention, unless it was moved out first.
@@ -304,7 +314,7 @@ fn delta_line(older: &Snapshot, newer: &Snapshot) -> Option<String> {
     // the change is of the size of the tree, and writing the tree costs no more than it did.
     let mut document = Counter(0);
     if kept * 10 <= line.len() {
-        write_document(newer, &mut document).ok()?;
+        write_whole(newer, stated, &mut document).ok()?;
         if document.0 <= line.len() {
             return None;
         }

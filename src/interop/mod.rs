@@ -8,6 +8,7 @@
 //! This room knows log formats, trees and snapshots. It knows no selectors, no files and no
 //! command line.
 
+mod compare;
 mod export;
 mod flat;
 mod openai;
@@ -19,6 +20,7 @@ mod shallow;
 mod source;
 mod thread;
 
+pub use compare::{Comparison, Difference};
 pub use export::{write_document, write_members, write_session};
 pub use openai_render::write_openai;
 pub use pointer::Pointer;
