@@ -89,35 +89,3 @@ fn refuses(edition: Edition, cases: &[(&str, &str, &str, &str)]) {
         assert!(whole.contains(says), "{edition}: `{text}`\n{shown}");
     }
 }
-
-/// Every example of the language reference is a selector of the edition beside it, and of all
-/// later ones, and of no earlier one.
-#[test]
-fn the_reference_holds() {
-    let reference = include_str!("../docs/language.md");
-    let mut examples = 0;
-    for row in reference.lines().filter(|line| line.starts_with("| `")) {
-        let mut columns = row.trim_matches('|').split(" | ");
-        let (Some(first), Some(second)) = (columns.next(), columns.next()) else {
-            continue;
-        };
-        let Ok(since) = second.trim().parse::<Edition>() else {
-            continue;
-        };
-        for text in first.split('`').skip(1).step_by(2) {
-            examples += 1;
-            for edition in Edition::ALL {
-                if edition >= since {
-                    lowered(text, edition);
-                } else {
-                    assert_eq!(
-                        refused(text, edition).code().as_str(),
-                        "E_EDITION",
-                        "{edition}: `{text}`"
-                    );
-                }
-            }
-        }
-    }
-    assert!(examples > 90, "{examples} examples found");
-}

@@ -11,6 +11,7 @@ mod golden;
 mod properties;
 mod ranges;
 mod real_data;
+mod reference;
 mod rules;
 mod support;
 mod threads;

@@ -67,7 +67,11 @@ impl<'a> Reader<'a> {
         let time = self.time();
         self.space();
         let later = self.edition == Edition::Canonical;
-        let body = if later && self.rest.starts_with('(') {
+        let scoped = later && self.eat("within");
+        if scoped {
+            self.space();
+        }
+        let body = if self.edition != Edition::V01 && self.rest.starts_with('(') {
             self.position()
         } else if later && self.eat("??") {
             self.space();
@@ -304,8 +308,11 @@ impl<'a> Reader<'a> {
                 return Depths(ranges);
             }
             let op = self.take(|c| "<>=".contains(c));
+            self.space();
             let low = self.number();
+            self.space();
             let high = if self.eat("..") || self.eat("-") {
+                self.space();
                 self.number()
             } else {
                 low
@@ -333,7 +340,15 @@ impl<'a> Reader<'a> {
             if self.eat(end) {
                 return props;
             }
-            props.push(self.prop());
+            let quoted = self.rest.starts_with(['\'', '"']);
+            let prop = self.prop();
+            let sugar = !quoted && prop.test.is_none() && self.edition == Edition::Canonical;
+            let one = |name| Prop::new(name, Op::Eq, Value::int(1));
+            match prop.name.as_str() {
+                "ephemeral" if sugar => props.push(one("ttl")),
+                "sticky" if sugar => props.extend([one("ttl"), one("cadence")]),
+                _ => props.push(prop),
+            }
         }
     }
 

@@ -1,0 +1,447 @@
+//! The language reference cannot rot: every example of `docs/language.md` is run, in the editions
+//! it names, by the engine and by the reference interpreter, and must give what the page says.
+//!
+//! A table is known by its head; one with a head unknown here, a row without a result, or a
+//! session that differs from the outline on the page fails.
+
+use std::fmt::Write as _;
+
+use pactql::plan::Value as Param;
+use pactql::time::Session;
+
+use crate::support::engine::{self, Engine};
+use crate::support::json::{self, Json};
+use crate::support::selector::{Edition, Time};
+use crate::support::tree::{self, Tree};
+use crate::support::{eval, parse, range};
+
+const PAGE: &str = include_str!("../../docs/language.md");
+const FIXTURE: &str = include_str!("../../fixtures/greenhouse.jsonl");
+const EDITIONS: [Edition; 3] = [Edition::V01, Edition::Depth, Edition::Canonical];
+
+/// A row of a table: where it is, and its cells.
+struct Row {
+    line: usize,
+    cells: Vec<&'static str>,
+}
+
+/// The rows of all tables with this head.
+fn rows(head: &[&str]) -> Vec<Row> {
+    let mut rows = Vec::new();
+    let mut inside = false;
+    for (number, line) in PAGE.lines().enumerate() {
+        let cells: Vec<&str> = match line.strip_prefix('|') {
+            Some(line) => line
+                .trim_end_matches('|')
+                .split('|')
+                .map(str::trim)
+                .collect(),
+            None => Vec::new(),
+        };
+        match () {
+            () if cells.is_empty() => inside = false,
+            () if cells == head => inside = true,
+            () if inside && cells[0] != "---" && !cells[0].starts_with("---") => {
+                assert_eq!(cells.len(), head.len(), "line {}: {line}", number + 1);
+                rows.push(Row {
+                    line: number + 1,
+                    cells,
+                });
+            }
+            () => {}
+        }
+    }
+    assert!(!rows.is_empty(), "no table with the head {head:?}");
+    rows
+}
+
+/// The code spans of a cell.
+fn spans(cell: &'static str) -> Vec<&'static str> {
+    cell.split('`').skip(1).step_by(2).collect()
+}
+
+/// The editions a cell names, and whether it says that the ones before refuse.
+fn editions(row: &Row, cell: &str) -> (Vec<Edition>, bool) {
+    let named = |name: &str| match name {
+        "v0.1" => Edition::V01,
+        "depth" => Edition::Depth,
+        "canonical" => Edition::Canonical,
+        other => panic!("line {}: no edition `{other}`", row.line),
+    };
+    match cell.strip_suffix('+') {
+        Some(since) => {
+            let since = rank(named(since));
+            let later = EDITIONS
+                .into_iter()
+                .filter(|edition| rank(*edition) >= since);
+            (later.collect(), true)
+        }
+        None => (cell.split(", ").map(named).collect(), false),
+    }
+}
+
+fn rank(edition: Edition) -> usize {
+    EDITIONS.iter().position(|other| *other == edition).unwrap()
+}
+
+/// What a result cell says: `nothing`, or its code span; with what stands behind it.
+fn stated(row: &Row, cell: &'static str) -> String {
+    let (result, rest) = match cell.strip_prefix("nothing") {
+        Some(rest) => ("nothing", rest),
+        None => match cell.strip_prefix('`').and_then(|cell| cell.split_once('`')) {
+            Some((result, rest)) if !result.is_empty() => (result, rest),
+            _ => panic!("line {}: the row has no result: `{cell}`", row.line),
+        },
+    };
+    assert!(
+        rest.is_empty() || rest == WARNED,
+        "line {}: `{rest}` is no part of a result",
+        row.line
+    );
+    format!("{result}{rest}")
+}
+
+const WARNED: &str = ", with a warning";
+
+fn shown(ids: &[impl AsRef<str>]) -> String {
+    match ids {
+        [] => "nothing".to_owned(),
+        ids => {
+            let ids: Vec<&str> = ids.iter().map(AsRef::as_ref).collect();
+            ids.join(" ")
+        }
+    }
+}
+
+/// The diffs of a range, as the page writes them.
+fn pairs(diff: &Json) -> String {
+    let list = |json: &Json, name: &str| match json.get(name) {
+        Some(Json::List(items)) => items.clone(),
+        _ => Vec::new(),
+    };
+    let text = |json: &Json| json.as_str().unwrap_or_default().to_owned();
+    let mut whole = Vec::new();
+    for pair in list(diff, "diffs") {
+        let label = pair.get("from").and_then(|from| from.get("label"));
+        let mut shown = format!("{}:", text(label.unwrap()));
+        for (sign, name) in [('+', "added_ids"), ('-', "removed_ids")] {
+            for id in list(&pair, name) {
+                let _ = write!(shown, " {sign}{}", text(&id));
+            }
+        }
+        for change in list(&pair, "changed") {
+            let fields: Vec<String> = list(&change, "fields").iter().map(text).collect();
+            let id = text(change.get("id").unwrap());
+            let _ = write!(shown, " ~{id}({})", fields.join(","));
+        }
+        if shown.ends_with(':') {
+            shown.push_str(" =");
+        }
+        whole.push(shown);
+    }
+    let warned = diff.get("warnings").is_some();
+    format!("{}{}", whole.join("; "), if warned { WARNED } else { "" })
+}
+
+/// What the engine answers, as the page writes it.
+fn answer(engine: &Engine, session: &Session, text: &str) -> String {
+    match engine.0.select(session, text) {
+        Err(error) => error.code().to_string(),
+        Ok(selection) if selection.is_range() => {
+            pairs(&json::parse(&engine.range(session, text).unwrap()))
+        }
+        Ok(selection) => {
+            let warned = if selection.warnings().is_empty() {
+                ""
+            } else {
+                WARNED
+            };
+            format!("{}{warned}", shown(&selection.to_ids()))
+        }
+    }
+}
+
+/// What walking the trees gives; warnings are the engine's own.
+fn walked(session: &tree::Session, edition: Edition, text: &str) -> String {
+    let sel = parse::parse(text, edition);
+    let answer = match sel.time {
+        Time::BackRange(..) | Time::CycleRange(..) => {
+            range::diff(session, edition, &sel, text).map(|diff| pairs(&json::parse(&diff)))
+        }
+        _ => eval::ids(session, edition, &sel).map(|ids| shown(&ids)),
+    };
+    answer.unwrap_or_else(str::to_owned)
+}
+
+/// What differs from the page, collected so that one run shows all of it.
+#[derive(Default)]
+struct Check {
+    cases: usize,
+    wrong: Vec<String>,
+}
+
+impl Check {
+    fn same(&mut self, row: &Row, who: &str, text: &str, stated: &str, got: &str) {
+        self.cases += 1;
+        if stated != got {
+            self.wrong.push(format!(
+                "docs/language.md:{}: `{text}`\n  the page says `{stated}`\n  {who} `{got}`",
+                row.line
+            ));
+        }
+    }
+
+    fn done(self, least: usize) {
+        assert!(self.wrong.is_empty(), "\n{}", self.wrong.join("\n"));
+        assert!(self.cases >= least, "only {} cases", self.cases);
+    }
+}
+
+#[test]
+fn every_table_is_run() {
+    let known = [
+        "| example | edition | result | means |",
+        "| selector | edition | calls | result |",
+        "| selector | edition | values | result |",
+        "| example | edition | normal form | because |",
+        "| code | example | edition | when |",
+        // What the editions are, in words.
+        "| edition | omitted time | `#x` | `.cb:sub` | adds |",
+    ];
+    let lines: Vec<&str> = PAGE.lines().collect();
+    for pair in lines.windows(2) {
+        if pair[1].starts_with("|---") {
+            assert!(known.contains(&pair[0]), "nothing runs {}", pair[0]);
+        }
+    }
+}
+
+#[test]
+fn every_example_gives_its_result() {
+    let session = engine::open(FIXTURE);
+    let lines: Vec<&str> = FIXTURE.lines().collect();
+    let reference = tree::Session::from_lines(&lines);
+    let mut check = Check::default();
+    for row in rows(&["example", "edition", "result", "means"]) {
+        let stated = stated(&row, row.cells[2]);
+        let (editions, since) = editions(&row, row.cells[1]);
+        let examples = spans(row.cells[0]);
+        assert!(!examples.is_empty(), "line {}: no example", row.line);
+        for text in examples {
+            for edition in EDITIONS {
+                let engine = Engine::new(edition);
+                let got = answer(&engine, &session, text);
+                let who = format!("{edition:?} answers");
+                if editions.contains(&edition) {
+                    check.same(&row, &who, text, &stated, &got);
+                    let found = stated.strip_suffix(WARNED).unwrap_or(&stated);
+                    if found.starts_with("E_") && found != "E_SNAPSHOT_NOT_FOUND" {
+                        continue;
+                    }
+                    let got = walked(&reference, edition, text);
+                    let got = got.strip_suffix(WARNED).unwrap_or(&got);
+                    check.same(&row, &format!("{edition:?} walks to"), text, found, got);
+                } else if since {
+                    check.same(&row, &who, text, "E_EDITION", &got);
+                }
+            }
+        }
+    }
+    check.done(1_000);
+}
+
+/// `limit(1)`, `skip(1)`, `filter(.mt)` on results.
+#[test]
+fn every_call_on_a_result_gives_its_result() {
+    let session = engine::open(FIXTURE);
+    let mut check = Check::default();
+    for row in rows(&["selector", "edition", "calls", "result"]) {
+        let stated = stated(&row, row.cells[3]);
+        for edition in editions(&row, row.cells[1]).0 {
+            let Engine(engine) = Engine::new(edition);
+            let text = spans(row.cells[0])[0];
+            let mut selection = engine.select(&session, text).unwrap();
+            for call in spans(row.cells[2]) {
+                let call = call.strip_suffix(')').and_then(|call| call.split_once('('));
+                selection = match call.unwrap() {
+                    ("skip", count) => selection.skip(count.parse().unwrap()),
+                    ("limit", count) => selection.limit(count.parse().unwrap()),
+                    ("filter", filter) => {
+                        let filter = engine.prepare(filter).unwrap();
+                        selection.filter(&filter).unwrap()
+                    }
+                    (other, _) => panic!("line {}: no call `{other}`", row.line),
+                };
+            }
+            let got = shown(&selection.to_ids());
+            check.same(&row, &format!("{edition:?} answers"), text, &stated, &got);
+        }
+    }
+    check.done(8);
+}
+
+#[test]
+fn every_selector_with_values_gives_its_result() {
+    let session = engine::open(FIXTURE);
+    let mut check = Check::default();
+    for row in rows(&["selector", "edition", "values", "result"]) {
+        let stated = stated(&row, row.cells[3]);
+        let (editions, since) = editions(&row, row.cells[1]);
+        for edition in EDITIONS {
+            let Engine(engine) = Engine::new(edition);
+            let text = spans(row.cells[0])[0];
+            let values = spans(row.cells[2]);
+            let run = || {
+                let mut prepared = engine.prepare(text)?;
+                if !values.is_empty() {
+                    let values = values.iter().map(|value| value.split_once('=').unwrap());
+                    prepared = prepared.bind(values.map(|(name, value)| (name, param(value))))?;
+                }
+                prepared.select(&session)
+            };
+            let got = match run() {
+                Ok(selection) => shown(&selection.to_ids()),
+                Err(error) => error.code().to_string(),
+            };
+            let who = format!("{edition:?} answers");
+            if editions.contains(&edition) {
+                check.same(&row, &who, text, &stated, &got);
+                let refused = engine.select(&session, text).err();
+                let refused = refused.map_or("an answer".to_owned(), |e| e.code().to_string());
+                check.same(&row, "select says", text, "E_SELECTOR_INVALID", &refused);
+            } else if since {
+                check.same(&row, &who, text, "E_EDITION", &got);
+            }
+        }
+    }
+    check.done(30);
+}
+
+fn param(text: &str) -> Param {
+    match text
+        .strip_prefix('\'')
+        .and_then(|text| text.strip_suffix('\''))
+    {
+        Some(text) => Param::from(text),
+        None if text == "null" => Param::Null,
+        None => Param::from(text.parse::<i64>().unwrap()),
+    }
+}
+
+#[test]
+fn every_normal_form_is_one() {
+    let mut check = Check::default();
+    let canonical = Engine::new(Edition::Canonical);
+    for row in rows(&["example", "edition", "normal form", "because"]) {
+        let stated = stated(&row, row.cells[2]);
+        for edition in editions(&row, row.cells[1]).0 {
+            for text in spans(row.cells[0]) {
+                let got = Engine::new(edition).0.format(text).unwrap();
+                let who = format!("{edition:?} prints");
+                check.same(&row, &who, text, &stated, &got);
+            }
+        }
+        let again = canonical.0.format(&stated).unwrap();
+        check.same(&row, "and again", &stated, &stated, &again);
+    }
+    check.done(25);
+}
+
+#[test]
+fn every_code_is_given() {
+    let session = engine::open(FIXTURE);
+    let mut check = Check::default();
+    for row in rows(&["code", "example", "edition", "when"]) {
+        let stated = spans(row.cells[0])[0];
+        for edition in editions(&row, row.cells[2]).0 {
+            for text in spans(row.cells[1]) {
+                let got = answer(&Engine::new(edition), &session, text);
+                check.same(&row, &format!("{edition:?} answers"), text, stated, &got);
+            }
+        }
+    }
+    check.done(15);
+    // The one that needs another session.
+    let bare = engine::open(FIXTURE.lines().next().unwrap());
+    for (edition, code) in EDITIONS.into_iter().zip(["ah", NO_STATE, NO_STATE]) {
+        assert_eq!(answer(&Engine::new(edition), &bare, "^ah"), code);
+    }
+}
+
+const NO_STATE: &str = "E_NO_WORKING_STATE";
+
+/// The session is drawn on the page as it is: its newest snapshot, what the working state has
+/// beside that, and what older snapshots had.
+#[test]
+fn the_session_is_the_one_on_the_page() {
+    let lines: Vec<&str> = FIXTURE.lines().collect();
+    let session = tree::Session::from_lines(&lines);
+    let newest = session.committed.last().unwrap();
+    let mut blocks = PAGE.split("```text\n").skip(1);
+    let mut block = || blocks.next().unwrap().split("```").next().unwrap();
+
+    assert_eq!(block(), outline(newest, &|_| true));
+
+    let working = session.working.as_ref().unwrap();
+    let new = |id: &str| newest.find(id).is_none();
+    let older: Vec<&Tree> = session.committed[..2].iter().collect();
+    let gone: Vec<String> = older.iter().map(|tree| outline(tree, &new)).collect();
+    let gone = gone.last().unwrap();
+    assert!(older.iter().all(|tree| tree.find("tip1").is_some()));
+    assert!(session.committed[2].find("tip1").is_none());
+    assert_eq!(
+        block(),
+        format!(
+            "working state: below ah\n{}@c11 and @c12: below t1\n{gone}",
+            outline(working, &new)
+        )
+        .replace("\n      tip1", "\n    tip1")
+    );
+}
+
+/// A tree as the page draws it.
+fn outline(tree: &Tree, keep: &dyn Fn(&str) -> bool) -> String {
+    const FIELDS: [&str; 10] = [
+        "role",
+        "kind",
+        "key",
+        "status",
+        "offset",
+        "ttl",
+        "cadence",
+        "priority",
+        "tags",
+        "removable",
+    ];
+    let mut text = String::new();
+    for item in &tree.order {
+        let tree::Item::Node(at) = item else { continue };
+        let node = &tree.nodes[*at];
+        if !keep(&node.id) {
+            continue;
+        }
+        let indent = 2 * node.level as usize;
+        let _ = write!(text, "{:indent$}{}", "", node.id);
+        if let Some(kind) = node.field("nodeType").and_then(Json::as_str) {
+            let _ = write!(text, " {kind}");
+        }
+        let mut gap = "  ";
+        for name in FIELDS {
+            let value = match node.field(name) {
+                Some(Json::List(items)) => {
+                    let items: Vec<&str> = items.iter().filter_map(Json::as_str).collect();
+                    items.join(",")
+                }
+                Some(Json::Str(text)) => text.clone(),
+                Some(value) => value.write(),
+                None => continue,
+            };
+            if (name, value.as_str()) != ("role", "system") {
+                let _ = write!(text, "{gap}{name}={value}");
+                gap = " ";
+            }
+        }
+        text.push('\n');
+    }
+    text
+}
