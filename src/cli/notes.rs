@@ -5,6 +5,7 @@ use crate::index::{NodeRef, Snapshot};
 use crate::ir::{Attr, AttrTest, Literal, Op, Operand, Query, Step, Tail, Test};
 use crate::time::{Lookup, Session};
 use std::fmt::Write;
+use std::sync::Arc;
 
 /// Adds a note for each key the selector asks for that no node has while a node has that id, and
 /// the reverse.
@@ -13,9 +14,10 @@ pub(super) fn of_empty(engine: &Engine, session: &Session, selector: &str, out: 
         return;
     };
     let query = prepared.query();
-    let snapshots = match session.history().resolve(query.time) {
-        Ok(Lookup::One(snapshot)) => vec![snapshot],
-        Ok(Lookup::All(snapshots)) => snapshots,
+    let history = session.history();
+    let snapshots: Vec<&Arc<Snapshot>> = match history.resolve(query.time) {
+        Ok(Lookup::One(place)) => history.get(place).into_iter().collect(),
+        Ok(Lookup::All) => history.committed().iter().collect(),
         Ok(Lookup::Range { .. }) | Err(_) => return,
     };
     let mut told: Vec<(bool, &str)> = Vec::new();

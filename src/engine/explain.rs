@@ -1,16 +1,19 @@
 //! `explain`: what a selector means, how it is planned, and what running it did.
 
 use std::fmt;
+use std::sync::Arc;
 
 use serde::Serialize;
 
+use super::Selection;
 use super::cache::PlanCache;
 use super::prepared::Prepared;
 use crate::diag::{Error, Warning};
 use crate::exec::{Counters, Trace, run};
+use crate::index::Snapshot;
 use crate::ir::Edition;
 use crate::plan::Operator;
-use crate::time::{Lookup, Session};
+use crate::time::{Lookup, Place, Session};
 
 /// What an explanation shows beyond the plan.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -161,54 +164,54 @@ fn analyze(
     let (true, Some(bound)) = (analyze, prepared.bound()) else {
         return Ok(None);
     };
-    let snapshots = match lookup {
-        Lookup::One(snapshot) => vec![snapshot],
-        Lookup::All(snapshots) => snapshots,
-        Lookup::Range { snapshots, .. } => snapshots
-            .into_iter()
-            .map(|(snapshot, _)| snapshot)
-            .collect(),
+    let name = |snapshot: &Snapshot| match snapshot.is_working() {
+        true => "working state".to_owned(),
+        false => format!("@c{}", snapshot.cycle()),
     };
-    let mut analysis = Analysis {
-        snapshots: Vec::new(),
-        rows: 0,
-        counters: Counters::default(),
+    let mut trace = Trace::on();
+    // What a selection does, with a record of it.
+    let mut follow = |place: Option<Place>| {
+        let selection = Selection::lazy(bound, Arc::clone(&history).into(), place, None);
+        selection.trace(&mut trace);
+        selection.count() as u64
     };
-    for line in plan
-        .iter_mut()
-        .filter(|line| line.step.is_some() || line.group.is_none())
-    {
-        line.actual_rows = Some(0);
-    }
-    for snapshot in &snapshots {
-        let mut trace = Trace::on();
-        let rows = run(bound, snapshot, &*history, &mut trace).len() as u64;
-        analysis.rows += rows;
-        analysis.counters += trace.counters;
-        analysis.snapshots.push(if snapshot.is_working() {
-            "working state".to_owned()
-        } else {
-            format!("@c{}", snapshot.cycle())
-        });
-        for line in plan.iter_mut() {
-            match (line.group, line.step) {
-                (None, _) => {
-                    *line.actual_rows.get_or_insert(0) += rows;
-                }
-                (Some(group), Some(step)) => {
-                    let Some(done) = trace.steps.get(group).and_then(|steps| steps.get(step))
-                    else {
-                        continue;
-                    };
-                    *line.actual_rows.get_or_insert(0) += done.rows;
-                    if let Some(estimate) = done.estimate {
-                        *line.estimated_rows.get_or_insert(0) += estimate;
-                    }
-                }
-                (Some(_), None) => {}
+    let (names, rows) = match lookup {
+        Lookup::One(place) => {
+            let snapshot = history.get(place).map(|snapshot| name(snapshot));
+            (snapshot.into_iter().collect(), follow(Some(place)))
+        }
+        Lookup::All => {
+            let committed = history.committed().iter().rev();
+            (
+                committed.map(|snapshot| name(snapshot)).collect(),
+                follow(None),
+            )
+        }
+        Lookup::Range { snapshots, .. } => {
+            let rows = snapshots
+                .iter()
+                .map(|(snapshot, _)| run(bound, snapshot, &*history, &mut trace).len() as u64)
+                .sum();
+            let names = snapshots.iter().map(|(snapshot, _)| name(snapshot));
+            (names.collect(), rows)
+        }
+    };
+    for line in plan.iter_mut() {
+        match (line.group, line.step) {
+            (None, _) => line.actual_rows = Some(rows),
+            (Some(group), Some(step)) => {
+                let done = trace.steps.get(group).and_then(|steps| steps.get(step));
+                line.actual_rows = Some(done.map_or(0, |done| done.rows));
+                line.estimated_rows = done.and_then(|done| done.estimate);
             }
+            (Some(_), None) => {}
         }
     }
+    let analysis = Analysis {
+        snapshots: names,
+        rows,
+        counters: trace.counters,
+    };
     Ok(Some(analysis))
 }
 
@@ -290,6 +293,13 @@ impl fmt::Display for Explain {
                 counters.postings,
                 counters.probes
             )?;
+            if counters.rows_left > 0 {
+                let left = counters.rows_left;
+                writeln!(
+                    f,
+                    "stopped      enough rows, {left} more in windows not looked at"
+                )?;
+            }
         }
         for warning in &self.warnings {
             writeln!(f, "warning      {warning}")?;

@@ -10,6 +10,7 @@
 
 mod cache;
 mod explain;
+mod pipeline;
 mod prepared;
 mod selection;
 

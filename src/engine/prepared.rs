@@ -6,7 +6,7 @@ use super::{Selection, whole};
 use crate::diag::{Code, Diagnostic, Error, Warning};
 use crate::ir::{Lowered, Query};
 use crate::plan::{BindError, Bound, Plan, Source, Value, bind};
-use crate::time::{History, Lookup, Session, Unresolved, run_range};
+use crate::time::{History, Lookup, Moment, Session, Unresolved, run_range};
 
 /// A selector compiled, with its text, its time and what fills its plan's slots.
 #[derive(Debug)]
@@ -168,22 +168,7 @@ impl Prepared {
     /// # Errors
     /// Parameters without values; a time that leads nowhere.
     pub fn select(&self, session: &Session) -> Result<Selection, Error> {
-        let bound = self.ready()?;
-        // A single snapshot, the usual case, needs no hold on the whole history.
-        if let crate::ir::Time::At(address) = self.statement.query.time
-            && !bound.asks_history()
-        {
-            let snapshot = session
-                .with_history(|history| history.at(address).cloned())
-                .map_err(|error| self.unresolved(error))?;
-            return Ok(Selection::one(
-                Arc::clone(bound),
-                snapshot,
-                None,
-                self.warnings_shared(),
-            ));
-        }
-        self.select_in(&session.history())
+        self.answer(session.moment())
     }
 
     /// Runs it over the history of a moment.
@@ -191,21 +176,20 @@ impl Prepared {
     /// # Errors
     /// As [`Prepared::select`].
     pub fn select_in(&self, history: &Arc<History>) -> Result<Selection, Error> {
+        self.answer(Moment::from(Arc::clone(history)))
+    }
+
+    fn answer(&self, history: Moment) -> Result<Selection, Error> {
         let bound = self.ready()?;
-        let warnings = self.warnings_shared();
         let lookup = history
             .resolve(self.statement.query.time)
             .map_err(|error| self.unresolved(error))?;
+        let warnings = self.warnings_shared();
         Ok(match lookup {
-            Lookup::One(snapshot) => Selection::one(
-                Arc::clone(bound),
-                snapshot,
-                Some(Arc::clone(history)),
-                warnings,
-            ),
-            Lookup::All(snapshots) => Selection::all(bound, history, snapshots, warnings),
+            Lookup::One(place) => Selection::one(bound, history, place, warnings),
+            Lookup::All => Selection::lazy(bound, history, None, warnings),
             Lookup::Range { snapshots, cut } => {
-                let diff = run_range(&self.statement.text, bound, history, &snapshots, cut);
+                let diff = run_range(&self.statement.text, bound, &history, &snapshots, cut);
                 Selection::range(diff, warnings)
             }
         })

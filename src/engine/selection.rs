@@ -1,19 +1,25 @@
 //! Answers.
+//!
+//! A [`Selection`] over snapshots is a recipe: where to look, what to look for, and what to do
+//! with the rows in turn. It is followed when rows are first asked for, and only as far as a
+//! limit lets it; what looks at a handful of rows is run at once, as that costs no more than
+//! putting it off.
 
 use std::sync::{Arc, OnceLock};
 
 use hashbrown::HashSet;
 
 use super::Prepared;
+use super::pipeline::{Op, Pipeline};
 use crate::diag::{Code, Diagnostic, Error, Warning};
-use crate::exec::{NoFacts, RowIter, Rows, Trace, count, named, run, run_unwindowed};
+use crate::exec::{Counters, RowIter, Rows, Trace, count, named, run, run_unwindowed, run_while};
 use crate::index::{NodeRef, Snapshot};
 use crate::plan::Bound;
-use crate::time::{History, RangeDiff};
+use crate::time::{Moment, Place, RangeDiff};
 
 /// The answer to a selector: nodes of immutable snapshots in result order, or the diffs of a
-/// range. Nothing is copied until asked; rows of a single snapshot are found when first asked
-/// for, so that [`Selection::count`] can do without them.
+/// range. Nothing is copied until asked; rows are found when first asked for, so that
+/// [`Selection::count`] can do without them and [`Selection::limit`] can stop early.
 #[derive(Debug)]
 pub struct Selection {
     kind: Kind,
@@ -34,47 +40,138 @@ impl std::error::Error for NotARange {}
 
 #[derive(Debug)]
 enum Kind {
-    /// Over one snapshot.
-    One(One),
-    /// Rows of several snapshots, by position in `snapshots`.
-    Many {
-        snapshots: Vec<Arc<Snapshot>>,
-        rows: Vec<(u32, u32)>,
-    },
+    /// Over snapshots.
+    Rows(Recipe),
     /// A range.
     Range(Box<RangeDiff>),
 }
 
+/// What to do for rows, and the rows once it is done.
 #[derive(Debug)]
-struct One {
-    bound: Arc<Bound>,
-    snapshot: Arc<Snapshot>,
-    history: Option<Arc<History>>,
-    rows: OnceLock<Rows>,
+struct Recipe {
+    history: Moment,
+    /// The snapshot; `None` for all committed ones, newest first.
+    place: Option<Place>,
+    /// What to look for; `None` where the rows were found at once.
+    bound: Option<Arc<Bound>>,
+    /// What to do with the rows, in turn.
+    ops: Vec<Op>,
+    found: OnceLock<Found>,
 }
 
-impl One {
-    fn rows(&self) -> &Rows {
-        self.rows.get_or_init(|| self.run())
+/// Rows.
+#[derive(Debug)]
+enum Found {
+    /// Of the one snapshot.
+    One(Rows),
+    /// Of committed snapshots, by position in the history.
+    Many(Vec<(u32, u32)>),
+}
+
+impl Recipe {
+    /// The one snapshot. A place is one of this history.
+    #[inline]
+    fn snapshot(&self) -> Option<&Snapshot> {
+        self.history.get(self.place?).map(|snapshot| &**snapshot)
     }
 
-    #[inline]
-    fn run(&self) -> Rows {
-        let mut trace = Trace::off();
-        match &self.history {
-            Some(history) => run(&self.bound, &self.snapshot, &**history, &mut trace),
-            None => run(&self.bound, &self.snapshot, &NoFacts, &mut trace),
+    fn found(&self) -> &Found {
+        self.found.get_or_init(|| self.find(&mut Trace::off()))
+    }
+
+    fn find(&self, trace: &mut Trace) -> Found {
+        let Some(bound) = &self.bound else {
+            return Found::One(Rows::none());
+        };
+        match self.snapshot() {
+            Some(snapshot) if self.ops.is_empty() => {
+                Found::One(run(bound, snapshot, &*self.history, trace))
+            }
+            Some(snapshot) => {
+                let mut rows = smallvec::SmallVec::new();
+                let mut pipeline = Pipeline::new(&self.ops, &self.history);
+                if !pipeline.is_done() {
+                    run_while(bound, snapshot, &*self.history, trace, &mut |row| {
+                        if pipeline.admits(snapshot.node(row)) {
+                            rows.push(row);
+                        }
+                        !pipeline.is_done()
+                    });
+                }
+                Found::One(Rows::List(rows))
+            }
+            None => Found::Many(self.find_everywhere(bound, trace)),
         }
     }
 
+    /// `@*`: each id once, where the newest snapshot that matches it puts it (LANGUAGE §6).
+    fn find_everywhere(&self, bound: &Bound, trace: &mut Trace) -> Vec<(u32, u32)> {
+        let mut rows = Vec::new();
+        let mut seen: HashSet<&str> = HashSet::new();
+        let mut keys: HashSet<(bool, &str)> = HashSet::new();
+        let (mut skip, mut left) = bound.window.unwrap_or((0, u64::MAX));
+        let mut pipeline = Pipeline::new(&self.ops, &self.history);
+        for (at, snapshot) in self.history.committed().iter().enumerate().rev() {
+            if left == 0 || pipeline.is_done() {
+                break;
+            }
+            let answer = run_unwindowed(bound, snapshot, &*self.history, trace);
+            for row in answer.iter() {
+                let node = snapshot.node(row);
+                if !seen.insert(node.id()) || bound.plan.unique && !keys.insert(node.identity()) {
+                    continue;
+                }
+                if skip > 0 {
+                    skip -= 1;
+                    continue;
+                }
+                if left == 0 || pipeline.is_done() {
+                    break;
+                }
+                left -= 1;
+                if pipeline.admits(node) {
+                    rows.push((at as u32, row));
+                }
+            }
+        }
+        rows
+    }
+
+    /// Adds something to do with the rows.
+    fn then(mut self, op: Op) -> Self {
+        match (self.found.take(), self.snapshot()) {
+            (None, _) => self.ops.push(op),
+            (Some(Found::One(rows)), Some(snapshot)) => {
+                let ops = [op];
+                let mut pipeline = Pipeline::new(&ops, &self.history);
+                let kept = rows
+                    .iter()
+                    .filter(|&row| !pipeline.is_done() && pipeline.admits(snapshot.node(row)))
+                    .collect();
+                self.found = Found::One(Rows::List(kept)).into();
+            }
+            (Some(Found::Many(mut rows)), _) => {
+                let ops = [op];
+                let mut pipeline = Pipeline::new(&ops, &self.history);
+                let committed = self.history.committed();
+                rows.retain(|&(at, row)| {
+                    !pipeline.is_done() && pipeline.admits(committed[at as usize].node(row))
+                });
+                self.found = Found::Many(rows).into();
+            }
+            (Some(found), None) => self.found = found.into(),
+        }
+        self
+    }
+
     #[inline]
-    fn ids_of(&self, rows: &Rows) -> Vec<&str> {
+    fn ids_of<'a>(&self, snapshot: &'a Snapshot, rows: &Rows) -> Vec<&'a str> {
         let mut ids = Vec::with_capacity(rows.len());
-        if let [piece] = self.snapshot.pieces() {
+        if let [piece] = snapshot.pieces() {
             let (segment, shift) = (&*piece.segment, piece.shift());
             rows.for_each(|row| ids.push(segment.id(row - shift)));
         } else {
-            let mut cursor = self.snapshot.cursor();
+            let mut cursor = snapshot.cursor();
             rows.for_each(|row| ids.push(cursor.id(row)));
         }
         ids
@@ -82,56 +179,47 @@ impl One {
 }
 
 impl Selection {
+    #[inline]
     pub(super) fn one(
-        bound: Arc<Bound>,
-        snapshot: Arc<Snapshot>,
-        history: Option<Arc<History>>,
+        bound: &Arc<Bound>,
+        history: Moment,
+        place: Place,
         warnings: Option<Arc<[Warning]>>,
     ) -> Self {
-        let one = One {
-            bound,
-            snapshot,
-            history,
-            rows: OnceLock::new(),
+        let found = match history.get(place) {
+            Some(snapshot) if bound.is_local() => match named(bound, snapshot) {
+                Some(node) => Rows::of(node.map(NodeRef::row)),
+                None => run(bound, snapshot, &*history, &mut Trace::off()),
+            },
+            _ => return Self::lazy(bound, history, Some(place), warnings),
         };
         Self {
-            kind: Kind::One(one),
+            kind: Kind::Rows(Recipe {
+                history,
+                place: Some(place),
+                bound: None,
+                ops: Vec::new(),
+                found: Found::One(found).into(),
+            }),
             warnings,
         }
     }
 
-    /// `@*`: each id once, where the newest snapshot that matches it puts it (LANGUAGE §6).
-    pub(super) fn all(
-        bound: &Bound,
-        history: &History,
-        snapshots: Vec<Arc<Snapshot>>,
+    /// The answer over one snapshot or, without a place, over all committed ones; not begun.
+    pub(super) fn lazy(
+        bound: &Arc<Bound>,
+        history: Moment,
+        place: Option<Place>,
         warnings: Option<Arc<[Warning]>>,
     ) -> Self {
-        let mut rows = Vec::new();
-        let mut seen: HashSet<&str> = HashSet::new();
-        for (at, snapshot) in snapshots.iter().enumerate() {
-            let answer = run_unwindowed(bound, snapshot, history, &mut Trace::off());
-            for row in answer.iter() {
-                if seen.insert(snapshot.node(row).id()) {
-                    rows.push((at as u32, row));
-                }
-            }
-        }
-        drop(seen);
-        if bound.plan.unique {
-            let mut seen: HashSet<(bool, &str)> = HashSet::new();
-            rows.retain(|&(at, row)| {
-                let node = snapshots[at as usize].node(row);
-                seen.insert(node.key().map_or((false, node.id()), |key| (true, key)))
-            });
-        }
-        if let Some((skip, limit)) = bound.window {
-            let clamp = |count: u64| usize::try_from(count).unwrap_or(usize::MAX);
-            rows.drain(..clamp(skip).min(rows.len()));
-            rows.truncate(clamp(limit));
-        }
         Self {
-            kind: Kind::Many { snapshots, rows },
+            kind: Kind::Rows(Recipe {
+                history,
+                place,
+                bound: Some(Arc::clone(bound)),
+                ops: Vec::new(),
+                found: OnceLock::new(),
+            }),
             warnings,
         }
     }
@@ -161,7 +249,7 @@ impl Selection {
     pub fn range_diff(&self) -> Option<&RangeDiff> {
         match &self.kind {
             Kind::Range(diff) => Some(diff),
-            Kind::One(_) | Kind::Many { .. } => None,
+            Kind::Rows(_) => None,
         }
     }
 
@@ -172,7 +260,7 @@ impl Selection {
     pub fn into_range_diff(self) -> Result<RangeDiff, NotARange> {
         match self.kind {
             Kind::Range(diff) => Ok(*diff),
-            Kind::One(_) | Kind::Many { .. } => Err(NotARange),
+            Kind::Rows(_) => Err(NotARange),
         }
     }
 
@@ -180,18 +268,21 @@ impl Selection {
     /// have. Constant time for a single class over whole snapshots.
     #[must_use]
     pub fn count(&self) -> usize {
-        match &self.kind {
-            Kind::One(one) => match (one.rows.get(), &one.history) {
-                (Some(rows), _) => rows.len(),
-                (None, Some(history)) => count(&one.bound, &one.snapshot, &**history) as usize,
-                (None, None) => count(&one.bound, &one.snapshot, &NoFacts) as usize,
-            },
-            Kind::Many { rows, .. } => rows.len(),
-            Kind::Range(diff) => diff
-                .diffs
-                .iter()
-                .map(|block| block.added_ids.len() + block.removed_ids.len() + block.changed.len())
-                .sum(),
+        let recipe = match &self.kind {
+            Kind::Rows(recipe) => recipe,
+            Kind::Range(diff) => return diff.rows(),
+        };
+        if let (None, Some(bound), Some(snapshot), []) = (
+            recipe.found.get(),
+            &recipe.bound,
+            recipe.snapshot(),
+            &*recipe.ops,
+        ) {
+            return count(bound, snapshot, &*recipe.history) as usize;
+        }
+        match recipe.found() {
+            Found::One(rows) => rows.len(),
+            Found::Many(rows) => rows.len(),
         }
     }
 
@@ -206,15 +297,19 @@ impl Selection {
     /// The ids, in result order, in one go: the fastest way to hold them all.
     #[must_use]
     pub fn to_ids(&self) -> Vec<&str> {
-        let Kind::One(one) = &self.kind else {
+        let Kind::Rows(recipe) = &self.kind else {
+            return Vec::new();
+        };
+        let Some(snapshot) = recipe.snapshot() else {
             return self.ids().collect();
         };
-        match one.rows.get() {
-            Some(rows) => one.ids_of(rows),
+        match recipe.found.get() {
+            Some(Found::One(rows)) => recipe.ids_of(snapshot, rows),
+            Some(Found::Many(_)) => self.ids().collect(),
             // Not kept: whoever wants all ids at once rarely asks again, and keeping costs.
-            None => match named(&one.bound, &one.snapshot) {
-                Some(found) => found.into_iter().map(NodeRef::id).collect(),
-                None => one.ids_of(&one.run()),
+            None => match recipe.find(&mut Trace::off()) {
+                Found::One(rows) => recipe.ids_of(snapshot, &rows),
+                Found::Many(_) => self.ids().collect(),
             },
         }
     }
@@ -222,43 +317,57 @@ impl Selection {
     /// The nodes, in result order; none for a range.
     #[must_use]
     pub fn nodes(&self) -> Nodes<'_> {
-        match &self.kind {
-            Kind::One(one) => {
-                let rows = one.rows();
-                let left = rows.len();
-                Nodes {
-                    one: Some((&one.snapshot, rows.iter())),
-                    many: None,
-                    left,
-                }
-            }
-            Kind::Many { snapshots, rows } => Nodes {
-                one: None,
-                many: Some((snapshots, rows.iter())),
+        let recipe = match &self.kind {
+            Kind::Rows(recipe) => recipe,
+            Kind::Range(_) => return Nodes::default(),
+        };
+        match (recipe.found(), recipe.snapshot()) {
+            (Found::One(rows), Some(snapshot)) => Nodes {
+                one: Some((snapshot, rows.iter())),
+                many: None,
                 left: rows.len(),
             },
-            Kind::Range(_) => Nodes {
+            (Found::Many(rows), _) => Nodes {
                 one: None,
-                many: None,
-                left: 0,
+                many: Some((recipe.history.committed(), rows.iter())),
+                left: rows.len(),
             },
+            (Found::One(_), None) => Nodes::default(),
         }
     }
 
-    /// The selection without its first `count` rows. Nothing happens to a range.
-    #[must_use]
-    pub fn skip(self, count: usize) -> Self {
-        self.keep(|at, _| at >= count)
+    /// Finds the rows, if that is not done yet, and says what it took; nothing for a range, and
+    /// nothing where they are known already.
+    pub fn measure(&self) -> Counters {
+        let mut trace = Trace::off();
+        self.trace(&mut trace);
+        trace.counters
     }
 
-    /// The first `count` rows of the selection. Nothing happens to a range.
+    /// Finds the rows, recorded in `trace`, and keeps them.
+    pub(super) fn trace(&self, trace: &mut Trace) {
+        if let Kind::Rows(recipe) = &self.kind {
+            recipe.found.get_or_init(|| recipe.find(trace));
+        }
+    }
+
+    /// The selection without its first `count` rows. Nothing is run yet. Nothing happens to a
+    /// range.
+    #[must_use]
+    pub fn skip(self, count: usize) -> Self {
+        self.then(Op::Skip(count))
+    }
+
+    /// The first `count` rows of the selection. Nothing is run yet; where rows come in document
+    /// order and no pick spans the tree, what lies behind the last of them is never looked at.
+    /// Nothing happens to a range.
     #[must_use]
     pub fn limit(self, count: usize) -> Self {
-        self.keep(|at, _| at < count)
+        self.then(Op::Limit(count))
     }
 
     /// The rows that are, or lie inside, a node that `filter`, a selector without time, matches
-    /// in the row's snapshot (LANGUAGE §6).
+    /// in the row's snapshot (LANGUAGE §6). Nothing is run yet. Nothing happens to a range.
     ///
     /// # Errors
     /// The filter names a time, or has parameters without values.
@@ -278,56 +387,12 @@ impl Selection {
         let Some(bound) = filter.bound() else {
             return Err(invalid("the filter's parameters have no values"));
         };
-        let mut answers: Vec<(*const Snapshot, HashSet<u32>)> = Vec::new();
-        Ok(self.keep(|_, node| {
-            let snapshot = node.snapshot();
-            let at = answers
-                .iter()
-                .position(|(known, _)| std::ptr::eq(*known, snapshot));
-            let at = at.unwrap_or_else(|| {
-                let rows = run(bound, snapshot, &NoFacts, &mut Trace::off());
-                answers.push((snapshot, rows.iter().collect()));
-                answers.len() - 1
-            });
-            let rows = &answers[at].1;
-            let mut above = Some(node);
-            while let Some(node) = above {
-                if rows.contains(&node.row()) {
-                    return true;
-                }
-                above = node.parent();
-            }
-            false
-        }))
+        Ok(self.then(Op::Filter(Arc::clone(bound))))
     }
 
-    /// Keeps rows by their position and node.
-    fn keep(self, mut keep: impl FnMut(usize, NodeRef<'_>) -> bool) -> Self {
+    fn then(self, op: Op) -> Self {
         let kind = match self.kind {
-            Kind::One(one) => {
-                let rows: Vec<(u32, u32)> = one
-                    .rows()
-                    .iter()
-                    .enumerate()
-                    .filter(|&(at, row)| keep(at, one.snapshot.node(row)))
-                    .map(|(_, row)| (0, row))
-                    .collect();
-                Kind::Many {
-                    snapshots: vec![one.snapshot],
-                    rows,
-                }
-            }
-            Kind::Many {
-                snapshots,
-                mut rows,
-            } => {
-                let mut at = 0;
-                rows.retain(|&(snapshot, row)| {
-                    at += 1;
-                    keep(at - 1, snapshots[snapshot as usize].node(row))
-                });
-                Kind::Many { snapshots, rows }
-            }
+            Kind::Rows(recipe) => Kind::Rows(recipe.then(op)),
             kind @ Kind::Range(_) => kind,
         };
         Self { kind, ..self }
@@ -338,7 +403,7 @@ impl Selection {
 type ManyRows<'a> = (&'a [Arc<Snapshot>], std::slice::Iter<'a, (u32, u32)>);
 
 /// The nodes of a [`Selection`], in result order.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Nodes<'a> {
     one: Option<(&'a Snapshot, RowIter<'a>)>,
     many: Option<ManyRows<'a>>,

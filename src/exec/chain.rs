@@ -29,10 +29,12 @@ enum Left {
     Zones(Zones),
 }
 
-/// Runs one chain: its matches, in document order.
+/// Runs one chain: its matches, in document order; of whole units only those in `block`, if one
+/// is given, which takes a separable chain that names no id.
 pub(super) fn run(
     plan: &ChainPlan,
     chain: &BoundChain,
+    block: Option<&Range<u32>>,
     snapshot: &Snapshot,
     facts: &dyn Facts,
     trace: &mut Trace,
@@ -68,7 +70,7 @@ pub(super) fn run(
         }
     }
     let mut below_seq = below_seq(chain);
-    let windows: Windows = match (&plan.scope, named) {
+    let mut windows: Windows = match (&plan.scope, named) {
         (_, Some(unit)) => {
             below_seq = false;
             smallvec![(unit, None)]
@@ -86,7 +88,16 @@ pub(super) fn run(
         }
         _ => smallvec![(0..snapshot.end_row(), None)],
     };
-    count_windows(&windows, snapshot, &mut trace.counters);
+    match block {
+        None => count_windows(&windows, snapshot, &mut trace.counters),
+        Some(block) => {
+            for (window, _) in &mut windows {
+                window.start = window.start.max(block.start);
+                window.end = window.end.min(block.end);
+            }
+            windows.retain(|(window, _)| window.start < window.end);
+        }
+    }
     let mut run = |window: &Range<u32>, depths: Option<(i64, i64)>| {
         depths
             .and_then(|depths| Small::new(window, depths, scope))
@@ -173,6 +184,18 @@ fn unit_rows(snapshot: &Snapshot, row: u32) -> Range<u32> {
         .segment
         .unit_rows(piece.segment.unit_of(row - piece.shift()));
     rows.start + piece.shift()..rows.end + piece.shift()
+}
+
+/// Where a separable chain's matches can lie.
+pub(super) fn extent(plan: &ChainPlan, snapshot: &Snapshot) -> Range<u32> {
+    let Some(depths) = &plan.scope else {
+        return 0..snapshot.end_row();
+    };
+    let windows = windows(snapshot, depths);
+    match (windows.first(), windows.last()) {
+        (Some((first, _)), Some((last, _))) => first.start..last.end,
+        _ => 0..0,
+    }
 }
 
 /// The windows of a depth set, in document order.

@@ -11,6 +11,7 @@
 mod access;
 mod ask;
 mod axis;
+mod blocks;
 mod chain;
 mod order;
 mod pick;
@@ -19,8 +20,13 @@ mod small;
 mod trace;
 mod zone;
 
+pub use blocks::Inside;
 pub use rows::{RowIter, Rows};
 pub use trace::{Counters, StepTrace, Trace};
+
+use std::ops::Range;
+
+use smallvec::SmallVec;
 
 use crate::index::{NodeRef, Snapshot};
 use crate::plan::{Bound, BoundStep};
@@ -44,12 +50,38 @@ impl Facts for NoFacts {
 /// Runs `bound` over `snapshot`: the matches in result order, windowed.
 #[must_use]
 pub fn run(bound: &Bound, snapshot: &Snapshot, facts: &dyn Facts, trace: &mut Trace) -> Rows {
-    let rows = matches(bound, snapshot, facts, trace);
+    if bound.window.is_some() && blocks::suits(bound) {
+        let mut rows = SmallVec::new();
+        blocks::each(bound, snapshot, facts, trace, &mut |row| {
+            rows.push(row);
+            true
+        });
+        return Rows::List(rows);
+    }
+    let rows = matches(bound, None, snapshot, facts, trace);
     let mut rows = order::arrange(bound, snapshot, rows);
     if bound.plan.unique {
         rows = order::unique(snapshot, &rows);
     }
     order::window(bound, rows)
+}
+
+/// Hands the rows that [`run`] gives to `take`, one by one, until it answers `false`. Where the
+/// order allows it, what lies behind is then never looked at.
+pub fn run_while(
+    bound: &Bound,
+    snapshot: &Snapshot,
+    facts: &dyn Facts,
+    trace: &mut Trace,
+    take: &mut dyn FnMut(u32) -> bool,
+) {
+    if blocks::suits(bound) {
+        blocks::each(bound, snapshot, facts, trace, take);
+    } else {
+        let rows = run(bound, snapshot, facts, trace);
+        // The last row asked for is the one refused.
+        let _ = rows.iter().all(take);
+    }
 }
 
 /// The matches in result order, before the window is cut.
@@ -60,7 +92,11 @@ pub fn run_unwindowed(
     facts: &dyn Facts,
     trace: &mut Trace,
 ) -> Rows {
-    order::arrange(bound, snapshot, matches(bound, snapshot, facts, trace))
+    order::arrange(
+        bound,
+        snapshot,
+        matches(bound, None, snapshot, facts, trace),
+    )
 }
 
 /// How many matches there are, without listing them.
@@ -69,10 +105,10 @@ pub fn count(bound: &Bound, snapshot: &Snapshot, facts: &dyn Facts) -> u64 {
     if let Some(count) = access::count(bound, snapshot) {
         return count;
     }
-    if bound.plan.unique {
+    if bound.plan.unique || bound.window.is_some() && blocks::suits(bound) {
         return run(bound, snapshot, facts, &mut Trace::off()).len() as u64;
     }
-    let all = matches(bound, snapshot, facts, &mut Trace::off()).len() as u64;
+    let all = matches(bound, None, snapshot, facts, &mut Trace::off()).len() as u64;
     match bound.window {
         Some((skip, limit)) => all.saturating_sub(skip).min(limit),
         None => all,
@@ -105,20 +141,26 @@ pub fn named<'s>(bound: &Bound, snapshot: &'s Snapshot) -> Option<Option<NodeRef
     }
 }
 
-/// The matches, in document order.
-fn matches(bound: &Bound, snapshot: &Snapshot, facts: &dyn Facts, trace: &mut Trace) -> Rows {
+/// The matches, in document order; of whole units only those in `block`, if one is given.
+fn matches(
+    bound: &Bound,
+    block: Option<&Range<u32>>,
+    snapshot: &Snapshot,
+    facts: &dyn Facts,
+    trace: &mut Trace,
+) -> Rows {
     if let ([plan], [chain], []) = (&*bound.plan.chains, &*bound.chains, &*bound.filters) {
         trace.begin_chain(0);
-        return chain::run(plan, chain, snapshot, facts, trace);
+        return chain::run(plan, chain, block, snapshot, facts, trace);
     }
     let mut union = Rows::none();
     for (index, (plan, chain)) in bound.plan.chains.iter().zip(&bound.chains).enumerate() {
         trace.begin_chain(index);
-        let rows = chain::run(plan, chain, snapshot, facts, trace);
-        union = if index == 0 {
-            rows
-        } else {
-            union.union(rows, snapshot.end_row())
+        let rows = chain::run(plan, chain, block, snapshot, facts, trace);
+        let whole = 0..snapshot.end_row();
+        union = match index {
+            0 => rows,
+            _ => union.union(rows, block.unwrap_or(&whole)),
         };
     }
     if !bound.filters.is_empty() {

@@ -62,13 +62,7 @@ pub(super) fn unique(snapshot: &Snapshot, rows: &Rows) -> Rows {
     let mut seen: HashSet<(bool, &str)> = HashSet::new();
     Rows::List(
         rows.iter()
-            .filter(|&row| {
-                let node = snapshot.node(row);
-                seen.insert(match node.key() {
-                    Some(key) => (true, key),
-                    None => (false, node.id()),
-                })
-            })
+            .filter(|&row| seen.insert(snapshot.node(row).identity()))
             .collect(),
     )
 }

@@ -1,5 +1,7 @@
 //! Rows of a snapshot: what a run gives.
 
+use std::ops::Range;
+
 use smallvec::SmallVec;
 
 use crate::index::{Bits, Ones};
@@ -25,6 +27,16 @@ impl Rows {
     #[must_use]
     pub fn none() -> Self {
         Self::List(SmallVec::new())
+    }
+
+    /// One row at most.
+    #[inline]
+    #[must_use]
+    pub fn of(row: Option<u32>) -> Self {
+        Self::Word {
+            start: row.unwrap_or(0),
+            word: u64::from(row.is_some()),
+        }
     }
 
     /// How many rows. Linear in the words of a bit set.
@@ -110,12 +122,12 @@ impl Rows {
         }
     }
 
-    /// The union, in document order; `end` is one past the last row of the snapshot.
-    pub(super) fn union(self, other: Self, end: u32) -> Self {
+    /// The union, in document order; both lie inside `within`.
+    pub(super) fn union(self, other: Self, within: &Range<u32>) -> Self {
         if other.is_empty() {
             return self;
         }
-        let mut bits = Bits::new(0..end);
+        let mut bits = Bits::new(within.clone());
         for rows in [&self, &other] {
             rows.for_each(|row| bits.insert(row));
         }

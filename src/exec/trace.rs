@@ -13,6 +13,8 @@ pub struct Counters {
     pub pieces_pruned: u64,
     /// Pieces of the snapshot inside a window.
     pub pieces_read: u64,
+    /// Row numbers never looked at because enough rows were found before.
+    pub rows_left: u64,
 }
 
 impl std::ops::AddAssign for Counters {
@@ -22,6 +24,7 @@ impl std::ops::AddAssign for Counters {
         self.probes += other.probes;
         self.pieces_pruned += other.pieces_pruned;
         self.pieces_read += other.pieces_read;
+        self.rows_left += other.rows_left;
     }
 }
 
@@ -42,6 +45,8 @@ pub struct Trace {
     /// For each chain, its steps; empty when steps are off.
     pub steps: Vec<Vec<StepTrace>>,
     on: bool,
+    /// The chain that runs.
+    chain: usize,
 }
 
 impl Trace {
@@ -67,8 +72,11 @@ impl Trace {
     }
 
     pub(super) fn begin_chain(&mut self, index: usize) {
-        if self.on && self.steps.len() <= index {
-            self.steps.resize_with(index + 1, Vec::new);
+        if self.on {
+            self.chain = index;
+            if self.steps.len() <= index {
+                self.steps.resize_with(index + 1, Vec::new);
+            }
         }
     }
 
@@ -77,7 +85,7 @@ impl Trace {
         if !self.on {
             return;
         }
-        if let Some(chain) = self.steps.last_mut() {
+        if let Some(chain) = self.steps.get_mut(self.chain) {
             if chain.len() <= step {
                 chain.resize(step + 1, StepTrace::default());
             }

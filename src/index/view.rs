@@ -117,6 +117,13 @@ impl<'a> NodeRef<'a> {
         self.segment.keys.get(self.local)
     }
 
+    /// What tells nodes apart where one of each key is wanted: the key, else the id
+    /// (LANGUAGE §7, `@unique`).
+    #[must_use]
+    pub fn identity(self) -> (bool, &'a str) {
+        self.key().map_or((false, self.id()), |key| (true, key))
+    }
+
     /// The offset, 0 where absent.
     #[must_use]
     pub fn offset(self) -> i64 {

@@ -5,7 +5,10 @@ use std::sync::Arc;
 use super::compare::{Compare, NumberSet, TextTest, ValueTest};
 use super::value::Source;
 use super::{FilterPlan, Plan, Predicate, Slot, StepOperator, TailPlan, Value};
-use crate::ir::{Attr, Axis, DepthSet, Facet, Kind, Op, TypeTest, Zone, normal_type};
+use crate::ir::{Attr, Axis, DepthSet, Kind, Op, TypeTest, Zone, normal_type};
+
+/// Depths, beyond the first of each range, that a plan may look at and still count as local.
+const LOCAL_DEPTHS: u64 = 8;
 
 /// A plan with its values in place; still without a snapshot. Immutable and shared.
 #[derive(Debug)]
@@ -20,7 +23,7 @@ pub struct Bound {
     pub key_order: bool,
     /// The first row of the window and how many rows it has; the page is worked in.
     pub window: Option<(u64, u64)>,
-    asks_history: bool,
+    local: bool,
 }
 
 /// A group with its values in place.
@@ -80,10 +83,11 @@ pub enum BoundTest {
 }
 
 impl Bound {
-    /// Whether an answer needs more than its snapshot: when ids were first seen.
+    /// Whether it looks at a handful of turns at most, so that running it costs no more than
+    /// putting it off.
     #[must_use]
-    pub fn asks_history(&self) -> bool {
-        self.asks_history
+    pub fn is_local(&self) -> bool {
+        self.local
     }
 }
 
@@ -120,7 +124,7 @@ pub fn bind(
         .map(|source| resolve(source, params))
         .collect::<Result<_, _>>()?;
     let binder = Binder { values: &values };
-    let chains = plan
+    let chains: Box<[BoundChain]> = plan
         .chains
         .iter()
         .map(|chain| {
@@ -146,37 +150,28 @@ pub fn bind(
         .transpose()?;
     Ok(Bound {
         plan: Arc::clone(plan),
-        chains,
         filters: binder.tests(&plan.filters)?,
         key_order: binder.one_key(&plan.key_slots),
-        asks_history: asks_history(plan),
+        local: is_local(plan, &chains),
+        chains,
         window: limit.map(|limit| ((page.unwrap_or(1) - 1).saturating_mul(limit), limit)),
     })
 }
 
-/// Whether a test of the plan reads a facet that looks beyond one snapshot.
-fn asks_history(plan: &Plan) -> bool {
-    let asks = |test: &Predicate| {
-        matches!(
-            test,
-            Predicate::Attr {
-                attr: Attr::Facet(Facet::BornTurn | Facet::Age),
-                ..
-            }
-        )
+/// Whether a chain looks at a few units at most: that of an id, or those of a few depths.
+fn is_local(plan: &Plan, chains: &[BoundChain]) -> bool {
+    let ([plan], [chain]) = (&*plan.chains, chains) else {
+        return false;
     };
-    let steps = plan.chains.iter().flat_map(|chain| &chain.steps);
-    plan.filters.iter().any(asks)
-        || steps.into_iter().any(|step| match &step.operator {
-            StepOperator::Zone(_) => false,
-            StepOperator::Filter(filter) => {
-                filter.tests.iter().any(asks)
-                    || filter.tail.iter().any(|tail| match tail {
-                        TailPlan::Test(test) => asks(test),
-                        TailPlan::First | TailPlan::Last | TailPlan::Nth(_) => false,
-                    })
-            }
-        })
+    let few = plan.scope.as_ref().is_some_and(|depths| {
+        let widths = depths
+            .ranges()
+            .iter()
+            .map(|(low, high)| high.abs_diff(*low));
+        widths.fold(0, u64::saturating_add) < LOCAL_DEPTHS
+    });
+    let named = |step: &BoundStep| matches!(step, BoundStep::Filter { id: Some(_), .. });
+    plan.separable && (few || chain.steps.iter().any(named))
 }
 
 /// The value of a slot and the parameter it came from.

@@ -16,13 +16,22 @@ pub struct History {
     first_seen: OnceLock<HashMap<Box<str>, i64>>,
 }
 
+/// Where a snapshot stands in a [`History`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// Among the committed ones, from 0, the oldest.
+    Committed(usize),
+    /// The working state.
+    Working,
+}
+
 /// What a time leads to.
 #[derive(Clone, Debug)]
 pub enum Lookup {
     /// One snapshot.
-    One(Arc<Snapshot>),
+    One(Place),
     /// Every committed snapshot, newest first.
-    All(Vec<Arc<Snapshot>>),
+    All,
     /// A range, newest first, each with its label; and the label it was cut to, if it was.
     Range {
         /// The snapshots.
@@ -76,22 +85,36 @@ impl History {
         self.working.as_ref().or(self.committed.last())
     }
 
+    /// The snapshot at a place of this history; none for a place of another one.
+    #[inline]
+    #[must_use]
+    pub fn get(&self, place: Place) -> Option<&Arc<Snapshot>> {
+        match place {
+            Place::Committed(index) => self.committed.get(index),
+            Place::Working => self.working.as_ref(),
+        }
+    }
+
     /// The snapshot at an address. Constant time for `@tN`, logarithmic for `@cN`.
     ///
     /// # Errors
     /// There is none there.
     #[inline]
     pub fn at(&self, address: Address) -> Result<&Arc<Snapshot>, Unresolved> {
+        self.index_of(address).map(|index| &self.committed[index])
+    }
+
+    /// Which of the committed snapshots an address means.
+    #[inline]
+    fn index_of(&self, address: Address) -> Result<usize, Unresolved> {
         let found = match address {
             Address::Back(back) => usize::try_from(back)
                 .ok()
-                .and_then(|back| self.committed.len().checked_sub(back.checked_add(1)?))
-                .map(|index| &self.committed[index]),
+                .and_then(|back| self.committed.len().checked_sub(back.checked_add(1)?)),
             Address::Cycle(cycle) => self
                 .committed
                 .binary_search_by_key(&cycle, |snapshot| snapshot.cycle())
-                .ok()
-                .map(|index| &self.committed[index]),
+                .ok(),
         };
         found.ok_or_else(|| {
             self.not_found(match address {
@@ -124,15 +147,16 @@ impl History {
     ///
     /// # Errors
     /// No such snapshot, a range that touches none, or no working state.
+    #[inline]
     pub fn resolve(&self, time: Time) -> Result<Lookup, Unresolved> {
         match time {
-            Time::Working => self
-                .working
-                .clone()
-                .map(Lookup::One)
-                .ok_or(Unresolved::NoWorkingState),
-            Time::At(address) => self.at(address).cloned().map(Lookup::One),
-            Time::All => Ok(Lookup::All(self.committed.iter().rev().cloned().collect())),
+            Time::Working if self.working.is_some() => Ok(Lookup::One(Place::Working)),
+            Time::Working => Err(Unresolved::NoWorkingState),
+            Time::At(address) => {
+                let index = self.index_of(address)?;
+                Ok(Lookup::One(Place::Committed(index)))
+            }
+            Time::All => Ok(Lookup::All),
             Time::Range(a, b) => self.range(a, b),
         }
     }

@@ -13,8 +13,8 @@ mod range;
 mod session;
 
 pub use diff::{Change, Delta, changed_fields};
-pub use history::{History, Lookup, Unresolved};
+pub use history::{History, Lookup, Place, Unresolved};
 pub use range::{DiffBlock, RangeDiff, SnapshotRef};
-pub use session::{LoadError, Session};
+pub use session::{LoadError, Moment, Session};
 
 pub(crate) use range::run_range;

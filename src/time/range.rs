@@ -59,6 +59,17 @@ pub struct DiffBlock {
     pub changed: Vec<Change>,
 }
 
+impl RangeDiff {
+    /// How many rows its diffs have: added, removed and changed ones.
+    #[must_use]
+    pub fn rows(&self) -> usize {
+        let rows = |block: &DiffBlock| {
+            block.added_ids.len() + block.removed_ids.len() + block.changed.len()
+        };
+        self.diffs.iter().map(rows).sum()
+    }
+}
+
 /// The label of a range's end or member.
 pub(super) fn label(end: RangeEnd) -> String {
     match end {

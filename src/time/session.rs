@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use arc_swap::ArcSwap;
+use arc_swap::{ArcSwap, Guard};
 
 use super::History;
 use crate::index::{Meta, Snapshot, Writer};
@@ -125,9 +125,36 @@ impl Session {
         self.history.load_full()
     }
 
-    /// Looks at the history of this moment without taking hold of it.
+    /// A hold on the history of this moment, cheaper than [`Session::history`] where it is let go
+    /// soon. Lock-free.
     #[inline]
-    pub fn with_history<T>(&self, look: impl FnOnce(&History) -> T) -> T {
-        look(&self.history.load())
+    #[must_use]
+    pub fn moment(&self) -> Moment {
+        Moment(self.history.load())
+    }
+}
+
+/// A hold on the history of one moment. It keeps the history alive and does not stop anyone from
+/// adding to the session; many held at once by one thread cost no more than an `Arc` each.
+pub struct Moment(Guard<Arc<History>>);
+
+impl std::ops::Deref for Moment {
+    type Target = History;
+
+    #[inline]
+    fn deref(&self) -> &History {
+        &self.0
+    }
+}
+
+impl From<Arc<History>> for Moment {
+    fn from(history: Arc<History>) -> Self {
+        Self(Guard::from_inner(history))
+    }
+}
+
+impl std::fmt::Debug for Moment {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("Moment").field(&**self).finish()
     }
 }
