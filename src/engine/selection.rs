@@ -8,6 +8,7 @@
 use std::sync::{Arc, OnceLock};
 
 use hashbrown::HashSet;
+use smallvec::SmallVec;
 
 use super::Prepared;
 use super::pipeline::{Op, Pipeline};
@@ -40,10 +41,20 @@ impl std::error::Error for NotARange {}
 
 #[derive(Debug)]
 enum Kind {
-    /// Over snapshots.
-    Rows(Recipe),
+    /// Rows found at once.
+    Known(Known),
+    /// Rows to be found.
+    Recipe(Box<Recipe>),
     /// A range.
     Range(Box<RangeDiff>),
+}
+
+/// Rows of one snapshot.
+#[derive(Debug)]
+struct Known {
+    history: Moment,
+    place: Place,
+    rows: Rows,
 }
 
 /// What to do for rows, and the rows once it is done.
@@ -52,8 +63,8 @@ struct Recipe {
     history: Moment,
     /// The snapshot; `None` for all committed ones, newest first.
     place: Option<Place>,
-    /// What to look for; `None` where the rows were found at once.
-    bound: Option<Arc<Bound>>,
+    /// What to look for.
+    bound: Arc<Bound>,
     /// What to do with the rows, in turn.
     ops: Vec<Op>,
     found: OnceLock<Found>,
@@ -80,15 +91,13 @@ impl Recipe {
     }
 
     fn find(&self, trace: &mut Trace) -> Found {
-        let Some(bound) = &self.bound else {
-            return Found::One(Rows::none());
-        };
+        let bound = &*self.bound;
         match self.snapshot() {
             Some(snapshot) if self.ops.is_empty() => {
                 Found::One(run(bound, snapshot, &*self.history, trace))
             }
             Some(snapshot) => {
-                let mut rows = smallvec::SmallVec::new();
+                let mut rows = SmallVec::new();
                 let mut pipeline = Pipeline::new(&self.ops, &self.history);
                 if !pipeline.is_done() {
                     run_while(bound, snapshot, &*self.history, trace, &mut |row| {
@@ -100,12 +109,13 @@ impl Recipe {
                 }
                 Found::One(Rows::List(rows))
             }
-            None => Found::Many(self.find_everywhere(bound, trace)),
+            None => Found::Many(self.find_everywhere(trace)),
         }
     }
 
     /// `@*`: each id once, where the newest snapshot that matches it puts it (LANGUAGE §6).
-    fn find_everywhere(&self, bound: &Bound, trace: &mut Trace) -> Vec<(u32, u32)> {
+    fn find_everywhere(&self, trace: &mut Trace) -> Vec<(u32, u32)> {
+        let bound = &*self.bound;
         let mut rows = Vec::new();
         let mut seen: HashSet<&str> = HashSet::new();
         let mut keys: HashSet<(bool, &str)> = HashSet::new();
@@ -139,43 +149,54 @@ impl Recipe {
 
     /// Adds something to do with the rows.
     fn then(mut self, op: Op) -> Self {
-        match (self.found.take(), self.snapshot()) {
-            (None, _) => self.ops.push(op),
-            (Some(Found::One(rows)), Some(snapshot)) => {
-                let ops = [op];
-                let mut pipeline = Pipeline::new(&ops, &self.history);
-                let kept = rows
-                    .iter()
-                    .filter(|&row| !pipeline.is_done() && pipeline.admits(snapshot.node(row)))
-                    .collect();
-                self.found = Found::One(Rows::List(kept)).into();
-            }
-            (Some(Found::Many(mut rows)), _) => {
-                let ops = [op];
-                let mut pipeline = Pipeline::new(&ops, &self.history);
-                let committed = self.history.committed();
-                rows.retain(|&(at, row)| {
-                    !pipeline.is_done() && pipeline.admits(committed[at as usize].node(row))
-                });
-                self.found = Found::Many(rows).into();
-            }
-            (Some(found), None) => self.found = found.into(),
-        }
+        self.ops.push(op);
+        self.found = OnceLock::new();
         self
     }
+}
 
+impl Known {
+    /// The snapshot. A place is one of its history.
     #[inline]
-    fn ids_of<'a>(&self, snapshot: &'a Snapshot, rows: &Rows) -> Vec<&'a str> {
-        let mut ids = Vec::with_capacity(rows.len());
-        if let [piece] = snapshot.pieces() {
-            let (segment, shift) = (&*piece.segment, piece.shift());
-            rows.for_each(|row| ids.push(segment.id(row - shift)));
-        } else {
-            let mut cursor = snapshot.cursor();
-            rows.for_each(|row| ids.push(cursor.id(row)));
-        }
-        ids
+    fn snapshot(&self) -> Option<&Snapshot> {
+        self.history.get(self.place).map(|snapshot| &**snapshot)
     }
+
+    /// Does something with the rows.
+    fn then(self, op: Op) -> Self {
+        let ops = [op];
+        let mut pipeline = Pipeline::new(&ops, &self.history);
+        let mut rows = SmallVec::new();
+        if let Some(snapshot) = self.snapshot() {
+            for row in self.rows.iter() {
+                if pipeline.is_done() {
+                    break;
+                }
+                if pipeline.admits(snapshot.node(row)) {
+                    rows.push(row);
+                }
+            }
+        }
+        drop(pipeline);
+        Self {
+            rows: Rows::List(rows),
+            ..self
+        }
+    }
+}
+
+/// The ids of rows, in their order.
+#[inline]
+fn ids_of<'a>(snapshot: &'a Snapshot, rows: &Rows) -> Vec<&'a str> {
+    let mut ids = Vec::with_capacity(rows.len());
+    if let [piece] = snapshot.pieces() {
+        let (segment, shift) = (&*piece.segment, piece.shift());
+        rows.for_each(|row| ids.push(segment.id(row - shift)));
+    } else {
+        let mut cursor = snapshot.cursor();
+        rows.for_each(|row| ids.push(cursor.id(row)));
+    }
+    ids
 }
 
 impl Selection {
@@ -186,7 +207,7 @@ impl Selection {
         place: Place,
         warnings: Option<Arc<[Warning]>>,
     ) -> Self {
-        let found = match history.get(place) {
+        let rows = match history.get(place) {
             Some(snapshot) if bound.is_local() => match named(bound, snapshot) {
                 Some(node) => Rows::of(node.map(NodeRef::row)),
                 None => run(bound, snapshot, &*history, &mut Trace::off()),
@@ -194,12 +215,10 @@ impl Selection {
             _ => return Self::lazy(bound, history, Some(place), warnings),
         };
         Self {
-            kind: Kind::Rows(Recipe {
+            kind: Kind::Known(Known {
                 history,
-                place: Some(place),
-                bound: None,
-                ops: Vec::new(),
-                found: Found::One(found).into(),
+                place,
+                rows,
             }),
             warnings,
         }
@@ -213,13 +232,13 @@ impl Selection {
         warnings: Option<Arc<[Warning]>>,
     ) -> Self {
         Self {
-            kind: Kind::Rows(Recipe {
+            kind: Kind::Recipe(Box::new(Recipe {
                 history,
                 place,
-                bound: Some(Arc::clone(bound)),
+                bound: Arc::clone(bound),
                 ops: Vec::new(),
                 found: OnceLock::new(),
-            }),
+            })),
             warnings,
         }
     }
@@ -249,7 +268,7 @@ impl Selection {
     pub fn range_diff(&self) -> Option<&RangeDiff> {
         match &self.kind {
             Kind::Range(diff) => Some(diff),
-            Kind::Rows(_) => None,
+            Kind::Known(_) | Kind::Recipe(_) => None,
         }
     }
 
@@ -260,7 +279,7 @@ impl Selection {
     pub fn into_range_diff(self) -> Result<RangeDiff, NotARange> {
         match self.kind {
             Kind::Range(diff) => Ok(*diff),
-            Kind::Rows(_) => Err(NotARange),
+            Kind::Known(_) | Kind::Recipe(_) => Err(NotARange),
         }
     }
 
@@ -269,16 +288,12 @@ impl Selection {
     #[must_use]
     pub fn count(&self) -> usize {
         let recipe = match &self.kind {
-            Kind::Rows(recipe) => recipe,
+            Kind::Known(known) => return known.rows.len(),
+            Kind::Recipe(recipe) => recipe,
             Kind::Range(diff) => return diff.rows(),
         };
-        if let (None, Some(bound), Some(snapshot), []) = (
-            recipe.found.get(),
-            &recipe.bound,
-            recipe.snapshot(),
-            &*recipe.ops,
-        ) {
-            return count(bound, snapshot, &*recipe.history) as usize;
+        if let (None, Some(snapshot), []) = (recipe.found.get(), recipe.snapshot(), &*recipe.ops) {
+            return count(&recipe.bound, snapshot, &*recipe.history) as usize;
         }
         match recipe.found() {
             Found::One(rows) => rows.len(),
@@ -297,43 +312,47 @@ impl Selection {
     /// The ids, in result order, in one go: the fastest way to hold them all.
     #[must_use]
     pub fn to_ids(&self) -> Vec<&str> {
-        let Kind::Rows(recipe) = &self.kind else {
-            return Vec::new();
+        let recipe = match &self.kind {
+            Kind::Known(known) => {
+                let snapshot = known.snapshot();
+                return snapshot.map_or_else(Vec::new, |snapshot| ids_of(snapshot, &known.rows));
+            }
+            Kind::Recipe(recipe) => recipe,
+            Kind::Range(_) => return Vec::new(),
         };
-        let Some(snapshot) = recipe.snapshot() else {
-            return self.ids().collect();
-        };
-        match recipe.found.get() {
-            Some(Found::One(rows)) => recipe.ids_of(snapshot, rows),
-            Some(Found::Many(_)) => self.ids().collect(),
+        match (recipe.snapshot(), recipe.found.get()) {
+            (Some(snapshot), Some(Found::One(rows))) => ids_of(snapshot, rows),
             // Not kept: whoever wants all ids at once rarely asks again, and keeping costs.
-            None => match recipe.find(&mut Trace::off()) {
-                Found::One(rows) => recipe.ids_of(snapshot, &rows),
+            (Some(snapshot), None) => match recipe.find(&mut Trace::off()) {
+                Found::One(rows) => ids_of(snapshot, &rows),
                 Found::Many(_) => self.ids().collect(),
             },
+            _ => self.ids().collect(),
         }
     }
 
     /// The nodes, in result order; none for a range.
     #[must_use]
     pub fn nodes(&self) -> Nodes<'_> {
-        let recipe = match &self.kind {
-            Kind::Rows(recipe) => recipe,
+        let (snapshot, rows) = match &self.kind {
+            Kind::Known(known) => (known.snapshot(), &known.rows),
+            Kind::Recipe(recipe) => match recipe.found() {
+                Found::One(rows) => (recipe.snapshot(), rows),
+                Found::Many(rows) => {
+                    return Nodes {
+                        one: None,
+                        many: Some((recipe.history.committed(), rows.iter())),
+                        left: rows.len(),
+                    };
+                }
+            },
             Kind::Range(_) => return Nodes::default(),
         };
-        match (recipe.found(), recipe.snapshot()) {
-            (Found::One(rows), Some(snapshot)) => Nodes {
-                one: Some((snapshot, rows.iter())),
-                many: None,
-                left: rows.len(),
-            },
-            (Found::Many(rows), _) => Nodes {
-                one: None,
-                many: Some((recipe.history.committed(), rows.iter())),
-                left: rows.len(),
-            },
-            (Found::One(_), None) => Nodes::default(),
-        }
+        snapshot.map_or_else(Nodes::default, |snapshot| Nodes {
+            one: Some((snapshot, rows.iter())),
+            many: None,
+            left: rows.len(),
+        })
     }
 
     /// Finds the rows, if that is not done yet, and says what it took; nothing for a range, and
@@ -346,7 +365,7 @@ impl Selection {
 
     /// Finds the rows, recorded in `trace`, and keeps them.
     pub(super) fn trace(&self, trace: &mut Trace) {
-        if let Kind::Rows(recipe) = &self.kind {
+        if let Kind::Recipe(recipe) = &self.kind {
             recipe.found.get_or_init(|| recipe.find(trace));
         }
     }
@@ -392,7 +411,8 @@ impl Selection {
 
     fn then(self, op: Op) -> Self {
         let kind = match self.kind {
-            Kind::Rows(recipe) => Kind::Rows(recipe.then(op)),
+            Kind::Known(known) => Kind::Known(known.then(op)),
+            Kind::Recipe(recipe) => Kind::Recipe(Box::new(recipe.then(op))),
             kind @ Kind::Range(_) => kind,
         };
         Self { kind, ..self }
