@@ -15,6 +15,7 @@ use super::ask::{core_holds, node_holds, node_type_holds, scalar, sub_type};
 use super::trace::Counters;
 use crate::index::{
     Bits, DictColumn, IntColumn, Ones, Piece, Posting, Segment, Snapshot, each_word, hash_id,
+    zip_words,
 };
 use crate::ir::{Attr, Class, Facet, TypeTest, normal_type};
 use crate::plan::{
@@ -408,6 +409,34 @@ impl<'a> Access<'a> {
         }
     }
 
+    /// Keeps the rows of a segment, all of them real, that it answers for. As [`Access::holds`]
+    /// of each, but with one decision for all on how to ask.
+    fn retain(
+        &self,
+        rows: &mut SmallVec<[u32; 16]>,
+        piece: &Piece,
+        scope: Scope<'_>,
+        counters: &mut Counters,
+    ) {
+        match self {
+            Self::Always => {}
+            Self::Never => rows.clear(),
+            Self::Posting(Posting::Dense { words, .. }) => rows.retain(|row| {
+                let word = words.get((*row / 64) as usize);
+                word.is_some_and(|word| word >> (*row % 64) & 1 == 1)
+            }),
+            Self::Column {
+                column,
+                set,
+                given: None,
+            } => match set.ranges.as_slice() {
+                &[(low, high)] => column.retain(rows, low, high),
+                _ => rows.retain(|row| set.contains(Some(column.get(*row)))),
+            },
+            access => rows.retain(|row| access.holds(piece, *row, scope, counters)),
+        }
+    }
+
     /// Whether it answers for one real row of the segment.
     #[inline]
     pub(super) fn holds(
@@ -602,14 +631,12 @@ fn fill_piece(
         counters.postings += 1;
         let start = out.start().saturating_sub(shift).max(piece.rows.start);
         let end = out.end().saturating_sub(shift).min(piece.rows.end);
-        posting.for_each_in(start..end, |row| {
-            if rest
-                .iter()
-                .all(|access| access.holds(piece, row, scope, counters))
-            {
-                out.insert(row + shift);
-            }
-        });
+        let mut rows: SmallVec<[u32; 16]> = SmallVec::new();
+        posting.for_each_in(start..end, |row| rows.push(row));
+        for access in rest {
+            access.retain(&mut rows, piece, scope, counters);
+        }
+        rows.iter().for_each(|row| out.insert(row + shift));
         return;
     }
     seed.fill(piece, out, scope, counters);
@@ -617,9 +644,13 @@ fn fill_piece(
     for access in rest {
         if let Access::Posting(Posting::Dense { words, .. }) = access {
             counters.postings += 1;
-            each_word(out, piece.rows.clone(), shift, |index, mask, word| {
-                *word &= words.get(index as usize).copied().unwrap_or(0) | !mask;
-            });
+            zip_words(
+                out,
+                words,
+                piece.rows.clone(),
+                shift,
+                |word, posting, mask| *word &= posting | !mask,
+            );
             continue;
         }
         let left = out.count();

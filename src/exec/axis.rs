@@ -7,7 +7,7 @@
 use std::ops::Range;
 
 use super::access::Scope;
-use crate::index::{Bits, Piece, Posting, each_word};
+use crate::index::{Bits, Piece, Posting, each_word, zip_words};
 use crate::ir::Axis;
 
 /// Class codes the axes know.
@@ -116,6 +116,18 @@ pub(super) fn narrow_by_level(
     }
     for piece in pieces {
         let posting = &piece.segment.levels[below as usize];
+        if let Posting::Dense { words, .. } = posting
+            && words.len() as u32 * 64 >= piece.rows.end
+        {
+            zip_words(
+                bits,
+                words,
+                piece.rows.clone(),
+                piece.shift(),
+                |word, posting, mask| *word &= posting | !mask,
+            );
+            continue;
+        }
         each_word(
             bits,
             piece.rows.clone(),
@@ -363,20 +375,18 @@ fn holds_level(left: &Bits, level: u32, window: &Range<u32>, scope: Scope<'_>) -
             if start >= end {
                 return true;
             }
-            let offset = (piece.shift() / 64).wrapping_sub(left.first_word());
             let (first, last) = (start / 64, (end - 1) / 64);
-            (first..=last).all(|index| {
-                let mut wanted = level[index as usize] & inner[index as usize];
-                if index == first || index == last {
-                    wanted &= crate::index::mask(index, start, end);
-                }
-                let have = left
-                    .words()
-                    .get(index.wrapping_add(offset) as usize)
-                    .copied()
-                    .unwrap_or(0);
-                wanted & !have == 0
-            })
+            let rows = first as usize..last as usize + 1;
+            let at = (first + piece.shift() / 64 - left.first_word()) as usize;
+            let (level, inner) = (&level[rows.clone()], &inner[rows.clone()]);
+            let have = &left.words()[at..at + rows.len()];
+            let missing = |at: usize| level[at] & inner[at] & !have[at];
+            let end_at = rows.len() - 1;
+            let masked = |index, at| missing(at) & crate::index::mask(index, start, end);
+            if masked(first, 0) | masked(last, end_at) != 0 {
+                return false;
+            }
+            (1..end_at).all(|at| missing(at) == 0)
         })
 }
 

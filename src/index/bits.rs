@@ -10,7 +10,7 @@ use smallvec::SmallVec;
 
 /// Windows of up to this many words take no allocation. More would make every result that is
 /// handed on heavier to move, also those of a single row.
-const INLINE_WORDS: usize = 8;
+const INLINE_WORDS: usize = 16;
 
 /// Rows of a window, one bit each. The window starts at a multiple of 64.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use hashbrown::HashTable;
 
+use super::ids::Ids;
 use super::segment::{LEVEL_POSTINGS, VIRTUAL, hash_id, hasher};
 use super::view::Fields;
 use super::{DictColumn, Field, IntColumn, Posting, Segment, Unit, UnitKind};
@@ -39,8 +40,7 @@ pub struct SegmentBuilder {
     created_at_ns: Vec<i64>,
     creation_index: Vec<i64>,
     ttl_stored: Vec<u32>,
-    id_starts: Vec<u32>,
-    id_text: String,
+    ids: Ids,
     payload: Vec<u8>,
     payload_at: Vec<(u32, u32)>,
     irregular_cores: bool,
@@ -164,7 +164,7 @@ impl SegmentBuilder {
         ] {
             column.reserve(rows);
         }
-        self.id_starts.reserve(rows + 1);
+        self.ids.reserve(rows);
         self.payload_at.reserve(rows);
     }
 
@@ -253,8 +253,7 @@ impl SegmentBuilder {
                     self.ttl_stored.push(own);
                 }
             }
-            self.id_starts.push(self.id_text.len() as u32);
-            self.id_text.push_str(tree.id(at));
+            self.ids.push(tree.id(at));
             let start = self.payload.len() as u32;
             let (from, to) = row.payload;
             self.payload
@@ -317,7 +316,7 @@ impl SegmentBuilder {
         ] {
             column.push(0);
         }
-        self.id_starts.push(self.id_text.len() as u32);
+        self.ids.push("");
         let at = self.payload.len() as u32;
         self.payload_at.push((at, at));
         own
@@ -403,8 +402,7 @@ impl SegmentBuilder {
             if segment.ttl_stored.contains(row) {
                 self.ttl_stored.push(own);
             }
-            self.id_starts.push(self.id_text.len() as u32);
-            self.id_text.push_str(segment.id(row));
+            self.ids.push(segment.id(row));
             let at = self.payload.len() as u32;
             self.payload.extend_from_slice(segment.payload(row));
             self.payload_at.push((at, self.payload.len() as u32));
@@ -434,7 +432,7 @@ impl SegmentBuilder {
         self.level_ttls();
         // It grew as it came; what is held for the session's life is what it needs.
         self.payload.shrink_to_fit();
-        self.id_starts.push(self.id_text.len() as u32);
+        self.ids.shrink();
         let real = |row: &usize| self.class[*row] != VIRTUAL;
         let words = || vec![0_u64; rows.div_ceil(64) as usize];
         let posting = |keep: &dyn Fn(usize) -> bool| {
@@ -469,10 +467,7 @@ impl SegmentBuilder {
         } = self.attributes();
 
         let mut directory = HashTable::with_capacity(rows as usize);
-        let id = |row: u32| {
-            let start = self.id_starts[row as usize] as usize;
-            &self.id_text[start..self.id_starts[row as usize + 1] as usize]
-        };
+        let id = |row: u32| self.ids.get(row);
         for row in (0..rows).filter(|row| real(&(*row as usize))) {
             directory.insert_unique(hash_id(id(row)), row, |&row| {
                 use std::hash::BuildHasher;
@@ -523,8 +518,7 @@ impl SegmentBuilder {
             end: self.end.into(),
             class: self.class.into(),
             present: self.present.into(),
-            id_starts: self.id_starts.into(),
-            id_text: self.id_text.into(),
+            ids: self.ids,
             payload: Arc::new(self.payload),
             payload_at: self.payload_at.into(),
             irregular_cores: self.irregular_cores,

@@ -1,5 +1,7 @@
 //! Integer columns packed to the width their values need.
 
+use smallvec::SmallVec;
+
 /// Integers of a segment's rows: each is a base plus a code of zero, one, two, four or eight
 /// bytes.
 #[derive(Clone, Debug)]
@@ -138,6 +140,19 @@ impl IntColumn {
     #[must_use]
     pub fn get(&self, row: u32) -> i64 {
         self.base.wrapping_add(self.codes.get(row) as i64)
+    }
+
+    /// Keeps the rows whose value is in `low..=high`.
+    pub(crate) fn retain(&self, rows: &mut SmallVec<[u32; 16]>, low: i64, high: i64) {
+        let holds = |code: u64| (low..=high).contains(&self.base.wrapping_add(code as i64));
+        match &self.codes {
+            Codes::Zero if holds(0) => {}
+            Codes::Zero => rows.clear(),
+            Codes::U8(codes) => rows.retain(|row| holds(u64::from(codes[*row as usize]))),
+            Codes::U16(codes) => rows.retain(|row| holds(u64::from(codes[*row as usize]))),
+            Codes::U32(codes) => rows.retain(|row| holds(u64::from(codes[*row as usize]))),
+            Codes::U64(codes) => rows.retain(|row| holds(codes[*row as usize])),
+        }
     }
 
     /// One bit for each of the rows `start..start + 64` whose value is in `low..=high`. Bits of

@@ -160,9 +160,11 @@ impl Posting {
     /// multiple of 64.
     pub(crate) fn or_into(&self, out: &mut Bits, rows: Range<u32>, shift: u32) {
         match self {
-            Self::Dense { words, .. } => each_word(out, rows, shift, |index, mask, word| {
-                *word |= words.get(index as usize).copied().unwrap_or(0) & mask;
-            }),
+            Self::Dense { words, .. } => {
+                zip_words(out, words, rows, shift, |word, posting, mask| {
+                    *word |= posting & mask;
+                });
+            }
             Self::One(_) | Self::Sparse(_) => {
                 let window = out.start().saturating_sub(shift)..out.end().saturating_sub(shift);
                 let rows = rows.start.max(window.start)..rows.end.min(window.end);
@@ -185,6 +187,49 @@ impl Posting {
             }
             Self::Dense { words, .. } => words.len() * 8,
         }
+    }
+}
+
+/// Visits the words of `out` that hold the segment rows `rows` shifted by `shift`, each with the
+/// word of a dense posting over the same rows and the mask of the rows meant. Words the posting
+/// does not reach stay as they are.
+///
+/// The mask is all ones but at both ends, which are done apart, so that what lies between becomes
+/// a plain loop over two slices.
+#[inline]
+pub(crate) fn zip_words(
+    out: &mut Bits,
+    posting: &[u64],
+    rows: Range<u32>,
+    shift: u32,
+    mut visit: impl FnMut(&mut u64, u64, u64),
+) {
+    let start = rows.start.max(out.start().saturating_sub(shift));
+    let end = rows.end.min(out.end().saturating_sub(shift));
+    if start >= end {
+        return;
+    }
+    let (first, last) = (start / 64, (end - 1) / 64);
+    let at = first.wrapping_add((shift / 64).wrapping_sub(out.first_word())) as usize;
+    let (Some(words), Some(posting)) =
+        (out.words_mut().get_mut(at..), posting.get(first as usize..))
+    else {
+        return;
+    };
+    let count = ((last - first) as usize + 1)
+        .min(words.len())
+        .min(posting.len());
+    let (words, posting) = (&mut words[..count], &posting[..count]);
+    let mut pairs = words.iter_mut().zip(posting);
+    if let Some((word, &posting)) = pairs.next() {
+        visit(word, posting, mask(first, start, end));
+    }
+    let behind = (count > 1).then(|| pairs.next_back()).flatten();
+    for (word, &posting) in pairs {
+        visit(word, posting, u64::MAX);
+    }
+    if let Some((word, &posting)) = behind {
+        visit(word, posting, mask(first + count as u32 - 1, start, end));
     }
 }
 

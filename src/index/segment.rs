@@ -6,6 +6,7 @@ use std::sync::{Arc, LazyLock};
 
 use hashbrown::{DefaultHashBuilder, HashTable};
 
+use super::ids::Ids;
 use super::{DictColumn, IntColumn, Posting};
 use crate::tree::{NodeClass, Present};
 
@@ -107,8 +108,7 @@ pub struct Segment {
     pub(crate) tags: Box<[(Box<str>, Posting)]>,
     /// Custom attributes, sorted by name.
     pub(crate) fields: Box<[Field]>,
-    pub(crate) id_starts: Box<[u32]>,
-    pub(crate) id_text: Box<str>,
+    pub(crate) ids: Ids,
     pub(crate) directory: HashTable<u32>,
     pub(crate) payload: Arc<Vec<u8>>,
     pub(crate) payload_at: Box<[(u32, u32)]>,
@@ -158,10 +158,7 @@ impl Segment {
     #[inline]
     #[must_use]
     pub fn id(&self, row: u32) -> &str {
-        let (row, text) = (row as usize, &self.id_text);
-        // One check for both.
-        let ends = &self.id_starts[row..row + 2];
-        &text[ends[0] as usize..ends[1] as usize]
+        self.ids.get(row)
     }
 
     /// The row of an id that is `wanted`, given its hash by the shared hasher. A segment may hold
@@ -275,7 +272,7 @@ impl Segment {
     /// The bytes of ids and payload records.
     #[must_use]
     pub fn payload_bytes(&self) -> usize {
-        self.id_text.len() + self.payload.len()
+        self.ids.text_bytes() + self.payload.len()
     }
 }
 
