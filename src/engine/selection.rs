@@ -190,8 +190,8 @@ impl Known {
 fn ids_of<'a>(snapshot: &'a Snapshot, rows: &Rows) -> Vec<&'a str> {
     let mut ids = Vec::with_capacity(rows.len());
     if let [piece] = snapshot.pieces() {
-        let (segment, shift) = (&*piece.segment, piece.shift());
-        rows.for_each(|row| ids.push(segment.id(row - shift)));
+        let (of_segment, shift) = (piece.segment.ids(), piece.shift());
+        rows.for_each(|row| ids.push(of_segment.get(row - shift)));
     } else {
         let mut cursor = snapshot.cursor();
         rows.for_each(|row| ids.push(cursor.id(row)));

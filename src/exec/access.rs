@@ -613,15 +613,21 @@ fn fill_piece(
     counters: &mut Counters,
 ) {
     // The smallest known answer goes first; what can only be asked row by row goes last.
-    accesses.sort_by_key(|access| match access.estimate() {
-        Some(estimate) => u64::from(estimate),
-        None if access.by_words() => u64::MAX - 1,
-        None => u64::MAX,
-    });
+    if accesses.len() > 1 {
+        accesses.sort_by_key(|access| match access.estimate() {
+            Some(estimate) => u64::from(estimate),
+            None if access.by_words() => u64::MAX - 1,
+            None => u64::MAX,
+        });
+    }
     let Some((seed, rest)) = accesses.split_first() else {
         Access::Always.fill(piece, out, scope, counters);
         return;
     };
+    if rest.is_empty() {
+        seed.fill(piece, out, scope, counters);
+        return;
+    }
     if matches!(seed, Access::Never) {
         return;
     }

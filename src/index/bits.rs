@@ -25,8 +25,12 @@ impl Bits {
     pub fn new(rows: Range<u32>) -> Self {
         let first_word = rows.start / 64;
         let last = rows.end.div_ceil(64).max(first_word);
-        let mut words = SmallVec::new();
-        words.resize((last - first_word) as usize, 0);
+        let count = (last - first_word) as usize;
+        // Growing word by word costs several times what the words do.
+        let words = match count {
+            0..=INLINE_WORDS => SmallVec::from_buf_and_len([0; INLINE_WORDS], count),
+            _ => SmallVec::from_vec(vec![0; count]),
+        };
         Self { first_word, words }
     }
 

@@ -161,6 +161,12 @@ impl Segment {
         self.ids.get(row)
     }
 
+    /// The ids of all rows.
+    #[inline]
+    pub(crate) fn ids(&self) -> &Ids {
+        &self.ids
+    }
+
     /// The row of an id that is `wanted`, given its hash by the shared hasher. A segment may hold
     /// an id more than once: when a node moves, the row it left stays for older snapshots, and a
     /// merge brings both together. At most one of them is live in a snapshot.
