@@ -98,33 +98,34 @@ pub(super) fn run(
             windows.retain(|(window, _)| window.start < window.end);
         }
     }
-    let mut run = |window: &Range<u32>, depths: Option<(i64, i64)>| {
-        depths
-            .and_then(|depths| Small::new(window, depths, scope))
-            .and_then(|small| small.run(plan, chain, trace))
-            .ok_or_else(|| {
-                let window = Window {
-                    plan,
-                    chain,
-                    scope,
-                    window: window.clone(),
-                    below_seq,
-                };
-                window.run(trace)
-            })
+    let small = |window: &Range<u32>, depths: Option<(i64, i64)>, trace: &mut Trace| {
+        Small::new(window, depths?, scope)?.run(plan, chain, trace)
+    };
+    let large = |window: &Range<u32>, trace: &mut Trace| {
+        let window = Window {
+            plan,
+            chain,
+            scope,
+            window: window.clone(),
+            below_seq,
+        };
+        window.run(trace)
     };
     if let [(window, depths)] = windows.as_slice() {
-        return match run(window, *depths) {
-            Ok(word) => Rows::Word {
+        return match small(window, *depths, trace) {
+            Some(word) => Rows::Word {
                 start: window.start,
                 word,
             },
-            Err(bits) => Rows::Bits(vec![bits]),
+            None => Rows::Bits(vec![large(window, trace)]),
         };
     }
-    let matches = windows.iter().map(|(window, depths)| {
-        run(window, *depths).map_or_else(|bits| bits, |word| Bits::from_word(window.start, word))
-    });
+    let matches = windows
+        .iter()
+        .map(|(window, depths)| match small(window, *depths, trace) {
+            Some(word) => Bits::from_word(window.start, word),
+            None => large(window, trace),
+        });
     Rows::Bits(matches.collect())
 }
 
