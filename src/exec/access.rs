@@ -592,7 +592,18 @@ pub(super) fn fill_tests(
         }
         if cores {
             let virtuals = &piece.segment.classes[VIRTUAL];
-            virtuals.or_into(&mut out, piece.rows.clone(), piece.shift());
+            let shift = piece.shift();
+            if tests.iter().all(|test| depth_facet(test).is_none()) {
+                virtuals.or_into(&mut out, piece.rows.clone(), shift);
+            } else {
+                virtuals.for_each_in(piece.rows.clone(), |row| {
+                    let depth = scope.snapshot.depth(row + shift);
+                    let mut sets = tests.iter().filter_map(depth_facet);
+                    if sets.all(|set| set.contains(depth)) {
+                        out.insert(row + shift);
+                    }
+                });
+            }
             if let Some(dead) = &piece.dead {
                 for row in dead.range(piece.rows.clone()) {
                     out.remove(row + piece.shift());
@@ -602,6 +613,17 @@ pub(super) fn fill_tests(
     }
     out.retain_range(window);
     out
+}
+
+/// The depths a test of the facet `depth` asks for: the one facet an implicit core has.
+fn depth_facet(test: &BoundTest) -> Option<&NumberSet> {
+    match test {
+        BoundTest::Attr(Condition {
+            attr: Attr::Facet(Facet::Depth),
+            compare: Compare::Number(set),
+        }) => Some(set),
+        _ => None,
+    }
 }
 
 /// Fills `out`, empty so far, with the rows of a piece that every access answers for.

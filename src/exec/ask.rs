@@ -9,13 +9,15 @@ use crate::ir::{Attr, Class, Facet, TypeTest, normal_type};
 use crate::plan::{BoundTest, Compare, Condition, Scalar, TextTest};
 
 /// Whether an implicit core satisfies a test: its nodeType is `mc`, its offset 0, and every
-/// other attribute null (LANGUAGE §1). Its depth is its turn's, and seen to by windows.
+/// other attribute null (LANGUAGE §1). Its depth is its turn's, and seen to where the row is known,
+/// as a facet, too.
 pub(super) fn core_holds(test: &BoundTest) -> bool {
     match test {
         BoundTest::Depth(_) | BoundTest::Type(TypeTest::Class(Class::Container)) => true,
         BoundTest::Type(_) => false,
         BoundTest::Attr(Condition { attr, compare }) => match (attr, compare) {
             (Attr::Offset, Compare::Number(set)) => set.contains(Some(0)),
+            (Attr::Facet(Facet::Depth), Compare::Number(_)) => true,
             (_, Compare::Number(set)) => set.contains(None),
             (Attr::StoredType | Attr::NodeType, Compare::Text(test)) => test.holds(Some("mc")),
             (_, Compare::Text(test)) => test.holds(None),

@@ -337,6 +337,17 @@ root -
             &[
                 ("depth", "@t0 .cb[depth=1]", "b"),
                 ("no depth is null", "@t0 *[depth=null]", "root seq"),
+                (
+                    "an implicit core has its turn's depth",
+                    "@t0 .mc[depth>0] > .cb, .mc[depth=0] > .cb",
+                    "a b c",
+                ),
+                ("and no other", "@t0 .mt .mc[depth=2] > .cb", "a"),
+                (
+                    "nor any other facet",
+                    "@t0 .mc[sdepth>0] .cb, .mc[age>=0] .cb, .mc[born_turn>=0] .cb",
+                    "",
+                ),
                 ("sdepth", "@t0 *[sdepth<=1]", "root seq ah"),
                 ("born_turn is the cycle header", "@t0 .cb[born_turn=2]", "a"),
                 (
