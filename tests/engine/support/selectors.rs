@@ -17,7 +17,7 @@ pub(crate) fn selector(rng: &mut Rng, session: &Session, edition: Edition) -> Se
     trees.extend(&session.working);
     let tree = *rng.pick(&trees);
     let mut maker = Maker { rng, tree, edition };
-    let body = if edition == Edition::Canonical && maker.rng.chance(30) {
+    let body = if edition != Edition::V01 && maker.rng.chance(30) {
         maker.position_or_search()
     } else {
         Body::Union(maker.union())
@@ -30,6 +30,10 @@ pub(crate) fn selector(rng: &mut Rng, session: &Session, edition: Edition) -> Se
     };
     if edition == Edition::Canonical {
         maker.filters_and_controls(&mut sel);
+    } else if matches!(sel.body, Body::Position(..)) && maker.rng.chance(20) {
+        let target = maker.rng.below(maker.tree.nodes.len());
+        let props = maker.one_prop(target);
+        sel.filters.push(Filter::Brackets(props));
     }
     drop_dead_groups(session, edition, &mut sel);
     sel
@@ -67,10 +71,14 @@ fn drop_dead_groups(session: &Session, edition: Edition, sel: &mut Sel) {
 /// Whether a test reads a facet, which needs an explicit time.
 pub(crate) fn has_facet(sel: &Sel) -> bool {
     let text = super::text::plain(sel, Edition::Canonical);
-    FACETS.iter().any(|facet| text.contains(facet))
+    FACETS.iter().any(|facet| {
+        // `depth(` is a pseudo-class or an anchor.
+        let mut found = text.match_indices(facet);
+        found.any(|(at, facet)| !text[at + facet.len()..].starts_with('('))
+    })
 }
 
-const FACETS: [&str; 3] = ["sdepth", "born_turn", "age"];
+const FACETS: [&str; 4] = ["sdepth", "born_turn", "age", "depth"];
 
 struct Maker<'a> {
     rng: &'a mut Rng,
@@ -446,6 +454,7 @@ impl Maker<'_> {
                     _ => Value::int(own),
                 }
             }
+            "depth" => Value::int(n.depth.unwrap_or(1) + self.rng.range(-1, 1)),
             "sdepth" => Value::int(n.level + self.rng.range(-1, 1)),
             "born_turn" => Value::int(self.tree.cycle - self.rng.range(0, 4)),
             "age" => Value::int(self.rng.range(0, 4)),
@@ -510,7 +519,8 @@ impl Maker<'_> {
     /// A position along the path to some node, or a search.
     fn position_or_search(&mut self) -> Body {
         let target = self.rng.below(self.tree.nodes.len());
-        if self.rng.chance(35) {
+        let searches = self.edition == Edition::Canonical;
+        if searches && self.rng.chance(35) {
             let props = self.some_props(target);
             return Body::Search(props);
         }
@@ -560,7 +570,7 @@ impl Maker<'_> {
                 test: None,
             });
         }
-        let search = self.rng.chance(25).then(|| Search {
+        let search = (searches && self.rng.chance(25)).then(|| Search {
             axis: self.axis(),
             props: self.some_props(target),
         });
@@ -583,7 +593,7 @@ impl Maker<'_> {
                 let offset = self.rng.chance(40).then_some(n.offset);
                 Hop::Offset(offset, class.map(str::to_owned), props)
             }
-            4 => Hop::Props(self.some_props(node)),
+            4 if self.edition == Edition::Canonical => Hop::Props(self.some_props(node)),
             _ => match class {
                 Some(class) => Hop::Class(class.to_owned(), None, props),
                 None => Hop::Offset(None, None, props),
@@ -599,9 +609,14 @@ impl Maker<'_> {
         }
     }
 
+    fn one_prop(&mut self, node: usize) -> Vec<Prop> {
+        vec![self.prop(node)]
+    }
+
     fn some_props(&mut self, node: usize) -> Vec<Prop> {
-        let mut props = vec![self.prop(node)];
-        while self.rng.chance(25) {
+        let mut props = self.one_prop(node);
+        // Several in one bracket are for the canonical edition.
+        while self.edition == Edition::Canonical && self.rng.chance(25) {
             props.push(self.prop(node));
         }
         props

@@ -436,7 +436,7 @@ impl Printer<'_> {
         if group && !sugar && self.chance(20) {
             return format!("({})", self.props(props));
         }
-        if self.chance(30) {
+        if self.edition == Edition::Canonical && self.chance(30) {
             return self.braces(props);
         }
         format!("[{}]", self.props(props))
