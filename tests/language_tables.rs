@@ -8,6 +8,8 @@
 mod canonical;
 #[path = "language/depth.rs"]
 mod depth;
+#[path = "language/translation.rs"]
+mod translation;
 #[path = "language/v01.rs"]
 mod v01;
 

@@ -235,6 +235,54 @@ proptest! {
         }
     }
 
+    /// What an edition can read it can say: printed in its own words, a query reads back as
+    /// itself. (A filter behind a position becomes a test of its step.)
+    #[test]
+    fn an_edition_has_words_for_what_it_reads(text in selector(), edition in edition()) {
+        if let Ok(lowered) = compile(&text, edition) {
+            let said = lowered.query.text_in(edition);
+            prop_assert!(said.is_ok(), "{}: {} is {:?}", edition, text, said);
+            let said = said.unwrap_or_default();
+            let again = compile(&said, edition);
+            prop_assert!(again.is_ok(), "{}: {} said as {}", edition, text, said);
+            if lowered.query.filters.is_empty() {
+                let again = again.map(|again| (again.query.fingerprint(), again.query)).ok();
+                let wanted = (lowered.query.fingerprint(), lowered.query);
+                prop_assert_eq!(again, Some(wanted), "{}: {} said as {}", edition, text, said);
+            }
+        }
+    }
+
+    /// A translation is a selector of its edition, says nothing new, and is itself in the words
+    /// of that edition. Canonical has words for everything, and keeps the query as it is.
+    #[test]
+    fn translations_read_back(text in selector(), from in edition(), to in edition()) {
+        let Ok(lowered) = compile(&text, from) else { return Ok(()) };
+        match lowered.query.text_in(to) {
+            Ok(said) => {
+                let again = compile(&said, to);
+                prop_assert!(again.is_ok(), "{} in {}: {}", text, to, said);
+                if let Ok(again) = again {
+                    prop_assert_eq!(again.warnings, [], "{} in {}: {}", text, to, said);
+                    prop_assert_eq!(&again.query.time, &lowered.query.time);
+                    let same = to == Edition::Canonical || to == from && again.query.filters == lowered.query.filters;
+                    prop_assert!(!same || again.query == lowered.query, "{} as {}", text, said);
+                    let twice = again.query.text_in(to);
+                    prop_assert_eq!(twice.as_ref(), Ok(&said), "{} in {}", text, to);
+                }
+            }
+            Err(reason) => {
+                prop_assert!(to != from && to != Edition::Canonical, "{} in {}: {}", text, to, reason);
+                // Whatever is printed reads as what was meant.
+                prop_assert!(reason.construct() != "this selector", "{} in {}", text, to);
+                prop_assert!(reason.since() != Some(to));
+                let error = pactql::ir::translate(&text, from, to);
+                let code = error.as_ref().err().map(|error| error.code().as_str());
+                prop_assert_eq!(code, Some("E_EDITION"));
+            }
+        }
+    }
+
     /// Errors point into the text and are sorted.
     #[test]
     fn errors_point_into_the_text(

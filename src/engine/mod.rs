@@ -143,6 +143,17 @@ impl Engine {
         Ok(self.prepare(text)?.canonical())
     }
 
+    /// A selector in the words of another edition, with the same meaning over every session
+    /// (LANGUAGE, the tables of editions): the canonical text for `canonical`, and for the others
+    /// a text that was read back to make sure.
+    ///
+    /// # Errors
+    /// Every mistake of the selector; or `E_EDITION`, at what the other edition has no words for,
+    /// with the reason.
+    pub fn translate(&self, text: &str, to: Edition) -> Result<String, Error> {
+        crate::ir::translate(text, self.edition, to)
+    }
+
     /// Explains a selector: its normalized text, its plan and, over a session, what running it
     /// did.
     ///

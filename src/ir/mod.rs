@@ -18,6 +18,7 @@ mod order;
 mod properties;
 mod query;
 mod text;
+mod translate;
 
 pub use depth::DepthSet;
 pub use edition::{Edition, UnknownEdition};
@@ -31,3 +32,4 @@ pub use query::{
     Address, Attr, AttrTest, Axis, Chain, Class, Controls, Facet, Kind, Literal, Mode, NodeStep,
     Op, Operand, Order, Pick, Query, RangeEnd, Step, Tail, Test, Time, TypeTest, Zone,
 };
+pub use translate::{Untranslatable, translate};

@@ -7,6 +7,7 @@
     reason = "a test that cannot go on should stop loudly"
 )]
 
+mod editions;
 mod golden;
 mod properties;
 mod ranges;

@@ -22,6 +22,8 @@ use crate::syntax::{self, Span};
 use super::normal::{self, Draft};
 use super::{Edition, Query};
 
+pub(super) use step::near_pseudo;
+
 /// The most groups a union may have (LANGUAGE §10).
 pub const MAX_GROUPS: usize = 256;
 /// The most steps a group, or hops a position, may have.
@@ -101,6 +103,13 @@ fn compile_with(
             Diagnostic::error(Code::SelectorInvalid, "the selector is invalid"),
         )),
     }
+}
+
+/// The query that `text` is in `edition`, if it is one. Says nothing of mistakes.
+pub(super) fn read(text: &str, edition: Edition) -> Option<Query> {
+    let selector = syntax::parse(text).ok()?;
+    let lowered = lower(&selector, edition).ok()?;
+    Some(lowered.query)
 }
 
 /// Lowers a syntax tree as a selector of `edition`.

@@ -340,7 +340,7 @@ fn offset_op(zone: Zone) -> Op {
 
 /// The pseudo-class that is, or nearly is, `part`: one letter more, one less, or two swapped; in
 /// words of five letters and more also one different. (`code` and `list` are words of their own.)
-fn near_pseudo(part: &str) -> Option<&'static str> {
+pub(in crate::ir) fn near_pseudo(part: &str) -> Option<&'static str> {
     // Cheap, for every compiled type comes by here.
     if part.len() < 2 || part.len() > 6 {
         return None;
