@@ -156,7 +156,7 @@ pub(super) struct EditionName {
 
 /// Editions by name.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-enum EditionWord {
+pub(super) enum EditionWord {
     /// Chains, unions, ranges; `#x` is an id, and no time means @t0.
     #[value(name = "v0.1")]
     V01,
@@ -170,11 +170,16 @@ enum EditionWord {
 impl EditionName {
     /// An engine for this edition.
     pub(super) fn engine(self) -> Engine {
-        let edition = match self.edition {
-            EditionWord::V01 => Edition::V01,
-            EditionWord::Depth => Edition::Depth,
-            EditionWord::Canonical => Edition::Canonical,
-        };
-        Engine::builder().edition(edition).build()
+        Engine::builder().edition(self.edition.into()).build()
+    }
+}
+
+impl From<EditionWord> for Edition {
+    fn from(word: EditionWord) -> Self {
+        match word {
+            EditionWord::V01 => Self::V01,
+            EditionWord::Depth => Self::Depth,
+            EditionWord::Canonical => Self::Canonical,
+        }
     }
 }
