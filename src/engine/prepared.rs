@@ -13,7 +13,7 @@ use crate::time::{History, Lookup, Moment, Session, Unresolved, run_range};
 pub(super) struct Statement {
     pub(super) text: Box<str>,
     pub(super) query: Query,
-    pub(super) warnings: Arc<[Warning]>,
+    pub(super) warnings: Option<Arc<[Warning]>>,
     pub(super) plan: Arc<Plan>,
     sources: Box<[Source]>,
 }
@@ -29,7 +29,7 @@ impl Statement {
         plan: Arc<Plan>,
         sources: Box<[Source]>,
     ) -> Self {
-        let warnings = lowered.warnings.into();
+        let warnings = (!lowered.warnings.is_empty()).then(|| lowered.warnings.into());
         Self {
             text: text.into(),
             query: lowered.query,
@@ -114,7 +114,7 @@ impl Prepared {
     /// What a reader should know of the selector.
     #[must_use]
     pub fn warnings(&self) -> &[Warning] {
-        &self.statement.warnings
+        self.statement.warnings.as_deref().unwrap_or(&[])
     }
 
     /// The names of its `$name` parameters, sorted, without the dollar sign.
@@ -206,7 +206,7 @@ impl Prepared {
     }
 
     fn warnings_shared(&self) -> Option<Arc<[Warning]>> {
-        (!self.statement.warnings.is_empty()).then(|| Arc::clone(&self.statement.warnings))
+        self.statement.warnings.clone()
     }
 
     pub(super) fn unresolved(&self, error: Unresolved) -> Error {

@@ -119,27 +119,18 @@ pub fn bind(
     sources: &[Source],
     params: &[(Box<str>, Value)],
 ) -> Result<Bound, BindError> {
-    let values: Vec<Slotted> = sources
-        .iter()
-        .map(|source| resolve(source, params))
-        .collect::<Result<_, _>>()?;
+    let values = try_map(sources, |source| resolve(source, params))?;
     let binder = Binder { values: &values };
-    let chains: Box<[BoundChain]> = plan
-        .chains
-        .iter()
-        .map(|chain| {
-            let steps = chain.steps.iter().map(|step| match &step.operator {
-                StepOperator::Zone(zone) => Ok(BoundStep::Zone {
-                    axis: step.axis,
-                    zone: *zone,
-                }),
-                StepOperator::Filter(filter) => binder.filter(step.axis, filter),
-            });
-            Ok(BoundChain {
-                steps: steps.collect::<Result<_, _>>()?,
-            })
-        })
-        .collect::<Result<_, _>>()?;
+    let chains = try_map(&plan.chains, |chain| {
+        let steps = try_map(&chain.steps, |step| match &step.operator {
+            StepOperator::Zone(zone) => Ok(BoundStep::Zone {
+                axis: step.axis,
+                zone: *zone,
+            }),
+            StepOperator::Filter(filter) => binder.filter(step.axis, filter),
+        })?;
+        Ok(BoundChain { steps })
+    })?;
     let limit = plan
         .limit
         .map(|slot| binder.count(slot, 0, "a limit"))
@@ -172,6 +163,15 @@ fn is_local(plan: &Plan, chains: &[BoundChain]) -> bool {
     });
     let named = |step: &BoundStep| matches!(step, BoundStep::Filter { id: Some(_), .. });
     plan.separable && (few || chain.steps.iter().any(named))
+}
+
+/// Maps every item, in one allocation of just the size, where collecting results takes several.
+fn try_map<T, U, E>(items: &[T], map: impl FnMut(&T) -> Result<U, E>) -> Result<Box<[U]>, E> {
+    let mut mapped = Vec::with_capacity(items.len());
+    for item in items.iter().map(map) {
+        mapped.push(item?);
+    }
+    Ok(mapped.into())
 }
 
 /// The value of a slot and the parameter it came from.
@@ -225,18 +225,14 @@ struct Binder<'a> {
 impl Binder<'_> {
     fn filter(&self, axis: Axis, filter: &FilterPlan) -> Result<BoundStep, BindError> {
         let tests = self.tests(&filter.tests)?;
-        let tail = filter
-            .tail
-            .iter()
-            .map(|tail| {
-                Ok(match tail {
-                    TailPlan::First => BoundTail::First,
-                    TailPlan::Last => BoundTail::Last,
-                    TailPlan::Nth(slot) => BoundTail::Nth(self.count(*slot, 1, "`:nth`")?),
-                    TailPlan::Test(test) => BoundTail::Test(self.test(test)?),
-                })
+        let tail = try_map(&filter.tail, |tail| {
+            Ok(match tail {
+                TailPlan::First => BoundTail::First,
+                TailPlan::Last => BoundTail::Last,
+                TailPlan::Nth(slot) => BoundTail::Nth(self.count(*slot, 1, "`:nth`")?),
+                TailPlan::Test(test) => BoundTail::Test(self.test(test)?),
             })
-            .collect::<Result<_, _>>()?;
+        })?;
         let id = tests.iter().find_map(|test| match test {
             BoundTest::Attr(Condition {
                 attr: Attr::Id,
@@ -255,7 +251,7 @@ impl Binder<'_> {
     }
 
     fn tests(&self, tests: &[Predicate]) -> Result<Box<[BoundTest]>, BindError> {
-        tests.iter().map(|test| self.test(test)).collect()
+        try_map(tests, |test| self.test(test))
     }
 
     fn test(&self, test: &Predicate) -> Result<BoundTest, BindError> {
