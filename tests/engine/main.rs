@@ -8,6 +8,7 @@
 )]
 
 mod editions;
+mod equivalence;
 mod golden;
 mod properties;
 mod ranges;
