@@ -133,7 +133,7 @@ fn source_000_examples_over_its_fixture() {
 
 #[test]
 fn source_001_section_62_63_and_71() {
-    let cases: [Case; 13] = [
+    let cases: [Case; 18] = [
         ("001 §6.2 1", "@t0 ^sys .cb", Ok(&["cb:sysA"])),
         ("001 §6.2 2", "@t0 ^seq .mt:depth(1)", Ok(&["mt:2"])),
         (
@@ -147,7 +147,16 @@ fn source_001_section_62_63_and_71() {
             Ok(&["cb:u1", "cb:a1"]),
         ),
         ("001 §6.2 5", "@t0 #cb:u2", Ok(&["cb:u2"])),
+        ("001 §7.1", "@t0 ^sys .cb", Ok(&["cb:sysA"])),
+        ("001 §7.1", "@t0 ^seq .mt:depth(1)", Ok(&["mt:2"])),
+        ("001 §7.1", "@t0 ^seq .mt:depth(1,2)", Ok(&["mt:1", "mt:2"])),
+        (
+            "001 §7.1",
+            "@t0 ^seq .mt:depth(1-2) .mc > .cb",
+            Ok(&["cb:u1", "cb:a1"]),
+        ),
         ("001 §7.1", "@t0 ^seq .mt:depth(1) > .cb", Ok(&["cb:a1"])),
+        ("001 §7.1", "@t0 #cb:u2", Ok(&["cb:u2"])),
         ("001 §7.1", "@t0 .cb[role='assistant']", Ok(&["cb:a1"])),
         (
             "001 §7.1",
@@ -180,7 +189,7 @@ fn source_001_section_62_63_and_71() {
 
 #[test]
 fn source_003_section_62_63_and_71() {
-    let cases: [Case; 10] = [
+    let cases: [Case; 15] = [
         ("003 §6.2 1", "@t0 ^sys .block", Ok(&["block:sysA"])),
         (
             "003 §6.2 2, LANGUAGE §12",
@@ -198,11 +207,28 @@ fn source_003_section_62_63_and_71() {
             Ok(&["block:u1", "block:a1", "block:u2"]),
         ),
         ("003 §6.2 5, LANGUAGE §12", "@t0 #block:u2", Ok(&[])),
+        ("003 §7.1", "@t0 ^sys .block", Ok(&["block:sysA"])),
+        (
+            "003 §7.1, LANGUAGE §12",
+            "@t0 ^seq .seg:depth(1)",
+            Ok(&["seg:2"]),
+        ),
+        (
+            "003 §7.1",
+            "@t0 ^seq .seg:depth(1,2)",
+            Ok(&["seg:1", "seg:2"]),
+        ),
+        (
+            "003 §7.1, LANGUAGE §12",
+            "@t0 ^seq .seg:depth(1-2) .cont > .block",
+            Ok(&["block:u1", "block:a1", "block:u2"]),
+        ),
         (
             "003 §7.1, LANGUAGE §12",
             "@t0 ^seq .seg:depth(1) > .block",
             Ok(&[]),
         ),
+        ("003 §7.1, LANGUAGE §12", "@t0 #block:u2", Ok(&[])),
         (
             "003 §7.1",
             "@t0 .block[role='assistant']",
@@ -239,11 +265,11 @@ const SUMMARIES: &str = r#"
 {"cycle":103,"root":{"children":[{"id":"seq","nodeType":"^seq","children":[{"id":"mt:1","nodeType":"mt","children":[{"id":"cb:sum:c102","nodeType":"cb:summary"}]}]}]}}
 "#;
 
+/// Sources 000, 001 and 003 §3.7: one result, printed three times.
 #[test]
-fn source_000_section_37_the_printed_range() {
-    let query = "@t-3..@t0 ^seq .mt .cb[nodeType='cb:summary']";
+fn section_37_the_printed_ranges() {
     let printed = r#"{
-     "query": "@t-3..@t0 ^seq .mt .cb[nodeType='cb:summary']",
+     "query": "QUERY",
      "snapshots": [ { "label":"@t0" }, { "label":"@t-1" }, { "label":"@t-2" }, { "label":"@t-3" } ],
      "diffs": [
        { "from":{"label":"@t0"}, "to":{"label":"@t-1"}, "added_ids":[], "removed_ids":["cb:sum:c101"], "changed":[] },
@@ -252,11 +278,36 @@ fn source_000_section_37_the_printed_range() {
      ],
      "mode": "pairwise"
     }"#;
-    let engine = Engine::new(Edition::V01);
-    let session = engine::open(SUMMARIES);
-    let got = json::parse(&engine.range(&session, query).unwrap());
-    assert_eq!(only_labels(&got).write(), json::parse(printed).write());
-    let whole = engine.range(&session, "@t-1..@t0 .cb:summary").unwrap();
+    for (edition, query, prefix) in [
+        (
+            Edition::V01,
+            "@t-3..@t0 ^seq .mt .cb[nodeType='cb:summary']",
+            "cb:",
+        ),
+        (
+            Edition::Depth,
+            "@t-3..@t0 ^seq .mt .cb[nodeType='cb'][kind='summary']",
+            "cb:",
+        ),
+        (
+            Edition::Canonical,
+            "@t-3..@t0 ^seq .seg .block[nodeType='block'][kind='summary']",
+            "block:",
+        ),
+    ] {
+        let own = |text: &str| text.replace("cb:sum:", &format!("{prefix}sum:"));
+        let session = engine::open(&own(SUMMARIES));
+        let got = Engine::new(edition).range(&session, query).unwrap();
+        let printed = own(printed).replace("QUERY", query);
+        assert_eq!(
+            only_labels(&json::parse(&got)).write(),
+            json::parse(&printed).write(),
+            "{edition:?}"
+        );
+    }
+    let whole = Engine::new(Edition::V01)
+        .range(&engine::open(SUMMARIES), "@t-1..@t0 .cb:summary")
+        .unwrap();
     assert_eq!(
         whole,
         r#"{"query":"@t-1..@t0 .cb:summary","snapshots":[{"kind":"t","value":0,"label":"@t0","cycle":103},{"kind":"t","value":-1,"label":"@t-1","cycle":102}],"diffs":[{"from":{"kind":"t","value":0,"label":"@t0","cycle":103},"to":{"kind":"t","value":-1,"label":"@t-1","cycle":102},"added_ids":[],"removed_ids":["cb:sum:c101"],"changed":[]}],"mode":"pairwise"}"#
@@ -283,7 +334,6 @@ fn only_labels(json: &Json) -> Json {
 
 #[test]
 fn source_002_chapter_05_both_range_marks_are_one() {
-    let engine = Engine::new(Edition::V01);
     let lines: Vec<String> = (1..=6)
         .map(|cycle| {
             let ids: Vec<String> = (cycle..cycle + 2)
@@ -297,14 +347,18 @@ fn source_002_chapter_05_both_range_marks_are_one() {
         .collect();
     let session = engine::open(&lines.join("\n"));
     let texts = [
-        "@t-5..-1 ^ah .cb",
-        "@t-5:-1 ^ah .cb",
-        "@t-1..@t-5 ^ah .cb",
-        "@t-5:@t-1 ^ah .cb",
+        (Edition::V01, "@t-5..-1 ^ah .cb"),
+        (Edition::V01, "@t-5:-1 ^ah .cb"),
+        (Edition::V01, "@t-1..@t-5 ^ah .cb"),
+        (Edition::V01, "@t-5:@t-1 ^ah .cb"),
+        // 001 §6 and 003 §6.
+        (Edition::Depth, "@t-5:@t-1 ^ah .cb"),
+        (Edition::Canonical, "@t-5:@t-1 ^ah .block"),
     ];
     let answers: Vec<String> = texts
         .iter()
-        .map(|text| {
+        .map(|(edition, text)| {
+            let engine = Engine::new(*edition);
             let json = json::parse(&engine.range(&session, text).unwrap());
             let Json::Obj(members) = json else {
                 panic!("an object")

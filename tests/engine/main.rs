@@ -9,6 +9,7 @@
 
 mod editions;
 mod equivalence;
+mod examples;
 mod golden;
 mod properties;
 mod ranges;
