@@ -77,7 +77,7 @@ error[E_EDITION]: a group `(…)` is not part of edition `v0.1`
 1 │ .mt(role='user' ttl<=2) @first
   │    ^^^^^^^^^^^^^^^^^^^^ needs edition `depth`
   │
-  = help: write `[role='user'][ttl<=2]`, or choose edition `depth`
+  = help: edition `canonical` has it: `@t0 .mt[role='user'][ttl<=2] @limit=1`
 
 error[E_EDITION]: `@first` is not part of edition `v0.1`
   ┌─ selector:1:25
@@ -86,6 +86,123 @@ error[E_EDITION]: `@first` is not part of edition `v0.1`
   │                         ^^^^^^ needs edition `canonical`
   │
   = help: edition `canonical` has it
+"#);
+}
+
+/// LANGUAGE §10: the construct, the edition that has it, and the whole selector in other words.
+#[test]
+fn another_edition_with_the_selector_rewritten() {
+    insta::assert_snapshot!(rendered("@t0 (d1, cont, block) {role=user}", Edition::V01), @r#"
+error[E_EDITION]: a position `(…)` is not part of edition `v0.1`
+  ┌─ selector:1:5
+  │
+1 │ @t0 (d1, cont, block) {role=user}
+  │     ^^^^^^^^^^^^^^^^^ needs edition `depth`
+  │
+  = help: write `@t0 *:depth(1) > .mc > .cb[role='user']`, or choose edition `canonical`
+
+error[E_EDITION]: `{…}` is not part of edition `v0.1`
+  ┌─ selector:1:23
+  │
+1 │ @t0 (d1, cont, block) {role=user}
+  │                       ^^^^^^^^^^^ needs edition `canonical`
+  │
+  = help: edition `canonical` has it
+"#);
+    insta::assert_snapshot!(rendered("#hero .mt:depth(0) +hot", Edition::V01), @r#"
+error[E_EDITION]: depth 0 is not part of edition `v0.1`
+  ┌─ selector:1:17
+  │
+1 │ #hero .mt:depth(0) +hot
+  │                 ^ needs edition `depth`
+  │
+  = help: edition `canonical` has it: `@t0 [id='hero'] .mt:depth(0) {tags='hot'}`
+
+error[E_EDITION]: `+tag` is not part of edition `v0.1`
+  ┌─ selector:1:20
+  │
+1 │ #hero .mt:depth(0) +hot
+  │                    ^^^^ needs edition `canonical`
+  │
+  = help: write `[tag='hot']`, or choose edition `canonical`
+"#);
+    insta::assert_snapshot!(rendered("@history #hero .cb[role=[user, tool]]", Edition::Depth), @r#"
+error[E_EDITION]: `@history` is not part of edition `depth`
+  ┌─ selector:1:1
+  │
+1 │ @history #hero .cb[role=[user, tool]]
+  │ ^^^^^^^^ needs edition `canonical`
+  │
+  = help: write `@t0..@t-* #hero .cb[role='tool'], #hero .cb[role='user']`, or in edition `canonical` `@t0..@t-* [id='hero'] .cb[role=['tool', 'user']]`
+
+error[E_EDITION]: a list of values is not part of edition `depth`
+  ┌─ selector:1:25
+  │
+1 │ @history #hero .cb[role=[user, tool]]
+  │                         ^^^^^^^^^^^^ needs edition `canonical`
+  │
+  = help: edition `canonical` has it
+"#);
+}
+
+/// Where the edition has no words, the later one has, and what was meant may need others there.
+#[test]
+fn another_edition_alone() {
+    insta::assert_snapshot!(rendered("#hero @first", Edition::V01), @r#"
+error[E_EDITION]: `@first` is not part of edition `v0.1`
+  ┌─ selector:1:7
+  │
+1 │ #hero @first
+  │       ^^^^^^ needs edition `canonical`
+  │
+  = help: edition `canonical` has it: `@t0 {id='hero'} @limit=1`
+"#);
+    insta::assert_snapshot!(rendered("@t0 .cb[age<2]", Edition::V01), @r#"
+error[E_EDITION]: the facet `age` is not part of edition `v0.1`
+  ┌─ selector:1:9
+  │
+1 │ @t0 .cb[age<2]
+  │         ^^^ needs edition `depth`
+  │
+  = help: edition `depth` has it
+"#);
+}
+
+#[test]
+fn a_selector_that_cannot_be_translated() {
+    let error = |text, from, to| match pactql::ir::translate(text, from, to) {
+        Ok(said) => panic!("`{text}` is `{said}`"),
+        Err(error) => error.render(ColorChoice::Never),
+    };
+    insta::assert_snapshot!(error("#hero .cb", Edition::Canonical, Edition::V01), @r#"
+error[E_EDITION]: the working state cannot be said in edition `v0.1`
+  ┌─ selector:1:1
+  │
+1 │ #hero .cb
+  │ ^^^^^^^^^ no time is written here
+  │
+  = help: in `v0.1` no time means `@t0`; name a time, such as `@t0`
+"#);
+    insta::assert_snapshot!(
+        error("@t0 .mc, .cb[role='user'][kind='call']", Edition::Canonical, Edition::V01),
+        @r#"
+error[E_EDITION]: `kind='call'` cannot be said in edition `v0.1`
+  ┌─ selector:1:27
+  │
+1 │ @t0 .mc, .cb[role='user'][kind='call']
+  │                           ^^^^^^^^^^^ edition `depth` has it
+  │
+  = help: `v0.1` reads the stored kind alone, and would pass over a node whose type holds the kind, such as `cb:call`
+"#
+    );
+    insta::assert_snapshot!(error("@t0 .cb:first {x}", Edition::Canonical, Edition::Depth), @r#"
+error[E_EDITION]: a filter of what was picked cannot be said in edition `depth`
+  ┌─ selector:1:15
+  │
+1 │ @t0 .cb:first {x}
+  │               ^^^ edition `canonical` has it
+  │
+  = help: `depth` tests nodes in their step, and there before any pick
 "#);
 }
 

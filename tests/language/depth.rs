@@ -264,7 +264,7 @@ fn positions() {
                 "`canonical`",
             ),
             (".cb {x}", "E_EDITION", "{x}", "`canonical`"),
-            (".cb +x", "E_EDITION", "+x", "[tag='x']"),
+            (".cb +x", "E_EDITION", "+x", "`.cb[tags='x']`"),
             ("@history .cb", "E_EDITION", "@history", "@t0..@t-*"),
             (".cb @first", "E_EDITION", "@first", "`canonical`"),
             (

@@ -53,7 +53,7 @@ impl Lowerer {
             && !name.node.quoted
             && let Some(more) = sugar(&name.node.text)
         {
-            if self.edition < Edition::Canonical {
+            if self.edition < Edition::Canonical && !self.lenient {
                 let name = &name.node.text;
                 self.needs(
                     Edition::Canonical,

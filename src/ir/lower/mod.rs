@@ -5,6 +5,7 @@
 //! refused by name ([`Code::Edition`]). The draft that comes out is then normalized by the
 //! passes of [`super::normal`].
 
+mod advice;
 mod attrs;
 mod body;
 mod controls;
@@ -73,7 +74,10 @@ fn compile_with(
     let diagnostics = match syntax::parse(text) {
         Ok(selector) => match lower_with(&selector, edition, observer) {
             Ok(lowered) => return Ok(lowered),
-            Err(diagnostics) => diagnostics,
+            Err(mut diagnostics) => {
+                advice::advise(&selector, edition, &mut diagnostics);
+                diagnostics
+            }
         },
         Err(failure) => {
             let mut found: Vec<Diagnostic> = failure
@@ -152,6 +156,8 @@ struct Lowerer {
     timed: bool,
     /// Whether this is a piece of a selector that did not parse.
     fragment: bool,
+    /// Whether later editions' constructs are let in, to see what was meant.
+    lenient: bool,
     errors: Vec<Diagnostic>,
     warnings: Vec<Warning>,
 }
@@ -162,6 +168,7 @@ impl Lowerer {
             edition,
             timed,
             fragment: false,
+            lenient: false,
             errors: Vec::new(),
             warnings: Vec::new(),
         }
@@ -188,7 +195,7 @@ impl Lowerer {
     /// Refuses `what` unless the edition is at least `since`. `instead` is the same thing in
     /// words the edition has, where there are any.
     fn needs(&mut self, since: Edition, span: Span, what: &str, instead: Option<String>) -> bool {
-        if self.edition >= since {
+        if self.edition >= since || self.lenient {
             return true;
         }
         let edition = self.edition;
