@@ -9,7 +9,7 @@ mod support;
 use pactql::engine::Engine;
 use pactql::time::Session;
 use support::contenders::payload;
-use support::memory::{Counting, measure};
+use support::memory::{Counting, asked, measure};
 use support::{generate, walk};
 
 #[global_allocator]
@@ -32,6 +32,7 @@ fn memory_follows_nodes_and_changes() {
 
     an_index_is_small();
     a_long_session_shares_its_rows();
+    a_difference_costs_what_it_changes();
     whole_snapshots_find_the_sharing_again();
     counting_lists_nothing();
 }
@@ -71,6 +72,21 @@ fn a_long_session_shares_its_rows() {
             "{pieces} pieces for {turns} turns"
         );
     }
+}
+
+/// Eight times as many commits, each of which adds a turn, may ask for little more than eight
+/// times the bytes while they are loaded (rows are copied once more each time their number
+/// doubles); with a tree for each snapshot it would be sixty-four times.
+fn a_difference_costs_what_it_changes() {
+    let work = |turns: usize| {
+        let bytes = generate::committed(turns);
+        let before = asked();
+        drop(load(&bytes));
+        asked() - before
+    };
+    let (short, long) = (work(250), work(2_000));
+    println!("250 commits ask for {short} bytes, 2,000 for {long}");
+    assert!(long < short * 13, "{short} bytes became {long}");
 }
 
 /// The same snapshots written whole hold about what they hold written as differences.

@@ -11,10 +11,17 @@ pub(crate) struct Counting;
 
 static HELD: AtomicUsize = AtomicUsize::new(0);
 static PEAK: AtomicUsize = AtomicUsize::new(0);
+static ASKED: AtomicUsize = AtomicUsize::new(0);
 
 /// Bytes held now.
 pub(crate) fn held() -> usize {
     HELD.load(Ordering::Relaxed)
+}
+
+/// Bytes asked for since the process began, whatever became of them: a measure of work that is
+/// the same on every machine.
+pub(crate) fn asked() -> usize {
+    ASKED.load(Ordering::Relaxed)
 }
 
 /// Runs `make` and returns what it made, with the bytes it holds and the most that was held on
@@ -32,6 +39,7 @@ pub(crate) fn measure<T>(make: impl FnOnce() -> T) -> (T, usize, usize) {
 }
 
 fn grow(bytes: usize) {
+    ASKED.fetch_add(bytes, Ordering::Relaxed);
     let held = HELD.fetch_add(bytes, Ordering::Relaxed) + bytes;
     PEAK.fetch_max(held, Ordering::Relaxed);
 }

@@ -475,6 +475,16 @@ impl SegmentBuilder {
             });
         }
 
+        let ttl_stored = Posting::from_rows(&self.ttl_stored, rows);
+        let counts_until = (0..rows)
+            .zip(self.ttl.iter().zip(&self.present))
+            .filter(|(row, (_, present))| {
+                **present & Present::TTL != 0 && !ttl_stored.contains(*row)
+            })
+            .map(|(_, (&ttl, _))| ttl)
+            .max()
+            .unwrap_or(i64::MIN);
+
         let (type_values, type_implied): (Vec<Box<str>>, Vec<bool>) = self
             .type_names
             .dictionary
@@ -491,7 +501,8 @@ impl SegmentBuilder {
                     || self.class[row] == NodeClass::Seq as u8
             }),
             has_ttl: posting(&|row| self.present[row] & Present::TTL != 0),
-            ttl_stored: Posting::from_rows(&self.ttl_stored, rows),
+            ttl_stored,
+            counts_until,
             classes: classes.map(|bits| Posting::from_words(bits, rows)),
             signs: signs.map(|bits| Posting::from_words(bits, rows)),
             levels: levels

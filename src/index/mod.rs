@@ -10,6 +10,8 @@
 mod bits;
 mod build;
 mod column;
+mod commit;
+mod copy;
 mod dictionary;
 mod ids;
 mod posting;

@@ -39,6 +39,18 @@ pub enum UnitKind {
     Rest,
 }
 
+impl UnitKind {
+    /// Where units of this kind stand in a snapshot, and so in a segment.
+    pub(super) fn rank(self) -> u8 {
+        match self {
+            Self::Preamble => 0,
+            Self::Turn | Self::Loose => 1,
+            Self::Head => 2,
+            Self::Rest => 3,
+        }
+    }
+}
+
 /// A run of rows that came and goes together.
 #[derive(Clone, Copy, Debug)]
 pub struct Unit {
@@ -102,6 +114,8 @@ pub struct Segment {
     pub(crate) has_ttl: Posting,
     /// Rows whose ttl reads as stored; the others' column holds the cycle it runs out in.
     pub(crate) ttl_stored: Posting,
+    /// The last cycle a ttl that counts down runs out in; from then on all of them read 0.
+    pub(crate) counts_until: i64,
     /// Rows with tags, be the list empty.
     pub(crate) has_tags: Posting,
     /// By tag, sorted by tag.

@@ -79,7 +79,8 @@ pub struct Snapshot {
 }
 
 impl Snapshot {
-    /// Puts a snapshot together from runs of units in document order, the preamble first.
+    /// Puts a snapshot together from runs of units in document order, the preamble first. Linear
+    /// in runs, logarithmic in their units.
     #[must_use]
     pub fn new(meta: Meta, runs: Vec<Run>) -> Self {
         let mut pieces: Vec<Piece> = Vec::with_capacity(runs.len());
@@ -101,27 +102,37 @@ impl Snapshot {
                 segment,
             };
             next = piece.end();
-            for unit in piece.units.clone() {
+            // Units of a segment stand by rank, so their number does not matter here.
+            let kinds =
+                &piece.segment.units()[piece.units.start as usize..piece.units.end as usize];
+            let ends: [u32; 3] = std::array::from_fn(|rank| {
+                let count = kinds.partition_point(|unit| usize::from(unit.kind.rank()) <= rank);
+                piece.units.start + count as u32
+            });
+            let rows = |unit: u32| {
                 let rows = piece.segment.unit_rows(unit);
-                let rows = rows.start + piece.shift()..rows.end + piece.shift();
-                match piece.segment.units()[unit as usize].kind {
-                    UnitKind::Preamble => {
-                        sys = rows.start + 1..rows.end;
-                        let last = rows.end - 1 - piece.shift();
-                        if piece.segment.class(last) == Some(NodeClass::Seq) {
-                            seq = Some(rows.end - 1);
-                            seq_end = rows.end;
-                            sys.end -= 1;
-                        }
-                    }
-                    UnitKind::Turn => {
-                        turns += 1;
-                        seq_end = rows.end;
-                    }
-                    UnitKind::Loose => seq_end = rows.end,
-                    UnitKind::Head => head = rows,
-                    UnitKind::Rest => {}
+                rows.start + piece.shift()..rows.end + piece.shift()
+            };
+            let [preamble, turning, heads] = ends;
+            if preamble > piece.units.start {
+                let rows = rows(piece.units.start);
+                sys = rows.start + 1..rows.end;
+                let last = rows.end - 1 - piece.shift();
+                if piece.segment.class(last) == Some(NodeClass::Seq) {
+                    seq = Some(rows.end - 1);
+                    seq_end = rows.end;
+                    sys.end -= 1;
                 }
+            }
+            if turning > preamble {
+                seq_end = rows(turning - 1).end;
+            }
+            if heads > turning {
+                head = rows(turning);
+            }
+            if let (Some(first), Some(last)) = (kinds.first(), kinds.last()) {
+                turns += last.turns_before - first.turns_before;
+                turns += u32::from(last.kind == UnitKind::Turn);
             }
             pieces.push(piece);
         }
@@ -418,21 +429,28 @@ impl Snapshot {
 
     /// All nodes, in document order.
     pub fn nodes(&self) -> impl Iterator<Item = NodeRef<'_>> {
-        self.pieces.iter().enumerate().flat_map(move |(at, piece)| {
-            let live = move |local: &u32| {
-                piece.segment.class[*local as usize] != VIRTUAL
-                    && piece
-                        .dead
-                        .as_ref()
-                        .is_none_or(|dead| !dead.contains(*local))
-            };
-            piece.rows.clone().filter(live).map(move |local| NodeRef {
-                snapshot: self,
-                segment: &piece.segment,
-                row: local + piece.shift(),
-                local,
-                piece: at as u32,
-            })
+        self.pieces
+            .iter()
+            .enumerate()
+            .flat_map(|(at, piece)| self.live(at, piece.rows.clone()))
+    }
+
+    /// The nodes at these rows of the segment of piece `at`.
+    pub(super) fn live(&self, at: usize, rows: Range<u32>) -> impl Iterator<Item = NodeRef<'_>> {
+        let piece = &self.pieces[at];
+        let live = |local: &u32| {
+            piece.segment.class[*local as usize] != VIRTUAL
+                && piece
+                    .dead
+                    .as_ref()
+                    .is_none_or(|dead| !dead.contains(*local))
+        };
+        rows.filter(live).map(move |local| NodeRef {
+            snapshot: self,
+            segment: &piece.segment,
+            row: local + piece.shift(),
+            local,
+            piece: at as u32,
         })
     }
 

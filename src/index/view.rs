@@ -172,7 +172,17 @@ impl<'a> NodeRef<'a> {
     /// sorted by name.
     #[must_use]
     pub fn fields(self) -> Fields<'a> {
-        Fields::new(self.segment.payload(self.local))
+        Fields::new(self.payload())
+    }
+
+    /// The record of [`NodeRef::fields`].
+    pub(super) fn payload(self) -> &'a [u8] {
+        self.segment.payload(self.local)
+    }
+
+    /// The unit the node belongs to, by its number in the segment.
+    pub(super) fn unit(self) -> u32 {
+        self.segment.unit_of(self.local)
     }
 
     /// The value of one of [`NodeRef::fields`] as JSON text.
@@ -197,14 +207,14 @@ impl<'a> NodeRef<'a> {
     /// two snapshots mean equal rows but for those removed and for ttls that count down.
     #[must_use]
     pub fn version(self) -> (u64, u32) {
-        let unit = &self.segment.units[self.segment.unit_of(self.local) as usize];
+        let unit = &self.segment.units[self.unit() as usize];
         (unit.version, self.local - unit.start)
     }
 
     /// The kind of unit the node belongs to.
     #[must_use]
     pub fn unit_kind(self) -> UnitKind {
-        self.segment.units[self.segment.unit_of(self.local) as usize].kind
+        self.segment.units[self.unit() as usize].kind
     }
 
     /// The snapshot it is seen in.

@@ -1,8 +1,9 @@
 //! Making snapshots: what is unchanged is found again and shared, the rest is indexed.
 //!
-//! A [`Writer`] takes whole trees in the order of their cycles. Each unit of a tree is compared,
-//! row by row, with the unit of the same id in the snapshot before; equal ones are shared, ones
-//! that only lost blocks are shared with those rows masked, and the others are indexed anew.
+//! A [`Writer`] takes trees in the order of their cycles: whole ones here, differences in
+//! [`super::commit`]. Each unit of a tree is compared, row by row, with the unit of the same id in
+//! the snapshot before; equal ones are shared, ones that only lost blocks are shared with those
+//! rows masked, and the others are indexed anew.
 //! Small neighbouring segments are merged geometrically, as a log-structured merge tree does, so
 //! that T commits leave O(log T) pieces and every row is copied O(log T) times.
 
@@ -39,9 +40,9 @@ impl Default for Writer {
 
 /// A unit of a tree.
 #[derive(Clone, Debug)]
-struct UnitRows {
-    kind: UnitKind,
-    rows: Range<u32>,
+pub(super) struct UnitRows {
+    pub(super) kind: UnitKind,
+    pub(super) rows: Range<u32>,
 }
 
 /// How a unit of a tree stands to one of the snapshot before.
@@ -80,61 +81,77 @@ impl Writer {
         tree: &Tree,
         meta: Meta,
     ) -> (Snapshot, Vec<Merge>) {
-        let mut runs: Vec<Run> = Vec::new();
-        let mut builder: Option<(SegmentBuilder, UnitKind)> = None;
-        let mut pending: Vec<Pending> = Vec::new();
-        let mut hint = previous.map(|_| (0_usize, 0_u32));
-        let units = units(tree);
-        let fresh = previous.is_none();
-        for unit in units {
+        let mut hint = Some((0, 0));
+        let mut parts = Vec::new();
+        for unit in units(tree) {
             let found = previous.and_then(|previous| {
                 let (piece, at) = locate(previous, tree, &unit, hint)?;
                 hint = Some((piece, at + 1));
                 Some((previous, piece, at))
             });
-            let mut ttl_cycle = (!self.stored_ttls).then_some(meta.cycle);
-            if let Some((previous, piece, at)) = found {
-                match compare(tree, &unit, previous, piece, at, meta.cycle) {
-                    Match::Shared(dead) => {
-                        pending.push(Pending::Shared {
-                            piece,
-                            unit: at,
-                            dead,
-                        });
-                        continue;
-                    }
-                    Match::StoredTtls => {
-                        self.stored_ttls = true;
-                        ttl_cycle = None;
-                    }
-                    Match::Different => {}
-                }
-            }
-            pending.push(Pending::Fresh { unit, ttl_cycle });
+            parts.push(self.part(tree, unit, found, meta.cycle));
         }
+        self.assemble(tree, parts, previous.is_none(), meta)
+    }
 
-        for item in pending {
-            match item {
-                Pending::Shared { piece, unit, dead } => {
-                    flush(&mut builder, &mut runs);
-                    if let Some(previous) = previous {
-                        push_shared(&mut runs, &previous.pieces()[piece].segment, unit, dead);
-                    }
+    /// Compares a unit of a tree with the one found for it in the snapshot before, and decides
+    /// whether it is shared.
+    pub(super) fn part(
+        &mut self,
+        tree: &Tree,
+        unit: UnitRows,
+        found: Option<(&Snapshot, usize, u32)>,
+        cycle: i64,
+    ) -> Part {
+        let mut ttl_cycle = (!self.stored_ttls).then_some(cycle);
+        if let Some((previous, piece, at)) = found {
+            match compare(tree, &unit, previous, piece, at, cycle) {
+                Match::Shared(dead) => {
+                    let dead = (!dead.is_empty()).then(|| Arc::new(dead.into_iter().collect()));
+                    let segment = &previous.pieces()[piece].segment;
+                    return Part::Shared((Arc::clone(segment), at..at + 1, dead));
                 }
-                Pending::Fresh { unit, ttl_cycle } => {
+                Match::StoredTtls => {
+                    self.stored_ttls = true;
+                    ttl_cycle = None;
+                }
+                Match::Different => {}
+            }
+        }
+        Part::Fresh { unit, ttl_cycle }
+    }
+
+    /// The snapshot of these parts, in document order; fresh ones are units of `tree`. `first`
+    /// says that the session has none before.
+    pub(super) fn assemble(
+        &self,
+        tree: &Tree,
+        parts: Vec<Part>,
+        first: bool,
+        meta: Meta,
+    ) -> (Snapshot, Vec<Merge>) {
+        let mut runs: Vec<Run> = Vec::new();
+        let mut builder: Option<(SegmentBuilder, UnitKind)> = None;
+        for part in parts {
+            match part {
+                Part::Shared(run) => {
+                    flush(&mut builder, &mut runs);
+                    push_run(&mut runs, run);
+                }
+                Part::Fresh { unit, ttl_cycle } => {
                     // Units that live differently long do not share a segment, but for the
                     // first snapshot, which is best read in one piece.
                     let group = group(unit.kind);
                     if builder
                         .as_ref()
-                        .is_some_and(|(_, current)| !fresh && *current != group)
+                        .is_some_and(|(_, current)| !first && *current != group)
                     {
                         flush(&mut builder, &mut runs);
                     }
                     let (builder, _) = builder.get_or_insert_with(|| {
                         let mut builder = SegmentBuilder::new();
                         builder.begin_tree(tree);
-                        if fresh {
+                        if first {
                             builder.reserve(tree.rows.len());
                         }
                         (builder, group)
@@ -154,13 +171,11 @@ impl Writer {
     }
 }
 
-/// A unit whose place is decided, not yet indexed.
-enum Pending {
-    Shared {
-        piece: usize,
-        unit: u32,
-        dead: Vec<u32>,
-    },
+/// Part of a snapshot to be.
+pub(super) enum Part {
+    /// Units of the snapshot before.
+    Shared(Run),
+    /// A unit to be indexed, its ttls counting from this cycle, or kept as stored.
     Fresh {
         unit: UnitRows,
         ttl_cycle: Option<i64>,
@@ -184,24 +199,23 @@ fn flush(builder: &mut Option<(SegmentBuilder, UnitKind)>, runs: &mut Vec<Run>) 
     }
 }
 
-/// Adds a shared unit, to the last run where it continues it.
-fn push_shared(runs: &mut Vec<Run>, segment: &Arc<Segment>, unit: u32, dead: Vec<u32>) {
-    let continues = runs
-        .last()
-        .is_some_and(|(last, units, _)| Arc::ptr_eq(last, segment) && units.end == unit);
-    if !continues {
-        runs.push((Arc::clone(segment), unit..unit, None));
-    }
-    if let Some((_, units, masked)) = runs.last_mut() {
-        units.end = unit + 1;
-        if !dead.is_empty() {
-            Arc::make_mut(masked.get_or_insert_default()).extend(dead);
+/// Adds a run, to the last one where it continues that.
+fn push_run(runs: &mut Vec<Run>, run: Run) {
+    match runs.last_mut() {
+        Some((segment, units, masked))
+            if Arc::ptr_eq(segment, &run.0) && units.end == run.1.start =>
+        {
+            units.end = run.1.end;
+            if let Some(dead) = run.2 {
+                *Arc::make_mut(masked.get_or_insert_default()) |= &*dead;
+            }
         }
+        _ => runs.push(run),
     }
 }
 
 /// The units of a tree, in document order.
-fn units(tree: &Tree) -> Vec<UnitRows> {
+pub(super) fn units(tree: &Tree) -> Vec<UnitRows> {
     let mut units = Vec::new();
     let end = tree.rows.len() as u32;
     let mut at = 1;
@@ -249,7 +263,7 @@ fn units(tree: &Tree) -> Vec<UnitRows> {
 
 /// The unit of the snapshot before with the same kind and id: where the last one found leads,
 /// else by look-up.
-fn locate(
+pub(super) fn locate(
     previous: &Snapshot,
     tree: &Tree,
     unit: &UnitRows,
@@ -315,12 +329,15 @@ fn compare(
             if segment.id(local) == id {
                 break;
             }
-            if segment.class(local) != Some(NodeClass::Block) {
+            let below = local..segment.end[local as usize];
+            local = below.end;
+            if !below
+                .clone()
+                .all(|row| segment.class(row) == Some(NodeClass::Block))
+            {
                 return Match::Different;
             }
-            let end = segment.end[local as usize];
-            dead.extend(local..end);
-            local = end;
+            dead.extend(below);
         }
         if !same_row(tree, row, segment, local, unit.kind) {
             return Match::Different;
@@ -410,11 +427,10 @@ fn merge(runs: &mut Vec<Run>) -> Vec<Merge> {
     let rows = |run: &Run| {
         run.0.unit_rows(run.1.end - 1).end as usize - run.0.unit_rows(run.1.start).start as usize
     };
+    // Units of a segment stand by rank: the first and the last tell of all.
     let turns = |run: &Run| {
-        run.0.units()[run.1.start as usize].kind != UnitKind::Preamble
-            && run.0.units()[run.1.clone().start as usize..run.1.end as usize]
-                .iter()
-                .all(|unit| matches!(unit.kind, UnitKind::Turn | UnitKind::Loose))
+        let rank = |unit: u32| run.0.units()[unit as usize].kind.rank();
+        rank(run.1.start) == UnitKind::Turn.rank() && rank(run.1.end - 1) == UnitKind::Turn.rank()
     };
     let mut merges = Vec::new();
     loop {
@@ -511,16 +527,7 @@ impl Snapshot {
             // What is now neighbouring in one segment is one piece.
             let mut joined: Vec<Run> = Vec::with_capacity(runs.len());
             for run in runs {
-                match joined.last_mut() {
-                    Some(last) if Arc::ptr_eq(&last.0, &run.0) && last.1.end == run.1.start => {
-                        last.1.end = run.1.end;
-                        if let Some(dead) = run.2 {
-                            let masked = last.2.get_or_insert_default();
-                            *Arc::make_mut(masked) |= &*dead;
-                        }
-                    }
-                    _ => joined.push(run),
-                }
+                push_run(&mut joined, run);
             }
             runs = joined;
         }

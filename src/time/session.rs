@@ -7,7 +7,10 @@ use arc_swap::{ArcSwap, Guard};
 
 use super::History;
 use crate::index::{Meta, Snapshot, Writer};
-use crate::tree::{Document, InputError, Limits, SourceError, arrange, read_slice, read_source};
+use crate::tree::{
+    Difference, Document, InputError, Limits, SourceError, Step, Tree, arrange, read_slice,
+    read_source,
+};
 
 /// A session: the history of one conversation's context. `Send + Sync`; readers take no lock.
 #[derive(Debug)]
@@ -88,8 +91,8 @@ impl Session {
     pub fn build(documents: Vec<Document>, mut writer: Writer) -> Result<Self, InputError> {
         let mut committed: Vec<Arc<Snapshot>> = Vec::new();
         let mut working = None;
-        for item in arrange(documents)? {
-            let (header, tree) = item?;
+        for item in arrange(documents)?.steps() {
+            let (header, step) = item?;
             let newest = committed.last().map_or(0, |snapshot| snapshot.cycle());
             let meta = Meta {
                 cycle: if header.working { newest } else { header.cycle },
@@ -99,7 +102,20 @@ impl Session {
                 extra: header.extra.into(),
             };
             let previous = committed.last().map(|snapshot| &**snapshot);
-            let (snapshot, merges) = writer.append(previous, &tree, meta);
+            let (snapshot, merges) = match &step {
+                Step::Tree(tree) => writer.append(previous, tree, meta),
+                Step::Difference(difference) => {
+                    let quick = previous
+                        .and_then(|previous| writer.commit(previous, difference.delta(), &meta));
+                    match quick {
+                        Some(made) => made,
+                        None => {
+                            let tree = difference.apply(&base(&committed, difference))?;
+                            writer.append(previous, &tree, meta)
+                        }
+                    }
+                }
+            };
             if !merges.is_empty() {
                 // Older snapshots follow into the merged segments, so that nothing is kept
                 // twice; only the newest of them can hold what was merged.
@@ -157,4 +173,13 @@ impl std::fmt::Debug for Moment {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_tuple("Moment").field(&**self).finish()
     }
+}
+
+/// The tree a difference starts from.
+fn base(committed: &[Arc<Snapshot>], difference: &Difference) -> Tree {
+    let cycle = difference.delta().base;
+    committed
+        .binary_search_by_key(&cycle, |snapshot| snapshot.cycle())
+        .map(|at| committed[at].to_tree())
+        .unwrap_or_default()
 }

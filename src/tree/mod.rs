@@ -11,7 +11,7 @@
 //! | check | rows | [`Tree`], or every fault | `check`, `fault` |
 //! | document | members around the root | [`Document`] | `document` |
 //! | source | files, directories, streams | documents | `source` |
-//! | sequence | documents | trees in cycle order, differences applied | `sequence`, `patch` |
+//! | sequence | documents | trees in cycle order, differences applied or to be applied | `sequence`, `patch` |
 //! | write | JSON text | canonical bytes, content hashes | `canonical`, `hash` |
 
 pub mod canonical;
@@ -30,5 +30,5 @@ pub use document::{Body, Delta, Document, Origin, read_document, read_lines};
 pub use fault::{Fault, InputError};
 pub use model::{Dictionary, NONE, NodeClass, Present, Row, Tree, is_header, text_list};
 pub use patch::Patch;
-pub use sequence::{Header, Sequence, arrange};
+pub use sequence::{Difference, Header, Sequence, Step, Steps, arrange};
 pub use source::{Limits, SourceError, read_slice, read_source};

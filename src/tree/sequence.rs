@@ -2,12 +2,13 @@
 //! (RUNTIME §1).
 //!
 //! A [`Sequence`] hands out whole trees one at a time, oldest first, and keeps a tree only while
-//! a later difference starts from it. It knows files and cycles; it does not know what a
-//! snapshot is made into.
+//! a later difference starts from it. [`Steps`] leaves it to the reader to apply a difference,
+//! who may know how to do that without a whole tree. This knows files and cycles; it does not
+//! know what a snapshot is made into.
 
 use std::sync::Arc;
 
-use super::document::{Body, Document, Origin};
+use super::document::{Body, Delta, Document, Origin};
 use super::fault::{Fault, InputError};
 use super::model::Tree;
 use super::patch;
@@ -44,6 +45,9 @@ struct Entry {
     base: Option<usize>,
     /// How many differences still start from this one.
     uses: usize,
+    /// Whether its tree is wanted before it is handed out: a difference of an earlier cycle
+    /// starts from it, or from one that starts from it.
+    early: bool,
     /// Whether it has been handed out.
     given: bool,
     tree: Option<Arc<Tree>>,
@@ -137,6 +141,7 @@ pub fn arrange(documents: Vec<Document>) -> Result<Sequence, InputError> {
             body: Some(document.body),
             base,
             uses: 0,
+            early: false,
             given: false,
             tree: None,
         });
@@ -164,6 +169,26 @@ impl Sequence {
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
+    }
+
+    /// The same documents, with differences as they are.
+    #[must_use]
+    pub fn steps(mut self) -> Steps {
+        for index in 0..self.entries.len() {
+            let entry = &self.entries[index];
+            let cycle = entry.header.cycle;
+            let mut wanted = entry
+                .base
+                .filter(|&base| !entry.header.working && self.entries[base].header.cycle > cycle);
+            if wanted.is_some() {
+                self.entries[index].early = true;
+            }
+            while let Some(at) = wanted.filter(|&at| !self.entries[at].early) {
+                self.entries[at].early = true;
+                wanted = self.entries[at].base;
+            }
+        }
+        Steps(self)
     }
 
     /// The tree of an entry, made from its base where it is a difference.
@@ -224,5 +249,74 @@ impl Iterator for Sequence {
 
     fn size_hint(&self) -> (usize, Option<usize>) {
         self.order.size_hint()
+    }
+}
+
+/// What a document says, whole or as it differs.
+#[derive(Debug)]
+pub enum Step {
+    /// The tree.
+    Tree(Arc<Tree>),
+    /// The difference to a snapshot that was handed out before.
+    Difference(Box<Difference>),
+}
+
+/// A difference that is still to be applied.
+#[derive(Debug)]
+pub struct Difference {
+    delta: Delta,
+    origin: Origin,
+}
+
+impl Difference {
+    /// The difference itself.
+    #[must_use]
+    pub fn delta(&self) -> &Delta {
+        &self.delta
+    }
+
+    /// The tree it makes of the tree of its base; see [`patch::apply`].
+    ///
+    /// # Errors
+    /// Those of [`patch::apply`], at their places in the file.
+    pub fn apply(&self, base: &Tree) -> Result<Tree, InputError> {
+        patch::apply(base, &self.delta).map_err(|error| self.origin.place(error))
+    }
+}
+
+/// The documents of a session in the order of their cycles, the working state last. Differences
+/// come as they are, but for those that start from a later cycle.
+#[derive(Debug)]
+pub struct Steps(Sequence);
+
+impl Iterator for Steps {
+    type Item = Result<(Header, Step), InputError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let sequence = &mut self.0;
+        let index = *sequence.order.as_slice().first()?;
+        let entry = &mut sequence.entries[index];
+        if !entry.early
+            && let Some(Body::Delta(_)) = &entry.body
+            && let Some(Body::Delta(delta)) = entry.body.take()
+        {
+            sequence.order.next();
+            entry.given = true;
+            let header = std::mem::take(&mut entry.header);
+            let origin = std::mem::take(&mut entry.origin);
+            if let Some(base) = entry.base {
+                let base = &mut sequence.entries[base];
+                base.uses = base.uses.saturating_sub(1);
+                base.release();
+            }
+            let difference = Box::new(Difference { delta, origin });
+            return Some(Ok((header, Step::Difference(difference))));
+        }
+        let item = sequence.next()?;
+        Some(item.map(|(header, tree)| (header, Step::Tree(tree))))
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        self.0.size_hint()
     }
 }

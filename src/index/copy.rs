@@ -1,0 +1,73 @@
+//! Snapshots back to trees: all of one, or an excerpt.
+
+use super::{NodeRef, Snapshot};
+use crate::tree::{NONE, Row, Tree};
+
+impl Snapshot {
+    /// The tree of this snapshot, equal to the one it was made of: rows, numbers, payloads, and
+    /// ttls as they read in its cycle. Linear in the nodes.
+    #[must_use]
+    pub fn to_tree(&self) -> Tree {
+        let mut copy = Copy::default();
+        self.nodes().for_each(|node| copy.push(node));
+        copy.finish()
+    }
+}
+
+/// A tree under construction.
+#[derive(Default)]
+pub(super) struct Copy {
+    tree: Tree,
+    /// The rows whose subtrees are not complete, by level.
+    open: Vec<u32>,
+}
+
+impl Copy {
+    /// Appends a node. Nodes come in document order; a node's parent must have come before it.
+    pub(super) fn push(&mut self, node: NodeRef<'_>) {
+        self.close(node.level() as usize);
+        let tree = &mut self.tree;
+        let row = tree.rows.len() as u32;
+        let id = tree.ids.len() as u32;
+        tree.ids.push_str(node.id());
+        let payload = tree.payload.len() as u32;
+        tree.payload.extend_from_slice(node.payload());
+        let code = |dictionary: &mut crate::tree::Dictionary, value: Option<&str>| {
+            value.map_or(NONE, |value| dictionary.intern(value))
+        };
+        tree.rows.push(Row {
+            parent: self.open.last().copied().unwrap_or(NONE),
+            end: row + 1,
+            level: node.level(),
+            class: node.class(),
+            present: node.present(),
+            id: (id, tree.ids.len() as u32),
+            payload: (payload, tree.payload.len() as u32),
+            node_type: code(&mut tree.types, node.node_type()),
+            role: code(&mut tree.roles, node.role()),
+            kind: code(&mut tree.kinds, node.kind()),
+            key: code(&mut tree.keys, node.key()),
+            offset: node.offset(),
+            ttl: node.ttl().unwrap_or(0),
+            priority: node.priority(),
+            cycle: node.cycle().unwrap_or(0),
+            created_at_ns: node.created_at_ns(),
+            creation_index: node.creation_index(),
+        });
+        self.open.push(row);
+    }
+
+    /// The tree of all that was appended.
+    pub(super) fn finish(mut self) -> Tree {
+        self.close(0);
+        self.tree
+    }
+
+    /// Closes the subtrees of rows at `level` and below.
+    fn close(&mut self, level: usize) {
+        let end = self.tree.rows.len() as u32;
+        for row in self.open.drain(level.min(self.open.len())..) {
+            self.tree.rows[row as usize].end = end;
+        }
+    }
+}
