@@ -152,6 +152,7 @@ fn explanations_show_text_plan_rows_and_counters() {
             "\
 selector     {text}
 edition      canonical
+sugar        :depth(1-2)  → :depth(1..2)
 normalized   @t0 ^seq .mt:depth(1..2) > .mc > .cb[kind='call']:first
 fingerprint  {}
 cache        miss

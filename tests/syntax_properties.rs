@@ -4,7 +4,7 @@
 
 use std::time::{Duration, Instant};
 
-use pactql::ir::{Edition, compile, compile_observed};
+use pactql::ir::{Edition, compile, compile_observed, desugar};
 use pactql::syntax::parse;
 use proptest::prelude::*;
 use proptest::sample::select;
@@ -280,6 +280,24 @@ proptest! {
                 let code = error.as_ref().err().map(|error| error.code().as_str());
                 prop_assert_eq!(code, Some("E_EDITION"));
             }
+        }
+    }
+
+    /// What stands for something else is told with its place, and canonical text has none of it.
+    #[test]
+    fn canonical_text_is_free_of_sugar(text in selector(), edition in edition()) {
+        if let Ok(lowered) = compile(&text, edition) {
+            let sugar = desugar(&text, edition).unwrap_or_default();
+            for pair in sugar.windows(2) {
+                prop_assert!(pair[0].span.start <= pair[1].span.start);
+            }
+            for one in &sugar {
+                prop_assert_eq!(text.get(one.span.clone()), Some(&*one.written));
+                prop_assert!(!one.normal.is_empty(), "{:?} in {}", one, text);
+            }
+            let canonical = lowered.query.to_string();
+            let left = desugar(&canonical, Edition::Canonical);
+            prop_assert_eq!(left.as_ref(), Ok(&Vec::new()), "{} as {}", text, canonical);
         }
     }
 

@@ -31,6 +31,9 @@ pub struct Explain {
     pub selector: String,
     /// The edition it was written in.
     pub edition: String,
+    /// What in the selector stands for something else, in the order written.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub sugar: Vec<Desugared>,
     /// The canonical text.
     pub normalized: String,
     /// SHA-256 of the canonical text.
@@ -50,6 +53,19 @@ pub struct Explain {
     /// What a reader should know.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,
+}
+
+/// A construct next to its normal form (LANGUAGE §9).
+#[derive(Clone, Debug, Serialize)]
+pub struct Desugared {
+    /// As written; empty where nothing was, for an omitted time.
+    pub written: String,
+    /// What it stands for, as a part of canonical text.
+    pub normal: String,
+    /// The first byte of it in the selector.
+    pub start: usize,
+    /// One past its last byte.
+    pub end: usize,
 }
 
 /// The normalized form after one pass.
@@ -128,9 +144,19 @@ pub(super) fn explain(
     } else {
         Vec::new()
     };
+    let sugar = crate::ir::desugar(text, edition)?
+        .into_iter()
+        .map(|sugar| Desugared {
+            written: sugar.written,
+            normal: sugar.normal,
+            start: sugar.span.start,
+            end: sugar.span.end,
+        })
+        .collect();
     Ok(Explain {
         selector: text.to_owned(),
         edition: edition.to_string(),
+        sugar,
         normalized: prepared.canonical(),
         fingerprint: prepared.fingerprint(),
         cache: outcome.as_str(),
@@ -221,12 +247,35 @@ impl Explain {
     pub fn to_json(&self) -> serde_json::Value {
         serde_json::to_value(self).unwrap_or_default()
     }
+
+    /// One line a construct, what it stands for in one column.
+    fn write_sugar(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        const WIDEST: usize = 40;
+        let shown = |sugar: &'_ Desugared| match sugar.written.as_str() {
+            "" => "(no time)".to_owned(),
+            // One line, whatever white space was written.
+            written => written.split_whitespace().collect::<Vec<_>>().join(" "),
+        };
+        let widths = self.sugar.iter().map(|one| shown(one).chars().count());
+        let width = widths.filter(|width| *width <= WIDEST).max().unwrap_or(0);
+        for (at, one) in self.sugar.iter().enumerate() {
+            writeln!(
+                f,
+                "{:<13}{:<width$}  → {}",
+                if at == 0 { "sugar" } else { "" },
+                shown(one),
+                one.normal
+            )?;
+        }
+        Ok(())
+    }
 }
 
 impl fmt::Display for Explain {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "selector     {}", self.selector)?;
         writeln!(f, "edition      {}", self.edition)?;
+        self.write_sugar(f)?;
         writeln!(f, "normalized   {}", self.normalized)?;
         writeln!(f, "fingerprint  {}", self.fingerprint)?;
         writeln!(f, "cache        {}", self.cache)?;

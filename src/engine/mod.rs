@@ -15,7 +15,7 @@ mod prepared;
 mod selection;
 
 pub use cache::CacheStats;
-pub use explain::{Explain, ExplainOptions};
+pub use explain::{Analysis, Desugared, Explain, ExplainOptions, Pass, PlanLine};
 pub use prepared::Prepared;
 pub use selection::{Ids, Nodes, NotARange, Selection};
 

@@ -23,7 +23,8 @@ mod translate;
 pub use depth::DepthSet;
 pub use edition::{Edition, UnknownEdition};
 pub use lower::{
-    Lowered, MAX_GROUPS, MAX_STEPS, MAX_VALUES, Observer, compile, compile_observed, lower,
+    Lowered, MAX_GROUPS, MAX_STEPS, MAX_VALUES, Observer, Sugar, compile, compile_observed,
+    desugar, lower,
 };
 pub use name::normal_type;
 pub use order::compare_numbers;

@@ -9,7 +9,7 @@ use crate::syntax::ast::{
 use super::super::normal::DraftChain;
 use super::super::{Axis, Chain, Controls, Edition, NodeStep, Step as IrStep, Test};
 use super::controls::is_control;
-use super::{Lowerer, MAX_GROUPS, MAX_STEPS};
+use super::{Lowerer, MAX_GROUPS, MAX_STEPS, sugar};
 
 /// What the filters behind a body came to.
 #[derive(Default)]
@@ -50,6 +50,7 @@ impl Lowerer {
             Body::Union(groups) => self.union(groups),
             Body::Position(position) => {
                 let chain = self.position(position)?;
+                self.note(position.span, || chain.to_string());
                 Some(one(chain, position.span))
             }
             Body::Search(search) => self.search(search),
@@ -149,7 +150,12 @@ impl Lowerer {
         let mut sound = true;
         for (_, step) in filters {
             match filter_step(step) {
-                Some(attrs) => sound &= self.attrs(attrs, step.span, &mut tests),
+                Some(attrs) => {
+                    let before = tests.len();
+                    sound &= self.attrs(attrs, step.span, &mut tests);
+                    let added = tests.get(before..).unwrap_or_default();
+                    self.note(step.span, || sugar::in_list(Form::Bracket, added));
+                }
                 None => {
                     self.invalid(
                         step.span,
@@ -215,14 +221,18 @@ impl Lowerer {
                 tail: Box::default(),
             }),
         ));
-        sound.then(|| {
-            one(
-                Chain {
-                    steps: steps.into(),
-                },
-                span,
-            )
-        })
+        let chain = Chain {
+            steps: steps.into(),
+        };
+        let written = match search.kind {
+            SearchKind::Leading => span,
+            _ => search.sign.to(span),
+        };
+        self.note(written, || match (&search.scope, &*chain.steps) {
+            (None, [(_, IrStep::Node(step))]) => sugar::in_list(Form::Brace, &step.tests),
+            _ => chain.to_string(),
+        });
+        sound.then(|| one(chain, span))
     }
 }
 

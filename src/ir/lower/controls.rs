@@ -1,13 +1,13 @@
 //! What follows a body: filters of the final set, and controls (LANGUAGE §6, §7).
 
 use crate::diag::nearest;
-use crate::syntax::ast::{Control, Filter};
+use crate::syntax::ast::{Control, Filter, Form};
 use crate::syntax::{Span, quote};
 
-use super::super::{Attr, Controls, Edition, Literal, Mode, Op, Operand, Order, Time};
-use super::Lowerer;
+use super::super::{Attr, Controls, Edition, Literal, Mode, Op, Operand, Order, Test, Time};
 use super::attrs::attr_test;
 use super::body::Filters;
+use super::{Lowerer, sugar};
 
 const CONTROLS: [&str; 6] = ["limit", "p", "order", "mode", "first", "unique"];
 const MODES: [(&str, Mode); 3] = [
@@ -53,6 +53,7 @@ impl Lowerer {
         let mut seen = Seen::default();
         let mut sound = true;
         for filter in filters {
+            let before = lowered.tests.len();
             sound &= match filter {
                 Filter::Attrs(attrs) => self.attrs(&attrs.node, attrs.span, &mut lowered.tests),
                 Filter::Tag(tag) => {
@@ -68,6 +69,7 @@ impl Lowerer {
                     .control(control, &mut lowered.controls, &mut seen)
                     .is_some(),
             };
+            self.note_filter(filter, lowered.tests.get(before..).unwrap_or_default());
         }
         if let Some(page) = seen.page
             && seen.limit.is_none()
@@ -95,6 +97,20 @@ impl Lowerer {
             sound = false;
         }
         sound.then_some(lowered)
+    }
+
+    /// Notes what a filter or control stands for.
+    fn note_filter(&mut self, filter: &Filter<'_>, tests: &[Test]) {
+        match filter {
+            Filter::Attrs(attrs) => {
+                self.note(attrs.span, || sugar::in_list(attrs.node.form, tests))
+            }
+            Filter::Tag(tag) => self.note(tag.span, || sugar::in_list(Form::Brace, tests)),
+            Filter::Control(control) if control.name.node == "first" => {
+                self.note(control.span(), || "@limit=1".to_owned());
+            }
+            Filter::Control(_) => {}
+        }
     }
 
     fn control(

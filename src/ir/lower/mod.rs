@@ -12,6 +12,7 @@ mod controls;
 mod depths;
 mod position;
 mod step;
+mod sugar;
 mod time;
 
 use std::ops::Range;
@@ -24,6 +25,7 @@ use super::normal::{self, Draft};
 use super::{Edition, Query};
 
 pub(super) use step::near_pseudo;
+pub use sugar::{Sugar, desugar};
 
 /// The most groups a union may have (LANGUAGE §10).
 pub const MAX_GROUPS: usize = 256;
@@ -158,6 +160,8 @@ struct Lowerer {
     fragment: bool,
     /// Whether later editions' constructs are let in, to see what was meant.
     lenient: bool,
+    /// What constructs stand for, where anyone asked.
+    notes: Option<Vec<(Span, String)>>,
     errors: Vec<Diagnostic>,
     warnings: Vec<Warning>,
 }
@@ -169,6 +173,7 @@ impl Lowerer {
             timed,
             fragment: false,
             lenient: false,
+            notes: None,
             errors: Vec::new(),
             warnings: Vec::new(),
         }

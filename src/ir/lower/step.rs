@@ -9,8 +9,8 @@ use super::super::{
     Attr, AttrTest, Axis, Chain, Class, DepthSet, Edition, Literal, NodeStep, Op, Operand, Pick,
     Step, Tail, Test, TypeTest, Zone,
 };
-use super::Lowerer;
 use super::attrs::attr_test;
+use super::{Lowerer, sugar};
 
 /// Every pseudo-class, for suggestions.
 const PSEUDOS: [&str; 7] = ["pre", "core", "post", "first", "last", "nth", "depth"];
@@ -77,8 +77,11 @@ impl Lowerer {
             ..Draft::default()
         };
         let mut sound = true;
+        let noted = self.noted();
         for part in &step.parts {
+            let (tests, tail) = (draft.tests.len(), draft.tail.len());
             sound &= self.part(part, sole, &mut draft).is_some();
+            self.note_part(part, &draft, tests, tail);
         }
         if !sound {
             return None;
@@ -97,6 +100,9 @@ impl Lowerer {
                     draft.tail.push(Tail::Test(anchor));
                 } else {
                     draft.tests.push(anchor);
+                    self.note_whole(noted, step.span, || {
+                        sugar::in_step(&draft.tests, &draft.tail)
+                    });
                 }
             }
         }
@@ -104,6 +110,17 @@ impl Lowerer {
             tests: draft.tests.into(),
             tail: draft.tail.into(),
         }))
+    }
+
+    /// Notes what a part added to the step: tests from `tests` on, picks from `tail` on.
+    fn note_part(&mut self, part: &Spanned<Part<'_>>, draft: &Draft, tests: usize, tail: usize) {
+        let added = (
+            draft.tests.get(tests..).unwrap_or_default(),
+            draft.tail.get(tail..).unwrap_or_default(),
+        );
+        if part.node != Part::Star {
+            self.note(part.span, || sugar::in_step(added.0, added.1));
+        }
     }
 
     fn part(&mut self, part: &Spanned<Part<'_>>, sole: bool, draft: &mut Draft) -> Option<()> {

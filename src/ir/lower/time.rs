@@ -1,8 +1,8 @@
 //! Times (LANGUAGE §3): addresses, ranges, and what an omitted time means.
 
 use crate::diag::Code;
-use crate::syntax::Spanned;
 use crate::syntax::ast;
+use crate::syntax::{Span, Spanned};
 
 use super::super::{Address, Edition, RangeEnd, Time};
 use super::Lowerer;
@@ -11,10 +11,19 @@ impl Lowerer {
     pub(super) fn time(&mut self, time: Option<&Spanned<ast::Time>>) -> Option<Time> {
         let Some(time) = time else {
             return Some(match self.edition {
-                Edition::V01 => Time::At(Address::Back(0)),
+                Edition::V01 => {
+                    self.note(Span::default(), || "@t0".to_owned());
+                    Time::At(Address::Back(0))
+                }
                 Edition::Depth | Edition::Canonical => Time::Working,
             });
         };
+        let lowered = self.written_time(time)?;
+        self.note(time.span, || lowered.to_string());
+        Some(lowered)
+    }
+
+    fn written_time(&mut self, time: &Spanned<ast::Time>) -> Option<Time> {
         match &time.node {
             ast::Time::History => self
                 .needs(
