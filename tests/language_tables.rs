@@ -77,17 +77,46 @@ fn warns(edition: Edition, cases: &[(&str, &str, &str)]) {
     }
 }
 
-/// Each selector is refused: the code, the text under the first label (empty where something is
+/// A selector that is refused, its code, the text under the first label (empty where something is
 /// missing), and words of the message or the help.
+type Refused<'a> = (&'a str, &'a str, &'a str, &'a str);
+
 #[track_caller]
-fn refuses(edition: Edition, cases: &[(&str, &str, &str, &str)]) {
+fn refuses(edition: Edition, cases: &[Refused<'_>]) {
+    let mut wrong = Vec::new();
     for (text, code, underlined, says) in cases {
         let error = refused(text, edition);
-        let shown = error.render(ColorChoice::Never);
-        assert_eq!(error.code().as_str(), *code, "{edition}: `{text}`\n{shown}");
         let span = error.first().labels[0].span.clone();
-        assert_eq!(&text[span], *underlined, "{edition}: `{text}`\n{shown}");
         let whole = format!("{} {:?}", error.message(), error.first().help);
-        assert!(whole.contains(says), "{edition}: `{text}`\n{shown}");
+        let found = (error.code().as_str(), &text[span]);
+        if found != (*code, *underlined) || !whole.contains(says) {
+            let shown = error.render(ColorChoice::Never);
+            wrong.push(format!(
+                "{edition}: `{text}` {code} `{underlined}` {says}\n{shown}"
+            ));
+        }
+    }
+    assert!(wrong.is_empty(), "\n{}", wrong.join("\n"));
+}
+
+/// Each edition has its own tables of what it refuses, of at least 60 different selectors.
+#[test]
+fn every_edition_refuses_enough() {
+    for (edition, tables) in [
+        (Edition::V01, v01::REFUSED),
+        (Edition::Depth, depth::REFUSED),
+        (Edition::Canonical, canonical::REFUSED),
+    ] {
+        let cases = tables.iter().copied().flatten();
+        let mut texts: Vec<&str> = cases.map(|(text, ..)| *text).collect();
+        let written = texts.len();
+        texts.sort_unstable();
+        texts.dedup();
+        assert_eq!(texts.len(), written, "{edition}: a selector stands twice");
+        assert!(
+            texts.len() >= 60,
+            "{edition}: only {} selectors",
+            texts.len()
+        );
     }
 }

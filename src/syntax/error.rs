@@ -99,6 +99,12 @@ pub enum Hint {
     ControlInFront,
     /// A step behind filters or controls.
     StepBehindFilters,
+    /// `(d1) > .cb`, `(d1) (d2)`
+    StepBehindPosition,
+    /// `{role=user} .cb`
+    StepBehindSearch,
+    /// `(d1..3)`
+    HalfDepthRange,
     /// `>` or `,` with nothing on one side.
     DanglingCombinator,
     /// `[role=user name]`
@@ -135,6 +141,13 @@ impl ToDiagnostic for SyntaxError {
                     '=' => error.with_help("comparisons stand in brackets: `[role='user']`"),
                     '$' => {
                         error.with_help("a parameter stands for a literal: `[role=$role]`, `#$key`")
+                    }
+                    '#' => error.with_help("inside of brackets write `key='hero'` or `id='cb:1'`"),
+                    '^' => {
+                        error.with_help("roots stand in chains; in a position write `d0` or `d-1`")
+                    }
+                    '~' => {
+                        error.with_help("a search of text stands in brackets: `[content~'err']`")
                     }
                     c if c.is_whitespace() => error.with_help("use plain spaces"),
                     _ => error,
@@ -247,11 +260,16 @@ fn unexpected_message(found: &str, hint: Hint) -> String {
             "a tag behind white space filters the whole selector and stands at its end".to_owned()
         }
         Hint::LateTime => "the time stands at the start of a selector".to_owned(),
-        Hint::StepBehindFilters => "only filters and controls may follow here".to_owned(),
+        Hint::StepBehindFilters | Hint::StepBehindSearch => {
+            "only filters and controls may follow here".to_owned()
+        }
+        Hint::StepBehindPosition => "only filters and controls may follow a position".to_owned(),
         Hint::NothingAlone => "`none` stands alone".to_owned(),
         Hint::ControlInFront => "controls stand at the end of a selector".to_owned(),
-        Hint::ParamAsName => "a parameter stands for a whole literal, not for a name".to_owned(),
-        Hint::None | Hint::DanglingCombinator | Hint::WordsInValue => {
+        Hint::ParamAsName => {
+            "a parameter stands for a whole literal, not for a name or a depth".to_owned()
+        }
+        Hint::None | Hint::DanglingCombinator | Hint::WordsInValue | Hint::HalfDepthRange => {
             format!("unexpected `{}`", shorten(found))
         }
     }
@@ -262,6 +280,8 @@ fn unexpected_label(hint: Hint) -> &'static str {
         Hint::SpacedGroup => "remove the white space before it",
         Hint::DetachedGroup => "use brackets here",
         Hint::StepBehindFilters => "no step can stand behind a filter or control",
+        Hint::StepBehindPosition => "no step can stand behind a position",
+        Hint::StepBehindSearch => "no step can stand behind a search",
         _ => "not expected here",
     }
 }
@@ -279,6 +299,9 @@ fn with_advice(error: Diagnostic, expected: &[String], hint: Hint) -> Diagnostic
         Hint::NothingAlone => "`none` matches nothing, whatever follows",
         Hint::ControlInFront => "move the control to the end: `.cb @limit=5`",
         Hint::StepBehindFilters => "move the filter or control to the end",
+        Hint::StepBehindPosition => "go on with another hop, or write a chain: `depth(1) > .cb`",
+        Hint::StepBehindSearch => "write a chain, with the properties in brackets: `[key] .cb`",
+        Hint::HalfDepthRange => "a range of depths names both: `d1..d3`",
         Hint::WordsInValue => "separate properties with commas, and quote a text with spaces",
         Hint::ParamAsName => "write `[name=$value]`",
         Hint::DanglingCombinator => "a step such as `.cb` or `*` belongs on each side",

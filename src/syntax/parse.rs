@@ -71,7 +71,8 @@ fn recover<'s>(text: &'s str, first: Option<GrammarError<'s>>) -> Failure<'s> {
     let mut broken: Vec<(u32, u32)> = Vec::new();
     let first = first.map(|error| translate(text, &tokens, error));
 
-    for piece in pieces(&tokens) {
+    let pieces = pieces(&tokens);
+    for (index, piece) in pieces.iter().enumerate() {
         if errors.len() >= super::MAX_MISTAKES {
             break;
         }
@@ -97,6 +98,12 @@ fn recover<'s>(text: &'s str, first: Option<GrammarError<'s>>) -> Failure<'s> {
         }
         match selector::SelectorParser::new().parse(piece.iter().copied()) {
             Ok(fragment) => fragments.push(fragment),
+            // It only lacks what the next piece has something else for, and that was told.
+            Err(ParseError::UnrecognizedEof { .. })
+                if first.as_ref().is_some_and(|first| {
+                    let next = pieces.get(index + 1).and_then(|next| next.first());
+                    next.is_some_and(|next| next.0 == first.span.start)
+                }) => {}
             Err(error) => {
                 broken.push((start, end));
                 errors.push(translate(text, &tokens, error));
@@ -269,17 +276,27 @@ fn hint(tokens: &[lex::Spanned<'_>], at: usize, found: &lex::Spanned<'_>) -> (Hi
     }
     let mut level = 0_usize;
     let mut behind_filters = false;
+    let mut behind_search = false;
     let mut position = false;
+    let mut within = false;
+    let mut sign = false;
     let mut control_in_front = false;
     let mut first = true;
     for (_, token, _) in tokens.iter().take(at) {
         if level == 0 {
             match token {
+                Token::BraceOpen if first || sign => behind_search = true,
                 Token::BraceOpen | Token::Control(_) | Token::TagSpace | Token::Nothing => {
                     behind_filters = true;
                 }
-                Token::ParenOpen | Token::WithinOpen if first => position = true,
+                Token::ParenOpen | Token::WithinOpen if first => {
+                    position = true;
+                    within = matches!(token, Token::WithinOpen);
+                }
                 _ => {}
+            }
+            if !matches!(token, Token::Space) {
+                sign = matches!(token, Token::Question | Token::Questions);
             }
             match token {
                 Token::Control(_) if first => control_in_front = true,
@@ -314,6 +331,12 @@ fn hint(tokens: &[lex::Spanned<'_>], at: usize, found: &lex::Spanned<'_>) -> (Hi
         }
         (Some(Token::Comma), Token::ParenOpen) if level == 0 => Hint::PositionInUnion,
         (_, Token::Comma) if level == 0 && position => Hint::PositionInUnion,
+        (_, Token::ParenOpen) if level == 0 && position && !within && !behind_filters => {
+            Hint::StepBehindPosition
+        }
+        (Some(Token::Dots), Token::Int(_) | Token::ParenClose) if level == 1 && position => {
+            Hint::HalfDepthRange
+        }
         (Some(Token::Space), Token::ParenOpen) => Hint::SpacedGroup,
         (Some(Token::Pseudo(_)), Token::ParenOpen) => Hint::PseudoWithArguments,
         (_, Token::ParenOpen) if level == 0 => Hint::DetachedGroup,
@@ -337,13 +360,20 @@ fn hint(tokens: &[lex::Spanned<'_>], at: usize, found: &lex::Spanned<'_>) -> (Hi
             | Token::Nothing
             | Token::Child
             | Token::Comma,
-        ) if level == 0 && (behind_filters || position) => {
-            if control_in_front {
+        ) if level == 0 && (behind_filters || behind_search || position) => {
+            if sign || within && !behind_search {
+                Hint::None
+            } else if control_in_front {
                 Hint::ControlInFront
+            } else if behind_search {
+                Hint::StepBehindSearch
+            } else if position && !behind_filters {
+                Hint::StepBehindPosition
             } else {
                 Hint::StepBehindFilters
             }
         }
+        (_, Token::Nothing) => Hint::NothingAlone,
         (
             Some(Token::Word(_) | Token::Quoted(_) | Token::Int(_) | Token::Decimal(_)),
             Token::Word(_) | Token::Quoted(_) | Token::Int(_) | Token::Decimal(_),

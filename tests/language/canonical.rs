@@ -1,8 +1,11 @@
 //! Edition `canonical`.
 
-use super::{Edition, canonical, equal, lowered, normalizes, refuses, warns};
+use super::{Edition, Refused, canonical, equal, lowered, normalizes, refuses, warns};
 
 const E: Edition = Edition::Canonical;
+
+/// What is refused, table by table.
+pub(super) const REFUSED: &[&[Refused]] = &[SEARCHES_AND_FILTERS, VALUES, CONTROLS];
 
 /// Source 003 §6, as it normalizes.
 #[test]
@@ -90,40 +93,88 @@ fn searches_and_filters() {
             ("@t0..@t-1 none @mode=union", "@t0..@t-1 none @mode=union"),
         ],
     );
-    refuses(
-        E,
-        &[
-            (".cb +a > .mt", "E_SELECTOR_INVALID", "+a", ".cb+tag"),
-            (".cb +a .mt", "E_SELECTOR_INVALID", "+a", ".cb+tag"),
-            (".cb > +a", "E_SELECTOR_INVALID", "+a", ".cb+tag"),
-            ("+", "E_SELECTOR_INVALID", "+", "without a word"),
-            ("#K [x] .cb", "E_SELECTOR_INVALID", ".cb", "only filters"),
-            (
-                "{role=user} .cb",
-                "E_SELECTOR_INVALID",
-                ".cb",
-                "only filters",
-            ),
-            (".cb {x} .mt", "E_SELECTOR_INVALID", ".mt", "only filters"),
-            ("{}", "E_SELECTOR_INVALID", "{}", "without a property"),
-            ("? {x}", "E_SELECTOR_INVALID", "?", "?? {"),
-            ("? ? {x}", "E_SELECTOR_INVALID", "?", "another search"),
-            (".cb ?? {x}", "E_SELECTOR_INVALID", "??", "follow a chain"),
-            (".cb ? {x}", "E_SELECTOR_INVALID", "?", "follow a chain"),
-            ("within(d1)", "E_SELECTOR_INVALID", "", "`??`"),
-            ("within(d1) ? {x}", "E_SELECTOR_INVALID", "?", ""),
-            (
-                "within(d1,) ?? {x}",
-                "E_SELECTOR_INVALID",
-                ",",
-                "insertion point",
-            ),
-            ("none [x]", "E_SELECTOR_INVALID", "[", "stands alone"),
-            ("none {x}", "E_SELECTOR_INVALID", "none", "stands alone"),
-            ("none, .cb", "E_SELECTOR_INVALID", ",", "stands alone"),
-        ],
-    );
+    refuses(E, SEARCHES_AND_FILTERS);
 }
+
+const SEARCHES_AND_FILTERS: &[Refused] = &[
+    (".cb +a > .mt", "E_SELECTOR_INVALID", "+a", ".cb+tag"),
+    (".cb +a .mt", "E_SELECTOR_INVALID", "+a", ".cb+tag"),
+    (".cb > +a", "E_SELECTOR_INVALID", "+a", ".cb+tag"),
+    ("+", "E_SELECTOR_INVALID", "+", "without a word"),
+    ("#K [x] .cb", "E_SELECTOR_INVALID", ".cb", "only filters"),
+    (
+        "{role=user} .cb",
+        "E_SELECTOR_INVALID",
+        ".cb",
+        "only filters",
+    ),
+    (".cb {x} .mt", "E_SELECTOR_INVALID", ".mt", "only filters"),
+    ("{}", "E_SELECTOR_INVALID", "{}", "without a property"),
+    ("? {x}", "E_SELECTOR_INVALID", "?", "?? {"),
+    ("? ? {x}", "E_SELECTOR_INVALID", "?", "another search"),
+    (".cb ?? {x}", "E_SELECTOR_INVALID", "??", "follow a chain"),
+    (".cb ? {x}", "E_SELECTOR_INVALID", "?", "follow a chain"),
+    ("within(d1)", "E_SELECTOR_INVALID", "", "`??`"),
+    ("within(d1) ? {x}", "E_SELECTOR_INVALID", "?", ""),
+    (
+        "within(d1,) ?? {x}",
+        "E_SELECTOR_INVALID",
+        ",",
+        "insertion point",
+    ),
+    ("none [x]", "E_SELECTOR_INVALID", "[", "stands alone"),
+    ("none {x}", "E_SELECTOR_INVALID", "none", "stands alone"),
+    ("none, .cb", "E_SELECTOR_INVALID", ",", "stands alone"),
+    ("{x} > .cb", "E_SELECTOR_INVALID", ">", "write a chain"),
+    ("{x}, {y}", "E_SELECTOR_INVALID", ",", "only filters"),
+    ("{x=}", "E_SELECTOR_INVALID", "}", "a word"),
+    ("{x", "E_SELECTOR_INVALID", "", "end"),
+    ("{,a}", "E_SELECTOR_INVALID", ",", "a word"),
+    ("{a=b c}", "E_SELECTOR_INVALID", "c", "quote"),
+    ("{a;b}", "E_SELECTOR_INVALID", "a;b", "quoted"),
+    ("?? {}", "E_SELECTOR_INVALID", "{}", "without a property"),
+    ("??", "E_SELECTOR_INVALID", "", "`{`"),
+    ("?? [x]", "E_SELECTOR_INVALID", "[", "`{`"),
+    ("(d1) ?? .cb", "E_SELECTOR_INVALID", ".cb", "`{`"),
+    ("within(d1) .cb", "E_SELECTOR_INVALID", ".cb", "`??`"),
+    ("?? .cb", "E_SELECTOR_INVALID", ".cb", "`{`"),
+    ("?? ?? {x}", "E_SELECTOR_INVALID", "??", "another search"),
+    ("(d1) ? ? {x}", "E_SELECTOR_INVALID", "?", "another search"),
+    (
+        "(d1) ?? {x} ?? {y}",
+        "E_SELECTOR_INVALID",
+        "??",
+        "a search cannot follow",
+    ),
+    ("?? {x} .cb", "E_SELECTOR_INVALID", ".cb", "write a chain"),
+    (
+        "within() ?? {x}",
+        "E_SELECTOR_INVALID",
+        "within()",
+        "without hops",
+    ),
+    ("within(d1) {x}", "E_SELECTOR_INVALID", "{", "`??`"),
+    (
+        "within ?? {x}",
+        "E_SELECTOR_INVALID",
+        "within",
+        "within(d1)",
+    ),
+    (
+        "within(d1, end) ?? {x}",
+        "E_SELECTOR_INVALID",
+        "end",
+        "insertion point",
+    ),
+    (".cb, +a > +b", "E_SELECTOR_INVALID", "+b", ".cb+tag"),
+    ("+'a", "E_SELECTOR_INVALID", "'a", "closing"),
+    ("+a:b", "E_SELECTOR_INVALID", ":b", "pseudo-class"),
+    ("+a [x] .cb", "E_SELECTOR_INVALID", ".cb", "only filters"),
+    (".cb {a}, .mt", "E_SELECTOR_INVALID", ",", "only filters"),
+    (".cb none", "E_SELECTOR_INVALID", "none", "stands alone"),
+    ("none +a", "E_SELECTOR_INVALID", "none", "stands alone"),
+    ("[stored_type>]", "E_SELECTOR_INVALID", "]", "a word"),
+];
 
 /// LANGUAGE §5: lists and patterns.
 #[test]
@@ -146,34 +197,7 @@ fn values() {
         ],
     );
     warns(E, &[("[role~null]", "[role~null]", "never true")]);
-    refuses(
-        E,
-        &[
-            ("[role=[]]", "E_SELECTOR_INVALID", "[]", "empty list"),
-            ("[role<[a]]", "E_SELECTOR_INVALID", "[a]", "only"),
-            ("[role~[a]]", "E_SELECTOR_INVALID", "[a]", "only"),
-            ("[role=[[a]]]", "E_SELECTOR_INVALID", "[", "a word"),
-            ("[role=[a,]]", "E_SELECTOR_INVALID", "]", "a word"),
-            ("[ttl=[1,x]]", "E_SELECTOR_INVALID", "x", "is a number"),
-            ("[ttl~'1']", "E_SELECTOR_INVALID", "~", "is a number"),
-            ("@t0 [age~'1']", "E_SELECTOR_INVALID", "~", "is a number"),
-            (
-                "[content~'(']",
-                "E_SELECTOR_INVALID",
-                "'('",
-                "unclosed group",
-            ),
-            (
-                "[content~'(a{1000}){1000}']",
-                "E_LIMIT",
-                "'(a{1000}){1000}'",
-                "when compiled",
-            ),
-            ("[a,]", "E_SELECTOR_INVALID", "]", "a word"),
-            ("[,a]", "E_SELECTOR_INVALID", ",", "a word"),
-            ("[a b]", "E_SELECTOR_INVALID", "b", "commas"),
-        ],
-    );
+    refuses(E, VALUES);
     let values = vec!["x"; 1_024].join(",");
     lowered(&format!("[role=[{values}]]"), E);
     let over = format!("[role=[{values},y]]");
@@ -182,6 +206,59 @@ fn values() {
         &[(&over, "E_LIMIT", &over[6..over.len() - 1], "1024 values")],
     );
 }
+
+const VALUES: &[Refused] = &[
+    ("[role=[]]", "E_SELECTOR_INVALID", "[]", "empty list"),
+    ("[role<[a]]", "E_SELECTOR_INVALID", "[a]", "only"),
+    ("[role~[a]]", "E_SELECTOR_INVALID", "[a]", "only"),
+    ("[role=[[a]]]", "E_SELECTOR_INVALID", "[", "a word"),
+    ("[role=[a,]]", "E_SELECTOR_INVALID", "]", "a word"),
+    ("[ttl=[1,x]]", "E_SELECTOR_INVALID", "x", "is a number"),
+    ("[ttl~'1']", "E_SELECTOR_INVALID", "~", "is a number"),
+    ("@t0 [age~'1']", "E_SELECTOR_INVALID", "~", "is a number"),
+    (
+        "[content~'(']",
+        "E_SELECTOR_INVALID",
+        "'('",
+        "unclosed group",
+    ),
+    (
+        "[content~'(a{1000}){1000}']",
+        "E_LIMIT",
+        "'(a{1000}){1000}'",
+        "when compiled",
+    ),
+    ("[a,]", "E_SELECTOR_INVALID", "]", "a word"),
+    ("[,a]", "E_SELECTOR_INVALID", ",", "a word"),
+    ("[a b]", "E_SELECTOR_INVALID", "b", "commas"),
+    ("[role=[a b]]", "E_SELECTOR_INVALID", "b", "commas"),
+    ("[role=[a]", "E_SELECTOR_INVALID", "", "end"),
+    (
+        "[ttl=['1']]",
+        "E_SELECTOR_INVALID",
+        "'1'",
+        "remove the quotes",
+    ),
+    ("[x~]", "E_SELECTOR_INVALID", "]", "a word"),
+    ("[x~'[']", "E_SELECTOR_INVALID", "'['", "character class"),
+    ("[x~'*']", "E_SELECTOR_INVALID", "'*'", "repetition"),
+    ("[cadence~1]", "E_SELECTOR_INVALID", "~", "is a number"),
+    ("[ephemeral=]", "E_SELECTOR_INVALID", "]", "a word"),
+    (".cb ~ x", "E_SELECTOR_INVALID", "~", "in brackets"),
+    ("{age<2}", "E_FACET_NEEDS_SNAPSHOT", "age", "@t0"),
+    (".cb {depth=1}", "E_FACET_NEEDS_SNAPSHOT", "depth", "@t0"),
+    (
+        "(d1) {born_turn=1}",
+        "E_FACET_NEEDS_SNAPSHOT",
+        "born_turn",
+        "@t0",
+    ),
+    ("@t0 {sdepth=x}", "E_SELECTOR_INVALID", "x", "is a number"),
+    ("[$x]", "E_SELECTOR_INVALID", "$x", "literal"),
+    ("$x .cb", "E_SELECTOR_INVALID", "$x", "a parameter"),
+    ("[x=$]", "E_SELECTOR_INVALID", "$", "quoted"),
+    ("#$", "E_SELECTOR_INVALID", "#$", "`#$key`"),
+];
 
 /// LANGUAGE §6, §7: controls.
 #[test]
@@ -211,101 +288,153 @@ fn controls() {
             ("@history.cb", "@t0..@t-* .cb"),
         ],
     );
-    refuses(
-        E,
-        &[
-            (".cb @lmit=3", "E_SELECTOR_INVALID", "@lmit", "`@limit`"),
-            (
-                ".cb @sort=3",
-                "E_SELECTOR_INVALID",
-                "@sort",
-                "unknown control",
-            ),
-            (
-                ".cb @limit",
-                "E_SELECTOR_INVALID",
-                "@limit",
-                "needs a number",
-            ),
-            (".cb @limit=", "E_SELECTOR_INVALID", "=", "missing"),
-            (".cb @limit=-1", "E_SELECTOR_INVALID", "-1", "whole number"),
-            (
-                ".cb @limit=all",
-                "E_SELECTOR_INVALID",
-                "all",
-                "whole number",
-            ),
-            (
-                ".cb @limit=99999999999999999999",
-                "E_SELECTOR_INVALID",
-                "99999999999999999999",
-                "too large",
-            ),
-            (
-                ".cb @limit=1 @limit=2",
-                "E_SELECTOR_INVALID",
-                "@limit=2",
-                "twice",
-            ),
-            (
-                ".cb @limit=1 @first",
-                "E_SELECTOR_INVALID",
-                "@first",
-                "exclude each other",
-            ),
-            (
-                ".cb @unique @unique",
-                "E_SELECTOR_INVALID",
-                "@unique",
-                "twice",
-            ),
-            (".cb @p=2", "E_SELECTOR_INVALID", "@p=2", "@limit=10"),
-            (".cb @limit=1 @p=0", "E_SELECTOR_INVALID", "0", "@p=1"),
-            (".cb @first=2", "E_SELECTOR_INVALID", "2", "no value"),
-            (
-                ".cb @order=pree",
-                "E_SELECTOR_INVALID",
-                "pree",
-                "`@order=pre`",
-            ),
-            (
-                ".cb @order",
-                "E_SELECTOR_INVALID",
-                "@order",
-                "needs a value",
-            ),
-            (
-                ".cb @mode=union",
-                "E_SELECTOR_INVALID",
-                "@mode=union",
-                "range",
-            ),
-            (
-                "@* .cb @mode=union",
-                "E_SELECTOR_INVALID",
-                "@mode=union",
-                "range",
-            ),
-            (
-                "@t0..@t-1 .cb @mode=uniom",
-                "E_SELECTOR_INVALID",
-                "uniom",
-                "@mode=union",
-            ),
-            ("@limit=5 .cb", "E_SELECTOR_INVALID", ".cb", "at the end"),
-            ("@limit=5", "E_SELECTOR_INVALID", "@limit=5", "`* @limit=5`"),
-            ("@t0 @first", "E_SELECTOR_INVALID", "@first", "`* @first`"),
-            (".cb @history", "E_SELECTOR_INVALID", "@history", "start"),
-            (
-                ".cb @first .mt",
-                "E_SELECTOR_INVALID",
-                ".mt",
-                "only filters",
-            ),
-            (".cb @first, .mt", "E_SELECTOR_INVALID", ",", "only filters"),
-        ],
-    );
+    refuses(E, CONTROLS);
 }
+
+const CONTROLS: &[Refused] = &[
+    (".cb @lmit=3", "E_SELECTOR_INVALID", "@lmit", "`@limit`"),
+    (
+        ".cb @sort=3",
+        "E_SELECTOR_INVALID",
+        "@sort",
+        "unknown control",
+    ),
+    (
+        ".cb @limit",
+        "E_SELECTOR_INVALID",
+        "@limit",
+        "needs a number",
+    ),
+    (".cb @limit=", "E_SELECTOR_INVALID", "=", "missing"),
+    (".cb @limit=-1", "E_SELECTOR_INVALID", "-1", "whole number"),
+    (
+        ".cb @limit=all",
+        "E_SELECTOR_INVALID",
+        "all",
+        "whole number",
+    ),
+    (
+        ".cb @limit=99999999999999999999",
+        "E_SELECTOR_INVALID",
+        "99999999999999999999",
+        "too large",
+    ),
+    (
+        ".cb @limit=1 @limit=2",
+        "E_SELECTOR_INVALID",
+        "@limit=2",
+        "twice",
+    ),
+    (
+        ".cb @limit=1 @first",
+        "E_SELECTOR_INVALID",
+        "@first",
+        "exclude each other",
+    ),
+    (
+        ".cb @unique @unique",
+        "E_SELECTOR_INVALID",
+        "@unique",
+        "twice",
+    ),
+    (".cb @p=2", "E_SELECTOR_INVALID", "@p=2", "@limit=10"),
+    (".cb @limit=1 @p=0", "E_SELECTOR_INVALID", "0", "@p=1"),
+    (".cb @first=2", "E_SELECTOR_INVALID", "2", "no value"),
+    (
+        ".cb @order=pree",
+        "E_SELECTOR_INVALID",
+        "pree",
+        "`@order=pre`",
+    ),
+    (
+        ".cb @order",
+        "E_SELECTOR_INVALID",
+        "@order",
+        "needs a value",
+    ),
+    (
+        ".cb @mode=union",
+        "E_SELECTOR_INVALID",
+        "@mode=union",
+        "range",
+    ),
+    (
+        "@* .cb @mode=union",
+        "E_SELECTOR_INVALID",
+        "@mode=union",
+        "range",
+    ),
+    (
+        "@t0..@t-1 .cb @mode=uniom",
+        "E_SELECTOR_INVALID",
+        "uniom",
+        "@mode=union",
+    ),
+    ("@limit=5 .cb", "E_SELECTOR_INVALID", ".cb", "at the end"),
+    ("@limit=5", "E_SELECTOR_INVALID", "@limit=5", "`* @limit=5`"),
+    ("@t0 @first", "E_SELECTOR_INVALID", "@first", "`* @first`"),
+    (".cb @history", "E_SELECTOR_INVALID", "@history", "start"),
+    (
+        ".cb @first .mt",
+        "E_SELECTOR_INVALID",
+        ".mt",
+        "only filters",
+    ),
+    (".cb @first, .mt", "E_SELECTOR_INVALID", ",", "only filters"),
+    (
+        ".cb @limit=1.5",
+        "E_SELECTOR_INVALID",
+        "1.5",
+        "whole number",
+    ),
+    (
+        ".cb @limit='1'",
+        "E_SELECTOR_INVALID",
+        "'1'",
+        "whole number",
+    ),
+    (".cb @first @first", "E_SELECTOR_INVALID", "@first", "twice"),
+    (
+        ".cb @first @limit=1",
+        "E_SELECTOR_INVALID",
+        "@limit=1",
+        "exclude each other",
+    ),
+    (
+        ".cb @p=1 @p=2 @limit=3",
+        "E_SELECTOR_INVALID",
+        "@p=2",
+        "twice",
+    ),
+    (
+        ".cb @order=pre @order=post",
+        "E_SELECTOR_INVALID",
+        "@order=post",
+        "twice",
+    ),
+    (
+        ".cb @order=up",
+        "E_SELECTOR_INVALID",
+        "up",
+        "`turn:desc,pre`",
+    ),
+    (
+        ".cb @order=turn:desc",
+        "E_SELECTOR_INVALID",
+        "turn:desc",
+        "@order=turn:desc,pre",
+    ),
+    (".cb @unique=1", "E_SELECTOR_INVALID", "1", "no value"),
+    (".cb @order=$o", "E_SELECTOR_INVALID", "$o", "unknown order"),
+    (".cb @t0", "E_SELECTOR_INVALID", "@t0", "front"),
+    ("@history", "E_SELECTOR_INVALID", "@history", "@history *"),
+    (
+        "@history .cb @mode",
+        "E_SELECTOR_INVALID",
+        "@mode",
+        "needs a value",
+    ),
+];
 
 /// LANGUAGE §9: equal meanings have one form, whatever the spelling.
 #[test]

@@ -334,6 +334,14 @@ impl Lowerer {
     }
 
     fn unknown_hop(&mut self, word: &str, span: Span) {
+        let digits = word
+            .strip_prefix('d')
+            .map(|word| word.trim_start_matches('-'));
+        let is_number = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
+        if digits.is_some_and(|digits| !digits.is_empty() && is_number(digits)) {
+            self.invalid(span, "the number is too large", "no turn is as deep");
+            return;
+        }
         let advice = self.invalid(span, format!("unknown hop `{word}`"), "no such hop");
         match nearest(word, HOPS) {
             Some(hop) => advice.help(format!("did you mean `{hop}`?")),
