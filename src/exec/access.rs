@@ -23,6 +23,7 @@ use crate::plan::{
     TextTest,
 };
 use crate::tree::Present;
+use crate::tree::alias::CADENCE;
 
 /// Class code of implicit cores.
 const VIRTUAL: usize = 7;
@@ -161,14 +162,9 @@ impl<'a> Access<'a> {
                 Self::of_field(name, segment, condition, |json| test.holds(&scalar(json)))
             }
             (Attr::Cadence, Compare::Number(set)) => {
-                let holds = |json: &str| set.contains(json.parse().ok());
-                if segment.custom("cadence").is_some() && segment.custom("cad").is_some() {
-                    Self::Node(condition)
-                } else if segment.custom("cad").is_some() {
-                    Self::of_field("cad", segment, condition, holds)
-                } else {
-                    Self::of_field("cadence", segment, condition, holds)
-                }
+                Self::of_field(CADENCE.name, segment, condition, |json| {
+                    set.contains(json.parse().ok())
+                })
             }
             _ => Self::Node(condition),
         }

@@ -89,11 +89,7 @@ pub(super) fn node_holds(condition: &Condition, node: NodeRef<'_>, facts: &dyn F
             test.holds(&node.field("content").map_or(Scalar::Null, scalar))
         }
         (Attr::Tags, Compare::Value(test)) => {
-            let json = node
-                .field("tags")
-                .or_else(|| node.field("tag"))
-                .unwrap_or("null");
-            test.holds(&match scalar(json) {
+            test.holds(&match node.tags().map_or(Scalar::Null, scalar) {
                 Scalar::Text(text) => Scalar::List(vec![Scalar::Text(text)]),
                 value => value,
             })
@@ -101,11 +97,9 @@ pub(super) fn node_holds(condition: &Condition, node: NodeRef<'_>, facts: &dyn F
         (Attr::Custom(name), Compare::Value(test)) => {
             test.holds(&node.field(name).map_or(Scalar::Null, scalar))
         }
-        (Attr::Cadence, Compare::Number(set)) => set.contains(
-            node.field("cadence")
-                .or_else(|| node.field("cad"))
-                .and_then(|json| json.parse().ok()),
-        ),
+        (Attr::Cadence, Compare::Number(set)) => {
+            set.contains(node.cadence().and_then(|json| json.parse().ok()))
+        }
         (Attr::Facet(facet), Compare::Number(set)) => set.contains(match facet {
             Facet::Depth => node.depth(),
             Facet::Sdepth => Some(i64::from(node.level())),

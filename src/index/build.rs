@@ -10,6 +10,7 @@ use super::ids::Ids;
 use super::segment::{LEVEL_POSTINGS, VIRTUAL, hash_id, hasher};
 use super::view::Fields;
 use super::{DictColumn, Field, IntColumn, Posting, Segment, Unit, UnitKind};
+use crate::tree::alias::{CADENCE, TAGS};
 use crate::tree::{Dictionary, NONE, NodeClass, Present, Tree, is_header};
 
 /// A custom attribute keeps a posting for each value while it has at most this many.
@@ -539,12 +540,12 @@ impl SegmentBuilder {
     }
 
     /// The postings of tags and custom attributes, from the payload records.
-    fn attributes(&self) -> Attributes {
+    fn attributes<'a>(&'a self) -> Attributes {
         /// Rows of an attribute, and of its values while they are few.
         #[derive(Default)]
-        struct Rows<'a> {
+        struct Rows<'b> {
             all: Vec<u32>,
-            values: BTreeMap<&'a str, Vec<u32>>,
+            values: BTreeMap<&'b str, Vec<u32>>,
             many: bool,
         }
         let rows = self.len();
@@ -552,48 +553,47 @@ impl SegmentBuilder {
         let mut found: Vec<Rows<'_>> = Vec::new();
         let mut tags: BTreeMap<String, Vec<u32>> = BTreeMap::new();
         let mut tagged: Vec<u32> = Vec::new();
+        let mut enter = |name: &'a str, value: &'a str, row: u32| {
+            let at = names
+                .iter()
+                .position(|known| *known == name)
+                .unwrap_or_else(|| {
+                    names.push(name);
+                    found.push(Rows::default());
+                    names.len() - 1
+                });
+            let field = &mut found[at];
+            field.all.push(row);
+            if !field.many {
+                field.values.entry(value).or_default().push(row);
+                if field.values.len() > FIELD_VALUES {
+                    field.many = true;
+                    field.values.clear();
+                }
+            }
+        };
         for row in 0..rows {
             let (start, end) = self.payload_at[row as usize];
-            let mut tags_seen = false;
-            for (name, value) in Fields::new(&self.payload[start as usize..end as usize]) {
-                match name {
-                    // `tag` sorts before `tags`, which wins over it.
-                    "tag" | "tags" if value != "null" => {
-                        if tags_seen {
-                            for list in tags.values_mut() {
-                                list.pop_if(|last| *last == row);
-                            }
-                        } else {
-                            tagged.push(row);
-                        }
-                        tags_seen = true;
-                        for tag in crate::tree::text_list(value) {
-                            let list = tags.entry(tag).or_default();
-                            if list.last() != Some(&row) {
-                                list.push(row);
-                            }
-                        }
+            let record = || Fields::new(&self.payload[start as usize..end as usize]);
+            let (mut has_tags, mut has_cadence) = (false, false);
+            for (name, value) in record() {
+                has_tags |= TAGS.is(name);
+                has_cadence |= CADENCE.is(name);
+                if !is_header(name) {
+                    enter(name, value, row);
+                }
+            }
+            // These two are found under one name, however a node spells them.
+            if has_cadence && let Some(value) = CADENCE.of(record()) {
+                enter(CADENCE.name, value, row);
+            }
+            if has_tags && let Some(value) = TAGS.of(record()) {
+                tagged.push(row);
+                for tag in crate::tree::text_list(value) {
+                    let list = tags.entry(tag).or_default();
+                    if list.last() != Some(&row) {
+                        list.push(row);
                     }
-                    name if has_postings(name) => {
-                        let at = names
-                            .iter()
-                            .position(|known| *known == name)
-                            .unwrap_or_else(|| {
-                                names.push(name);
-                                found.push(Rows::default());
-                                names.len() - 1
-                            });
-                        let field = &mut found[at];
-                        field.all.push(row);
-                        if !field.many {
-                            field.values.entry(value).or_default().push(row);
-                            if field.values.len() > FIELD_VALUES {
-                                field.many = true;
-                                field.values.clear();
-                            }
-                        }
-                    }
-                    _ => {}
                 }
             }
         }
@@ -611,7 +611,6 @@ impl SegmentBuilder {
         fields.sort_unstable_by(|a, b| a.name.cmp(&b.name));
         let tags = tags
             .iter()
-            .filter(|(_, list)| !list.is_empty())
             .map(|(tag, list)| (tag.as_str().into(), posting(list)))
             .collect();
         Attributes {
@@ -620,12 +619,6 @@ impl SegmentBuilder {
             fields: fields.into(),
         }
     }
-}
-
-/// Whether a payload field is found through [`Segment::custom`]: the custom attributes, and
-/// `cadence`, which has few values.
-fn has_postings(name: &str) -> bool {
-    !is_header(name) || matches!(name, "cadence" | "cad")
 }
 
 /// Whether a turn or head holds a container at offset 0 of its own.

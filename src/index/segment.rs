@@ -241,7 +241,8 @@ impl Segment {
         &self.payload[start as usize..end as usize]
     }
 
-    /// The custom attribute of a name.
+    /// The custom attribute of a name, or the `cadence`, which has few values and counts as one
+    /// here under either spelling.
     #[must_use]
     pub fn custom(&self, name: &str) -> Option<&Field> {
         self.fields

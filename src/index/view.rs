@@ -2,6 +2,7 @@
 
 use super::segment::Segment;
 use super::{Snapshot, UnitKind};
+use crate::tree::alias::{CADENCE, TAGS};
 use crate::tree::{NONE, NodeClass, Present};
 
 /// One node of a snapshot: a row number and where to look it up. Cheap to copy.
@@ -191,6 +192,19 @@ impl<'a> NodeRef<'a> {
         self.fields()
             .find(|(known, _)| *known == name)
             .map(|(_, value)| value)
+    }
+
+    /// The tags as JSON text, a list of strings or a plain string as a list of one; none where
+    /// absent or null.
+    #[must_use]
+    pub fn tags(self) -> Option<&'a str> {
+        TAGS.of(self.fields())
+    }
+
+    /// The cadence as JSON text, an integer; none where absent or null.
+    #[must_use]
+    pub fn cadence(self) -> Option<&'a str> {
+        CADENCE.of(self.fields())
     }
 
     /// The content hash, computed from the content (RUNTIME §2), as lower-case hex digits.

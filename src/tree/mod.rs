@@ -12,8 +12,10 @@
 //! | document | members around the root | [`Document`] | `document` |
 //! | source | files, directories, streams | documents | `source` |
 //! | sequence | documents | trees in cycle order, differences applied or to be applied | `sequence`, `patch` |
+//! | read back | fields of a node | headers under either spelling | `alias` |
 //! | write | JSON text | canonical bytes, content hashes | `canonical`, `hash` |
 
+pub mod alias;
 pub mod canonical;
 pub mod check;
 pub mod document;

@@ -7,6 +7,8 @@
 
 use hashbrown::HashTable;
 
+use super::alias;
+
 /// "No such row" and "no such value" in `u32` columns.
 pub const NONE: u32 = u32::MAX;
 
@@ -207,26 +209,24 @@ pub fn text_list(json: &str) -> Vec<String> {
 /// `removable` and `provenance` have no name of their own in selectors and are custom.
 #[must_use]
 pub fn is_header(name: &str) -> bool {
-    matches!(
-        name,
-        "content"
-            | "content_hash"
-            | "created_at_iso"
-            | "id"
-            | "nodeType"
-            | "role"
-            | "kind"
-            | "key"
-            | "ttl"
-            | "offset"
-            | "priority"
-            | "cycle"
-            | "created_at_ns"
-            | "creation_index"
-            | "parent_id"
-            | "tag"
-            | "tags"
-            | "cad"
-            | "cadence"
-    )
+    alias::TAGS.is(name)
+        || alias::CADENCE.is(name)
+        || matches!(
+            name,
+            "content"
+                | "content_hash"
+                | "created_at_iso"
+                | "id"
+                | "nodeType"
+                | "role"
+                | "kind"
+                | "key"
+                | "ttl"
+                | "offset"
+                | "priority"
+                | "cycle"
+                | "created_at_ns"
+                | "creation_index"
+                | "parent_id"
+        )
 }

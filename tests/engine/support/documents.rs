@@ -402,11 +402,38 @@ impl Maker {
             node.set("created_at_iso", Json::text("2024-01-01T00:00:00Z"));
         }
         if self.rng.chance(12) {
-            node.set("cadence", Json::int(self.rng.range(1, 3)));
+            let name = self.spelled(&mut node, "cadence", "cad");
+            node.set(name, Json::int(self.rng.range(1, 3)));
         }
         self.texts(&mut node);
         self.custom(&mut node);
         node
+    }
+
+    /// One of two spellings of a header. Beside the alias the name may stand as a null, and
+    /// beside the name the alias with a value that plays no part.
+    fn spelled(
+        &mut self,
+        node: &mut Draft,
+        name: &'static str,
+        alias: &'static str,
+    ) -> &'static str {
+        match self.rng.below(10) {
+            0 => alias,
+            1 => {
+                node.set(name, Json::Null);
+                alias
+            }
+            2 => {
+                let other = match alias {
+                    "cad" => Json::int(2),
+                    _ => Json::text(TAGS[0]),
+                };
+                node.set(alias, other);
+                name
+            }
+            _ => name,
+        }
     }
 
     fn texts(&mut self, node: &mut Draft) {
@@ -423,7 +450,7 @@ impl Maker {
             self.rng.shuffle(&mut tags);
             tags.truncate(self.rng.below(4));
             let tags: Vec<Json> = tags.into_iter().map(Json::text).collect();
-            let name = if self.rng.chance(80) { "tags" } else { "tag" };
+            let name = self.spelled(node, "tags", "tag");
             match tags.as_slice() {
                 [one] if self.rng.chance(50) => node.set(name, one.clone()),
                 _ => node.set(name, Json::List(tags)),
