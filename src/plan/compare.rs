@@ -10,7 +10,7 @@ use std::cmp::Ordering;
 use regex::Regex;
 use smallvec::{SmallVec, smallvec};
 
-use super::Value;
+use super::{Number, Value};
 use crate::ir::Op;
 
 /// What a bound test asks of its attribute.
@@ -146,7 +146,8 @@ fn below(value: &Value, included: bool) -> Option<i64> {
             }
         }
         Value::Decimal(number) => {
-            if *number > i64::MAX as f64 {
+            // The bound, 2^63, is the first double above every integer.
+            if *number >= i64::MAX as f64 {
                 return Some(i64::MAX);
             }
             let floor = floor(*number)?;
@@ -413,7 +414,7 @@ impl ValueTest {
                 as_text(value).is_some_and(|text| *text == **node)
             }
             (Value::Int(_) | Value::Decimal(_), Scalar::Number(node)) => number_of(value)
-                .zip(number(node))
+                .zip(Number::new(node))
                 .is_some_and(|(a, b)| a.compare(&b).is_eq()),
             _ => false,
         }
@@ -431,13 +432,13 @@ impl ValueTest {
             return Some(left.cmp(&*right));
         }
         let left_number = if is_number || reads_as_number(left) {
-            number(left)
+            Number::new(left)
         } else {
             None
         };
         let right_number = match &self.value {
             Value::Text(text) if !reads_as_number(text) => None,
-            Value::Text(text) => number(text),
+            Value::Text(text) => Number::new(text),
             value => number_of(value),
         };
         Some(match (left_number, right_number) {
@@ -470,56 +471,10 @@ fn reads_as_number(text: &str) -> bool {
     }
 }
 
-/// A number: exact while it is an integer of up to 128 bits.
-#[derive(Clone, Copy, Debug)]
-enum Number {
-    Int(i128),
-    Decimal(f64),
-}
-
-impl Number {
-    fn compare(&self, other: &Self) -> Ordering {
-        match (self, other) {
-            (Self::Int(a), Self::Int(b)) => a.cmp(b),
-            (Self::Decimal(a), Self::Decimal(b)) => a.total_cmp(b),
-            (Self::Int(a), Self::Decimal(b)) => int_with_decimal(*a, *b),
-            (Self::Decimal(a), Self::Int(b)) => int_with_decimal(*b, *a).reverse(),
-        }
-    }
-}
-
-/// Exact comparison of an integer with a decimal.
-fn int_with_decimal(int: i128, decimal: f64) -> Ordering {
-    if decimal >= i128::MAX as f64 {
-        return Ordering::Less;
-    }
-    if decimal < i128::MIN as f64 {
-        return Ordering::Greater;
-    }
-    let floor = decimal.floor();
-    int.cmp(&(floor as i128)).then(if decimal > floor {
-        Ordering::Less
-    } else {
-        Ordering::Equal
-    })
-}
-
-fn number(text: &str) -> Option<Number> {
-    let text = text.strip_prefix('+').unwrap_or(text);
-    if let Ok(int) = text.parse::<i128>() {
-        return Some(Number::Int(int));
-    }
-    // -0.0 and 0.0 are one number.
-    text.parse::<f64>()
-        .ok()
-        .filter(|number| number.is_finite())
-        .map(|number| Number::Decimal(number + 0.0))
-}
-
-fn number_of(value: &Value) -> Option<Number> {
+fn number_of(value: &Value) -> Option<Number<'static>> {
     match value {
         Value::Int(int) => Some(Number::Int(i128::from(*int))),
-        Value::Decimal(decimal) => Some(Number::Decimal(*decimal + 0.0)),
+        Value::Decimal(decimal) => Some(Number::decimal(*decimal)),
         Value::Null | Value::Text(_) | Value::List(_) => None,
     }
 }
@@ -528,6 +483,7 @@ fn number_of(value: &Value) -> Option<Number> {
 mod tests {
     use super::{NumberSet, Scalar, TextTest, Value, ValueTest};
     use crate::ir::Op;
+    use crate::plan::number::int_with_decimal;
 
     #[test]
     fn numeric_comparisons_are_exact_over_all_integers() {
@@ -542,7 +498,10 @@ mod tests {
             i64::MAX - 1,
             i64::MAX,
         ];
-        let decimals = [-2.5, -2.0, 2.0, 2.5, 9.3e18, -9.3e18, 1e300];
+        let two_63 = 9_223_372_036_854_775_808.0;
+        let decimals = [
+            -2.5, -2.0, 2.0, 2.5, 9.3e18, -9.3e18, two_63, -two_63, 1e300,
+        ];
         let ops = [Op::Eq, Op::Ne, Op::Lt, Op::Le, Op::Gt, Op::Ge];
         let holds = |op, order: std::cmp::Ordering| match op {
             Op::Eq => order.is_eq(),
@@ -560,7 +519,7 @@ mod tests {
                 }
                 for right in decimals {
                     let set = NumberSet::new(op, &Value::Decimal(right)).expect("numbers compare");
-                    let order = super::int_with_decimal(i128::from(left), right);
+                    let order = int_with_decimal(i128::from(left), right);
                     assert_eq!(
                         set.contains(Some(left)),
                         holds(op, order),

@@ -11,12 +11,14 @@ mod bind;
 mod compare;
 mod compile;
 mod display;
+mod number;
 mod value;
 
 pub use bind::{BindError, Bound, BoundChain, BoundStep, BoundTail, BoundTest, Condition, bind};
 pub use compare::{Compare, NumberSet, Scalar, TextTest, ValueTest};
 pub use compile::{Compiled, compile, same_shape, shape_hash};
 pub use display::Operator;
+pub use number::{Digits, Number};
 pub use value::{Source, Value};
 
 use crate::ir::{Axis, DepthSet, Mode, Op, Order, TypeTest, Zone};

@@ -8,6 +8,8 @@ use serde_json::value::RawValue;
 
 use crate::index::NodeRef;
 use crate::ir::normal_type;
+use crate::plan::Number;
+use crate::tree::alias::{CADENCE, TAGS};
 use crate::tree::canonical::canonical;
 use crate::tree::is_header;
 use crate::tree::json::unescape;
@@ -143,17 +145,21 @@ pub fn changed_fields(newer: NodeRef<'_>, older: NodeRef<'_>) -> Option<Change> 
             found.add(name, from.map(shown), to.map(shown));
         }
     }
-    for (name, alias) in [("cadence", "cad"), ("created_at_iso", ""), ("tags", "tag")] {
-        let value = |node: NodeRef<'_>| {
-            let json = node.field(name).or_else(|| node.field(alias))?;
-            let listed = name == "tags" && json.starts_with('"');
-            Some(Cow::<str>::Owned(if listed {
+    let (iso, iso_before) = (newer.field("created_at_iso"), older.field("created_at_iso"));
+    for (name, from, to) in [
+        (CADENCE.name, newer.cadence(), older.cadence()),
+        ("created_at_iso", iso, iso_before),
+        (TAGS.name, newer.tags(), older.tags()),
+    ] {
+        let value = |json: &'_ str| {
+            let listed = name == TAGS.name && json.starts_with('"');
+            Cow::<str>::Owned(if listed {
                 format!("[{json}]")
             } else {
                 shown(json).into_owned()
-            }))
+            })
         };
-        let (from, to) = (value(newer), value(older));
+        let (from, to) = (from.map(value), to.map(value));
         if !same_json(from.as_deref(), to.as_deref()) {
             found.add(name, from, to);
         }
@@ -252,13 +258,9 @@ fn same_json(a: Option<&str>, b: Option<&str>) -> bool {
 }
 
 fn same_number(a: &str, b: &str) -> bool {
-    match (a.parse::<i128>(), b.parse::<i128>()) {
-        (Ok(a), Ok(b)) => a == b,
-        // Doubles are exact for what integers of 53 bits can be written as decimals.
-        _ => a
-            .parse::<f64>()
-            .is_ok_and(|a| b.parse::<f64>().is_ok_and(|b| a == b)),
-    }
+    Number::new(a)
+        .zip(Number::new(b))
+        .is_some_and(|(a, b)| a.compare(&b).is_eq())
 }
 
 /// The tokens of a canonical JSON text.
@@ -301,6 +303,7 @@ mod tests {
         for (a, b) in [
             ("1", "1.0"),
             ("[1,{\"a\":2.50}]", "[1.0, {\"a\": 2.5}]"),
+            ("1e40", "1.0e40"),
             ("{\"b\":1,\"a\":\"\\u00e9\"}", "{\"a\":\"é\",\"b\":1}"),
         ] {
             assert!(same_json(Some(a), Some(b)), "{a} {b}");
@@ -309,6 +312,11 @@ mod tests {
         for (a, b) in [
             ("1", "\"1\""),
             ("[1,2]", "[1]"),
+            ("9007199254740993", "9007199254740992.0"),
+            (
+                "[10000000000000000000000000000000000000000]",
+                "[10000000000000000000000000000000000000001]",
+            ),
             ("\"a\\\"b\"", "\"a\""),
             ("[]", "null"),
         ] {

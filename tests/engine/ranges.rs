@@ -183,6 +183,75 @@ fn headers_and_what_counts_as_a_change() {
 }
 
 #[test]
+fn large_numbers_and_nulls_are_compared_by_what_they_mean() {
+    let versions = [
+        (
+            "large",
+            r#""x":10000000000000000000000000000000000000000"#,
+            r#""x":10000000000000000000000000000000000000001"#,
+            r#"["x"]"#,
+        ),
+        (
+            "decimal",
+            r#""x":9007199254740993"#,
+            r#""x":9007199254740992.0"#,
+            r#"["x"]"#,
+        ),
+        (
+            "nested",
+            r#""x":[{"n":90071992547409930000000000000000000000001}]"#,
+            r#""x":[{"n":90071992547409930000000000000000000000000}]"#,
+            r#"["x"]"#,
+        ),
+        ("equal", r#""x":1e22"#, r#""x":10000000000000000000000"#, ""),
+        (
+            "tag",
+            r#""tags":null,"tag":"a""#,
+            r#""tags":null,"tag":"b""#,
+            r#"["tags"]"#,
+        ),
+        (
+            "tags",
+            r#""tags":null,"tag":"a""#,
+            r#""tags":["a"],"tag":"b""#,
+            "",
+        ),
+        (
+            "cad",
+            r#""cadence":null,"cad":1"#,
+            r#""cadence":null,"cad":2"#,
+            r#"["cadence"]"#,
+        ),
+        ("cadence", r#""cadence":null,"cad":1"#, r#""cadence":1"#, ""),
+    ];
+    let line = |pick: fn(&(&str, &'static str, &'static str, &str)) -> &'static str| {
+        let nodes: Vec<String> = versions
+            .iter()
+            .map(|version| format!(r#"{{"id":"{}",{}}}"#, version.0, pick(version)))
+            .collect();
+        format!(r#"{{"root":{{"children":[{}]}}}}"#, nodes.join(","))
+    };
+    let lines = [line(|version| version.1), line(|version| version.2)];
+    let session = engine::open(&lines.join("\n"));
+    let got = Engine::new(Edition::V01)
+        .range(&session, "@t-1..@t0 *")
+        .unwrap();
+    let reference = Reference::from_lines(&lines);
+    let sel = crate::support::parse::parse("@t-1..@t0 *", Edition::V01);
+    let expected = range::diff(&reference, Edition::V01, &sel, "@t-1..@t0 *").unwrap();
+    assert_eq!(got, expected);
+    for (id, _, _, fields) in versions {
+        let changed = format!(r#"{{"id":"{id}","fields":{fields}"#);
+        assert_eq!(got.contains(&changed), !fields.is_empty(), "{id} in {got}");
+        assert_eq!(
+            got.contains(&format!(r#""id":"{id}""#)),
+            !fields.is_empty(),
+            "{id} in {got}"
+        );
+    }
+}
+
+#[test]
 fn ranges_are_cut_at_the_oldest_snapshot() {
     let lines: Vec<String> = [3, 5, 9]
         .iter()

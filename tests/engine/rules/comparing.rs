@@ -230,6 +230,138 @@ root -
 }
 
 #[test]
+fn numbers_of_any_length_are_exact() {
+    let zeros = "0".repeat(399);
+    let outline = format!(
+        "
+root -
+  ah ^ah
+    a cb data_v=10000000000000000000000000000000000000000
+    b cb data_v=10000000000000000000000000000000000000001
+    c cb data_v=1{zeros}0
+    d cb data_v=\"1{zeros}1\"
+    e cb data_v=\"1{zeros}0.5\"
+    f cb data_v=-1{zeros}0
+    g cb data_v=9007199254740993
+    h cb data_v=9007199254740992.0
+    i cb data_v=1e40
+"
+    );
+    let rest = format!("@t0 .cb[data_v>'1{zeros}0']");
+    let middle = format!("@t0 .cb[data_v>='1{zeros}0.5']");
+    let below = format!("@t0 .cb[data_v<'1{zeros}0.5']");
+    check(
+        V01,
+        &outline,
+        &[
+            ("above a small one", ".cb[data_v>5]", "a b c d e g h i"),
+            ("below a small one", ".cb[data_v<5]", "f"),
+            ("equal to a decimal", ".cb[data_v=1e40]", ""),
+            (
+                "integer and decimal",
+                ".cb[data_v<=9007199254740992]",
+                "f h",
+            ),
+            ("not rounded", ".cb[data_v=9007199254740993]", "g"),
+            (
+                "a decimal is a double",
+                ".cb[data_v=9007199254740993.0]",
+                "h",
+            ),
+            (
+                "beyond 128 bits",
+                ".cb[data_v>'10000000000000000000000000000000000000000']",
+                "b c d e i",
+            ),
+            ("beyond a double", &rest, "d e"),
+            ("with decimals there", &middle, "d e"),
+            ("below those", &below, "a b c f g h i"),
+        ],
+    );
+}
+
+#[test]
+fn numeric_headers_at_the_ends_of_their_range() {
+    let outline = "
+root -
+  ah ^ah
+    a cb priority=9223372036854775807
+    b cb priority=-9223372036854775808
+    c cb
+";
+    check(
+        V01,
+        outline,
+        &[
+            (
+                "all lie below 2^63",
+                ".cb[priority<9223372036854775808.0]",
+                "a b c",
+            ),
+            ("or at it", ".cb[priority<=9223372036854775808.0]", "a b c"),
+            (
+                "a decimal beside it is the same double",
+                ".cb[priority<9223372036854775807.5]",
+                "a b c",
+            ),
+            ("none is above", ".cb[priority>=9223372036854775808.0]", ""),
+            (
+                "all but one are above -2^63",
+                ".cb[priority>-9223372036854775808.0]",
+                "a c",
+            ),
+            ("one is at it", ".cb[priority<=-9223372036854775808.0]", "b"),
+            ("and equal", ".cb[priority=-9223372036854775808.0]", "b"),
+        ],
+    );
+}
+
+#[test]
+fn headers_with_an_alias() {
+    let outline = "
+root -
+  ah ^ah
+    a cb tag=x tags=y
+    b cb tag=x tags=null
+    c cb tag=null tags=x
+    d cb tag=null tags=null
+    e cb cad=1 cadence=2
+    f cb cad=2 cadence=null
+    g cb cad=null cadence=2
+    h cb cad=2
+    i cb cad=null
+";
+    for edition in [V01, Depth, Canonical] {
+        check(
+            edition,
+            outline,
+            &[
+                ("the name wins", "@t0 [tags=y]", "a"),
+                ("null is absent", "@t0 [tags=x]", "b c"),
+                ("under either name", "@t0 [tag=x]", "b c"),
+                ("!= is the complement", "@t0 .cb[tags!=x]", "a d e f g h i"),
+                ("orderings are false", "@t0 [tags>=x]", ""),
+                ("present", "@t0 [tags]", "a b c"),
+                ("and its complement", "@t0 .cb[tags=null]", "d e f g h i"),
+                ("cadence", "@t0 [cadence=2]", "e f g h"),
+                ("an ordering", "@t0 [cad<2]", ""),
+                ("absent", "@t0 .cb[cadence=null]", "a b c d i"),
+                ("the complement", "@t0 .cb[cad!=2]", "a b c d i"),
+            ],
+        );
+    }
+    check(
+        Canonical,
+        outline,
+        &[
+            ("attached", "@t0 .cb+x", "b c"),
+            ("both", "@t0 [tags=[x,y]]", ""),
+            ("a pattern", "@t0 [tags~x]", "b c"),
+        ],
+    );
+}
+
+#[test]
 fn tags() {
     let outline = "
 root -

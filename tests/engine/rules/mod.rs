@@ -16,14 +16,14 @@ use crate::support::selector::{Edition, Time};
 use crate::support::tree::Session;
 use crate::support::{eval, outline, parse, range};
 
-pub(super) type Case = (&'static str, &'static str, &'static str);
+pub(super) type Case<'a> = (&'a str, &'a str, &'a str);
 
 /// Puts every case to both over the session of the outline.
-pub(super) fn check(edition: Edition, outline: &str, cases: &[Case]) {
+pub(super) fn check(edition: Edition, outline: &str, cases: &[Case<'_>]) {
     check_lines(edition, &outline::lines(outline), cases);
 }
 
-pub(super) fn check_lines(edition: Edition, lines: &[String], cases: &[Case]) {
+pub(super) fn check_lines(edition: Edition, lines: &[String], cases: &[Case<'_>]) {
     let engine = Engine::new(edition);
     let session = engine::open(&lines.join("\n"));
     let reference = Session::from_lines(lines);

@@ -303,10 +303,12 @@ struct Exact {
 fn exact(text: &str) -> Exact {
     let negative = text.starts_with('-');
     let unsigned = text.trim_start_matches(['+', '-']);
-    let digits = if unsigned.contains(['.', 'e', 'E']) {
-        format!("{:.1100}", unsigned.parse::<f64>().unwrap())
-    } else {
-        unsigned.to_owned()
+    let digits = match unsigned.parse::<f64>().unwrap() {
+        // Only texts reach beyond a double, and they stand as they are written.
+        double if unsigned.contains(['.', 'e', 'E']) && double.is_finite() => {
+            format!("{double:.1100}")
+        }
+        _ => unsigned.to_owned(),
     };
     let (whole, fraction) = digits.split_once('.').unwrap_or((&digits, ""));
     let whole = whole.trim_start_matches('0').to_owned();

@@ -1,0 +1,201 @@
+//! Numbers as comparisons see them (LANGUAGE §2): integers are exact whatever their length,
+//! decimals are doubles, and the two compare by their exact values.
+//!
+//! What fits a machine number is one; what does not is compared by its digits, so that no number
+//! a document can hold is rounded on the way. This file knows spellings of numbers and no values
+//! of slots or nodes.
+
+use std::cmp::Ordering;
+
+/// A number, read from its spelling.
+#[derive(Clone, Copy, Debug)]
+pub enum Number<'a> {
+    /// An integer of up to 128 bits.
+    Int(i128),
+    /// A decimal. Never a NaN, and never the negative zero.
+    Decimal(f64),
+    /// A number beyond both, by its digits.
+    Long(Digits<'a>),
+}
+
+/// A number of more than 128 bits, by its digits. Either an integer, or one beyond what a double
+/// reaches; its size is above that of every [`Number::Int`].
+#[derive(Clone, Copy, Debug)]
+pub struct Digits<'a> {
+    negative: bool,
+    /// Before the point, without leading zeros.
+    whole: &'a str,
+    /// Behind the point, without trailing zeros.
+    fraction: &'a str,
+}
+
+impl<'a> Number<'a> {
+    /// Reads `[+-]?digits[.digits]`, or a number as JSON spells it; none for anything else and for
+    /// an exponent beyond what a double reaches. Linear in the text.
+    #[must_use]
+    pub fn new(text: &'a str) -> Option<Self> {
+        let unsigned = text.strip_prefix(['+', '-']).unwrap_or(text);
+        if !unsigned.starts_with(|first: char| first.is_ascii_digit()) {
+            return None;
+        }
+        if let Ok(int) = text.parse::<i128>() {
+            return Some(Self::Int(int));
+        }
+        let plain = |part: &str| part.bytes().all(|byte| byte.is_ascii_digit());
+        let (whole, fraction) = unsigned.split_once('.').unwrap_or((unsigned, ""));
+        let long = |whole: &'a str, fraction: &'a str| {
+            Self::Long(Digits {
+                negative: text.starts_with('-'),
+                whole: whole.trim_start_matches('0'),
+                fraction: fraction.trim_end_matches('0'),
+            })
+        };
+        if plain(unsigned) {
+            return Some(long(unsigned, ""));
+        }
+        let decimal = text.parse::<f64>().ok()?;
+        if decimal.is_finite() {
+            return Some(Self::decimal(decimal));
+        }
+        (plain(whole) && plain(fraction)).then(|| long(whole, fraction))
+    }
+
+    /// A decimal. Both zeros are one number.
+    #[must_use]
+    pub fn decimal(number: f64) -> Self {
+        Self::Decimal(number + 0.0)
+    }
+
+    /// How two numbers stand to each other, by their exact values: a total order. Takes no memory
+    /// but where a number of more than 128 bits meets another kind.
+    #[must_use]
+    pub fn compare(&self, other: &Number<'_>) -> Ordering {
+        match (self, other) {
+            (Self::Int(a), Number::Int(b)) => a.cmp(b),
+            (Self::Decimal(a), Number::Decimal(b)) => a.total_cmp(b),
+            (Self::Int(a), Number::Decimal(b)) => int_with_decimal(*a, *b),
+            (Self::Decimal(a), Number::Int(b)) => int_with_decimal(*b, *a).reverse(),
+            (Self::Long(a), Number::Long(b)) => a.compare(b),
+            (Self::Long(a), Number::Int(_)) => a.side(),
+            (Self::Int(_), Number::Long(b)) => b.side().reverse(),
+            (Self::Long(a), Number::Decimal(b)) => a.compare_decimal(*b),
+            (Self::Decimal(a), Number::Long(b)) => b.compare_decimal(*a).reverse(),
+        }
+    }
+}
+
+impl Digits<'_> {
+    /// On which side of all smaller numbers it lies.
+    fn side(&self) -> Ordering {
+        if self.negative {
+            Ordering::Less
+        } else {
+            Ordering::Greater
+        }
+    }
+
+    fn compare(&self, other: &Digits<'_>) -> Ordering {
+        if self.negative != other.negative {
+            return self.side();
+        }
+        let size = self
+            .whole
+            .len()
+            .cmp(&other.whole.len())
+            .then_with(|| self.whole.cmp(other.whole))
+            .then_with(|| self.fraction.cmp(other.fraction));
+        if self.negative { size.reverse() } else { size }
+    }
+
+    fn compare_decimal(&self, other: f64) -> Ordering {
+        if !other.is_finite() {
+            return if other < 0.0 {
+                Ordering::Greater
+            } else {
+                Ordering::Less
+            };
+        }
+        // So far out a double has no part behind the point, and the format gives all its digits.
+        // Nearer in, its length alone decides.
+        let digits = format!("{:.0}", other.abs());
+        self.compare(&Digits {
+            negative: other < 0.0,
+            whole: &digits,
+            fraction: "",
+        })
+    }
+}
+
+/// Exact comparison of an integer with a decimal.
+pub(super) fn int_with_decimal(int: i128, decimal: f64) -> Ordering {
+    // Both bounds are powers of two, so nothing is rounded here.
+    if decimal >= i128::MAX as f64 {
+        return Ordering::Less;
+    }
+    if decimal < i128::MIN as f64 {
+        return Ordering::Greater;
+    }
+    let floor = decimal.floor();
+    int.cmp(&(floor as i128)).then(if decimal > floor {
+        Ordering::Less
+    } else {
+        Ordering::Equal
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Number;
+    use std::cmp::Ordering::{Equal, Greater, Less};
+
+    #[test]
+    fn numbers_of_any_length_compare_by_their_exact_value() {
+        let long = |digit: &str| format!("1{}{digit}", "0".repeat(399));
+        let (zero, one) = (long("0"), long("1"));
+        let half = format!("{zero}.5");
+        let minus = format!("-{zero}");
+        let padded = format!("+000{zero}.000");
+        // 2^130, as a double and as an integer.
+        let power = "1361129467683753853853498429727072845824";
+        for (a, b, expected) in [
+            ("1", "1.0", Equal),
+            ("-0", "0.0", Equal),
+            ("-0.0", "0", Equal),
+            ("1e3", "1000", Equal),
+            ("-1.5", "-1", Less),
+            ("9007199254740993", "9007199254740992.0", Greater),
+            ("9223372036854775807", "9223372036854775808.0", Less),
+            (
+                "10000000000000000000000000000000000000000",
+                "10000000000000000000000000000000000000001",
+                Less,
+            ),
+            (power, "1361129467683753853853498429727072845824.0", Equal),
+            (power, "1.361129467683753853853498429727072845824e39", Equal),
+            (
+                "1361129467683753853853498429727072845825",
+                "1.361129467683753853853498429727072845824e39",
+                Greater,
+            ),
+            (power, "1e40", Less),
+            (power, "-1e40", Greater),
+            (power, "0.5", Greater),
+            (&zero, &one, Less),
+            (&zero, "5", Greater),
+            (&zero, "1.7e308", Greater),
+            (&minus, "5", Less),
+            (&minus, "-1.7e308", Less),
+            (&minus, &zero, Less),
+            (&zero, &half, Less),
+            (&half, &one, Less),
+            (&padded, &zero, Equal),
+        ] {
+            let number = |text| Number::new(text).expect("a number");
+            assert_eq!(number(a).compare(&number(b)), expected, "{a} {b}");
+            assert_eq!(number(b).compare(&number(a)), expected.reverse(), "{b} {a}");
+        }
+        for text in ["", "-", "inf", "nan", "e5", "1x", "1e400", "null"] {
+            assert!(Number::new(text).is_none(), "{text}");
+        }
+    }
+}
