@@ -576,7 +576,8 @@ fn pinned_key(prop: &Prop) -> Option<String> {
         return None;
     };
     let value = match value {
-        Value::List(values) if values.len() == 1 => &values[0],
+        // The same value twice is one value.
+        Value::List(values) if values.windows(2).all(|pair| pair[0] == pair[1]) => values.first()?,
         other => other,
     };
     match value {
