@@ -8,11 +8,12 @@
 use std::ops::Range;
 
 use hashbrown::HashSet;
+use smallvec::SmallVec;
 
-use super::{Facts, Trace, chain, matches};
+use super::{Facts, Rows, Trace, chain, matches};
 use crate::index::{Bits, Snapshot};
-use crate::ir::Order;
-use crate::plan::{Bound, BoundStep};
+use crate::ir::{Attr, Facet, Order};
+use crate::plan::{Bound, BoundStep, Predicate, StepOperator, StepPlan, TailPlan};
 
 /// Row numbers in the first block, at least.
 const FIRST: u32 = 256;
@@ -33,6 +34,54 @@ pub(super) fn suits(bound: &Bound) -> bool {
             let names = |step: &BoundStep| matches!(step, BoundStep::Filter { id: Some(_), .. });
             !chain.steps.iter().any(names)
         })
+}
+
+/// Whether what a unit answers depends on nothing outside of it but the root and `^seq`: no
+/// depth, no facet that moves with the snapshot, no pick across units, no row control.
+#[must_use]
+pub fn is_unit_local(bound: &Bound) -> bool {
+    let moves = |test: &Predicate| match test {
+        Predicate::Depth(_) => true,
+        Predicate::Attr { attr, .. } => {
+            matches!(attr, Attr::Facet(Facet::Depth | Facet::Age))
+        }
+        Predicate::Type(_) => false,
+    };
+    let plan = &bound.plan;
+    let step_moves = |step: &StepPlan| match &step.operator {
+        StepOperator::Zone(_) => false,
+        StepOperator::Filter(filter) => {
+            let behind = filter.tail.iter().any(|tail| match tail {
+                TailPlan::Test(test) => moves(test),
+                TailPlan::First | TailPlan::Last | TailPlan::Nth(_) => false,
+            });
+            behind || filter.tests.iter().any(moves)
+        }
+    };
+    bound.window.is_none()
+        && !plan.unique
+        && !plan.filters.iter().any(moves)
+        && plan.chains.iter().all(|chain| {
+            chain.separable && chain.scope.is_none() && !chain.steps.iter().any(step_moves)
+        })
+}
+
+/// Of what [`super::run`] gives, the rows in `blocks`, which are whole units, ascending; for
+/// plans that are [`is_unit_local`]. Costs those rows.
+#[must_use]
+pub fn run_in(
+    bound: &Bound,
+    snapshot: &Snapshot,
+    facts: &dyn Facts,
+    blocks: &[Range<u32>],
+    trace: &mut Trace,
+) -> Rows {
+    let mut rows = SmallVec::new();
+    for block in blocks {
+        trace.counters.rows_seen += u64::from(block.end - block.start);
+        matches(bound, Some(block), snapshot, facts, trace).for_each(|row| rows.push(row));
+    }
+    super::order::arrange(bound, snapshot, Rows::List(rows))
 }
 
 /// Hands the rows of the result to `take`, uniqueness and window applied, until it refuses one.

@@ -30,7 +30,7 @@ enum Left {
 }
 
 /// Runs one chain: its matches, in document order; of whole units only those in `block`, if one
-/// is given, which takes a separable chain that names no id.
+/// is given, which takes a separable chain.
 pub(super) fn run(
     plan: &ChainPlan,
     chain: &BoundChain,
@@ -50,9 +50,16 @@ pub(super) fn run(
                     trace.counters.pieces_pruned += snapshot.pieces().len() as u64;
                     return Rows::none();
                 };
-                if let ([BoundStep::Filter { tests, tail, .. }], true) = (&*chain.steps, true)
+                let outside = |block: &Range<u32>| !block.contains(&node.row());
+                if block.is_some_and(outside) && node.unit_kind() != UnitKind::Preamble {
+                    return Rows::none();
+                }
+                if let [BoundStep::Filter { tests, tail, .. }] = &*chain.steps
                     && tail.is_empty()
                 {
+                    if block.is_some_and(outside) {
+                        return Rows::none();
+                    }
                     trace.counters.probes += 1;
                     let holds = tests.len() == 1
                         || row_holds(tests, node.row(), scope, &mut trace.counters);

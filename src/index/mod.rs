@@ -9,6 +9,7 @@
 
 mod bits;
 mod build;
+mod changes;
 mod column;
 mod commit;
 mod copy;
@@ -23,6 +24,7 @@ mod writer;
 pub use bits::Bits;
 pub(crate) use bits::{Ones, mask};
 pub use build::SegmentBuilder;
+pub use changes::Changes;
 pub use column::IntColumn;
 pub use dictionary::DictColumn;
 pub use posting::Posting;
