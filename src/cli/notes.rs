@@ -18,7 +18,7 @@ pub(super) fn of_empty(engine: &Engine, session: &Session, selector: &str, out: 
     let snapshots: Vec<&Arc<Snapshot>> = match history.resolve(query.time) {
         Ok(Lookup::One(place)) => history.get(place).into_iter().collect(),
         Ok(Lookup::All) => history.committed().iter().collect(),
-        Ok(Lookup::Range { .. }) | Err(_) => return,
+        Ok(Lookup::Range(_)) | Err(_) => return,
     };
     let mut told: Vec<(bool, &str)> = Vec::new();
     for (is_key, word) in words(query) {

@@ -8,12 +8,13 @@ use serde::Serialize;
 use super::Selection;
 use super::cache::PlanCache;
 use super::prepared::Prepared;
+use super::selection::Part;
 use crate::diag::{Error, Warning};
-use crate::exec::{Counters, Trace, run};
+use crate::exec::{Counters, Trace};
 use crate::index::Snapshot;
-use crate::ir::Edition;
+use crate::ir::{Edition, Mode};
 use crate::plan::Operator;
-use crate::time::{Lookup, Place, Session};
+use crate::time::{Lookup, RangeOptions, Session, run_range};
 
 /// What an explanation shows beyond the plan.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -196,30 +197,40 @@ fn analyze(
     };
     let mut trace = Trace::on();
     // What a selection does, with a record of it.
-    let mut follow = |place: Option<Place>| {
-        let selection = Selection::lazy(bound, Arc::clone(&history).into(), place, None);
+    let mut follow = |part: Part| {
+        let selection = Selection::lazy(bound, Arc::clone(&history).into(), part, None);
         selection.trace(&mut trace);
         selection.count() as u64
     };
     let (names, rows) = match lookup {
         Lookup::One(place) => {
             let snapshot = history.get(place).map(|snapshot| name(snapshot));
-            (snapshot.into_iter().collect(), follow(Some(place)))
+            (snapshot.into_iter().collect(), follow(Part::One(place)))
         }
         Lookup::All => {
             let committed = history.committed().iter().rev();
             (
                 committed.map(|snapshot| name(snapshot)).collect(),
-                follow(None),
+                follow(Part::all()),
             )
         }
-        Lookup::Range { snapshots, .. } => {
-            let rows = snapshots
-                .iter()
-                .map(|(snapshot, _)| run(bound, snapshot, &*history, &mut trace).len() as u64)
-                .sum();
-            let names = snapshots.iter().map(|(snapshot, _)| name(snapshot));
-            (names.collect(), rows)
+        Lookup::Range(span) => {
+            let snapshots = history.committed()[span.oldest..=span.newest].iter().rev();
+            let names = snapshots.map(|snapshot| name(snapshot)).collect();
+            let mode = prepared.query().controls.mode;
+            let rows = match mode {
+                Mode::Union | Mode::Latest => follow(Part::Several {
+                    newest: span.newest,
+                    oldest: span.oldest,
+                    latest: mode == Mode::Latest,
+                }),
+                Mode::Pairwise | Mode::Reduce => {
+                    let options = RangeOptions::default();
+                    run_range(prepared.text(), bound, &history, span, &options, &mut trace).rows()
+                        as u64
+                }
+            };
+            (names, rows)
         }
     };
     for line in plan.iter_mut() {

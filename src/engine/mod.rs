@@ -21,7 +21,7 @@ pub use selection::{Ids, Nodes, NotARange, Selection};
 
 use crate::diag::{Code, Diagnostic, Error, Warning};
 use crate::ir::Edition;
-use crate::time::Session;
+use crate::time::{RangeOptions, Session};
 use cache::PlanCache;
 
 /// How many selector texts the plan cache holds unless told otherwise.
@@ -120,6 +120,19 @@ impl Engine {
     /// Every mistake of the selector; a parameter without a value; a time that leads nowhere.
     pub fn select(&self, session: &Session, text: &str) -> Result<Selection, Error> {
         self.prepare(text)?.select(session)
+    }
+
+    /// Runs a selector over a session; a range as `options` say.
+    ///
+    /// # Errors
+    /// As [`Engine::select`].
+    pub fn select_with(
+        &self,
+        session: &Session,
+        text: &str,
+        options: &RangeOptions,
+    ) -> Result<Selection, Error> {
+        self.prepare(text)?.select_with(session, options)
     }
 
     /// Compiles a selector and tells its canonical text and fingerprint.

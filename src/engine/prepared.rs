@@ -2,11 +2,15 @@
 
 use std::sync::Arc;
 
+use super::selection::Part;
 use super::{Selection, whole};
 use crate::diag::{Code, Diagnostic, Error, Warning};
-use crate::ir::{Lowered, Query};
+use crate::exec::Trace;
+use crate::ir::{Lowered, Mode, Query};
 use crate::plan::{BindError, Bound, Plan, Source, Value, bind};
-use crate::time::{History, Lookup, Moment, Session, Unresolved, run_range};
+use crate::time::{
+    History, Lookup, Moment, RangeOptions, Session, Span, Unresolved, capped, run_range,
+};
 
 /// A selector compiled, with its text, its time and what fills its plan's slots.
 #[derive(Debug)]
@@ -168,7 +172,19 @@ impl Prepared {
     /// # Errors
     /// Parameters without values; a time that leads nowhere.
     pub fn select(&self, session: &Session) -> Result<Selection, Error> {
-        self.answer(session.moment())
+        self.answer(session.moment(), &RangeOptions::default())
+    }
+
+    /// Runs it over a session; a range as `options` say.
+    ///
+    /// # Errors
+    /// As [`Prepared::select`].
+    pub fn select_with(
+        &self,
+        session: &Session,
+        options: &RangeOptions,
+    ) -> Result<Selection, Error> {
+        self.answer(session.moment(), options)
     }
 
     /// Runs it over the history of a moment.
@@ -176,10 +192,11 @@ impl Prepared {
     /// # Errors
     /// As [`Prepared::select`].
     pub fn select_in(&self, history: &Arc<History>) -> Result<Selection, Error> {
-        self.answer(Moment::from(Arc::clone(history)))
+        self.answer(Moment::from(Arc::clone(history)), &RangeOptions::default())
     }
 
-    fn answer(&self, history: Moment) -> Result<Selection, Error> {
+    #[inline]
+    fn answer(&self, history: Moment, options: &RangeOptions) -> Result<Selection, Error> {
         let bound = self.ready()?;
         let lookup = history
             .resolve(self.statement.query.time)
@@ -187,12 +204,41 @@ impl Prepared {
         let warnings = self.warnings_shared();
         Ok(match lookup {
             Lookup::One(place) => Selection::one(bound, history, place, warnings),
-            Lookup::All => Selection::lazy(bound, history, None, warnings),
-            Lookup::Range { snapshots, cut } => {
-                let diff = run_range(&self.statement.text, bound, &history, &snapshots, cut);
-                Selection::range(diff, warnings)
-            }
+            Lookup::All => Selection::lazy(bound, history, Part::all(), warnings),
+            Lookup::Range(span) => self.range(bound, history, span, options),
         })
+    }
+
+    fn range(
+        &self,
+        bound: &Arc<Bound>,
+        history: Moment,
+        span: Span,
+        options: &RangeOptions,
+    ) -> Selection {
+        let latest = match self.statement.query.controls.mode {
+            Mode::Pairwise | Mode::Reduce => {
+                let text = &self.statement.text;
+                let trace = &mut Trace::off();
+                let diff = run_range(text, bound, &history, span, options, trace);
+                return Selection::range(diff, self.warnings_shared());
+            }
+            Mode::Union => false,
+            Mode::Latest => true,
+        };
+        let (span, errors) = capped(span, options);
+        // A list has no room for what a diff says of its extent.
+        let mut warnings = self.warnings().to_vec();
+        let extent = span.warning().into_iter();
+        let extent = extent.chain(errors.into_iter().map(|error| error.message));
+        warnings.extend(extent.map(Warning::new));
+        let warnings = (!warnings.is_empty()).then(|| warnings.into());
+        let part = Part::Several {
+            newest: span.newest,
+            oldest: span.oldest,
+            latest,
+        };
+        Selection::lazy(bound, history, part, warnings)
     }
 
     fn ready(&self) -> Result<&Arc<Bound>, Error> {

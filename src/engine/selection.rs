@@ -13,10 +13,13 @@ use smallvec::SmallVec;
 use super::Prepared;
 use super::pipeline::{Op, Pipeline};
 use crate::diag::{Code, Diagnostic, Error, Warning};
-use crate::exec::{Counters, RowIter, Rows, Trace, count, named, run, run_unwindowed, run_while};
-use crate::index::{NodeRef, Snapshot};
+use crate::exec::{
+    Counters, RowIter, Rows, Trace, answers_by_unit, count, named, run, run_in, run_unwindowed,
+    run_while,
+};
+use crate::index::{Changes, NodeRef, Snapshot};
 use crate::plan::Bound;
-use crate::time::{Moment, Place, RangeDiff};
+use crate::time::{Moment, Place, RangeDiff, same_spine};
 
 /// The answer to a selector: nodes of immutable snapshots in result order, or the diffs of a
 /// range. Nothing is copied until asked; rows are found when first asked for, so that
@@ -57,12 +60,36 @@ struct Known {
     rows: Rows,
 }
 
+/// The part of a history that is asked.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Part {
+    /// One snapshot.
+    One(Place),
+    /// Neighbouring committed snapshots as one list, newest first: each id once.
+    Several {
+        newest: usize,
+        oldest: usize,
+        /// Whether an id's newest version among them decides, or any.
+        latest: bool,
+    },
+}
+
+impl Part {
+    /// Every committed snapshot; positions past the newest are none.
+    pub(super) fn all() -> Self {
+        Self::Several {
+            newest: usize::MAX,
+            oldest: 0,
+            latest: false,
+        }
+    }
+}
+
 /// What to do for rows, and the rows once it is done.
 #[derive(Debug)]
 struct Recipe {
     history: Moment,
-    /// The snapshot; `None` for all committed ones, newest first.
-    place: Option<Place>,
+    part: Part,
     /// What to look for.
     bound: Arc<Bound>,
     /// What to do with the rows, in turn.
@@ -83,7 +110,10 @@ impl Recipe {
     /// The one snapshot. A place is one of this history.
     #[inline]
     fn snapshot(&self) -> Option<&Snapshot> {
-        self.history.get(self.place?).map(|snapshot| &**snapshot)
+        match self.part {
+            Part::One(place) => self.history.get(place).map(|snapshot| &**snapshot),
+            Part::Several { .. } => None,
+        }
     }
 
     fn found(&self) -> &Found {
@@ -113,22 +143,62 @@ impl Recipe {
         }
     }
 
-    /// `@*`: each id once, where the newest snapshot that matches it puts it (LANGUAGE §6).
+    /// Each id once, where the newest snapshot that matches it puts it (LANGUAGE §6, §7). What a
+    /// snapshot shares with the one before it, newer by one, is not run again where it answers
+    /// for itself.
     fn find_everywhere(&self, trace: &mut Trace) -> Vec<(u32, u32)> {
+        let Part::Several {
+            newest,
+            oldest,
+            latest,
+        } = self.part
+        else {
+            return Vec::new();
+        };
         let bound = &*self.bound;
+        let committed = self.history.committed();
+        // The window and uniqueness act on the whole, below.
+        let local = answers_by_unit(bound);
         let mut rows = Vec::new();
         let mut seen: HashSet<&str> = HashSet::new();
         let mut keys: HashSet<(bool, &str)> = HashSet::new();
+        // Ids that are gone in older snapshots than the ones they are in.
+        let mut newer_ids: HashSet<&str> = HashSet::new();
         let (mut skip, mut left) = bound.window.unwrap_or((0, u64::MAX));
         let mut pipeline = Pipeline::new(&self.ops, &self.history);
-        for (at, snapshot) in self.history.committed().iter().enumerate().rev() {
+        let mut newer: Option<&Snapshot> = None;
+        for at in (oldest..committed.len().min(newest.saturating_add(1))).rev() {
             if left == 0 || pipeline.is_done() {
                 break;
             }
-            let answer = run_unwindowed(bound, snapshot, &*self.history, trace);
+            let snapshot = &*committed[at];
+            let changes = newer
+                .filter(|_| local || latest)
+                .map(|newer| (newer, Changes::between(newer, snapshot)));
+            let answer = match &changes {
+                Some((newer, changes))
+                    if local && (!changes.has_preamble() || same_spine(newer, snapshot)) =>
+                {
+                    trace.counters.pieces_read += snapshot.pieces().len() as u64;
+                    run_in(bound, snapshot, &*self.history, &changes.older, trace)
+                }
+                _ => run_unwindowed(bound, snapshot, &*self.history, trace),
+            };
+            if latest && let Some((newer, changes)) = &changes {
+                let ids = changes
+                    .newer
+                    .iter()
+                    .flat_map(|rows| newer.nodes_in(rows.clone()));
+                newer_ids.extend(ids.map(NodeRef::id));
+            }
             for row in answer.iter() {
                 let node = snapshot.node(row);
-                if !seen.insert(node.id()) || bound.plan.unique && !keys.insert(node.identity()) {
+                let id = node.id();
+                let decided = latest
+                    && newer
+                        .is_some_and(|newer| newer_ids.contains(id) || newer.find(id).is_some());
+                if decided || !seen.insert(id) || bound.plan.unique && !keys.insert(node.identity())
+                {
                     continue;
                 }
                 if skip > 0 {
@@ -143,6 +213,7 @@ impl Recipe {
                     rows.push((at as u32, row));
                 }
             }
+            newer = Some(snapshot);
         }
         rows
     }
@@ -212,7 +283,7 @@ impl Selection {
                 Some(node) => Rows::of(node.map(NodeRef::row)),
                 None => run(bound, snapshot, &*history, &mut Trace::off()),
             },
-            _ => return Self::lazy(bound, history, Some(place), warnings),
+            _ => return Self::lazy(bound, history, Part::One(place), warnings),
         };
         Self {
             kind: Kind::Known(Known {
@@ -224,17 +295,17 @@ impl Selection {
         }
     }
 
-    /// The answer over one snapshot or, without a place, over all committed ones; not begun.
+    /// The answer over a part of a history, not begun.
     pub(super) fn lazy(
         bound: &Arc<Bound>,
         history: Moment,
-        place: Option<Place>,
+        part: Part,
         warnings: Option<Arc<[Warning]>>,
     ) -> Self {
         Self {
             kind: Kind::Recipe(Box::new(Recipe {
                 history,
-                place,
+                part,
                 bound: Arc::clone(bound),
                 ops: Vec::new(),
                 found: OnceLock::new(),
@@ -355,9 +426,12 @@ impl Selection {
         })
     }
 
-    /// Finds the rows, if that is not done yet, and says what it took; nothing for a range, and
-    /// nothing where they are known already.
+    /// Finds the rows, if that is not done yet, and says what it took; nothing where they were
+    /// known already. For a range, what its diffs took.
     pub fn measure(&self) -> Counters {
+        if let Kind::Range(diff) = &self.kind {
+            return diff.counters;
+        }
         let mut trace = Trace::off();
         self.trace(&mut trace);
         trace.counters

@@ -36,10 +36,16 @@ pub(super) fn suits(bound: &Bound) -> bool {
         })
 }
 
-/// Whether what a unit answers depends on nothing outside of it but the root and `^seq`: no
-/// depth, no facet that moves with the snapshot, no pick across units, no row control.
+/// Whether all of an answer is [`answers_by_unit`]: there is no row control.
 #[must_use]
 pub fn is_unit_local(bound: &Bound) -> bool {
+    bound.window.is_none() && !bound.plan.unique && answers_by_unit(bound)
+}
+
+/// Whether what a unit answers, before any row control, depends on nothing outside of it but the
+/// root and `^seq`: no depth, no facet that moves with the snapshot, no pick across units.
+#[must_use]
+pub fn answers_by_unit(bound: &Bound) -> bool {
     let moves = |test: &Predicate| match test {
         Predicate::Depth(_) => true,
         Predicate::Attr { attr, .. } => {
@@ -58,9 +64,7 @@ pub fn is_unit_local(bound: &Bound) -> bool {
             behind || filter.tests.iter().any(moves)
         }
     };
-    bound.window.is_none()
-        && !plan.unique
-        && !plan.filters.iter().any(moves)
+    !plan.filters.iter().any(moves)
         && plan.chains.iter().all(|chain| {
             chain.separable && chain.scope.is_none() && !chain.steps.iter().any(step_moves)
         })

@@ -20,7 +20,7 @@ mod small;
 mod trace;
 mod zone;
 
-pub use blocks::{Inside, is_unit_local, run_in};
+pub use blocks::{Inside, answers_by_unit, is_unit_local, run_in};
 pub use rows::{RowIter, Rows};
 pub use trace::{Counters, StepTrace, Trace};
 

@@ -71,6 +71,25 @@ impl Trace {
         self.on
     }
 
+    /// Adds what another run of the same plan did.
+    pub fn add(&mut self, other: &Self) {
+        self.counters += other.counters;
+        if self.steps.len() < other.steps.len() {
+            self.steps.resize_with(other.steps.len(), Vec::new);
+        }
+        for (chain, added) in self.steps.iter_mut().zip(&other.steps) {
+            if chain.len() < added.len() {
+                chain.resize(added.len(), StepTrace::default());
+            }
+            for (step, added) in chain.iter_mut().zip(added) {
+                step.rows += added.rows;
+                if let Some(estimate) = added.estimate {
+                    *step.estimate.get_or_insert(0) += estimate;
+                }
+            }
+        }
+    }
+
     pub(super) fn begin_chain(&mut self, index: usize) {
         if self.on {
             self.chain = index;

@@ -429,10 +429,15 @@ impl Snapshot {
 
     /// All nodes, in document order.
     pub fn nodes(&self) -> impl Iterator<Item = NodeRef<'_>> {
-        self.pieces
-            .iter()
-            .enumerate()
-            .flat_map(|(at, piece)| self.live(at, piece.rows.clone()))
+        self.nodes_in(0..self.rows)
+    }
+
+    /// The nodes of some rows, in document order. Costs the pieces and those rows.
+    pub fn nodes_in(&self, wanted: Range<u32>) -> impl Iterator<Item = NodeRef<'_>> {
+        self.pieces.iter().enumerate().flat_map(move |(at, piece)| {
+            let local = |row: u32| row.clamp(piece.base, piece.end()) - piece.shift();
+            self.live(at, local(wanted.start)..local(wanted.end))
+        })
     }
 
     /// The nodes at these rows of the segment of piece `at`.

@@ -32,13 +32,44 @@ pub enum Lookup {
     One(Place),
     /// Every committed snapshot, newest first.
     All,
-    /// A range, newest first, each with its label; and the label it was cut to, if it was.
-    Range {
-        /// The snapshots.
-        snapshots: Vec<(Arc<Snapshot>, RangeEnd)>,
-        /// Where the range ends instead of where it was meant to.
-        cut: Option<RangeEnd>,
-    },
+    /// A range.
+    Range(Span),
+}
+
+/// Neighbouring committed snapshots.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Span {
+    /// Which of the committed ones is the newest.
+    pub newest: usize,
+    /// Which is the oldest; not behind the newest.
+    pub oldest: usize,
+    /// Whether they are told by cycle, or by how far they lie back.
+    pub by_cycle: bool,
+    /// Where the range ends instead of where it was meant to.
+    pub cut: Option<RangeEnd>,
+}
+
+impl Span {
+    /// How many snapshots.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.newest - self.oldest + 1
+    }
+
+    /// Never: a range that touches no snapshot is an error.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        false
+    }
+
+    /// What a reader should know of where it ends.
+    #[must_use]
+    pub fn warning(&self) -> Option<String> {
+        self.cut.map(|end| {
+            let end = super::range::label(end);
+            format!("the range reaches past the oldest snapshot and is cut to {end}")
+        })
+    }
 }
 
 /// Why a time leads to nothing.
@@ -179,14 +210,12 @@ impl History {
                     return Err(not_found());
                 }
                 let first = self.committed[0].cycle();
-                Ok(Lookup::Range {
-                    snapshots: self.committed[start..end]
-                        .iter()
-                        .rev()
-                        .map(|snapshot| (Arc::clone(snapshot), RangeEnd::Cycle(snapshot.cycle())))
-                        .collect(),
+                Ok(Lookup::Range(Span {
+                    newest: end - 1,
+                    oldest: start,
+                    by_cycle: true,
                     cut: (low < first).then_some(RangeEnd::Cycle(first)),
-                })
+                }))
             }
             (a, b) => {
                 let back = |end| match end {
@@ -197,14 +226,12 @@ impl History {
                 if newer > oldest {
                     return Err(not_found());
                 }
-                let snapshots = (newer..=older.min(oldest))
-                    .map(|back| {
-                        let snapshot = &self.committed[(oldest - back) as usize];
-                        (Arc::clone(snapshot), RangeEnd::Back(back))
-                    })
-                    .collect();
-                let cut = (older > oldest).then_some(RangeEnd::Back(oldest));
-                Ok(Lookup::Range { snapshots, cut })
+                Ok(Lookup::Range(Span {
+                    newest: (oldest - newer) as usize,
+                    oldest: (oldest - older.min(oldest)) as usize,
+                    by_cycle: false,
+                    cut: (older > oldest).then_some(RangeEnd::Back(oldest)),
+                }))
             }
         }
     }

@@ -13,8 +13,10 @@ mod range;
 mod session;
 
 pub use diff::{Change, Delta, changed_fields};
-pub use history::{History, Lookup, Place, Unresolved};
-pub use range::{DiffBlock, RangeDiff, SnapshotRef};
+pub use history::{History, Lookup, Place, Span, Unresolved};
+pub use range::{
+    DiffBlock, DiffStats, RangeDiff, RangeError, RangeLimits, RangeOptions, SnapshotRef,
+};
 pub use session::{LoadError, Moment, Session};
 
-pub(crate) use range::run_range;
+pub(crate) use range::{capped, run_range, same_spine};
