@@ -1,13 +1,16 @@
-//! Pairwise range diffs: the engine's bytes are the reference interpreter's.
+//! Ranges in every mode: the engine's bytes are the reference interpreter's.
 
 use crate::properties::{Mismatches, report, seeds};
 use crate::support::documents::Sample;
 use crate::support::engine::{self, Engine};
 use crate::support::json::{self, Json};
 use crate::support::rng::Rng;
-use crate::support::selector::{Edition, Sel, Time};
+use crate::support::selector::{Edition, Mode, Sel, Time};
 use crate::support::tree::Session as Reference;
 use crate::support::{range, selectors, text};
+use pactql::index::Writer;
+use pactql::time::Session;
+use pactql::tree::read_lines;
 
 const EDITIONS: [Edition; 3] = [Edition::V01, Edition::Depth, Edition::Canonical];
 
@@ -26,8 +29,39 @@ fn random_range(rng: &mut Rng, session: &Reference) -> Time {
     Time::BackRange(Some(a), Some(b))
 }
 
+/// What the interpreter answers to a range, whatever its mode.
+fn expected(
+    session: &Reference,
+    edition: Edition,
+    sel: &Sel,
+    text: &str,
+) -> Result<String, String> {
+    match sel.controls.mode {
+        None | Some(Mode::Reduce) => range::diff(session, edition, sel, text),
+        Some(Mode::Union | Mode::Latest) => {
+            range::list(session, edition, sel).map(|ids| ids.join(" "))
+        }
+    }
+    .map_err(str::to_owned)
+}
+
+/// What the engine answers to a range, whatever its mode.
+fn answered(engine: &Engine, session: &Session, sel: &Sel, text: &str) -> Result<String, String> {
+    match sel.controls.mode {
+        None | Some(Mode::Reduce) => engine.range(session, text),
+        Some(Mode::Union | Mode::Latest) => engine.ids(session, text).map(|ids| ids.join(" ")),
+    }
+}
+
+fn with_range(rng: &mut Rng, sel: &mut Sel, session: &Reference, edition: Edition) {
+    sel.time = random_range(rng, session);
+    if edition != Edition::V01 && rng.chance(50) {
+        sel.controls.mode = Some(*rng.pick(&[Mode::Union, Mode::Latest, Mode::Reduce]));
+    }
+}
+
 #[test]
-fn diffs_are_those_of_whole_snapshots() {
+fn answers_are_those_of_whole_snapshots() {
     let mut wrong = Mismatches::default();
     for edition in EDITIONS {
         let engine = Engine::new(edition);
@@ -37,18 +71,18 @@ fn diffs_are_those_of_whole_snapshots() {
             let mut rng = Rng::new(seed ^ 0x4711);
             for _ in 0..6 {
                 let mut sel = selectors::selector(&mut rng, &sample.session, edition);
-                sel.time = random_range(&mut rng, &sample.session);
+                with_range(&mut rng, &mut sel, &sample.session, edition);
                 let text = text::plain(&sel, edition);
-                let expected = range::diff(&sample.session, edition, &sel, &text);
-                let expected = expected.map_err(str::to_owned);
-                if engine.range(&session, &text) == expected {
+                if answered(&engine, &session, &sel, &text)
+                    == expected(&sample.session, edition, &sel, &text)
+                {
                     continue;
                 }
                 let ask = |lines: &[String], sel: &Sel| {
                     let text = text::plain(sel, edition);
-                    let expected = range::diff(&Reference::from_lines(lines), edition, sel, &text);
-                    let expected = expected.map_err(str::to_owned);
-                    let got = engine.range(&engine::open(&lines.join("\n")), &text);
+                    let expected = expected(&Reference::from_lines(lines), edition, sel, &text);
+                    let session = engine::open(&lines.join("\n"));
+                    let got = answered(&engine, &session, sel, &text);
                     (format!("{expected:?}"), format!("{got:?}"))
                 };
                 wrong.add(|| report(seed, &sample, edition, &sel, ask));
@@ -56,6 +90,107 @@ fn diffs_are_those_of_whole_snapshots() {
         }
     }
     wrong.none();
+}
+
+/// Long sessions share units, merge segments and mask rows; what is not looked at must be what
+/// does not differ.
+#[test]
+fn long_histories_answer_as_walking_them_does() {
+    for (number, edition) in EDITIONS.into_iter().enumerate() {
+        let engine = Engine::new(edition);
+        for seed in seeds(3) {
+            let turns = 25 + 20 * (seed as usize % 4);
+            let sample = Sample::long(seed * 3 + number as u64 + 500, turns);
+            let documents = read_lines(sample.text().as_bytes()).unwrap();
+            let unmerged = Writer::without_merging();
+            let sessions = [
+                engine::open(&sample.text()),
+                Session::build(documents, unmerged).unwrap(),
+            ];
+            let mut rng = Rng::new(seed ^ 0x77_1000);
+            for _ in 0..40 {
+                let mut sel = selectors::selector(&mut rng, &sample.session, edition);
+                with_range(&mut rng, &mut sel, &sample.session, edition);
+                let text = text::plain(&sel, edition);
+                let expected = expected(&sample.session, edition, &sel, &text);
+                for session in &sessions {
+                    let got = answered(&engine, session, &sel, &text);
+                    assert_eq!(got, expected, "seed {seed}, {edition:?}, {text}");
+                }
+            }
+        }
+    }
+}
+
+/// Applied to the older answer, a diff gives the newer one.
+#[test]
+fn a_diff_leads_from_the_older_to_the_newer() {
+    let engine = Engine::new(Edition::Canonical);
+    let list = |json: &Json, name: &str| -> Vec<String> {
+        let Some(Json::List(ids)) = json.get(name) else {
+            panic!("a list `{name}`")
+        };
+        ids.iter()
+            .map(|id| id.as_str().unwrap().to_owned())
+            .collect()
+    };
+    for seed in seeds(60) {
+        let sample = Sample::long(seed + 900, 12);
+        let session = engine::open(&sample.text());
+        let mut rng = Rng::new(seed ^ 0x31);
+        let mut sel = selectors::selector(&mut rng, &sample.session, Edition::Canonical);
+        let oldest = sample.session.committed.len() as u64 - 1;
+        let mut ask = |time: Time| {
+            sel.time = time;
+            text::plain(&sel, Edition::Canonical)
+        };
+        let whole = Time::BackRange(Some(0), Some(oldest));
+        let pairwise = json::parse(&engine.range(&session, &ask(whole)).unwrap());
+        let Some(Json::List(blocks)) = pairwise.get("diffs") else {
+            panic!("diffs")
+        };
+        for (back, block) in blocks.iter().enumerate() {
+            let mut ids = |back: usize| {
+                let text = ask(Time::Back(back as u64));
+                engine.ids(&session, &text).unwrap()
+            };
+            let (newer, older) = (ids(back), ids(back + 1));
+            let (added, removed) = (list(block, "added_ids"), list(block, "removed_ids"));
+            // What was removed and added makes the newer list of the older one.
+            let mut made: Vec<String> = older;
+            made.retain(|id| !removed.contains(id));
+            made.extend(added);
+            made.sort();
+            let mut newer = newer;
+            newer.sort();
+            assert_eq!(made, newer, "seed {seed}");
+        }
+    }
+}
+
+#[test]
+fn threads_do_not_show() {
+    let engine = Engine::new(Edition::Canonical);
+    let sample = Sample::long(77, 60);
+    let session = engine::open(&sample.text());
+    for text in [
+        "@history .cb",
+        "@history .mt:depth(1) .cb",
+        "@history *:core @mode=reduce",
+        "@t0..@t-30 .cb[ttl<=2] @order=turn:asc,pre",
+    ] {
+        let answers: Vec<_> = [1, 2, 8]
+            .map(|threads| {
+                let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
+                let diff = pool
+                    .unwrap()
+                    .install(|| engine.0.select(&session, text).unwrap());
+                serde_json::to_string(diff.range_diff().unwrap()).unwrap()
+            })
+            .into();
+        assert_eq!(answers[0], answers[1], "{text}");
+        assert_eq!(answers[0], answers[2], "{text}");
+    }
 }
 
 #[test]

@@ -4,8 +4,8 @@
 
 use super::compare::one_vocabulary;
 use super::selector::{
-    Axis, Body, Chain, Controls, Depths, Edition, Filter, Hop, NodeStep, Op, Order, Part, Prop,
-    Pseudo, Region, Search, Sel, Sign, Step, Time, Value,
+    Axis, Body, Chain, Controls, Depths, Edition, Filter, Hop, Mode, NodeStep, Op, Order, Part,
+    Prop, Pseudo, Region, Search, Sel, Sign, Step, Time, Value,
 };
 
 /// Reads a selector.
@@ -488,6 +488,13 @@ impl<'a> Reader<'a> {
                     _ => Order::TurnAsc,
                 },
             );
+        } else if self.eat("@mode=") {
+            controls.mode = match self.take(|c| c.is_ascii_alphabetic()) {
+                "union" => Some(Mode::Union),
+                "latest" => Some(Mode::Latest),
+                "reduce" => Some(Mode::Reduce),
+                _ => None,
+            };
         } else if self.eat("@limit=") {
             controls.limit = Some(self.number().unsigned_abs());
         } else if self.eat("@p=") {

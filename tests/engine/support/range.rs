@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::eval::{Eval, unique_and_window};
 use super::json::Json;
-use super::selector::{Edition, Sel, Time};
+use super::selector::{Edition, Mode, Sel, Time};
 use super::tree::{Node, Session, Tree};
 
 /// The snapshots a range names, newest first, and the warning where it was cut.
@@ -55,6 +55,43 @@ fn back_label(back: u64) -> String {
     }
 }
 
+/// The ids of a range as one list: those that match in any of its snapshots or, for `latest`,
+/// those whose newest version in it matches.
+pub(crate) fn list(
+    session: &Session,
+    edition: Edition,
+    sel: &Sel,
+) -> Result<Vec<String>, &'static str> {
+    let (found, _) = snapshots(session, sel.time)?;
+    let mut settled: BTreeSet<&str> = BTreeSet::new();
+    let mut rows: Vec<(&Tree, usize)> = Vec::new();
+    for index in found {
+        let tree = &session.committed[index];
+        let eval = Eval {
+            session,
+            tree,
+            edition,
+        };
+        let matched = eval.ordered(sel);
+        rows.extend(
+            matched
+                .iter()
+                .filter(|node| !settled.contains(tree.id(**node)))
+                .map(|node| (tree, *node)),
+        );
+        if sel.controls.mode == Some(Mode::Latest) {
+            settled.extend(tree.nodes.iter().map(|node| node.id.as_str()));
+        } else {
+            settled.extend(matched.iter().map(|node| tree.id(*node)));
+        }
+    }
+    let rows = unique_and_window(rows, &sel.controls);
+    Ok(rows
+        .iter()
+        .map(|(tree, node)| tree.id(*node).to_owned())
+        .collect())
+}
+
 /// The whole `RangeDiffLatestResult`, as JSON without white space.
 pub(crate) fn diff(
     session: &Session,
@@ -89,7 +126,14 @@ pub(crate) fn diff(
         unique_and_window(rows, &sel.controls)
     };
     let mut diffs = Vec::new();
-    for pair in found.windows(2) {
+    let ends = [found[0], found[found.len() - 1]];
+    let reduced = sel.controls.mode == Some(Mode::Reduce);
+    let pairs: Vec<&[usize]> = match reduced {
+        true if found.len() > 1 => vec![&ends],
+        true => Vec::new(),
+        false => found.windows(2).collect(),
+    };
+    for pair in pairs {
         let (newer, older) = (matched(pair[0]), matched(pair[1]));
         let Json::Obj(mut members) = compare(&newer, &older) else {
             unreachable!("an object")
@@ -103,7 +147,10 @@ pub(crate) fn diff(
         ("query".to_owned(), Json::text(query)),
         ("snapshots".to_owned(), Json::List(snapshots)),
         ("diffs".to_owned(), Json::List(diffs)),
-        ("mode".to_owned(), Json::text("pairwise")),
+        (
+            "mode".to_owned(),
+            Json::text(if reduced { "reduce" } else { "pairwise" }),
+        ),
     ];
     if let Some(warning) = warning {
         members.push((

@@ -218,6 +218,15 @@ pub(crate) struct Controls {
     pub(crate) unique: bool,
     pub(crate) limit: Option<u64>,
     pub(crate) page: Option<u64>,
+    /// What a range answers with; pairwise diffs where there is none.
+    pub(crate) mode: Option<Mode>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Mode {
+    Union,
+    Latest,
+    Reduce,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -3,7 +3,7 @@
 use super::compare::one_vocabulary;
 use super::rng::Rng;
 use super::selector::{
-    Axis, Body, Chain, Depths, Edition, Filter, Hop, NodeStep, Op, Order, Part, Prop, Pseudo,
+    Axis, Body, Chain, Depths, Edition, Filter, Hop, Mode, NodeStep, Op, Order, Part, Prop, Pseudo,
     Region, Sel, Sign, Step, Time, Value,
 };
 
@@ -116,6 +116,13 @@ impl Printer<'_> {
                 Order::Path => " @order=path",
                 Order::TurnDesc => " @order=turn:desc,pre",
                 Order::TurnAsc => " @order=turn:asc,pre",
+            };
+        }
+        if let Some(mode) = controls.mode {
+            rest += match mode {
+                Mode::Union => " @mode=union",
+                Mode::Latest => " @mode=latest",
+                Mode::Reduce => " @mode=reduce",
             };
         }
         if controls.unique {
