@@ -301,6 +301,36 @@ proptest! {
         }
     }
 
+    /// What a reader is told to write instead is a selector of the edition, and where another
+    /// edition is named, one of that.
+    #[test]
+    fn advice_can_be_taken(text in selector(), edition in edition()) {
+        let Err(error) = compile(&text, edition) else { return Ok(()) };
+        if error.diagnostics().any(|one| one.code.map(|code| code.as_str()) != Some("E_EDITION")) {
+            return Ok(());
+        }
+        let help = error.first().help.clone().unwrap_or_default();
+        let parts: Vec<&str> = help.split('`').collect();
+        // A part of the selector, where the whole has no words: a time, a name.
+        let part = |said: &str| matches!(said, "@t0..@t-*" | "nodeType" | "kind");
+        match parts.as_slice() {
+            ["write ", said, ""] | ["write ", said, ", or choose edition ", _, ""] => {
+                prop_assert!(part(said) || compile(said, edition).is_ok(), "{}: {}", text, help);
+            }
+            ["write ", said, ", or in edition ", other, " ", text, ""] => {
+                prop_assert!(compile(said, edition).is_ok(), "{}: {}", text, help);
+                let other = other.parse::<Edition>().unwrap_or_default();
+                prop_assert!(compile(text, other).is_ok(), "{}: {}", text, help);
+            }
+            ["edition ", other, " has it: ", text, ""] => {
+                let other = other.parse::<Edition>().unwrap_or_default();
+                prop_assert!(compile(text, other).is_ok(), "{}: {}", text, help);
+            }
+            ["edition ", _, " has it"] => {}
+            _ => prop_assert!(help.contains("for the attribute of that name"), "{}: {}", text, help),
+        }
+    }
+
     /// Errors point into the text and are sorted.
     #[test]
     fn errors_point_into_the_text(
