@@ -577,7 +577,9 @@ fn pinned_key(prop: &Prop) -> Option<String> {
     };
     let value = match value {
         // The same value twice is one value.
-        Value::List(values) if values.windows(2).all(|pair| pair[0] == pair[1]) => values.first()?,
+        Value::List(values) if values.windows(2).all(|pair| pair[0] == pair[1]) => {
+            values.first()?
+        }
         other => other,
     };
     match value {
