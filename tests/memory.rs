@@ -9,7 +9,7 @@ mod support;
 use pactql::engine::Engine;
 use pactql::time::Session;
 use support::contenders::payload;
-use support::memory::{Counting, asked, measure};
+use support::memory::{Counting, asked_by, measure};
 use support::{generate, walk};
 
 #[global_allocator]
@@ -35,6 +35,7 @@ fn memory_follows_nodes_and_changes() {
     a_difference_costs_what_it_changes();
     whole_snapshots_find_the_sharing_again();
     counting_lists_nothing();
+    a_range_holds_its_answer();
 }
 
 fn an_index_is_small() {
@@ -80,9 +81,7 @@ fn a_long_session_shares_its_rows() {
 fn a_difference_costs_what_it_changes() {
     let work = |turns: usize| {
         let bytes = generate::committed(turns);
-        let before = asked();
-        drop(load(&bytes));
-        asked() - before
+        asked_by(|| Session::from_slice(&bytes).expect("the generated session is valid"))
     };
     let (short, long) = (work(250), work(2_000));
     println!("250 commits ask for {short} bytes, 2,000 for {long}");
@@ -105,6 +104,27 @@ fn whole_snapshots_find_the_sharing_again() {
         "{} bytes of repeated JSON are held as {held}",
         bytes.len()
     );
+}
+
+/// Comparing 1,000 snapshots of up to 10,000 nodes takes little more than the answer.
+fn a_range_holds_its_answer() {
+    const MOST: usize = 64 << 20;
+    let (session, _) = load(&generate::committed(1_000));
+    let engine = Engine::new();
+    for selector in [
+        "@history .cb[role='assistant']",
+        "@history .mt:depth(1) .cb",
+        "@history .cb @limit=9000",
+    ] {
+        let diff = || engine.select(&session, selector).expect("an answer");
+        let (_diff, held, peak) = measure(diff);
+        let beyond = peak - held;
+        println!("{selector}: {held} bytes, {beyond} beyond them on the way");
+        assert!(
+            beyond < MOST,
+            "{selector} took {beyond} bytes beyond its answer"
+        );
+    }
 }
 
 fn counting_lists_nothing() {

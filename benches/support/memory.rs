@@ -4,44 +4,55 @@
 //! are the same on every machine.
 
 use std::alloc::{GlobalAlloc, Layout, System};
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicIsize, AtomicUsize, Ordering};
 
-/// Counts the bytes held through it. Make one with `#[global_allocator]`.
+/// Counts bytes while [`measure`] or [`asked_by`] runs, and costs next to nothing otherwise, so
+/// that nothing is timed with the counting in it. Make one with `#[global_allocator]`.
 pub(crate) struct Counting;
 
-static HELD: AtomicUsize = AtomicUsize::new(0);
-static PEAK: AtomicUsize = AtomicUsize::new(0);
+static COUNTING: AtomicBool = AtomicBool::new(false);
+static HELD: AtomicIsize = AtomicIsize::new(0);
+static PEAK: AtomicIsize = AtomicIsize::new(0);
 static ASKED: AtomicUsize = AtomicUsize::new(0);
 
-/// Bytes held now.
-pub(crate) fn held() -> usize {
-    HELD.load(Ordering::Relaxed)
+/// Runs `make` and returns what it made, with the bytes it holds and the most that was held on
+/// the way beyond what was held before. One at a time.
+pub(crate) fn measure<T>(make: impl FnOnce() -> T) -> (T, usize, usize) {
+    for counter in [&HELD, &PEAK] {
+        counter.store(0, Ordering::Relaxed);
+    }
+    let made = counted(make);
+    let [kept, peak] = [&HELD, &PEAK].map(|counter| counter.load(Ordering::Relaxed));
+    (made, kept.max(0) as usize, peak as usize)
 }
 
-/// Bytes asked for since the process began, whatever became of them: a measure of work that is
-/// the same on every machine.
-pub(crate) fn asked() -> usize {
+/// The bytes that `work` asks for, whatever becomes of them: a measure of work that is the same
+/// on every machine.
+pub(crate) fn asked_by<T>(work: impl FnOnce() -> T) -> usize {
+    ASKED.store(0, Ordering::Relaxed);
+    counted(work);
     ASKED.load(Ordering::Relaxed)
 }
 
-/// Runs `make` and returns what it made, with the bytes it holds and the most that was held on
-/// the way beyond what was held before.
-pub(crate) fn measure<T>(make: impl FnOnce() -> T) -> (T, usize, usize) {
-    let before = held();
-    PEAK.store(before, Ordering::Relaxed);
-    let made = make();
-    let kept = held().saturating_sub(before);
-    (
-        made,
-        kept,
-        PEAK.load(Ordering::Relaxed).saturating_sub(before),
-    )
+fn counted<T>(work: impl FnOnce() -> T) -> T {
+    COUNTING.store(true, Ordering::SeqCst);
+    let made = work();
+    COUNTING.store(false, Ordering::SeqCst);
+    made
 }
 
 fn grow(bytes: usize) {
-    ASKED.fetch_add(bytes, Ordering::Relaxed);
-    let held = HELD.fetch_add(bytes, Ordering::Relaxed) + bytes;
-    PEAK.fetch_max(held, Ordering::Relaxed);
+    if COUNTING.load(Ordering::Relaxed) {
+        ASKED.fetch_add(bytes, Ordering::Relaxed);
+        let held = HELD.fetch_add(bytes as isize, Ordering::Relaxed) + bytes as isize;
+        PEAK.fetch_max(held, Ordering::Relaxed);
+    }
+}
+
+fn shrink(bytes: usize) {
+    if COUNTING.load(Ordering::Relaxed) {
+        HELD.fetch_sub(bytes as isize, Ordering::Relaxed);
+    }
 }
 
 // Everything is passed on to the system allocator unchanged, whose contract is this one's.
@@ -53,7 +64,7 @@ unsafe impl GlobalAlloc for Counting {
     }
 
     unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
-        HELD.fetch_sub(layout.size(), Ordering::Relaxed);
+        shrink(layout.size());
         unsafe { System.dealloc(pointer, layout) }
     }
 
@@ -64,7 +75,7 @@ unsafe impl GlobalAlloc for Counting {
 
     unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, size: usize) -> *mut u8 {
         grow(size);
-        HELD.fetch_sub(layout.size(), Ordering::Relaxed);
+        shrink(layout.size());
         unsafe { System.realloc(pointer, layout, size) }
     }
 }
