@@ -136,6 +136,61 @@ fn times_that_lead_nowhere_say_what_there_is() {
 }
 
 #[test]
+fn a_time_that_leads_nowhere_is_marked_as_it_stands() {
+    let session = session();
+    let marked = |edition: Edition, text: &'static str| {
+        let engine = Engine::builder().edition(edition).build();
+        let error = engine.select(&session, text).expect_err("no such snapshot");
+        assert_eq!(error.code(), Code::SnapshotNotFound);
+        text[error.first().labels[0].span.clone()].to_owned()
+    };
+    for (text, time) in [
+        ("@c99.cb", "@c99"),
+        ("@t-99#a", "@t-99"),
+        ("  @c99 .cb", "@c99"),
+        ("@t-98 .. @t-99 .cb", "@t-98 .. @t-99"),
+        ("@c98:99 .cb", "@c98:99"),
+    ] {
+        assert_eq!(marked(Edition::Canonical, text), time, "{text}");
+    }
+    let empty = br#"{"working":true,"root":{"children":[]}}"#;
+    let empty = Session::from_slice(empty).expect("valid");
+    let engine = Engine::builder().edition(Edition::V01).build();
+    let error = engine.select(&empty, "  .cb ").expect_err("no snapshot");
+    assert_eq!(error.first().labels[0].span, 2..5);
+}
+
+#[test]
+fn a_bound_list_of_one_is_its_element() {
+    let outline = r#"{"root":{"children":[{"id":"ah","nodeType":"^ah","children":[
+        {"id":"a","nodeType":"cb","key":"K","created_at_ns":1},
+        {"id":"b","nodeType":"cb","key":"K","created_at_ns":2}]}]}}"#;
+    let session = Session::from_slice(outline.as_bytes()).expect("valid");
+    let engine = Engine::new();
+    let bound = |text: &str, value: Value| {
+        let prepared = engine.prepare(text).expect("valid");
+        let selection = prepared.bind([("k", value)])?.select(&session)?;
+        Ok::<_, pactql::diag::Error>(selection.ids().map(str::to_owned).collect::<Vec<_>>())
+    };
+    let one = |value: Value| Value::List([value].into());
+    let newest_first = Some(vec!["b".to_owned(), "a".to_owned()]);
+    let text = "@t0 .cb[key=$k]";
+    assert_eq!(ids(&engine, &session, "@t0 .cb[key=[K]]"), ["b", "a"]);
+    assert_eq!(bound(text, "K".into()).ok(), newest_first);
+    assert_eq!(bound(text, one("K".into())).ok(), newest_first);
+    let none = Some(Vec::new());
+    assert_eq!(bound("@t0 .cb[key!=$k]", one("K".into())).ok(), none);
+    assert_eq!(bound("@t0 .cb[priority!=$k]", one(0.into())).ok(), none);
+    // As for a literal in that place: a list has no order and is no count.
+    for text in ["@t0 .cb[key<$k]", "@t0 .cb @limit=$k"] {
+        let text = text.to_owned();
+        let list = bound(&text, one(1.into()));
+        let literal = engine.select(&session, &text.replace("$k", "[1]"));
+        assert_eq!(list.is_err(), literal.is_err(), "{text}");
+    }
+}
+
+#[test]
 fn explanations_show_text_plan_rows_and_counters() {
     let (engine, session) = (Engine::new(), session());
     let options = ExplainOptions {

@@ -335,10 +335,7 @@ impl<'a> Access<'a> {
                 let virtuals = &segment.classes[VIRTUAL];
                 each_word(out, rows.clone(), shift, |index, mask, word| {
                     let start = index * 64;
-                    let mut found = 0;
-                    for &(low, high) in &set.ranges {
-                        found |= column.word_in(start, low, high);
-                    }
+                    let mut found = among(column, start, segment.len(), &set.ranges);
                     if let Some(bit) = *given {
                         let present = segment.present.get(start as usize..).unwrap_or(&[]);
                         let mut has = 0_u64;
@@ -480,6 +477,26 @@ impl<'a> Access<'a> {
     }
 }
 
+/// Intervals up to which it is cheaper to compare a word of rows with each than to look up row by
+/// row.
+const FEW_INTERVALS: usize = 12;
+
+/// Which of the 64 rows from `start` hold a number of one of `ranges`, sorted intervals. Bits of
+/// rows past the end, `rows`, mean nothing.
+fn among(column: &IntColumn, start: u32, rows: u32, ranges: &[(i64, i64)]) -> u64 {
+    if ranges.len() <= FEW_INTERVALS {
+        return ranges.iter().fold(0, |found, &(low, high)| {
+            found | column.word_in(start, low, high)
+        });
+    }
+    (0..rows.saturating_sub(start).min(64)).fold(0, |found, at| {
+        let number = column.get(start + at);
+        let range = ranges.partition_point(|&(_, high)| high < number);
+        let inside = ranges.get(range).is_some_and(|&(low, _)| low <= number);
+        found | u64::from(inside) << at
+    })
+}
+
 /// Puts the rows with a ttl in `set` into `out`.
 fn fill_ttl(
     set: &NumberSet,
@@ -506,11 +523,7 @@ fn fill_ttl(
         if given == 0 {
             return;
         }
-        let among = |ranges: &[(i64, i64)]| {
-            ranges.iter().fold(0, |found, &(low, high)| {
-                found | segment.ttl.word_in(index * 64, low, high)
-            })
-        };
+        let among = |ranges: &[(i64, i64)]| among(&segment.ttl, index * 64, segment.len(), ranges);
         let stored = if none_stored {
             0
         } else {

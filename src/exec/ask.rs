@@ -6,7 +6,7 @@
 use super::Facts;
 use crate::index::NodeRef;
 use crate::ir::{Attr, Class, Facet, TypeTest, normal_type};
-use crate::plan::{BoundTest, Compare, Condition, Scalar, TextTest};
+use crate::plan::{BoundTest, Compare, Condition, Scalar, TextTest, has_text};
 
 /// Whether an implicit core satisfies a test: its nodeType is `mc`, its offset 0, and every
 /// other attribute null (LANGUAGE §1). Its depth is its turn's, and seen to where the row is known,
@@ -34,7 +34,7 @@ pub(super) fn node_type_holds(test: &TextTest, text: &str) -> bool {
         return test.holds(Some(&whole));
     };
     let head = whole.split(':').next().unwrap_or("");
-    texts.iter().any(|text| **text == *whole || **text == *head) != *negated
+    (has_text(texts, &whole) || has_text(texts, head)) != *negated
 }
 
 /// The part of a nodeType behind the colon.

@@ -259,7 +259,7 @@ impl Binder<'_> {
             Predicate::Type(test) => BoundTest::Type(*test),
             Predicate::Depth(depths) => BoundTest::Depth(depths.clone()),
             Predicate::Attr { attr, op, slot } => {
-                let slotted = &self.values[usize::from(*slot)];
+                let slotted = self.slotted(*slot);
                 let compare = compare(attr, *op, &slotted.value).map_err(|message| BindError {
                     param: slotted.param.clone(),
                     message,
@@ -272,24 +272,28 @@ impl Binder<'_> {
         })
     }
 
+    fn slotted(&self, slot: Slot) -> &Slotted {
+        &self.values[slot as usize]
+    }
+
     /// Whether the slots hold one and the same key.
     fn one_key(&self, slots: &[Slot]) -> bool {
-        let value = |slot: Slot| &self.values[usize::from(slot)].value;
+        let value = |slot: Slot| self.slotted(slot).value.alone();
         slots.first().is_some_and(|&first| {
             self.is_key(first) && slots.iter().all(|&slot| value(slot) == value(first))
         })
     }
 
     /// Whether the slot holds one key.
-    fn is_key(&self, slot: u16) -> bool {
+    fn is_key(&self, slot: Slot) -> bool {
         matches!(
-            self.values[usize::from(slot)].value,
+            self.slotted(slot).value.alone(),
             Value::Text(_) | Value::Int(_) | Value::Decimal(_)
         )
     }
 
-    fn count(&self, slot: u16, least: i64, what: &str) -> Result<u64, BindError> {
-        let slotted = &self.values[usize::from(slot)];
+    fn count(&self, slot: Slot, least: i64, what: &str) -> Result<u64, BindError> {
+        let slotted = self.slotted(slot);
         match slotted.value {
             Value::Int(number) if number >= least => Ok(number as u64),
             _ => Err(BindError {
@@ -308,6 +312,7 @@ fn compare(attr: &Attr, op: Op, value: &Value) -> Result<Compare, String> {
     if matches!(value, Value::List(_)) && !matches!(op, Op::Eq | Op::Ne) {
         return Err("a list goes with `=` and `!=` only".into());
     }
+    let value = value.alone();
     Ok(match (attr, attr.kind()) {
         (_, Kind::Number) => {
             Compare::Number(NumberSet::new(op, value).ok_or_else(|| match op {

@@ -50,7 +50,14 @@ impl NumberSet {
                     union.ranges.extend(set.ranges);
                 }
                 union.ranges.sort_unstable();
-                union.ranges.dedup();
+                // Numbers that stand side by side are one interval.
+                union.ranges.dedup_by(|next, last| {
+                    let meets = next.0 <= last.1.saturating_add(1);
+                    if meets {
+                        last.1 = last.1.max(next.1);
+                    }
+                    meets
+                });
                 union
             }
             Value::Null => Self {
@@ -115,16 +122,16 @@ impl NumberSet {
         }
     }
 
-    /// Whether `number` is in the set.
+    /// Whether `number` is in the set. Logarithmic in the intervals.
     #[inline]
     #[must_use]
     pub fn contains(&self, number: Option<i64>) -> bool {
         match number {
             None => self.null,
-            Some(number) => self
-                .ranges
-                .iter()
-                .any(|&(low, high)| low <= number && number <= high),
+            Some(number) => {
+                let at = self.ranges.partition_point(|&(_, high)| high < number);
+                self.ranges.get(at).is_some_and(|&(low, _)| low <= number)
+            }
         }
     }
 
@@ -251,8 +258,12 @@ impl TextTest {
                     Value::List(items) => items,
                     value => std::slice::from_ref(value),
                 };
+                let mut texts: Vec<Box<str>> =
+                    items.iter().filter_map(as_text).map(normalize).collect();
+                texts.sort_unstable();
+                texts.dedup();
                 Self::In {
-                    texts: items.iter().filter_map(as_text).map(normalize).collect(),
+                    texts: texts.into(),
                     null: items.contains(&Value::Null),
                     negated: op == Op::Ne,
                 }
@@ -273,9 +284,7 @@ impl TextTest {
     #[must_use]
     pub fn holds(&self, text: Option<&str>) -> bool {
         match (self, text) {
-            (Self::In { texts, negated, .. }, Some(text)) => {
-                texts.iter().any(|known| **known == *text) != *negated
-            }
+            (Self::In { texts, negated, .. }, Some(text)) => has_text(texts, text) != *negated,
             (Self::In { null, negated, .. }, None) => null != negated,
             (
                 Self::Ordered {
@@ -301,6 +310,11 @@ impl TextTest {
             _ => None,
         }
     }
+}
+
+/// Whether `text` is among sorted texts.
+pub(crate) fn has_text(texts: &[Box<str>], text: &str) -> bool {
+    texts.binary_search_by(|known| (**known).cmp(text)).is_ok()
 }
 
 /// Compiles the right side of `~`.
@@ -329,6 +343,7 @@ pub enum Scalar<'a> {
 pub struct ValueTest {
     op: Op,
     value: Value,
+    wanted: Wanted,
     pattern: Option<Regex>,
     /// Compare as texts only, numbers by how they are written (for string headers).
     text_only: bool,
@@ -348,6 +363,7 @@ impl ValueTest {
         Ok(Self {
             op,
             value: value.clone(),
+            wanted: Wanted::new(value, text_only),
             pattern,
             text_only,
         })
@@ -357,8 +373,8 @@ impl ValueTest {
     #[must_use]
     pub fn holds(&self, node: &Scalar<'_>) -> bool {
         match self.op {
-            Op::Eq => self.equals_right(node),
-            Op::Ne => !self.equals_right(node),
+            Op::Eq => self.wanted.holds(node),
+            Op::Ne => !self.wanted.holds(node),
             Op::Matches => self
                 .pattern
                 .as_ref()
@@ -388,38 +404,6 @@ impl ValueTest {
         }
     }
 
-    fn equals_right(&self, node: &Scalar<'_>) -> bool {
-        match (&self.value, node) {
-            // A list holds all of several values; a single value is one of them.
-            (Value::List(items), Scalar::List(_)) => {
-                items.iter().all(|item| self.equals(item, node))
-            }
-            (Value::List(items), node) => items.iter().any(|item| self.equals(item, node)),
-            (value, node) => self.equals(value, node),
-        }
-    }
-
-    fn equals(&self, value: &Value, node: &Scalar<'_>) -> bool {
-        match (value, node) {
-            (value, Scalar::List(items)) => items.iter().any(|item| match item {
-                Scalar::List(_) => false,
-                item => self.equals(value, item),
-            }),
-            (Value::Null, node) => *node == Scalar::Null,
-            (Value::Text(text), Scalar::Text(node)) => **text == **node,
-            (value, Scalar::Text(node)) if self.text_only => {
-                as_text(value).is_some_and(|text| *text == **node)
-            }
-            (value, Scalar::Number(node)) if self.text_only => {
-                as_text(value).is_some_and(|text| *text == **node)
-            }
-            (Value::Int(_) | Value::Decimal(_), Scalar::Number(node)) => number_of(value)
-                .zip(Number::new(node))
-                .is_some_and(|(a, b)| a.compare(&b).is_eq()),
-            _ => false,
-        }
-    }
-
     /// How the node's value stands to the right side; none where they cannot be ordered.
     fn compare(&self, node: &Scalar<'_>) -> Option<Ordering> {
         let right = as_text(&self.value)?;
@@ -445,6 +429,88 @@ impl ValueTest {
             (Some(left), Some(right)) => left.compare(&right),
             _ => left.cmp(&*right),
         })
+    }
+}
+
+/// The right side of an equality, sorted to be searched.
+#[derive(Clone, Debug)]
+struct Wanted {
+    /// Sorted, each once. Numbers too, as they are written, where only texts are compared.
+    texts: Box<[Box<str>]>,
+    /// Sorted, each once.
+    numbers: Box<[Number<'static>]>,
+    null: bool,
+    text_only: bool,
+}
+
+impl Wanted {
+    fn new(value: &Value, text_only: bool) -> Self {
+        let items = match value {
+            Value::List(items) => items,
+            value => std::slice::from_ref(value),
+        };
+        let mut texts: Vec<Box<str>> = Vec::new();
+        let mut numbers: Vec<Number<'static>> = Vec::new();
+        for item in items {
+            match number_of(item) {
+                Some(number) if !text_only => numbers.push(number),
+                _ => texts.extend(as_text(item)),
+            }
+        }
+        texts.sort_unstable();
+        texts.dedup();
+        numbers.sort_unstable_by(Number::compare);
+        numbers.dedup_by(|a, b| a.compare(b).is_eq());
+        Self {
+            texts: texts.into(),
+            numbers: numbers.into(),
+            null: items.contains(&Value::Null),
+            text_only,
+        }
+    }
+
+    /// A list holds all of several values; anything else is one of them.
+    fn holds(&self, node: &Scalar<'_>) -> bool {
+        let Scalar::List(items) = node else {
+            return self.find(node).is_some();
+        };
+        let wanted = self.texts.len() + self.numbers.len() + usize::from(self.null);
+        if wanted <= 1 {
+            return items.iter().any(|item| self.find(item).is_some());
+        }
+        // Each element is one value at most.
+        if items.len() < wanted {
+            return false;
+        }
+        let mut missing = vec![true; wanted];
+        for at in items.iter().filter_map(|item| self.find(item)) {
+            missing[at] = false;
+        }
+        !missing.contains(&true)
+    }
+
+    /// Which of the values a value that is no list is: the texts are counted first, then the
+    /// numbers, then null. Logarithmic in their number.
+    fn find(&self, node: &Scalar<'_>) -> Option<usize> {
+        let text = |text: &str| {
+            self.texts
+                .binary_search_by(|known| (**known).cmp(text))
+                .ok()
+        };
+        match node {
+            Scalar::Text(node) => text(node),
+            Scalar::Number(node) if self.text_only => text(node),
+            Scalar::Number(node) => {
+                let node = Number::new(node)?;
+                let at = self
+                    .numbers
+                    .binary_search_by(|known| known.compare(&node))
+                    .ok()?;
+                Some(self.texts.len() + at)
+            }
+            Scalar::Null => self.null.then_some(self.texts.len() + self.numbers.len()),
+            Scalar::List(_) | Scalar::Other => None,
+        }
     }
 }
 
@@ -536,6 +602,61 @@ mod tests {
             assert_eq!(one.contains(None), op == Op::Ne);
         }
         assert!(NumberSet::new(Op::Eq, &"1".into()).is_none());
+    }
+
+    #[test]
+    fn lists_are_searched_and_mean_what_they_say() {
+        let values = |items: &[i64]| Value::List(items.iter().map(|&item| item.into()).collect());
+        let many: Vec<i64> = (0..1_000).rev().collect();
+        let set = NumberSet::new(Op::Eq, &values(&many)).expect("numbers compare");
+        assert_eq!(set.ranges.as_slice(), [(0, 999)]);
+        let set = NumberSet::new(Op::Eq, &values(&[7, i64::MAX, 3, i64::MIN, 7, 4]));
+        let set = set.expect("numbers compare");
+        let kept = [(i64::MIN, i64::MIN), (3, 4), (7, 7), (i64::MAX, i64::MAX)];
+        assert_eq!(set.ranges.as_slice(), kept);
+        for number in [i64::MIN, -1, 2, 3, 4, 5, 7, 8, i64::MAX] {
+            let inside = kept
+                .iter()
+                .any(|&(low, high)| (low..=high).contains(&number));
+            assert_eq!(set.contains(Some(number)), inside, "{number}");
+        }
+        let mixed = Value::List(
+            [
+                "b".into(),
+                2.into(),
+                Value::Null,
+                2.5.into(),
+                "a".into(),
+                2.0.into(),
+            ]
+            .into(),
+        );
+        let test = ValueTest::new(Op::Eq, &mixed, false).expect("valid");
+        let text = |text: &'static str| Scalar::Text(text.into());
+        let number = Scalar::Number;
+        for node in [
+            text("a"),
+            text("b"),
+            number("2.0"),
+            number("25e-1"),
+            Scalar::Null,
+        ] {
+            assert!(test.holds(&node), "{node:?}");
+        }
+        for node in [text("2"), text(""), number("3"), Scalar::Other] {
+            assert!(!test.holds(&node), "{node:?}");
+        }
+        let all = vec![
+            number("2.5"),
+            text("a"),
+            Scalar::Null,
+            number("2"),
+            text("b"),
+        ];
+        assert!(test.holds(&Scalar::List(all.clone())));
+        assert!(!test.holds(&Scalar::List(all[1..].to_vec())));
+        let twice = [&all[1..], &all[1..]].concat();
+        assert!(!test.holds(&Scalar::List(twice)));
     }
 
     #[test]

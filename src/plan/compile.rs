@@ -61,9 +61,9 @@ struct Lift {
 
 impl Lift {
     fn slot(&mut self, operand: &Operand) -> Slot {
+        let slot = self.sources.len() as Slot;
         self.sources.push(operand.into());
-        // Limits on selectors (LANGUAGE §10) keep the number of literals far below 65,536.
-        (self.sources.len() - 1) as Slot
+        slot
     }
 
     fn test(&mut self, test: &Test) -> Predicate {

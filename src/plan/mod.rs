@@ -15,6 +15,7 @@ mod number;
 mod value;
 
 pub use bind::{BindError, Bound, BoundChain, BoundStep, BoundTail, BoundTest, Condition, bind};
+pub(crate) use compare::has_text;
 pub use compare::{Compare, NumberSet, Scalar, TextTest, ValueTest};
 pub use compile::{Compiled, compile, same_shape, shape_hash};
 pub use display::Operator;
@@ -23,8 +24,9 @@ pub use value::{Source, Value};
 
 use crate::ir::{Axis, DepthSet, Mode, Op, Order, TypeTest, Zone};
 
-/// The number of a slot: a value the plan needs from outside.
-pub type Slot = u16;
+/// The number of a slot: a value the plan needs from outside. Wide enough for any selector, which
+/// has at most one literal for each byte of its text.
+pub type Slot = u32;
 
 /// A compiled query without its literals and its time.
 #[derive(Clone, Debug, PartialEq)]

@@ -17,6 +17,18 @@ pub enum Value {
     List(Box<[Value]>),
 }
 
+impl Value {
+    /// The value itself, or the element of a list of one: the two mean the same wherever a list
+    /// may stand (LANGUAGE §5).
+    #[must_use]
+    pub fn alone(&self) -> &Self {
+        match self {
+            Self::List(items) if items.len() == 1 => &items[0],
+            value => value,
+        }
+    }
+}
+
 impl From<i64> for Value {
     fn from(value: i64) -> Self {
         Self::Int(value)
