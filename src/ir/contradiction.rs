@@ -179,30 +179,111 @@ pub(super) fn of_tests(tests: &[Test]) -> Option<String> {
         ));
     }
 
-    let attrs = || {
-        tests.iter().filter_map(|test| match test {
+    let attrs: Vec<&AttrTest> = tests
+        .iter()
+        .filter_map(|test| match test {
             Test::Attr(test) => Some(test),
             Test::Type(_) | Test::Depth(_) => None,
         })
-    };
-    for test in attrs() {
-        if let Some(why) = of_one(test, tests) {
-            return Some(why);
-        }
+        .collect();
+    if let Some(why) = attrs.iter().find_map(|test| of_one(test, tests)) {
+        return Some(why);
     }
-    // Tests of one attribute are neighbours; lists of tests are short.
-    for (index, a) in attrs().enumerate() {
-        for b in attrs().skip(index + 1).take_while(|b| b.attr == a.attr) {
-            if exclude(a, b) {
-                return Some(format!(
-                    "`[{}]` and `[{}]` exclude each other",
-                    test_text(a),
-                    test_text(b)
-                ));
+    let (a, b) = attrs
+        .chunk_by(|a, b| a.attr == b.attr)
+        .find_map(of_attribute)?;
+    Some(format!(
+        "`[{}]` and `[{}]` exclude each other",
+        test_text(a),
+        test_text(b)
+    ))
+}
+
+/// Two of `tests`, all of one attribute and sorted, that exclude each other.
+///
+/// One pass with a logarithmic look-up: of the tests gone by only those are kept that exclude
+/// whatever any of them does.
+fn of_attribute<'a>(tests: &[&'a AttrTest]) -> Option<(&'a AttrTest, &'a AttrTest)> {
+    // `=` comes first, in the order of the right sides.
+    let equal = &tests[..tests.partition_point(|test| test.op == Op::Eq)];
+    let mut kept = Witnesses::default();
+    for test in tests {
+        if let Some(other) = kept.all().find(|other| exclude(other, test)) {
+            return Some((other, test));
+        }
+        if test.op == Op::Ne
+            && let Ok(at) = equal
+                .binary_search_by(|other| super::order::operands(&other.operand, &test.operand))
+            && exclude(equal[at], test)
+        {
+            return Some((equal[at], test));
+        }
+        kept.add(test);
+    }
+    None
+}
+
+/// Tests of one attribute that stand for all that went by.
+#[derive(Default)]
+struct Witnesses<'a> {
+    /// `= null`
+    null: Option<&'a AttrTest>,
+    /// Equalities with other literals. Of three texts two exclude each other, even where one is
+    /// the head of the others, so no more are needed.
+    equal: [Option<&'a AttrTest>; 3],
+    /// An ordering or a pattern, which null never passes.
+    ordered: Option<&'a AttrTest>,
+    /// The highest lower bound and the lowest upper bound, of numbers.
+    bounds: [Option<&'a AttrTest>; 2],
+}
+
+impl<'a> Witnesses<'a> {
+    fn all(&self) -> impl Iterator<Item = &'a AttrTest> {
+        let bounds = self.bounds;
+        let one = [self.null, self.ordered].into_iter();
+        one.chain(self.equal).chain(bounds).flatten()
+    }
+
+    fn add(&mut self, test: &'a AttrTest) {
+        let Operand::Literal(literal) = &test.operand else {
+            return;
+        };
+        match (test.op, literal) {
+            (Op::Eq, Literal::Null) => {
+                self.null.get_or_insert(test);
+            }
+            (Op::Eq, _) => {
+                if let Some(free) = self.equal.iter_mut().find(|kept| kept.is_none()) {
+                    *free = Some(test);
+                }
+            }
+            (Op::Ne, _) => {}
+            _ => {
+                self.ordered.get_or_insert(test);
+            }
+        }
+        let [low, high] = match test.op {
+            _ if !is_number(test) => return,
+            Op::Eq => [true, true],
+            Op::Gt | Op::Ge => [true, false],
+            Op::Lt | Op::Le => [false, true],
+            Op::Ne | Op::Matches => return,
+        };
+        for (bound, sets, tighter) in [(0, low, Ordering::Greater), (1, high, Ordering::Less)] {
+            let kept = &mut self.bounds[bound];
+            let tightens = kept.is_none_or(|kept| match &kept.operand {
+                Operand::Literal(known) => match compare_numbers(literal, known) {
+                    // At the same number the one that leaves it out is tighter.
+                    Some(Ordering::Equal) => matches!(test.op, Op::Lt | Op::Gt),
+                    order => order == Some(tighter),
+                },
+                Operand::Param(_) | Operand::List(_) => true,
+            });
+            if sets && tightens {
+                *kept = Some(test);
             }
         }
     }
-    None
 }
 
 /// Whether a node can be of both types.
@@ -258,10 +339,15 @@ fn of_one(test: &AttrTest, tests: &[Test]) -> Option<String> {
                 _ if head.starts_with('^') => return None,
                 _ => Class::from_word(head).unwrap_or(Class::Block),
             };
-            let other = tests.iter().find_map(|test| match test {
-                Test::Type(TypeTest::Class(other)) if *other != class => Some(*other),
+            let types = tests.iter().map_while(|test| match test {
+                Test::Type(test) => Some(*test),
+                Test::Depth(_) | Test::Attr(_) => None,
+            });
+            let mut others = types.filter_map(|test| match test {
+                TypeTest::Class(other) if other != class => Some(other),
                 _ => None,
-            })?;
+            });
+            let other = others.next()?;
             Some(format!(
                 "`.{}` and `[{}]` exclude each other",
                 other.word(),
@@ -341,4 +427,78 @@ fn numbers_exclude(a: (Op, &Literal), b: (Op, &Literal)) -> bool {
         _ => false,
     };
     crossed(low(a.0), high(b.0), order) || crossed(low(b.0), high(a.0), order.reverse())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{exclude, of_attribute};
+    use crate::ir::{Attr, AttrTest, Literal, Op, Operand, order};
+
+    #[test]
+    fn one_pass_finds_what_comparing_all_pairs_finds() {
+        let literals = [
+            Literal::Null,
+            Literal::Int(1),
+            Literal::Int(2),
+            Literal::Decimal(1.5, "1.5".into()),
+            Literal::Decimal(2.0, "2.0".into()),
+            Literal::Text("cb".into()),
+            Literal::Text("cb:a".into()),
+            Literal::Text("cb:b".into()),
+            Literal::Text("mt".into()),
+        ];
+        let list = Operand::List(
+            [
+                Operand::Literal(Literal::Int(1)),
+                Operand::Param("p".into()),
+            ]
+            .into(),
+        );
+        let mut operands: Vec<Operand> = literals.into_iter().map(Operand::Literal).collect();
+        operands.extend([Operand::Param("p".into()), list]);
+        let ops = [Op::Eq, Op::Ne, Op::Lt, Op::Le, Op::Gt, Op::Ge, Op::Matches];
+        let attrs = [
+            Attr::Ttl,
+            Attr::Role,
+            Attr::NodeType,
+            Attr::Tags,
+            Attr::Content,
+            Attr::Custom("x".into()),
+        ];
+        // A fixed sequence that looks random (Knuth's MMIX generator).
+        let mut state = 7_u64;
+        let mut below = |bound: usize| {
+            state = state
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1_442_695_040_888_963_407);
+            (state >> 33) as usize % bound
+        };
+        let (mut found, mut none) = (0, 0);
+        for round in 0..60_000 {
+            let attr = &attrs[round % attrs.len()];
+            let mut tests: Vec<AttrTest> = (0..2 + below(4))
+                .map(|_| AttrTest {
+                    attr: attr.clone(),
+                    op: ops[below(ops.len())],
+                    operand: operands[below(operands.len())].clone(),
+                })
+                .collect();
+            tests.sort_by(|a, b| {
+                a.op.cmp(&b.op)
+                    .then_with(|| order::operands(&a.operand, &b.operand))
+            });
+            tests.dedup();
+            let all: Vec<&AttrTest> = tests.iter().collect();
+            let pairs = all.iter().enumerate().any(|(index, a)| {
+                let behind = &all[index + 1..];
+                behind.iter().any(|b| exclude(a, b))
+            });
+            let pair = of_attribute(&all);
+            assert_eq!(pair.is_some(), pairs, "{tests:?}");
+            assert!(pair.is_none_or(|(a, b)| exclude(a, b)));
+            found += usize::from(pairs);
+            none += usize::from(!pairs);
+        }
+        assert!(found > 5_000 && none > 5_000, "{found} {none}");
+    }
 }
