@@ -1,11 +1,13 @@
 //! The history of a session at one moment, and how times address it.
 
+use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
-use hashbrown::HashMap;
+use hashbrown::{HashMap, HashSet};
+use roaring::RoaringBitmap;
 
 use crate::exec::Facts;
-use crate::index::Snapshot;
+use crate::index::{Piece, Segment, Snapshot};
 use crate::ir::{Address, RangeEnd, Time};
 
 /// The committed snapshots of a session, oldest first, and its working state. Immutable.
@@ -13,7 +15,7 @@ use crate::ir::{Address, RangeEnd, Time};
 pub struct History {
     committed: Vec<Arc<Snapshot>>,
     working: Option<Arc<Snapshot>>,
-    first_seen: OnceLock<HashMap<Box<str>, i64>>,
+    first_seen: OnceLock<FirstSeen>,
 }
 
 /// Where a snapshot stands in a [`History`].
@@ -238,19 +240,100 @@ impl History {
 }
 
 impl Facts for History {
-    /// Built on the first question: one pass over the versions of the history.
+    /// Built on the first question: one pass over the versions of the history's units.
     fn first_seen(&self, id: &str) -> Option<i64> {
-        let seen = self.first_seen.get_or_init(|| {
-            let mut seen: HashMap<Box<str>, i64> = HashMap::new();
-            for snapshot in &self.committed {
-                for node in snapshot.nodes() {
-                    if !seen.contains_key(node.id()) {
-                        seen.insert(node.id().into(), snapshot.cycle());
+        let seen = self
+            .first_seen
+            .get_or_init(|| FirstSeen::new(&self.committed));
+        seen.cycles.get(id).copied()
+    }
+}
+
+/// When each id was seen first.
+#[derive(Debug, Default)]
+struct FirstSeen {
+    cycles: HashMap<Box<str>, i64>,
+    /// How many rows were looked at to find out.
+    rows: usize,
+}
+
+impl FirstSeen {
+    /// Looks at each version of a unit once, in the oldest snapshot that has it, where none of its
+    /// rows is gone yet; units that neighbouring snapshots share are passed over as a whole.
+    fn new(committed: &[Arc<Snapshot>]) -> Self {
+        let mut found = Self::default();
+        let mut versions: HashSet<u64> = HashSet::new();
+        // By segment, which the snapshots keep where it is: a run of units looked at.
+        let mut known: HashMap<*const Segment, Range<u32>> = HashMap::new();
+        for snapshot in committed {
+            for piece in snapshot.pieces() {
+                let (units, segment) = (&piece.units, &piece.segment);
+                let known = known.entry(Arc::as_ptr(segment)).or_insert(0..0);
+                let before = units.start..units.end.min(known.start);
+                let behind = units.start.max(known.end)..units.end;
+                for unit in before.chain(behind) {
+                    if versions.insert(segment.units()[unit as usize].version) {
+                        found.add(piece, segment.unit_rows(unit), snapshot.cycle());
                     }
                 }
+                if known.start == known.end {
+                    *known = units.clone();
+                } else if known.start <= units.end && units.start <= known.end {
+                    *known = known.start.min(units.start)..known.end.max(units.end);
+                }
             }
-            seen
-        });
-        seen.get(id).copied()
+        }
+        found
+    }
+
+    fn add(&mut self, piece: &Piece, rows: Range<u32>, cycle: i64) {
+        self.rows += rows.len();
+        for row in rows {
+            let dead = |dead: &Arc<RoaringBitmap>| dead.contains(row);
+            if piece.segment.is_virtual(row) || piece.dead.as_ref().is_some_and(dead) {
+                continue;
+            }
+            let id = piece.segment.id(row);
+            if !self.cycles.contains_key(id) {
+                self.cycles.insert(id.into(), cycle);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::FirstSeen;
+    use crate::time::Session;
+
+    #[test]
+    fn what_snapshots_share_is_looked_at_once() {
+        let turns = 200;
+        let turn = |turn: usize| {
+            format!(
+                r#"{{"id":"t{turn}","nodeType":"mt","created_at_ns":{turn},"children":[{{"id":"b{turn}","nodeType":"cb"}}]}}"#
+            )
+        };
+        let mut lines = String::new();
+        for cycle in 1..=turns {
+            let turns: Vec<String> = (1..=cycle).map(turn).collect();
+            let seq = format!(
+                r#"{{"id":"s","nodeType":"^seq","children":[{}]}}"#,
+                turns.join(",")
+            );
+            lines.push_str(&format!(
+                "{{\"cycle\":{cycle},\"root\":{{\"children\":[{seq}]}}}}\n"
+            ));
+        }
+        let session = Session::from_slice(lines.as_bytes()).expect("the lines are documents");
+        let history = session.history();
+        let found = FirstSeen::new(history.committed());
+        for turn in 1..=turns {
+            let cycle = Some(turn as i64);
+            assert_eq!(found.cycles.get(&*format!("b{turn}")).copied(), cycle);
+        }
+        // A turn is itself, its implicit core and its block; the preamble is two more.
+        assert!(found.rows <= 3 * turns + 4, "{} rows", found.rows);
+        assert_eq!(found.cycles.len(), 2 * turns + 2);
     }
 }
