@@ -1,5 +1,6 @@
 //! Prepared selectors.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use super::selection::Part;
@@ -20,6 +21,8 @@ pub(super) struct Statement {
     pub(super) warnings: Option<Arc<[Warning]>>,
     pub(super) plan: Arc<Plan>,
     sources: Box<[Source]>,
+    /// Where in the text the time stands, if there is one.
+    time: Option<Range<usize>>,
 }
 
 impl Statement {
@@ -40,6 +43,7 @@ impl Statement {
             warnings,
             plan,
             sources,
+            time: lowered.time,
         }
     }
 
@@ -257,13 +261,14 @@ impl Prepared {
 
     pub(super) fn unresolved(&self, error: Unresolved) -> Error {
         let text = &self.statement.text;
-        let end = text.find(char::is_whitespace).unwrap_or(text.len());
+        let trimmed = text.trim_ascii();
+        let start = text.len() - text.trim_ascii_start().len();
+        let all = start..start + trimmed.len();
         let diagnostic = match error {
             Unresolved::NotFound { why, which } => {
-                let (span, label) = if text.starts_with('@') {
-                    (0..end, why)
-                } else {
-                    (0..text.len(), "no time means `@t0`")
+                let (span, label) = match &self.statement.time {
+                    Some(time) => (time.clone(), why),
+                    None => (all, "no time means `@t0`"),
                 };
                 Diagnostic::error(Code::SnapshotNotFound, "no such snapshot")
                     .at(span, label)
@@ -271,8 +276,8 @@ impl Prepared {
             }
             Unresolved::NoWorkingState => {
                 Diagnostic::error(Code::NoWorkingState, "the session has no working state")
-                    .at(0..text.len(), "no time means the working state")
-                    .with_help(format!("`@t0 {text}` asks the newest snapshot"))
+                    .at(all, "no time means the working state")
+                    .with_help(format!("`@t0 {trimmed}` asks the newest snapshot"))
             }
         };
         Error::new(text, diagnostic)

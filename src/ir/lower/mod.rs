@@ -41,6 +41,8 @@ pub struct Lowered {
     pub query: Query,
     /// Remarks, in the order of their places.
     pub warnings: Vec<Warning>,
+    /// Where in the text its time stands, if it names one.
+    pub time: Option<Range<usize>>,
 }
 
 /// Sees the query after lowering (`"lower"`) and after each normalization pass, by name.
@@ -147,7 +149,12 @@ fn lower_with(
         });
         warnings.dedup();
     }
-    Ok(Lowered { query, warnings })
+    let time = selector.time.as_ref().map(|time| time.span.into());
+    Ok(Lowered {
+        query,
+        warnings,
+        time,
+    })
 }
 
 /// The state of one lowering. Each room adds methods to it; those that find a mistake record it
