@@ -66,6 +66,60 @@ root -
 }
 
 #[test]
+fn paths_of_a_deep_and_wide_tree() {
+    // Ids fall where document order rises, on every level.
+    let levels = 60;
+    let mut root = String::from("null");
+    for level in (0..levels).rev() {
+        let wide: Vec<String> = (0..20)
+            .map(|n| {
+                let id = format!("n{:02}.{level}", 50 - n);
+                format!(r#"{{"id":"{id}","nodeType":"cb","offset":{n}}}"#)
+            })
+            .collect();
+        let below = if root == "null" {
+            String::new()
+        } else {
+            format!("{root},")
+        };
+        root = format!(
+            r#"{{"id":"m{level:02}","nodeType":"mc","offset":3,"children":[{below}{}]}}"#,
+            wide.join(",")
+        );
+    }
+    let lines = [format!(
+        r#"{{"cycle":1,"root":{{"id":"root","children":[{root}]}}}}"#
+    )];
+    let mut expected = String::from("root");
+    let mut behind = Vec::new();
+    for level in 0..levels {
+        expected.push_str(&format!(" m{level:02}"));
+        for n in (0..20).rev() {
+            behind.push((level, format!(" n{:02}.{level}", 50 - n)));
+        }
+    }
+    behind.sort_by_key(|(level, _)| std::cmp::Reverse(*level));
+    behind.iter().for_each(|(_, id)| expected.push_str(id));
+    let some = expected
+        .split(' ')
+        .filter(|id| id.starts_with('n') && id.ends_with('7'))
+        .collect::<Vec<_>>()
+        .join(" ");
+    super::check_lines(
+        Canonical,
+        &lines,
+        &[
+            (
+                "siblings by id, at any depth",
+                "@t0 * @order=path",
+                &expected,
+            ),
+            ("of few nodes", "@t0 .cb[id~'7$'] @order=path", &some),
+        ],
+    );
+}
+
+#[test]
 fn key_order() {
     let newest_first = "f d z c b a s loose";
     check(
