@@ -252,7 +252,8 @@ pub(crate) fn capped(span: Span, options: &RangeOptions) -> (Span, Vec<RangeErro
 pub(crate) fn same_spine(newer: &Snapshot, older: &Snapshot) -> bool {
     let same = |a: u32, b: u32| {
         let (a, b) = (newer.node(a), older.node(b));
-        a.id() == b.id() && (a.version() == b.version() || changed_fields(a, b).is_none())
+        let shared = a.version() == b.version() && a.ttl() == b.ttl();
+        a.id() == b.id() && (shared || changed_fields(a, b).is_none())
     };
     same(0, 0)
         && match (newer.seq_row(), older.seq_row()) {
