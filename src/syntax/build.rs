@@ -2,8 +2,19 @@
 
 use std::borrow::Cow;
 
-use super::ast::{Attrs, Filter, Hop, HopHead, HopPart, Part, Position, Search, SearchKind, Step};
+use super::ast::{
+    Attrs, Combinator, Filter, Group, Hop, HopHead, HopPart, Part, Position, Search, SearchKind,
+    Step,
+};
 use super::span::{Span, Spanned};
+
+/// A group of one step.
+pub(super) fn group(step: Step<'_>) -> Group<'_> {
+    // Most groups have a few steps; growing by one at a time costs more than the room.
+    let mut steps = Vec::with_capacity(4);
+    steps.push((Combinator::Descendant, step));
+    Group { steps }
+}
 
 /// A step of one part.
 pub(super) fn step<'s>(part: Spanned<Part<'s>>) -> Step<'s> {

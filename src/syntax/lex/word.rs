@@ -53,7 +53,7 @@ pub(super) fn word_length(rest: &str) -> usize {
         .take_while(|&byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b':'))
         .count();
     let mut called = rest.as_bytes().get(end) == Some(&b'(');
-    while let Some(colon) = rest.get(..end).and_then(|word| word.rfind(':')) {
+    while let Some(colon) = memchr::memrchr(b':', &rest.as_bytes()[..end]) {
         let part = rest.get(colon + 1..end).unwrap_or_default();
         let cut = PLAIN_PSEUDOS.contains(&part) || called && CALLED_PSEUDOS.contains(&part);
         if !cut {
