@@ -189,7 +189,7 @@ pub fn changed_fields(newer: NodeRef<'_>, older: NodeRef<'_>) -> Option<Change> 
 }
 
 /// A value as it is shown: texts as `serde_json` writes them, like every other text of a result.
-fn shown(json: &str) -> Cow<'_, str> {
+pub(super) fn shown(json: &str) -> Cow<'_, str> {
     match json
         .strip_prefix('"')
         .and_then(|json| json.strip_suffix('"'))

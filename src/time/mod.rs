@@ -7,11 +7,17 @@
 //! This room knows execution and what is below it. It knows no selector text and no command
 //! line.
 
+mod content;
 mod diff;
+mod edits;
 mod history;
 mod range;
 mod session;
 
+pub use content::{
+    ContentDiff, ContentMode, ContentOptions, ContentSummary, Labels, Material, MaterialFields,
+    Materialized, TokenHunk, TokenRun, content_diff, materialize,
+};
 pub use diff::{Change, Delta, changed_fields};
 pub use history::{History, Lookup, Place, Span, Unresolved};
 pub use range::{

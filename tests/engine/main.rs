@@ -7,6 +7,7 @@
     reason = "a test that cannot go on should stop loudly"
 )]
 
+mod content;
 mod editions;
 mod equivalence;
 mod examples;

@@ -1,0 +1,169 @@
+//! Which lines or words of two texts differ, and the unified form of that.
+//!
+//! Texts only: this file knows no nodes. The outcome depends on the texts alone, never on how
+//! fast the machine is.
+
+use std::fmt::Write;
+use std::ops::Range;
+
+use similar::{Algorithm, DiffOp, capture_diff_slices};
+
+/// Sequences that differ in more tokens than this, once what they begin and end with alike is
+/// set aside, are told as replaced in one piece.
+const MOST_TOKENS: usize = 1 << 16;
+
+/// A run of tokens of the older text and the run of the newer one in its place. Never both empty.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Edit {
+    /// Tokens of the older text.
+    pub(super) older: Range<usize>,
+    /// Tokens of the newer text.
+    pub(super) newer: Range<usize>,
+}
+
+/// What turns `older` into `newer`, in order, with equal tokens between any two edits.
+///
+/// About linear for texts that are much alike; bounded by the search limits of `similar` and by
+/// [`MOST_TOKENS`] for others.
+pub(super) fn edits(older: &[&str], newer: &[&str]) -> Vec<Edit> {
+    let alike = |(a, b): &(&&str, &&str)| a == b;
+    let start = older.iter().zip(newer).take_while(alike).count();
+    let (old_rest, new_rest) = (&older[start..], &newer[start..]);
+    let tail = old_rest
+        .iter()
+        .rev()
+        .zip(new_rest.iter().rev())
+        .take_while(alike)
+        .count();
+    let old_rest = &old_rest[..old_rest.len() - tail];
+    let new_rest = &new_rest[..new_rest.len() - tail];
+    let mut found: Vec<Edit> = Vec::new();
+    let mut add = |older: Range<usize>, newer: Range<usize>| match found.last_mut() {
+        Some(last) if last.older.end == older.start && last.newer.end == newer.start => {
+            last.older.end = older.end;
+            last.newer.end = newer.end;
+        }
+        _ => found.push(Edit { older, newer }),
+    };
+    if old_rest.len().max(new_rest.len()) > MOST_TOKENS {
+        add(start..start + old_rest.len(), start..start + new_rest.len());
+        return found;
+    }
+    for op in capture_diff_slices(Algorithm::Myers, old_rest, new_rest) {
+        if !matches!(op, DiffOp::Equal { .. }) {
+            let shift = |range: Range<usize>| range.start + start..range.end + start;
+            add(shift(op.old_range()), shift(op.new_range()));
+        }
+    }
+    found
+}
+
+/// The lines of a text, each with its line feed. A carriage return is part of its line, as it is
+/// for `patch`.
+pub(super) fn lines(text: &str) -> Vec<&str> {
+    text.split_inclusive('\n').collect()
+}
+
+/// The words of a text: runs of letters, digits and `_`; runs of white space, a line feed alone;
+/// everything else character by character. Put together they are the text.
+pub(super) fn words(text: &str) -> Vec<&str> {
+    #[derive(PartialEq)]
+    enum Kind {
+        Word,
+        Space,
+        Alone,
+    }
+    let kind = |letter: char| match letter {
+        '\n' => Kind::Alone,
+        _ if letter.is_alphanumeric() || letter == '_' => Kind::Word,
+        _ if letter.is_whitespace() => Kind::Space,
+        _ => Kind::Alone,
+    };
+    let mut words = Vec::new();
+    let mut rest = text;
+    while let Some(first) = rest.chars().next() {
+        let length = match kind(first) {
+            Kind::Alone => first.len_utf8(),
+            run => rest
+                .char_indices()
+                .find(|(_, letter)| kind(*letter) != run)
+                .map_or(rest.len(), |(at, _)| at),
+        };
+        let (word, after) = rest.split_at(length);
+        words.push(word);
+        rest = after;
+    }
+    words
+}
+
+/// The unified form of a difference, with headers that name both sides; empty for equal texts.
+///
+/// What `diff -u` writes: hunks with `context` lines around them, and `\ No newline at end of
+/// file` where a last line has none.
+pub(super) fn unified(older: (&str, &str), newer: (&str, &str), context: usize) -> String {
+    let (older_name, older) = older;
+    let (newer_name, newer) = newer;
+    let (old_lines, new_lines) = (lines(older), lines(newer));
+    let edits = edits(&old_lines, &new_lines);
+    let mut out = String::new();
+    if edits.is_empty() {
+        return out;
+    }
+    for (mark, name) in [("---", older_name), ("+++", newer_name)] {
+        out.push_str(mark);
+        out.push(' ');
+        // A header ends at the line feed, and a name in it at a tab.
+        for letter in name.chars() {
+            if letter.is_control() {
+                out.extend(letter.escape_default());
+            } else {
+                out.push(letter);
+            }
+        }
+        out.push('\n');
+    }
+    // Longer contexts than the text has lines mean the same.
+    let context = context.min(old_lines.len());
+    for group in edits.chunk_by(|a, b| b.older.start - a.older.end <= 2 * context) {
+        hunk(group, &old_lines, &new_lines, context, &mut out);
+    }
+    out
+}
+
+/// Writes one hunk: neighbouring edits and the lines around them.
+fn hunk(group: &[Edit], older: &[&str], newer: &[&str], context: usize, out: &mut String) {
+    let (Some(first), Some(last)) = (group.first(), group.last()) else {
+        return;
+    };
+    let lead = context.min(first.older.start);
+    let trail = context.min(older.len() - last.older.end);
+    let place = |range: Range<usize>| match range.len() {
+        1 => (range.start + 1).to_string(),
+        // An empty range stands behind the line before it.
+        0 => format!("{},0", range.start),
+        length => format!("{},{length}", range.start + 1),
+    };
+    let _ = writeln!(
+        out,
+        "@@ -{} +{} @@",
+        place(first.older.start - lead..last.older.end + trail),
+        place(first.newer.start - lead..last.newer.end + trail)
+    );
+    let mut write = |mark: char, lines: &[&str]| {
+        for line in lines {
+            out.push(mark);
+            out.push_str(line);
+            if !line.ends_with('\n') {
+                out.push_str("\n\\ No newline at end of file\n");
+            }
+        }
+    };
+    let mut at = first.older.start - lead;
+    for edit in group {
+        write(' ', &older[at..edit.older.start]);
+        write('-', &older[edit.older.clone()]);
+        write('+', &newer[edit.newer.clone()]);
+        at = edit.older.end;
+    }
+    write(' ', &older[at..at + trail]);
+}
