@@ -3,6 +3,7 @@
 use crate::diag::ColorChoice;
 use crate::engine::Engine;
 use crate::ir::Edition;
+use crate::time::{ContentMode, ContentOptions, Material, RangeOptions};
 use clap::{Args, ValueEnum};
 use std::io::IsTerminal;
 
@@ -180,6 +181,56 @@ impl From<EditionWord> for Edition {
             EditionWord::V01 => Self::V01,
             EditionWord::Depth => Self::Depth,
             EditionWord::Canonical => Self::Canonical,
+        }
+    }
+}
+
+/// What a range shows beside its differences; selectors without a range ignore it.
+#[derive(Args, Debug)]
+#[command(next_help_heading = "Ranges")]
+pub(super) struct RangeArgs {
+    /// Show how the contents of changed nodes changed, from older to newer.
+    #[arg(long)]
+    include_content: bool,
+    /// How: lines as `diff -u` has them, a JSON Patch where both contents are JSON, or words.
+    #[arg(long, value_name = "MODE", default_value = "unified", value_parser = ["unified", "jsonpatch", "tokens"])]
+    content_mode: String,
+    /// Lines around each change of a unified diff.
+    #[arg(long, value_name = "N", default_value_t = 3)]
+    context_lines: usize,
+    /// Show these fields of both versions of each changed node.
+    #[arg(long, value_name = "FIELD", value_delimiter = ',', value_parser = ["content", "mime", "encoding", "content_hash"])]
+    materialize: Vec<String>,
+    /// Take only the newest N snapshots of the range.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    max_snapshots: Option<u64>,
+    /// Keep only N changes of each pair: added ones first, then removed, then changed.
+    #[arg(long, value_name = "N", visible_alias = "max-changes-per-snapshot")]
+    max_changes: Option<usize>,
+    /// Count the changes of each pair, those cut off included.
+    #[arg(long)]
+    stats: bool,
+}
+
+impl RangeArgs {
+    /// The same for the library.
+    pub(super) fn options(&self) -> RangeOptions {
+        let content = ContentOptions {
+            mode: ContentMode::named(&self.content_mode).unwrap_or_default(),
+            context_lines: self.context_lines,
+            ..ContentOptions::default()
+        };
+        let most = |count: u64| usize::try_from(count).unwrap_or(usize::MAX);
+        RangeOptions {
+            content: self.include_content.then_some(content),
+            materialize: self
+                .materialize
+                .iter()
+                .filter_map(|name| Material::named(name))
+                .collect(),
+            max_snapshots: self.max_snapshots.map(most),
+            max_changes: self.max_changes,
+            stats: self.stats,
         }
     }
 }

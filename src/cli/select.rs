@@ -1,10 +1,10 @@
 //! `pactql select`: what a selector finds.
 
 use super::exit::{Exit, Failure};
-use super::options::{Color, EditionName, Format, Limits};
+use super::options::{Color, EditionName, Format, Limits, RangeArgs};
 use super::{input, notes, output, sessions};
 use crate::engine::{Engine, Selection};
-use crate::time::{RangeDiff, Session};
+use crate::time::{RangeDiff, RangeOptions, Session};
 use clap::Args;
 use serde_json::Value;
 use std::fmt::Write as _;
@@ -25,6 +25,8 @@ Examples:
   pactql select session.jsonl \"@t0 .cb[kind='call']\" --format nodes
   pactql select runs/*.jsonl -e \"@t0 .cb[kind='result']\" --count
   pactql select session.jsonl \"@t-3..@t0 .cb[ttl<=1]\" --format json
+  pactql select session.jsonl \"@history .cb\" --include-content --stats --max-changes 20
+  pactql select session.jsonl \"@history .cb[kind='call'] @mode=latest\"
   pactql select session.jsonl --file selectors.txt --format json")]
 pub(super) struct Select {
     /// Sessions: files, directories, or `-`; then the selector, unless -e or --file gives it.
@@ -48,6 +50,8 @@ pub(super) struct Select {
     #[arg(long)]
     count: bool,
     #[command(flatten)]
+    range: RangeArgs,
+    #[command(flatten)]
     edition: EditionName,
     #[command(flatten)]
     limits: Limits,
@@ -62,6 +66,7 @@ impl Select {
     /// Runs the command.
     pub(super) fn run(mut self, color: Color) -> Result<Exit, Failure> {
         let engine = self.edition.engine();
+        let options = self.range.options();
         if let Some(file) = &self.file {
             if !matches!(self.format, Format::Auto | Format::Json) {
                 return Err(Failure::value("--file answers in JSON only"));
@@ -76,7 +81,7 @@ impl Select {
             }
             let selectors = input::read(file, &self.limits)?;
             let session = sessions::open(name, &self.limits)?;
-            return answer_file(&engine, &session, &selectors, self.count);
+            return answer_file(&engine, &session, &selectors, self.count, &options);
         }
         let selector = match self.selector.take() {
             Some(selector) => selector,
@@ -97,19 +102,18 @@ impl Select {
         for (name, session) in self.inputs.iter().zip(&sessions) {
             let label = several.then_some(&**name);
             let selection = engine
-                .select(session, &selector)
+                .select_with(session, &selector, &options)
                 .map_err(|error| Failure::Selector(Box::new(error), label.map(str::to_owned)))?;
             print(&selection, label, format, self.count, &mut out)?;
             said.clear();
             for warning in selection.warnings() {
                 said.push_str(&warning.render(&selector, color.for_errors()));
             }
-            for warning in selection
-                .range_diff()
-                .into_iter()
-                .flat_map(|diff| &diff.warnings)
-            {
-                let _ = writeln!(said, "warning: {warning}");
+            if let Some(diff) = selection.range_diff() {
+                let left_out = diff.errors.iter().map(|error| &error.message);
+                for message in diff.warnings.iter().chain(left_out) {
+                    let _ = writeln!(said, "warning: {message}");
+                }
             }
             if !selection.is_range() && selection.count() == 0 {
                 notes::of_empty(&engine, session, &selector, &mut said);
@@ -127,12 +131,13 @@ fn answer_file(
     session: &Session,
     selectors: &[u8],
     count: bool,
+    options: &RangeOptions,
 ) -> Result<Exit, Failure> {
     let mut out = io::BufWriter::with_capacity(1 << 16, io::stdout().lock());
     let mut exit = Exit::Ok;
     for line in input::lines(selectors) {
         let answer = match line {
-            Ok(line) => engine.select(session, line),
+            Ok(line) => engine.select_with(session, line, options),
             Err(line) => Err(input::not_utf8(&line)),
         };
         let text = match answer {
@@ -257,6 +262,11 @@ fn summary(diff: &RangeDiff, out: &mut String) {
                 output::clean(&change.id, usize::MAX),
                 change.fields.join(", ")
             );
+            let content = change.content_diff.as_deref();
+            let lines = content.and_then(|content| content.diff.as_deref());
+            for line in lines.unwrap_or_default().lines() {
+                let _ = writeln!(out, "      {}", output::clean(line, usize::MAX));
+            }
         }
     }
     if diff.diffs.is_empty() {

@@ -6,6 +6,7 @@ use serde::Serialize;
 use serde::ser::SerializeMap;
 use serde_json::value::RawValue;
 
+use super::content::{ContentDiff, Materialized};
 use crate::index::NodeRef;
 use crate::ir::normal_type;
 use crate::plan::Number;
@@ -24,6 +25,12 @@ pub struct Change {
     /// Old and new values of the scalar ones, sorted by name.
     #[serde(skip_serializing_if = "Delta::is_empty")]
     pub delta: Delta,
+    /// How the content changed, where that was asked for and the content hash differs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub content_diff: Option<Box<ContentDiff>>,
+    /// Fields of both versions that were asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub materialized: Option<Materialized>,
 }
 
 /// Values of changed fields: name, newer and older value as JSON text.
@@ -236,6 +243,8 @@ impl Found {
             id: id.to_owned(),
             fields,
             delta: Delta(delta),
+            content_diff: None,
+            materialized: None,
         })
     }
 }

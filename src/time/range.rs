@@ -10,6 +10,7 @@ use std::sync::OnceLock;
 use rayon::prelude::*;
 use serde::Serialize;
 
+use super::content::{ContentOptions, Labels, Material, content_diff, materialize};
 use super::diff::{Change, changed_fields};
 use super::history::{History, Span};
 use crate::diag::Code;
@@ -22,6 +23,10 @@ use crate::plan::Bound;
 /// Selectors without a range ignore it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RangeOptions {
+    /// Say how the contents of changed nodes changed, where their content hash did.
+    pub content: Option<ContentOptions>,
+    /// Fields that every change shows of both versions.
+    pub materialize: Vec<Material>,
     /// Take only so many snapshots, the newest.
     pub max_snapshots: Option<usize>,
     /// Keep only so many changes of each pair: added ones first, then removed, then changed.
@@ -343,9 +348,26 @@ impl Range<'_> {
         added_ids.truncate(keep(stats.added));
         removed_ids.truncate(keep(stats.removed));
         changed.truncate(keep(stats.changed));
+        let (from_label, to_label) = (self.reference(from), self.reference(to));
+        for change in &mut changed {
+            let (Some(new), Some(old)) = (newer.find(&change.id), older.find(&change.id)) else {
+                continue;
+            };
+            let hashed = change.fields.iter().any(|field| field == "content_hash");
+            if let Some(content) = options.content.as_ref().filter(|_| hashed) {
+                let labels = Labels {
+                    newer: &from_label.label,
+                    older: &to_label.label,
+                };
+                change.content_diff = Some(Box::new(content_diff(new, old, content, labels)));
+            }
+            if !options.materialize.is_empty() {
+                change.materialized = Some(materialize(new, old, &options.materialize));
+            }
+        }
         let block = DiffBlock {
-            from: self.reference(from),
-            to: self.reference(to),
+            from: from_label,
+            to: to_label,
             added_ids,
             removed_ids,
             changed,

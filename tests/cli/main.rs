@@ -1,6 +1,7 @@
 //! The command line, run as a program: results, messages, exit codes.
 
 mod queries;
+mod ranges;
 mod sessions;
 
 use std::io::Write;
