@@ -79,6 +79,17 @@ fn compare(name: &str, all: &[Vec<String>]) -> usize {
                 "{name}, session {number}: {text}"
             );
         }
+        // The whole history at once.
+        for text in ["@t0..@t-* *", "@t0..@t-* .cb[role='assistant']"] {
+            let sel = parse::parse(text, Edition::V01);
+            let expected = range::diff(&reference, Edition::V01, &sel, text);
+            let expected = expected.map(|diff| vec![diff]).map_err(str::to_owned);
+            assert_eq!(
+                engine.ids(&session, text),
+                expected,
+                "{name}, session {number}: {text}"
+            );
+        }
         // The heart of the list on every snapshot, not only the newest.
         for text in [".cb", "^seq .mt:depth(1) .mc > .cb", "^seq .mt .cb:first"] {
             for tree in &reference.committed {
@@ -127,4 +138,41 @@ fn every_recorded_session_answers_as_walking_does() {
         }
     }
     assert_eq!(histories, 7, "every trajectory has a history");
+}
+
+/// What was sent to the model, step by step: one agent rewrote an older tool result in each step
+/// from the sixth on, the other only ever added.
+#[test]
+fn a_history_tells_what_was_rewritten() {
+    let Some(root) = data() else { return };
+    let engine = Engine::new(Edition::V01);
+    for (name, rewritten) in [
+        (
+            "marshmallow-1867__function_calling_replace_from_source",
+            ["18", "16", "14", "12", "10", "8", "6", "4"].as_slice(),
+        ),
+        ("swe-smith__pandas-53652", &[]),
+    ] {
+        let path = root.join(format!("swe-agent-trajectories/{name}.traj.gz"));
+        let steps = Pointer::parse("/trajectory/*/messages").unwrap();
+        let all = sessions(&unpacked(&path), Place::Steps(steps));
+        assert_eq!(all.len(), 1, "{name}");
+        let session = engine::open(&all[0].join("\n"));
+        let selection = engine.0.select(&session, "@t0..@t-* .cb").unwrap();
+        let diff = selection.range_diff().unwrap();
+        let changed: Vec<&str> = diff
+            .diffs
+            .iter()
+            .flat_map(|block| &block.changed)
+            .map(|change| {
+                assert_eq!(change.fields, ["content_hash"]);
+                change.id.as_str()
+            })
+            .collect();
+        let expected: Vec<String> = rewritten.iter().map(|at| format!("cb:{at}.1")).collect();
+        assert_eq!(changed, expected, "{name}");
+        for block in &diff.diffs {
+            assert_eq!((block.added_ids.len(), block.removed_ids.len()), (3, 0));
+        }
+    }
 }
