@@ -10,12 +10,14 @@
 
 mod cache;
 mod explain;
+mod history;
 mod pipeline;
 mod prepared;
 mod selection;
 
 pub use cache::CacheStats;
 pub use explain::{Analysis, Desugared, Explain, ExplainOptions, Pass, PlanLine};
+pub use history::{Log, LogEntry};
 pub use prepared::Prepared;
 pub use selection::{Ids, Nodes, NotARange, Selection};
 

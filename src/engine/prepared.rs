@@ -245,7 +245,7 @@ impl Prepared {
         Selection::lazy(bound, history, part, warnings)
     }
 
-    fn ready(&self) -> Result<&Arc<Bound>, Error> {
+    pub(super) fn ready(&self) -> Result<&Arc<Bound>, Error> {
         self.bound.as_ref().ok_or_else(|| {
             let error = bind(&self.statement.plan, &self.statement.sources, &[]).err();
             self.statement.error(error.unwrap_or_else(|| BindError {

@@ -7,6 +7,8 @@
 //! This room knows execution and what is below it. It knows no selector text and no command
 //! line.
 
+mod blame;
+mod compare;
 mod content;
 mod diff;
 mod edits;
@@ -14,6 +16,8 @@ mod history;
 mod range;
 mod session;
 
+pub use blame::{Blame, Event, What, blame};
+pub use compare::{At, ChangedNode, Children, DiffOptions, Move, SnapshotDiff, diff};
 pub use content::{
     ContentDiff, ContentMode, ContentOptions, ContentSummary, Labels, Material, MaterialFields,
     Materialized, TokenHunk, TokenRun, content_diff, materialize,

@@ -10,12 +10,13 @@ use std::sync::OnceLock;
 use rayon::prelude::*;
 use serde::Serialize;
 
+use super::compare::{change_of, counterpart};
 use super::content::{ContentOptions, Labels, Material, content_diff, materialize};
-use super::diff::{Change, changed_fields};
+use super::diff::Change;
 use super::history::{History, Span};
 use crate::diag::Code;
 use crate::exec::{Counters, Rows, Trace, is_unit_local, run, run_in};
-use crate::index::{Bits, Changes, NodeRef, Snapshot};
+use crate::index::{Bits, Changes, Snapshot};
 use crate::ir::{Mode, RangeEnd};
 use crate::plan::Bound;
 
@@ -257,8 +258,7 @@ pub(crate) fn capped(span: Span, options: &RangeOptions) -> (Span, Vec<RangeErro
 pub(crate) fn same_spine(newer: &Snapshot, older: &Snapshot) -> bool {
     let same = |a: u32, b: u32| {
         let (a, b) = (newer.node(a), older.node(b));
-        let shared = a.version() == b.version() && a.ttl() == b.ttl();
-        a.id() == b.id() && (shared || changed_fields(a, b).is_none())
+        a.id() == b.id() && change_of(a, b).is_none()
     };
     same(0, 0)
         && match (newer.seq_row(), older.seq_row()) {
@@ -391,13 +391,7 @@ fn compare(
         match counterpart(node, older).filter(|other| in_older.contains(other.row())) {
             None => added.push(node.id().to_owned()),
             Some(other) => {
-                // Equal versions are equal rows: only what depends on the snapshot can differ.
-                let same = node.version() == other.version()
-                    && node.ttl() == other.ttl()
-                    && node.parent().map(NodeRef::id) == other.parent().map(NodeRef::id);
-                if !same {
-                    changed.extend(changed_fields(node, other));
-                }
+                changed.extend(change_of(node, other));
             }
         }
     }
@@ -410,12 +404,6 @@ fn compare(
         .map(|node| node.id().to_owned())
         .collect();
     (added, removed, changed)
-}
-
-/// The node of the same id in another snapshot: at the same row of a shared segment, else by
-/// look-up.
-fn counterpart<'a>(node: NodeRef<'_>, other: &'a Snapshot) -> Option<NodeRef<'a>> {
-    other.shared(node).or_else(|| other.find(node.id()))
 }
 
 /// Whether rows are among an answer's, in constant time.

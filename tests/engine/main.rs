@@ -8,6 +8,7 @@
 )]
 
 mod content;
+mod diffs;
 mod editions;
 mod equivalence;
 mod examples;

@@ -1,0 +1,163 @@
+//! Questions to a session's history that are no selection: the difference of two snapshots, and
+//! how many matches each snapshot brought.
+
+use serde::Serialize;
+
+use super::{Engine, whole};
+use crate::diag::{Code, Diagnostic, Error};
+use crate::time::{At, DiffOptions, Session, SnapshotDiff, Unresolved, diff};
+
+/// How the matches of a selector grew and shrank, snapshot by snapshot.
+#[derive(Clone, Debug, Serialize)]
+pub struct Log {
+    /// The selector, with the time it was asked at.
+    pub query: String,
+    /// One entry a committed snapshot, newest first.
+    pub snapshots: Vec<LogEntry>,
+}
+
+/// What a snapshot brought.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct LogEntry {
+    /// `@t0`, `@t-1`, …
+    pub label: String,
+    /// The cycle.
+    pub cycle: i64,
+    /// How many matches the snapshot has.
+    pub matches: usize,
+    /// Matches that the snapshot before does not have; for the oldest snapshot all of them.
+    pub added: usize,
+    /// Matches of the snapshot before that this one does not have.
+    pub removed: usize,
+    /// Matches of both that differ.
+    pub changed: usize,
+}
+
+impl Engine {
+    /// The difference of two snapshots of a session, in whatever order they are named (see
+    /// [`diff()`]); with a selector, of its matches. The selector takes no time.
+    ///
+    /// # Errors
+    /// Every mistake of the selector; a time in it; a parameter without a value; an address that
+    /// leads nowhere.
+    pub fn diff(
+        &self,
+        session: &Session,
+        a: At,
+        b: At,
+        selector: Option<&str>,
+        options: &DiffOptions,
+    ) -> Result<SnapshotDiff, Error> {
+        let prepared = match selector {
+            Some(text) => {
+                timeless(text)?;
+                Some(self.prepare(text)?)
+            }
+            None => None,
+        };
+        let bound = match &prepared {
+            Some(prepared) => Some(prepared.ready()?),
+            None => None,
+        };
+        diff(
+            &session.moment(),
+            a,
+            b,
+            bound.map(|bound| &**bound),
+            options,
+        )
+        .map_err(|(at, error)| unresolved(at, error))
+    }
+
+    /// How the matches of a selector grew and shrank over all committed snapshots. The selector
+    /// takes no time.
+    ///
+    /// Costs what the range `@t0..@t-*` does, and one count of the oldest snapshot.
+    ///
+    /// # Errors
+    /// Every mistake of the selector; a time in it; a parameter without a value; a session
+    /// without committed snapshots.
+    pub fn log(&self, session: &Session, selector: &str) -> Result<Log, Error> {
+        timeless(selector)?;
+        let query = format!("@t0..@t-* {selector}");
+        let history = session.history();
+        let range = self.prepare(&query)?.select_in(&history)?;
+        let range = range
+            .range_diff()
+            .filter(|range| range.mode == "pairwise")
+            .ok_or_else(|| other_mode(selector))?;
+        let oldest = history.committed().len().saturating_sub(1);
+        let oldest = At::Committed(crate::ir::Address::Back(oldest as u64));
+        let mut matches = self
+            .prepare(&format!("{oldest} {selector}"))?
+            .select_in(&history)?
+            .count();
+        let mut snapshots = Vec::with_capacity(range.snapshots.len());
+        if let Some(last) = range.snapshots.last() {
+            snapshots.push(LogEntry {
+                label: last.label.clone(),
+                cycle: last.cycle,
+                matches,
+                added: matches,
+                removed: 0,
+                changed: 0,
+            });
+        }
+        for block in range.diffs.iter().rev() {
+            let (added, removed) = (block.added_ids.len(), block.removed_ids.len());
+            matches = (matches + added).saturating_sub(removed);
+            snapshots.push(LogEntry {
+                label: block.from.label.clone(),
+                cycle: block.from.cycle,
+                matches,
+                added,
+                removed,
+                changed: block.changed.len(),
+            });
+        }
+        snapshots.reverse();
+        Ok(Log { query, snapshots })
+    }
+}
+
+/// Refuses a selector that names a time.
+fn timeless(text: &str) -> Result<(), Error> {
+    let time = text.trim_start();
+    let at = text.len() - time.len();
+    let is_time = time
+        .strip_prefix('@')
+        .is_some_and(|word| word.starts_with(['t', 'c', '*', 'h']));
+    if !is_time {
+        return Ok(());
+    }
+    let end = time
+        .find(char::is_whitespace)
+        .map_or(text.len(), |end| at + end);
+    let diagnostic = Diagnostic::error(Code::SelectorInvalid, "the selector names a time")
+        .at(at..end, "which snapshots are asked is said already")
+        .with_help("leave the time out");
+    Err(Error::new(text, diagnostic))
+}
+
+/// Refuses a mode that makes no diff of each pair.
+fn other_mode(selector: &str) -> Error {
+    let message = "a log compares neighbours and takes no other mode";
+    Error::new(selector, whole(selector, Code::SelectorInvalid, message))
+}
+
+/// An address that leads nowhere, as a mistake in its own text.
+fn unresolved(at: At, error: Unresolved) -> Error {
+    let text = at.to_string();
+    let diagnostic = match error {
+        Unresolved::NotFound { why, which } => {
+            Diagnostic::error(Code::SnapshotNotFound, "no such snapshot")
+                .at(0..text.len(), why)
+                .with_help(which)
+        }
+        Unresolved::NoWorkingState => {
+            Diagnostic::error(Code::NoWorkingState, "the session has no working state")
+                .at(0..text.len(), "")
+        }
+    };
+    Error::new(&text, diagnostic)
+}

@@ -1,0 +1,406 @@
+//! The difference of any two snapshots (RUNTIME §4, source 002 chapter 05 §4.3).
+//!
+//! Beside what was added, removed and changed it tells, on request, what moved, which children
+//! came and went under which parent, and how contents changed.
+
+use std::fmt;
+use std::sync::Arc;
+
+use hashbrown::HashMap;
+use serde::ser::SerializeMap;
+use serde::{Serialize, Serializer};
+
+use super::content::{ContentDiff, ContentOptions, Labels, content_diff};
+use super::diff::{Change, Delta, changed_fields};
+use super::history::{History, Unresolved};
+use crate::exec::{Trace, run};
+use crate::index::{Bits, NodeRef, Snapshot};
+use crate::ir::Address;
+use crate::plan::Bound;
+use crate::tree::NodeClass;
+
+/// A single snapshot of a history, the working state among them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum At {
+    /// The working state.
+    Working,
+    /// A committed snapshot.
+    Committed(Address),
+}
+
+impl At {
+    /// The snapshot.
+    ///
+    /// # Errors
+    /// The history has none there.
+    pub fn of(self, history: &History) -> Result<&Arc<Snapshot>, Unresolved> {
+        match self {
+            Self::Working => history.working().ok_or(Unresolved::NoWorkingState),
+            Self::Committed(address) => history.at(address),
+        }
+    }
+}
+
+impl fmt::Display for At {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Working => f.write_str("working"),
+            Self::Committed(address) => address.fmt(f),
+        }
+    }
+}
+
+/// What a diff tells beside added, removed and changed nodes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct DiffOptions {
+    /// What moved, and which children came and went.
+    pub moves: bool,
+    /// How contents changed, and how that is told.
+    pub content: Option<ContentOptions>,
+}
+
+/// The difference of two snapshots. It serializes to exactly the members of source 002
+/// (`added`, `removed`, `changed`) and those that were asked for.
+#[derive(Clone, Debug, Serialize)]
+pub struct SnapshotDiff {
+    /// In the newer only, in its document order.
+    pub added: Vec<String>,
+    /// In the older only, in its document order.
+    pub removed: Vec<String>,
+    /// In both and different, in the newer's document order.
+    pub changed: Vec<ChangedNode>,
+    /// What moved, in the newer's document order, when asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub moves: Option<Vec<Move>>,
+    /// Which children parents have that they did not have, when asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub children_added: Option<Children>,
+    /// Which children parents do not have any more, when asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub children_removed: Option<Children>,
+    /// The newer snapshot, and what it is called.
+    #[serde(skip)]
+    pub newer: (Arc<Snapshot>, At),
+    /// The older snapshot, and what it is called.
+    #[serde(skip)]
+    pub older: (Arc<Snapshot>, At),
+}
+
+/// A node that is in both snapshots and differs.
+#[derive(Clone, Debug, Serialize)]
+pub struct ChangedNode {
+    /// The id.
+    pub id: String,
+    /// The headers and fields that differ, sorted by name.
+    pub fields: Vec<String>,
+    /// How the content changed: where that was asked for and `fields` has `content_hash`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub content_diff: Option<ContentDiff>,
+    /// Newer and older values of the scalar fields.
+    #[serde(skip)]
+    pub delta: Delta,
+}
+
+/// A node that stands elsewhere: the same id under another parent, or the same content under
+/// another id.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Move {
+    /// Its id in the newer snapshot.
+    pub id: String,
+    /// Its id in the older one, where it was another: a node that was added has the content hash
+    /// of one that was removed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub previous_id: Option<String>,
+    /// Its parent in the older snapshot.
+    pub previous_parent_id: Option<String>,
+    /// Its parent in the newer one.
+    pub new_parent_id: Option<String>,
+}
+
+/// Ids of children by the id of their parent; parents in the order of their first child here.
+/// A JSON object.
+///
+/// Of a parent that is itself new or gone only children are listed that moved: of the others,
+/// the parent says it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Children {
+    parents: Vec<(String, Vec<String>)>,
+    places: HashMap<String, usize>,
+}
+
+impl Children {
+    /// The id of each parent and those of its children.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &[String])> {
+        self.parents
+            .iter()
+            .map(|(parent, children)| (parent.as_str(), children.as_slice()))
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.parents.is_empty()
+    }
+
+    fn add(&mut self, parent: &str, child: &str) {
+        let next = self.parents.len();
+        let at = *self.places.entry_ref(parent).or_insert(next);
+        if at == next {
+            self.parents.push((parent.to_owned(), Vec::new()));
+        }
+        self.parents[at].1.push(child.to_owned());
+    }
+}
+
+impl Serialize for Children {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(Some(self.parents.len()))?;
+        for (parent, children) in &self.parents {
+            map.serialize_entry(parent, children)?;
+        }
+        map.end()
+    }
+}
+
+/// Compares two snapshots of a history, in whatever order they are named: the newer is the one of
+/// the later cycle, and the working state is newest. With a selector, the nodes are its matches
+/// in either; without, all nodes.
+///
+/// Costs the matches; of nodes whose units have the same version no field is read.
+///
+/// # Errors
+/// There is no such snapshot; with the address that leads nowhere.
+pub fn diff(
+    history: &History,
+    a: At,
+    b: At,
+    selector: Option<&Bound>,
+    options: &DiffOptions,
+) -> Result<SnapshotDiff, (At, Unresolved)> {
+    let named = |at: At| {
+        let snapshot = at.of(history).map_err(|error| (at, error))?;
+        Ok((Arc::clone(snapshot), at))
+    };
+    let (a, b) = (named(a)?, named(b)?);
+    let age = |snapshot: &Snapshot| (snapshot.is_working(), snapshot.cycle());
+    let (newer, older) = if age(&a.0) < age(&b.0) {
+        (b, a)
+    } else {
+        (a, b)
+    };
+    let rows = |snapshot: &Snapshot| -> Matches {
+        let Some(bound) = selector else {
+            return Matches::All;
+        };
+        let found = run(bound, snapshot, history, &mut Trace::off());
+        let mut bits = Bits::new(0..snapshot.end_row());
+        found.iter().for_each(|row| bits.insert(row));
+        let mut rows: Vec<u32> = found.iter().collect();
+        rows.sort_unstable();
+        Matches::Some(rows, bits)
+    };
+    let mut compared = Comparison::new((&newer.0, rows(&newer.0)), (&older.0, rows(&older.0)));
+    compared.run();
+    let labels = (newer.1.to_string(), older.1.to_string());
+    let labels = Labels {
+        newer: &labels.0,
+        older: &labels.1,
+    };
+    let moved = options.moves.then(|| compared.moves());
+    let (children_added, children_removed) = moved.as_ref().map(|_| compared.children()).unzip();
+    let changed = |(newer, older, change): (NodeRef<'_>, NodeRef<'_>, Change)| {
+        let rewritten = change.fields.iter().any(|field| field == "content_hash");
+        let content = options.content.as_ref().filter(|_| rewritten);
+        ChangedNode {
+            content_diff: content.map(|how| content_diff(newer, older, how, labels)),
+            id: change.id,
+            fields: change.fields,
+            delta: change.delta,
+        }
+    };
+    let ids = |nodes: &[NodeRef<'_>]| nodes.iter().map(|node| node.id().to_owned()).collect();
+    let (added, removed) = (ids(&compared.added), ids(&compared.removed));
+    let changed = compared.changed.into_iter().map(changed).collect();
+    Ok(SnapshotDiff {
+        added,
+        removed,
+        changed,
+        moves: moved,
+        children_added,
+        children_removed,
+        newer,
+        older,
+    })
+}
+
+/// Which nodes of a snapshot are compared.
+enum Matches {
+    /// All of them.
+    All,
+    /// Those of some rows: ascending, and as a set.
+    Some(Vec<u32>, Bits),
+}
+
+impl Matches {
+    fn nodes<'a>(&'a self, snapshot: &'a Snapshot) -> Box<dyn Iterator<Item = NodeRef<'a>> + 'a> {
+        match self {
+            Self::All => Box::new(snapshot.nodes()),
+            Self::Some(rows, _) => Box::new(rows.iter().map(|row| snapshot.node(*row))),
+        }
+    }
+
+    fn contains(&self, node: NodeRef<'_>) -> bool {
+        match self {
+            Self::All => true,
+            Self::Some(_, bits) => bits.contains(node.row()),
+        }
+    }
+}
+
+/// Two snapshots while they are compared.
+struct Comparison<'a> {
+    newer: &'a Snapshot,
+    older: &'a Snapshot,
+    matches: (Matches, Matches),
+    added: Vec<NodeRef<'a>>,
+    removed: Vec<NodeRef<'a>>,
+    changed: Vec<(NodeRef<'a>, NodeRef<'a>, Change)>,
+}
+
+impl<'a> Comparison<'a> {
+    fn new(
+        (newer, in_newer): (&'a Snapshot, Matches),
+        (older, in_older): (&'a Snapshot, Matches),
+    ) -> Self {
+        Self {
+            newer,
+            older,
+            matches: (in_newer, in_older),
+            added: Vec::new(),
+            removed: Vec::new(),
+            changed: Vec::new(),
+        }
+    }
+
+    fn run(&mut self) {
+        let (in_newer, in_older) = &self.matches;
+        let (newer, older) = (self.newer, self.older);
+        for node in in_newer.nodes(newer) {
+            // The iterator borrows the matches; the node lives as long as the snapshot.
+            let node = newer.node(node.row());
+            match counterpart(node, older).filter(|other| in_older.contains(*other)) {
+                None => self.added.push(node),
+                Some(other) => {
+                    let change = change_of(node, other);
+                    self.changed
+                        .extend(change.map(|change| (node, other, change)));
+                }
+            }
+        }
+        for node in in_older.nodes(older) {
+            let node = older.node(node.row());
+            if !counterpart(node, newer).is_some_and(|other| in_newer.contains(other)) {
+                self.removed.push(node);
+            }
+        }
+    }
+
+    /// What stands elsewhere. Equal contents are paired in their order; contents that are absent,
+    /// and nodes that only hold others, are nobody's.
+    fn moves(&self) -> Vec<Move> {
+        let content = |node: &NodeRef<'_>| {
+            let has = node.class() == NodeClass::Block && node.field("content").is_some();
+            has.then(|| node.content_hash())
+        };
+        let mut gone: HashMap<String, std::collections::VecDeque<NodeRef<'_>>> = HashMap::new();
+        for node in &self.removed {
+            if let Some(hash) = content(node) {
+                gone.entry(hash).or_default().push_back(*node);
+            }
+        }
+        let parent = |node: NodeRef<'_>| node.parent().map(|parent| parent.id().to_owned());
+        let mut found: Vec<(u32, Move)> = Vec::new();
+        for node in &self.added {
+            // Nothing was taken away: no hash need be computed.
+            let twin = (!gone.is_empty())
+                .then(|| content(node))
+                .flatten()
+                .and_then(|hash| gone.get_mut(&hash)?.pop_front());
+            if let Some(twin) = twin {
+                let previous_id = (twin.id() != node.id()).then(|| twin.id().to_owned());
+                found.push((
+                    node.row(),
+                    Move {
+                        id: node.id().to_owned(),
+                        previous_id,
+                        previous_parent_id: parent(twin),
+                        new_parent_id: parent(*node),
+                    },
+                ));
+            }
+        }
+        for (node, other) in self.reparented() {
+            found.push((
+                node.row(),
+                Move {
+                    id: node.id().to_owned(),
+                    previous_id: None,
+                    previous_parent_id: parent(other),
+                    new_parent_id: parent(node),
+                },
+            ));
+        }
+        found.sort_by_key(|(row, _)| *row);
+        found.into_iter().map(|(_, found)| found).collect()
+    }
+
+    /// Nodes that have another parent than before.
+    fn reparented(&self) -> impl Iterator<Item = (NodeRef<'a>, NodeRef<'a>)> {
+        self.changed
+            .iter()
+            .filter(|(_, _, change)| change.fields.iter().any(|field| field == "parent"))
+            .map(|(node, other, _)| (*node, *other))
+    }
+
+    /// The children that came, and those that went.
+    fn children(&self) -> (Children, Children) {
+        let list = |mut nodes: Vec<(NodeRef<'_>, bool)>, other: &Snapshot| {
+            nodes.sort_by_key(|(node, _)| node.row());
+            let mut children = Children::default();
+            for (node, moved) in nodes {
+                if let Some(parent) = node.parent()
+                    && (moved || counterpart(parent, other).is_some())
+                {
+                    children.add(parent.id(), node.id());
+                }
+            }
+            children
+        };
+        let came = self.added.iter().map(|node| (*node, false));
+        let came = came.chain(self.reparented().map(|(node, _)| (node, true)));
+        let went = self.removed.iter().map(|node| (*node, false));
+        let went = went.chain(self.reparented().map(|(_, other)| (other, true)));
+        (
+            list(came.collect(), self.older),
+            list(went.collect(), self.newer),
+        )
+    }
+}
+
+/// The node of the same id in another snapshot: at the same row of a shared segment, else by
+/// look-up.
+pub(super) fn counterpart<'a>(node: NodeRef<'_>, other: &'a Snapshot) -> Option<NodeRef<'a>> {
+    other.shared(node).or_else(|| other.find(node.id()))
+}
+
+/// How a node differs from what it was. Equal versions are equal rows, of which only what depends
+/// on the snapshot can differ: no field is read then.
+pub(super) fn change_of(newer: NodeRef<'_>, older: NodeRef<'_>) -> Option<Change> {
+    let same = newer.version() == older.version()
+        && newer.ttl() == older.ttl()
+        && newer.parent().map(NodeRef::id) == older.parent().map(NodeRef::id);
+    if same {
+        return None;
+    }
+    changed_fields(newer, older)
+}
