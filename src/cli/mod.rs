@@ -5,13 +5,16 @@
 //! one; nothing knows it.
 
 mod bench;
+mod blame;
 mod check;
+mod diff;
 mod exit;
 mod explain;
 mod export;
 mod fmt;
 mod import;
 mod input;
+mod log;
 mod notes;
 mod options;
 mod output;
@@ -42,6 +45,8 @@ Examples:
   pactql import chat.json -o session.jsonl
   pactql select session.jsonl \"@t0 ^seq .mt:depth(1) .cb[role='assistant']\"
   pactql explain session.jsonl \"@t0 .cb[kind='call']\" --analyze
+  pactql diff session.jsonl @t-1 @t0
+  pactql log session.jsonl \".cb[kind='result']\"
   pactql bench session.jsonl -e \"@t0 .cb\"
 
 Exit codes: 0 ok, 1 usage, 2 invalid selector, 3 invalid option value, 4 input missing,
@@ -60,6 +65,9 @@ enum Command {
     Explain(explain::Explain),
     Check(check::Check),
     Fmt(fmt::Fmt),
+    Diff(diff::Diff),
+    Log(log::Log),
+    Blame(blame::Blame),
     Render(render::Render),
     Import(import::Import),
     Export(export::Export),
@@ -84,6 +92,9 @@ impl Command {
             Self::Select(command) => command.json_errors(),
             Self::Explain(command) => command.json_errors(),
             Self::Check(command) => command.json_errors(),
+            Self::Diff(command) => command.json_errors(),
+            Self::Log(command) => command.json_errors(),
+            Self::Blame(command) => command.json_errors(),
             Self::Verify(command) => command.json_errors(),
             Self::Stats(command) => command.json_errors(),
             Self::Bench(command) => command.json_errors(),
@@ -101,6 +112,9 @@ impl Command {
             Self::Explain(command) => command.run(color),
             Self::Check(command) => command.run(color),
             Self::Fmt(command) => command.run(color),
+            Self::Diff(command) => command.run(color),
+            Self::Log(command) => command.run(color),
+            Self::Blame(command) => command.run(color),
             Self::Render(command) => command.run(),
             Self::Import(command) => command.run(),
             Self::Export(command) => command.run(),

@@ -20,20 +20,57 @@ pub(super) enum Color {
 }
 
 impl Color {
-    /// Whether messages on standard error are coloured.
-    pub(super) fn for_errors(self) -> ColorChoice {
-        let on = match self {
+    /// Whether what goes to a stream is coloured.
+    fn on(self, stream: &impl IsTerminal) -> bool {
+        match self {
             Self::Auto => {
-                std::io::stderr().is_terminal()
+                stream.is_terminal()
                     && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
             }
             Self::Always => true,
             Self::Never => false,
-        };
-        if on {
+        }
+    }
+
+    /// Whether results on standard output are coloured.
+    pub(super) fn for_results(self) -> Paint {
+        Paint(self.on(&std::io::stdout()))
+    }
+
+    /// Whether messages on standard error are coloured.
+    pub(super) fn for_errors(self) -> ColorChoice {
+        if self.on(&std::io::stderr()) {
             ColorChoice::Always
         } else {
             ColorChoice::Never
+        }
+    }
+}
+
+/// Colours of results, where they are on.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Paint(bool);
+
+/// What a colour says.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Tint {
+    /// What came: green.
+    Added = 32,
+    /// What went: red.
+    Removed = 31,
+    /// What differs: yellow.
+    Changed = 33,
+    /// Places and labels: cyan.
+    Place = 36,
+}
+
+impl Paint {
+    /// `text` in a colour.
+    pub(super) fn tint(self, tint: Tint, text: &str) -> String {
+        if self.0 && !text.is_empty() {
+            format!("\u{1b}[{}m{text}\u{1b}[0m", tint as u8)
+        } else {
+            text.to_owned()
         }
     }
 }

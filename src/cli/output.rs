@@ -1,7 +1,9 @@
 //! Printing rows of a snapshot: ids, nodes, tables, trees.
 
+use super::exit::{Exit, Failure};
 use crate::index::{NodeRef, Snapshot};
 use crate::interop::write_members;
+use crate::time::Delta;
 use comfy_table::{ContentArrangement, Table, presets};
 use std::fmt::Write;
 
@@ -124,15 +126,7 @@ fn outline(found: &mut Vec<NodeRef<'_>>, text: &mut String) {
             path.push(holder.row());
             let _ = write!(text, "{:1$}", "", level * 2 + 2);
             if holder.row() == node.row() {
-                let _ = write!(text, "● {}", clean(node.id(), usize::MAX));
-                for word in [node.role(), node.kind()].into_iter().flatten() {
-                    let _ = write!(text, " {}", clean(word, PREVIEW));
-                }
-                let content = preview(*node);
-                if !content.is_empty() {
-                    let _ = write!(text, ": {content}");
-                }
-                text.push('\n');
+                let _ = writeln!(text, "● {}", line(*node));
             } else {
                 let _ = writeln!(text, "○ {}", clean(holder.id(), usize::MAX));
             }
@@ -152,6 +146,54 @@ fn preview(node: NodeRef<'_>) -> String {
         Ok(serde_json::Value::Null) => String::new(),
         _ => clean(raw, PREVIEW),
     }
+}
+
+/// A node on one line: id, role, kind, the start of its content.
+pub(super) fn line(node: NodeRef<'_>) -> String {
+    let mut line = clean(node.id(), usize::MAX);
+    for word in [node.role(), node.kind()].into_iter().flatten() {
+        let _ = write!(line, " {}", clean(word, PREVIEW));
+    }
+    let content = preview(node);
+    if !content.is_empty() {
+        let _ = write!(line, ": {content}");
+    }
+    line
+}
+
+/// Values that changed, one a line: the older, then the newer. Hashes say nothing to a person.
+pub(super) fn values(delta: &Delta, out: &mut String) {
+    for (name, newer, older) in delta.iter() {
+        if name != "content_hash" {
+            let _ = writeln!(
+                out,
+                "    {}: {} → {}",
+                clean(name, PREVIEW),
+                clean(older, PREVIEW),
+                clean(newer, PREVIEW)
+            );
+        }
+    }
+}
+
+/// A result as one line of JSON.
+///
+/// # Errors
+/// None that input can cause.
+pub(super) fn json_line(result: &impl serde::Serialize) -> Result<String, Failure> {
+    let text = serde_json::to_string(result)
+        .map_err(|error| Failure::Plain(Exit::Internal, error.to_string(), None))?;
+    Ok(text + "\n")
+}
+
+/// A line of text as it stands, but for what a terminal would obey.
+pub(super) fn verbatim(line: &str) -> String {
+    let safe = |letter: char| match letter {
+        '\t' => '\t',
+        letter if letter.is_control() => '\u{fffd}',
+        letter => letter,
+    };
+    line.chars().map(safe).collect()
 }
 
 /// At most `limit` characters of `text`, white space in single spaces, nothing that a terminal

@@ -7,7 +7,7 @@ use crate::diag::{Code, Diagnostic, Error};
 use crate::index::Snapshot;
 use crate::interop::{ImportOptions, import};
 use crate::ir::Address;
-use crate::time::{Session, Unresolved};
+use crate::time::{At, Session, Unresolved};
 use crate::tree::source::{read_source, read_stream};
 use crate::tree::{Document, SourceError};
 use indicatif::ProgressBar;
@@ -97,12 +97,10 @@ pub(super) fn at(session: &Session, address: Option<&str>) -> Result<Arc<Snapsho
             Failure::Plain(Exit::Input, "the session has no snapshots".to_owned(), None)
         });
     };
-    let Some(address) = parse_address(text) else {
-        return Err(
-            Failure::value(format!("`{text}` is no address of a snapshot"))
-                .with_help("@t0 is the newest, @t-2 two commits back, @c12 that of cycle 12"),
-        );
-    };
+    let address = parse_address(text).ok_or_else(|| {
+        no_address(text)
+            .with_help("@t0 is the newest, @t-2 two commits back, @c12 that of cycle 12")
+    })?;
     history.at(address).cloned().map_err(|error| {
         let diagnostic = Diagnostic::error(Code::SnapshotNotFound, "no such snapshot");
         let diagnostic = match error {
@@ -115,6 +113,27 @@ pub(super) fn at(session: &Session, address: Option<&str>) -> Result<Arc<Snapsho
         };
         Error::new(text, diagnostic).into()
     })
+}
+
+/// Reads an address of a snapshot, or `working`.
+///
+/// # Errors
+/// It is neither.
+pub(super) fn place(text: &str) -> Result<At, Failure> {
+    if text == "working" {
+        return Ok(At::Working);
+    }
+    let address = parse_address(text).ok_or_else(|| {
+        no_address(text).with_help(
+            "@t0 is the newest, @t-2 two commits back, @c12 that of cycle 12, \
+             `working` the working state",
+        )
+    })?;
+    Ok(At::Committed(address))
+}
+
+fn no_address(text: &str) -> Failure {
+    Failure::value(format!("`{text}` is no address of a snapshot"))
 }
 
 /// Reads `@t0`, `@t-2`, `@c12`; the `@` may be left out.

@@ -1,5 +1,6 @@
 //! The command line, run as a program: results, messages, exit codes.
 
+mod history;
 mod queries;
 mod ranges;
 mod sessions;
@@ -103,6 +104,9 @@ fn every_command_has_help_with_examples() {
         "explain",
         "check",
         "fmt",
+        "diff",
+        "log",
+        "blame",
         "render",
         "import",
         "export",

@@ -1,0 +1,212 @@
+//! `pactql diff`: what two snapshots do not have in common.
+
+use super::exit::{Exit, Failure};
+use super::options::{Color, EditionName, Limits, Paint, TextOrJson, Tint};
+use super::{output, sessions};
+use crate::time::{
+    ChangedNode, ContentDiff, ContentMode, ContentOptions, DiffOptions, SnapshotDiff,
+};
+use clap::{Args, ValueEnum};
+use std::fmt::Write as _;
+use std::io::Write as _;
+
+/// Compare two snapshots.
+///
+/// The result says what the newer of the two added, removed and changed, in whatever order they
+/// are named: {"added":[…],"removed":[…],"changed":[{"id","fields"}]}. On a terminal it is told
+/// in words, with the lines of changed contents.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  pactql diff session.jsonl @t-1 @t0
+  pactql diff session.jsonl @c3 @c7 \".cb[kind='result']\"
+  pactql diff session.jsonl @t0 working --moves
+  pactql diff session.jsonl @t-3 @t0 --content --format json
+  pactql diff session.jsonl @t-1 @t0 --content tokens --format text")]
+pub(super) struct Diff {
+    /// The session: a file, a directory, or `-`.
+    session: String,
+    /// A snapshot, such as @t0, @t-3 or @c17; `working` is the working state.
+    a: String,
+    /// The snapshot to compare it with.
+    b: String,
+    /// Which nodes to compare, as a selector without a time; without it, all.
+    selector: Option<String>,
+    /// Tell what moved: nodes with another parent, and nodes removed and added again under
+    /// another id; and which children came and went under which parent.
+    #[arg(long)]
+    moves: bool,
+    /// Add how each changed content changed: `unified` unless another mode is named. `jsonpatch`
+    /// is for contents that are JSON; what is not is told as `unified`.
+    #[arg(
+        long,
+        value_enum,
+        value_name = "MODE",
+        num_args = 0..=1,
+        default_missing_value = "unified"
+    )]
+    content: Option<Mode>,
+    /// Lines around each change of a unified content diff.
+    #[arg(long, value_name = "N", default_value_t = 3)]
+    context_lines: usize,
+    /// Text or JSON.
+    #[arg(long, value_enum, default_value_t)]
+    format: TextOrJson,
+    #[command(flatten)]
+    edition: EditionName,
+    #[command(flatten)]
+    limits: Limits,
+}
+
+/// Modes by name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Mode {
+    /// Lines, for `patch`.
+    Unified,
+    /// JSON Patch (RFC 6902).
+    Jsonpatch,
+    /// Words.
+    Tokens,
+}
+
+impl Diff {
+    /// Whether errors are asked for as JSON.
+    pub(super) fn json_errors(&self) -> bool {
+        self.format == TextOrJson::Json
+    }
+
+    /// Runs the command.
+    pub(super) fn run(self, color: Color) -> Result<Exit, Failure> {
+        let (a, b) = (sessions::place(&self.a)?, sessions::place(&self.b)?);
+        let engine = self.edition.engine();
+        if let Some(selector) = &self.selector {
+            // A selector that is wrong is told before anything is read.
+            engine.prepare(selector)?;
+        }
+        let json = self.format.is_json();
+        let mode = self.content.map(|mode| match mode {
+            Mode::Unified => ContentMode::Unified,
+            Mode::Jsonpatch => ContentMode::JsonPatch,
+            Mode::Tokens => ContentMode::Tokens,
+        });
+        // A person is shown changed contents in any case.
+        let mode = mode.or((!json).then_some(ContentMode::Unified));
+        let options = DiffOptions {
+            moves: self.moves,
+            content: mode.map(|mode| ContentOptions {
+                mode,
+                context_lines: self.context_lines,
+                ..ContentOptions::default()
+            }),
+        };
+        let session = sessions::open(&self.session, &self.limits)?;
+        let diff = engine.diff(&session, a, b, self.selector.as_deref(), &options)?;
+        let text = if json {
+            output::json_line(&diff)?
+        } else {
+            text(&diff, color.for_results())
+        };
+        std::io::stdout().lock().write_all(text.as_bytes())?;
+        Ok(Exit::Ok)
+    }
+}
+
+/// The difference in words.
+fn text(diff: &SnapshotDiff, paint: Paint) -> String {
+    let mut out = String::new();
+    let counts = [
+        (diff.added.len(), "added"),
+        (diff.removed.len(), "removed"),
+        (diff.changed.len(), "changed"),
+    ];
+    let counts = counts.map(|(count, word)| format!("{count} {word}"));
+    let (newer, older) = (&diff.newer, &diff.older);
+    let title = format!("{} after {}", newer.1, older.1);
+    let _ = writeln!(
+        out,
+        "{}: {}",
+        paint.tint(Tint::Place, &title),
+        counts.join(", ")
+    );
+    for (ids, snapshot, sign, tint) in [
+        (&diff.added, &newer.0, '+', Tint::Added),
+        (&diff.removed, &older.0, '-', Tint::Removed),
+    ] {
+        for id in ids {
+            let node = snapshot.find(id).map(output::line);
+            let line = format!("{sign} {}", node.unwrap_or_default());
+            let _ = writeln!(out, "{}", paint.tint(tint, &line));
+        }
+    }
+    for node in &diff.changed {
+        change(node, paint, &mut out);
+    }
+    for found in diff.moves.iter().flatten() {
+        let parent = |id: &Option<String>| id.as_deref().map_or("nothing".to_owned(), shown);
+        let _ = write!(out, "> {}", shown(&found.id));
+        if let Some(previous) = &found.previous_id {
+            let _ = write!(out, ", which was {},", shown(previous));
+        }
+        let _ = writeln!(
+            out,
+            " moved from {} to {}",
+            parent(&found.previous_parent_id),
+            parent(&found.new_parent_id)
+        );
+    }
+    out
+}
+
+fn shown(id: &str) -> String {
+    output::clean(id, usize::MAX)
+}
+
+/// A changed node: its fields, the values that fit on a line, its content.
+fn change(node: &ChangedNode, paint: Paint, out: &mut String) {
+    let fields: Vec<String> = node.fields.iter().map(|field| shown(field)).collect();
+    let title = format!("~ {} ({})", shown(&node.id), fields.join(", "));
+    let _ = writeln!(out, "{}", paint.tint(Tint::Changed, &title));
+    output::values(&node.delta, out);
+    if let Some(content) = &node.content_diff {
+        contents(content, paint, out);
+    }
+}
+
+/// How a content changed.
+fn contents(content: &ContentDiff, paint: Paint, out: &mut String) {
+    if content.summary.truncated {
+        let _ = writeln!(
+            out,
+            "    too long to compare: {} bytes after {}",
+            content.summary.bytes_newer, content.summary.bytes_older
+        );
+    }
+    // The names of both sides are told above.
+    let lines = content.diff.iter().flat_map(|text| text.lines().skip(2));
+    for line in lines {
+        let line = output::verbatim(line);
+        let line = match line.as_bytes().first() {
+            Some(b'+') => paint.tint(Tint::Added, &line),
+            Some(b'-') => paint.tint(Tint::Removed, &line),
+            Some(b'@') => paint.tint(Tint::Place, &line),
+            _ => line,
+        };
+        let _ = writeln!(out, "    {line}");
+    }
+    if let Some(patch) = &content.patch {
+        let _ = writeln!(out, "    {}", output::verbatim(patch.get()));
+    }
+    for hunk in content.hunks.iter().flatten() {
+        let _ = write!(out, "    {}:", hunk.newer.start);
+        for (run, sign, tint) in [
+            (&hunk.older, '-', Tint::Removed),
+            (&hunk.newer, '+', Tint::Added),
+        ] {
+            if !run.text.is_empty() {
+                let text = format!("{sign}{}", output::quoted(&run.text));
+                let _ = write!(out, " {}", paint.tint(tint, &output::verbatim(&text)));
+            }
+        }
+        out.push('\n');
+    }
+}

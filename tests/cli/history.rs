@@ -1,0 +1,202 @@
+//! diff, log, blame.
+
+use super::{AGENT, Scratch, answer, fails};
+use serde_json::{Value, json};
+
+fn parsed(text: &str) -> Value {
+    serde_json::from_str(text).expect("JSON")
+}
+
+/// A session in which a block is rewritten, one goes and one comes.
+fn small(scratch: &Scratch) -> String {
+    let document = |cycle: i64, blocks: Value| {
+        json!({"cycle": cycle, "root": {"id": "r", "children": [
+            {"id": "ah", "nodeType": "^ah", "children": blocks}]}})
+    };
+    let older = document(
+        4,
+        json!([
+            {"id": "a", "nodeType": "cb", "ttl": 5, "content": "one\ntwo\nthree"},
+            {"id": "b", "nodeType": "cb", "role": "tool", "content": "{\"n\":[1,2]}"},
+            {"id": "c", "nodeType": "cb", "content": "gone \u{1b}[31m"},
+        ]),
+    );
+    let newer = document(
+        5,
+        json!([
+            {"id": "a", "nodeType": "cb", "ttl": 3, "content": "one\n2\nthree"},
+            {"id": "b", "nodeType": "cb", "role": "tool", "content": "{\"n\":[1,2,3]}"},
+            {"id": "d", "nodeType": "cb", "role": "user", "content": "come"},
+        ]),
+    );
+    scratch.write("small.jsonl", format!("{older}\n{newer}\n"))
+}
+
+#[test]
+fn diff_prints_json_away_from_a_terminal() {
+    let scratch = Scratch::new("diff");
+    let session = small(&scratch);
+    let plain = "{\"added\":[\"d\"],\"removed\":[\"c\"],\"changed\":[\
+                 {\"id\":\"a\",\"fields\":[\"content_hash\",\"ttl\"]},\
+                 {\"id\":\"b\",\"fields\":[\"content_hash\"]}]}\n";
+    assert_eq!(answer(&["diff", &session, "@t-1", "@t0"]), plain);
+    assert_eq!(answer(&["diff", &session, "c5", "@c4", ".cb"]), plain);
+    assert_eq!(
+        answer(&["diff", &session, "@t0", "@t-1", "[role='tool']"]),
+        "{\"added\":[],\"removed\":[],\"changed\":[{\"id\":\"b\",\"fields\":[\"content_hash\"]}]}\n"
+    );
+    let moves = parsed(&answer(&["diff", &session, "@t0", "@t-1", "--moves"]));
+    assert_eq!(moves["moves"], json!([]));
+    assert_eq!(moves["children_added"], json!({"ah": ["d"]}));
+    let content = |mode: &[&str]| {
+        let arguments = [&["diff", &session, "@t0", "@t-1"], mode].concat();
+        parsed(&answer(&arguments))["changed"].clone()
+    };
+    let told = content(&["--content", "--context-lines", "0"]);
+    assert_eq!(
+        told[0]["content_diff"]["diff"],
+        "--- @t-1/a\n+++ @t0/a\n@@ -2 +2 @@\n-two\n+2\n"
+    );
+    let told = content(&["--content", "jsonpatch"]);
+    assert_eq!(told[0]["content_diff"]["mode"], "unified");
+    assert_eq!(
+        told[1]["content_diff"]["patch"],
+        json!([{"op": "add", "path": "/n/2", "value": 3}])
+    );
+    let told = content(&["--content=tokens"]);
+    assert_eq!(
+        told[0]["content_diff"]["hunks"],
+        json!([{"older": {"start": 4, "text": "two"}, "newer": {"start": 4, "text": "2"}}])
+    );
+}
+
+#[test]
+fn diff_tells_a_person_what_changed() {
+    let scratch = Scratch::new("diff-text");
+    let session = small(&scratch);
+    let text = answer(&["diff", &session, "@t-1", "@t0", "--format", "text"]);
+    assert_eq!(
+        text,
+        "@t0 after @t-1: 1 added, 1 removed, 2 changed\n\
+         + d user: come\n\
+         - c: gone \u{fffd}[31m\n\
+         ~ a (content_hash, ttl)\n    ttl: 5 → 3\n    \
+         @@ -1,3 +1,3 @@\n     one\n    -two\n    +2\n     three\n    \
+         \\ No newline at end of file\n\
+         ~ b (content_hash)\n    \
+         @@ -1 +1 @@\n    -{\"n\":[1,2]}\n    \\ No newline at end of file\n    \
+         +{\"n\":[1,2,3]}\n    \\ No newline at end of file\n"
+    );
+    let coloured = answer(&[
+        "diff", &session, "@t-1", "@t0", "--format", "text", "--color", "always",
+    ]);
+    assert!(
+        coloured.contains("\u{1b}[32m+ d user: come\u{1b}[0m\n"),
+        "{coloured}"
+    );
+    assert!(
+        coloured.contains("    \u{1b}[31m-two\u{1b}[0m\n"),
+        "{coloured}"
+    );
+    let words = answer(&[
+        "diff",
+        &session,
+        "@t-1",
+        "@t0",
+        "#a",
+        "--edition",
+        "v0.1",
+        "--content",
+        "tokens",
+        "--format",
+        "text",
+    ]);
+    assert!(words.ends_with("    4: -\"two\" +\"2\"\n"), "{words}");
+}
+
+#[test]
+fn diff_refuses_what_it_cannot_compare() {
+    fails(&["diff", AGENT, "@t0"], 1, "required");
+    fails(&["diff", AGENT, "@t0", "@t3"], 3, "no address");
+    fails(&["diff", AGENT, "@t0", "@c99"], 2, "E_SNAPSHOT_NOT_FOUND");
+    fails(
+        &["diff", AGENT, "@t0", "@t-1", "@t0 .cb"],
+        2,
+        "names a time",
+    );
+    fails(
+        &["diff", AGENT, "@t0", "@t-1", ".cb["],
+        2,
+        "E_SELECTOR_INVALID",
+    );
+    fails(
+        &["diff", AGENT, "@t0", "@t-1", "--content", "xml"],
+        3,
+        "xml",
+    );
+    fails(
+        &["diff", "missing.jsonl", "@t0", "@t-1"],
+        4,
+        "missing.jsonl",
+    );
+    let scratch = Scratch::new("diff-working");
+    let session = small(&scratch);
+    let arguments = ["diff", &session, "@t0", "working", "--format", "json"];
+    let error = fails(&arguments, 2, "E_NO_WORKING_STATE");
+    assert_eq!(parsed(&error)["error"]["code"], "E_NO_WORKING_STATE");
+}
+
+#[test]
+fn log_counts_what_each_snapshot_brought() {
+    let scratch = Scratch::new("log");
+    let session = small(&scratch);
+    assert_eq!(
+        answer(&["log", &session, ".cb"]),
+        "{\"query\":\"@t0..@t-* .cb\",\"snapshots\":[\
+         {\"label\":\"@t0\",\"cycle\":5,\"matches\":3,\"added\":1,\"removed\":1,\"changed\":2},\
+         {\"label\":\"@t-1\",\"cycle\":4,\"matches\":3,\"added\":3,\"removed\":0,\"changed\":0}]}\n"
+    );
+    assert_eq!(
+        answer(&["log", &session, ".cb", "--format", "text"]),
+        "@t0   @c5  3 matches  +1  -1  ~2  +-~~\n\
+         @t-1  @c4  3 matches  +3  -0  ~0  +++\n"
+    );
+    let whole = parsed(&answer(&["log", AGENT]));
+    let entries = whole["snapshots"].as_array().expect("snapshots");
+    let stats = parsed(&answer(&["select", AGENT, "@t0 *", "--count"]));
+    assert_eq!(entries[0]["matches"], stats);
+    // Long bars are cut to size, and every kind of change stays visible.
+    for line in answer(&["log", AGENT, "--format", "text"]).lines() {
+        assert!(line.len() < 100, "{line}");
+    }
+    fails(&["log", AGENT, "@t0 .cb"], 2, "names a time");
+    fails(&["log", AGENT, ".cb @mode=union"], 2, "E_SELECTOR_INVALID");
+    fails(&["log", "missing.jsonl"], 4, "missing.jsonl");
+}
+
+#[test]
+fn blame_tells_the_life_of_a_node() {
+    let scratch = Scratch::new("blame");
+    let session = small(&scratch);
+    assert_eq!(
+        answer(&["blame", &session, "a", "--format", "text"]),
+        "@c4  appeared under ah\n@c5  changed content_hash, ttl\n    ttl: 5 → 3\n"
+    );
+    assert_eq!(
+        answer(&["blame", &session, "c", "--format", "text"]),
+        "@c4  appeared under ah\n@c5  went\n"
+    );
+    assert_eq!(
+        answer(&["blame", &session, "c"]),
+        "{\"id\":\"c\",\"events\":[\
+         {\"cycle\":4,\"snapshot\":\"@c4\",\"event\":\"appeared\",\"parent\":\"ah\"},\
+         {\"cycle\":5,\"snapshot\":\"@c5\",\"event\":\"went\"}]}\n"
+    );
+    let doc = parsed(&answer(&["blame", AGENT, "cb:doc1"]));
+    let ttl = |event: &Value| event["delta"]["ttl"]["from"].clone();
+    let events = doc["events"].as_array().expect("events");
+    let ttls: Vec<Value> = events.iter().map(ttl).collect();
+    assert_eq!(ttls[1..3], [json!(2), json!(1)]);
+    fails(&["blame", AGENT, "nobody"], 3, "no snapshot has a node");
+    fails(&["blame", "missing.jsonl", "x"], 4, "missing.jsonl");
+}
