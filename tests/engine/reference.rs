@@ -6,14 +6,15 @@
 
 use std::fmt::Write as _;
 
+use pactql::engine::Selection;
 use pactql::plan::Value as Param;
-use pactql::time::Session;
+use pactql::time::{RangeOptions, Session};
 
 use crate::support::engine::{self, Engine};
-use crate::support::json::{self, Json};
-use crate::support::selector::{Edition, Time};
+use crate::support::json::Json;
+use crate::support::selector::Edition;
 use crate::support::tree::{self, Tree};
-use crate::support::{eval, parse, range};
+use crate::support::{answer, parse};
 
 const PAGE: &str = include_str!("../../docs/language.md");
 const FIXTURE: &str = include_str!("../../fixtures/greenhouse.jsonl");
@@ -103,74 +104,38 @@ fn stated(row: &Row, cell: &'static str) -> String {
 
 const WARNED: &str = ", with a warning";
 
-fn shown(ids: &[impl AsRef<str>]) -> String {
-    match ids {
-        [] => "nothing".to_owned(),
-        ids => {
-            let ids: Vec<&str> = ids.iter().map(AsRef::as_ref).collect();
-            ids.join(" ")
-        }
-    }
+fn shown(selection: &Selection) -> String {
+    or_nothing(answer::of(selection))
 }
 
-/// The diffs of a range, as the page writes them.
-fn pairs(diff: &Json) -> String {
-    let list = |json: &Json, name: &str| match json.get(name) {
-        Some(Json::List(items)) => items.clone(),
-        _ => Vec::new(),
-    };
-    let text = |json: &Json| json.as_str().unwrap_or_default().to_owned();
-    let mut whole = Vec::new();
-    for pair in list(diff, "diffs") {
-        let label = pair.get("from").and_then(|from| from.get("label"));
-        let mut shown = format!("{}:", text(label.unwrap()));
-        for (sign, name) in [('+', "added_ids"), ('-', "removed_ids")] {
-            for id in list(&pair, name) {
-                let _ = write!(shown, " {sign}{}", text(&id));
-            }
-        }
-        for change in list(&pair, "changed") {
-            let fields: Vec<String> = list(&change, "fields").iter().map(text).collect();
-            let id = text(change.get("id").unwrap());
-            let _ = write!(shown, " ~{id}({})", fields.join(","));
-        }
-        if shown.ends_with(':') {
-            shown.push_str(" =");
-        }
-        whole.push(shown);
-    }
-    let warned = diff.get("warnings").is_some();
-    format!("{}{}", whole.join("; "), if warned { WARNED } else { "" })
+/// An answer, and whether a warning comes with it; those of a range's extent are in its diff.
+fn noted(selection: &Selection) -> String {
+    let diff = selection.range_diff();
+    let warned = !selection.warnings().is_empty() || diff.is_some_and(|d| !d.warnings.is_empty());
+    let note = if warned { WARNED } else { "" };
+    format!("{}{note}", shown(selection))
 }
 
 /// What the engine answers, as the page writes it.
 fn answer(engine: &Engine, session: &Session, text: &str) -> String {
     match engine.0.select(session, text) {
         Err(error) => error.code().to_string(),
-        Ok(selection) if selection.is_range() => {
-            pairs(&json::parse(&engine.range(session, text).unwrap()))
-        }
-        Ok(selection) => {
-            let warned = if selection.warnings().is_empty() {
-                ""
-            } else {
-                WARNED
-            };
-            format!("{}{warned}", shown(&selection.to_ids()))
-        }
+        Ok(selection) => noted(&selection),
     }
 }
 
 /// What walking the trees gives; warnings are the engine's own.
 fn walked(session: &tree::Session, edition: Edition, text: &str) -> String {
     let sel = parse::parse(text, edition);
-    let answer = match sel.time {
-        Time::BackRange(..) | Time::CycleRange(..) => {
-            range::diff(session, edition, &sel, text).map(|diff| pairs(&json::parse(&diff)))
-        }
-        _ => eval::ids(session, edition, &sel).map(|ids| shown(&ids)),
-    };
-    answer.unwrap_or_else(str::to_owned)
+    let answer = answer::walked(session, edition, &sel, text);
+    answer.map_or_else(str::to_owned, or_nothing)
+}
+
+fn or_nothing(answer: String) -> String {
+    match answer.as_str() {
+        "" => "nothing".to_owned(),
+        _ => answer,
+    }
 }
 
 /// What differs from the page, collected so that one run shows all of it.
@@ -202,6 +167,7 @@ fn every_table_is_run() {
     let known = [
         "| example | edition | result | means |",
         "| selector | edition | calls | result |",
+        "| selector | edition | options | result |",
         "| selector | edition | values | result |",
         "| example | edition | normal form | because |",
         "| code | example | edition | when |",
@@ -239,8 +205,7 @@ fn every_example_gives_its_result() {
                         continue;
                     }
                     let got = walked(&reference, edition, text);
-                    let got = got.strip_suffix(WARNED).unwrap_or(&got);
-                    check.same(&row, &format!("{edition:?} walks to"), text, found, got);
+                    check.same(&row, &format!("{edition:?} walks to"), text, found, &got);
                 } else if since {
                     check.same(&row, &who, text, "E_EDITION", &got);
                 }
@@ -273,7 +238,36 @@ fn every_call_on_a_result_gives_its_result() {
                     (other, _) => panic!("line {}: no call `{other}`", row.line),
                 };
             }
-            let got = shown(&selection.to_ids());
+            let got = shown(&selection);
+            check.same(&row, &format!("{edition:?} answers"), text, &stated, &got);
+        }
+    }
+    check.done(8);
+}
+
+/// `max_snapshots=2`, `max_changes=1`, `stats` as options of a range.
+#[test]
+fn every_range_with_options_gives_its_result() {
+    let session = engine::open(FIXTURE);
+    let mut check = Check::default();
+    for row in rows(&["selector", "edition", "options", "result"]) {
+        let stated = stated(&row, row.cells[3]);
+        for edition in editions(&row, row.cells[1]).0 {
+            let Engine(engine) = Engine::new(edition);
+            let text = spans(row.cells[0])[0];
+            let mut options = RangeOptions::default();
+            for option in spans(row.cells[2]) {
+                let (name, count) = option.split_once('=').unwrap_or((option, "1"));
+                let count = count.parse().unwrap();
+                match name {
+                    "max_snapshots" => options.max_snapshots = Some(count),
+                    "max_changes" => options.max_changes = Some(count),
+                    "stats" => options.stats = true,
+                    other => panic!("line {}: no option `{other}`", row.line),
+                }
+            }
+            let selection = engine.select_with(&session, text, &options).unwrap();
+            let got = noted(&selection);
             check.same(&row, &format!("{edition:?} answers"), text, &stated, &got);
         }
     }
@@ -300,7 +294,7 @@ fn every_selector_with_values_gives_its_result() {
                 prepared.select(&session)
             };
             let got = match run() {
-                Ok(selection) => shown(&selection.to_ids()),
+                Ok(selection) => shown(&selection),
                 Err(error) => error.code().to_string(),
             };
             let who = format!("{edition:?} answers");

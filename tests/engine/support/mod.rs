@@ -3,6 +3,7 @@
 //! Nothing here uses the engine's parser, normalized form, index or plan; where a rule can be
 //! stated plainly or run fast, it is stated plainly.
 
+pub(crate) mod answer;
 pub(crate) mod compare;
 pub(crate) mod documents;
 pub(crate) mod draft;

@@ -1,0 +1,107 @@
+//! Answers in one line that a reader can check, whatever they answer to.
+//!
+//! A list is its ids, separated by blanks. A diff is its pairs, separated by `; `: the newer
+//! snapshot (of a reduced range `newest since oldest`), then `+` ids that only it has, `-` ids
+//! that only the older one has, `~` ids that changed, with the changed headers; `=` where nothing
+//! did. Counts that were asked for follow in parentheses, codes of what was left out at the end.
+
+use std::fmt::Write as _;
+
+use pactql::engine::Selection;
+use pactql::time::Session;
+
+use super::engine::Engine;
+use super::json::{self, Json};
+use super::selector::{Edition, Mode, Sel, Time};
+use super::{eval, range, tree};
+
+/// What a range of a single snapshot answers: it has no neighbour.
+pub(crate) const NO_PAIR: &str = "no pair";
+
+/// What the engine answers, or the code of its error.
+pub(crate) fn asked(engine: &Engine, session: &Session, text: &str) -> Result<String, String> {
+    match engine.0.select(session, text) {
+        Ok(selection) => Ok(of(&selection)),
+        Err(error) => Err(error.code().to_string()),
+    }
+}
+
+/// An answer of the engine.
+pub(crate) fn of(selection: &Selection) -> String {
+    match selection.range_diff() {
+        Some(diff) => line(&json::parse(&serde_json::to_string(diff).unwrap())),
+        None => selection.to_ids().join(" "),
+    }
+}
+
+/// What walking the trees gives, or the code of the error.
+pub(crate) fn walked(
+    session: &tree::Session,
+    edition: Edition,
+    sel: &Sel,
+    text: &str,
+) -> Result<String, &'static str> {
+    match (sel.time, sel.controls.mode) {
+        (Time::BackRange(..) | Time::CycleRange(..), Some(Mode::Union | Mode::Latest)) => {
+            range::list(session, edition, sel).map(|ids| ids.join(" "))
+        }
+        (Time::BackRange(..) | Time::CycleRange(..), None | Some(Mode::Reduce)) => {
+            range::diff(session, edition, sel, text).map(|diff| line(&json::parse(&diff)))
+        }
+        _ => eval::ids(session, edition, sel).map(|ids| ids.join(" ")),
+    }
+}
+
+/// The diffs of a range.
+pub(crate) fn line(diff: &Json) -> String {
+    let reduced = diff.get("mode").and_then(Json::as_str) == Some("reduce");
+    let mut parts: Vec<String> = list(diff, "diffs")
+        .iter()
+        .map(|pair| block(pair, reduced))
+        .collect();
+    if parts.is_empty() {
+        parts.push(NO_PAIR.to_owned());
+    }
+    let errors = list(diff, "errors");
+    parts.extend(errors.iter().map(|error| member(error, "code").to_owned()));
+    parts.join("; ")
+}
+
+fn block(pair: &Json, reduced: bool) -> String {
+    let label = |end: &str| member(pair.get(end).unwrap(), "label").to_owned();
+    let mut shown = match reduced {
+        true => format!("{} since {}:", label("from"), label("to")),
+        false => format!("{}:", label("from")),
+    };
+    let named = shown.len();
+    for (sign, name) in [('+', "added_ids"), ('-', "removed_ids")] {
+        for id in list(pair, name) {
+            let _ = write!(shown, " {sign}{}", id.as_str().unwrap());
+        }
+    }
+    for change in list(pair, "changed") {
+        let fields = list(change, "fields").iter().map(|f| f.as_str().unwrap());
+        let fields: Vec<&str> = fields.collect();
+        let _ = write!(shown, " ~{}({})", member(change, "id"), fields.join(","));
+    }
+    if shown.len() == named {
+        shown.push_str(" =");
+    }
+    if let Some(stats) = pair.get("stats") {
+        let count = |name| stats.get(name).and_then(Json::as_int).unwrap();
+        let (added, removed, changed) = (count("added"), count("removed"), count("changed"));
+        let _ = write!(shown, " (+{added} -{removed} ~{changed})");
+    }
+    shown
+}
+
+fn list<'a>(json: &'a Json, name: &str) -> &'a [Json] {
+    match json.get(name) {
+        Some(Json::List(items)) => items,
+        _ => &[],
+    }
+}
+
+fn member<'a>(json: &'a Json, name: &str) -> &'a str {
+    json.get(name).and_then(Json::as_str).unwrap()
+}
