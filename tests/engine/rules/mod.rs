@@ -1,20 +1,21 @@
-//! One case for each sentence of LANGUAGE §1–§6, good and bad.
+//! One case for each sentence of LANGUAGE §1–§8, good and bad.
 //!
-//! A case is the rule, a selector, and the ids it must give, in order and separated by blanks,
-//! or the code of its error. Every good case is put to the engine and to the reference
+//! A case is the rule, a selector, and its answer in one line (`support::answer`): the ids it must
+//! give, in order and separated by blanks, what changed, or the code of its error. Every good case is put to the engine and to the reference
 //! interpreter, so the tables check both.
 
 mod chains;
 mod comparing;
 mod nodes;
 mod order;
+mod ranges;
 mod time;
 mod words;
 
 use crate::support::engine::{self, Engine};
-use crate::support::selector::{Edition, Time};
+use crate::support::selector::Edition;
 use crate::support::tree::Session;
-use crate::support::{eval, outline, parse, range};
+use crate::support::{answer, outline, parse};
 
 pub(super) type Case<'a> = (&'a str, &'a str, &'a str);
 
@@ -29,10 +30,7 @@ pub(super) fn check_lines(edition: Edition, lines: &[String], cases: &[Case<'_>]
     let reference = Session::from_lines(lines);
     let mut wrong = Vec::new();
     for (rule, text, expected) in cases {
-        let answer = match engine.ids(&session, text) {
-            Ok(ids) => ids.join(" "),
-            Err(code) => code,
-        };
+        let answer = answer::asked(&engine, &session, text).unwrap_or_else(|code| code);
         if answer != *expected {
             wrong.push(format!(
                 "{rule}\n  {text}\n  expected {expected}\n  engine   {answer}"
@@ -42,12 +40,7 @@ pub(super) fn check_lines(edition: Edition, lines: &[String], cases: &[Case<'_>]
             continue;
         }
         let sel = parse::parse(text, edition);
-        let answer = match sel.time {
-            Time::BackRange(..) | Time::CycleRange(..) => {
-                range::diff(&reference, edition, &sel, text)
-            }
-            _ => eval::ids(&reference, edition, &sel).map(|ids| ids.join(" ")),
-        };
+        let answer = answer::walked(&reference, edition, &sel, text);
         let answer = answer.unwrap_or_else(str::to_owned);
         if answer != *expected {
             wrong.push(format!(
