@@ -1,7 +1,7 @@
 //! The examples of sources 001 and 003, section by section, each in its edition, over one session
 //! that has what they ask for. Golden tests over the sources' own fixtures stand in `golden.rs`.
 //!
-//! Left out are the examples with a range and a mode, and those that change the tree.
+//! Left out are the examples that change the tree.
 
 use crate::rules::check_lines;
 use crate::support::engine::{self, Engine};
@@ -350,6 +350,93 @@ fn history_is_a_range() {
         "{first}"
     );
     assert!(!first.contains(r#""c""#), "{first}");
+}
+
+/// Four snapshots; a turn moves back with each that is sealed, and what it held comes and goes.
+const MOVING: &str = r#"
+root -
+  seq ^seq
+    m1 mt created_at_ns=1
+      a1 cb
+      b1 cb
+    m2 mt created_at_ns=2
+      a2 cb
+--- 30
+root -
+  seq ^seq
+    m1 mt created_at_ns=1
+      a1 cb
+    m2 mt created_at_ns=2
+      a2 cb
+--- 31
+root -
+  seq ^seq
+    m1 mt created_at_ns=1
+      a1 cb
+    m2 mt created_at_ns=2
+      a2 cb
+      x2 mc
+        c2 cb
+    m3 mt created_at_ns=3
+      a3 cb
+      b3 cb
+--- 32
+root -
+  seq ^seq
+    m1 mt created_at_ns=1
+      a1 cb
+    m2 mt created_at_ns=2
+      a2 cb
+    m3 mt created_at_ns=3
+      a3 cb
+    m4 mt created_at_ns=4
+      a4 cb
+--- 33
+"#;
+
+/// 001 §3.5.3, 003 §3.5.3: a range with a mode, and a facet of the snapshot each row is of. `a3`
+/// stands at depth 2 now, `b1` stood there when it was last seen; `b3` was at depth 1, `a1` and
+/// `a2` have moved on. 001 §3.7, 003 §3.7: a mode goes with a range of snapshots only. 003 §5:
+/// the three modes of the grammar.
+#[test]
+fn ranges_with_a_mode() {
+    let lines = outline::lines(MOVING);
+    check_lines(
+        Depth,
+        &lines,
+        &[
+            (
+                "§3.5.3",
+                "@t0..@t-3 (d2, *:cb) @mode=latest [depth=2]",
+                "a3 b1",
+            ),
+            ("§3.7", "(d2, *:cb) @mode=latest", INVALID),
+            ("§3.7", "@t0 (d2, *:cb) @mode=latest", INVALID),
+        ],
+    );
+    check_lines(
+        Canonical,
+        &lines,
+        &[
+            (
+                "§3.5.3",
+                "@t0..@t-3 (d2, *:block) @mode=latest [depth=2]",
+                "a3 b1",
+            ),
+            ("§3.7", "(d2, *:block) @mode=latest", INVALID),
+            ("§3.7", "@t0 (d2, *:block) @mode=latest", INVALID),
+            (
+                "§5",
+                "@t0..@t-3 (d2, *:block) @mode=union [depth=2]",
+                "a3 a2 a1 b1",
+            ),
+            (
+                "§5",
+                "@t0..@t-3 (d2, *:block) @mode=reduce [depth=2]",
+                "@t0 since @t-3: +a3 -a1 -b1",
+            ),
+        ],
+    );
 }
 
 /// 001 §3.7, 003 §3.7, §7 15: without a time the working state, never a snapshot.
