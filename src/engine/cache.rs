@@ -1,14 +1,14 @@
 //! The plan cache: text to prepared selector, shape to plan.
 //!
 //! Selectors that differ only in literals share one plan, found by its shape. Both maps are
-//! bounded and shared by all sessions and threads; a look-up takes one shard's lock for as long
-//! as a hash probe.
+//! bounded, by what they hold and not only by how many, and shared by all sessions and threads;
+//! a look-up takes one shard's lock for as long as a hash probe.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use hashbrown::DefaultHashBuilder;
-use quick_cache::UnitWeighter;
+use quick_cache::Weighter;
 use quick_cache::sync::{Cache, DefaultLifecycle};
 
 use super::prepared::{Prepared, Statement};
@@ -16,8 +16,43 @@ use crate::diag::Error;
 use crate::ir::Edition;
 use crate::plan::{Compiled, Plan, compile, same_shape, shape_hash};
 
-type Texts = Cache<Box<str>, Prepared, UnitWeighter, DefaultHashBuilder>;
-type Shapes = Cache<u64, Arc<Plan>, UnitWeighter, DefaultHashBuilder>;
+type Texts = Cache<Box<str>, Prepared, ByHeld, DefaultHashBuilder>;
+type Shapes = Cache<u64, Arc<Plan>, ByHeld, DefaultHashBuilder>;
+
+/// Bytes that an ordinary entry holds at most, with everything that hangs from it.
+const ENTRY_BYTES: usize = 16 * 1024;
+
+/// Bytes that a byte of a selector's text becomes, as text, query, plan and bound plan: a
+/// generous guess.
+const SPREAD: usize = 32;
+
+/// Bytes that a step or test of a plan takes.
+const PART_BYTES: usize = 128;
+
+/// Weighs an entry by what it holds: 1 for an ordinary selector, more for one that takes the
+/// room of several. One that weighs more than the whole cache is not kept.
+#[derive(Clone, Copy, Debug)]
+struct ByHeld;
+
+impl ByHeld {
+    fn weight(bytes: usize) -> u64 {
+        (bytes.div_ceil(ENTRY_BYTES) as u64).max(1)
+    }
+}
+
+impl Weighter<Box<str>, Prepared> for ByHeld {
+    fn weight(&self, text: &Box<str>, prepared: &Prepared) -> u64 {
+        let patterns = prepared.bound().map_or(0, |bound| bound.pattern_bytes());
+        Self::weight(text.len() * SPREAD + patterns)
+    }
+}
+
+impl Weighter<u64, Arc<Plan>> for ByHeld {
+    fn weight(&self, _: &u64, plan: &Arc<Plan>) -> u64 {
+        let steps = plan.chains.iter().map(|chain| chain.steps.len());
+        Self::weight((steps.sum::<usize>() + plan.slots) * PART_BYTES)
+    }
+}
 
 /// How a selector was found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -75,7 +110,7 @@ impl PlanCache {
             Cache::with(
                 capacity,
                 capacity as u64,
-                UnitWeighter,
+                ByHeld,
                 hasher.clone(),
                 DefaultLifecycle::default(),
             )
@@ -86,7 +121,7 @@ impl PlanCache {
             shapes: Cache::with(
                 plans,
                 plans as u64,
-                UnitWeighter,
+                ByHeld,
                 hasher.clone(),
                 DefaultLifecycle::default(),
             ),

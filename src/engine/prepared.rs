@@ -48,8 +48,12 @@ impl Statement {
     }
 
     fn error(&self, error: BindError) -> Error {
-        let code = Code::SelectorInvalid;
-        let diagnostic = match &error.param {
+        let code = if error.limit {
+            Code::Limit
+        } else {
+            Code::SelectorInvalid
+        };
+        let mut diagnostic = match &error.param {
             None => whole(&self.text, code, error.message),
             Some(name) => {
                 let diagnostic = Diagnostic::error(code, error.message);
@@ -60,6 +64,9 @@ impl Statement {
                 }
             }
         };
+        if let Some(help) = error.help {
+            diagnostic.set_help(help);
+        }
         Error::new(&self.text, diagnostic)
     }
 }
@@ -248,10 +255,9 @@ impl Prepared {
     pub(super) fn ready(&self) -> Result<&Arc<Bound>, Error> {
         self.bound.as_ref().ok_or_else(|| {
             let error = bind(&self.statement.plan, &self.statement.sources, &[]).err();
-            self.statement.error(error.unwrap_or_else(|| BindError {
-                param: None,
-                message: "a parameter has no value".to_owned(),
-            }))
+            self.statement.error(
+                error.unwrap_or_else(|| BindError::new(None, "a parameter has no value")),
+            )
         })
     }
 

@@ -15,6 +15,7 @@ mod lower;
 mod name;
 mod normal;
 mod order;
+mod pattern;
 mod properties;
 mod query;
 mod text;
@@ -28,6 +29,7 @@ pub use lower::{
 };
 pub use name::normal_type;
 pub use order::compare_numbers;
+pub use pattern::{MAX_PATTERN_BYTES, Pattern, PatternError, Patterns};
 pub use properties::Fingerprint;
 pub use query::{
     Address, Attr, AttrTest, Axis, Chain, Class, Controls, Facet, Kind, Literal, Mode, NodeStep,

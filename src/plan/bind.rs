@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use super::compare::{Compare, NumberSet, TextTest, ValueTest};
+use super::compare::{Compare, NumberSet, TextTest, Unfit, ValueTest};
 use super::value::Source;
 use super::{FilterPlan, Plan, Predicate, Slot, StepOperator, TailPlan, Value};
-use crate::ir::{Attr, Axis, DepthSet, Kind, Op, TypeTest, Zone, normal_type};
+use crate::ir::{Attr, Axis, DepthSet, Kind, Op, Patterns, TypeTest, Zone, normal_type};
 
 /// Depths, beyond the first of each range, that a plan may look at and still count as local.
 const LOCAL_DEPTHS: u64 = 8;
@@ -24,6 +24,7 @@ pub struct Bound {
     /// The first row of the window and how many rows it has; the page is worked in.
     pub window: Option<(u64, u64)>,
     local: bool,
+    pattern_bytes: usize,
 }
 
 /// A group with its values in place.
@@ -89,6 +90,12 @@ impl Bound {
     pub fn is_local(&self) -> bool {
         self.local
     }
+
+    /// What its patterns take, in bytes; at most [`crate::ir::MAX_PATTERN_BYTES`].
+    #[must_use]
+    pub fn pattern_bytes(&self) -> usize {
+        self.pattern_bytes
+    }
 }
 
 /// A comparison of an attribute with its value in place.
@@ -107,6 +114,28 @@ pub struct BindError {
     pub param: Option<Box<str>>,
     /// What is wrong.
     pub message: String,
+    /// What to write instead.
+    pub help: Option<&'static str>,
+    /// Whether it is a limit that the value breaks (`E_LIMIT`).
+    pub limit: bool,
+}
+
+impl BindError {
+    /// The error of a parameter, or of a literal where `param` is none.
+    #[must_use]
+    pub fn new(param: Option<Box<str>>, unfit: impl Into<Unfit>) -> Self {
+        let Unfit {
+            message,
+            help,
+            limit,
+        } = unfit.into();
+        Self {
+            param,
+            message,
+            help,
+            limit,
+        }
+    }
 }
 
 /// Fills the slots of `plan` from `sources`, looking up parameters in `params`.
@@ -120,7 +149,10 @@ pub fn bind(
     params: &[(Box<str>, Value)],
 ) -> Result<Bound, BindError> {
     let values = try_map(sources, |source| resolve(source, params))?;
-    let binder = Binder { values: &values };
+    let mut binder = Binder {
+        values: &values,
+        patterns: Patterns::new(),
+    };
     let chains = try_map(&plan.chains, |chain| {
         let steps = try_map(&chain.steps, |step| match &step.operator {
             StepOperator::Zone(zone) => Ok(BoundStep::Zone {
@@ -139,11 +171,13 @@ pub fn bind(
         .page
         .map(|slot| binder.count(slot, 1, "a page"))
         .transpose()?;
+    let filters = binder.tests(&plan.filters)?;
     Ok(Bound {
         plan: Arc::clone(plan),
-        filters: binder.tests(&plan.filters)?,
+        filters,
         key_order: binder.one_key(&plan.key_slots),
         local: is_local(plan, &chains),
+        pattern_bytes: binder.patterns.bytes(),
         chains,
         window: limit.map(|limit| ((page.unwrap_or(1) - 1).saturating_mul(limit), limit)),
     })
@@ -191,10 +225,10 @@ fn resolve(source: &Source, params: &[(Box<str>, Value)]) -> Result<Slotted, Bin
                 value: value.clone(),
                 param: Some(name.clone()),
             }),
-            None => Err(BindError {
-                param: Some(name.clone()),
-                message: format!("`${name}` has no value"),
-            }),
+            None => Err(BindError::new(
+                Some(name.clone()),
+                &*format!("`${name}` has no value"),
+            )),
         },
         Source::List(items) => {
             let mut param = None;
@@ -202,10 +236,10 @@ fn resolve(source: &Source, params: &[(Box<str>, Value)]) -> Result<Slotted, Bin
             for item in items {
                 let item = resolve(item, params)?;
                 if matches!(item.value, Value::List(_)) {
-                    return Err(BindError {
-                        param: item.param,
-                        message: "a list cannot stand inside a list".into(),
-                    });
+                    return Err(BindError::new(
+                        item.param,
+                        "a list cannot stand inside a list",
+                    ));
                 }
                 param = param.or(item.param);
                 values.push(item.value);
@@ -220,10 +254,11 @@ fn resolve(source: &Source, params: &[(Box<str>, Value)]) -> Result<Slotted, Bin
 
 struct Binder<'a> {
     values: &'a [Slotted],
+    patterns: Patterns,
 }
 
 impl Binder<'_> {
-    fn filter(&self, axis: Axis, filter: &FilterPlan) -> Result<BoundStep, BindError> {
+    fn filter(&mut self, axis: Axis, filter: &FilterPlan) -> Result<BoundStep, BindError> {
         let tests = self.tests(&filter.tests)?;
         let tail = try_map(&filter.tail, |tail| {
             Ok(match tail {
@@ -250,20 +285,19 @@ impl Binder<'_> {
         })
     }
 
-    fn tests(&self, tests: &[Predicate]) -> Result<Box<[BoundTest]>, BindError> {
+    fn tests(&mut self, tests: &[Predicate]) -> Result<Box<[BoundTest]>, BindError> {
         try_map(tests, |test| self.test(test))
     }
 
-    fn test(&self, test: &Predicate) -> Result<BoundTest, BindError> {
+    fn test(&mut self, test: &Predicate) -> Result<BoundTest, BindError> {
         Ok(match test {
             Predicate::Type(test) => BoundTest::Type(*test),
             Predicate::Depth(depths) => BoundTest::Depth(depths.clone()),
             Predicate::Attr { attr, op, slot } => {
-                let slotted = self.slotted(*slot);
-                let compare = compare(attr, *op, &slotted.value).map_err(|message| BindError {
-                    param: slotted.param.clone(),
-                    message,
-                })?;
+                let values = self.values;
+                let slotted = &values[*slot as usize];
+                let compare = compare(attr, *op, &slotted.value, &mut self.patterns)
+                    .map_err(|unfit| BindError::new(slotted.param.clone(), unfit))?;
                 BoundTest::Attr(Condition {
                     attr: attr.clone(),
                     compare,
@@ -296,16 +330,21 @@ impl Binder<'_> {
         let slotted = self.slotted(slot);
         match slotted.value {
             Value::Int(number) if number >= least => Ok(number as u64),
-            _ => Err(BindError {
-                param: slotted.param.clone(),
-                message: format!("{what} takes an integer of at least {least}"),
-            }),
+            _ => Err(BindError::new(
+                slotted.param.clone(),
+                &*format!("{what} takes an integer of at least {least}"),
+            )),
         }
     }
 }
 
 /// The comparison of an attribute with a value.
-fn compare(attr: &Attr, op: Op, value: &Value) -> Result<Compare, String> {
+fn compare(
+    attr: &Attr,
+    op: Op,
+    value: &Value,
+    patterns: &mut Patterns,
+) -> Result<Compare, Unfit> {
     if matches!(value, Value::List(items) if items.is_empty()) {
         return Err("a list needs at least one value".into());
     }
@@ -315,16 +354,16 @@ fn compare(attr: &Attr, op: Op, value: &Value) -> Result<Compare, String> {
     let value = value.alone();
     Ok(match (attr, attr.kind()) {
         (_, Kind::Number) => {
-            Compare::Number(NumberSet::new(op, value).ok_or_else(|| match op {
-                Op::Matches => "`~` does not go with a number".to_owned(),
-                _ => "a number is compared with a number or null".to_owned(),
+            Compare::Number(NumberSet::new(op, value).ok_or(match op {
+                Op::Matches => "`~` does not go with a number",
+                _ => "a number is compared with a number or null",
             })?)
         }
-        (Attr::Content, _) => Compare::Value(ValueTest::new(op, value, true)?),
+        (Attr::Content, _) => Compare::Value(ValueTest::new(op, value, true, patterns)?),
         (Attr::StoredType | Attr::NodeType, _) if op != Op::Matches => {
-            Compare::Text(TextTest::new(op, value, |text| normal_type(&text).into())?)
+            Compare::Text(TextTest::new(op, value, |text| normal_type(&text).into(), patterns)?)
         }
-        (_, Kind::Text) => Compare::Text(TextTest::new(op, value, |text| text)?),
-        (_, Kind::Tags | Kind::Dynamic) => Compare::Value(ValueTest::new(op, value, false)?),
+        (_, Kind::Text) => Compare::Text(TextTest::new(op, value, |text| text, patterns)?),
+        (_, Kind::Tags | Kind::Dynamic) => Compare::Value(ValueTest::new(op, value, false, patterns)?),
     })
 }

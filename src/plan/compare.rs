@@ -7,11 +7,10 @@
 
 use std::cmp::Ordering;
 
-use regex::Regex;
 use smallvec::{SmallVec, smallvec};
 
 use super::{Number, Value};
-use crate::ir::Op;
+use crate::ir::{Op, Pattern, PatternError, Patterns};
 
 /// What a bound test asks of its attribute.
 #[derive(Clone, Debug)]
@@ -220,7 +219,7 @@ pub enum TextTest {
         orders: &'static [Ordering],
     },
     /// Found in the text.
-    Matches(Regex),
+    Matches(Pattern),
     /// Never holds: an ordering with null.
     Never,
 }
@@ -250,8 +249,14 @@ impl TextTest {
     /// `text op value`. `normalize` is applied to every text of the right side.
     ///
     /// # Errors
-    /// A pattern that is no regular expression, or a list with an ordering.
-    pub fn new(op: Op, value: &Value, normalize: fn(Box<str>) -> Box<str>) -> Result<Self, String> {
+    /// A pattern that is no regular expression or one too much for `patterns`, or a list with
+    /// an ordering.
+    pub fn new(
+        op: Op,
+        value: &Value,
+        normalize: fn(Box<str>) -> Box<str>,
+        patterns: &mut Patterns,
+    ) -> Result<Self, Unfit> {
         Ok(match (op, value) {
             (Op::Eq | Op::Ne, value) => {
                 let items = match value {
@@ -269,7 +274,7 @@ impl TextTest {
                 }
             }
             (_, Value::Null) => Self::Never,
-            (Op::Matches, value) => Self::Matches(pattern(value)?),
+            (Op::Matches, value) => Self::Matches(pattern(value, patterns)?),
             (_, value) => match as_text(value) {
                 Some(text) => Self::Ordered {
                     text: normalize(text),
@@ -318,9 +323,40 @@ pub(crate) fn has_text(texts: &[Box<str>], text: &str) -> bool {
 }
 
 /// Compiles the right side of `~`.
-fn pattern(value: &Value) -> Result<Regex, String> {
+fn pattern(value: &Value, patterns: &mut Patterns) -> Result<Pattern, Unfit> {
     let text = as_text(value).ok_or("`~` takes a text")?;
-    Regex::new(&text).map_err(|error| error.to_string())
+    Ok(patterns.compile(&text)?)
+}
+
+/// Why a comparison cannot take a value.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unfit {
+    /// What is wrong, in one line.
+    pub message: String,
+    /// What to write instead.
+    pub help: Option<&'static str>,
+    /// Whether it is a limit that the value breaks (`E_LIMIT`).
+    pub limit: bool,
+}
+
+impl From<&str> for Unfit {
+    fn from(message: &str) -> Self {
+        Self {
+            message: message.to_owned(),
+            help: None,
+            limit: false,
+        }
+    }
+}
+
+impl From<PatternError> for Unfit {
+    fn from(error: PatternError) -> Self {
+        Self {
+            message: error.message(),
+            help: Some(error.help()),
+            limit: error.is_limit(),
+        }
+    }
 }
 
 /// A value of a node as comparisons see it. Lists hold no lists: what is nested equals nothing.
@@ -344,7 +380,7 @@ pub struct ValueTest {
     op: Op,
     value: Value,
     wanted: Wanted,
-    pattern: Option<Regex>,
+    pattern: Option<Pattern>,
     /// Compare as texts only, numbers by how they are written (for string headers).
     text_only: bool,
 }
@@ -353,11 +389,16 @@ impl ValueTest {
     /// `value-of-the-node op value`.
     ///
     /// # Errors
-    /// A pattern that is no regular expression.
-    pub fn new(op: Op, value: &Value, text_only: bool) -> Result<Self, String> {
+    /// A pattern that is no regular expression, or one too much for `patterns`.
+    pub fn new(
+        op: Op,
+        value: &Value,
+        text_only: bool,
+        patterns: &mut Patterns,
+    ) -> Result<Self, Unfit> {
         let pattern = match (op, value) {
             (Op::Matches, Value::Null) => None,
-            (Op::Matches, value) => Some(pattern(value)?),
+            (Op::Matches, value) => Some(pattern(value, patterns)?),
             _ => None,
         };
         Ok(Self {
@@ -515,7 +556,7 @@ impl Wanted {
 }
 
 /// Whether a pattern is found in a text, a number, or an element of a list.
-fn found(pattern: &Regex, node: &Scalar<'_>) -> bool {
+fn found(pattern: &Pattern, node: &Scalar<'_>) -> bool {
     match node {
         Scalar::Text(text) => pattern.is_match(text),
         Scalar::Number(text) => pattern.is_match(text),
@@ -631,7 +672,7 @@ mod tests {
             ]
             .into(),
         );
-        let test = ValueTest::new(Op::Eq, &mixed, false).expect("valid");
+        let test = ValueTest::new(Op::Eq, &mixed, false, &mut Patterns::new()).expect("valid");
         let text = |text: &'static str| Scalar::Text(text.into());
         let number = Scalar::Number;
         for node in [
@@ -661,7 +702,7 @@ mod tests {
 
     #[test]
     fn texts_compare_by_code_point_and_null_only_by_equality() {
-        let test = |op, value: Value| TextTest::new(op, &value, |text| text).expect("valid");
+        let test = |op, value: Value| TextTest::new(op, &value, |text| text, &mut Patterns::new()).expect("valid");
         assert!(test(Op::Lt, "é".into()).holds(Some("z")));
         assert!(!test(Op::Lt, "a".into()).holds(None));
         assert!(test(Op::Ne, "a".into()).holds(None));
@@ -676,7 +717,7 @@ mod tests {
     #[test]
     fn custom_values_keep_their_type_for_equality_and_order_as_numbers_where_both_read_so() {
         let test = |op, value: Value, node: &Scalar<'_>| {
-            ValueTest::new(op, &value, false)
+            ValueTest::new(op, &value, false, &mut Patterns::new())
                 .expect("valid")
                 .holds(node)
         };

@@ -16,7 +16,7 @@ mod value;
 
 pub use bind::{BindError, Bound, BoundChain, BoundStep, BoundTail, BoundTest, Condition, bind};
 pub(crate) use compare::has_text;
-pub use compare::{Compare, NumberSet, Scalar, TextTest, ValueTest};
+pub use compare::{Compare, NumberSet, Scalar, TextTest, Unfit, ValueTest};
 pub use compile::{Compiled, compile, same_shape, shape_hash};
 pub use display::Operator;
 pub use number::{Digits, Number};

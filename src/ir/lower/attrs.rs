@@ -6,6 +6,7 @@ use crate::syntax::ast::{Attrs, Form, Name, Op as AstOp, Prop, Value};
 use crate::syntax::{Span, Spanned, is_name, quote};
 
 use super::super::name::normal_type;
+use super::super::pattern::PatternError;
 use super::super::{Attr, AttrTest, Edition, Kind, Literal, Op, Operand, Test};
 use super::{Lowerer, MAX_VALUES};
 
@@ -55,22 +56,15 @@ impl Lowerer {
         {
             if self.edition < Edition::Canonical && !self.lenient {
                 let name = &name.node.text;
-                self.needs(
-                    Edition::Canonical,
-                    prop.span(),
-                    &format!("`[{name}]`"),
-                    None,
-                );
                 let plain = if more {
                     "[ttl=1][cadence=1]"
                 } else {
                     "[ttl=1]"
                 };
-                if let Some(last) = self.errors.last_mut() {
-                    last.set_help(format!(
+                self.lacks(Edition::Canonical, prop.span(), &format!("`[{name}]`"))
+                    .help(format!(
                         "write `{plain}`, or `['{name}']` for the attribute of that name"
                     ));
-                }
                 return None;
             }
             tests.push(attr_test(Attr::Ttl, Op::Eq, Literal::Int(1)));
@@ -331,33 +325,20 @@ impl Lowerer {
 
     /// Checks a regular expression; it is compiled again, once, where it is used.
     fn pattern(&mut self, pattern: &str, span: Span) -> Option<()> {
-        let error = match regex::Regex::new(pattern) {
-            Ok(_) => return Some(()),
-            Err(error) => error,
-        };
-        match error {
-            regex::Error::CompiledTooBig(limit) => {
-                self.error(
-                    Code::Limit,
-                    span,
-                    format!("the pattern is larger than {limit} bytes when compiled"),
-                    "too large",
-                )
-                .help("repeat less: `{1,100}` of a class counts a hundred times");
-            }
-            error => {
-                let text = error.to_string();
-                // The regex crate draws the pattern; its last line says what is wrong.
-                let reason = text.lines().last().unwrap_or_default();
-                let reason = reason.strip_prefix("error: ").unwrap_or(reason);
-                self.invalid(
-                    span,
-                    format!("invalid pattern: {reason}"),
-                    "not a regular expression",
-                )
-                .help("backslashes stay as written; escape a sign to take it as itself: `\\.`");
-            }
+        if self.patterns.is_exhausted() {
+            // Told at the pattern that was one too much.
+            return None;
         }
+        let Some(error) = self.patterns.compile(pattern).err() else {
+            return Some(());
+        };
+        let (code, label) = match &error {
+            PatternError::Invalid(_) => (Code::SelectorInvalid, "not a regular expression"),
+            PatternError::TooLarge(_) => (Code::Limit, "too large"),
+            PatternError::TooMany => (Code::Limit, "too large together with those before"),
+        };
+        self.error(code, span, error.message(), label)
+            .help(error.help());
         None
     }
 }

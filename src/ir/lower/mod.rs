@@ -22,6 +22,7 @@ use crate::syntax::ast::Selector;
 use crate::syntax::{self, Span};
 
 use super::normal::{self, Draft};
+use super::pattern::Patterns;
 use super::{Edition, Query};
 
 pub(super) use step::near_pseudo;
@@ -91,15 +92,19 @@ fn compile_with(
                 .collect();
             // What the pieces mean may be wrong too; say so in one go. Whether there is a time
             // is not known to a piece, so that is taken for granted.
+            let mut patterns = Patterns::new();
             for fragment in &failure.fragments {
                 if found.len() >= syntax::MAX_MISTAKES {
                     break;
                 }
                 let mut lowerer = Lowerer::new(edition, true);
                 lowerer.fragment = true;
+                lowerer.patterns = patterns;
                 let _ = lowerer.selector(fragment);
                 found.append(&mut lowerer.errors);
+                patterns = lowerer.patterns;
             }
+            found.truncate(syntax::MAX_MISTAKES);
             found
         }
     };
@@ -169,6 +174,9 @@ struct Lowerer {
     lenient: bool,
     /// What constructs stand for, where anyone asked.
     notes: Option<Vec<(Span, String)>>,
+    /// The patterns of the whole selector, for what they take together.
+    patterns: Patterns,
+    /// At most [`syntax::MAX_MISTAKES`]; those beyond are not told.
     errors: Vec<Diagnostic>,
     warnings: Vec<Warning>,
 }
@@ -181,6 +189,7 @@ impl Lowerer {
             fragment: false,
             lenient: false,
             notes: None,
+            patterns: Patterns::new(),
             errors: Vec::new(),
             warnings: Vec::new(),
         }
@@ -198,6 +207,9 @@ impl Lowerer {
         message: impl Into<String>,
         label: &str,
     ) -> Advice<'_> {
+        if self.errors.len() >= syntax::MAX_MISTAKES {
+            return Advice(None);
+        }
         let range: Range<usize> = span.into();
         self.errors
             .push(Diagnostic::error(code, message).at(range, label));
@@ -210,18 +222,23 @@ impl Lowerer {
         if self.edition >= since || self.lenient {
             return true;
         }
-        let edition = self.edition;
-        let advice = self.error(
-            Code::Edition,
-            span,
-            format!("{what} is not part of edition `{edition}`"),
-            &format!("needs edition `{since}`"),
-        );
+        let advice = self.lacks(since, span, what);
         match instead {
             Some(instead) => advice.help(format!("write `{instead}`, or choose edition `{since}`")),
             None => advice.help(format!("edition `{since}` has it")),
         }
         false
+    }
+
+    /// Refuses `what`, which the edition does not have and `since` has.
+    fn lacks(&mut self, since: Edition, span: Span, what: &str) -> Advice<'_> {
+        let edition = self.edition;
+        self.error(
+            Code::Edition,
+            span,
+            format!("{what} is not part of edition `{edition}`"),
+            &format!("needs edition `{since}`"),
+        )
     }
 
     fn warn(&mut self, span: Span, message: impl Into<String>, label: &str) -> &mut Self {
