@@ -424,7 +424,7 @@ impl Window<'_> {
                     self.scope,
                 ),
                 Left::Zones(zones) => {
-                    let groups = zones.groups(&nodes.bits, join.axis, &self.window, self.scope);
+                    let groups = zones.groups(&nodes.bits, join.axis, self.scope);
                     pick_groups(groups, &nodes.bits, which, key_order, self.scope)
                 }
             };

@@ -85,22 +85,21 @@ impl Zones {
         (self.members.root, self.members.seq || inside)
     }
 
-    /// The groups of a pick: for each row of `matched`, the node whose zone is nearest.
-    pub(super) fn groups(
-        &self,
-        matched: &Bits,
-        axis: Axis,
-        window: &Range<u32>,
-        scope: Scope<'_>,
-    ) -> Vec<(u32, u32)> {
+    /// The groups of a pick: for each row of `matched`, the node whose zone is nearest. Linear in
+    /// the subtrees of the left context, which nest as deep as the left context does.
+    pub(super) fn groups(&self, matched: &Bits, axis: Axis, scope: Scope<'_>) -> Vec<(u32, u32)> {
         let Some(base) = &self.base else {
             return matched.iter().map(|row| (0, row)).collect();
         };
         let mut group: hashbrown::HashMap<u32, u32> = hashbrown::HashMap::new();
         // Ascending, so that a deeper node takes over what it shares with one above it.
         for node in base.bits.iter() {
-            let end = scope.snapshot.end(node);
-            let mut one = base.bits.cleared();
+            // All that a zone of this node holds lies in its subtree.
+            let window = node..scope.snapshot.end(node);
+            if window.len() == 1 {
+                continue;
+            }
+            let mut one = Bits::new(window.clone());
             one.insert(node);
             let one = Nodes {
                 bits: one,
@@ -110,20 +109,16 @@ impl Zones {
             let mut zones: Option<Self> = None;
             for &(axis, zone) in &self.path {
                 zones = Some(match zones {
-                    None => Self::of_nodes(Some(one.clone()), axis, zone, window, scope),
-                    Some(zones) => zones.nested(axis, zone, window, scope),
+                    None => Self::of_nodes(Some(one.clone()), axis, zone, &window, scope),
+                    Some(zones) => zones.nested(axis, zone, &window, scope),
                 });
             }
             let Some(zones) = zones else { continue };
-            let mut rows = zones.reach(axis, window, scope);
-            rows.and(matched);
-            let mut row = rows.next(node);
-            while let Some(at) = row
-                && at < end
-            {
-                group.insert(at, node);
-                row = rows.next(at + 1);
-            }
+            let mut rows = zones.reach(axis, &window, scope);
+            rows.and_inside(matched);
+            rows.for_each_in(window, |row| {
+                group.insert(row, node);
+            });
         }
         matched
             .iter()
@@ -184,9 +179,11 @@ fn members(
 fn signs(zone: Zone, window: &Range<u32>, scope: Scope<'_>) -> Bits {
     let mut out = Bits::new(window.clone());
     for piece in scope.snapshot.pieces_in(window.clone()) {
-        piece.segment.signs[zone as usize].or_into(&mut out, piece.rows.clone(), piece.shift());
+        let (start, end) = (window.start.max(piece.base), window.end.min(piece.end()));
+        let rows = start - piece.shift()..end - piece.shift();
+        piece.segment.signs[zone as usize].or_into(&mut out, rows.clone(), piece.shift());
         if let Some(dead) = &piece.dead {
-            for row in dead.range(piece.rows.clone()) {
+            for row in dead.range(rows) {
                 out.remove(row + piece.shift());
             }
         }

@@ -195,6 +195,16 @@ impl Bits {
         }
     }
 
+    /// Intersects with a set over a window that covers this one's.
+    pub fn and_inside(&mut self, other: &Self) {
+        let skipped = self.first_word.wrapping_sub(other.first_word) as usize;
+        let others = other.words.get(skipped..).unwrap_or_default();
+        debug_assert!(self.words.len() <= others.len());
+        for (word, other) in self.words.iter_mut().zip(others) {
+            *word &= other;
+        }
+    }
+
     /// Unites with a set over the same window.
     pub fn or(&mut self, other: &Self) {
         debug_assert_eq!(self.first_word, other.first_word);
