@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
 
-use hashbrown::HashTable;
+use hashbrown::{HashMap, HashTable};
 
 use super::ids::Ids;
 use super::segment::{LEVEL_POSTINGS, VIRTUAL, hash_id, hasher};
@@ -15,6 +15,9 @@ use crate::tree::{Dictionary, NONE, NodeClass, Present, Tree, is_header};
 
 /// A custom attribute keeps a posting for each value while it has at most this many.
 const FIELD_VALUES: usize = 64;
+
+/// And while none of them is longer than this, in bytes: they are copied into the index.
+const FIELD_VALUE_BYTES: usize = 256;
 
 /// Gathers units, in document order, into a [`Segment`].
 #[derive(Default)]
@@ -539,7 +542,8 @@ impl SegmentBuilder {
         }
     }
 
-    /// The postings of tags and custom attributes, from the payload records.
+    /// The postings of tags and custom attributes, from the payload records. Linear in the
+    /// records, but for the sorting of names, tags and values.
     fn attributes<'a>(&'a self) -> Attributes {
         /// Rows of an attribute, and of its values while they are few.
         #[derive(Default)]
@@ -549,24 +553,16 @@ impl SegmentBuilder {
             many: bool,
         }
         let rows = self.len();
-        let mut names: Vec<&str> = Vec::new();
-        let mut found: Vec<Rows<'_>> = Vec::new();
+        // Sorted by name before anything is made of it.
+        let mut found: HashMap<&str, Rows<'_>> = HashMap::new();
         let mut tags: BTreeMap<String, Vec<u32>> = BTreeMap::new();
         let mut tagged: Vec<u32> = Vec::new();
         let mut enter = |name: &'a str, value: &'a str, row: u32| {
-            let at = names
-                .iter()
-                .position(|known| *known == name)
-                .unwrap_or_else(|| {
-                    names.push(name);
-                    found.push(Rows::default());
-                    names.len() - 1
-                });
-            let field = &mut found[at];
+            let field = found.entry(name).or_default();
             field.all.push(row);
             if !field.many {
                 field.values.entry(value).or_default().push(row);
-                if field.values.len() > FIELD_VALUES {
+                if field.values.len() > FIELD_VALUES || value.len() > FIELD_VALUE_BYTES {
                     field.many = true;
                     field.values.clear();
                 }
@@ -598,9 +594,8 @@ impl SegmentBuilder {
             }
         }
         let posting = |list: &Vec<u32>| Posting::from_rows(list, rows);
-        let mut fields: Vec<Field> = names
+        let mut fields: Vec<Field> = found
             .into_iter()
-            .zip(found)
             .map(|(name, found)| Field {
                 name: name.into(),
                 rows: posting(&found.all),
