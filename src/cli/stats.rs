@@ -140,7 +140,7 @@ pub(super) fn sizes(sessions: &[Session]) -> Value {
     let segments = segments(sessions);
     let nodes: u64 = segments
         .iter()
-        .map(|segment| u64::from(segment.len()))
+        .map(|segment| u64::from(segment.nodes()))
         .sum();
     let index: usize = segments.iter().map(|segment| segment.index_bytes()).sum();
     let payload: usize = segments.iter().map(|segment| segment.payload_bytes()).sum();

@@ -255,9 +255,8 @@ impl Prepared {
     pub(super) fn ready(&self) -> Result<&Arc<Bound>, Error> {
         self.bound.as_ref().ok_or_else(|| {
             let error = bind(&self.statement.plan, &self.statement.sources, &[]).err();
-            self.statement.error(
-                error.unwrap_or_else(|| BindError::new(None, "a parameter has no value")),
-            )
+            self.statement
+                .error(error.unwrap_or_else(|| BindError::new(None, "a parameter has no value")))
         })
     }
 

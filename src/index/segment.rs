@@ -71,7 +71,7 @@ pub struct Field {
     pub name: Box<str>,
     /// The rows that have it, be it null.
     pub rows: Posting,
-    /// Its distinct values as JSON text, while they are few; else empty.
+    /// Its distinct values as JSON text, while they are few and short; else empty.
     pub values: Box<[Box<str>]>,
     /// The rows of each of `values`.
     pub postings: Box<[Posting]>,
@@ -160,6 +160,13 @@ impl Segment {
             .get(unit as usize + 1)
             .map_or(self.len(), |next| next.start);
         start..end
+    }
+
+    /// How many of its rows are nodes: all but implicit cores, which nothing counts
+    /// (LANGUAGE §1).
+    #[must_use]
+    pub fn nodes(&self) -> u32 {
+        self.len() - self.classes[usize::from(VIRTUAL)].len()
     }
 
     /// The unit a row belongs to. Logarithmic in the number of units.
@@ -287,7 +294,24 @@ impl Segment {
             )
             .map(|posting| posting.heap_bytes() + size_of::<Posting>())
             .sum();
-        columns + postings + self.directory.capacity() * 5 + self.units.len() * size_of::<Unit>()
+        let texts = |texts: &[Box<str>]| -> usize {
+            let bytes = texts.iter().map(|text| text.len());
+            bytes.sum::<usize>() + size_of_val(texts)
+        };
+        // The postings of a field are counted above but for the ends of their list.
+        let fields = self.fields.iter().map(|field| {
+            size_of::<Field>() - size_of::<Posting>() + field.name.len() + texts(&field.values)
+        });
+        let tags = self
+            .tags
+            .iter()
+            .map(|(tag, _)| size_of::<Box<str>>() + tag.len());
+        let names = fields.sum::<usize>() + tags.sum::<usize>() + self.type_implied.len();
+        columns
+            + postings
+            + names
+            + self.directory.capacity() * 5
+            + self.units.len() * size_of::<Unit>()
     }
 
     /// The bytes of ids and payload records.

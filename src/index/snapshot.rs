@@ -466,13 +466,18 @@ impl Snapshot {
             .iter()
             .map(|piece| {
                 let virtuals = &piece.segment.classes[usize::from(VIRTUAL)];
-                let mut hidden = piece.dead.as_ref().map_or(0, |dead| {
+                let dead = piece.dead.as_deref();
+                let mut hidden = dead.map_or(0, |dead| {
                     dead.range_cardinality(piece.rows.clone()) as usize
                 });
-                if piece.rows == (0..piece.segment.len()) {
+                // An implicit core that is masked is hidden once.
+                let is_dead = |row| dead.is_some_and(|dead| dead.contains(row));
+                if dead.is_none() && piece.rows == (0..piece.segment.len()) {
                     hidden += virtuals.len() as usize;
                 } else {
-                    virtuals.for_each_in(piece.rows.clone(), |_| hidden += 1);
+                    virtuals.for_each_in(piece.rows.clone(), |row| {
+                        hidden += usize::from(!is_dead(row));
+                    });
                 }
                 piece.rows.len() - hidden
             })

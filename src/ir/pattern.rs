@@ -193,7 +193,11 @@ mod tests {
 
     #[test]
     fn patterns_are_bounded_together() {
-        for (pattern, least, most) in [("a", 100, 1_000), (r"\w{100}", 2, 20), (r"\w{999}", 0, 3_usize)] {
+        for (pattern, least, most) in [
+            ("a", 100, 1_000),
+            (r"\w{100}", 2, 20),
+            (r"\w{999}", 0, 3_usize),
+        ] {
             let mut patterns = Patterns::new();
             let compiled = (0..2_000)
                 .take_while(|_| patterns.compile(pattern).is_ok())

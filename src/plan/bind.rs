@@ -339,12 +339,7 @@ impl Binder<'_> {
 }
 
 /// The comparison of an attribute with a value.
-fn compare(
-    attr: &Attr,
-    op: Op,
-    value: &Value,
-    patterns: &mut Patterns,
-) -> Result<Compare, Unfit> {
+fn compare(attr: &Attr, op: Op, value: &Value, patterns: &mut Patterns) -> Result<Compare, Unfit> {
     if matches!(value, Value::List(items) if items.is_empty()) {
         return Err("a list needs at least one value".into());
     }
@@ -353,17 +348,17 @@ fn compare(
     }
     let value = value.alone();
     Ok(match (attr, attr.kind()) {
-        (_, Kind::Number) => {
-            Compare::Number(NumberSet::new(op, value).ok_or(match op {
-                Op::Matches => "`~` does not go with a number",
-                _ => "a number is compared with a number or null",
-            })?)
-        }
+        (_, Kind::Number) => Compare::Number(NumberSet::new(op, value).ok_or(match op {
+            Op::Matches => "`~` does not go with a number",
+            _ => "a number is compared with a number or null",
+        })?),
         (Attr::Content, _) => Compare::Value(ValueTest::new(op, value, true, patterns)?),
-        (Attr::StoredType | Attr::NodeType, _) if op != Op::Matches => {
-            Compare::Text(TextTest::new(op, value, |text| normal_type(&text).into(), patterns)?)
-        }
+        (Attr::StoredType | Attr::NodeType, _) if op != Op::Matches => Compare::Text(
+            TextTest::new(op, value, |text| normal_type(&text).into(), patterns)?,
+        ),
         (_, Kind::Text) => Compare::Text(TextTest::new(op, value, |text| text, patterns)?),
-        (_, Kind::Tags | Kind::Dynamic) => Compare::Value(ValueTest::new(op, value, false, patterns)?),
+        (_, Kind::Tags | Kind::Dynamic) => {
+            Compare::Value(ValueTest::new(op, value, false, patterns)?)
+        }
     })
 }

@@ -702,7 +702,9 @@ mod tests {
 
     #[test]
     fn texts_compare_by_code_point_and_null_only_by_equality() {
-        let test = |op, value: Value| TextTest::new(op, &value, |text| text, &mut Patterns::new()).expect("valid");
+        let test = |op, value: Value| {
+            TextTest::new(op, &value, |text| text, &mut Patterns::new()).expect("valid")
+        };
         assert!(test(Op::Lt, "é".into()).holds(Some("z")));
         assert!(!test(Op::Lt, "a".into()).holds(None));
         assert!(test(Op::Ne, "a".into()).holds(None));
