@@ -1,7 +1,7 @@
 //! `pactql check`: whether a selector is valid.
 
 use super::exit::{Exit, Failure};
-use super::options::{Color, EditionName, TextOrJson};
+use super::options::{Color, EditionName, TextFirst};
 use clap::Args;
 use serde_json::json;
 use std::io::Write;
@@ -19,7 +19,7 @@ pub(super) struct Check {
     selector: String,
     /// Text or JSON.
     #[arg(long, value_enum, default_value_t)]
-    format: TextOrJson,
+    format: TextFirst,
     #[command(flatten)]
     edition: EditionName,
 }
@@ -27,13 +27,13 @@ pub(super) struct Check {
 impl Check {
     /// Whether errors are asked for as JSON.
     pub(super) fn json_errors(&self) -> bool {
-        self.format == TextOrJson::Json
+        self.format == TextFirst::Json
     }
 
     /// Runs the command.
     pub(super) fn run(self, color: Color) -> Result<Exit, Failure> {
         let report = self.edition.engine().check(&self.selector)?;
-        let text = if self.format == TextOrJson::Json {
+        let text = if self.format == TextFirst::Json {
             let warnings: Vec<String> = report.warnings.iter().map(ToString::to_string).collect();
             let report = json!({
                 "canonical": report.canonical,

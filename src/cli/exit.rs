@@ -60,7 +60,13 @@ impl Failure {
         Self::Plain(Exit::Value, message.into(), None)
     }
 
-    /// A failed operation on the file `name`.
+    /// A failed write to the file or directory `name`, for whatever reason: nothing that was to
+    /// be read is missing.
+    pub(super) fn output(name: &str, error: &io::Error) -> Self {
+        Self::Plain(Exit::Io, format!("{name}: {}", reason(error)), None)
+    }
+
+    /// A failed read of the file `name`.
     pub(super) fn file(name: &str, error: &io::Error) -> Self {
         let exit = if error.kind() == io::ErrorKind::NotFound {
             Exit::Missing
@@ -113,9 +119,10 @@ impl Failure {
                 }
                 text
             }
-            Self::Plain(_, message, help) => {
+            Self::Plain(exit, message, help) => {
                 let help = help.as_ref().map(|help| format!("help: {help}\n"));
-                format!("error: {message}\n{}", help.unwrap_or_default())
+                let code = plain_code(*exit);
+                format!("error[{code}]: {message}\n{}", help.unwrap_or_default())
             }
             Self::ClosedPipe => String::new(),
         }
@@ -163,15 +170,7 @@ impl Failure {
                 json!({ "error": body })
             }
             Self::Plain(exit, message, help) => {
-                let code = match exit {
-                    Exit::Usage => "E_USAGE",
-                    Exit::Value => "E_VALUE",
-                    Exit::Missing => "E_MISSING",
-                    Exit::Input => InputError::CODE,
-                    Exit::Io => "E_IO",
-                    _ => "E_INTERNAL",
-                };
-                let mut body = json!({"code": code, "message": message, "spans": []});
+                let mut body = json!({"code": plain_code(*exit), "message": message, "spans": []});
                 if let Some(help) = help {
                     body["help"] = json!(help);
                 }
@@ -198,7 +197,7 @@ impl From<SourceError> for Failure {
     }
 }
 
-/// A failed write to standard output; writes to named files go through [`Failure::file`].
+/// A failed write to standard output; writes to named files go through [`Failure::output`].
 impl From<io::Error> for Failure {
     fn from(error: io::Error) -> Self {
         if error.kind() == io::ErrorKind::BrokenPipe {
@@ -216,6 +215,18 @@ impl From<io::Error> for Failure {
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.text(ColorChoice::Never).trim_end())
+    }
+}
+
+/// The code of a failure that only its exit code tells apart.
+fn plain_code(exit: Exit) -> &'static str {
+    match exit {
+        Exit::Usage => "E_USAGE",
+        Exit::Value => "E_VALUE",
+        Exit::Missing => "E_MISSING",
+        Exit::Input => InputError::CODE,
+        Exit::Io => "E_IO",
+        Exit::Ok | Exit::Selector | Exit::Internal => "E_INTERNAL",
     }
 }
 

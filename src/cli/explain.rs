@@ -1,7 +1,7 @@
 //! `pactql explain`: how a selector is answered.
 
 use super::exit::{Exit, Failure};
-use super::options::{Color, EditionName, Limits, TextOrJson};
+use super::options::{EditionName, Limits, TextFirst};
 use super::sessions;
 use crate::engine::ExplainOptions;
 use clap::Args;
@@ -9,8 +9,9 @@ use std::io::Write;
 
 /// Show how a selector is answered.
 ///
-/// Prints the selector, its normalized text and fingerprint, and its plan. Over a session the
-/// plan has estimates; --analyze runs it and counts.
+/// Prints the selector, its normalized text and fingerprint, and its plan. With a session
+/// its time is looked up there, and --analyze runs it: rows of each step, beside what an index
+/// promised where one was asked, and counters.
 #[derive(Args, Debug)]
 #[command(override_usage = "pactql explain [OPTIONS] [SESSION] <SELECTOR>")]
 #[command(after_help = "\
@@ -30,7 +31,7 @@ pub(super) struct Explain {
     verbose: bool,
     /// Text or JSON.
     #[arg(long, value_enum, default_value_t)]
-    format: TextOrJson,
+    format: TextFirst,
     #[command(flatten)]
     edition: EditionName,
     #[command(flatten)]
@@ -40,11 +41,11 @@ pub(super) struct Explain {
 impl Explain {
     /// Whether errors are asked for as JSON.
     pub(super) fn json_errors(&self) -> bool {
-        self.format == TextOrJson::Json
+        self.format == TextFirst::Json
     }
 
     /// Runs the command.
-    pub(super) fn run(self, color: Color) -> Result<Exit, Failure> {
+    pub(super) fn run(self) -> Result<Exit, Failure> {
         let engine = self.edition.engine();
         let (session, selector) = match &self.inputs[..] {
             [session, selector] => (Some(session), selector),
@@ -57,7 +58,6 @@ impl Explain {
         }
         // A selector that is wrong is told before anything is read. Another engine is asked, so
         // that what is explained is not in the plan cache yet.
-        let warnings = self.edition.engine().prepare(selector)?.warnings().to_vec();
         let session = session
             .map(|name| sessions::open(name, &self.limits))
             .transpose()?;
@@ -66,10 +66,7 @@ impl Explain {
             verbose: self.verbose,
         };
         let explain = engine.explain(session.as_ref(), selector, options)?;
-        for warning in warnings {
-            super::say(&warning.render(selector, color.for_errors()));
-        }
-        let mut text = if self.format == TextOrJson::Json {
+        let mut text = if self.format == TextFirst::Json {
             explain.to_json().to_string()
         } else {
             explain.to_string()

@@ -171,7 +171,7 @@ fn write_directory(
     sessions: &[(String, ImportedSession)],
     full: bool,
 ) -> Result<(), Failure> {
-    std::fs::create_dir_all(path).map_err(|error| Failure::file(path, &error))?;
+    std::fs::create_dir_all(path).map_err(|error| Failure::output(path, &error))?;
     let bar = ProgressBar::new(sessions.len() as u64);
     for (name, session) in sessions {
         let file = Path::new(path).join(format!("{name}.jsonl"));

@@ -41,7 +41,7 @@ pub(super) fn write(
     name: &str,
     produce: impl FnOnce(&mut dyn Write) -> io::Result<()>,
 ) -> Result<(), Failure> {
-    let failed = |error: io::Error| Failure::file(name, &error);
+    let failed = |error: io::Error| Failure::output(name, &error);
     let path = Path::new(name);
     // Devices and pipes are written in place: a rename would replace them by a file.
     if path.metadata().is_ok_and(|data| !data.is_file()) {

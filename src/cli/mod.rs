@@ -109,7 +109,7 @@ impl Command {
     fn run(self, color: Color) -> Result<Exit, Failure> {
         match self {
             Self::Select(command) => command.run(color),
-            Self::Explain(command) => command.run(color),
+            Self::Explain(command) => command.run(),
             Self::Check(command) => command.run(color),
             Self::Fmt(command) => command.run(color),
             Self::Diff(command) => command.run(color),

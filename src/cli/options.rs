@@ -116,6 +116,18 @@ pub(super) enum TextOrJson {
     Json,
 }
 
+/// Text for people wherever it goes, or JSON.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(super) enum TextFirst {
+    /// Text.
+    #[default]
+    Auto,
+    /// Text.
+    Text,
+    /// JSON; errors too, on standard error.
+    Json,
+}
+
 impl TextOrJson {
     /// Whether to print JSON; `plain` is what `auto` means away from a terminal.
     pub(super) fn is_json(self) -> bool {

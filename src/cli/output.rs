@@ -215,11 +215,25 @@ pub(super) fn clean(text: &str, limit: usize) -> String {
         if std::mem::take(&mut space) {
             out.push(' ');
         }
-        out.push(if letter.is_control() {
+        out.push(if letter.is_control() || is_direction(letter) {
             '\u{fffd}'
         } else {
             letter
         });
     }
     out
+}
+
+/// Whether a character changes the direction of what follows it on a terminal.
+fn is_direction(letter: char) -> bool {
+    matches!(letter, '\u{200e}' | '\u{200f}' | '\u{061c}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
+
+/// A number of things: `1 node`, `2 nodes`, `3 hashes`.
+pub(super) fn counted(count: u64, thing: &str) -> String {
+    match count {
+        1 => format!("1 {thing}"),
+        _ if thing.ends_with('h') => format!("{count} {thing}es"),
+        _ => format!("{count} {thing}s"),
+    }
 }

@@ -81,7 +81,7 @@ impl Select {
             }
             let selectors = input::read(file, &self.limits)?;
             let session = sessions::open(name, &self.limits)?;
-            return answer_file(&engine, &session, &selectors, self.count, &options);
+            return answer_file(&engine, &session, &selectors, self.count, &options, color);
         }
         let selector = match self.selector.take() {
             Some(selector) => selector,
@@ -132,12 +132,19 @@ fn answer_file(
     selectors: &[u8],
     count: bool,
     options: &RangeOptions,
+    color: Color,
 ) -> Result<Exit, Failure> {
     let mut out = io::BufWriter::with_capacity(1 << 16, io::stdout().lock());
     let mut exit = Exit::Ok;
     for line in input::lines(selectors) {
         let answer = match line {
-            Ok(line) => engine.select_with(session, line, options),
+            Ok(line) => engine
+                .select_with(session, line, options)
+                .inspect(|selection| {
+                    for warning in selection.warnings() {
+                        super::say(&warning.render(line, color.for_errors()));
+                    }
+                }),
             Err(line) => Err(input::not_utf8(&line)),
         };
         let text = match answer {

@@ -197,8 +197,8 @@ fn text(snapshot: &Snapshot, nodes: &Value, session: &Value) -> String {
     let _ = writeln!(
         out,
         "sharing      {seen} nodes in all snapshots, {stored} stored ({share:.1} to 1), \
-         {} segments",
-        index["segments"]
+         {}",
+        super::output::counted(number(&index["segments"]), "segment")
     );
     let _ = writeln!(
         out,
@@ -209,9 +209,9 @@ fn text(snapshot: &Snapshot, nodes: &Value, session: &Value) -> String {
     );
     let _ = writeln!(
         out,
-        "\n{} has {} nodes",
+        "\n{} has {}",
         super::output::snapshot_label(snapshot),
-        nodes["total"]
+        super::output::counted(number(&nodes["total"]), "node")
     );
     for (name, key) in [
         ("class", "by_class"),
@@ -222,7 +222,9 @@ fn text(snapshot: &Snapshot, nodes: &Value, session: &Value) -> String {
         let counts: Vec<String> = counts
             .map(|(name, count)| format!("{} {count}", super::output::clean(name, 40)))
             .collect();
-        let _ = writeln!(out, "  by {name:<6} {}", counts.join(", "));
+        if !counts.is_empty() {
+            let _ = writeln!(out, "  by {name:<6} {}", counts.join(", "));
+        }
     }
     let depths = nodes["by_depth"].as_array().into_iter().flatten();
     let all: Vec<String> = depths

@@ -105,12 +105,16 @@ impl Verify {
             }
             let _ = writeln!(
                 text,
-                "{}: {} snapshots, {nodes} different nodes, {stored} stored content hashes, {} wrong; \
-                 {} snapshots differ when exported and read again",
+                "{}: {}, {nodes} different {}, {}, {} wrong; {} when exported and read again",
                 if valid { "valid" } else { "invalid" },
-                history.committed().len(),
+                output::counted(history.committed().len() as u64, "snapshot"),
+                if nodes == 1 { "node" } else { "nodes" },
+                output::counted(stored, "stored content hash"),
                 wrong.len(),
-                lost.len()
+                match lost.len() {
+                    1 => "1 snapshot differs".to_owned(),
+                    more => format!("{more} snapshots differ"),
+                }
             );
             text
         };

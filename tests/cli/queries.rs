@@ -428,3 +428,71 @@ fn bench_reports_rates_and_latencies() {
         "E_SNAPSHOT_NOT_FOUND",
     );
 }
+
+/// LANGUAGE §1: an implicit core is counted nowhere.
+#[test]
+fn stats_count_nodes_and_no_implicit_cores() {
+    let turns: Vec<String> = (0..5)
+        .map(|n| format!(r#"{{"id":"t{n}","nodeType":"mt","children":[{{"id":"b{n}"}}]}}"#))
+        .collect();
+    let document = format!(
+        r#"{{"root":{{"id":"r","children":[{{"id":"q","nodeType":"^seq","children":[{}]}}]}}}}"#,
+        turns.join(",")
+    );
+    let ran = with_input(&["stats", "-", "--format", "json"], document.as_bytes());
+    let stats: serde_json::Value = serde_json::from_str(&ran.out).expect("JSON");
+    for pointer in [
+        "/nodes/total",
+        "/session/nodes_in_snapshots",
+        "/session/index/nodes",
+    ] {
+        assert_eq!(stats.pointer(pointer), Some(&12.into()), "{pointer}");
+    }
+    let text = with_input(&["stats", "-", "--format", "text"], document.as_bytes()).out;
+    assert!(text.lines().all(|line| !line.ends_with(' ')), "{text}");
+    assert!(text.contains(" 1 segment\n"), "{text}");
+}
+
+/// What cannot be written is no input that is missing (RUNTIME §7).
+#[test]
+fn an_output_that_cannot_be_written_is_exit_6() {
+    const SESSION: &str = "fixtures/support-agent.jsonl";
+    for output in ["/nonexistent/x.jsonl", ""] {
+        fails(&["export", SESSION, "-o", output], 6, "error[E_IO]: ");
+    }
+    fails(&["stats", "/nonexistent/x.jsonl"], 4, "error[E_MISSING]: ");
+}
+
+/// LANGUAGE §8: warnings go to standard error, and a report tells its own.
+#[test]
+fn warnings_are_told_once() {
+    const SESSION: &str = "fixtures/support-agent.jsonl";
+    let ran = with_input(
+        &["select", SESSION, "--file", "-"],
+        b"@t0 .cb:frist\n@t0 .cb\n",
+    );
+    assert_eq!(ran.err.matches("warning: ").count(), 1, "{}", ran.err);
+    let ran = pactql(&["explain", "@t0 .mt:frist"]);
+    let told = format!("{}{}", ran.out, ran.err);
+    assert_eq!(
+        told.matches("did you mean")
+            .count()
+            .max(told.matches("frist` ").count()),
+        1,
+        "{told}"
+    );
+}
+
+/// Text that could turn a line around does not reach the terminal.
+#[test]
+fn directions_are_not_printed() {
+    let document =
+        r#"{"root":{"id":"r","children":[{"id":"a","nodeType":"cb","role":"x\u202ey\u2066"}]}}"#;
+    for format in ["table", "tree"] {
+        let ran = with_input(
+            &["select", "-", "@t0 .cb", "--format", format],
+            document.as_bytes(),
+        );
+        assert!(!ran.out.contains(['\u{202e}', '\u{2066}']), "{}", ran.out);
+    }
+}

@@ -268,7 +268,7 @@ fn bad_inputs_are_told_with_their_place() {
     fails(&["render", &empty], 5, "no snapshots");
     fails(
         &["import", CHAT, "-o", "no/such/folder/x.jsonl"],
-        4,
+        6,
         "no/such/folder",
     );
 }
