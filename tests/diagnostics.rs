@@ -215,7 +215,7 @@ error[E_SELECTOR_INVALID]: unexpected character `.`
 1 │ [a='äöü'] .é
   │           ^ no selector holds this here
   │
-  = help: a type starts with a letter: `.cb`
+  = help: a type starts with an ASCII letter: `.cb`; test any other as `[nodeType='…']`
 "#);
 }
 
@@ -301,4 +301,90 @@ fn diagnostics_stay_short() {
             assert!(shown.len() < 10_000, "{}", shown.len());
         }
     }
+}
+
+/// However many mistakes there are, 64 are told; patterns stop being compiled at a limit.
+#[test]
+fn what_is_told_is_bounded() {
+    let many = |piece: &str, count: usize| piece.repeat(count);
+    for (text, edition, code, count) in [
+        (
+            format!("@t0 .cb {}", many("+a", 10_000)),
+            Edition::V01,
+            "E_EDITION",
+            64,
+        ),
+        (
+            format!("@t0 .cb {}", many("@limit=1 ", 7_000)),
+            Edition::Canonical,
+            "E_SELECTOR_INVALID",
+            64,
+        ),
+        (
+            format!("@t0 .cb{}", many("[ttl=x]", 5_000)),
+            Edition::V01,
+            "E_SELECTOR_INVALID",
+            64,
+        ),
+        (
+            format!("@t0 .cb{}", many(r"[content~'\w{100}']", 3_000)),
+            Edition::Canonical,
+            "E_LIMIT",
+            1,
+        ),
+        (
+            format!("@t0 .cb{}", many(r"[content~'\w{999}']", 3_000)),
+            Edition::Canonical,
+            "E_LIMIT",
+            4,
+        ),
+        (
+            format!("@t0 .cb{} ]", many(r" [content~'\w{100}']", 3_000)),
+            Edition::Canonical,
+            "E_LIMIT",
+            64,
+        ),
+    ] {
+        let error = error(&text, edition);
+        assert_eq!(error.code().as_str(), code, "{}", &text[..30]);
+        let told = error.diagnostics().count();
+        assert!((1..=count).contains(&told), "{}: {told}", &text[..30]);
+    }
+}
+
+/// LANGUAGE §10: the help is what can be written.
+#[test]
+fn a_number_that_is_too_large() {
+    for (text, help) in [
+        (
+            "[ttl=99999999999999999999]",
+            "the nearest is `9223372036854775807`",
+        ),
+        (
+            "[offset>-99999999999999999999]",
+            "the nearest is `-9223372036854775808`",
+        ),
+        (
+            ".cb @limit=99999999999999999999",
+            "the nearest is `9223372036854775807`",
+        ),
+        (
+            "[n=99999999999999999999]",
+            "quote it to compare it as a text: `'99999999999999999999'`",
+        ),
+    ] {
+        let error = error(text, Edition::Canonical);
+        assert_eq!(error.first().help.as_deref(), Some(help), "{text}");
+    }
+}
+
+/// A long text is not shown whole; where the part that is shown begins is said.
+#[test]
+fn places_in_long_texts() {
+    let text = format!("@t0 {}.cb[x==1]", "[a='ä'] ".repeat(2_000));
+    let shown = rendered(&text, Edition::Canonical);
+    assert!(
+        shown.contains("selector, from character 15956 on:1:55"),
+        "{shown}"
+    );
 }

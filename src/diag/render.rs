@@ -61,7 +61,15 @@ pub fn render_diagnostic(text: &str, diagnostic: &Diagnostic, color: ColorChoice
         tab_width: 1,
         ..term::Config::default()
     };
-    let file = SimpleFile::new("selector", shown);
+    // Of a long text the columns are those of what is shown; say where that begins.
+    let name = match window.start {
+        0 => "selector".to_owned(),
+        start => format!(
+            "selector, from character {} on",
+            text[..start].chars().count() + 1
+        ),
+    };
+    let file = SimpleFile::new(name, shown);
     let rendered = match color {
         ColorChoice::Never => term::emit_into_string(&config, &file, &report).ok(),
         ColorChoice::Always => {

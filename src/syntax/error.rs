@@ -136,7 +136,9 @@ impl ToDiagnostic for SyntaxError {
                     '\'' | '"' => {
                         error.with_help("quoted words stand behind `#` or `+`, or in brackets")
                     }
-                    '.' => error.with_help("a type starts with a letter: `.cb`"),
+                    '.' => error.with_help(
+                        "a type starts with an ASCII letter: `.cb`; test any other as `[nodeType='…']`",
+                    ),
                     ':' => error.with_help("a pseudo-class starts with a letter: `:first`"),
                     '=' => error.with_help("comparisons stand in brackets: `[role='user']`"),
                     '$' => {

@@ -234,7 +234,7 @@ impl Lowerer {
             Value::Param(name) => return Some(Operand::Param((*name).into())),
             Value::Word("null" | "None") => Literal::Null,
             Value::Int(written) => {
-                let number = self.integer(written, span)?;
+                let number = self.integer(written, span, kind)?;
                 if as_text {
                     Literal::Text((*written).into())
                 } else {
@@ -242,7 +242,7 @@ impl Lowerer {
                 }
             }
             Value::Decimal(written) => {
-                let number = self.decimal(written, span)?;
+                let number = self.decimal(written, span, kind)?;
                 if as_text {
                     Literal::Text((*written).into())
                 } else {
@@ -291,34 +291,42 @@ impl Lowerer {
         None
     }
 
-    /// An integer as written.
-    pub(super) fn integer(&mut self, written: &str, span: Span) -> Option<i64> {
+    /// An integer as written. `kind` is that of the attribute it is compared with, or
+    /// [`Kind::Number`] where only a number can stand.
+    pub(super) fn integer(&mut self, written: &str, span: Span, kind: Kind) -> Option<i64> {
         let number = written.parse().ok();
         if number.is_none() {
-            self.invalid(
+            let negative = written.starts_with('-');
+            let nearest = if negative { i64::MIN } else { i64::MAX };
+            let advice = self.invalid(
                 span,
                 "the number is too large",
                 "integers go from -9223372036854775808 to 9223372036854775807",
-            )
-            .help(format!(
-                "quote it to compare it as a text: `{}`",
-                quote(written)
-            ));
+            );
+            match kind {
+                Kind::Number => advice.help(format!("the nearest is `{nearest}`")),
+                _ => advice.help(format!(
+                    "quote it to compare it as a text: `{}`",
+                    quote(written)
+                )),
+            }
         }
         number
     }
 
-    fn decimal(&mut self, written: &str, span: Span) -> Option<f64> {
+    fn decimal(&mut self, written: &str, span: Span, kind: Kind) -> Option<f64> {
         let number = written
             .parse()
             .ok()
             .filter(|number: &f64| number.is_finite());
         if number.is_none() {
-            self.invalid(span, "the number is too large", "no double holds it")
-                .help(format!(
+            let advice = self.invalid(span, "the number is too large", "no double holds it");
+            if kind != Kind::Number {
+                advice.help(format!(
                     "quote it to compare it as a text: `{}`",
                     quote(written)
                 ));
+            }
         }
         number
     }

@@ -4,7 +4,7 @@ use crate::diag::nearest;
 use crate::syntax::ast::{Control, Filter, Form};
 use crate::syntax::{Span, quote};
 
-use super::super::{Attr, Controls, Edition, Literal, Mode, Op, Operand, Order, Test, Time};
+use super::super::{Attr, Controls, Edition, Kind, Literal, Mode, Op, Operand, Order, Test, Time};
 use super::attrs::attr_test;
 use super::body::Filters;
 use super::{Lowerer, sugar};
@@ -228,7 +228,7 @@ impl Lowerer {
             .help(format!("write `@{name}=10`"));
             return None;
         }
-        let number = self.integer(value.node, value.span)?;
+        let number = self.integer(value.node, value.span, Kind::Number)?;
         if number < least {
             self.invalid(value.span, "pages count from 1", "the first page is 1")
                 .help("write `@p=1`");

@@ -5,7 +5,7 @@ use crate::syntax::ast::{DepthItem, Form, Hop, HopHead, HopPart, Position};
 use crate::syntax::{Span, Spanned};
 
 use super::super::{
-    Attr, Axis, Chain, Class, DepthSet, Edition, Literal, NodeStep, Op, Step, Test, TypeTest,
+    Attr, Axis, Chain, Class, DepthSet, Edition, Kind, Literal, NodeStep, Op, Step, Test, TypeTest,
 };
 use super::attrs::attr_test;
 use super::{Lowerer, MAX_STEPS};
@@ -186,7 +186,7 @@ impl Lowerer {
                     .help("write the offset without a sign");
                     return None;
                 }
-                let offset = self.integer(written, hop.span)?;
+                let offset = self.integer(written, hop.span, Kind::Number)?;
                 tests.push(attr_test(Attr::Offset, Op::Eq, Literal::Int(offset)));
                 (None, None)
             }
