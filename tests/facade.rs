@@ -248,3 +248,58 @@ rows         1
     assert_eq!(passes.first(), Some(&"@t0 .mt, .mt"));
     assert_eq!(passes.last(), Some(&"@t0 .mt"));
 }
+
+/// LANGUAGE §5: a bound value is checked by the rules for a literal in that place.
+#[test]
+fn bound_patterns_are_bounded_like_literal_ones() {
+    let engine = Engine::new();
+    let names: Vec<String> = (0..30).map(|n| format!("p{n}")).collect();
+    let tests: String = names
+        .iter()
+        .map(|name| format!("[content~${name}]"))
+        .collect();
+    let prepared = engine.prepare(&format!("@t0 .cb{tests}")).expect("valid");
+    let bind = |pattern: &str| {
+        let values = names.iter().map(|name| (name.as_str(), pattern.into()));
+        prepared.bind(values)
+    };
+    assert!(bind("a+").is_ok());
+    for (pattern, code) in [
+        (r"\w{100}", Code::Limit),
+        (r"\w{999}", Code::Limit),
+        ("(", Code::SelectorInvalid),
+    ] {
+        let error = bind(pattern).expect_err(pattern);
+        assert_eq!(error.code(), code, "{pattern}");
+        assert!(error.first().help.is_some(), "{pattern}");
+    }
+}
+
+/// The cache holds fewer selectors where they are large.
+#[test]
+fn the_cache_is_bounded_by_what_it_holds() {
+    let engine = Engine::builder().cached_texts(1_024).build();
+    for n in 0..100 {
+        engine
+            .prepare(&format!(r"@t0 .cb[content~'{n}\w{{10}}']"))
+            .expect("valid");
+    }
+    let held = engine.cache_stats().texts;
+    assert!((1..60).contains(&held), "{held}");
+}
+
+#[test]
+fn an_analysis_that_was_asked_for_is_given_or_refused() {
+    let (engine, session) = (Engine::new(), session());
+    let options = |analyze| ExplainOptions {
+        analyze,
+        ..ExplainOptions::default()
+    };
+    let text = "@t0 .cb[role=$r]";
+    assert!(engine.explain(Some(&session), text, options(false)).is_ok());
+    let error = engine
+        .explain(Some(&session), text, options(true))
+        .expect_err("open");
+    assert_eq!(error.code(), Code::SelectorInvalid);
+    assert!(error.to_string().contains("`$r` has no value"), "{error}");
+}

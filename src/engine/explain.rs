@@ -188,9 +188,10 @@ fn analyze(
     let lookup = history
         .resolve(prepared.statement().query.time)
         .map_err(|error| prepared.unresolved(error))?;
-    let (true, Some(bound)) = (analyze, prepared.bound()) else {
+    if !analyze {
         return Ok(None);
-    };
+    }
+    let bound = prepared.ready()?;
     let name = |snapshot: &Snapshot| match snapshot.is_working() {
         true => "working state".to_owned(),
         false => format!("@c{}", snapshot.cycle()),

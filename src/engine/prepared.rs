@@ -252,6 +252,7 @@ impl Prepared {
         Selection::lazy(bound, history, part, warnings)
     }
 
+    /// The plan with its values, or which parameter has none.
     pub(super) fn ready(&self) -> Result<&Arc<Bound>, Error> {
         self.bound.as_ref().ok_or_else(|| {
             let error = bind(&self.statement.plan, &self.statement.sources, &[]).err();
