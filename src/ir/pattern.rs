@@ -168,9 +168,9 @@ mod tests {
     #[test]
     fn any_one_pattern_that_compiles_fits() {
         let mut largest = 0;
-        for pattern in [r"\w", r"\W", r"(?i)\pL", r"(\w|\d\s)", r".*\w", r"\wa\w"] {
+        for pattern in [r"\w", r"(\W|\d\s)", r".*\wa"] {
             // The most repetitions that are not too large.
-            let (mut low, mut high) = (1, 1_000);
+            let (mut low, mut high) = (1_u32, 1_000);
             while low < high {
                 let middle = (low + high).div_ceil(2);
                 match Patterns::new().compile(&format!("({pattern}){{{middle}}}")) {

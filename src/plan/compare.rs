@@ -588,7 +588,7 @@ fn number_of(value: &Value) -> Option<Number<'static>> {
 
 #[cfg(test)]
 mod tests {
-    use super::{NumberSet, Scalar, TextTest, Value, ValueTest};
+    use super::{NumberSet, Patterns, Scalar, TextTest, Value, ValueTest};
     use crate::ir::Op;
     use crate::plan::number::int_with_decimal;
 
