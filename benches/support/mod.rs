@@ -14,6 +14,7 @@ pub(crate) mod contenders;
 pub(crate) mod engine;
 pub(crate) mod generate;
 pub(crate) mod memory;
+pub(crate) mod pairs;
 pub(crate) mod queries;
 pub(crate) mod sqlite;
 pub(crate) mod table;

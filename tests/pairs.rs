@@ -1,0 +1,124 @@
+//! No construct costs more than what says the same without it: one plan, one set of counters,
+//! which are the same on every machine.
+
+#[allow(
+    dead_code,
+    reason = "it makes sessions of other shapes for the benches"
+)]
+#[path = "../benches/support/generate.rs"]
+mod generate;
+#[path = "../benches/support/pairs.rs"]
+mod pairs;
+
+use pactql::engine::{Engine, ExplainOptions};
+use pactql::exec::Counters;
+use pactql::ir::Edition;
+use pactql::time::Session;
+use pairs::{PAIRS, Pair, engine, session};
+use serde_json::Value;
+
+/// What asking a selector comes to.
+#[derive(Debug, PartialEq)]
+struct Asked {
+    ids: Vec<String>,
+    /// The operators, with the rows each kept.
+    plan: Value,
+    /// What `explain --analyze` counts.
+    analyzed: Value,
+    /// What the selection itself counts.
+    measured: Counters,
+}
+
+fn ask(session: &Session, (edition, text): (Edition, &str)) -> Asked {
+    let engine: Engine = engine(edition);
+    let options = ExplainOptions {
+        analyze: true,
+        ..ExplainOptions::default()
+    };
+    let explained = engine
+        .explain(Some(session), text, options)
+        .expect("the selector is valid");
+    let mut explained = explained.to_json();
+    let selection = engine.select(session, text).expect("an answer");
+    Asked {
+        measured: selection.measure(),
+        ids: selection.ids().map(str::to_owned).collect(),
+        plan: explained["plan"].take(),
+        analyzed: explained["analysis"].take(),
+    }
+}
+
+#[test]
+fn constructs_have_the_plans_and_counters_of_their_equivalents() {
+    let mut wrong = Vec::new();
+    for nodes in [400, 5_000] {
+        let session = session(nodes);
+        let mut found = 0;
+        for pair in PAIRS {
+            let construct = ask(&session, pair.construct);
+            let plain = ask(&session, pair.plain);
+            if construct != plain {
+                wrong.push(format!("{pair:?}\n  {construct:?}\n  {plain:?}"));
+            }
+            assert!(!construct.analyzed.is_null(), "{pair:?} was run");
+            found += usize::from(!construct.ids.is_empty());
+        }
+        // All but the range, which has a diff instead, and what a small session may lack.
+        assert!(found >= PAIRS.len() - 4, "only {found} find anything");
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// Later editions read the kind of namespaced types, too, so the same words make another plan
+/// there; over sessions without such types it costs the same.
+#[test]
+fn kinds_cost_the_same_in_every_edition() {
+    let session = session(5_000);
+    for text in [
+        "@t0 .cb[kind='summary']",
+        "@t0 .cb[kind='summary'][priority>=8]",
+        "@t0 ^seq .mt .mc .cb[kind='call']",
+        "@t0 .cb[kind!='text']",
+    ] {
+        let first = ask(&session, (Edition::V01, text));
+        for edition in [Edition::Depth, Edition::Canonical] {
+            let later = ask(&session, (edition, text));
+            assert_eq!(later.ids, first.ids, "{text}");
+            assert_eq!(later.analyzed, first.analyzed, "{text}");
+            assert_eq!(later.measured, first.measured, "{text}");
+        }
+    }
+}
+
+/// A turn type with a depth takes nested turns, too, so it is another plan than the region; where
+/// there are none it costs the same.
+#[test]
+fn depths_of_turn_types_cost_what_regions_do() {
+    let session = session(5_000);
+    for (text, plain) in [
+        ("@t0 .mt:depth(0) > .cb", "@t0 ^ah > .cb"),
+        ("@t0 .mt:depth(<0) .cb", "@t0 ^sys .cb"),
+    ] {
+        let depth = ask(&session, (Edition::Depth, text));
+        let region = ask(&session, (Edition::V01, plain));
+        assert_eq!(depth.ids, region.ids, "{text}");
+        assert_eq!(depth.analyzed, region.analyzed, "{text}");
+        assert_eq!(depth.measured, region.measured, "{text}");
+    }
+}
+
+/// Spellings of one meaning in one edition are one plan in the cache.
+#[test]
+fn constructs_share_the_cached_plan_of_their_equivalents() {
+    // `@order=pre` stays in the normal form, as it would switch key order off.
+    let within =
+        |pair: &&Pair| pair.construct.0 == pair.plain.0 && !pair.construct.1.contains("@order");
+    for pair in PAIRS.iter().filter(within) {
+        let engine = engine(pair.construct.0);
+        for (_, text) in [pair.plain, pair.construct] {
+            engine.prepare(text).expect("the selector is valid");
+        }
+        let stats = engine.cache_stats();
+        assert_eq!((stats.plans, stats.shape_hits), (1, 1), "{pair:?}");
+    }
+}
