@@ -1,16 +1,18 @@
-//! What takes time in proportion to its input, and once did not: each case is measured at one
-//! size and at eight times that size.
+//! Inputs that once took time with the square of their size.
+//!
+//! What is measured: loading a document and asking one selector of it, at one size and at eight
+//! times that size, for documents that are wide in one way: many attribute names, both spellings
+//! of tags, many zones to pick from. Bytes a second stay about the same where time is linear.
 
-use std::time::{Duration, Instant};
+use std::hint::black_box;
+use std::time::Duration;
 
+use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use pactql::engine::Engine;
 use pactql::time::Session;
 
 /// Sizes differ by this much.
 const FACTOR: usize = 8;
-
-/// How much longer the larger size may take: linear time is 8 times as long, quadratic 64 times.
-const MOST: u32 = 28;
 
 /// What is measured: a name, the smaller size, the document of a size, and a selector.
 type Case = (&'static str, usize, fn(usize) -> String, &'static str);
@@ -63,32 +65,30 @@ fn turns(size: usize) -> String {
     )
 }
 
-/// The shortest of a few runs: what else the machine does only adds.
-fn time(document: &str, selector: &str) -> Duration {
-    let runs = (0..4).map(|_| {
-        let start = Instant::now();
-        let session = Session::from_slice(document.as_bytes()).expect("a session");
-        let found = Engine::new()
-            .select(&session, selector)
-            .expect("valid")
-            .count();
-        assert!(found > 0, "{selector}");
-        start.elapsed()
-    });
-    runs.min().unwrap_or_default()
+fn growth(criterion: &mut Criterion) {
+    for (name, size, document, selector) in CASES {
+        let mut group = criterion.benchmark_group(format!("growth/{name}"));
+        for size in [*size, size * FACTOR] {
+            let document = document(size);
+            group.throughput(Throughput::Bytes(document.len() as u64));
+            group.bench_function(BenchmarkId::from_parameter(size), |bencher| {
+                bencher.iter(|| {
+                    let session = Session::from_slice(document.as_bytes()).expect("a session");
+                    let found = Engine::new().select(&session, selector).expect("an answer");
+                    black_box(found.count())
+                });
+            });
+        }
+        group.finish();
+    }
 }
 
-#[test]
-fn time_grows_with_the_input_and_not_with_its_square() {
-    let mut slow = Vec::new();
-    for (name, size, document, selector) in CASES {
-        let (small, large) = (document(*size), document(size * FACTOR));
-        let (small, large) = (time(&small, selector), time(&large, selector));
-        if large > small * MOST {
-            slow.push(format!(
-                "{name}: {small:?}, {FACTOR} times as much {large:?}"
-            ));
-        }
-    }
-    assert!(slow.is_empty(), "{}", slow.join("\n"));
+criterion_group! {
+    name = benches;
+    config = Criterion::default()
+        .sample_size(10)
+        .warm_up_time(Duration::from_millis(200))
+        .measurement_time(Duration::from_secs(1));
+    targets = growth
 }
+criterion_main!(benches);
