@@ -33,10 +33,12 @@
 //! | answer | rows, history | [`engine::Selection`] | [`time`], [`engine`] |
 //! | read | bytes | [`tree::Tree`] | [`tree`], [`interop`] |
 //! | index | trees | [`index::Snapshot`] | [`index`] |
+//! | choose | cache, query, number of tokens | [`budget::Resolution`] | [`budget`] |
 //!
 //! `docs/architecture.md` has the picture and a paragraph a room; `docs/language.md` the
 //! language.
 
+pub mod budget;
 #[cfg(feature = "cli")]
 pub mod cli;
 pub mod diag;

@@ -1,5 +1,6 @@
 //! How the program ends: exit codes, and failures with everything needed to tell them.
 
+use super::output::clean;
 use crate::diag::{ColorChoice, Error};
 use crate::tree::{InputError, SourceError};
 use serde_json::{Value, json};
@@ -43,6 +44,8 @@ pub(super) enum Failure {
     Selector(Box<Error>, Option<String>),
     /// Inputs are no sessions or logs: the faults of each file by name, and advice.
     Input(Vec<(PathBuf, InputError)>, Option<String>),
+    /// An input of many files is invalid: what it is, and each fault as a file and what is wrong.
+    Faults(String, Vec<(String, String)>),
     /// Everything else: exit code, message, advice.
     Plain(Exit, String, Option<String>),
     /// Standard output was closed by its reader. Nothing is wrong and nothing is said.
@@ -89,7 +92,7 @@ impl Failure {
     pub(super) fn exit(&self) -> Exit {
         match self {
             Self::Selector(..) => Exit::Selector,
-            Self::Input(..) => Exit::Input,
+            Self::Input(..) | Self::Faults(..) => Exit::Input,
             Self::Plain(exit, ..) => *exit,
             Self::ClosedPipe => Exit::Ok,
         }
@@ -116,6 +119,18 @@ impl Failure {
                 }
                 if let Some(help) = help {
                     let _ = writeln!(text, "help: {help}");
+                }
+                text
+            }
+            Self::Faults(message, faults) => {
+                let mut text = format!("error[{}]: {message}\n", InputError::CODE);
+                for (file, fault) in faults {
+                    let _ = writeln!(
+                        text,
+                        "  {}: {}",
+                        clean(file, usize::MAX),
+                        clean(fault, usize::MAX)
+                    );
                 }
                 text
             }
@@ -168,6 +183,18 @@ impl Failure {
                     body["help"] = json!(help);
                 }
                 json!({ "error": body })
+            }
+            Self::Faults(message, faults) => {
+                let faults: Vec<Value> = faults
+                    .iter()
+                    .map(|(file, message)| json!({"file": file, "message": message}))
+                    .collect();
+                json!({"error": {
+                    "code": InputError::CODE,
+                    "message": message,
+                    "spans": [],
+                    "faults": faults,
+                }})
             }
             Self::Plain(exit, message, help) => {
                 let mut body = json!({"code": plain_code(*exit), "message": message, "spans": []});
@@ -222,11 +249,13 @@ impl fmt::Display for Failure {
 fn plain_code(exit: Exit) -> &'static str {
     match exit {
         Exit::Usage => "E_USAGE",
+        // Selectors have codes of their own; what else is asked in words is a query.
+        Exit::Selector => "E_QUERY",
         Exit::Value => "E_VALUE",
         Exit::Missing => "E_MISSING",
         Exit::Input => InputError::CODE,
         Exit::Io => "E_IO",
-        Exit::Ok | Exit::Selector | Exit::Internal => "E_INTERNAL",
+        Exit::Ok | Exit::Internal => "E_INTERNAL",
     }
 }
 

@@ -7,6 +7,7 @@
 mod bench;
 mod blame;
 mod check;
+mod context;
 mod diff;
 mod exit;
 mod explain;
@@ -74,6 +75,7 @@ enum Command {
     Verify(verify::Verify),
     Stats(stats::Stats),
     Bench(bench::Bench),
+    Context(context::Context),
     /// Print a completion script for a shell.
     #[command(after_help = "\
 Examples:
@@ -102,6 +104,7 @@ impl Command {
             Self::Render(command) => command.json_errors(),
             Self::Import(command) => command.json_errors(),
             Self::Export(command) => command.json_errors(),
+            Self::Context(command) => command.json_errors(),
             Self::Completions { .. } => false,
         }
     }
@@ -121,6 +124,7 @@ impl Command {
             Self::Verify(command) => command.run(),
             Self::Stats(command) => command.run(),
             Self::Bench(command) => command.run(),
+            Self::Context(command) => command.run(),
             Self::Completions { shell } => {
                 let mut script = Vec::new();
                 clap_complete::generate(shell, &mut Cli::command(), "pactql", &mut script);

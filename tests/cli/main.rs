@@ -1,5 +1,6 @@
 //! The command line, run as a program: results, messages, exit codes.
 
+mod context;
 mod history;
 mod queries;
 mod ranges;
@@ -113,6 +114,7 @@ fn every_command_has_help_with_examples() {
         "verify",
         "stats",
         "bench",
+        "context",
         "completions",
     ] {
         assert!(help.contains(command), "{command}");

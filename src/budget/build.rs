@@ -1,0 +1,356 @@
+//! Building a cache of the `.md` files below a directory.
+//!
+//! Sources are read one at a time, in the order of their ids, so memory holds the largest document
+//! and a few words on each. The cache is made beside its place and renamed into it: readers find
+//! the old one, or the new one, or none.
+
+use super::cache::{
+    BuildConfig, DOCUMENTS, Document, Entry, INDEX, MANIFEST, Manifest, Metadata, SHA256,
+    version_of,
+};
+use super::error::{CacheError, Fault};
+use crate::tree::hash::hex;
+use serde::Serialize;
+use sha2::{Digest, Sha256};
+use std::borrow::Cow;
+use std::collections::{BTreeMap, HashSet};
+use std::fs::{self, File};
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// How a cache is built.
+#[derive(Clone, Copy, Debug)]
+pub struct BuildOptions {
+    /// Whether a cache that is there already is replaced. Anything else is never replaced, but for
+    /// an empty directory.
+    pub force: bool,
+    /// What the manifest says of when it was built.
+    pub created_at: SystemTime,
+}
+
+/// Builds the cache `cache` of every file below `sources` whose name ends in `.md`; answers its
+/// manifest. Links to directories are not followed.
+///
+/// The same sources give the same bytes in every file, but for `created_at` in the manifest.
+///
+/// # Errors
+/// There are no such sources; names or contents that are not UTF-8 and ids that collide, all of
+/// them told at once; a cache that is there already; failures of the file system. Nothing is left
+/// behind, and what was there stays.
+pub fn build(sources: &Path, cache: &Path, options: BuildOptions) -> Result<Manifest, CacheError> {
+    let found = find(sources)?;
+    replaceable(cache, options.force)?;
+    if let Some(parent) = cache.parent() {
+        fs::create_dir_all(parent).map_err(CacheError::io(parent))?;
+    }
+    let part = beside(cache, "part");
+    let outcome = write(sources, &found, &part, options.created_at)
+        .and_then(|manifest| put(&part, cache).map(|()| manifest));
+    if outcome.is_err() {
+        // The first failure is the one to tell.
+        let _ = fs::remove_dir_all(&part);
+    }
+    outcome
+}
+
+/// A source: where it is, and its path below the sources with forward slashes.
+struct Source {
+    path: PathBuf,
+    name: String,
+}
+
+/// The sources by id.
+///
+/// # Errors
+/// Ids that collide, and names that are not UTF-8.
+fn find(sources: &Path) -> Result<BTreeMap<String, Source>, CacheError> {
+    match fs::metadata(sources) {
+        Ok(data) if data.is_dir() => {}
+        Err(error) if error.kind() != io::ErrorKind::NotFound => {
+            return Err(CacheError::Io(sources.to_owned(), error));
+        }
+        _ => return Err(CacheError::Missing(sources.to_owned())),
+    }
+    let mut files: Vec<PathBuf> = Vec::new();
+    let mut open = vec![sources.to_owned()];
+    while let Some(dir) = open.pop() {
+        for entry in fs::read_dir(&dir).map_err(CacheError::io(&dir))? {
+            let entry = entry.map_err(CacheError::io(&dir))?;
+            let path = entry.path();
+            let kind = entry.file_type().map_err(CacheError::io(&path))?;
+            if kind.is_dir() {
+                open.push(path);
+            } else if path.extension().is_some_and(|extension| extension == "md")
+                && (kind.is_file() || !path.is_dir())
+            {
+                files.push(path);
+            }
+        }
+    }
+    // Directories list their files in any order.
+    files.sort_unstable();
+    let mut found: BTreeMap<String, Source> = BTreeMap::new();
+    let mut faults = Vec::new();
+    for path in files {
+        let below = path.strip_prefix(sources).unwrap_or(&path);
+        let parts: Option<Vec<&str>> = below.iter().map(|part| part.to_str()).collect();
+        let Some(name) = parts.map(|parts| parts.join("/")) else {
+            faults.push(Fault::new(
+                below.to_string_lossy(),
+                "the name of the file is not UTF-8",
+            ));
+            continue;
+        };
+        let id = name.to_lowercase();
+        if let Some(first) = found.get(&id) {
+            faults.push(Fault::new(
+                name,
+                format!("has the id `{id}`, as {} has", first.name),
+            ));
+            continue;
+        }
+        found.insert(id, Source { path, name });
+    }
+    if faults.is_empty() {
+        Ok(found)
+    } else {
+        Err(CacheError::Sources(sources.to_owned(), faults))
+    }
+}
+
+/// Whether a cache may be put at `cache`: there is nothing, an empty directory, or, with `force`,
+/// what a cache consists of and nothing else.
+fn replaceable(cache: &Path, force: bool) -> Result<(), CacheError> {
+    match fs::symlink_metadata(cache) {
+        Ok(data) if data.is_dir() => {}
+        Ok(_) => return Err(CacheError::Exists(cache.to_owned())),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        Err(error) => return Err(CacheError::Io(cache.to_owned(), error)),
+    }
+    for (dir, top) in [(cache.to_owned(), true), (cache.join(DOCUMENTS), false)] {
+        let entries = match fs::read_dir(&dir) {
+            Ok(entries) => entries,
+            Err(error) if !top && error.kind() == io::ErrorKind::NotFound => continue,
+            Err(error) => return Err(CacheError::Io(dir, error)),
+        };
+        for entry in entries {
+            if !force {
+                return Err(CacheError::Exists(cache.to_owned()));
+            }
+            let entry = entry.map_err(CacheError::io(&dir))?;
+            let name = entry.file_name().to_string_lossy().into_owned();
+            let known = match top {
+                true => [MANIFEST, INDEX, DOCUMENTS].contains(&&*name),
+                false => name.ends_with(".json"),
+            };
+            if !known {
+                return Err(CacheError::Foreign(cache.to_owned(), name));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Writes a whole cache at `part`.
+fn write(
+    sources: &Path,
+    found: &BTreeMap<String, Source>,
+    part: &Path,
+    created_at: SystemTime,
+) -> Result<Manifest, CacheError> {
+    let documents = part.join(DOCUMENTS);
+    fs::create_dir(part).map_err(CacheError::io(part))?;
+    fs::create_dir(&documents).map_err(CacheError::io(&documents))?;
+    let mut entries = Vec::with_capacity(found.len());
+    let mut faults = Vec::new();
+    let mut names = HashSet::with_capacity(found.len());
+    for (id, source) in found {
+        let bytes = fs::read(&source.path).map_err(CacheError::io(&source.path))?;
+        let version = version_of(&bytes);
+        let content = match std::str::from_utf8(&bytes) {
+            Ok(content) => content,
+            Err(error) => {
+                faults.push(Fault::new(
+                    &source.name,
+                    format!("is not UTF-8 from byte {} on", error.valid_up_to()),
+                ));
+                continue;
+            }
+        };
+        if !faults.is_empty() {
+            // There will be no cache; what is left is looked at for its faults.
+            continue;
+        }
+        let file = file_name(id, &version, &mut names);
+        let document = Document {
+            id: Cow::Borrowed(id),
+            version: Cow::Borrowed(&version),
+            source: Cow::Borrowed(&source.name),
+            content: Cow::Borrowed(content),
+            metadata: Metadata::default(),
+        };
+        write_json(&part.join(&file), |out| {
+            serde_json::to_writer(out, &document).map_err(io::Error::from)
+        })?;
+        entries.push(Entry {
+            id: id.clone(),
+            version,
+            file,
+        });
+    }
+    if !faults.is_empty() {
+        return Err(CacheError::Sources(sources.to_owned(), faults));
+    }
+    let index: BTreeMap<&str, &str> = entries
+        .iter()
+        .map(|entry| (&*entry.id, &*entry.file))
+        .collect();
+    write_pretty(&part.join(INDEX), &index)?;
+    let build_config = BuildConfig::default();
+    let manifest = Manifest {
+        cache_version: Manifest::version(&build_config, &entries),
+        build_config,
+        created_at: timestamp(created_at),
+        document_count: entries.len(),
+        documents: entries,
+    };
+    write_pretty(&part.join(MANIFEST), &manifest)?;
+    Ok(manifest)
+}
+
+/// The file of a document: the first 12 digits of its hash; where another document has that name,
+/// with digits of the hash of its id behind it, 8 or as many as it takes.
+fn file_name(id: &str, version: &str, names: &mut HashSet<String>) -> String {
+    let digits = version.strip_prefix(SHA256).unwrap_or(version);
+    let start = digits.get(..12).unwrap_or(digits);
+    let mut file = format!("{DOCUMENTS}/{start}.json");
+    if names.contains(&file) {
+        let own = hex(&Sha256::digest(id));
+        for length in (8..=own.len()).step_by(8) {
+            file = format!("{DOCUMENTS}/{start}-{}.json", &own[..length]);
+            if !names.contains(&file) {
+                break;
+            }
+        }
+    }
+    names.insert(file.clone());
+    file
+}
+
+fn write_json(
+    path: &Path,
+    produce: impl FnOnce(&mut BufWriter<File>) -> io::Result<()>,
+) -> Result<(), CacheError> {
+    let write = || {
+        let mut out = BufWriter::new(File::create_new(path)?);
+        produce(&mut out)?;
+        out.flush()
+    };
+    write().map_err(CacheError::io(path))
+}
+
+fn write_pretty(path: &Path, value: &impl Serialize) -> Result<(), CacheError> {
+    write_json(path, |out| {
+        serde_json::to_writer_pretty(out, value).map_err(io::Error::from)
+    })
+}
+
+/// A name beside `path`, of this process.
+fn beside(path: &Path, what: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    // A path that ends in a separator would get the name inside the directory.
+    if let (Some(parent), Some(file)) = (path.parent(), path.file_name()) {
+        name = parent.join(file).into_os_string();
+    }
+    name.push(format!(".{}.{what}", std::process::id()));
+    PathBuf::from(name)
+}
+
+/// Renames the finished cache into its place, and what was there away.
+fn put(part: &Path, cache: &Path) -> Result<(), CacheError> {
+    let old = beside(cache, "old");
+    let was_there = match fs::rename(cache, &old) {
+        Ok(()) => true,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => false,
+        Err(error) => return Err(CacheError::Io(cache.to_owned(), error)),
+    };
+    if let Err(error) = fs::rename(part, cache) {
+        if was_there {
+            // The first failure is the one to tell.
+            let _ = fs::rename(&old, cache);
+        }
+        return Err(CacheError::Io(cache.to_owned(), error));
+    }
+    if was_there {
+        fs::remove_dir_all(&old).map_err(CacheError::io(&old))?;
+    }
+    Ok(())
+}
+
+/// A time in RFC 3339, in UTC, to the nanosecond; times before 1970 are 1970.
+fn timestamp(time: SystemTime) -> String {
+    let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
+    let (days, rest) = (since.as_secs() / 86_400, since.as_secs() % 86_400);
+    let (year, month, day) = date(days);
+    format!(
+        "{year:04}-{month:02}-{day:02}T{:02}:{:02}:{:02}.{:09}Z",
+        rest / 3600,
+        rest / 60 % 60,
+        rest % 60,
+        since.subsec_nanos()
+    )
+}
+
+/// The Gregorian date of a day counted from 1970-01-01. Years are taken to begin in March, so
+/// that the leap day is their last.
+fn date(days: u64) -> (u64, u64, u64) {
+    const ERA: u64 = 146_097;
+    let days = days + 719_468;
+    let (era, day) = (days / ERA, days % ERA);
+    let year = (day - day / 1460 + day / 36_524 - day / (ERA - 1)) / 365;
+    let day = day - (365 * year + year / 4 - year / 100);
+    let month = (5 * day + 2) / 153;
+    let day = day - (153 * month + 2) / 5 + 1;
+    let (month, carry) = if month < 10 {
+        (month + 3, 0)
+    } else {
+        (month - 9, 1)
+    };
+    (era * 400 + year + carry, month, day)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+
+    #[test]
+    fn times_are_written_in_utc() {
+        for (seconds, nanos, text) in [
+            (0, 0, "1970-01-01T00:00:00.000000000Z"),
+            (951_782_399, 5, "2000-02-28T23:59:59.000000005Z"),
+            (951_782_400, 0, "2000-02-29T00:00:00.000000000Z"),
+            (951_868_800, 0, "2000-03-01T00:00:00.000000000Z"),
+            (4_107_542_400, 0, "2100-03-01T00:00:00.000000000Z"),
+        ] {
+            let time = UNIX_EPOCH + Duration::new(seconds, nanos);
+            assert_eq!(timestamp(time), text);
+        }
+    }
+
+    #[test]
+    fn files_whose_names_collide_get_digits_of_the_id() {
+        let mut names = HashSet::new();
+        let version = format!("sha256:{}", "0".repeat(64));
+        assert_eq!(
+            file_name("a.md", &version, &mut names),
+            "documents/000000000000.json"
+        );
+        let digits = &hex(&Sha256::digest("b.md"))[..8];
+        assert_eq!(
+            file_name("b.md", &version, &mut names),
+            format!("documents/000000000000-{digits}.json")
+        );
+    }
+}

@@ -1,0 +1,348 @@
+//! Reading a cache: its manifest, its documents, and answers out of it.
+//!
+//! # The layout (RUNTIME §6)
+//! ```text
+//! manifest.json      what the cache holds: the only list readers go by
+//! index.json         id → file, for other tools
+//! documents/*.json   one document a file
+//! ```
+//! Nothing outside the directory is ever read: a file is named by `documents/` and one plain name,
+//! and links are refused.
+
+use super::error::{CacheError, Fault};
+use super::score::{Measure, Query};
+use super::select::{Candidate, Chosen, Resolution, fill};
+use crate::tree::hash::hex;
+use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+use std::borrow::Cow;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// The name of the manifest.
+pub const MANIFEST: &str = "manifest.json";
+
+/// The name of the index of ids.
+pub const INDEX: &str = "index.json";
+
+/// The directory of the documents.
+pub const DOCUMENTS: &str = "documents";
+
+/// What versions start with.
+pub(super) const SHA256: &str = "sha256:";
+
+/// How a cache was built.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BuildConfig {
+    /// The version of the layout.
+    pub version: String,
+    /// What versions are computed with.
+    pub hash_algorithm: String,
+}
+
+impl Default for BuildConfig {
+    fn default() -> Self {
+        Self {
+            version: "1".to_owned(),
+            hash_algorithm: "sha256".to_owned(),
+        }
+    }
+}
+
+/// What a cache holds, as `manifest.json` says.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Manifest {
+    /// A hash over the configuration and all ids and versions; see [`Manifest::version`].
+    pub cache_version: String,
+    /// How it was built.
+    pub build_config: BuildConfig,
+    /// When it was built, in RFC 3339. Nothing depends on it.
+    pub created_at: String,
+    /// How many documents there are.
+    pub document_count: usize,
+    /// The documents, by id.
+    pub documents: Vec<Entry>,
+}
+
+/// One document of a manifest.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Entry {
+    /// Its id.
+    pub id: String,
+    /// `sha256:` and the hex digits of the hash of its bytes.
+    pub version: String,
+    /// Its file, from the directory of the cache.
+    pub file: String,
+}
+
+impl Manifest {
+    /// What `cache_version` must be: `sha256:` of the compact configuration followed by
+    /// `id:version` of each document, in the order of ids, with nothing between them.
+    ///
+    /// `documents` are given in that order.
+    #[must_use]
+    pub fn version(config: &BuildConfig, documents: &[Entry]) -> String {
+        let mut digest = Sha256::new();
+        // Two strings always have a JSON form.
+        digest.update(serde_json::to_vec(config).unwrap_or_default());
+        for entry in documents {
+            digest.update(&entry.id);
+            digest.update(":");
+            digest.update(&entry.version);
+        }
+        format!("{SHA256}{}", hex(&digest.finalize()))
+    }
+}
+
+/// A document as its file has it.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Document<'a> {
+    /// Its id.
+    #[serde(borrow)]
+    pub id: Cow<'a, str>,
+    /// The hash of its bytes.
+    #[serde(borrow)]
+    pub version: Cow<'a, str>,
+    /// Where it came from, from the directory of the sources.
+    #[serde(borrow)]
+    pub source: Cow<'a, str>,
+    /// Its text.
+    #[serde(borrow)]
+    pub content: Cow<'a, str>,
+    /// Reserved; empty.
+    #[serde(default)]
+    pub metadata: Metadata,
+}
+
+/// What a document says about itself beside its content: an object of which nothing is kept.
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
+pub struct Metadata {}
+
+/// A cache that is open for reading. Its manifest is in memory, its documents are not.
+#[derive(Debug)]
+pub struct Cache {
+    dir: PathBuf,
+    manifest: Manifest,
+}
+
+impl Cache {
+    /// Opens the cache in a directory and checks its manifest: the counts, the names of files, and
+    /// the version of the cache.
+    ///
+    /// # Errors
+    /// There is no such directory; the manifest is missing, malformed or contradicts itself;
+    /// failures of the file system.
+    pub fn open(dir: impl Into<PathBuf>) -> Result<Self, CacheError> {
+        let dir = dir.into();
+        let bytes = match fs::metadata(&dir) {
+            Ok(data) if data.is_dir() => read_inside(&dir, MANIFEST)?,
+            Ok(_) => return Err(CacheError::Missing(dir)),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                return Err(CacheError::Missing(dir));
+            }
+            Err(error) => return Err(CacheError::Io(dir, error)),
+        };
+        let manifest: Manifest =
+            parse(&bytes, MANIFEST).map_err(|fault| CacheError::invalid(&dir, fault))?;
+        let faults = check(&manifest);
+        if faults.is_empty() {
+            Ok(Self { dir, manifest })
+        } else {
+            Err(CacheError::Invalid(dir, faults))
+        }
+    }
+
+    /// The directory.
+    #[must_use]
+    pub fn dir(&self) -> &Path {
+        &self.dir
+    }
+
+    /// What the cache holds.
+    #[must_use]
+    pub fn manifest(&self) -> &Manifest {
+        &self.manifest
+    }
+
+    /// Chooses documents for a query and a budget in tokens.
+    ///
+    /// Contents are held one at a time by each thread, and then those that were chosen. The same
+    /// cache, query and budget give the same answer whatever the number of threads.
+    ///
+    /// # Errors
+    /// A document is missing or is not the one the manifest names; failures of the file system.
+    /// Of several the first by id is told.
+    pub fn resolve(&self, query: &Query, budget: u64) -> Result<Resolution, CacheError> {
+        let measures = self.measures(query)?;
+        let candidates: Vec<Candidate<'_>> = self
+            .manifest
+            .documents
+            .iter()
+            .zip(&measures)
+            .map(|(entry, &measure)| Candidate {
+                id: &entry.id,
+                measure,
+            })
+            .collect();
+        let filling = fill(&candidates, budget);
+        let mut documents = Vec::with_capacity(filling.chosen.len());
+        for &at in &filling.chosen {
+            let entry = &self.manifest.documents[at];
+            let content = self.content(entry)?;
+            documents.push(Chosen::new(
+                query,
+                measures[at],
+                entry.id.clone(),
+                entry.version.clone(),
+                content,
+            ));
+        }
+        Ok(Resolution::new(query, budget, &filling, documents))
+    }
+
+    /// The measures of all documents in the order of the manifest, by their definition: every
+    /// document is read.
+    fn measures(&self, query: &Query) -> Result<Vec<Measure>, CacheError> {
+        let measures: Vec<Result<Measure, CacheError>> = self
+            .manifest
+            .documents
+            .par_iter()
+            .map(|entry| Ok(Measure::of(&self.content(entry)?, query)))
+            .collect();
+        // The first failure by id, whichever thread came first.
+        measures.into_iter().collect()
+    }
+
+    /// The content of a document, which must be what the manifest says it is.
+    ///
+    /// # Errors
+    /// The file is missing, is malformed, or holds another document; failures of the file system.
+    pub fn content(&self, entry: &Entry) -> Result<String, CacheError> {
+        let bytes = read_inside(&self.dir, &entry.file)?;
+        let document: Document<'_> =
+            parse(&bytes, &entry.file).map_err(|fault| CacheError::invalid(&self.dir, fault))?;
+        match differs(&document, entry) {
+            None => Ok(document.content.into_owned()),
+            Some(message) => Err(CacheError::invalid(
+                &self.dir,
+                Fault::new(&entry.file, message),
+            )),
+        }
+    }
+}
+
+/// What is wrong with a document for this entry.
+pub(super) fn differs(document: &Document<'_>, entry: &Entry) -> Option<String> {
+    if document.id != entry.id {
+        return Some(format!(
+            "is the document `{}`, not `{}`",
+            document.id, entry.id
+        ));
+    }
+    if document.version != entry.version {
+        return Some(format!("is another version of `{}`", entry.id));
+    }
+    (version_of(document.content.as_bytes()) != entry.version)
+        .then(|| format!("the content of `{}` is not that of its version", entry.id))
+}
+
+/// The version of a document of these bytes.
+pub(super) fn version_of(bytes: &[u8]) -> String {
+    format!("{SHA256}{}", hex(&Sha256::digest(bytes)))
+}
+
+/// What is wrong with a manifest by itself, in the order of its fields.
+fn check(manifest: &Manifest) -> Vec<Fault> {
+    let fault = |message: String| Fault::new(MANIFEST, message);
+    if manifest.build_config != BuildConfig::default() {
+        // Nothing else can be judged.
+        let BuildConfig {
+            version,
+            hash_algorithm,
+        } = &manifest.build_config;
+        return vec![fault(format!(
+            "layout {version} with {hash_algorithm} is not known, only 1 with sha256"
+        ))];
+    }
+    let mut faults = Vec::new();
+    let documents = &manifest.documents;
+    if manifest.document_count != documents.len() {
+        faults.push(fault(format!(
+            "document_count is {}, but {} documents are listed",
+            manifest.document_count,
+            documents.len()
+        )));
+    }
+    for entry in documents {
+        if !is_document_file(&entry.file) {
+            faults.push(fault(format!(
+                "the file of `{}`, `{}`, is not one directly in {DOCUMENTS}/",
+                entry.id, entry.file
+            )));
+        }
+    }
+    for pair in documents.windows(2) {
+        if pair[0].id == pair[1].id {
+            faults.push(fault(format!("`{}` is listed twice", pair[0].id)));
+        } else if pair[0].id > pair[1].id {
+            faults.push(fault(format!(
+                "`{}` is listed after `{}`",
+                pair[1].id, pair[0].id
+            )));
+        }
+    }
+    if Manifest::version(&manifest.build_config, documents) != manifest.cache_version {
+        faults.push(fault(
+            "cache_version is not that of the documents listed".to_owned(),
+        ));
+    }
+    faults
+}
+
+/// Whether a name stands for a file directly in the directory of documents, on any system.
+fn is_document_file(file: &str) -> bool {
+    file.strip_prefix(DOCUMENTS)
+        .and_then(|file| file.strip_prefix('/'))
+        .is_some_and(|name| {
+            !matches!(name, "" | "." | "..") && !name.contains(['/', '\\', ':', '\0'])
+        })
+}
+
+/// Reads a file of the cache: the manifest, the index, or one that [`is_document_file`].
+///
+/// # Errors
+/// What is missing or is no plain file, or stands in a directory that is a link, is a fault of
+/// the cache.
+pub(super) fn read_inside(dir: &Path, file: &str) -> Result<Vec<u8>, CacheError> {
+    let path = dir.join(file);
+    let refuse = |message: &str| Err(CacheError::invalid(dir, Fault::new(file, message)));
+    if file.contains('/') {
+        let parent = dir.join(DOCUMENTS);
+        match fs::symlink_metadata(&parent) {
+            Ok(data) if data.is_dir() => {}
+            Ok(_) => return refuse("stands in what is no directory"),
+            Err(error) if is_missing(&error) => return refuse("is missing"),
+            Err(error) => return Err(CacheError::Io(parent, error)),
+        }
+    }
+    match fs::symlink_metadata(&path) {
+        Ok(data) if data.is_file() => fs::read(&path).map_err(CacheError::io(&path)),
+        Ok(_) => refuse("is no plain file"),
+        Err(error) if is_missing(&error) => refuse("is missing"),
+        Err(error) => Err(CacheError::Io(path, error)),
+    }
+}
+
+fn is_missing(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::NotFound | io::ErrorKind::NotADirectory
+    )
+}
+
+/// Reads JSON of a file of the cache.
+pub(super) fn parse<'a, T: Deserialize<'a>>(bytes: &'a [u8], file: &str) -> Result<T, Fault> {
+    serde_json::from_slice(bytes).map_err(|error| Fault::new(file, error.to_string()))
+}

@@ -1,0 +1,24 @@
+//! Which documents fit a budget (source 004, RUNTIME §6): caches of documents, their scores
+//! against a query, and the greedy filling of a number of tokens.
+//!
+//! A selection has three phases, strictly one after the other: every document is scored by
+//! itself ([`score`]), all are ordered by score and id, and the budget is filled from the front
+//! ([`select`]). [`cache`] reads what [`mod@build`] wrote, or what another tool wrote in the same
+//! layout; [`mod@verify`] finds everything that is wrong with a cache.
+//!
+//! This room must not know selectors, trees or the command line, and no clock, locale, thread
+//! count or directory order reaches its answers: the time a cache was built at is the caller's.
+
+pub mod build;
+pub mod cache;
+mod error;
+pub mod score;
+pub mod select;
+pub mod verify;
+
+pub use build::{BuildOptions, build};
+pub use cache::Cache;
+pub use error::{CacheError, Fault};
+pub use score::Query;
+pub use select::Resolution;
+pub use verify::{Inspection, inspect, verify};

@@ -1,0 +1,128 @@
+//! Scores and token counts: pure functions of one content and one query.
+
+/// A query, split into terms.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Query {
+    text: String,
+    terms: Vec<String>,
+    /// The terms without repetition, sorted.
+    distinct: Vec<String>,
+}
+
+impl Query {
+    /// Splits a query at Unicode white space into terms in lower case (Unicode, no locale).
+    #[must_use]
+    pub fn new(text: impl Into<String>) -> Self {
+        let text = text.into();
+        let lower = text.to_lowercase();
+        let terms: Vec<String> = lower.split_whitespace().map(str::to_owned).collect();
+        let mut distinct = terms.clone();
+        distinct.sort_unstable();
+        distinct.dedup();
+        Self {
+            text,
+            terms,
+            distinct,
+        }
+    }
+
+    /// The query as it was given.
+    #[must_use]
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// The terms in the order of the query, repeated where it repeats them.
+    #[must_use]
+    pub fn terms(&self) -> &[String] {
+        &self.terms
+    }
+
+    /// Each term once, in the order of code points.
+    #[must_use]
+    pub fn distinct(&self) -> &[String] {
+        &self.distinct
+    }
+
+    /// Whether a word, in lower case, is one of the terms.
+    fn holds(&self, word: &str) -> bool {
+        // Queries are short: comparing lengths first settles nearly every word.
+        self.distinct.iter().any(|term| term == word)
+    }
+}
+
+/// What the score of one content is made of.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Measure {
+    /// How many of its words are a term of the query. A word counts once, however often its
+    /// term stands in the query.
+    pub term_matches: u64,
+    /// How many words it has.
+    pub total_words: u64,
+    /// How many bytes of UTF-8 it has.
+    pub bytes: u64,
+}
+
+impl Measure {
+    /// Measures a content against a query. Linear; memory for one word.
+    #[must_use]
+    pub fn of(content: &str, query: &Query) -> Self {
+        let mut term_matches = 0;
+        let total_words = each_word(content, |word| {
+            term_matches += u64::from(query.holds(word));
+        });
+        Self {
+            term_matches,
+            total_words,
+            bytes: content.len() as u64,
+        }
+    }
+
+    /// The share of the words that are terms, from 0.0 to 1.0; 0.0 where there are no words.
+    /// One division of two `f32`, as every tool of the same layout computes it.
+    #[must_use]
+    pub fn score(self) -> f32 {
+        if self.total_words == 0 {
+            return 0.0;
+        }
+        self.term_matches as f32 / self.total_words as f32
+    }
+
+    /// What the content takes of a budget; see [`tokens`].
+    #[must_use]
+    pub fn tokens(self) -> u64 {
+        self.bytes.div_ceil(4)
+    }
+}
+
+/// How many tokens a content takes: a quarter of its bytes of UTF-8, rounded up.
+#[must_use]
+pub fn tokens(content: &str) -> u64 {
+    (content.len() as u64).div_ceil(4)
+}
+
+/// Calls `visit` with each word of a content in lower case, and counts them.
+///
+/// Words are lowered one by one: the only mapping that looks at its neighbours, that of the final
+/// sigma, does not look across white space, so the outcome is that of lowering the whole.
+pub(super) fn each_word(content: &str, mut visit: impl FnMut(&str)) -> u64 {
+    let mut lower = String::new();
+    let mut count = 0;
+    for word in content.split_whitespace() {
+        count += 1;
+        if word
+            .bytes()
+            .all(|byte| byte.is_ascii() && !byte.is_ascii_uppercase())
+        {
+            visit(word);
+        } else if word.is_ascii() {
+            lower.clear();
+            lower.push_str(word);
+            lower.make_ascii_lowercase();
+            visit(&lower);
+        } else {
+            visit(&word.to_lowercase());
+        }
+    }
+    count
+}

@@ -1,0 +1,221 @@
+//! `pactql context`: caches of documents, and what of them fits a budget.
+
+use super::exit::{Exit, Failure};
+use crate::budget::{self, BuildOptions, Cache, CacheError, Query};
+use clap::{Args, Subcommand, ValueEnum};
+use std::ffi::OsString;
+use std::fmt::Write as _;
+use std::io::Write as _;
+use std::path::PathBuf;
+use std::time::SystemTime;
+
+/// Choose documents that fit a number of tokens.
+///
+/// A cache is built once of the Markdown files below a directory. `resolve` scores every
+/// document by the share of its words that are words of the query, and takes the best that fit,
+/// whole or not at all. The same cache, query and budget give the same bytes.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  pactql context build --sources docs --cache cache
+  pactql context resolve --cache cache --query \"deployment\" --budget 4000
+  pactql context inspect --cache cache
+  pactql context verify --cache cache
+
+Exit codes: 0 ok, 1 usage, 2 invalid query, 3 invalid budget, 4 cache missing, 5 cache invalid,
+6 input or output failed, 7 internal error.")]
+pub(super) struct Context {
+    #[command(subcommand)]
+    command: ContextCommand,
+}
+
+#[derive(Subcommand, Debug)]
+enum ContextCommand {
+    Build(Build),
+    Resolve(Resolve),
+    Inspect(Inspect),
+    Verify(Verify),
+}
+
+/// Build a cache of the `.md` files below a directory.
+///
+/// The id of a document is its path below the directory in lower case, with forward slashes.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  pactql context build --sources docs --cache cache
+  pactql context build --sources docs --cache cache --force")]
+struct Build {
+    /// The directory of the documents.
+    #[arg(long, value_name = "DIR")]
+    sources: PathBuf,
+    /// The directory to make.
+    #[arg(long, value_name = "DIR")]
+    cache: PathBuf,
+    /// Replace a cache that is there already.
+    #[arg(long)]
+    force: bool,
+    #[command(flatten)]
+    messages: super::options::Messages,
+}
+
+/// Choose documents of a cache for a query.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  pactql context resolve --cache cache --query \"deployment\" --budget 4000
+  pactql context resolve --cache cache --query \"\" --budget 4000 --format pretty")]
+struct Resolve {
+    /// The cache.
+    #[arg(long, value_name = "DIR")]
+    cache: PathBuf,
+    /// The words to look for; where there are none, every score is 0.0.
+    #[arg(long, value_name = "QUERY", allow_hyphen_values = true)]
+    query: OsString,
+    /// How many tokens may be taken: a quarter of the bytes of each document, rounded up.
+    #[arg(long, value_name = "N", allow_hyphen_values = true)]
+    budget: u64,
+    /// How the answer is printed; unless given, compact, and errors in words.
+    #[arg(long, value_enum, value_name = "FORMAT")]
+    format: Option<Layout>,
+}
+
+/// Print what a cache is: its version, documents, bytes, and whether it is valid.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  pactql context inspect --cache cache")]
+struct Inspect {
+    /// The cache.
+    #[arg(long, value_name = "DIR")]
+    cache: PathBuf,
+    #[command(flatten)]
+    messages: super::options::Messages,
+}
+
+/// Check a cache and name everything that is wrong with it.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  pactql context verify --cache cache
+  pactql context verify --cache cache --format json")]
+struct Verify {
+    /// The cache.
+    #[arg(long, value_name = "DIR")]
+    cache: PathBuf,
+    #[command(flatten)]
+    messages: super::options::Messages,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Layout {
+    /// On one line; errors as JSON too, on standard error.
+    Json,
+    /// Indented.
+    Pretty,
+}
+
+impl Context {
+    /// Whether errors are asked for as JSON.
+    pub(super) fn json_errors(&self) -> bool {
+        match &self.command {
+            ContextCommand::Build(command) => command.messages.json(),
+            ContextCommand::Resolve(command) => command.format == Some(Layout::Json),
+            ContextCommand::Inspect(command) => command.messages.json(),
+            ContextCommand::Verify(command) => command.messages.json(),
+        }
+    }
+
+    /// Runs the command.
+    pub(super) fn run(self) -> Result<Exit, Failure> {
+        let text = match self.command {
+            ContextCommand::Build(command) => command.run()?,
+            ContextCommand::Resolve(command) => command.run()?,
+            ContextCommand::Inspect(command) => command.run()?,
+            ContextCommand::Verify(command) => command.run()?,
+        };
+        std::io::stdout().lock().write_all(text.as_bytes())?;
+        Ok(Exit::Ok)
+    }
+}
+
+impl Build {
+    fn run(self) -> Result<String, Failure> {
+        let options = BuildOptions {
+            force: self.force,
+            created_at: SystemTime::now(),
+        };
+        let manifest = budget::build(&self.sources, &self.cache, options)?;
+        let mut said = String::new();
+        if manifest.documents.is_empty() {
+            let _ = writeln!(said, "note: no .md files below {}", self.sources.display());
+        }
+        super::say(&said);
+        Ok(String::new())
+    }
+}
+
+impl Resolve {
+    fn run(self) -> Result<String, Failure> {
+        let query = self.query.into_string().map_err(|_| {
+            Failure::Plain(Exit::Selector, "the query is not UTF-8".to_owned(), None)
+        })?;
+        let cache = Cache::open(self.cache)?;
+        let answer = cache.resolve(&Query::new(query), self.budget)?;
+        let pretty = self.format == Some(Layout::Pretty);
+        line(answer.to_json(pretty))
+    }
+}
+
+impl Inspect {
+    fn run(self) -> Result<String, Failure> {
+        let cache = Cache::open(self.cache)?;
+        line(serde_json::to_string(&budget::inspect(&cache)?))
+    }
+}
+
+impl Verify {
+    fn run(self) -> Result<String, Failure> {
+        let cache = Cache::open(self.cache)?;
+        let faults = budget::verify(&cache)?;
+        if !faults.is_empty() {
+            return Err(CacheError::Invalid(cache.dir().to_owned(), faults).into());
+        }
+        let count = cache.manifest().document_count;
+        Ok(format!("valid: {count} documents\n"))
+    }
+}
+
+/// JSON and its line feed.
+fn line(json: serde_json::Result<String>) -> Result<String, Failure> {
+    match json {
+        Ok(mut text) => {
+            text.push('\n');
+            Ok(text)
+        }
+        Err(error) => Err(Failure::Plain(Exit::Internal, error.to_string(), None)),
+    }
+}
+
+impl From<CacheError> for Failure {
+    fn from(error: CacheError) -> Self {
+        let message = error.to_string();
+        match error {
+            CacheError::Missing(_) => Self::Plain(Exit::Missing, message, None),
+            CacheError::Exists(_) => Self::usage(message).with_help("--force replaces a cache"),
+            CacheError::Foreign(..) => Self::usage(message),
+            CacheError::Invalid(_, faults) | CacheError::Sources(_, faults) => Self::Faults(
+                message,
+                faults
+                    .into_iter()
+                    .map(|fault| (fault.file, fault.message))
+                    .collect(),
+            ),
+            CacheError::Io(path, error) => match Self::file(&path.display().to_string(), &error) {
+                // What is gone between two looks at it is a failure, not a cache that is missing.
+                Self::Plain(Exit::Missing, message, help) => Self::Plain(Exit::Io, message, help),
+                failure => failure,
+            },
+        }
+    }
+}

@@ -1,0 +1,502 @@
+//! Budgeted selection held to source 004, each rule by its words, and to a plain reading of it
+//! over random caches; caches that are damaged in every way.
+
+use pactql::budget::build::{BuildOptions, build};
+use pactql::budget::score::Measure;
+use pactql::budget::select::{Candidate, fill};
+use pactql::budget::{Cache, CacheError, Query, inspect, verify};
+use proptest::prelude::*;
+use std::collections::HashSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, UNIX_EPOCH};
+
+/// A directory of its own for one test, removed at the end.
+struct Scratch(PathBuf);
+
+impl Scratch {
+    fn new(name: &str) -> Self {
+        let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("budget-{name}"));
+        let _ = fs::remove_dir_all(&path);
+        fs::create_dir_all(path.join("sources")).expect("a directory");
+        Self(path)
+    }
+
+    fn write(&self, name: &str, content: impl AsRef<[u8]>) {
+        let path = self.0.join("sources").join(name);
+        fs::create_dir_all(path.parent().expect("a parent")).expect("a directory");
+        fs::write(path, content).expect("a file");
+    }
+
+    fn cache(&self) -> PathBuf {
+        self.0.join("cache")
+    }
+
+    fn try_build(&self, force: bool) -> Result<Cache, CacheError> {
+        let options = BuildOptions {
+            force,
+            created_at: UNIX_EPOCH + Duration::from_secs(1_700_000_000),
+        };
+        build(&self.0.join("sources"), &self.cache(), options)?;
+        Cache::open(self.cache())
+    }
+
+    fn build(&self) -> Cache {
+        self.try_build(true).expect("the sources are good")
+    }
+
+    fn damage(&self, file: &str, with: impl FnOnce(String) -> String) {
+        let path = self.cache().join(file);
+        let text = fs::read_to_string(&path).expect("a file of the cache");
+        fs::write(path, with(text)).expect("a file");
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+fn answer(cache: &Cache, query: &str, budget: u64) -> String {
+    let answer = cache.resolve(&Query::new(query), budget);
+    answer.expect("a good cache").to_json(false).expect("JSON")
+}
+
+fn chosen(cache: &Cache, query: &str, budget: u64) -> Vec<String> {
+    let answer = cache.resolve(&Query::new(query), budget);
+    let documents = answer.expect("a good cache").documents;
+    documents.into_iter().map(|document| document.id).collect()
+}
+
+/// The faults of a cache, found on opening it or by looking through it.
+fn faults(dir: PathBuf) -> Vec<String> {
+    let found = match Cache::open(dir) {
+        Ok(cache) => verify(&cache).expect("a readable cache"),
+        Err(error) => error.faults().to_vec(),
+    };
+    found.iter().map(ToString::to_string).collect()
+}
+
+#[test]
+fn the_answer_is_byte_for_byte_that_of_source_004() {
+    let scratch = Scratch::new("golden");
+    scratch.write("docs/Deploy.md", "Deployment deployment guide");
+    scratch.write("docs/other.md", "Nothing\tof interest.\n");
+    scratch.write("docs/cut.md", "deployment ".repeat(9));
+    let cache = scratch.build();
+    // Fields in the order of "Output"; words of the query in lower case; tokens are a quarter of
+    // the bytes, rounded up; what does not fit is skipped and later documents may fit.
+    assert_eq!(
+        answer(&cache, "DEPLOYMENT", 13),
+        "{\"documents\":[\
+         {\"id\":\"docs/deploy.md\",\
+         \"version\":\"sha256:aa0349b5c2f3dff1a18591eaf0e8f3bbe570ba1e29f71f89ff2b0f990409dfca\",\
+         \"content\":\"Deployment deployment guide\",\"score\":0.6666667,\"tokens\":7,\
+         \"why\":{\"query_terms\":[\"deployment\"],\"term_matches\":2,\"total_words\":3}},\
+         {\"id\":\"docs/other.md\",\
+         \"version\":\"sha256:0264d6175a798611073a69daa7bd4b018694607b577fc73f0a1f8650ece44988\",\
+         \"content\":\"Nothing\\tof interest.\\n\",\"score\":0.0,\"tokens\":6,\
+         \"why\":{\"query_terms\":[\"deployment\"],\"term_matches\":0,\"total_words\":3}}],\
+         \"selection\":{\"query\":\"DEPLOYMENT\",\"budget\":13,\"tokens_used\":13,\
+         \"documents_considered\":3,\"documents_selected\":2,\"documents_excluded_by_budget\":1}}"
+    );
+    let pretty = cache
+        .resolve(&Query::new("x"), 0)
+        .expect("a good cache")
+        .to_json(true)
+        .expect("JSON");
+    assert_eq!(
+        pretty,
+        "{\n  \"documents\": [],\n  \"selection\": {\n    \"query\": \"x\",\n    \"budget\": 0,\n    \
+         \"tokens_used\": 0,\n    \"documents_considered\": 3,\n    \"documents_selected\": 0,\n    \
+         \"documents_excluded_by_budget\": 3\n  }\n}"
+    );
+}
+
+#[test]
+fn caches_are_laid_out_byte_for_byte() {
+    let scratch = Scratch::new("layout");
+    scratch.write("B/Two.md", "same");
+    scratch.write("a.md", "same");
+    scratch.write("notes.txt", "not a document");
+    scratch.write("x.MD", "not one either");
+    let cache = scratch.build();
+    let read = |name: &str| fs::read_to_string(scratch.cache().join(name)).expect("a file");
+    assert_eq!(
+        read("manifest.json"),
+        "{\n  \"cache_version\": \"sha256:4252a0fb0e961aabb926536006ae36a929941d6b0a7b542cb45a59e0077f3de9\",\n  \"build_config\": {\n    \"version\": \"1\",\n    \
+         \"hash_algorithm\": \"sha256\"\n  },\n  \"created_at\": \"2023-11-14T22:13:20.000000000Z\",\n  \
+         \"document_count\": 2,\n  \"documents\": [\n    {\n      \"id\": \"a.md\",\n      \
+         \"version\": \"sha256:0967115f2813a3541eaef77de9d9d5773f1c0c04314b0bbfe4ff3b3b1c55b5d5\",\n      \"file\": \"documents/0967115f2813.json\"\n    },\n    {\n      \
+         \"id\": \"b/two.md\",\n      \"version\": \"sha256:0967115f2813a3541eaef77de9d9d5773f1c0c04314b0bbfe4ff3b3b1c55b5d5\",\n      \
+         \"file\": \"documents/0967115f2813-958587e6.json\"\n    }\n  ]\n}"
+    );
+    assert_eq!(
+        read("index.json"),
+        "{\n  \"a.md\": \"documents/0967115f2813.json\",\n  \"b/two.md\": \"documents/0967115f2813-958587e6.json\"\n}"
+    );
+    assert_eq!(
+        read("documents/0967115f2813-958587e6.json"),
+        "{\"id\":\"b/two.md\",\"version\":\"sha256:0967115f2813a3541eaef77de9d9d5773f1c0c04314b0bbfe4ff3b3b1c55b5d5\",\"source\":\"B/Two.md\",\
+         \"content\":\"same\",\"metadata\":{}}"
+    );
+    assert_eq!(faults(scratch.cache()), [""; 0]);
+    let inspection = serde_json::to_string(&inspect(&cache).expect("readable")).expect("JSON");
+    assert!(
+        inspection.ends_with("\"document_count\":2,\"total_bytes\":296,\"valid\":true}"),
+        "{inspection}"
+    );
+}
+
+#[test]
+fn caches_in_another_spelling_of_the_same_layout_resolve_alike() {
+    let scratch = Scratch::new("spelling");
+    scratch.write("one.md", "Grüße aus dem Süden");
+    scratch.write("two.md", "süden");
+    let before = answer(&scratch.build(), "SÜDEN", 100);
+    // Compact files, other escapes, fields of a later version, another time, no index of ids.
+    scratch.damage("manifest.json", |text| {
+        let value: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+        let text = value.to_string().replace("2023-11-14", "1999-01-01");
+        text.replacen('{', "{\"more\":[1,{}],", 1)
+    });
+    let cache = Cache::open(scratch.cache()).expect("a good cache");
+    let entry = cache.manifest().documents[0].clone();
+    scratch.damage(&entry.file, |text| {
+        text.replace('ü', "\\u00fc")
+            .replace("\"metadata\":{}", "\"metadata\":{\"k\":1}")
+    });
+    fs::remove_file(scratch.cache().join("index.json")).expect("the index");
+    assert_eq!(answer(&cache, "SÜDEN", 100), before);
+    assert_eq!(faults(scratch.cache()), ["index.json: is missing"]);
+}
+
+#[test]
+fn a_budget_of_nothing_takes_nothing_and_no_terms_score_nothing() {
+    let scratch = Scratch::new("zero");
+    for (name, content) in [("c.md", "x y"), ("a.md", ""), ("b.md", " \n\u{2003}")] {
+        scratch.write(name, content);
+    }
+    let cache = scratch.build();
+    assert_eq!(chosen(&cache, "x", 0), [""; 0]);
+    assert_eq!(chosen(&cache, "x", 1), ["c.md", "a.md"]);
+    assert_eq!(chosen(&cache, "x", u64::MAX), ["c.md", "a.md", "b.md"]);
+    for query in ["", " \t\u{a0}"] {
+        assert_eq!(chosen(&cache, query, 100), ["a.md", "b.md", "c.md"]);
+        assert!(answer(&cache, query, 100).contains("\"query_terms\":[],\"term_matches\":0"));
+    }
+    let empty = Scratch::new("nothing");
+    let cache = empty.build();
+    assert_eq!(chosen(&cache, "x", 9), [""; 0]);
+    assert_eq!(faults(empty.cache()), [""; 0]);
+}
+
+#[test]
+fn a_word_counts_once_however_often_the_query_has_it() {
+    let query = Query::new("A b a  A");
+    assert_eq!(query.terms(), ["a", "b", "a", "a"]);
+    let measure = Measure::of("a A c", &query);
+    assert_eq!((measure.term_matches, measure.total_words), (2, 3));
+    assert_eq!(Measure::of("a a", &query).score(), 1.0);
+}
+
+#[test]
+fn lower_case_is_that_of_unicode() {
+    for (content, query, matches) in [
+        ("ΟΔΟΣ Οδος ΟΔΟΣ.", "ΟΔΟΣ", 2),
+        ("İstanbul", "i\u{307}stanbul", 1),
+        ("STRASSE Straße STRAßE", "straße", 2),
+        ("ДОМ дом\u{85}Дом", "дом", 3),
+        ("深圳 深圳\u{3000}深圳市", "深圳", 2),
+        ("a\u{200b}b", "a", 0),
+    ] {
+        let measure = Measure::of(content, &Query::new(query));
+        assert_eq!(measure.term_matches, matches, "{content}");
+    }
+}
+
+#[test]
+fn a_large_document_is_measured_and_resolved() {
+    let scratch = Scratch::new("large");
+    scratch.write("large.md", "Word other ".repeat(500_000));
+    scratch.write("small.md", "word");
+    let cache = scratch.build();
+    let answer = cache.resolve(&Query::new("word"), 1_375_000);
+    let answer = answer.expect("a good cache");
+    assert_eq!(answer.selection.tokens_used, 1);
+    assert_eq!(answer.selection.documents_excluded_by_budget, 1);
+    let answer = cache.resolve(&Query::new("word"), 1_375_001);
+    let large = answer.expect("a good cache").documents.remove(1);
+    assert_eq!((large.score, large.tokens), (0.5, 1_375_000));
+    assert_eq!(large.why.total_words, 1_000_000);
+}
+
+/// Source 004, read aloud.
+fn by_definition(documents: &[(String, String)], query: &str, budget: u64) -> Vec<(String, f32)> {
+    let query = query.to_lowercase();
+    let terms: HashSet<&str> = query.split_whitespace().collect();
+    let mut scored: Vec<(f32, &str, u64)> = Vec::new();
+    for (id, content) in documents {
+        let lower = content.to_lowercase();
+        let words: Vec<&str> = lower.split_whitespace().collect();
+        let matches = words.iter().filter(|word| terms.contains(**word)).count();
+        let score = match words.len() {
+            0 => 0.0,
+            words => matches as f32 / words as f32,
+        };
+        scored.push((score, id, (content.len() as u64).div_ceil(4)));
+    }
+    scored.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(b.1)));
+    let mut used = 0;
+    let mut chosen = Vec::new();
+    for (score, id, tokens) in scored {
+        if budget > 0 && used + tokens <= budget {
+            used += tokens;
+            chosen.push((id.to_owned(), score));
+        }
+    }
+    chosen
+}
+
+/// Texts of few words, so that they meet, between every kind of white space.
+fn text() -> impl Strategy<Value = String> {
+    let word = prop::sample::select(vec![
+        "a", "A", "b", "ab", "ΟΔΟΣ", "οδος", "Σ", "ß", "İ", "i\u{307}", "Ǆ", "a\u{301}", "'Σ'",
+    ]);
+    let space = prop::sample::select(vec![" ", "\n", "\t", "\u{a0}", "\u{2003}", "\u{85}", "  "]);
+    prop::collection::vec((word, space), 0..12).prop_map(|parts| {
+        let mut text = String::new();
+        for (word, space) in parts {
+            text.push_str(word);
+            text.push_str(space);
+        }
+        text
+    })
+}
+
+proptest! {
+    #[test]
+    fn selections_are_those_of_the_definition(
+        contents in prop::collection::btree_map("[a-d]{1,3}", text(), 0..12),
+        query in text(),
+        budget in 0_u64..60,
+    ) {
+        let documents: Vec<(String, String)> = contents.into_iter().collect();
+        let query_ = Query::new(&*query);
+        let measures: Vec<Measure> = documents.iter()
+            .map(|(_, content)| Measure::of(content, &query_)).collect();
+        let mut candidates: Vec<Candidate<'_>> = documents.iter().zip(&measures)
+            .map(|((id, _), &measure)| Candidate { id, measure }).collect();
+        let names = |candidates: &[Candidate<'_>]| -> Vec<(String, f32)> {
+            let filling = fill(candidates, budget);
+            assert!(filling.tokens_used <= budget);
+            filling.chosen.iter()
+                .map(|&at| (candidates[at].id.to_owned(), candidates[at].measure.score()))
+                .collect()
+        };
+        let expected = by_definition(&documents, &query, budget);
+        prop_assert_eq!(names(&candidates), expected.clone());
+        // The order the candidates come in does not show.
+        candidates.reverse();
+        prop_assert_eq!(names(&candidates), expected);
+    }
+}
+
+#[test]
+fn threads_and_the_order_of_files_do_not_show() {
+    let (one, two) = (Scratch::new("order-1"), Scratch::new("order-2"));
+    let names: Vec<String> = (0..60).map(|n| format!("d{}/{n}.md", n % 7)).collect();
+    let content = |n: usize| format!("word {n} {}", "other ".repeat(n % 9));
+    for (n, name) in names.iter().enumerate() {
+        one.write(name, content(n));
+    }
+    for (n, name) in names.iter().enumerate().rev() {
+        two.write(name, content(n));
+    }
+    let (first, second) = (one.build(), two.build());
+    assert_eq!(
+        first.manifest().cache_version,
+        second.manifest().cache_version
+    );
+    let expected = answer(&first, "word 7", 90);
+    assert_eq!(answer(&second, "word 7", 90), expected);
+    for threads in [1, 2, 7] {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
+        let pool = pool.expect("a pool");
+        assert_eq!(pool.install(|| answer(&second, "word 7", 90)), expected);
+    }
+}
+
+#[test]
+fn sources_that_make_no_cache_are_all_named() {
+    let scratch = Scratch::new("sources");
+    scratch.write("good.md", "good");
+    scratch.write("bad.md", b"\xff");
+    scratch.write("worse.md", b"fine\xc3");
+    let error = scratch.try_build(false).expect_err("not UTF-8");
+    let found: Vec<String> = error.faults().iter().map(ToString::to_string).collect();
+    assert_eq!(
+        found,
+        [
+            "bad.md: is not UTF-8 from byte 0 on",
+            "worse.md: is not UTF-8 from byte 4 on"
+        ]
+    );
+    let left: Vec<_> = fs::read_dir(&scratch.0).expect("a directory").collect();
+    assert_eq!(left.len(), 1, "{left:?}");
+    let collide = Scratch::new("collide");
+    collide.write("A.md", "1");
+    collide.write("a.md", "2");
+    let error = collide.try_build(false).expect_err("one id twice");
+    assert_eq!(
+        error.faults()[0].to_string(),
+        "a.md: has the id `a.md`, as A.md has"
+    );
+    assert!(matches!(
+        build(
+            &collide.0.join("nowhere"),
+            &collide.cache(),
+            BuildOptions {
+                force: false,
+                created_at: UNIX_EPOCH
+            }
+        ),
+        Err(CacheError::Missing(_))
+    ));
+}
+
+#[test]
+fn only_caches_are_replaced_and_only_when_asked() {
+    let scratch = Scratch::new("force");
+    scratch.write("a.md", "one");
+    fs::create_dir(scratch.cache()).expect("an empty directory is no hindrance");
+    scratch.try_build(false).expect("nothing there yet");
+    scratch.write("a.md", "two");
+    assert!(matches!(
+        scratch.try_build(false),
+        Err(CacheError::Exists(_))
+    ));
+    // One that is broken is replaced all the same.
+    scratch.damage("manifest.json", |_| String::new());
+    let cache = scratch.try_build(true).expect("a cache is replaced");
+    assert!(answer(&cache, "", 9).contains("\"two\""));
+    fs::write(scratch.cache().join("thesis.tex"), "").expect("a file");
+    let error = scratch.try_build(true).expect_err("not ours alone");
+    assert!(error.to_string().contains("thesis.tex"), "{error}");
+    assert!(scratch.cache().join("thesis.tex").exists());
+}
+
+#[test]
+fn every_damage_is_found() {
+    let scratch = Scratch::new("damage");
+    scratch.write("a.md", "first words");
+    scratch.write("b.md", "second words");
+    let a = scratch.build().manifest().documents[0].file.clone();
+    let resolve = || Cache::open(scratch.cache())?.resolve(&Query::new("words"), 9);
+    let check = |file: &str, damage: &dyn Fn(String) -> String, message: &str, fatal: bool| {
+        scratch.build();
+        scratch.damage(file, damage);
+        let found = faults(scratch.cache());
+        assert_eq!(found.len(), 1, "{found:?}");
+        assert!(found[0].starts_with(&format!("{file}: ")), "{found:?}");
+        assert!(found[0].contains(message), "{found:?}");
+        assert_eq!(resolve().is_err(), fatal, "{message}");
+    };
+    let half = |text: String| text[..text.len() / 2].to_owned();
+    check(&a, &half, "EOF", true);
+    check(&a, &|_| String::new(), "EOF", true);
+    let swap =
+        |from: &'static str, to: &'static str| move |text: String| text.replacen(from, to, 1);
+    check(&a, &swap("first", "worst"), "not that of its version", true);
+    check(&a, &swap("a.md", "c.md"), "is the document `c.md`", true);
+    check(&a, &swap("sha256:", "sha256:0"), "another version", true);
+    check(&a, &swap("first", "\\ud800"), "escape", true);
+    check("manifest.json", &half, "EOF", true);
+    check(
+        "manifest.json",
+        &swap("\"document_count\": 2", "\"document_count\": 3"),
+        "2 documents are listed",
+        true,
+    );
+    check(
+        "manifest.json",
+        &swap("\"a.md\"", "\"0.md\""),
+        "cache_version",
+        true,
+    );
+    check(
+        "manifest.json",
+        &swap("sha256\"", "md5\""),
+        "is not known",
+        true,
+    );
+    check("index.json", &half, "EOF", false);
+    check(
+        "index.json",
+        &swap("documents/", "documents/x"),
+        "the manifest in",
+        false,
+    );
+}
+
+#[test]
+#[cfg(unix)]
+fn nothing_outside_the_cache_is_read() {
+    let scratch = Scratch::new("outside");
+    scratch.write("a.md", "secret");
+    let cache = scratch.build();
+    let entry = cache.manifest().documents[0].clone();
+    let inside = scratch.cache().join(&entry.file);
+    let outside = scratch.0.join("outside.json");
+    fs::copy(&inside, &outside).expect("a copy");
+    for name in [
+        "../outside.json",
+        "documents/../../outside.json",
+        "documents/..",
+        "documents/",
+        "documents//x.json",
+        "documents/a/../../../outside.json",
+        "documents\\\\..\\\\..\\\\outside.json",
+        "/etc/hostname",
+        "manifest.json",
+        "",
+    ] {
+        scratch.build();
+        scratch.damage("manifest.json", |text| text.replace(&entry.file, name));
+        let error = Cache::open(scratch.cache()).expect_err(name);
+        let fault = error.faults()[0].to_string();
+        assert!(fault.contains("not one directly in documents/"), "{fault}");
+    }
+    let resolve = |cache: &Cache| match cache.resolve(&Query::new(""), 99) {
+        Err(CacheError::Invalid(_, faults)) => faults[0].to_string(),
+        other => format!("{other:?}"),
+    };
+    let cache = scratch.build();
+    fs::remove_file(&inside).expect("a file");
+    assert_eq!(resolve(&cache), format!("{}: is missing", entry.file));
+    std::os::unix::fs::symlink(&outside, &inside).expect("a link");
+    assert_eq!(resolve(&cache), format!("{}: is no plain file", entry.file));
+    let cache = scratch.build();
+    let documents = scratch.cache().join("documents");
+    fs::rename(&documents, scratch.0.join("moved")).expect("a directory");
+    std::os::unix::fs::symlink(scratch.0.join("moved"), &documents).expect("a link");
+    assert!(resolve(&cache).contains("what is no directory"));
+    assert_eq!(faults(scratch.cache()).len(), 1);
+}
+
+#[test]
+fn files_of_no_document_are_found() {
+    let scratch = Scratch::new("extra");
+    scratch.write("a.md", "x");
+    scratch.build();
+    fs::write(scratch.cache().join("documents/extra.json"), "{}").expect("a file");
+    fs::create_dir(scratch.cache().join("more")).expect("a directory");
+    assert_eq!(
+        faults(scratch.cache()),
+        [
+            "documents/extra.json: belongs to no document",
+            "more: belongs to no document"
+        ]
+    );
+}
