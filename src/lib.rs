@@ -48,6 +48,8 @@ pub mod index;
 pub mod interop;
 pub mod ir;
 pub mod plan;
+#[cfg(feature = "cli")]
+mod present;
 pub mod syntax;
 pub mod time;
 pub mod tree;

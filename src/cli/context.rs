@@ -196,26 +196,3 @@ fn line(json: serde_json::Result<String>) -> Result<String, Failure> {
         Err(error) => Err(Failure::Plain(Exit::Internal, error.to_string(), None)),
     }
 }
-
-impl From<CacheError> for Failure {
-    fn from(error: CacheError) -> Self {
-        let message = error.to_string();
-        match error {
-            CacheError::Missing(_) => Self::Plain(Exit::Missing, message, None),
-            CacheError::Exists(_) => Self::usage(message).with_help("--force replaces a cache"),
-            CacheError::Foreign(..) => Self::usage(message),
-            CacheError::Invalid(_, faults) | CacheError::Sources(_, faults) => Self::Faults(
-                message,
-                faults
-                    .into_iter()
-                    .map(|fault| (fault.file, fault.message))
-                    .collect(),
-            ),
-            CacheError::Io(path, error) => match Self::file(&path.display().to_string(), &error) {
-                // What is gone between two looks at it is a failure, not a cache that is missing.
-                Self::Plain(Exit::Missing, message, help) => Self::Plain(Exit::Io, message, help),
-                failure => failure,
-            },
-        }
-    }
-}

@@ -4,6 +4,7 @@ use super::exit::{Exit, Failure};
 use super::options::{EditionName, Limits, TextFirst};
 use super::sessions;
 use crate::engine::ExplainOptions;
+use crate::present::answer;
 use clap::Args;
 use std::io::Write;
 
@@ -67,7 +68,7 @@ impl Explain {
         };
         let explain = engine.explain(session.as_ref(), selector, options)?;
         let mut text = if self.format == TextFirst::Json {
-            explain.to_json().to_string()
+            answer::explanation(&explain)
         } else {
             explain.to_string()
         };

@@ -9,14 +9,12 @@ mod blame;
 mod check;
 mod context;
 mod diff;
-mod exit;
 mod explain;
 mod export;
 mod fmt;
 mod import;
 mod input;
 mod log;
-mod notes;
 mod options;
 mod output;
 mod render;
@@ -25,11 +23,12 @@ mod sessions;
 mod stats;
 mod verify;
 
-pub use exit::Exit;
+pub use crate::present::Exit;
 
+use crate::present as exit;
+use crate::present::{Failure, notes};
 use clap::error::ErrorKind;
 use clap::{CommandFactory, Parser, Subcommand};
-use exit::Failure;
 use options::Color;
 use std::io::Write;
 

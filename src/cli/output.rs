@@ -1,8 +1,10 @@
 //! Printing rows of a snapshot: ids, nodes, tables, trees.
 
-use super::exit::{Exit, Failure};
+use super::exit::Failure;
 use crate::index::{NodeRef, Snapshot};
 use crate::interop::write_members;
+use crate::present::answer;
+pub(super) use crate::present::clean;
 use crate::time::Delta;
 use comfy_table::{ContentArrangement, Table, presets};
 use std::fmt::Write;
@@ -176,14 +178,12 @@ pub(super) fn values(delta: &Delta, out: &mut String) {
     }
 }
 
-/// A result as one line of JSON.
+/// A result as one line of JSON, with its line feed.
 ///
 /// # Errors
 /// None that input can cause.
 pub(super) fn json_line(result: &impl serde::Serialize) -> Result<String, Failure> {
-    let text = serde_json::to_string(result)
-        .map_err(|error| Failure::Plain(Exit::Internal, error.to_string(), None))?;
-    Ok(text + "\n")
+    Ok(answer::json(result)? + "\n")
 }
 
 /// A line of text as it stands, but for what a terminal would obey.
@@ -194,39 +194,6 @@ pub(super) fn verbatim(line: &str) -> String {
         letter => letter,
     };
     line.chars().map(safe).collect()
-}
-
-/// At most `limit` characters of `text`, white space in single spaces, nothing that a terminal
-/// would obey.
-pub(super) fn clean(text: &str, limit: usize) -> String {
-    let mut out = String::new();
-    let mut count = 0;
-    let mut space = false;
-    for letter in text.chars() {
-        if letter.is_whitespace() {
-            space = !out.is_empty();
-            continue;
-        }
-        count += 1 + usize::from(space);
-        if count > limit {
-            out.push('…');
-            break;
-        }
-        if std::mem::take(&mut space) {
-            out.push(' ');
-        }
-        out.push(if letter.is_control() || is_direction(letter) {
-            '\u{fffd}'
-        } else {
-            letter
-        });
-    }
-    out
-}
-
-/// Whether a character changes the direction of what follows it on a terminal.
-fn is_direction(letter: char) -> bool {
-    matches!(letter, '\u{200e}' | '\u{200f}' | '\u{061c}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
 /// A number of things: `1 node`, `2 nodes`, `3 hashes`.

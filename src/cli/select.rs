@@ -165,11 +165,7 @@ fn value(selection: &Selection, count: bool) -> Result<String, Failure> {
     if count {
         return Ok(selection.count().to_string());
     }
-    let text = match selection.range_diff() {
-        Some(diff) => serde_json::to_string(diff),
-        None => serde_json::to_string(&selection.to_ids()),
-    };
-    text.map_err(|error| Failure::Plain(Exit::Internal, error.to_string(), None))
+    crate::present::answer::selection(selection)
 }
 
 /// Appends the answer of one session.

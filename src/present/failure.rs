@@ -1,6 +1,7 @@
 //! How the program ends: exit codes, and failures with everything needed to tell them.
 
-use super::output::clean;
+use super::clean;
+use crate::budget::CacheError;
 use crate::diag::{ColorChoice, Error};
 use crate::tree::{InputError, SourceError};
 use serde_json::{Value, json};
@@ -39,7 +40,7 @@ impl Termination for Exit {
 
 /// Why a command ends early.
 #[derive(Debug)]
-pub(super) enum Failure {
+pub(crate) enum Failure {
     /// A selector has no answer; with the session it was asked of, where there are several.
     Selector(Box<Error>, Option<String>),
     /// Inputs are no sessions or logs: the faults of each file by name, and advice.
@@ -54,23 +55,23 @@ pub(super) enum Failure {
 
 impl Failure {
     /// A command line that makes no sense.
-    pub(super) fn usage(message: impl Into<String>) -> Self {
+    pub(crate) fn usage(message: impl Into<String>) -> Self {
         Self::Plain(Exit::Usage, message.into(), None)
     }
 
     /// An option with an invalid value.
-    pub(super) fn value(message: impl Into<String>) -> Self {
+    pub(crate) fn value(message: impl Into<String>) -> Self {
         Self::Plain(Exit::Value, message.into(), None)
     }
 
     /// A failed write to the file or directory `name`, for whatever reason: nothing that was to
     /// be read is missing.
-    pub(super) fn output(name: &str, error: &io::Error) -> Self {
+    pub(crate) fn output(name: &str, error: &io::Error) -> Self {
         Self::Plain(Exit::Io, format!("{name}: {}", reason(error)), None)
     }
 
     /// A failed read of the file `name`.
-    pub(super) fn file(name: &str, error: &io::Error) -> Self {
+    pub(crate) fn file(name: &str, error: &io::Error) -> Self {
         let exit = if error.kind() == io::ErrorKind::NotFound {
             Exit::Missing
         } else {
@@ -80,7 +81,7 @@ impl Failure {
     }
 
     /// Adds advice to a failure that is not a selector's.
-    pub(super) fn with_help(self, help: impl Into<String>) -> Self {
+    pub(crate) fn with_help(self, help: impl Into<String>) -> Self {
         match self {
             Self::Plain(exit, message, _) => Self::Plain(exit, message, Some(help.into())),
             Self::Input(files, _) => Self::Input(files, Some(help.into())),
@@ -89,7 +90,7 @@ impl Failure {
     }
 
     /// The exit code it ends with.
-    pub(super) fn exit(&self) -> Exit {
+    pub(crate) fn exit(&self) -> Exit {
         match self {
             Self::Selector(..) => Exit::Selector,
             Self::Input(..) | Self::Faults(..) => Exit::Input,
@@ -99,7 +100,7 @@ impl Failure {
     }
 
     /// The failure in words for a person, lines ending in line feeds.
-    pub(super) fn text(&self, color: ColorChoice) -> String {
+    pub(crate) fn text(&self, color: ColorChoice) -> String {
         match self {
             Self::Selector(error, session) => {
                 let mut text = error.render(color);
@@ -144,7 +145,7 @@ impl Failure {
     }
 
     /// The failure as `{"error":{"code","message","spans","help"}}`.
-    pub(super) fn json(&self) -> Value {
+    pub(crate) fn json(&self) -> Value {
         match self {
             Self::Selector(error, session) => {
                 let mut json = error.to_json();
@@ -220,6 +221,29 @@ impl From<SourceError> for Failure {
             SourceError::Missing(_) => Self::Plain(Exit::Missing, error.to_string(), None),
             SourceError::Io(path, error) => Self::file(&path.display().to_string(), &error),
             SourceError::Invalid(files) => Self::Input(files, None),
+        }
+    }
+}
+
+impl From<CacheError> for Failure {
+    fn from(error: CacheError) -> Self {
+        let message = error.to_string();
+        match error {
+            CacheError::Missing(_) => Self::Plain(Exit::Missing, message, None),
+            CacheError::Exists(_) => Self::usage(message).with_help("--force replaces a cache"),
+            CacheError::Foreign(..) => Self::usage(message),
+            CacheError::Invalid(_, faults) | CacheError::Sources(_, faults) => Self::Faults(
+                message,
+                faults
+                    .into_iter()
+                    .map(|fault| (fault.file, fault.message))
+                    .collect(),
+            ),
+            CacheError::Io(path, error) => match Self::file(&path.display().to_string(), &error) {
+                // What is gone between two looks at it is a failure, not a cache that is missing.
+                Self::Plain(Exit::Missing, message, help) => Self::Plain(Exit::Io, message, help),
+                failure => failure,
+            },
         }
     }
 }

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 /// Adds a note for each key the selector asks for that no node has while a node has that id, and
 /// the reverse.
-pub(super) fn of_empty(engine: &Engine, session: &Session, selector: &str, out: &mut String) {
+pub(crate) fn of_empty(engine: &Engine, session: &Session, selector: &str, out: &mut String) {
     let Ok(prepared) = engine.prepare(selector) else {
         return;
     };

@@ -1,0 +1,140 @@
+//! Sessions by their paths, and their snapshots by addresses.
+
+use super::{Exit, Failure};
+use crate::diag::{Code, Diagnostic, Error};
+use crate::index::Snapshot;
+use crate::interop::{ImportOptions, import};
+use crate::ir::Address;
+use crate::time::{At, Session, Unresolved};
+use crate::tree::source::{read_file, read_source};
+use crate::tree::{Document, Limits, SourceError};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// Files larger than this many bytes take a while to read.
+pub(crate) const LARGE: u64 = 16 << 20;
+
+/// Opens a session: a file or a directory.
+///
+/// # Errors
+/// A missing, unreadable or invalid input; with advice where it is a chat log or a directory of
+/// several sessions.
+pub(crate) fn open(path: &Path, limits: Limits) -> Result<Session, Failure> {
+    let session = build(read_source(path, limits), path.to_owned());
+    session.map_err(|failure| match (&failure, path.metadata()) {
+        (Failure::Input(..), Ok(metadata)) if metadata.is_dir() => {
+            failure.with_help("a directory is one session; several are given as files")
+        }
+        (Failure::Input(..), Ok(metadata)) if metadata.len() < LARGE && is_log(path, limits) => {
+            failure.with_help(format!(
+                "this is a chat log; `pactql import {} -o session.jsonl` makes a session of it",
+                path.display()
+            ))
+        }
+        _ => failure,
+    })
+}
+
+/// A session of documents that were read from `path`.
+///
+/// # Errors
+/// They could not be read, or make no session.
+pub(crate) fn build(
+    documents: Result<Vec<Document>, SourceError>,
+    path: PathBuf,
+) -> Result<Session, Failure> {
+    Session::from_documents(documents?).map_err(|error| Failure::Input(vec![(path, error)], None))
+}
+
+/// Whether a file that is no session could be imported.
+fn is_log(path: &Path, limits: Limits) -> bool {
+    let bytes = read_file(path, limits).unwrap_or_default();
+    import(&bytes, &ImportOptions::default()).is_ok()
+}
+
+/// The snapshot at an address such as `@t0` or `@c12`; without one the working state, else the
+/// newest.
+///
+/// # Errors
+/// An address that is none, or that this session has no snapshot at.
+pub(crate) fn at(session: &Session, address: Option<&str>) -> Result<Arc<Snapshot>, Failure> {
+    let history = session.history();
+    let Some(text) = address else {
+        return history.latest().cloned().ok_or_else(|| {
+            Failure::Plain(Exit::Input, "the session has no snapshots".to_owned(), None)
+        });
+    };
+    let address = parse_address(text).ok_or_else(|| {
+        no_address(text)
+            .with_help("@t0 is the newest, @t-2 two commits back, @c12 that of cycle 12")
+    })?;
+    history.at(address).cloned().map_err(|error| {
+        let diagnostic = Diagnostic::error(Code::SnapshotNotFound, "no such snapshot");
+        let diagnostic = match error {
+            Unresolved::NotFound { why, which } => {
+                diagnostic.at(0..text.len(), why).with_help(which)
+            }
+            Unresolved::NoWorkingState => {
+                diagnostic.at(0..text.len(), "the session has no working state")
+            }
+        };
+        Error::new(text, diagnostic).into()
+    })
+}
+
+/// Reads an address of a snapshot, or `working`.
+///
+/// # Errors
+/// It is neither.
+pub(crate) fn place(text: &str) -> Result<At, Failure> {
+    if text == "working" {
+        return Ok(At::Working);
+    }
+    let address = parse_address(text).ok_or_else(|| {
+        no_address(text).with_help(
+            "@t0 is the newest, @t-2 two commits back, @c12 that of cycle 12, \
+             `working` the working state",
+        )
+    })?;
+    Ok(At::Committed(address))
+}
+
+fn no_address(text: &str) -> Failure {
+    Failure::value(format!("`{text}` is no address of a snapshot"))
+}
+
+/// Reads `@t0`, `@t-2`, `@c12`; the `@` may be left out.
+fn parse_address(text: &str) -> Option<Address> {
+    let text = text.strip_prefix('@').unwrap_or(text);
+    if text == "t0" {
+        return Some(Address::Back(0));
+    }
+    if let Some(back) = text.strip_prefix("t-") {
+        let digits = !back.is_empty() && back.bytes().all(|byte| byte.is_ascii_digit());
+        return digits.then(|| back.parse().ok().map(Address::Back))?;
+    }
+    text.strip_prefix('c')?.parse().ok().map(Address::Cycle)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::parse_address;
+    use crate::ir::Address;
+
+    #[test]
+    fn addresses() {
+        for (text, expected) in [
+            ("@t0", Some(Address::Back(0))),
+            ("t-3", Some(Address::Back(3))),
+            ("@c12", Some(Address::Cycle(12))),
+            ("@t3", None),
+            ("@t-+3", None),
+            ("@t-", None),
+            ("@c", None),
+            ("", None),
+            ("@*", None),
+        ] {
+            assert_eq!(parse_address(text), expected, "{text}");
+        }
+    }
+}

@@ -1,0 +1,34 @@
+//! Texts of others, made fit to be shown.
+
+/// At most `limit` characters of `text`, white space in single spaces, nothing that a terminal
+/// would obey.
+pub(crate) fn clean(text: &str, limit: usize) -> String {
+    let mut out = String::new();
+    let mut count = 0;
+    let mut space = false;
+    for letter in text.chars() {
+        if letter.is_whitespace() {
+            space = !out.is_empty();
+            continue;
+        }
+        count += 1 + usize::from(space);
+        if count > limit {
+            out.push('…');
+            break;
+        }
+        if std::mem::take(&mut space) {
+            out.push(' ');
+        }
+        out.push(if letter.is_control() || is_direction(letter) {
+            '\u{fffd}'
+        } else {
+            letter
+        });
+    }
+    out
+}
+
+/// Whether a character changes the direction of what follows it on a terminal.
+fn is_direction(letter: char) -> bool {
+    matches!(letter, '\u{200e}' | '\u{200f}' | '\u{061c}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
