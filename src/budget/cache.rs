@@ -248,8 +248,9 @@ pub(super) fn differs(document: &Document<'_>, entry: &Entry) -> Option<String> 
         .then(|| format!("the content of `{}` is not that of its version", entry.id))
 }
 
-/// The version of a document of these bytes.
-pub(super) fn version_of(bytes: &[u8]) -> String {
+/// The version of a document of these bytes: `sha256:` and the hex digits of their hash.
+#[must_use]
+pub fn version_of(bytes: &[u8]) -> String {
     format!("{SHA256}{}", hex(&Sha256::digest(bytes)))
 }
 

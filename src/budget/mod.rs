@@ -17,7 +17,7 @@ pub mod select;
 pub mod verify;
 
 pub use build::{BuildOptions, build};
-pub use cache::Cache;
+pub use cache::{Cache, version_of};
 pub use error::{CacheError, Fault};
 pub use score::Query;
 pub use select::Resolution;

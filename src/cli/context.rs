@@ -157,9 +157,7 @@ impl Build {
 
 impl Resolve {
     fn run(self) -> Result<String, Failure> {
-        let query = self.query.into_string().map_err(|_| {
-            Failure::Plain(Exit::Selector, "the query is not UTF-8".to_owned(), None)
-        })?;
+        let query = super::fit::text_of(self.query)?;
         let cache = Cache::open(self.cache)?;
         let answer = cache.resolve(&Query::new(query), self.budget)?;
         let pretty = self.format == Some(Layout::Pretty);

@@ -11,6 +11,7 @@ mod context;
 mod diff;
 mod explain;
 mod export;
+mod fit;
 mod fmt;
 mod import;
 mod input;

@@ -10,7 +10,7 @@ use comfy_table::{ContentArrangement, Table, presets};
 use std::fmt::Write;
 
 /// How many characters of content a preview holds where the terminal's width does not decide.
-const PREVIEW: usize = 60;
+pub(super) const PREVIEW: usize = 60;
 
 /// How a snapshot is named beside its nodes: `@c12`, or `working`.
 pub(super) fn label(node: NodeRef<'_>) -> String {
@@ -53,18 +53,8 @@ pub(super) fn node_json(node: NodeRef<'_>, session: Option<&str>, out: &mut Stri
 
 /// A table of nodes with content previews, as wide as the terminal.
 pub(super) fn table<'a>(nodes: impl Iterator<Item = NodeRef<'a>>) -> String {
-    let mut table = Table::new();
-    table
-        .load_style(presets::NOTHING)
-        .set_content_arrangement(ContentArrangement::Dynamic)
-        .set_truncation_indicator("…")
-        .set_header([
-            "id", "snapshot", "depth", "type", "role", "kind", "ttl", "content",
-        ]);
-    let mut count = 0_usize;
-    for node in nodes {
-        count += 1;
-        let mut row = comfy_table::Row::from([
+    let rows = nodes.map(|node| {
+        [
             clean(node.id(), usize::MAX),
             label(node),
             node.depth()
@@ -75,19 +65,39 @@ pub(super) fn table<'a>(nodes: impl Iterator<Item = NodeRef<'a>>) -> String {
             clean(node.kind().unwrap_or_default(), PREVIEW),
             node.ttl().map(|ttl| ttl.to_string()).unwrap_or_default(),
             preview(node),
-        ]);
+        ]
+    });
+    let header = [
+        "id", "snapshot", "depth", "type", "role", "kind", "ttl", "content",
+    ];
+    columns(header, rows).unwrap_or_else(|| "no nodes\n".to_owned())
+}
+
+/// A table as wide as the terminal, a line a row; nothing where there are no rows.
+pub(super) fn columns<const N: usize>(
+    header: [&str; N],
+    rows: impl Iterator<Item = [String; N]>,
+) -> Option<String> {
+    let mut table = Table::new();
+    table
+        .load_style(presets::NOTHING)
+        .set_content_arrangement(ContentArrangement::Dynamic)
+        .set_truncation_indicator("…")
+        .set_header(header);
+    for row in rows {
+        let mut row = comfy_table::Row::from(row);
         row.max_height(1);
         table.add_row(row);
     }
-    if count == 0 {
-        return "no nodes\n".to_owned();
+    if table.is_empty() {
+        return None;
     }
     let mut text = String::new();
     for line in table.lines() {
         text.push_str(line.trim_end());
         text.push('\n');
     }
-    text
+    Some(text)
 }
 
 /// The nodes found, each under those that hold it, in their order; a new outline wherever the
@@ -138,7 +148,7 @@ fn outline(found: &mut Vec<NodeRef<'_>>, text: &mut String) {
 }
 
 /// The start of a node's content on one line.
-fn preview(node: NodeRef<'_>) -> String {
+pub(super) fn preview(node: NodeRef<'_>) -> String {
     let Some(raw) = node.field("content") else {
         return String::new();
     };

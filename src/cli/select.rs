@@ -1,9 +1,10 @@
 //! `pactql select`: what a selector finds.
 
 use super::exit::{Exit, Failure};
+use super::fit::{self, FitArgs, Wanted};
 use super::options::{Color, EditionName, Format, Limits, RangeArgs};
 use super::{input, notes, output, sessions};
-use crate::engine::{Engine, Selection};
+use crate::engine::{Engine, Fit, Selection};
 use crate::time::{RangeDiff, RangeOptions, Session};
 use clap::Args;
 use serde_json::Value;
@@ -27,6 +28,7 @@ Examples:
   pactql select session.jsonl \"@t-3..@t0 .cb[ttl<=1]\" --format json
   pactql select session.jsonl \"@history .cb\" --include-content --stats --max-changes 20
   pactql select session.jsonl \"@history .cb[kind='call'] @mode=latest\"
+  pactql select session.jsonl \"@t0 .cb\" --budget 2000 --query \"refund policy\"
   pactql select session.jsonl --file selectors.txt --format json")]
 pub(super) struct Select {
     /// Sessions: files, directories, or `-`; then the selector, unless -e or --file gives it.
@@ -52,6 +54,8 @@ pub(super) struct Select {
     #[command(flatten)]
     range: RangeArgs,
     #[command(flatten)]
+    fit: FitArgs,
+    #[command(flatten)]
     edition: EditionName,
     #[command(flatten)]
     limits: Limits,
@@ -67,6 +71,7 @@ impl Select {
     pub(super) fn run(mut self, color: Color) -> Result<Exit, Failure> {
         let engine = self.edition.engine();
         let options = self.range.options();
+        let wanted = self.fit.wanted()?;
         if let Some(file) = &self.file {
             if !matches!(self.format, Format::Auto | Format::Json) {
                 return Err(Failure::value("--file answers in JSON only"));
@@ -81,7 +86,13 @@ impl Select {
             }
             let selectors = input::read(file, &self.limits)?;
             let session = sessions::open(name, &self.limits)?;
-            return answer_file(&engine, &session, &selectors, self.count, &options, color);
+            let how = How {
+                options,
+                wanted,
+                count: self.count,
+                color,
+            };
+            return answer_file(&engine, &session, &selectors, &how);
         }
         let selector = match self.selector.take() {
             Some(selector) => selector,
@@ -104,8 +115,20 @@ impl Select {
             let selection = engine
                 .select_with(session, &selector, &options)
                 .map_err(|error| Failure::Selector(Box::new(error), label.map(str::to_owned)))?;
-            print(&selection, label, format, self.count, &mut out)?;
             said.clear();
+            let fit = wanted.as_ref().map(|wanted| wanted.of(&selection));
+            let fit = fit.transpose()?;
+            print(
+                &selection,
+                fit.as_ref(),
+                label,
+                format,
+                self.count,
+                &mut out,
+            )?;
+            if let Some(fit) = &fit {
+                fit::note(fit, &mut said);
+            }
             for warning in selection.warnings() {
                 said.push_str(&warning.render(&selector, color.for_errors()));
             }
@@ -125,33 +148,30 @@ impl Select {
     }
 }
 
+/// How the lines of a file of selectors are answered.
+struct How {
+    options: RangeOptions,
+    wanted: Option<Wanted>,
+    count: bool,
+    color: Color,
+}
+
 /// Answers each line of a file of selectors.
 fn answer_file(
     engine: &Engine,
     session: &Session,
     selectors: &[u8],
-    count: bool,
-    options: &RangeOptions,
-    color: Color,
+    how: &How,
 ) -> Result<Exit, Failure> {
     let mut out = io::BufWriter::with_capacity(1 << 16, io::stdout().lock());
     let mut exit = Exit::Ok;
     for line in input::lines(selectors) {
-        let answer = match line {
-            Ok(line) => engine
-                .select_with(session, line, options)
-                .inspect(|selection| {
-                    for warning in selection.warnings() {
-                        super::say(&warning.render(line, color.for_errors()));
-                    }
-                }),
-            Err(line) => Err(input::not_utf8(&line)),
-        };
-        let text = match answer {
-            Ok(selection) => value(&selection, count)?,
-            Err(error) => {
+        let text = match answer_line(engine, session, line, how) {
+            Ok(text) => text,
+            Err(failure @ Failure::Plain(Exit::Internal, ..)) => return Err(failure),
+            Err(failure) => {
                 exit = Exit::Selector;
-                error.to_json().to_string()
+                failure.json().to_string()
             }
         };
         writeln!(out, "{text}")?;
@@ -160,8 +180,27 @@ fn answer_file(
     Ok(exit)
 }
 
+/// The answer to one line, or why it has none.
+fn answer_line(
+    engine: &Engine,
+    session: &Session,
+    line: Result<&str, String>,
+    how: &How,
+) -> Result<String, Failure> {
+    let line = line.map_err(|line| input::not_utf8(&line))?;
+    let selection = engine.select_with(session, line, &how.options)?;
+    for warning in selection.warnings() {
+        super::say(&warning.render(line, how.color.for_errors()));
+    }
+    let fit = how.wanted.as_ref().map(|wanted| wanted.of(&selection));
+    value(&selection, fit.transpose()?.as_ref(), how.count)
+}
+
 /// The answer as one JSON value.
-fn value(selection: &Selection, count: bool) -> Result<String, Failure> {
+fn value(selection: &Selection, fit: Option<&Fit<'_>>, count: bool) -> Result<String, Failure> {
+    if let Some(fit) = fit {
+        return fit::value(fit, count);
+    }
     if count {
         return Ok(selection.count().to_string());
     }
@@ -171,6 +210,7 @@ fn value(selection: &Selection, count: bool) -> Result<String, Failure> {
 /// Appends the answer of one session.
 fn print(
     selection: &Selection,
+    fit: Option<&Fit<'_>>,
     label: Option<&str>,
     format: Format,
     count: bool,
@@ -180,7 +220,7 @@ fn print(
     let prefix = label.map(|label| format!("{label}\t")).unwrap_or_default();
     match format {
         Format::Json | Format::Auto => {
-            let value = value(selection, count)?;
+            let value = value(selection, fit, count)?;
             let name = if count { "count" } else { "result" };
             let _ = match label {
                 Some(label) => writeln!(
@@ -192,8 +232,9 @@ fn print(
             };
         }
         _ if count => {
-            let _ = writeln!(out, "{prefix}{}", selection.count());
+            let _ = writeln!(out, "{prefix}{}", value(selection, fit, count)?);
         }
+        _ if let Some(fit) = fit => fit::print(fit, label, format, out)?,
         Format::Ids => match selection.range_diff() {
             Some(diff) => changes(diff, &prefix, out),
             None => {

@@ -10,6 +10,7 @@
 
 mod cache;
 mod explain;
+mod fit;
 mod history;
 mod pipeline;
 mod prepared;
@@ -17,6 +18,7 @@ mod selection;
 
 pub use cache::CacheStats;
 pub use explain::{Analysis, Desugared, Explain, ExplainOptions, Pass, PlanLine};
+pub use fit::{Fit, IsARange, text};
 pub use history::{Log, LogEntry};
 pub use prepared::Prepared;
 pub use selection::{Ids, Nodes, NotARange, Selection};

@@ -3,6 +3,7 @@
 use super::clean;
 use crate::budget::CacheError;
 use crate::diag::{ColorChoice, Error};
+use crate::engine::IsARange;
 use crate::tree::{InputError, SourceError};
 use serde_json::{Value, json};
 use std::fmt::{self, Write as _};
@@ -245,6 +246,13 @@ impl From<CacheError> for Failure {
                 failure => failure,
             },
         }
+    }
+}
+
+impl From<IsARange> for Failure {
+    fn from(error: IsARange) -> Self {
+        Self::value(error.to_string())
+            .with_help("a budget takes one snapshot, @*, @mode=union or @mode=latest")
     }
 }
 

@@ -1,6 +1,7 @@
 //! The command line, run as a program: results, messages, exit codes.
 
 mod context;
+mod fit;
 mod history;
 mod queries;
 mod ranges;
