@@ -47,6 +47,8 @@ pub mod exec;
 pub mod index;
 pub mod interop;
 pub mod ir;
+#[cfg(feature = "mcp")]
+mod mcp;
 pub mod plan;
 #[cfg(feature = "cli")]
 mod present;

@@ -35,6 +35,8 @@ enum ContextCommand {
     Resolve(Resolve),
     Inspect(Inspect),
     Verify(Verify),
+    #[cfg(feature = "mcp")]
+    Serve(super::serve::Serve),
 }
 
 /// Build a cache of the `.md` files below a directory.
@@ -123,6 +125,8 @@ impl Context {
             ContextCommand::Resolve(command) => command.format == Some(Layout::Json),
             ContextCommand::Inspect(command) => command.messages.json(),
             ContextCommand::Verify(command) => command.messages.json(),
+            #[cfg(feature = "mcp")]
+            ContextCommand::Serve(command) => command.json_errors(),
         }
     }
 
@@ -133,6 +137,8 @@ impl Context {
             ContextCommand::Resolve(command) => command.run()?,
             ContextCommand::Inspect(command) => command.run()?,
             ContextCommand::Verify(command) => command.run()?,
+            #[cfg(feature = "mcp")]
+            ContextCommand::Serve(command) => return command.run(),
         };
         std::io::stdout().lock().write_all(text.as_bytes())?;
         Ok(Exit::Ok)

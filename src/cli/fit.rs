@@ -77,17 +77,6 @@ pub(super) fn value(fit: &Fit<'_>, count: bool) -> Result<String, Failure> {
     crate::present::answer::json(&fit.resolution)
 }
 
-/// A note for a person on what was not considered.
-pub(super) fn note(fit: &Fit<'_>, said: &mut String) {
-    if fit.others > 0 {
-        let others = output::counted(fit.others as u64, "node");
-        let _ = writeln!(
-            said,
-            "note: a budget takes blocks only; {others} found are none"
-        );
-    }
-}
-
 /// Appends the answer of one session in a format that is not JSON.
 ///
 /// # Errors

@@ -20,6 +20,8 @@ mod options;
 mod output;
 mod render;
 mod select;
+#[cfg(feature = "mcp")]
+mod serve;
 mod sessions;
 mod stats;
 mod verify;
@@ -27,7 +29,7 @@ mod verify;
 pub use crate::present::Exit;
 
 use crate::present as exit;
-use crate::present::{Failure, notes};
+use crate::present::Failure;
 use clap::error::ErrorKind;
 use clap::{CommandFactory, Parser, Subcommand};
 use options::Color;

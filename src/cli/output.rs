@@ -1,55 +1,16 @@
 //! Printing rows of a snapshot: ids, nodes, tables, trees.
 
 use super::exit::Failure;
-use crate::index::{NodeRef, Snapshot};
-use crate::interop::write_members;
+use crate::index::NodeRef;
 use crate::present::answer;
-pub(super) use crate::present::clean;
+pub(super) use crate::present::node::{label, node_json, quoted, snapshot_label};
+pub(super) use crate::present::{clean, counted};
 use crate::time::Delta;
 use comfy_table::{ContentArrangement, Table, presets};
 use std::fmt::Write;
 
 /// How many characters of content a preview holds where the terminal's width does not decide.
 pub(super) const PREVIEW: usize = 60;
-
-/// How a snapshot is named beside its nodes: `@c12`, or `working`.
-pub(super) fn label(node: NodeRef<'_>) -> String {
-    snapshot_label(node.snapshot())
-}
-
-/// How a snapshot is named: `@c12`, or `working`.
-pub(super) fn snapshot_label(snapshot: &Snapshot) -> String {
-    if snapshot.is_working() {
-        "working".to_owned()
-    } else {
-        format!("@c{}", snapshot.cycle())
-    }
-}
-
-/// `text` as a JSON string.
-pub(super) fn quoted(text: &str) -> String {
-    serde_json::Value::from(text).to_string()
-}
-
-/// The node as one JSON object without children, with `depth`, `parent_id` and `snapshot`.
-pub(super) fn node_json(node: NodeRef<'_>, session: Option<&str>, out: &mut String) {
-    let depth = node
-        .depth()
-        .map_or("null".to_owned(), |depth| depth.to_string());
-    let parent = node
-        .parent()
-        .map_or("null".to_owned(), |parent| quoted(parent.id()));
-    let snapshot = quoted(&label(node));
-    let session = session.map(quoted);
-    let mut more: Vec<(&str, &str)> = vec![("depth", &depth), ("parent_id", &parent)];
-    if let Some(session) = &session {
-        more.push(("session", session));
-    }
-    more.push(("snapshot", &snapshot));
-    out.push('{');
-    write_members(node, &more, out);
-    out.push_str("}\n");
-}
 
 /// A table of nodes with content previews, as wide as the terminal.
 pub(super) fn table<'a>(nodes: impl Iterator<Item = NodeRef<'a>>) -> String {
@@ -204,13 +165,4 @@ pub(super) fn verbatim(line: &str) -> String {
         letter => letter,
     };
     line.chars().map(safe).collect()
-}
-
-/// A number of things: `1 node`, `2 nodes`, `3 hashes`.
-pub(super) fn counted(count: u64, thing: &str) -> String {
-    match count {
-        1 => format!("1 {thing}"),
-        _ if thing.ends_with('h') => format!("{count} {thing}es"),
-        _ => format!("{count} {thing}s"),
-    }
 }

@@ -3,8 +3,9 @@
 use super::exit::{Exit, Failure};
 use super::fit::{self, FitArgs, Wanted};
 use super::options::{Color, EditionName, Format, Limits, RangeArgs};
-use super::{input, notes, output, sessions};
+use super::{input, output, sessions};
 use crate::engine::{Engine, Fit, Selection};
+use crate::present::answer;
 use crate::time::{RangeDiff, RangeOptions, Session};
 use clap::Args;
 use serde_json::Value;
@@ -109,13 +110,12 @@ impl Select {
         let sessions = sessions::open_all(&self.inputs, &self.limits)?;
         let several = sessions.len() > 1;
         let format = self.format.resolve();
-        let (mut out, mut said) = (String::new(), String::new());
+        let mut out = String::new();
         for (name, session) in self.inputs.iter().zip(&sessions) {
             let label = several.then_some(&**name);
             let selection = engine
                 .select_with(session, &selector, &options)
                 .map_err(|error| Failure::Selector(Box::new(error), label.map(str::to_owned)))?;
-            said.clear();
             let fit = wanted.as_ref().map(|wanted| wanted.of(&selection));
             let fit = fit.transpose()?;
             print(
@@ -126,22 +126,14 @@ impl Select {
                 self.count,
                 &mut out,
             )?;
-            if let Some(fit) = &fit {
-                fit::note(fit, &mut said);
-            }
-            for warning in selection.warnings() {
-                said.push_str(&warning.render(&selector, color.for_errors()));
-            }
-            if let Some(diff) = selection.range_diff() {
-                let left_out = diff.errors.iter().map(|error| &error.message);
-                for message in diff.warnings.iter().chain(left_out) {
-                    let _ = writeln!(said, "warning: {message}");
-                }
-            }
-            if !selection.is_range() && selection.count() == 0 {
-                notes::of_empty(&engine, session, &selector, &mut said);
-            }
-            super::say(&said);
+            super::say(&answer::remarks(
+                &engine,
+                session,
+                &selector,
+                &selection,
+                fit.as_ref(),
+                color.for_errors(),
+            ));
         }
         io::stdout().lock().write_all(out.as_bytes())?;
         Ok(Exit::Ok)
@@ -204,7 +196,7 @@ fn value(selection: &Selection, fit: Option<&Fit<'_>>, count: bool) -> Result<St
     if count {
         return Ok(selection.count().to_string());
     }
-    crate::present::answer::selection(selection)
+    answer::selection(selection)
 }
 
 /// Appends the answer of one session.

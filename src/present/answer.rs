@@ -1,8 +1,13 @@
 //! Answers as JSON: one value on one line, in the bytes that every asker gets.
 
-use super::{Exit, Failure};
-use crate::engine::{Explain, Selection};
+use super::node::node_json;
+use super::{Exit, Failure, counted, notes};
+use crate::diag::ColorChoice;
+use crate::engine::{Engine, Explain, Fit, Selection};
+use crate::index::NodeRef;
+use crate::time::Session;
 use serde::Serialize;
+use std::fmt::Write as _;
 
 /// A result as one line of JSON, without its line feed.
 ///
@@ -22,6 +27,61 @@ pub(crate) fn selection(selection: &Selection) -> Result<String, Failure> {
         Some(diff) => json(diff),
         None => json(&selection.to_ids()),
     }
+}
+
+/// What a selector found, one JSON object a line: each node without its children.
+///
+/// # Errors
+/// A range has differences, not nodes.
+pub(crate) fn nodes(selection: &Selection) -> Result<String, Failure> {
+    if selection.is_range() {
+        return Err(Failure::value("a range has differences, not nodes"));
+    }
+    Ok(lines(selection.nodes()))
+}
+
+/// Nodes, one JSON object a line, without the last line feed.
+pub(crate) fn lines<'a>(nodes: impl Iterator<Item = NodeRef<'a>>) -> String {
+    let mut lines = String::new();
+    for node in nodes {
+        node_json(node, None, &mut lines);
+    }
+    lines.truncate(lines.trim_end().len());
+    lines
+}
+
+/// What there is to say beside an answer, in lines: what a budget did not consider, the warnings
+/// of the selector and of its range, what a range left out, and notes on keys and ids that were
+/// taken for each other where nothing was found.
+pub(crate) fn remarks(
+    engine: &Engine,
+    session: &Session,
+    selector: &str,
+    selection: &Selection,
+    fit: Option<&Fit<'_>>,
+    color: ColorChoice,
+) -> String {
+    let mut said = String::new();
+    if let Some(fit) = fit.filter(|fit| fit.others > 0) {
+        let others = counted(fit.others as u64, "node");
+        let _ = writeln!(
+            said,
+            "note: a budget takes blocks only; {others} found are none"
+        );
+    }
+    for warning in selection.warnings() {
+        said.push_str(&warning.render(selector, color));
+    }
+    if let Some(diff) = selection.range_diff() {
+        let left_out = diff.errors.iter().map(|error| &error.message);
+        for message in diff.warnings.iter().chain(left_out) {
+            let _ = writeln!(said, "warning: {message}");
+        }
+    }
+    if !selection.is_range() && selection.count() == 0 {
+        notes::of_empty(engine, session, selector, &mut said);
+    }
+    said
 }
 
 /// How a selector is answered.

@@ -7,10 +7,11 @@
 
 pub(crate) mod answer;
 mod failure;
+pub(crate) mod node;
 pub(crate) mod notes;
 pub(crate) mod sessions;
 mod text;
 
 pub use failure::Exit;
 pub(crate) use failure::Failure;
-pub(crate) use text::clean;
+pub(crate) use text::{clean, counted};

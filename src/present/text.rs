@@ -1,4 +1,4 @@
-//! Texts of others, made fit to be shown.
+//! Words and numbers, made fit to be shown.
 
 /// At most `limit` characters of `text`, white space in single spaces, nothing that a terminal
 /// would obey.
@@ -31,4 +31,13 @@ pub(crate) fn clean(text: &str, limit: usize) -> String {
 /// Whether a character changes the direction of what follows it on a terminal.
 fn is_direction(letter: char) -> bool {
     matches!(letter, '\u{200e}' | '\u{200f}' | '\u{061c}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
+
+/// A number of things: `1 node`, `2 nodes`, `3 hashes`.
+pub(crate) fn counted(count: u64, thing: &str) -> String {
+    match count {
+        1 => format!("1 {thing}"),
+        _ if thing.ends_with('h') => format!("{count} {thing}es"),
+        _ => format!("{count} {thing}s"),
+    }
 }

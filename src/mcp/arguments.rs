@@ -1,0 +1,300 @@
+//! What a tool takes: one table for the schema that clients read and for the check of what they
+//! send.
+
+use crate::diag::nearest;
+use crate::present::{Failure, clean};
+use serde_json::{Map, Value, json};
+
+/// One argument of a tool.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Parameter {
+    name: &'static str,
+    kind: Kind,
+    required: bool,
+    about: &'static str,
+}
+
+/// What an argument may be.
+#[derive(Clone, Copy, Debug)]
+enum Kind {
+    /// A string.
+    Text,
+    /// A whole number, at least this.
+    Count(u64),
+    /// `true` or `false`; left out, false.
+    Flag,
+    /// One of these strings.
+    Word(&'static [&'static str]),
+    /// A list of these strings.
+    Words(&'static [&'static str]),
+}
+
+impl Parameter {
+    /// A string.
+    pub(super) const fn text(name: &'static str, about: &'static str) -> Self {
+        Self::new(name, Kind::Text, about)
+    }
+
+    /// A whole number, at least `least`.
+    pub(super) const fn count(name: &'static str, least: u64, about: &'static str) -> Self {
+        Self::new(name, Kind::Count(least), about)
+    }
+
+    /// Something that is so or not, and not unless said.
+    pub(super) const fn flag(name: &'static str, about: &'static str) -> Self {
+        Self::new(name, Kind::Flag, about)
+    }
+
+    /// One of some words.
+    pub(super) const fn word(
+        name: &'static str,
+        words: &'static [&'static str],
+        about: &'static str,
+    ) -> Self {
+        Self::new(name, Kind::Word(words), about)
+    }
+
+    /// A list of some words.
+    pub(super) const fn words(
+        name: &'static str,
+        words: &'static [&'static str],
+        about: &'static str,
+    ) -> Self {
+        Self::new(name, Kind::Words(words), about)
+    }
+
+    const fn new(name: &'static str, kind: Kind, about: &'static str) -> Self {
+        Self {
+            name,
+            kind,
+            required: false,
+            about,
+        }
+    }
+
+    /// The same, and it must be there.
+    pub(super) const fn required(self) -> Self {
+        Self {
+            required: true,
+            ..self
+        }
+    }
+
+    /// Its JSON Schema.
+    fn schema(&self) -> Value {
+        let mut schema = match self.kind {
+            Kind::Text => json!({"type": "string"}),
+            Kind::Count(least) => json!({"type": "integer", "minimum": least}),
+            Kind::Flag => json!({"type": "boolean"}),
+            Kind::Word(words) => json!({"type": "string", "enum": words}),
+            Kind::Words(words) => {
+                json!({"type": "array", "items": {"type": "string", "enum": words}})
+            }
+        };
+        schema["description"] = Value::from(self.about);
+        schema
+    }
+
+    /// Whether a value is one it may have.
+    fn takes(&self, value: &Value) -> bool {
+        let one_of = |words: &[&str], value: &Value| {
+            value.as_str().is_some_and(|value| words.contains(&value))
+        };
+        match self.kind {
+            Kind::Text => value.is_string(),
+            Kind::Count(least) => value.as_u64().is_some_and(|value| value >= least),
+            Kind::Flag => value.is_boolean(),
+            Kind::Word(words) => one_of(words, value),
+            Kind::Words(words) => value
+                .as_array()
+                .is_some_and(|values| values.iter().all(|value| one_of(words, value))),
+        }
+    }
+
+    /// What it may be, in words.
+    fn expected(&self) -> String {
+        match self.kind {
+            Kind::Text => "a string".to_owned(),
+            Kind::Count(least) => format!("a whole number, {least} or more"),
+            Kind::Flag => "true or false".to_owned(),
+            Kind::Word(words) => format!("one of {}", words.join(", ")),
+            Kind::Words(words) => format!("a list of {}", words.join(", ")),
+        }
+    }
+}
+
+/// The JSON Schema of the arguments of a tool. Members are in the order of their names.
+pub(super) fn schema(parameters: &[Parameter]) -> Map<String, Value> {
+    let required: Vec<&str> = parameters
+        .iter()
+        .filter(|parameter| parameter.required)
+        .map(|parameter| parameter.name)
+        .collect();
+    let properties: Map<String, Value> = parameters
+        .iter()
+        .map(|parameter| (parameter.name.to_owned(), parameter.schema()))
+        .collect();
+    let mut schema = Map::new();
+    schema.insert("type".to_owned(), Value::from("object"));
+    schema.insert("properties".to_owned(), Value::Object(properties));
+    schema.insert("additionalProperties".to_owned(), Value::Bool(false));
+    if !required.is_empty() {
+        schema.insert("required".to_owned(), Value::from(required));
+    }
+    schema
+}
+
+/// Arguments that a tool's table allows.
+#[derive(Debug)]
+pub(super) struct Arguments(Map<String, Value>);
+
+impl Arguments {
+    /// Checks what a client sent against a table. `null` is as good as left out.
+    ///
+    /// # Errors
+    /// An argument that the tool does not have or lacks (`E_USAGE`); one with a value that it
+    /// cannot have (`E_VALUE`). The first in the order of names is told, unknown ones before all.
+    pub(super) fn check(
+        tool: &str,
+        parameters: &[Parameter],
+        mut sent: Map<String, Value>,
+    ) -> Result<Self, Failure> {
+        sent.retain(|_, value| !value.is_null());
+        let known = |name: &str| parameters.iter().find(|parameter| parameter.name == name);
+        if let Some(name) = sent.keys().find(|name| known(name).is_none()) {
+            let shown = clean(name, 80);
+            let failure = Failure::usage(format!("{tool} has no argument `{shown}`"));
+            let names = parameters.iter().map(|parameter| parameter.name);
+            return Err(match nearest(name, names.clone()) {
+                Some(meant) => failure.with_help(format!("did you mean `{meant}`?")),
+                None if parameters.is_empty() => failure.with_help("it takes none"),
+                None => {
+                    let names: Vec<&str> = names.collect();
+                    failure.with_help(format!("it takes {}", names.join(", ")))
+                }
+            });
+        }
+        for parameter in parameters {
+            let name = parameter.name;
+            match sent.get(name) {
+                None if parameter.required => {
+                    return Err(
+                        Failure::usage(format!("{tool} needs the argument `{name}`"))
+                            .with_help(format!("{name}: {}", parameter.about)),
+                    );
+                }
+                Some(value) if !parameter.takes(value) => {
+                    let expected = parameter.expected();
+                    let shown = clean(&value.to_string(), 80);
+                    return Err(Failure::value(format!("`{name}` is {shown}"))
+                        .with_help(format!("expected {expected}")));
+                }
+                _ => {}
+            }
+        }
+        Ok(Self(sent))
+    }
+
+    /// A string, where it was sent.
+    pub(super) fn text(&self, name: &str) -> Option<&str> {
+        self.0.get(name)?.as_str()
+    }
+
+    /// A string that the table requires.
+    pub(super) fn needed(&self, name: &str) -> &str {
+        self.text(name).unwrap_or_default()
+    }
+
+    /// A number, where it was sent.
+    pub(super) fn count(&self, name: &str) -> Option<u64> {
+        self.0.get(name)?.as_u64()
+    }
+
+    /// A number of things in memory, where it was sent; more than there can be is as many.
+    pub(super) fn size(&self, name: &str) -> Option<usize> {
+        let count = self.count(name)?;
+        Some(usize::try_from(count).unwrap_or(usize::MAX))
+    }
+
+    /// Whether something is so.
+    pub(super) fn flag(&self, name: &str) -> bool {
+        self.0.get(name).and_then(Value::as_bool).unwrap_or(false)
+    }
+
+    /// The words of a list; none where it was not sent.
+    pub(super) fn words(&self, name: &str) -> impl Iterator<Item = &str> {
+        let list = self.0.get(name).and_then(Value::as_array);
+        list.into_iter().flatten().filter_map(Value::as_str)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Arguments, Parameter, schema};
+    use serde_json::{Value, json};
+
+    const TABLE: [Parameter; 5] = [
+        Parameter::text("cache", "Where.").required(),
+        Parameter::count("budget", 0, "How many."),
+        Parameter::flag("moves", "Whether."),
+        Parameter::word("mode", &["one", "two"], "Which."),
+        Parameter::words("fields", &["a", "b"], "Which ones."),
+    ];
+
+    fn check(sent: Value) -> Result<Arguments, String> {
+        let Value::Object(sent) = sent else {
+            return Err("no object".to_owned());
+        };
+        Arguments::check("tool", &TABLE, sent).map_err(|failure| failure.to_string())
+    }
+
+    #[test]
+    fn what_the_table_allows_is_read() {
+        let read = check(json!({"cache": "x", "budget": u64::MAX, "fields": ["b"], "mode": null}));
+        let read = read.expect("good arguments");
+        assert_eq!(read.needed("cache"), "x");
+        assert_eq!(read.count("budget"), Some(u64::MAX));
+        assert_eq!((read.flag("moves"), read.text("mode")), (false, None));
+        assert_eq!(read.words("fields").collect::<Vec<_>>(), ["b"]);
+        assert_eq!(read.words("others").count(), 0);
+    }
+
+    #[test]
+    fn what_it_does_not_allow_is_told() {
+        for (sent, told) in [
+            (json!({}), "error[E_USAGE]: tool needs the argument `cache`"),
+            (json!({"cache": null}), "needs the argument `cache`"),
+            (json!({"cache": "x", "bugdet": 1}), "did you mean `budget`?"),
+            (
+                json!({"cache": "x", "zzzzzzzz": 1}),
+                "it takes cache, budget, moves, mode, fields",
+            ),
+            (json!({"cache": 1}), "error[E_VALUE]: `cache` is 1"),
+            (
+                json!({"cache": "x", "budget": -1}),
+                "expected a whole number, 0 or more",
+            ),
+            (json!({"cache": "x", "budget": 1.5}), "`budget` is 1.5"),
+            (json!({"cache": "x", "budget": "1"}), "`budget` is \"1\""),
+            (json!({"cache": "x", "moves": "yes"}), "true or false"),
+            (json!({"cache": "x", "mode": "three"}), "one of one, two"),
+            (
+                json!({"cache": "x", "fields": ["a", "c"]}),
+                "a list of a, b",
+            ),
+            (json!({"cache": "x", "fields": "a"}), "a list of a, b"),
+        ] {
+            let error = check(sent.clone()).expect_err(told);
+            assert!(error.contains(told), "{sent}: {error}");
+        }
+    }
+
+    #[test]
+    fn the_schema_says_the_same() {
+        let schema = Value::Object(schema(&TABLE));
+        assert_eq!(schema["required"], json!(["cache"]));
+        assert_eq!(schema["properties"]["budget"]["minimum"], 0);
+        assert_eq!(schema["properties"]["mode"]["enum"], json!(["one", "two"]));
+        assert_eq!(schema["additionalProperties"], false);
+    }
+}

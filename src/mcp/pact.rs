@@ -1,0 +1,118 @@
+//! The tools over sessions.
+
+use super::arguments::Arguments;
+use super::tools::{Answer, Desk, edition};
+use crate::budget::Query;
+use crate::diag::ColorChoice;
+use crate::engine::{Engine, ExplainOptions};
+use crate::present::{Failure, answer, sessions};
+use crate::time::{ContentMode, ContentOptions, DiffOptions, Material, RangeOptions};
+
+/// `pact.select`: what `pactql select --format json` prints, or `nodes`.
+pub(super) fn select(desk: &Desk, arguments: &Arguments) -> Result<Answer, Failure> {
+    let engine = desk.engine(edition(arguments)?)?;
+    let selector = arguments.needed("selector");
+    if arguments.text("query").is_some() && arguments.count("budget").is_none() {
+        return Err(Failure::usage("`query` needs a budget"));
+    }
+    // A selector that is wrong is told before anything is read.
+    engine.prepare(selector)?;
+    let session = desk.kept.open(&desk.root, arguments.needed("session"))?;
+    let mode = arguments.text("content_mode").unwrap_or("unified");
+    let options = RangeOptions {
+        content: arguments
+            .flag("include_content")
+            .then(|| content(mode, arguments)),
+        materialize: arguments
+            .words("materialize")
+            .filter_map(Material::named)
+            .collect(),
+        max_snapshots: arguments.size("max_snapshots"),
+        max_changes: arguments.size("max_changes"),
+        stats: arguments.flag("stats"),
+    };
+    let selection = engine.select_with(&session, selector, &options)?;
+    let query = Query::new(arguments.text("query").unwrap_or_default());
+    let fit = arguments
+        .count("budget")
+        .map(|budget| selection.fit(&query, budget))
+        .transpose()?;
+    let (count, nodes) = (
+        arguments.flag("count"),
+        arguments.text("format") == Some("nodes"),
+    );
+    let result = match &fit {
+        Some(fit) if count => fit.nodes.len().to_string(),
+        Some(fit) if nodes => answer::lines(fit.nodes.iter().copied()),
+        Some(fit) => answer::json(&fit.resolution)?,
+        None if count => selection.count().to_string(),
+        None if nodes => answer::nodes(&selection)
+            .map_err(|failure| failure.with_help("`format` json answers with them"))?,
+        None => answer::selection(&selection)?,
+    };
+    let said = answer::remarks(
+        engine,
+        &session,
+        selector,
+        &selection,
+        fit.as_ref(),
+        ColorChoice::Never,
+    );
+    Ok(Answer { result, said })
+}
+
+/// `pact.explain`: what `pactql explain --format json` prints.
+pub(super) fn explain(desk: &Desk, arguments: &Arguments) -> Result<Answer, Failure> {
+    let options = ExplainOptions {
+        analyze: arguments.flag("analyze"),
+        verbose: arguments.flag("verbose"),
+    };
+    let session = arguments.text("session");
+    if options.analyze && session.is_none() {
+        return Err(Failure::usage("`analyze` needs a session"));
+    }
+    let edition = edition(arguments)?;
+    let selector = arguments.needed("selector");
+    // A selector that is wrong is told before anything is read.
+    desk.engine(edition)?.prepare(selector)?;
+    let session = session
+        .map(|name| desk.kept.open(&desk.root, name))
+        .transpose()?;
+    // An engine of its own, so that an explanation does not depend on the calls before it.
+    let engine = Engine::builder().edition(edition).build();
+    let explain = engine.explain(session.as_deref(), selector, options)?;
+    Ok(answer::explanation(&explain).into())
+}
+
+/// `pact.diff`: what `pactql diff --format json` prints.
+pub(super) fn diff(desk: &Desk, arguments: &Arguments) -> Result<Answer, Failure> {
+    let a = sessions::place(arguments.needed("a"))?;
+    let b = sessions::place(arguments.needed("b"))?;
+    let engine = desk.engine(edition(arguments)?)?;
+    let selector = arguments.text("selector");
+    if let Some(selector) = selector {
+        // A selector that is wrong is told before anything is read.
+        engine.prepare(selector)?;
+    }
+    let session = desk.kept.open(&desk.root, arguments.needed("session"))?;
+    let options = DiffOptions {
+        moves: arguments.flag("moves"),
+        content: arguments
+            .text("content")
+            .map(|mode| content(mode, arguments)),
+    };
+    let diff = engine.diff(&session, a, b, selector, &options)?;
+    Ok(answer::json(&diff)?.into())
+}
+
+/// How contents are compared, in the mode of a name.
+fn content(mode: &str, arguments: &Arguments) -> ContentOptions {
+    let defaults = ContentOptions::default();
+    ContentOptions {
+        mode: ContentMode::named(mode).unwrap_or_default(),
+        context_lines: arguments
+            .size("context_lines")
+            .unwrap_or(defaults.context_lines),
+        ..defaults
+    }
+}

@@ -1,0 +1,151 @@
+//! The protocol: the only file that knows the SDK.
+
+use super::arguments::schema;
+use super::log::Log;
+use super::tools::{Answer, Desk, TOOLS, Tool};
+use crate::diag::{ColorChoice, nearest};
+use crate::present::{Exit, Failure, clean};
+use rmcp::model::{
+    CallToolRequestMethod, CallToolRequestParams, CallToolResponse, CallToolResult, ConstString,
+    ContentBlock, CustomRequest, CustomResult, ErrorCode, Implementation, ListToolsResult,
+    PaginatedRequestParams, ServerCapabilities, ServerConfig, ToolAnnotations,
+};
+use rmcp::service::{QuitReason, RequestContext, RoleServer, ServerInitializeError};
+use rmcp::{ErrorData, ServerHandler, ServiceExt};
+use std::sync::Arc;
+use tokio::sync::Semaphore;
+
+/// What a client is told of the whole.
+const INSTRUCTIONS: &str = "\
+Caches of documents (context.*) and sessions of conversations (pact.*) below one directory; every \
+path is relative to it. Nothing is written. The first block of an answer is JSON; a second one, \
+where there is one, has warnings and notes in words. Errors are JSON too: \
+{\"error\": {\"code\", \"message\", \"spans\", \"help\"}}.";
+
+/// Answers requests: the handshake, the list of tools, calls.
+#[derive(Clone, Debug)]
+struct Server {
+    desk: Arc<Desk>,
+    /// A place for each call that runs; others wait in the order they came.
+    places: Arc<Semaphore>,
+    log: Log,
+}
+
+/// Serves a desk on standard input and output until the input ends.
+///
+/// One thread talks to the client; calls run on others, as many at a time as there are
+/// processors, for each of them may use several threads itself.
+///
+/// # Errors
+/// Threads cannot be had; a client that does not speak the protocol.
+pub(super) fn serve(desk: Desk) -> Result<(), Failure> {
+    let internal = |error: String| Failure::Plain(Exit::Internal, error, None);
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_time()
+        .build()
+        .map_err(|error| internal(error.to_string()))?;
+    let places = std::thread::available_parallelism().map_or(1, usize::from);
+    let (log, rest) = Log::start();
+    let server = Server {
+        log,
+        desk: Arc::new(desk),
+        places: Arc::new(Semaphore::new(places)),
+    };
+    let outcome = runtime.block_on(async {
+        match server.serve(rmcp::transport::stdio()).await {
+            Ok(running) => match running.waiting().await {
+                Ok(QuitReason::JoinError(error)) | Err(error) => Err(internal(error.to_string())),
+                Ok(_) => Ok(()),
+            },
+            // A client that leaves before it said anything.
+            Err(ServerInitializeError::ConnectionClosed(_)) => Ok(()),
+            Err(ServerInitializeError::ExpectedInitializeRequest(_)) => {
+                let message = "the client did not begin with `initialize`";
+                Err(Failure::Plain(Exit::Input, message.to_owned(), None))
+            }
+            Err(error) => Err(internal(clean(&error.to_string(), 200))),
+        }
+    });
+    // A call that still runs has nobody left to answer.
+    runtime.shutdown_background();
+    rest.wait();
+    outcome
+}
+
+impl ServerHandler for Server {
+    fn get_info(&self) -> ServerConfig {
+        ServerConfig::new(ServerCapabilities::builder().enable_tools().build())
+            .with_server_info(Implementation::new("pactql", env!("CARGO_PKG_VERSION")))
+            .with_instructions(INSTRUCTIONS)
+    }
+
+    async fn list_tools(
+        &self,
+        _: Option<PaginatedRequestParams>,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ListToolsResult, ErrorData> {
+        let tools = TOOLS.iter().map(|tool| {
+            rmcp::model::Tool::new(tool.name, tool.about, Arc::new(schema(tool.parameters)))
+                .with_annotations(ToolAnnotations::new().read_only(true).open_world(false))
+        });
+        Ok(ListToolsResult::with_all_items(tools.collect()))
+    }
+
+    async fn call_tool(
+        &self,
+        request: CallToolRequestParams,
+        _: RequestContext<RoleServer>,
+    ) -> Result<CallToolResponse, ErrorData> {
+        let Some(tool) = Tool::named(&request.name) else {
+            return Err(unknown(&request.name));
+        };
+        let sent = request.arguments.unwrap_or_default();
+        let desk = Arc::clone(&self.desk);
+        let place = Arc::clone(&self.places).acquire_owned().await;
+        let answer = tokio::task::spawn_blocking(move || {
+            let answer = tool.call(&desk, sent);
+            drop(place);
+            answer
+        });
+        // A call that panics fails alone; the panic was told on standard error.
+        let answer = answer.await.unwrap_or_else(|_| {
+            let message = format!("{} failed", tool.name);
+            Err(Failure::Plain(Exit::Internal, message, None))
+        });
+        let result = match answer {
+            Ok(Answer { result, said }) => {
+                let blocks = [result, said].into_iter().filter(|text| !text.is_empty());
+                CallToolResult::success(blocks.map(ContentBlock::text).collect())
+            }
+            Err(failure) => {
+                let text = failure.text(ColorChoice::Never);
+                self.log.tell(format!("{}: {text}", tool.name));
+                CallToolResult::error(vec![ContentBlock::text(failure.json().to_string())])
+            }
+        };
+        Ok(result.into())
+    }
+
+    async fn on_custom_request(
+        &self,
+        request: CustomRequest,
+        _: RequestContext<RoleServer>,
+    ) -> Result<CustomResult, ErrorData> {
+        // A known method ends here when its parameters cannot be read.
+        if request.method == CallToolRequestMethod::VALUE {
+            let message = "a call takes the `name` of a tool and an object of `arguments`";
+            return Err(ErrorData::invalid_params(message, None));
+        }
+        let code = ErrorCode::METHOD_NOT_FOUND;
+        Err(ErrorData::new(code, clean(&request.method, 80), None))
+    }
+}
+
+/// A call of a tool that does not exist, which is a mistake of the client and not of a call.
+fn unknown(name: &str) -> ErrorData {
+    let mut message = format!("unknown tool: {}", clean(name, 80));
+    if let Some(meant) = nearest(name, TOOLS.iter().map(|tool| tool.name)) {
+        message.push_str(&format!(", did you mean {meant}?"));
+    }
+    ErrorData::invalid_params(message, None)
+}

@@ -1,0 +1,315 @@
+//! The tools: names, arguments, and which function answers.
+
+use super::arguments::{Arguments, Parameter};
+use super::kept::Kept;
+use super::root::Root;
+use super::{context, pact};
+use crate::engine::Engine;
+use crate::ir::Edition;
+use crate::present::{Exit, Failure};
+use crate::tree::Limits;
+use serde_json::{Map, Value};
+use std::str::FromStr;
+
+/// What all calls share.
+#[derive(Debug)]
+pub(super) struct Desk {
+    /// What may be read.
+    pub(super) root: Root,
+    /// The sessions read so far.
+    pub(super) kept: Kept,
+    /// An engine for each edition, in the order of [`Edition::ALL`].
+    engines: [Engine; Edition::ALL.len()],
+}
+
+impl Desk {
+    /// A desk over a directory; `limits` are those of every session.
+    pub(super) fn new(root: Root, limits: Limits) -> Self {
+        Self {
+            root,
+            kept: Kept::new(limits),
+            engines: Edition::ALL.map(|edition| Engine::builder().edition(edition).build()),
+        }
+    }
+
+    /// The engine of an edition, whose plans are kept between calls.
+    pub(super) fn engine(&self, edition: Edition) -> Result<&Engine, Failure> {
+        let of = |engine: &&Engine| engine.edition() == edition;
+        let none = || Failure::Plain(Exit::Internal, "no such edition".to_owned(), None);
+        self.engines.iter().find(of).ok_or_else(none)
+    }
+}
+
+/// What a tool answers.
+#[derive(Debug, Default)]
+pub(super) struct Answer {
+    /// What the command prints on standard output, without its last line feed.
+    pub(super) result: String,
+    /// What it says on standard error beside it: warnings and notes, a line each, or nothing.
+    pub(super) said: String,
+}
+
+impl From<String> for Answer {
+    fn from(result: String) -> Self {
+        Self {
+            result,
+            said: String::new(),
+        }
+    }
+}
+
+/// One tool.
+#[derive(Debug)]
+pub(super) struct Tool {
+    /// Its name.
+    pub(super) name: &'static str,
+    /// What it does, for whoever chooses among tools.
+    pub(super) about: &'static str,
+    /// What it takes.
+    pub(super) parameters: &'static [Parameter],
+    run: fn(&Desk, &Arguments) -> Result<Answer, Failure>,
+}
+
+/// The tools in the order they are listed in.
+pub(super) const TOOLS: [Tool; 6] = [
+    Tool {
+        name: "context.resolve",
+        about: "Choose documents of a cache that fit a budget of tokens, best first: whole \
+                documents, scored by the share of their words that are words of the query. \
+                Answers {\"documents\": [{id, version, content, score, tokens, why}], \
+                \"selection\": {…}}.",
+        parameters: &[
+            CACHE,
+            Parameter::text(
+                "query",
+                "The words to look for, separated by white space; \"\" scores every document 0.",
+            )
+            .required(),
+            Parameter::count(
+                "budget",
+                0,
+                "How many tokens may be taken: a quarter of the bytes of each document, rounded up.",
+            )
+            .required(),
+        ],
+        run: context::resolve,
+    },
+    Tool {
+        name: "context.list_caches",
+        about: "List the directories that can hold a cache of documents, by name. Answers \
+                {\"caches\": [{path, has_manifest}]}; `path` is what the other context tools take \
+                as `cache`, and those with a manifest are caches.",
+        parameters: &[Parameter::text(
+            "root",
+            "The directory to look in, relative to the one served; unless given, that one.",
+        )],
+        run: context::list_caches,
+    },
+    Tool {
+        name: "context.inspect_cache",
+        about: "Tell what a cache of documents is. Answers {cache_version, document_count, \
+                total_bytes, valid}; `valid` is whether every file is as the manifest says.",
+        parameters: &[CACHE],
+        run: context::inspect_cache,
+    },
+    Tool {
+        name: "pact.select",
+        about: "Find nodes of a session (the tree of a conversation's context, with a snapshot \
+                for each cycle) by a selector. Answers a list of ids; a range of snapshots is \
+                answered with the differences of neighbours. Examples: \
+                \"@t0 ^seq .mt:depth(1) .cb[role='assistant']\" is the newest reply, \
+                \"@t0 .cb[kind='call']\" every tool call, \"@t-3..@t0 .cb[kind='result']\" how \
+                tool results changed over the last three cycles.",
+        parameters: &[
+            SESSION,
+            SELECTOR,
+            EDITION,
+            Parameter::word(
+                "format",
+                &["json", "nodes"],
+                "json: ids, or the differences of a range. nodes: one JSON object a line, the \
+                 node with its content, parent_id, depth and snapshot. Unless given, json.",
+            ),
+            Parameter::flag("count", "Answer only how many nodes there are."),
+            Parameter::count(
+                "budget",
+                0,
+                "Choose blocks that fit this many tokens, whole or not at all, and answer in the \
+                 form of context.resolve.",
+            ),
+            Parameter::text(
+                "query",
+                "With a budget: prefer blocks with these words.",
+            ),
+            Parameter::flag(
+                "include_content",
+                "Ranges: show how the contents of changed nodes changed.",
+            ),
+            Parameter::word(
+                "content_mode",
+                MODES,
+                "Ranges: how that is shown. Unless given, unified.",
+            ),
+            CONTEXT_LINES,
+            Parameter::words(
+                "materialize",
+                &["content", "mime", "encoding", "content_hash"],
+                "Ranges: show these fields of both versions of each changed node.",
+            ),
+            Parameter::count(
+                "max_snapshots",
+                1,
+                "Ranges: take only so many snapshots, the newest.",
+            ),
+            Parameter::count(
+                "max_changes",
+                0,
+                "Ranges: keep only so many changes of each pair.",
+            ),
+            Parameter::flag(
+                "stats",
+                "Ranges: count the changes of each pair, those cut off included.",
+            ),
+        ],
+        run: pact::select,
+    },
+    Tool {
+        name: "pact.explain",
+        about: "Show how a selector is read and answered: its normalized text and fingerprint, \
+                what stands for what in it, and its plan. Needs no session; with one, the time is \
+                looked up there.",
+        parameters: &[
+            SELECTOR,
+            Parameter::text(
+                "session",
+                "A session to look the time up in: a path relative to the directory served.",
+            ),
+            EDITION,
+            Parameter::flag(
+                "analyze",
+                "Run the plan, and show the rows of each step; needs a session.",
+            ),
+            Parameter::flag("verbose", "Show the normalized form after each pass."),
+        ],
+        run: pact::explain,
+    },
+    Tool {
+        name: "pact.diff",
+        about: "Compare two snapshots of a session, in whatever order they are named. Answers \
+                {\"added\": [id], \"removed\": [id], \"changed\": [{id, fields}]} as the newer \
+                has it.",
+        parameters: &[
+            SESSION,
+            Parameter::text("a", PLACE).required(),
+            Parameter::text("b", PLACE).required(),
+            Parameter::text(
+                "selector",
+                "Which nodes to compare, as a selector without a time; unless given, all.",
+            ),
+            EDITION,
+            Parameter::flag(
+                "moves",
+                "Tell what moved, and which children came and went.",
+            ),
+            Parameter::word(
+                "content",
+                MODES,
+                "Show how each changed content changed, in this way.",
+            ),
+            CONTEXT_LINES,
+        ],
+        run: pact::diff,
+    },
+];
+
+const CACHE: Parameter = Parameter::text(
+    "cache",
+    "The directory of the cache, relative to the one served.",
+)
+.required();
+
+const SESSION: Parameter = Parameter::text(
+    "session",
+    "The session: a path relative to the directory served, of a file or of a directory of \
+     snapshots.",
+)
+.required();
+
+const SELECTOR: Parameter = Parameter::text("selector", "The selector.").required();
+
+const EDITION: Parameter = Parameter::word(
+    "edition",
+    &["v0.1", "depth", "canonical"],
+    "The edition the selector is written in. Unless given, canonical.",
+);
+
+const MODES: &[&str] = &["unified", "jsonpatch", "tokens"];
+
+const CONTEXT_LINES: Parameter = Parameter::count(
+    "context_lines",
+    0,
+    "Lines around each change of a unified diff. Unless given, 3.",
+);
+
+const PLACE: &str = "A snapshot: @t0 is the newest, @t-2 two commits back, @c12 that of cycle 12, \
+                     `working` the working state.";
+
+/// The edition that arguments name.
+pub(super) fn edition(arguments: &Arguments) -> Result<Edition, Failure> {
+    match arguments.text("edition") {
+        Some(name) => Edition::from_str(name).map_err(|error| Failure::value(error.to_string())),
+        None => Ok(Edition::default()),
+    }
+}
+
+impl Tool {
+    /// The tool of a name.
+    pub(super) fn named(name: &str) -> Option<&'static Self> {
+        const TABLE: &[Tool] = &TOOLS;
+        TABLE.iter().find(|tool| tool.name == name)
+    }
+
+    /// Answers a call. It may read files and take a while.
+    ///
+    /// # Errors
+    /// Arguments that the tool does not take; what the command fails with.
+    pub(super) fn call(&self, desk: &Desk, sent: Map<String, Value>) -> Result<Answer, Failure> {
+        let arguments = Arguments::check(self.name, self.parameters, sent)?;
+        (self.run)(desk, &arguments)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{EDITION, TOOLS, Tool, edition};
+    use crate::ir::Edition;
+    use crate::mcp::arguments::{Arguments, schema};
+    use serde_json::json;
+
+    #[test]
+    fn every_tool_is_found_by_its_name() {
+        for tool in &TOOLS {
+            assert_eq!(
+                Tool::named(tool.name).map(|found| found.name),
+                Some(tool.name)
+            );
+        }
+        assert!(Tool::named("context.build").is_none());
+    }
+
+    #[test]
+    fn every_edition_can_be_named() {
+        let names: Vec<_> = Edition::ALL
+            .iter()
+            .map(|edition| edition.as_str())
+            .collect();
+        let words = schema(&[EDITION])["properties"]["edition"]["enum"].clone();
+        assert_eq!(words, json!(names));
+        for wanted in Edition::ALL {
+            let sent = json!({"edition": wanted.as_str()});
+            let sent = sent.as_object().cloned().unwrap_or_default();
+            let read = Arguments::check("tool", &[EDITION], sent).expect("good arguments");
+            assert_eq!(edition(&read).expect("an edition"), wanted);
+        }
+    }
+}

@@ -1,0 +1,43 @@
+//! Nodes as JSON, and the names of their snapshots.
+
+use crate::index::{NodeRef, Snapshot};
+use crate::interop::write_members;
+
+/// How a snapshot is named beside its nodes: `@c12`, or `working`.
+pub(crate) fn label(node: NodeRef<'_>) -> String {
+    snapshot_label(node.snapshot())
+}
+
+/// How a snapshot is named: `@c12`, or `working`.
+pub(crate) fn snapshot_label(snapshot: &Snapshot) -> String {
+    if snapshot.is_working() {
+        "working".to_owned()
+    } else {
+        format!("@c{}", snapshot.cycle())
+    }
+}
+
+/// `text` as a JSON string.
+pub(crate) fn quoted(text: &str) -> String {
+    serde_json::Value::from(text).to_string()
+}
+
+/// The node as one JSON object without children, with `depth`, `parent_id` and `snapshot`.
+pub(crate) fn node_json(node: NodeRef<'_>, session: Option<&str>, out: &mut String) {
+    let depth = node
+        .depth()
+        .map_or("null".to_owned(), |depth| depth.to_string());
+    let parent = node
+        .parent()
+        .map_or("null".to_owned(), |parent| quoted(parent.id()));
+    let snapshot = quoted(&label(node));
+    let session = session.map(quoted);
+    let mut more: Vec<(&str, &str)> = vec![("depth", &depth), ("parent_id", &parent)];
+    if let Some(session) = &session {
+        more.push(("session", session));
+    }
+    more.push(("snapshot", &snapshot));
+    out.push('{');
+    write_members(node, &more, out);
+    out.push_str("}\n");
+}
