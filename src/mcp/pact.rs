@@ -5,6 +5,8 @@ use super::tools::{Answer, Desk, edition};
 use crate::budget::Query;
 use crate::diag::ColorChoice;
 use crate::engine::{Engine, ExplainOptions};
+use crate::index::NodeRef;
+use crate::present::node::node_json;
 use crate::present::{Failure, answer, sessions};
 use crate::time::{ContentMode, ContentOptions, DiffOptions, Material, RangeOptions};
 
@@ -43,11 +45,14 @@ pub(super) fn select(desk: &Desk, arguments: &Arguments) -> Result<Answer, Failu
     );
     let result = match &fit {
         Some(fit) if count => fit.nodes.len().to_string(),
-        Some(fit) if nodes => answer::lines(fit.nodes.iter().copied()),
+        Some(fit) if nodes => lines(fit.nodes.iter().copied()),
         Some(fit) => answer::json(&fit.resolution)?,
         None if count => selection.count().to_string(),
-        None if nodes => answer::nodes(&selection)
-            .map_err(|failure| failure.with_help("`format` json answers with them"))?,
+        None if nodes && selection.is_range() => {
+            return Err(Failure::value("a range has differences, not nodes")
+                .with_help("`format` json answers with them"));
+        }
+        None if nodes => lines(selection.nodes()),
         None => answer::selection(&selection)?,
     };
     let said = answer::remarks(
@@ -103,6 +108,16 @@ pub(super) fn diff(desk: &Desk, arguments: &Arguments) -> Result<Answer, Failure
     };
     let diff = engine.diff(&session, a, b, selector, &options)?;
     Ok(answer::json(&diff)?.into())
+}
+
+/// Nodes, one JSON object a line, without the last line feed.
+fn lines<'a>(nodes: impl Iterator<Item = NodeRef<'a>>) -> String {
+    let mut lines = String::new();
+    for node in nodes {
+        node_json(node, None, &mut lines);
+    }
+    lines.truncate(lines.trim_end().len());
+    lines
 }
 
 /// How contents are compared, in the mode of a name.

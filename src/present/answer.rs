@@ -1,10 +1,8 @@
 //! Answers as JSON: one value on one line, in the bytes that every asker gets.
 
-use super::node::node_json;
 use super::{Exit, Failure, counted, notes};
 use crate::diag::ColorChoice;
 use crate::engine::{Engine, Explain, Fit, Selection};
-use crate::index::NodeRef;
 use crate::time::Session;
 use serde::Serialize;
 use std::fmt::Write as _;
@@ -27,27 +25,6 @@ pub(crate) fn selection(selection: &Selection) -> Result<String, Failure> {
         Some(diff) => json(diff),
         None => json(&selection.to_ids()),
     }
-}
-
-/// What a selector found, one JSON object a line: each node without its children.
-///
-/// # Errors
-/// A range has differences, not nodes.
-pub(crate) fn nodes(selection: &Selection) -> Result<String, Failure> {
-    if selection.is_range() {
-        return Err(Failure::value("a range has differences, not nodes"));
-    }
-    Ok(lines(selection.nodes()))
-}
-
-/// Nodes, one JSON object a line, without the last line feed.
-pub(crate) fn lines<'a>(nodes: impl Iterator<Item = NodeRef<'a>>) -> String {
-    let mut lines = String::new();
-    for node in nodes {
-        node_json(node, None, &mut lines);
-    }
-    lines.truncate(lines.trim_end().len());
-    lines
 }
 
 /// What there is to say beside an answer, in lines: what a budget did not consider, the warnings
