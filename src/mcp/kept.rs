@@ -143,10 +143,36 @@ fn entry(name: OsString, data: &Metadata) -> (OsString, u64, Option<SystemTime>)
 
 #[cfg(test)]
 mod tests {
-    use super::Stamp;
+    use super::{Kept, Stamp};
     use crate::mcp::root::Root;
+    use crate::tree::Limits;
     use std::fs;
+    use std::path::Path;
+    use std::sync::Arc;
     use std::time::{Duration, SystemTime};
+
+    #[test]
+    fn a_session_is_read_once_by_all_calls() {
+        // Tests run in the package's directory.
+        let root = Root::open(Path::new(".")).expect("a directory");
+        let kept = Kept::new(Limits::default());
+        let open = |name: &str| kept.open(&root, name).expect("a session");
+        let first = open("fixtures/support-agent.jsonl");
+        std::thread::scope(|scope| {
+            for name in [
+                "fixtures/support-agent.jsonl",
+                "./fixtures//support-agent.jsonl",
+            ] {
+                let (first, open) = (&first, &open);
+                scope.spawn(move || assert!(Arc::ptr_eq(first, &open(name)), "{name}"));
+            }
+        });
+        assert!(!Arc::ptr_eq(&first, &open("fixtures/greenhouse.jsonl")));
+        // Failures are not kept: each call has its own.
+        for _ in 0..2 {
+            assert!(kept.open(&root, "fixtures/chat.openai.json").is_err());
+        }
+    }
 
     #[test]
     fn a_state_is_that_of_names_lengths_and_times() {

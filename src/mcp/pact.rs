@@ -4,7 +4,7 @@ use super::arguments::Arguments;
 use super::tools::{Answer, Desk, edition};
 use crate::budget::Query;
 use crate::diag::ColorChoice;
-use crate::engine::{Engine, ExplainOptions};
+use crate::engine::{Engine, ExplainOptions, Fit, Selection};
 use crate::index::NodeRef;
 use crate::present::node::node_json;
 use crate::present::{Failure, answer, sessions};
@@ -20,8 +20,28 @@ pub(super) fn select(desk: &Desk, arguments: &Arguments) -> Result<Answer, Failu
     // A selector that is wrong is told before anything is read.
     engine.prepare(selector)?;
     let session = desk.kept.open(&desk.root, arguments.needed("session"))?;
+    let selection = engine.select_with(&session, selector, &range_options(arguments))?;
+    let query = Query::new(arguments.text("query").unwrap_or_default());
+    let fit = arguments
+        .count("budget")
+        .map(|budget| selection.fit(&query, budget))
+        .transpose()?;
+    let result = found(&selection, fit.as_ref(), arguments)?;
+    let said = answer::remarks(
+        engine,
+        &session,
+        selector,
+        &selection,
+        fit.as_ref(),
+        ColorChoice::Never,
+    );
+    Ok(Answer { result, said })
+}
+
+/// What a range shows beside its differences.
+fn range_options(arguments: &Arguments) -> RangeOptions {
     let mode = arguments.text("content_mode").unwrap_or("unified");
-    let options = RangeOptions {
+    RangeOptions {
         content: arguments
             .flag("include_content")
             .then(|| content(mode, arguments)),
@@ -32,18 +52,18 @@ pub(super) fn select(desk: &Desk, arguments: &Arguments) -> Result<Answer, Failu
         max_snapshots: arguments.size("max_snapshots"),
         max_changes: arguments.size("max_changes"),
         stats: arguments.flag("stats"),
-    };
-    let selection = engine.select_with(&session, selector, &options)?;
-    let query = Query::new(arguments.text("query").unwrap_or_default());
-    let fit = arguments
-        .count("budget")
-        .map(|budget| selection.fit(&query, budget))
-        .transpose()?;
-    let (count, nodes) = (
-        arguments.flag("count"),
-        arguments.text("format") == Some("nodes"),
-    );
-    let result = match &fit {
+    }
+}
+
+/// What was found, or what of it fits, in the form that was asked for.
+fn found(
+    selection: &Selection,
+    fit: Option<&Fit<'_>>,
+    arguments: &Arguments,
+) -> Result<String, Failure> {
+    let count = arguments.flag("count");
+    let nodes = arguments.text("format") == Some("nodes");
+    Ok(match fit {
         Some(fit) if count => fit.nodes.len().to_string(),
         Some(fit) if nodes => lines(fit.nodes.iter().copied()),
         Some(fit) => answer::json(&fit.resolution)?,
@@ -53,17 +73,8 @@ pub(super) fn select(desk: &Desk, arguments: &Arguments) -> Result<Answer, Failu
                 .with_help("`format` json answers with them"));
         }
         None if nodes => lines(selection.nodes()),
-        None => answer::selection(&selection)?,
-    };
-    let said = answer::remarks(
-        engine,
-        &session,
-        selector,
-        &selection,
-        fit.as_ref(),
-        ColorChoice::Never,
-    );
-    Ok(Answer { result, said })
+        None => answer::selection(selection)?,
+    })
 }
 
 /// `pact.explain`: what `pactql explain --format json` prints.
