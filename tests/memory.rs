@@ -6,8 +6,11 @@
 #[path = "../benches/support/mod.rs"]
 mod support;
 
+use pactql::budget::{BuildOptions, Cache, Indexing, Query, build};
 use pactql::engine::Engine;
 use pactql::time::Session;
+use std::fs;
+use std::path::Path;
 use support::contenders::payload;
 use support::memory::{Counting, asked_by, measure};
 use support::{generate, walk};
@@ -36,6 +39,7 @@ fn memory_follows_nodes_and_changes() {
     whole_snapshots_find_the_sharing_again();
     counting_lists_nothing();
     a_range_holds_its_answer();
+    a_cache_is_built_in_one_pass();
 }
 
 fn an_index_is_small() {
@@ -140,4 +144,47 @@ fn counting_lists_nothing() {
     let (count, _, peak) = measure(count);
     assert!(count > 7_000);
     assert!(peak < 1_024, "counting {count} blocks took {peak} bytes");
+}
+
+/// A build holds the largest document, a few words on each, and the index of terms, however much
+/// the documents have together; an answer from the index holds the manifest and what it chose.
+fn a_cache_is_built_in_one_pass() {
+    const DOCUMENT: usize = 40_000;
+    let scratch = Path::new(env!("CARGO_TARGET_TMPDIR")).join("memory-budget");
+    let _ = fs::remove_dir_all(&scratch);
+    let (sources, cache) = (scratch.join("sources"), scratch.join("cache"));
+    fs::create_dir_all(&sources).expect("a directory");
+    for document in 0..400_usize {
+        let words = (0..DOCUMENT / 8).map(|n| format!("w{:06} ", (n * document) % 2_000));
+        let path = sources.join(format!("{document}.md"));
+        fs::write(path, words.collect::<String>()).expect("a file");
+    }
+    let options = BuildOptions {
+        force: true,
+        created_at: std::time::UNIX_EPOCH,
+        index: Indexing::Always,
+    };
+    let (_, _, peak) = measure(|| build(&sources, &cache, options).expect("a cache"));
+    let index = fs::metadata(cache.join("terms.bin"))
+        .expect("an index")
+        .len() as usize;
+    let most = 3 * index + 6 * DOCUMENT + 400 * 1_000;
+    assert!(400 * DOCUMENT > 2 * most, "the documents have more: {most}");
+    assert!(
+        peak <= most,
+        "{peak} bytes held, at most {most}; index {index}"
+    );
+    let query = Query::new("w000006 w001999 unknown");
+    let ask = || {
+        let cache = Cache::open(&cache).expect("a cache");
+        cache
+            .resolve(&query, 2 * DOCUMENT as u64 / 4)
+            .expect("an answer")
+    };
+    let (answer, held, peak) = measure(ask);
+    assert_eq!(answer.documents.len(), 2);
+    assert!(held <= 3 * DOCUMENT, "{held} bytes held by an answer");
+    let most = 12 * DOCUMENT + 400 * 1_000;
+    assert!(peak <= most, "{peak} bytes held to answer, at most {most}");
+    let _ = fs::remove_dir_all(&scratch);
 }

@@ -1,14 +1,15 @@
 //! Building a cache of the `.md` files below a directory.
 //!
-//! Sources are read one at a time, in the order of their ids, so memory holds the largest document
-//! and a few words on each. The cache is made beside its place and renamed into it: readers find
+//! Sources are read once, one at a time, in the order of their ids, and written as they are read:
+//! memory holds the largest document, a few words on each, and the index of terms. The cache is made beside its place and renamed into it: readers find
 //! the old one, or the new one, or none.
 
 use super::cache::{
-    BuildConfig, DOCUMENTS, Document, Entry, INDEX, MANIFEST, Manifest, Metadata, SHA256,
+    BuildConfig, DOCUMENTS, Document, Entry, INDEX, MANIFEST, Manifest, Metadata, SHA256, TERMS,
     version_of,
 };
 use super::error::{CacheError, Fault};
+use super::terms::Collector;
 use crate::tree::hash::hex;
 use serde::Serialize;
 use sha2::{Digest, Sha256};
@@ -27,10 +28,31 @@ pub struct BuildOptions {
     pub force: bool,
     /// What the manifest says of when it was built.
     pub created_at: SystemTime,
+    /// Whether an index of terms is made.
+    pub index: Indexing,
 }
+
+/// Whether a cache gets an index of terms ([`TERMS`]). Answers are the same with and without.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Indexing {
+    /// Where the documents together have [`LARGE`] bytes or more.
+    #[default]
+    Auto,
+    /// Always.
+    Always,
+    /// Never.
+    Never,
+}
+
+/// From how many bytes of documents on [`Indexing::Auto`] makes an index: less is read faster
+/// than the difference is worth a file.
+pub const LARGE: u64 = 1 << 20;
 
 /// Builds the cache `cache` of every file below `sources` whose name ends in `.md`; answers its
 /// manifest. Links to directories are not followed.
+///
+/// One pass: each source is read once and written as it is read. Memory holds the largest one, a
+/// few words on each, and the index of terms.
 ///
 /// The same sources give the same bytes in every file, but for `created_at` in the manifest.
 ///
@@ -45,7 +67,7 @@ pub fn build(sources: &Path, cache: &Path, options: BuildOptions) -> Result<Mani
         fs::create_dir_all(parent).map_err(CacheError::io(parent))?;
     }
     let part = beside(cache, "part");
-    let outcome = write(sources, &found, &part, options.created_at)
+    let outcome = write(sources, &found, &part, options)
         .and_then(|manifest| put(&part, cache).map(|()| manifest));
     if outcome.is_err() {
         // The first failure is the one to tell.
@@ -141,7 +163,7 @@ fn replaceable(cache: &Path, force: bool) -> Result<(), CacheError> {
             let entry = entry.map_err(CacheError::io(&dir))?;
             let name = entry.file_name().to_string_lossy().into_owned();
             let known = match top {
-                true => [MANIFEST, INDEX, DOCUMENTS].contains(&&*name),
+                true => [MANIFEST, INDEX, TERMS, DOCUMENTS].contains(&&*name),
                 false => name.ends_with(".json"),
             };
             if !known {
@@ -157,7 +179,7 @@ fn write(
     sources: &Path,
     found: &BTreeMap<String, Source>,
     part: &Path,
-    created_at: SystemTime,
+    options: BuildOptions,
 ) -> Result<Manifest, CacheError> {
     let documents = part.join(DOCUMENTS);
     fs::create_dir(part).map_err(CacheError::io(part))?;
@@ -165,6 +187,8 @@ fn write(
     let mut entries = Vec::with_capacity(found.len());
     let mut faults = Vec::new();
     let mut names = HashSet::with_capacity(found.len());
+    let mut terms = (options.index != Indexing::Never).then(Collector::default);
+    let mut total = 0_u64;
     for (id, source) in found {
         let bytes = fs::read(&source.path).map_err(CacheError::io(&source.path))?;
         let version = version_of(&bytes);
@@ -182,6 +206,10 @@ fn write(
             // There will be no cache; what is left is looked at for its faults.
             continue;
         }
+        total += bytes.len() as u64;
+        if let Some(terms) = &mut terms {
+            terms.add(content);
+        }
         let file = file_name(id, &version, &mut names);
         let document = Document {
             id: Cow::Borrowed(id),
@@ -190,7 +218,7 @@ fn write(
             content: Cow::Borrowed(content),
             metadata: Metadata::default(),
         };
-        write_json(&part.join(&file), |out| {
+        write_file(&part.join(&file), |out| {
             serde_json::to_writer(out, &document).map_err(io::Error::from)
         })?;
         entries.push(Entry {
@@ -208,10 +236,14 @@ fn write(
         .collect();
     write_pretty(&part.join(INDEX), &index)?;
     let build_config = BuildConfig::default();
+    let cache_version = Manifest::version(&build_config, &entries);
+    if let Some(terms) = terms.filter(|_| options.index == Indexing::Always || total >= LARGE) {
+        write_file(&part.join(TERMS), |out| terms.write(&cache_version, out))?;
+    }
     let manifest = Manifest {
-        cache_version: Manifest::version(&build_config, &entries),
+        cache_version,
         build_config,
-        created_at: timestamp(created_at),
+        created_at: timestamp(options.created_at),
         document_count: entries.len(),
         documents: entries,
     };
@@ -238,7 +270,7 @@ fn file_name(id: &str, version: &str, names: &mut HashSet<String>) -> String {
     file
 }
 
-fn write_json(
+fn write_file(
     path: &Path,
     produce: impl FnOnce(&mut BufWriter<File>) -> io::Result<()>,
 ) -> Result<(), CacheError> {
@@ -251,7 +283,7 @@ fn write_json(
 }
 
 fn write_pretty(path: &Path, value: &impl Serialize) -> Result<(), CacheError> {
-    write_json(path, |out| {
+    write_file(path, |out| {
         serde_json::to_writer_pretty(out, value).map_err(io::Error::from)
     })
 }

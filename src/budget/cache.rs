@@ -5,21 +5,24 @@
 //! manifest.json      what the cache holds: the only list readers go by
 //! index.json         id → file, for other tools
 //! documents/*.json   one document a file
+//! terms.bin          an index of terms, the project's own and optional
 //! ```
 //! Nothing outside the directory is ever read: a file is named by `documents/` and one plain name,
 //! and links are refused.
 
-use super::error::{CacheError, Fault};
+use super::error::{CacheError, Fault, Unusable};
 use super::score::{Measure, Query};
 use super::select::{Candidate, Chosen, Resolution, fill};
+use super::terms::Terms;
 use crate::tree::hash::hex;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use std::borrow::Cow;
-use std::fs;
-use std::io;
+use std::fs::{self, File};
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
 /// The name of the manifest.
 pub const MANIFEST: &str = "manifest.json";
@@ -27,8 +30,14 @@ pub const MANIFEST: &str = "manifest.json";
 /// The name of the index of ids.
 pub const INDEX: &str = "index.json";
 
+/// The name of the index of terms.
+pub const TERMS: &str = "terms.bin";
+
 /// The directory of the documents.
 pub const DOCUMENTS: &str = "documents";
+
+/// Documents that one thread reads in less time than another needs to begin.
+const FEW: usize = 16;
 
 /// What versions start with.
 pub(super) const SHA256: &str = "sha256:";
@@ -125,6 +134,10 @@ pub struct Metadata {}
 pub struct Cache {
     dir: PathBuf,
     manifest: Manifest,
+    /// The index of terms, once asked for.
+    terms: OnceLock<Option<Terms>>,
+    /// What was found to be wrong with the index, which is not used from then on.
+    fault: OnceLock<Fault>,
 }
 
 impl Cache {
@@ -148,7 +161,12 @@ impl Cache {
             parse(&bytes, MANIFEST).map_err(|fault| CacheError::invalid(&dir, fault))?;
         let faults = check(&manifest);
         if faults.is_empty() {
-            Ok(Self { dir, manifest })
+            Ok(Self {
+                dir,
+                manifest,
+                terms: OnceLock::new(),
+                fault: OnceLock::new(),
+            })
         } else {
             Err(CacheError::Invalid(dir, faults))
         }
@@ -166,40 +184,116 @@ impl Cache {
         &self.manifest
     }
 
+    /// The cache as if it had no index of terms: every answer is computed by its definition, from
+    /// all documents.
+    #[must_use]
+    pub fn without_index(self) -> Self {
+        Self {
+            terms: OnceLock::from(None),
+            ..self
+        }
+    }
+
+    /// What is wrong with the index of terms, if answers so far found it of no use. They are right
+    /// all the same.
+    #[must_use]
+    pub fn index_fault(&self) -> Option<&Fault> {
+        self.fault.get()
+    }
+
     /// Chooses documents for a query and a budget in tokens.
     ///
+    /// With an index of terms, only documents that are chosen are read; without one, all are.
     /// Contents are held one at a time by each thread, and then those that were chosen. The same
-    /// cache, query and budget give the same answer whatever the number of threads.
+    /// cache, query and budget give the same answer whatever the number of threads, with an index
+    /// or without. An index that cannot be used, or contradicts a document that was chosen, is
+    /// left aside ([`Cache::index_fault`]).
     ///
     /// # Errors
-    /// A document is missing or is not the one the manifest names; failures of the file system.
-    /// Of several the first by id is told.
+    /// A document that is read is missing or is not the one the manifest names; failures of the
+    /// file system. Of several the first by id, or in the order chosen, is told.
     pub fn resolve(&self, query: &Query, budget: u64) -> Result<Resolution, CacheError> {
-        let measures = self.measures(query)?;
-        let candidates: Vec<Candidate<'_>> = self
-            .manifest
-            .documents
+        if let Some(measures) = self.indexed(query) {
+            let answer = self.answer(query, budget, &measures)?;
+            let documents = answer.documents.par_iter().with_min_len(FEW);
+            if documents.all(|document| document.is_measured(query)) {
+                return Ok(answer);
+            }
+            self.give_up("contradicts a document".to_owned());
+        }
+        self.answer(query, budget, &self.measures(query)?)
+    }
+
+    /// The answer by these measures, which are in the order of the manifest.
+    fn answer(
+        &self,
+        query: &Query,
+        budget: u64,
+        measures: &[Measure],
+    ) -> Result<Resolution, CacheError> {
+        let entries = &self.manifest.documents;
+        let candidates: Vec<Candidate<'_>> = entries
             .iter()
-            .zip(&measures)
+            .zip(measures)
             .map(|(entry, &measure)| Candidate {
                 id: &entry.id,
                 measure,
             })
             .collect();
         let filling = fill(&candidates, budget);
-        let mut documents = Vec::with_capacity(filling.chosen.len());
-        for &at in &filling.chosen {
-            let entry = &self.manifest.documents[at];
+        let read = |&at: &usize| {
+            let entry = &entries[at];
             let content = self.content(entry)?;
-            documents.push(Chosen::new(
-                query,
-                measures[at],
-                entry.id.clone(),
-                entry.version.clone(),
-                content,
-            ));
-        }
+            let (id, version) = (entry.id.clone(), entry.version.clone());
+            Ok(Chosen::new(query, measures[at], id, version, content))
+        };
+        let chosen = filling.chosen.par_iter().with_min_len(FEW);
+        let documents: Vec<Result<Chosen, CacheError>> = chosen.map(read).collect();
+        // The first failure in the order chosen, whichever thread came first.
+        let documents = documents.into_iter().collect::<Result<_, _>>()?;
         Ok(Resolution::new(query, budget, &filling, documents))
+    }
+
+    /// The measures of all documents in the order of the manifest, from the index of terms, if
+    /// there is one that can be used.
+    fn indexed(&self, query: &Query) -> Option<Vec<Measure>> {
+        let open = || match self.open_terms() {
+            Ok(terms) => terms,
+            Err(why) => {
+                self.give_up(why.to_string());
+                None
+            }
+        };
+        let terms = self.terms.get_or_init(open).as_ref()?;
+        if self.fault.get().is_some() {
+            return None;
+        }
+        match terms.measures(query) {
+            Ok(measures) => Some(measures),
+            Err(why) => {
+                self.give_up(why.to_string());
+                None
+            }
+        }
+    }
+
+    /// Opens the index of terms, if there is one.
+    pub(super) fn open_terms(&self) -> Result<Option<Terms>, Unusable> {
+        let Some(file) = open_inside(&self.dir, TERMS)? else {
+            return Ok(None);
+        };
+        let Manifest {
+            cache_version,
+            documents,
+            ..
+        } = &self.manifest;
+        Terms::open(file, cache_version, documents.len()).map(Some)
+    }
+
+    /// Notes what is wrong with the index, which is not used again.
+    fn give_up(&self, message: String) {
+        // The first fault is the one to tell.
+        let _ = self.fault.set(Fault::new(TERMS, message));
     }
 
     /// The measures of all documents in the order of the manifest, by their definition: every
@@ -307,7 +401,8 @@ fn is_document_file(file: &str) -> bool {
     file.strip_prefix(DOCUMENTS)
         .and_then(|file| file.strip_prefix('/'))
         .is_some_and(|name| {
-            !matches!(name, "" | "." | "..") && !name.contains(['/', '\\', ':', '\0'])
+            let leads_away = |byte| matches!(byte, b'/' | b'\\' | b':' | b'\0');
+            !matches!(name, "" | "." | "..") && !name.bytes().any(leads_away)
         })
 }
 
@@ -317,22 +412,38 @@ fn is_document_file(file: &str) -> bool {
 /// What is missing or is no plain file, or stands in a directory that is a link, is a fault of
 /// the cache.
 pub(super) fn read_inside(dir: &Path, file: &str) -> Result<Vec<u8>, CacheError> {
-    let path = dir.join(file);
-    let refuse = |message: &str| Err(CacheError::invalid(dir, Fault::new(file, message)));
+    let missing = || Unusable::Fault("is missing".to_owned());
+    let read = || {
+        let mut bytes = Vec::new();
+        let mut open = open_inside(dir, file)?.ok_or_else(missing)?;
+        open.read_to_end(&mut bytes).map_err(Unusable::Io)?;
+        Ok(bytes)
+    };
+    read().map_err(|why: Unusable| why.of(dir, file))
+}
+
+/// Opens a file of the cache; nothing where there is none.
+///
+/// # Errors
+/// It is no plain file, or stands in a directory that is a link; failures of the file system.
+pub(super) fn open_inside(dir: &Path, file: &str) -> Result<Option<File>, Unusable> {
+    let look = |path: &Path| match fs::symlink_metadata(path) {
+        Ok(data) => Ok(Some(data)),
+        Err(error) if is_missing(&error) => Ok(None),
+        Err(error) => Err(Unusable::Io(error)),
+    };
     if file.contains('/') {
-        let parent = dir.join(DOCUMENTS);
-        match fs::symlink_metadata(&parent) {
-            Ok(data) if data.is_dir() => {}
-            Ok(_) => return refuse("stands in what is no directory"),
-            Err(error) if is_missing(&error) => return refuse("is missing"),
-            Err(error) => return Err(CacheError::Io(parent, error)),
+        match look(&dir.join(DOCUMENTS))? {
+            Some(data) if data.is_dir() => {}
+            Some(_) => return Err(Unusable::Fault("stands in what is no directory".to_owned())),
+            None => return Ok(None),
         }
     }
-    match fs::symlink_metadata(&path) {
-        Ok(data) if data.is_file() => fs::read(&path).map_err(CacheError::io(&path)),
-        Ok(_) => refuse("is no plain file"),
-        Err(error) if is_missing(&error) => refuse("is missing"),
-        Err(error) => Err(CacheError::Io(path, error)),
+    let path = dir.join(file);
+    match look(&path)? {
+        Some(data) if data.is_file() => File::open(&path).map(Some).map_err(Unusable::Io),
+        Some(_) => Err(Unusable::Fault("is no plain file".to_owned())),
+        None => Ok(None),
     }
 }
 
@@ -345,5 +456,11 @@ fn is_missing(error: &io::Error) -> bool {
 
 /// Reads JSON of a file of the cache.
 pub(super) fn parse<'a, T: Deserialize<'a>>(bytes: &'a [u8], file: &str) -> Result<T, Fault> {
-    serde_json::from_slice(bytes).map_err(|error| Fault::new(file, error.to_string()))
+    // Text is checked once as a whole rather than string by string; what is none has its message
+    // from the parser.
+    let parsed = match std::str::from_utf8(bytes) {
+        Ok(text) => serde_json::from_str(text),
+        Err(_) => serde_json::from_slice(bytes),
+    };
+    parsed.map_err(|error| Fault::new(file, error.to_string()))
 }

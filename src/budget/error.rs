@@ -29,6 +29,43 @@ impl fmt::Display for Fault {
     }
 }
 
+/// Why one file of a cache cannot be used.
+#[derive(Debug)]
+pub(super) enum Unusable {
+    /// It is not what it should be: what is wrong with it.
+    Fault(String),
+    /// The file system failed.
+    Io(io::Error),
+}
+
+impl Unusable {
+    /// The same of a file of the cache `dir`.
+    pub(super) fn of(self, dir: &Path, file: &str) -> CacheError {
+        match self {
+            Self::Fault(message) => CacheError::invalid(dir, Fault::new(file, message)),
+            Self::Io(error) => CacheError::Io(dir.join(file), error),
+        }
+    }
+}
+
+impl From<io::Error> for Unusable {
+    fn from(error: io::Error) -> Self {
+        match error.kind() {
+            io::ErrorKind::UnexpectedEof => Self::Fault("is cut short".to_owned()),
+            _ => Self::Io(error),
+        }
+    }
+}
+
+impl fmt::Display for Unusable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Fault(message) => f.write_str(message),
+            Self::Io(error) => error.fmt(f),
+        }
+    }
+}
+
 /// Why a cache cannot be built or read.
 #[derive(Debug)]
 pub enum CacheError {

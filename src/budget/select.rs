@@ -27,35 +27,66 @@ pub struct Filling {
 /// Orders candidates by score, highest first, then by id, then by place, and takes each that
 /// still fits; one that does not is passed over, and later ones may fit.
 ///
-/// `O(n log n)` in the number of candidates with a score above zero; the others need sorting only
-/// where they do not come ordered by id already. A budget of 0 takes nothing: not even candidates
-/// of no tokens, which would fit (source 004: "Budget of 0 returns empty selection").
+/// Candidates are put in order only as far as something may still fit: `O(n)` for a budget that a
+/// few of them fill, `O(n log n)` at most, and no comparison of ids where they come ordered by id.
+/// A budget of 0 takes nothing: not even candidates of no tokens, which would fit (source 004:
+/// "Budget of 0 returns empty selection").
 #[must_use]
 pub fn fill(candidates: &[Candidate<'_>], budget: u64) -> Filling {
-    let (mut scored, mut rest): (Vec<usize>, Vec<usize>) =
-        (0..candidates.len()).partition(|&at| candidates[at].measure.term_matches > 0);
-    let by_id = |a: &usize, b: &usize| candidates[*a].id.cmp(candidates[*b].id);
-    scored.sort_by(|a, b| {
-        let (left, right) = (candidates[*a].measure, candidates[*b].measure);
-        // Scores are never NaN.
-        right
-            .score()
-            .partial_cmp(&left.score())
-            .unwrap_or(Ordering::Equal)
-            .then_with(|| by_id(a, b))
-    });
-    rest.sort_by(by_id);
     let mut filling = Filling::default();
-    for at in scored.into_iter().chain(rest) {
-        let tokens = candidates[at].measure.tokens();
-        if budget > 0 && tokens <= budget - filling.tokens_used {
-            filling.tokens_used += tokens;
-            filling.chosen.push(at);
-        } else {
-            filling.excluded += 1;
-        }
+    let tokens = candidates
+        .iter()
+        .map(|candidate| candidate.measure.tokens());
+    if let Some(least) = tokens.min()
+        && budget > 0
+    {
+        each_best(candidates, |at| {
+            let tokens = candidates[at].measure.tokens();
+            if tokens <= budget - filling.tokens_used {
+                filling.tokens_used += tokens;
+                filling.chosen.push(at);
+            }
+            least <= budget - filling.tokens_used
+        });
     }
+    filling.excluded = candidates.len() - filling.chosen.len();
     filling
+}
+
+/// How many candidates are put in order at first; each further part is four times as large.
+const PART: usize = 64;
+
+/// Calls `visit` with the place of each candidate, best first, until it answers false.
+fn each_best(candidates: &[Candidate<'_>], mut visit: impl FnMut(usize) -> bool) {
+    let mut ranked: Vec<(f32, usize)> = candidates
+        .iter()
+        .enumerate()
+        .map(|(at, candidate)| (candidate.measure.score(), at))
+        .collect();
+    let by_place = candidates.is_sorted_by(|a, b| a.id <= b.id);
+    // Places are distinct, so the order is total and does not depend on the sorting.
+    let order = |a: &(f32, usize), b: &(f32, usize)| {
+        // Scores are never NaN.
+        let by_score = b.0.partial_cmp(&a.0).unwrap_or(Ordering::Equal);
+        let by_id = || match by_place {
+            true => Ordering::Equal,
+            false => candidates[a.1].id.cmp(candidates[b.1].id),
+        };
+        by_score.then_with(by_id).then(a.1.cmp(&b.1))
+    };
+    let mut rest = &mut ranked[..];
+    let mut part = PART;
+    while !rest.is_empty() {
+        if part < rest.len() {
+            rest.select_nth_unstable_by(part, order);
+        }
+        let (best, worse) = rest.split_at_mut(part.min(rest.len()));
+        best.sort_unstable_by(order);
+        if !best.iter().all(|&(_, at)| visit(at)) {
+            return;
+        }
+        (rest, part) = (worse, part * 4);
+    }
 }
 
 /// A selection with everything needed to make it again. Fields stand in the order of source 004,
@@ -166,5 +197,17 @@ impl Chosen {
                 total_words: measure.total_words,
             },
         }
+    }
+
+    /// Whether its content has the measure it was chosen by.
+    pub(super) fn is_measured(&self, query: &Query) -> bool {
+        let measure = Measure::of(&self.content, query);
+        let Why {
+            term_matches,
+            total_words,
+            ..
+        } = self.why;
+        measure.tokens() == self.tokens
+            && (measure.term_matches, measure.total_words) == (term_matches, total_words)
     }
 }

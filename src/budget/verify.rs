@@ -1,10 +1,12 @@
 //! Everything that is wrong with a cache.
 
-use super::cache::{Cache, DOCUMENTS, INDEX, MANIFEST, parse, read_inside};
-use super::error::{CacheError, Fault};
+use super::cache::{Cache, DOCUMENTS, INDEX, MANIFEST, TERMS, open_inside, parse, read_inside};
+use super::error::{CacheError, Fault, Unusable};
+use super::terms::{Collector, Terms};
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
+use std::io::{self, Read, Write};
 use std::path::Path;
 
 /// What a cache is, in numbers. Fields stand in the order they are printed in.
@@ -14,24 +16,48 @@ pub struct Inspection {
     pub cache_version: String,
     /// How many documents it lists.
     pub document_count: usize,
-    /// The bytes of their files; what is missing counts as none.
+    /// The bytes of their files; what is missing counts as none, and so do manifest and indexes,
+    /// so that an index of terms does not show.
     pub total_bytes: u64,
     /// Whether [`verify`] finds nothing.
     pub valid: bool,
 }
 
 /// Reads a whole cache and answers every fault, by file: documents that are missing, changed or
-/// cut short, files that belong to no document, a manifest and an index that differ.
+/// cut short, files that belong to no document, a manifest and an index that differ, an index of terms
+/// that is not byte for byte that of the documents.
+///
+/// Documents are read one at a time; with an index of terms, memory holds one more like it.
 ///
 /// # Errors
 /// Those of [`Cache::open`], which leave nothing to compare with; failures of the file system.
 pub fn verify(cache: &Cache) -> Result<Vec<Fault>, CacheError> {
     let mut faults = Vec::new();
+    let (terms, fault) = match cache.open_terms() {
+        Ok(terms) => (terms, None),
+        Err(Unusable::Fault(message)) => (None, Some(Fault::new(TERMS, message))),
+        Err(why) => return Err(why.of(cache.dir(), TERMS)),
+    };
+    let mut collector = terms.is_some().then(Collector::default);
     for entry in &cache.manifest().documents {
         match cache.content(entry) {
-            Ok(_) => {}
+            Ok(content) => {
+                if let Some(collector) = &mut collector {
+                    collector.add(&content);
+                }
+            }
             Err(CacheError::Invalid(_, found)) => faults.extend(found),
             Err(error) => return Err(error),
+        }
+    }
+    // What the index should be is known only where every document is what it should be.
+    let collector = collector.filter(|_| faults.is_empty());
+    faults.extend(fault);
+    if let Some(terms) = terms {
+        match compare_terms(cache, &terms, collector) {
+            Ok(()) => {}
+            Err(Unusable::Fault(message)) => faults.push(Fault::new(TERMS, message)),
+            Err(why) => return Err(why.of(cache.dir(), TERMS)),
         }
     }
     compare_index(cache, &mut faults)?;
@@ -47,7 +73,7 @@ pub fn verify(cache: &Cache) -> Result<Vec<Fault>, CacheError> {
     ] {
         for name in list(&dir)? {
             let file = format!("{prefix}{name}");
-            let own = prefix.is_empty() && [MANIFEST, INDEX, DOCUMENTS].contains(&&*name);
+            let own = prefix.is_empty() && [MANIFEST, INDEX, TERMS, DOCUMENTS].contains(&&*name);
             if !own && !known.contains(&*file) {
                 faults.push(Fault::new(file, "belongs to no document"));
             }
@@ -75,6 +101,51 @@ pub fn inspect(cache: &Cache) -> Result<Inspection, CacheError> {
         total_bytes,
         valid: verify(cache)?.is_empty(),
     })
+}
+
+/// Holds the index of terms to its own checksums and, where all documents are good, to what was
+/// collected from them.
+fn compare_terms(
+    cache: &Cache,
+    terms: &Terms,
+    collector: Option<Collector>,
+) -> Result<(), Unusable> {
+    terms.check()?;
+    let Some(collector) = collector else {
+        return Ok(());
+    };
+    let missing = || Unusable::Fault("is missing".to_owned());
+    let file = open_inside(cache.dir(), TERMS)?.ok_or_else(missing)?;
+    let mut same = Same(io::BufReader::new(file));
+    let version = &cache.manifest().cache_version;
+    collector
+        .write(version, &mut same)
+        .map_err(|error| match error.kind() {
+            io::ErrorKind::InvalidData | io::ErrorKind::UnexpectedEof => {
+                Unusable::Fault("does not hold the words of the documents".to_owned())
+            }
+            _ => Unusable::Io(error),
+        })
+}
+
+/// A writer that writes nothing, and fails where it would write something else than stands there.
+struct Same<R>(R);
+
+impl<R: Read> Write for Same<R> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let mut there = [0; 4096];
+        let there = &mut there[..bytes.len().min(4096)];
+        self.0.read_exact(there)?;
+        if *there == bytes[..there.len()] {
+            Ok(there.len())
+        } else {
+            Err(io::ErrorKind::InvalidData.into())
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
 }
 
 /// Holds the index of ids to the manifest.

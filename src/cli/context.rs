@@ -1,7 +1,7 @@
 //! `pactql context`: caches of documents, and what of them fits a budget.
 
 use super::exit::{Exit, Failure};
-use crate::budget::{self, BuildOptions, Cache, CacheError, Query};
+use crate::budget::{self, BuildOptions, Cache, CacheError, Indexing, Query};
 use clap::{Args, Subcommand, ValueEnum};
 use std::ffi::OsString;
 use std::fmt::Write as _;
@@ -57,8 +57,23 @@ struct Build {
     /// Replace a cache that is there already.
     #[arg(long)]
     force: bool,
+    /// Whether to keep an index of terms in the cache, which makes `resolve` fast and never shows
+    /// in an answer.
+    #[arg(long, value_enum, value_name = "WHEN", default_value_t)]
+    index: IndexWhen,
     #[command(flatten)]
     messages: super::options::Messages,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+enum IndexWhen {
+    /// Where the documents together have a megabyte or more.
+    #[default]
+    Auto,
+    /// Always.
+    Always,
+    /// Never.
+    Never,
 }
 
 /// Choose documents of a cache for a query.
@@ -150,6 +165,11 @@ impl Build {
         let options = BuildOptions {
             force: self.force,
             created_at: SystemTime::now(),
+            index: match self.index {
+                IndexWhen::Auto => Indexing::Auto,
+                IndexWhen::Always => Indexing::Always,
+                IndexWhen::Never => Indexing::Never,
+            },
         };
         let manifest = budget::build(&self.sources, &self.cache, options)?;
         let mut said = String::new();
@@ -166,6 +186,15 @@ impl Resolve {
         let query = super::fit::text_of(self.query)?;
         let cache = Cache::open(self.cache)?;
         let answer = cache.resolve(&Query::new(query), self.budget)?;
+        if let Some(fault) = cache.index_fault() {
+            super::say(&format!(
+                "note: every document was read, as the index is of no use: {}\n",
+                super::output::clean(&fault.to_string(), usize::MAX)
+            ));
+        }
+        // The program is at its end: to free a list of thousands of documents would take a good
+        // part of the time that their index saves.
+        std::mem::forget(cache);
         let pretty = self.format == Some(Layout::Pretty);
         line(answer.to_json(pretty))
     }

@@ -2,7 +2,7 @@
 //! in every way.
 
 use super::{Scratch, answer, by_definition, chosen, faults, text};
-use pactql::budget::build::{BuildOptions, build};
+use pactql::budget::build::{BuildOptions, Indexing, build};
 use pactql::budget::score::Measure;
 use pactql::budget::select::{Candidate, fill};
 use pactql::budget::{Cache, CacheError, Query, inspect};
@@ -223,7 +223,9 @@ fn sources_that_make_no_cache_are_all_named() {
     scratch.write("good.md", "good");
     scratch.write("bad.md", b"\xff");
     scratch.write("worse.md", b"fine\xc3");
-    let error = scratch.try_build(false).expect_err("not UTF-8");
+    let error = scratch
+        .try_build(false, Indexing::Auto)
+        .expect_err("not UTF-8");
     let found: Vec<String> = error.faults().iter().map(ToString::to_string).collect();
     assert_eq!(
         found,
@@ -237,7 +239,9 @@ fn sources_that_make_no_cache_are_all_named() {
     let collide = Scratch::new("collide");
     collide.write("A.md", "1");
     collide.write("a.md", "2");
-    let error = collide.try_build(false).expect_err("one id twice");
+    let error = collide
+        .try_build(false, Indexing::Auto)
+        .expect_err("one id twice");
     assert_eq!(
         error.faults()[0].to_string(),
         "a.md: has the id `a.md`, as A.md has"
@@ -248,7 +252,8 @@ fn sources_that_make_no_cache_are_all_named() {
             &collide.cache(),
             BuildOptions {
                 force: false,
-                created_at: UNIX_EPOCH
+                created_at: UNIX_EPOCH,
+                index: Indexing::Auto,
             }
         ),
         Err(CacheError::Missing(_))
@@ -260,18 +265,24 @@ fn only_caches_are_replaced_and_only_when_asked() {
     let scratch = Scratch::new("force");
     scratch.write("a.md", "one");
     fs::create_dir(scratch.cache()).expect("an empty directory is no hindrance");
-    scratch.try_build(false).expect("nothing there yet");
+    scratch
+        .try_build(false, Indexing::Auto)
+        .expect("nothing there yet");
     scratch.write("a.md", "two");
     assert!(matches!(
-        scratch.try_build(false),
+        scratch.try_build(false, Indexing::Auto),
         Err(CacheError::Exists(_))
     ));
     // One that is broken is replaced all the same.
     scratch.damage("manifest.json", |_| String::new());
-    let cache = scratch.try_build(true).expect("a cache is replaced");
+    let cache = scratch
+        .try_build(true, Indexing::Auto)
+        .expect("a cache is replaced");
     assert!(answer(&cache, "", 9).contains("\"two\""));
     fs::write(scratch.cache().join("thesis.tex"), "").expect("a file");
-    let error = scratch.try_build(true).expect_err("not ours alone");
+    let error = scratch
+        .try_build(true, Indexing::Auto)
+        .expect_err("not ours alone");
     assert!(error.to_string().contains("thesis.tex"), "{error}");
     assert!(scratch.cache().join("thesis.tex").exists());
 }
@@ -375,6 +386,44 @@ fn nothing_outside_the_cache_is_read() {
 }
 
 #[test]
+fn missing_files_and_indexes_of_other_documents_are_found() {
+    let scratch = Scratch::new("missing");
+    scratch.write("a.md", "x");
+    scratch.write("b.md", "y");
+    let files: Vec<String> = scratch
+        .build()
+        .manifest()
+        .documents
+        .iter()
+        .map(|entry| entry.file.clone())
+        .collect();
+    fs::remove_file(scratch.cache().join(&files[1])).expect("a file");
+    assert_eq!(
+        faults(scratch.cache()),
+        [format!("{}: is missing", files[1])]
+    );
+    fs::remove_dir_all(scratch.cache().join("documents")).expect("a directory");
+    let mut expected: Vec<String> = files
+        .iter()
+        .map(|file| format!("{file}: is missing"))
+        .collect();
+    expected.sort();
+    assert_eq!(faults(scratch.cache()), expected);
+    scratch.build();
+    fs::remove_file(scratch.cache().join("manifest.json")).expect("a file");
+    assert_eq!(faults(scratch.cache()), ["manifest.json: is missing"]);
+    scratch.build();
+    scratch.damage("index.json", |text| text.replace("\"a.md\"", "\"../a.md\""));
+    assert_eq!(
+        faults(scratch.cache()),
+        [
+            "index.json: has `../a.md`, which the manifest lacks",
+            "index.json: lacks `a.md`"
+        ]
+    );
+}
+
+#[test]
 fn files_of_no_document_are_found() {
     let scratch = Scratch::new("extra");
     scratch.write("a.md", "x");
@@ -388,4 +437,30 @@ fn files_of_no_document_are_found() {
             "more: belongs to no document"
         ]
     );
+}
+
+#[test]
+fn what_is_put_in_order_part_by_part_is_filled_as_a_whole() {
+    // More candidates than one part, many of equal score, in an order that is not that of ids.
+    let documents: Vec<(String, String)> = (0..1500_usize)
+        .map(|n| {
+            let (n, words) = (n * 787 % 1500, n % 13);
+            (format!("{n:04}"), format!("x {}", "y ".repeat(words)))
+        })
+        .collect();
+    let query = Query::new("x");
+    let candidates: Vec<Candidate<'_>> = documents
+        .iter()
+        .map(|(id, content)| Candidate {
+            id,
+            measure: Measure::of(content, &query),
+        })
+        .collect();
+    for budget in [1, 5, 64, 65, 333, 2_000, 4_001, 9_000, u64::MAX] {
+        let filling = fill(&candidates, budget);
+        let chosen = filling.chosen.iter().map(|&at| candidates[at].id);
+        let expected = by_definition(&documents, "x", budget);
+        assert!(chosen.eq(expected.iter().map(|(id, _)| id)), "{budget}");
+        assert_eq!(filling.chosen.len() + filling.excluded, documents.len());
+    }
 }

@@ -2,8 +2,9 @@
 
 mod blocks;
 mod caches;
+mod terms;
 
-use pactql::budget::build::{BuildOptions, build};
+use pactql::budget::build::{BuildOptions, Indexing, build};
 use pactql::budget::{Cache, CacheError, Query, verify};
 use proptest::prelude::*;
 use std::collections::HashSet;
@@ -32,17 +33,22 @@ impl Scratch {
         self.0.join("cache")
     }
 
-    fn try_build(&self, force: bool) -> Result<Cache, CacheError> {
+    fn try_build(&self, force: bool, index: Indexing) -> Result<Cache, CacheError> {
         let options = BuildOptions {
             force,
             created_at: UNIX_EPOCH + Duration::from_secs(1_700_000_000),
+            index,
         };
         build(&self.0.join("sources"), &self.cache(), options)?;
         Cache::open(self.cache())
     }
 
     fn build(&self) -> Cache {
-        self.try_build(true).expect("the sources are good")
+        self.build_with(Indexing::Auto)
+    }
+
+    fn build_with(&self, index: Indexing) -> Cache {
+        self.try_build(true, index).expect("the sources are good")
     }
 
     fn damage(&self, file: &str, with: impl FnOnce(String) -> String) {
