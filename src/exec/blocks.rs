@@ -13,7 +13,7 @@ use smallvec::SmallVec;
 use super::{Facts, Rows, Trace, chain, matches};
 use crate::index::{Bits, Snapshot};
 use crate::ir::{Attr, Facet, Order};
-use crate::plan::{Bound, BoundStep, Predicate, StepOperator, StepPlan, TailPlan};
+use crate::plan::{Bound, BoundChain, Predicate, StepOperator, StepPlan, TailPlan};
 
 /// Row numbers in the first block, at least.
 const FIRST: u32 = 256;
@@ -30,10 +30,7 @@ pub(super) fn suits(bound: &Bound) -> bool {
     ordered
         && bound.plan.chains.iter().all(|chain| chain.separable)
         // A chain that names an id looks at one unit anyway.
-        && bound.chains.iter().all(|chain| {
-            let names = |step: &BoundStep| matches!(step, BoundStep::Filter { id: Some(_), .. });
-            !chain.steps.iter().any(names)
-        })
+        && !bound.chains.iter().any(BoundChain::names_id)
 }
 
 /// Whether all of an answer is [`answers_by_unit`]: there is no row control.

@@ -4,8 +4,9 @@ use std::ops::Range;
 
 use smallvec::{SmallVec, smallvec};
 
-use super::access::{Scope, fill_tests, row_holds};
+use super::access::{Scope, row_holds};
 use super::axis::{Nodes, fill_level, narrow_by_level, reach};
+use super::fill::fill_tests;
 use super::pick::{Which, pick, pick_groups};
 use super::small::Small;
 use super::zone::Zones;
@@ -273,8 +274,10 @@ impl Window<'_> {
                     },
                 ) => {
                     let join = Join { axis: *axis, level };
-                    let nodes = self.filter(&left, join, filter, tests, trace);
-                    let nodes = self.tail(nodes, &left, join, tail, *key_order, trace);
+                    let mut nodes = self.filter(&left, join, filter, tests, trace);
+                    if !tail.is_empty() {
+                        self.tail(&mut nodes, &left, join, tail, *key_order, trace);
+                    }
                     trace.step(index, || nodes.count(), None);
                     if nodes.is_empty() {
                         return nodes.bits;
@@ -379,15 +382,16 @@ impl Window<'_> {
         Nodes { bits, root, seq }
     }
 
+    /// Does what follows a step's tests.
     fn tail(
         &self,
-        mut nodes: Nodes,
+        nodes: &mut Nodes,
         left: &Left,
         join: Join,
         tail: &[BoundTail],
         key_order: bool,
         trace: &mut Trace,
-    ) -> Nodes {
+    ) {
         for tail in tail {
             let which = match tail {
                 BoundTail::First => Which::First,
@@ -429,7 +433,6 @@ impl Window<'_> {
                 }
             };
         }
-        nodes
     }
 
     /// Keeps rows whose depth is in the set. Windows made from the scope hold no others, but for

@@ -13,6 +13,7 @@ mod ask;
 mod axis;
 mod blocks;
 mod chain;
+mod fill;
 mod order;
 mod pick;
 mod rows;
@@ -50,6 +51,11 @@ impl Facts for NoFacts {
 /// Runs `bound` over `snapshot`: the matches in result order, windowed.
 #[must_use]
 pub fn run(bound: &Bound, snapshot: &Snapshot, facts: &dyn Facts, trace: &mut Trace) -> Rows {
+    if let Some(depths) = bound.interval()
+        && let Some(rows) = small::run(bound, depths, snapshot, facts, trace)
+    {
+        return rows;
+    }
     if bound.window.is_some() && blocks::suits(bound) {
         let mut rows = SmallVec::new();
         blocks::each(bound, snapshot, facts, trace, &mut |row| {

@@ -7,14 +7,16 @@
 
 use std::ops::Range;
 
-use super::Trace;
-use super::access::{Access, Scope, row_holds};
-use crate::index::{Ones, Piece, Posting};
+use super::access::{Access, Scope, of_one_value, row_holds};
+use super::{Facts, Rows, Trace};
+use crate::index::{LEVEL_POSTINGS, Ones, Piece, Posting, Snapshot};
 use crate::ir::{Axis, Class, TypeTest};
-use crate::plan::{Ambient, BoundChain, BoundStep, BoundTest, ChainPlan, FilterPlan, StepOperator};
+use crate::plan::{Ambient, Bound, BoundChain, BoundStep, BoundTest, ChainPlan, StepOperator};
 
 /// Class codes.
 const TURN: usize = 4;
+const CONTAINER: usize = 5;
+const BLOCK: usize = 6;
 const VIRTUAL: usize = 7;
 
 /// A window made from an interval of depths.
@@ -35,6 +37,55 @@ struct Left {
     rows: u64,
     root: bool,
     seq: bool,
+    /// The level of the rows, where the plan tells.
+    level: Option<u32>,
+}
+
+/// Runs a plan that is tests along one chain over one interval of depths ([`Bound::interval`]).
+/// `None` where that is more than one word's work.
+pub(super) fn run(
+    bound: &Bound,
+    (low, high): (i64, i64),
+    snapshot: &Snapshot,
+    facts: &dyn Facts,
+    trace: &mut Trace,
+) -> Option<Rows> {
+    let ([plan], [chain]) = (&*bound.plan.chains, &*bound.chains) else {
+        return None;
+    };
+    let window = match low {
+        1.. => snapshot.turn_rows(low, high),
+        0 => snapshot.head_rows(),
+        _ => snapshot.sys_rows(),
+    };
+    let pieces = snapshot.pieces().len() as u64;
+    trace.begin_chain(0);
+    if window.start >= window.end {
+        trace.counters.pieces_pruned += pieces;
+        return Some(Rows::none());
+    }
+    let start = window.start;
+    let small = Small::new(&window, (low, high), Scope { snapshot, facts })?;
+    let word = small.run(plan, chain, trace)?;
+    trace.counters.rows_seen += u64::from(window.end - start);
+    trace.counters.pieces_read += 1;
+    trace.counters.pieces_pruned += pieces - 1;
+    Some(Rows::Word { start, word })
+}
+
+impl Left {
+    /// `^seq` alone.
+    const SEQ: Self = Self {
+        rows: 0,
+        root: false,
+        seq: true,
+        level: None,
+    };
+
+    /// How many nodes.
+    fn count(self) -> u64 {
+        u64::from(self.rows.count_ones()) + u64::from(self.root) + u64::from(self.seq)
+    }
 }
 
 impl<'a> Small<'a> {
@@ -58,21 +109,18 @@ impl<'a> Small<'a> {
         })
     }
 
-    /// Runs a chain: one bit for each row of the window. `None` where a step takes more than
-    /// words.
+    /// Runs a chain: one bit for each row of the window. `None`, with nothing counted, where a
+    /// step takes more than words.
+    ///
+    /// Tests of the depth are not asked: the window's depths lie in the chain's scope, which is
+    /// what all of them allow while there is no pick.
     pub(super) fn run(
         &self,
         plan: &ChainPlan,
         chain: &BoundChain,
         trace: &mut Trace,
     ) -> Option<u64> {
-        let plain = chain.steps.iter().all(|step| match step {
-            BoundStep::Filter { tests, tail, .. } => {
-                tail.is_empty() && tests.iter().all(|test| self.is_plain(test))
-            }
-            BoundStep::Zone { .. } => false,
-        });
-        if !plain {
+        if !plan.plain {
             return None;
         }
         let all = u64::MAX >> (64 - (self.window.end - self.window.start));
@@ -83,16 +131,41 @@ impl<'a> Small<'a> {
             else {
                 return None;
             };
-            let reach = all & left.map_or(all, |left| self.reach(left, *axis));
+            if index == 0 && matches!(**tests, [BoundTest::Type(TypeTest::Seq)]) {
+                let seq = self.scope.snapshot.seq_row().is_some();
+                trace.step(index, || u64::from(seq), None);
+                if !seq {
+                    return Some(0);
+                }
+                left = Some(Left::SEQ);
+                continue;
+            }
+            let (reach, level) = match left {
+                None => (all, None),
+                Some(left) => {
+                    let level = match axis {
+                        Axis::Child => self.level(left).map(|level| level + 1),
+                        Axis::Descendant => None,
+                    };
+                    (all & self.reach(left, *axis, level), level)
+                }
+            };
+            let (root, seq) = match filter.ambient {
+                Ambient::Never => (false, false),
+                ambient => (
+                    left.is_none() && self.ambient(ambient, tests, Ambient::Root, trace),
+                    left.is_none_or(|left| left.root)
+                        && self.ambient(ambient, tests, Ambient::Seq, trace),
+                ),
+            };
             let kept = Left {
                 rows: self.filter(tests, reach, trace),
-                root: left.is_none() && self.ambient(filter, tests, Ambient::Root, trace),
-                seq: left.is_none_or(|left| left.root)
-                    && self.ambient(filter, tests, Ambient::Seq, trace),
+                root,
+                seq,
+                level: level.or(filter.level),
             };
-            let ambient = u64::from(kept.root) + u64::from(kept.seq);
-            trace.step(index, || u64::from(kept.rows.count_ones()) + ambient, None);
-            if kept.rows == 0 && !kept.root && !kept.seq {
+            trace.step(index, || kept.count(), None);
+            if kept.rows == 0 && !root && !seq {
                 return Some(0);
             }
             left = Some(kept);
@@ -100,27 +173,15 @@ impl<'a> Small<'a> {
         Some(left.map_or(0, |left| left.rows))
     }
 
-    /// Whether a test says the same of every row's depth as the window does.
-    fn is_plain(&self, test: &BoundTest) -> bool {
-        let (low, high) = self.depths;
-        match test {
-            BoundTest::Depth(depths) => depths
-                .ranges()
-                .iter()
-                .any(|range| range.0 <= low && high <= range.1),
-            BoundTest::Type(_) | BoundTest::Attr(_) => true,
-        }
-    }
-
     /// Whether the root or `^seq`, which stand before the window, satisfies a step.
     fn ambient(
         &self,
-        filter: &FilterPlan,
+        kept: Ambient,
         tests: &[BoundTest],
         only: Ambient,
         trace: &mut Trace,
     ) -> bool {
-        if filter.ambient != only && filter.ambient != Ambient::Maybe {
+        if kept != only && kept != Ambient::Maybe {
             return false;
         }
         let row = match only {
@@ -142,15 +203,22 @@ impl<'a> Small<'a> {
             if rows == 0 {
                 break;
             }
-            let test = match test {
+            let condition = match test {
                 BoundTest::Depth(_) => continue,
                 BoundTest::Type(test) => {
                     rows &= self.of_type(*test, rows);
                     continue;
                 }
-                BoundTest::Attr(_) => Access::new(test, segment, self.scope.snapshot.cycle()),
+                BoundTest::Attr(condition) => condition,
             };
-            rows = match &test {
+            if let Some(value) = of_one_value(condition, segment) {
+                rows = value.map_or(0, |posting| {
+                    trace.counters.postings += 1;
+                    rows & self.of_posting(posting, rows)
+                });
+                continue;
+            }
+            rows = match &Access::new(test, segment, self.scope.snapshot.cycle()) {
                 Access::Never => 0,
                 Access::Always => rows,
                 Access::Posting(posting) => {
@@ -169,47 +237,81 @@ impl<'a> Small<'a> {
     }
 
     fn of_type(&self, test: TypeTest, rows: u64) -> u64 {
-        let segment = &*self.piece.segment;
-        let class = |class: usize| self.of_posting(&segment.classes[class], rows);
         // A region's window begins with the region.
         let region = u64::from(self.depths.1 <= 0);
         match test {
             TypeTest::Root | TypeTest::Seq => 0,
-            TypeTest::Class(Class::Turn) => class(TURN),
-            TypeTest::Class(Class::Container) => class(5),
-            TypeTest::Class(Class::Block) => class(6),
-            TypeTest::TurnOrAnchor => region | class(TURN),
+            TypeTest::Class(Class::Turn) => self.of_class(TURN),
+            TypeTest::Class(Class::Container) => self.of_class(CONTAINER),
+            TypeTest::Class(Class::Block) => self.of_class(BLOCK),
+            TypeTest::TurnOrAnchor => region | self.of_class(TURN),
             TypeTest::Anchor if region == 1 => 1,
-            TypeTest::Anchor => class(TURN) & self.of_level(2, rows),
+            TypeTest::Anchor => self.of_class(TURN) & self.of_level(2, rows),
         }
     }
 
+    /// The rows of a class.
+    fn of_class(&self, class: usize) -> u64 {
+        let segment = &*self.piece.segment;
+        if let Posting::Dense { words, .. } = &segment.classes[class] {
+            return self.of_words(words);
+        }
+        // Where a class is rare, the column tells sooner than a set.
+        let rows = self.start as usize..(self.start + self.window.end - self.window.start) as usize;
+        let classes = segment.class[rows].iter().enumerate();
+        classes.fold(0, |word, (bit, &of_row)| {
+            word | u64::from(usize::from(of_row) == class) << bit
+        })
+    }
+
     /// Those of `rows` on a level.
-    fn of_level(&self, level: usize, rows: u64) -> u64 {
-        let posting = self.piece.segment.levels.get(level);
+    #[inline]
+    fn of_level(&self, level: u32, rows: u64) -> u64 {
+        let posting = self.piece.segment.levels.get(level as usize);
         posting.map_or(0, |posting| self.of_posting(posting, rows))
     }
 
     /// Those of `rows` in a posting.
+    #[inline]
     fn of_posting(&self, posting: &Posting, rows: u64) -> u64 {
         match posting {
-            Posting::Dense { words, .. } => {
-                let (index, shift) = ((self.start / 64) as usize, self.start % 64);
-                let word = |index: usize| words.get(index).copied().unwrap_or(0);
-                if shift == 0 {
-                    word(index)
-                } else {
-                    word(index) >> shift | word(index + 1) << (64 - shift)
-                }
-            }
-            Posting::One(_) | Posting::Sparse(_) => Ones(rows)
-                .filter(|bit| posting.contains(self.start + bit))
-                .fold(0, |kept, bit| kept | 1 << bit),
+            Posting::Dense { words, .. } => self.of_words(words),
+            Posting::One(_) | Posting::Sparse(_) => self.one_by_one(posting, rows),
         }
     }
 
-    /// The rows that hang from the left context.
-    fn reach(&self, left: Left, axis: Axis) -> u64 {
+    fn one_by_one(&self, posting: &Posting, rows: u64) -> u64 {
+        Ones(rows)
+            .filter(|bit| posting.contains(self.start + bit))
+            .fold(0, |kept, bit| kept | 1 << bit)
+    }
+
+    /// What words of one bit a row of the segment say of the rows from the first on.
+    #[inline]
+    fn of_words(&self, words: &[u64]) -> u64 {
+        let (index, shift) = ((self.start / 64) as usize, self.start % 64);
+        match words.get(index..).unwrap_or_default() {
+            [] => 0,
+            [word] => word >> shift,
+            // The second in two steps, as no shift moves all 64 bits out.
+            [word, next, ..] => word >> shift | next << 1 << (63 - shift),
+        }
+    }
+
+    /// The level of a left context's rows, if they share one and it is at hand.
+    #[inline]
+    fn level(&self, left: Left) -> Option<u32> {
+        // The first row of a window is a turn or a region.
+        let first = if self.depths.0 > 0 { 2 } else { 1 };
+        match left {
+            Left { root: true, .. } | Left { seq: true, .. } => None,
+            Left { rows: 1, .. } => Some(first),
+            Left { level, .. } => level,
+        }
+    }
+
+    /// The rows that hang from the left context; by `>`, those on `level`, if it is known.
+    fn reach(&self, left: Left, axis: Axis, level: Option<u32>) -> u64 {
         // A window of one interval of depths lies below `^seq` or in a region.
         let sealed = self.depths.0 > 0;
         let mut reach = match axis {
@@ -218,12 +320,15 @@ impl<'a> Small<'a> {
             Axis::Child if left.root && !sealed => 1,
             Axis::Descendant | Axis::Child => 0,
         };
+        // Of rows on one level, the children are what lies below them one level on.
+        let level = level.filter(|&level| level < LEVEL_POSTINGS);
+        let by_rows = axis == Axis::Child && level.is_none();
         let ends = &self.piece.segment.end;
-        let mut next = 0;
+        let (mut below, mut next) = (0, 0);
         for bit in Ones(left.rows) {
             let row = self.start + bit;
             let end = ends[row as usize];
-            if axis == Axis::Child {
+            if by_rows {
                 let mut child = row + 1;
                 while child < end {
                     reach |= 1 << (child - self.start);
@@ -232,10 +337,10 @@ impl<'a> Small<'a> {
             } else if row >= next && end > row + 1 {
                 // `end` is at most the window's, and `row + 1` lies before it.
                 let to = u64::MAX >> (64 - (end - self.start));
-                reach |= to & u64::MAX << (bit + 1);
+                below |= to & u64::MAX << (bit + 1);
                 next = end;
             }
         }
-        reach
+        reach | level.map_or(below, |level| self.of_level(level, below) & below)
     }
 }

@@ -100,15 +100,20 @@ impl Trace {
     }
 
     /// Adds to what step `step` of the chain begun last kept.
+    #[inline]
     pub(super) fn step(&mut self, step: usize, rows: impl FnOnce() -> u64, estimate: Option<u64>) {
-        if !self.on {
-            return;
+        if self.on {
+            self.add_step(step, rows(), estimate);
         }
+    }
+
+    #[cold]
+    fn add_step(&mut self, step: usize, rows: u64, estimate: Option<u64>) {
         if let Some(chain) = self.steps.get_mut(self.chain) {
             if chain.len() <= step {
                 chain.resize(step + 1, StepTrace::default());
             }
-            chain[step].rows += rows();
+            chain[step].rows += rows;
             if let Some(estimate) = estimate {
                 *chain[step].estimate.get_or_insert(0) += estimate;
             }

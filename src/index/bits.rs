@@ -49,6 +49,28 @@ impl Bits {
         }
     }
 
+    /// The set over `window` of those of `rows`, which lie in it, that words of one bit a row
+    /// hold; the words begin at row `shift`, a multiple of 64, which is no later than the window.
+    pub(crate) fn of_words(
+        window: Range<u32>,
+        rows: Range<u32>,
+        words: &[u64],
+        shift: u32,
+    ) -> Self {
+        let first_word = window.start / 64;
+        let count = (window.end.div_ceil(64).max(first_word) - first_word) as usize;
+        let skipped = first_word.saturating_sub(shift / 64) as usize;
+        let words = words.get(skipped..).unwrap_or_default();
+        let mut copied = SmallVec::from_slice(&words[..count.min(words.len())]);
+        copied.resize(count, 0);
+        let mut bits = Self {
+            first_word,
+            words: copied,
+        };
+        bits.retain_range(rows);
+        bits
+    }
+
     /// The empty set over the same window.
     #[must_use]
     pub fn cleared(&self) -> Self {

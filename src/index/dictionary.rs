@@ -116,6 +116,13 @@ impl DictColumn {
             .copied()
     }
 
+    /// The rows of a value, if any row has it. Constant time.
+    #[inline]
+    #[must_use]
+    pub fn rows_of(&self, value: &str) -> Option<&Posting> {
+        self.find(value).map(|code| self.posting(code))
+    }
+
     /// The distinct values, by code.
     #[must_use]
     pub fn values(&self) -> &[Box<str>] {

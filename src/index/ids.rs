@@ -49,21 +49,46 @@ impl Ids {
 
     /// The id of a row.
     #[inline]
-    #[allow(unsafe_code)]
     pub(crate) fn get(&self, row: u32) -> &str {
-        let row = row as usize;
-        // One check of bounds for both.
-        let cuts = &self.cuts[row..row + 2];
-        let (start, end) = (cuts[0] as usize, cuts[1] as usize);
-        debug_assert!(self.text.get(start..end).is_some());
-        // SAFETY: by the invariant of `cuts`, `start <= end <= self.text.len()`, and both fall
-        // between characters of `text`.
-        unsafe { self.text.get_unchecked(start..end) }
+        self.view().get(row)
+    }
+
+    /// What many ids are read through.
+    #[inline]
+    pub(crate) fn view(&self) -> IdView<'_> {
+        IdView {
+            cuts: &self.cuts,
+            text: &self.text,
+        }
     }
 
     /// The bytes of the text.
     pub(crate) fn text_bytes(&self) -> usize {
         self.text.len()
+    }
+}
+
+/// A look at [`Ids`]: a copy of where they lie, which need not be read anew for each.
+#[derive(Clone, Copy)]
+pub(crate) struct IdView<'a> {
+    /// As in [`Ids`].
+    cuts: &'a [u32],
+    text: &'a str,
+}
+
+impl<'a> IdView<'a> {
+    /// The id of a row.
+    #[inline]
+    #[allow(unsafe_code)]
+    pub(crate) fn get(self, row: u32) -> &'a str {
+        let row = row as usize;
+        // The later one first, which checks the bounds of both.
+        let end = self.cuts[row + 1] as usize;
+        let start = self.cuts[row] as usize;
+        debug_assert!(self.text.get(start..end).is_some());
+        // SAFETY: both fields are those of one `Ids`, whose borrow this type keeps. By the
+        // invariant of its cuts, `start <= end <= text.len()`, and both fall between characters.
+        unsafe { self.text.get_unchecked(start..end) }
     }
 }
 

@@ -6,7 +6,7 @@ use std::sync::{Arc, LazyLock};
 
 use hashbrown::{DefaultHashBuilder, HashTable};
 
-use super::ids::Ids;
+use super::ids::{IdView, Ids};
 use super::{DictColumn, IntColumn, Posting};
 use crate::tree::{NodeClass, Present};
 
@@ -184,8 +184,8 @@ impl Segment {
 
     /// The ids of all rows.
     #[inline]
-    pub(crate) fn ids(&self) -> &Ids {
-        &self.ids
+    pub(crate) fn ids(&self) -> IdView<'_> {
+        self.ids.view()
     }
 
     /// The row of an id that is `wanted`, given its hash by the shared hasher. A segment may hold

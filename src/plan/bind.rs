@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::compare::{Compare, NumberSet, TextTest, Unfit, ValueTest};
 use super::value::Source;
 use super::{FilterPlan, Plan, Predicate, Slot, StepOperator, TailPlan, Value};
-use crate::ir::{Attr, Axis, DepthSet, Kind, Op, Patterns, TypeTest, Zone, normal_type};
+use crate::ir::{Attr, Axis, DepthSet, Kind, Op, Order, Patterns, TypeTest, Zone, normal_type};
 
 /// Depths, beyond the first of each range, that a plan may look at and still count as local.
 const LOCAL_DEPTHS: u64 = 8;
@@ -24,6 +24,7 @@ pub struct Bound {
     /// The first row of the window and how many rows it has; the page is worked in.
     pub window: Option<(u64, u64)>,
     local: bool,
+    interval: Option<(i64, i64)>,
     pattern_bytes: usize,
 }
 
@@ -32,6 +33,15 @@ pub struct Bound {
 pub struct BoundChain {
     /// The steps, as in the plan.
     pub steps: Box<[BoundStep]>,
+}
+
+impl BoundChain {
+    /// Whether a step names an id.
+    #[must_use]
+    pub fn names_id(&self) -> bool {
+        let names = |step: &BoundStep| matches!(step, BoundStep::Filter { id: Some(_), .. });
+        self.steps.iter().any(names)
+    }
 }
 
 /// A step with its values in place.
@@ -89,6 +99,15 @@ impl Bound {
     #[must_use]
     pub fn is_local(&self) -> bool {
         self.local
+    }
+
+    /// The neighbouring depths, both included, that are all it looks at, if it is no more than
+    /// tests along one chain: no id, no pick, no order, no window. They are those of turns, or
+    /// the one of `^ah` or `^sys`.
+    #[inline]
+    #[must_use]
+    pub fn interval(&self) -> Option<(i64, i64)> {
+        self.interval
     }
 
     /// What its patterns take, in bytes; at most [`crate::ir::MAX_PATTERN_BYTES`].
@@ -172,15 +191,36 @@ pub fn bind(
         .map(|slot| binder.count(slot, 1, "a page"))
         .transpose()?;
     let filters = binder.tests(&plan.filters)?;
+    let key_order = binder.one_key(&plan.key_slots);
+    let window = limit.map(|limit| ((page.unwrap_or(1) - 1).saturating_mul(limit), limit));
+    let as_found = match plan.order {
+        Order::Default => !key_order,
+        order => order == Order::Pre,
+    } && window.is_none()
+        && !plan.unique;
     Ok(Bound {
         plan: Arc::clone(plan),
         filters,
-        key_order: binder.one_key(&plan.key_slots),
+        key_order,
         local: is_local(plan, &chains),
+        interval: as_found.then(|| interval(plan, &chains)).flatten(),
         pattern_bytes: binder.patterns.bytes(),
         chains,
-        window: limit.map(|limit| ((page.unwrap_or(1) - 1).saturating_mul(limit), limit)),
+        window,
     })
+}
+
+/// The one interval of depths that a lone chain of tests without an id looks at.
+fn interval(plan: &Plan, chains: &[BoundChain]) -> Option<(i64, i64)> {
+    let ([plain], [chain], []) = (&*plan.chains, chains, &*plan.filters) else {
+        return None;
+    };
+    let &[(low, high)] = plain.scope.as_ref()?.ranges() else {
+        return None;
+    };
+    let of_one_kind = low > 0 || low == high;
+    let fits = plain.plain && plain.separable && of_one_kind && !chain.names_id();
+    fits.then_some((low, high))
 }
 
 /// Whether a chain looks at a few units at most: that of an id, or those of a few depths.
@@ -195,8 +235,7 @@ fn is_local(plan: &Plan, chains: &[BoundChain]) -> bool {
             .map(|(low, high)| high.abs_diff(*low));
         widths.fold(0, u64::saturating_add) < LOCAL_DEPTHS
     });
-    let named = |step: &BoundStep| matches!(step, BoundStep::Filter { id: Some(_), .. });
-    plan.separable && (few || chain.steps.iter().any(named))
+    plan.separable && (few || chain.names_id())
 }
 
 /// Maps every item, in one allocation of just the size, where collecting results takes several.

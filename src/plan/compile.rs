@@ -119,9 +119,14 @@ impl Lift {
                 operator,
             });
         }
+        let plain = steps.iter().all(|step| match &step.operator {
+            StepOperator::Filter(filter) => filter.tail.is_empty(),
+            StepOperator::Zone(_) => false,
+        });
         ChainPlan {
             scope,
             separable,
+            plain,
             steps: steps.into(),
         }
     }

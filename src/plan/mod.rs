@@ -60,6 +60,8 @@ pub struct ChainPlan {
     pub scope: Option<DepthSet>,
     /// Whether the scope's parts can be run one by one: no pick has a group that spans them.
     pub separable: bool,
+    /// Whether every step is tests alone: there is no pick and no zone.
+    pub plain: bool,
     /// The steps.
     pub steps: Box<[StepPlan]>,
 }
