@@ -8,9 +8,9 @@ use std::ops::Range;
 
 use smallvec::SmallVec;
 
-/// Windows of up to this many words take no allocation. More would make every result that is
-/// handed on heavier to move, also those of a single row.
-const INLINE_WORDS: usize = 16;
+/// Windows of up to this many words take no allocation. Sets are handed from step to step, and
+/// moving words that were written a moment ago costs more than allocating for them.
+const INLINE_WORDS: usize = 2;
 
 /// Rows of a window, one bit each. The window starts at a multiple of 64.
 #[derive(Clone, Debug, PartialEq, Eq)]

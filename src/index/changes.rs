@@ -8,6 +8,7 @@ use std::ops::Range;
 
 use hashbrown::HashMap;
 use roaring::RoaringBitmap;
+use smallvec::{SmallVec, smallvec};
 
 use super::{Piece, Snapshot};
 
@@ -32,8 +33,14 @@ impl Changes {
     pub fn between(newer: &Snapshot, older: &Snapshot) -> Self {
         let mut found = Self::default();
         let (mut left, mut right) = (Rest::new(newer), Rest::new(older));
+        let cycles = (newer.cycle(), older.cycle());
+        // Where the last piece was found: what snapshots share stands in one order, so that the
+        // next is mostly found at once.
+        let mut next = 0;
         for (at, piece) in newer.pieces().iter().enumerate() {
-            for (other, known) in older.pieces().iter().enumerate() {
+            let (before, behind) = older.pieces().split_at(next);
+            let behind = behind.iter().zip(next..);
+            for (known, other) in behind.chain(before.iter().zip(0..)) {
                 if !std::ptr::eq(&*piece.segment, &*known.segment) {
                     continue;
                 }
@@ -42,13 +49,16 @@ impl Changes {
                 if units.is_empty() {
                     continue;
                 }
-                let cycles = (newer.cycle(), older.cycle());
                 for unit in differing(piece, known, &units, cycles) {
                     found.newer.push(rows_of(piece, unit..unit + 1));
                     found.older.push(rows_of(known, unit..unit + 1));
                 }
-                left.take(at, units.clone());
-                right.take(other, units);
+                left.take(at, &units);
+                right.take(other, &units);
+                next = other + 1;
+                if left.is_done(at) {
+                    break;
+                }
             }
         }
         let mut versions: HashMap<u64, (usize, u32)> = HashMap::new();
@@ -66,7 +76,7 @@ impl Changes {
                 same => same,
             };
             match same {
-                Some(&(other, twin)) => right.take(other, twin..twin + 1),
+                Some(&(other, twin)) => right.take(other, &(twin..twin + 1)),
                 None => found.newer.push(rows_of(piece, unit..unit + 1)),
             }
         }
@@ -96,27 +106,28 @@ impl Changes {
 }
 
 /// The units of a snapshot that are not yet accounted for, piece by piece.
-struct Rest(Vec<Vec<Range<u32>>>);
+struct Rest(SmallVec<[SmallVec<[Range<u32>; 1]>; 16]>);
 
 impl Rest {
     fn new(snapshot: &Snapshot) -> Self {
-        let whole = |piece: &Piece| vec![piece.units.clone()];
+        let whole = |piece: &Piece| smallvec![piece.units.clone()];
         Self(snapshot.pieces().iter().map(whole).collect())
     }
 
     /// Accounts for some units of a piece.
-    fn take(&mut self, piece: usize, units: Range<u32>) {
-        let mut left = Vec::with_capacity(self.0[piece].len() + 1);
-        for range in self.0[piece].drain(..) {
+    fn take(&mut self, piece: usize, units: &Range<u32>) {
+        let left = &mut self.0[piece];
+        for range in std::mem::take(left) {
             let before = range.start..range.end.min(units.start);
             let behind = range.start.max(units.end)..range.end;
-            left.extend(
-                [before, behind]
-                    .into_iter()
-                    .filter(|range| !range.is_empty()),
-            );
+            let parts = [before, behind].into_iter();
+            left.extend(parts.filter(|range| !range.is_empty()));
         }
-        self.0[piece] = left;
+    }
+
+    /// Whether no unit of a piece is left.
+    fn is_done(&self, piece: usize) -> bool {
+        self.0[piece].is_empty()
     }
 
     /// Those left: the number of the piece, and the unit.
@@ -136,7 +147,7 @@ fn differing(
     (cycle, other_cycle): (i64, i64),
 ) -> Vec<u32> {
     let segment = &*piece.segment;
-    let rows = segment.unit_rows(units.start).start..segment.unit_rows(units.end - 1).end;
+    let rows = || segment.unit_rows(units.start).start..segment.unit_rows(units.end - 1).end;
     let mut found: Vec<u32> = Vec::new();
     let same_dead = match (&piece.dead, &other.dead) {
         (None, None) => true,
@@ -148,10 +159,11 @@ fn differing(
         let dead = piece.dead.as_deref().unwrap_or(&none);
         let others = other.dead.as_deref().unwrap_or(&none);
         let differ = dead ^ others;
-        found.extend(differ.range(rows.clone()).map(|row| segment.unit_of(row)));
+        found.extend(differ.range(rows()).map(|row| segment.unit_of(row)));
     }
-    if cycle != other_cycle && !segment.has_ttl.is_empty() {
-        segment.has_ttl.for_each_in(rows, |row| {
+    // A ttl that has run out in both reads alike in both.
+    if cycle != other_cycle && segment.counts_until > cycle.min(other_cycle) {
+        segment.has_ttl.for_each_in(rows(), |row| {
             let is_dead = piece.dead.as_ref().is_some_and(|dead| dead.contains(row));
             if !is_dead && segment.ttl(row, cycle) != segment.ttl(row, other_cycle) {
                 found.push(segment.unit_of(row));
