@@ -1,9 +1,9 @@
 //! `pactql bench`: how fast selectors are answered.
 
-use super::exit::{Exit, Failure};
 use super::options::{EditionName, Limits, TextOrJson};
 use super::{input, output, sessions, stats};
 use crate::engine::{CacheStats, Engine};
+use crate::present::{Exit, Failure};
 use crate::time::Session;
 use clap::Args;
 use comfy_table::{CellAlignment, Table, presets};

@@ -1,8 +1,8 @@
 //! `pactql blame`: what happened to a node, and when.
 
-use super::exit::{Exit, Failure};
 use super::options::{Color, Limits, Paint, TextOrJson, Tint};
 use super::{output, sessions};
+use crate::present::{Exit, Failure};
 use crate::time::{Blame as Life, What, blame};
 use clap::Args;
 use std::fmt::Write as _;

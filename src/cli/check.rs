@@ -1,7 +1,7 @@
 //! `pactql check`: whether a selector is valid.
 
-use super::exit::{Exit, Failure};
 use super::options::{Color, EditionName, TextFirst};
+use crate::present::{Exit, Failure};
 use clap::Args;
 use serde_json::json;
 use std::io::Write;

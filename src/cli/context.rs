@@ -1,7 +1,7 @@
 //! `pactql context`: caches of documents, and what of them fits a budget.
 
-use super::exit::{Exit, Failure};
 use crate::budget::{self, BuildOptions, Cache, CacheError, Indexing, Query};
+use crate::present::{Exit, Failure};
 use clap::{Args, Subcommand, ValueEnum};
 use std::ffi::OsString;
 use std::fmt::Write as _;

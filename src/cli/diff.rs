@@ -1,8 +1,8 @@
 //! `pactql diff`: what two snapshots do not have in common.
 
-use super::exit::{Exit, Failure};
 use super::options::{Color, EditionName, Limits, Paint, TextOrJson, Tint};
 use super::{output, sessions};
+use crate::present::{Exit, Failure};
 use crate::time::{
     ChangedNode, ContentDiff, ContentMode, ContentOptions, DiffOptions, SnapshotDiff,
 };

@@ -1,10 +1,10 @@
 //! `pactql explain`: how a selector is answered.
 
-use super::exit::{Exit, Failure};
 use super::options::{EditionName, Limits, TextFirst};
 use super::sessions;
 use crate::engine::ExplainOptions;
 use crate::present::answer;
+use crate::present::{Exit, Failure};
 use clap::Args;
 use std::io::Write;
 

@@ -1,9 +1,9 @@
 //! `pactql export`: snapshots in canonical bytes.
 
-use super::exit::{Exit, Failure};
 use super::options::{Limits, Messages};
 use super::{input, sessions};
 use crate::interop::{write_document, write_session};
+use crate::present::{Exit, Failure};
 use clap::Args;
 use std::io::{self, Write};
 

@@ -1,10 +1,10 @@
 //! `select --budget`: which of the blocks found fit a number of tokens.
 
-use super::exit::{Exit, Failure};
 use super::options::Format;
 use super::output;
 use crate::budget::Query;
 use crate::engine::{Fit, Selection};
+use crate::present::{Exit, Failure};
 use clap::Args;
 use std::ffi::OsString;
 use std::fmt::Write as _;

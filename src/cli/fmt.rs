@@ -1,7 +1,7 @@
 //! `pactql fmt`: the normalized text of selectors, and their translation between editions.
 
-use super::exit::{Exit, Failure};
 use super::options::{Color, EditionName, EditionWord, Messages};
+use crate::present::{Exit, Failure};
 use clap::Args;
 use std::fmt::Write as _;
 use std::io::Write as _;

@@ -1,9 +1,9 @@
 //! `pactql import`: logs become sessions.
 
-use super::exit::{Exit, Failure};
 use super::input;
 use super::options::{Limits, Messages};
 use crate::interop::{ImportOptions, Imported, ImportedSession, Place, Pointer, Report, import};
+use crate::present::{Exit, Failure};
 use clap::{Args, ValueEnum};
 use indicatif::ProgressBar;
 use std::collections::HashSet;

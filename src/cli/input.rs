@@ -1,8 +1,8 @@
 //! Reading logs and writing files.
 
-use super::exit::Failure;
 use super::options::Limits;
 use crate::diag::{Code, Diagnostic, Error};
+use crate::present::Failure;
 use crate::tree::source::{read_all, read_file};
 use std::fs::File;
 use std::io::{self, Write};

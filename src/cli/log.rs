@@ -1,9 +1,9 @@
 //! `pactql log`: what each snapshot brought.
 
-use super::exit::{Exit, Failure};
 use super::options::{Color, EditionName, Limits, Paint, TextOrJson, Tint};
 use super::{output, sessions};
 use crate::engine::{Log as Entries, LogEntry};
+use crate::present::{Exit, Failure};
 use clap::Args;
 use std::fmt::Write as _;
 use std::io::Write as _;

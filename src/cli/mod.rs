@@ -28,7 +28,6 @@ mod verify;
 
 pub use crate::present::Exit;
 
-use crate::present as exit;
 use crate::present::Failure;
 use clap::error::ErrorKind;
 use clap::{CommandFactory, Parser, Subcommand};

@@ -1,7 +1,7 @@
 //! Printing rows of a snapshot: ids, nodes, tables, trees.
 
-use super::exit::Failure;
 use crate::index::NodeRef;
+use crate::present::Failure;
 use crate::present::answer;
 pub(super) use crate::present::node::{label, node_json, quoted, snapshot_label};
 pub(super) use crate::present::{clean, counted};

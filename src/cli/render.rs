@@ -1,9 +1,9 @@
 //! `pactql render`: what a model is sent.
 
-use super::exit::{Exit, Failure};
 use super::options::{Limits, Messages};
 use super::sessions;
 use crate::interop::{write_openai, write_thread};
+use crate::present::{Exit, Failure};
 use clap::{Args, ValueEnum};
 use std::io::{self, Write};
 

@@ -1,11 +1,11 @@
 //! `pactql select`: what a selector finds.
 
-use super::exit::{Exit, Failure};
 use super::fit::{self, FitArgs, Wanted};
 use super::options::{Color, EditionName, Format, Limits, RangeArgs};
 use super::{input, output, sessions};
 use crate::engine::{Engine, Fit, Selection};
 use crate::present::answer;
+use crate::present::{Exit, Failure};
 use crate::time::{RangeDiff, RangeOptions, Session};
 use clap::Args;
 use serde_json::Value;

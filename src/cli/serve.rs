@@ -1,7 +1,7 @@
 //! `pactql context serve`: the same answers for agents.
 
-use super::exit::{Exit, Failure};
 use super::options::{Limits, Messages};
+use crate::present::{Exit, Failure};
 use clap::Args;
 use std::path::PathBuf;
 

@@ -1,8 +1,8 @@
 //! Opening sessions, with a spinner where that takes long.
 
-use super::exit::Failure;
 use super::input;
 use super::options::Limits;
+use crate::present::Failure;
 use crate::present::sessions as opened;
 use crate::time::Session;
 use crate::tree::source::read_stream;

@@ -1,9 +1,9 @@
 //! `pactql stats`: what a session holds, in numbers.
 
-use super::exit::{Exit, Failure};
 use super::options::{Limits, TextOrJson};
 use super::sessions;
 use crate::index::{Segment, Snapshot};
+use crate::present::{Exit, Failure};
 use crate::time::Session;
 use crate::tree::NodeClass;
 use clap::Args;

@@ -1,10 +1,10 @@
 //! `pactql verify`: whether a session is whole.
 
-use super::exit::{Exit, Failure};
 use super::options::{Limits, TextOrJson};
 use super::{output, sessions};
 use crate::index::NodeRef;
 use crate::interop::{Comparison, Difference, write_session};
+use crate::present::{Exit, Failure};
 use crate::time::{History, Session};
 use crate::tree::hash::{content_hash, hex};
 use clap::Args;
