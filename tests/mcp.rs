@@ -582,6 +582,11 @@ fn answers_are_those_of_the_command_line_to_the_byte() {
             &["select", "agent.jsonl", mistaken, "--format", "json"],
         ),
         (
+            "pact.select",
+            json!({"session": "agent.jsonl", "selector": mistaken, "format": "nodes"}),
+            &["select", "agent.jsonl", mistaken, "--format", "nodes"],
+        ),
+        (
             "pact.explain",
             json!({"selector": ".cb #hero", "edition": "v0.1"}),
             &[
@@ -973,6 +978,16 @@ fn many_calls_at_once_are_all_answered() {
             &result
         );
     }
+    // A call that is cancelled is not answered, or was before; the next one is.
+    let arguments = reading("agent.jsonl")("pact.select");
+    let call = json!({"name": "pact.select", "arguments": arguments});
+    let cancelled = client.request("tools/call", call);
+    client.send(
+        &json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": cancelled}})
+            .to_string(),
+    );
+    let next = client.request("ping", json!({}));
+    while client.receive()["id"] != next {}
     // Calls that run when the input ends are answered first; how many have begun is theirs.
     for _ in 0..4 {
         let arguments = reading("agent.jsonl")("pact.select");

@@ -94,7 +94,7 @@ impl ServerHandler for Server {
     async fn call_tool(
         &self,
         request: CallToolRequestParams,
-        _: RequestContext<RoleServer>,
+        context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
         let Some(tool) = Tool::named(&request.name) else {
             return Err(unknown(&request.name));
@@ -102,6 +102,10 @@ impl ServerHandler for Server {
         let sent = request.arguments.unwrap_or_default();
         let desk = Arc::clone(&self.desk);
         let place = Arc::clone(&self.places).acquire_owned().await;
+        if context.ct.is_cancelled() {
+            // Nobody waits for it any more, and this is not sent.
+            return Err(ErrorData::invalid_request("cancelled", None));
+        }
         let answer = tokio::task::spawn_blocking(move || {
             let answer = tool.call(&desk, sent);
             drop(place);
@@ -114,7 +118,9 @@ impl ServerHandler for Server {
         });
         let result = match answer {
             Ok(Answer { result, said }) => {
-                let blocks = [result, said].into_iter().filter(|text| !text.is_empty());
+                // The result is the first block even where it has no line.
+                let said = Some(said).filter(|said| !said.is_empty());
+                let blocks = std::iter::once(result).chain(said);
                 CallToolResult::success(blocks.map(ContentBlock::text).collect())
             }
             Err(failure) => {
