@@ -37,7 +37,7 @@
 //! begins with, and its SHA-256. A block ends with the key that makes it 4096 bytes or more, so a
 //! word costs one read. The same documents make the same bytes.
 //!
-//! This room must not know files by name, scores or budgets: [`read`] is given a file, [`write`]
+//! This room must not know files by name, scores or budgets: [`read`] is given a file, [`mod@write`]
 //! anything that can be written to.
 
 pub(super) mod read;
