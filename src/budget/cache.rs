@@ -36,7 +36,7 @@ pub const TERMS: &str = "terms.bin";
 /// The directory of the documents.
 pub const DOCUMENTS: &str = "documents";
 
-/// Documents that one thread reads in less time than another needs to begin.
+/// So many documents are read before other threads have begun.
 const FEW: usize = 16;
 
 /// What versions start with.
@@ -215,8 +215,13 @@ impl Cache {
     pub fn resolve(&self, query: &Query, budget: u64) -> Result<Resolution, CacheError> {
         if let Some(measures) = self.indexed(query) {
             let answer = self.answer(query, budget, &measures)?;
-            let documents = answer.documents.par_iter().with_min_len(FEW);
-            if documents.all(|document| document.is_measured(query)) {
+            let holds = |document: &Chosen| document.is_measured(query);
+            let documents = &answer.documents;
+            let right = match documents.len() <= FEW {
+                true => documents.iter().all(holds),
+                false => documents.par_iter().all(holds),
+            };
+            if right {
                 return Ok(answer);
             }
             self.give_up("contradicts a document".to_owned());
@@ -247,8 +252,11 @@ impl Cache {
             let (id, version) = (entry.id.clone(), entry.version.clone());
             Ok(Chosen::new(query, measures[at], id, version, content))
         };
-        let chosen = filling.chosen.par_iter().with_min_len(FEW);
-        let documents: Vec<Result<Chosen, CacheError>> = chosen.map(read).collect();
+        let chosen = &filling.chosen;
+        let documents: Vec<Result<Chosen, CacheError>> = match chosen.len() <= FEW {
+            true => chosen.iter().map(read).collect(),
+            false => chosen.par_iter().map(read).collect(),
+        };
         // The first failure in the order chosen, whichever thread came first.
         let documents = documents.into_iter().collect::<Result<_, _>>()?;
         Ok(Resolution::new(query, budget, &filling, documents))

@@ -154,14 +154,18 @@ fn a_large_document_is_measured_and_resolved() {
     scratch.write("large.md", "Word other ".repeat(500_000));
     scratch.write("small.md", "word");
     let cache = scratch.build();
-    let answer = cache.resolve(&Query::new("word"), 1_375_000);
-    let answer = answer.expect("a good cache");
-    assert_eq!(answer.selection.tokens_used, 1);
-    assert_eq!(answer.selection.documents_excluded_by_budget, 1);
-    let answer = cache.resolve(&Query::new("word"), 1_375_001);
-    let large = answer.expect("a good cache").documents.remove(1);
+    let tight = cache.resolve(&Query::new("word"), 1_375_000);
+    let tight = tight.expect("a good cache").selection;
+    assert_eq!(tight.tokens_used, 1);
+    assert_eq!(tight.documents_excluded_by_budget, 1);
+    let both = cache.resolve(&Query::new("word"), 1_375_001);
+    let large = both.expect("a good cache").documents.remove(1);
     assert_eq!((large.score, large.tokens), (0.5, 1_375_000));
     assert_eq!(large.why.total_words, 1_000_000);
+    // Large enough for an index of terms; without it the answer is the same.
+    assert!(scratch.cache().join("terms.bin").exists());
+    let expected = answer(&cache, "word", 1_375_001);
+    assert_eq!(answer(&cache.without_index(), "word", 1_375_001), expected);
 }
 
 proptest! {
