@@ -201,10 +201,12 @@ pub(crate) fn run_range(
             ("pairwise", newer.map(|at| (at, at - 1)).collect())
         }
     };
-    let compared: Vec<(DiffBlock, bool, Trace)> = pairs
-        .into_par_iter()
-        .map(|pair| range.pair(pair, options))
-        .collect();
+    let compare = |pair| range.pair(pair, options);
+    let compared: Vec<(DiffBlock, bool, Trace)> = if range.is_short(pairs.len()) {
+        pairs.into_iter().map(compare).collect()
+    } else {
+        pairs.into_par_iter().map(compare).collect()
+    };
     let mut diffs = Vec::with_capacity(compared.len());
     let mut cut = false;
     for (block, was_cut, counted) in compared {
@@ -280,7 +282,22 @@ struct Range<'a> {
     answers: Vec<OnceLock<(Rows, Trace)>>,
 }
 
+/// Up to about so many rows a range is answered by the thread that asks: waking others takes as
+/// long as they would.
+const SHORT: usize = 8_192;
+/// How many rows comparing two snapshots by what differs in them counts for.
+const PAIR: usize = 256;
+
 impl Range<'_> {
+    /// Whether comparing so many pairs is not worth sharing out.
+    fn is_short(&self, pairs: usize) -> bool {
+        let rows = match self.local {
+            true => PAIR,
+            false => self.snapshot(self.span.newest).end_row() as usize,
+        };
+        pairs.saturating_mul(rows) <= SHORT
+    }
+
     fn snapshot(&self, at: usize) -> &Snapshot {
         &self.history.committed()[at]
     }
