@@ -19,6 +19,7 @@ use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use std::borrow::Cow;
+use std::cmp::Ordering;
 use std::fs::{self, File};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
@@ -93,15 +94,31 @@ impl Manifest {
     /// `documents` are given in that order.
     #[must_use]
     pub fn version(config: &BuildConfig, documents: &[Entry]) -> String {
-        let mut digest = Sha256::new();
+        let mut version = Version::new(config);
+        documents.iter().for_each(|entry| version.add(entry));
+        version.finish()
+    }
+}
+
+/// A version of a cache in the making; see [`Manifest::version`].
+struct Version(Sha256);
+
+impl Version {
+    fn new(config: &BuildConfig) -> Self {
         // Two strings always have a JSON form.
-        digest.update(serde_json::to_vec(config).unwrap_or_default());
-        for entry in documents {
-            digest.update(&entry.id);
-            digest.update(":");
-            digest.update(&entry.version);
+        Self(Sha256::new_with_prefix(
+            serde_json::to_vec(config).unwrap_or_default(),
+        ))
+    }
+
+    fn add(&mut self, entry: &Entry) {
+        for part in [&entry.id, ":", &entry.version] {
+            self.0.update(part);
         }
-        format!("{SHA256}{}", hex(&digest.finalize()))
+    }
+
+    fn finish(self) -> String {
+        format!("{SHA256}{}", hex(&self.0.finalize()))
     }
 }
 
@@ -356,7 +373,7 @@ pub fn version_of(bytes: &[u8]) -> String {
     format!("{SHA256}{}", hex(&Sha256::digest(bytes)))
 }
 
-/// What is wrong with a manifest by itself, in the order of its fields.
+/// What is wrong with a manifest by itself.
 fn check(manifest: &Manifest) -> Vec<Fault> {
     let fault = |message: String| Fault::new(MANIFEST, message);
     if manifest.build_config != BuildConfig::default() {
@@ -378,25 +395,27 @@ fn check(manifest: &Manifest) -> Vec<Fault> {
             documents.len()
         )));
     }
+    // One pass, as lists may be long: what an entry holds is fetched from memory once.
+    let mut version = Version::new(&manifest.build_config);
+    let mut before: Option<&Entry> = None;
     for entry in documents {
-        if !is_document_file(&entry.file) {
+        let Entry { id, file, .. } = entry;
+        if !is_document_file(file) {
             faults.push(fault(format!(
-                "the file of `{}`, `{}`, is not one directly in {DOCUMENTS}/",
-                entry.id, entry.file
+                "the file of `{id}`, `{file}`, is not one directly in {DOCUMENTS}/"
             )));
         }
-    }
-    for pair in documents.windows(2) {
-        if pair[0].id == pair[1].id {
-            faults.push(fault(format!("`{}` is listed twice", pair[0].id)));
-        } else if pair[0].id > pair[1].id {
-            faults.push(fault(format!(
-                "`{}` is listed after `{}`",
-                pair[1].id, pair[0].id
-            )));
+        match before.map(|before| (before.id.cmp(id), &before.id)) {
+            Some((Ordering::Equal, _)) => faults.push(fault(format!("`{id}` is listed twice"))),
+            Some((Ordering::Greater, before)) => {
+                faults.push(fault(format!("`{id}` is listed after `{before}`")));
+            }
+            _ => {}
         }
+        version.add(entry);
+        before = Some(entry);
     }
-    if Manifest::version(&manifest.build_config, documents) != manifest.cache_version {
+    if version.finish() != manifest.cache_version {
         faults.push(fault(
             "cache_version is not that of the documents listed".to_owned(),
         ));

@@ -468,3 +468,33 @@ fn what_is_put_in_order_part_by_part_is_filled_as_a_whole() {
         assert_eq!(filling.chosen.len() + filling.excluded, documents.len());
     }
 }
+
+#[test]
+fn a_manifest_out_of_order_or_with_an_id_twice_is_invalid() {
+    let scratch = Scratch::new("manifest-order");
+    scratch.write("a.md", "x");
+    scratch.write("b.md", "y");
+    scratch.build();
+    let path = scratch.cache().join("manifest.json");
+    let whole = fs::read_to_string(&path).expect("a manifest");
+    let expect = |change: &dyn Fn(&mut Vec<serde_json::Value>), message: &str| {
+        let mut manifest: serde_json::Value = serde_json::from_str(&whole).expect("JSON");
+        let documents = manifest["documents"].as_array_mut().expect("a list");
+        change(documents);
+        fs::write(&path, manifest.to_string()).expect("a file");
+        let found = faults(scratch.cache());
+        let message = format!("manifest.json: {message}");
+        assert!(found.contains(&message), "{found:?}");
+        // Ids and versions in another order have another version.
+        let version = "manifest.json: cache_version is not that of the documents listed";
+        assert!(found.iter().any(|fault| fault == version), "{found:?}");
+    };
+    expect(
+        &|documents| documents.swap(0, 1),
+        "`a.md` is listed after `b.md`",
+    );
+    expect(
+        &|documents| documents[1] = documents[0].clone(),
+        "`a.md` is listed twice",
+    );
+}
