@@ -187,7 +187,7 @@ fn by_trees(text: &str) -> Result<Session, String> {
     let mut writer = Writer::new();
     let mut committed: Vec<Arc<Snapshot>> = Vec::new();
     let mut working = None;
-    for item in arrange(documents).map_err(|error| error.to_string())? {
+    for item in arrange(documents) {
         let (header, tree) = item.map_err(|error| error.to_string())?;
         let newest = committed.last().map_or(0, |snapshot| snapshot.cycle());
         let meta = Meta {

@@ -6,8 +6,11 @@
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
+use pactql::time::{LoadError, Session};
 use pactql::tree::source::{Limits, SourceError, read_source, read_stream};
-use pactql::tree::{Document, Header, Tree, arrange, read_document, read_lines};
+use pactql::tree::{
+    Document, Fault, Header, InputError, Tree, arrange, read_document, read_lines, read_slice,
+};
 
 fn documents(lines: &[&str]) -> Vec<Document> {
     match read_lines(lines.join("\n").as_bytes()) {
@@ -19,7 +22,6 @@ fn documents(lines: &[&str]) -> Vec<Document> {
 /// The headers and the ids of every tree, in order; or the faults.
 fn run(documents: Vec<Document>) -> Result<Vec<(Header, String)>, String> {
     arrange(documents)
-        .map_err(|error| error.to_string())?
         .map(|item| match item {
             Ok((header, tree)) => Ok((header, outline(&tree))),
             Err(error) => Err(error.to_string()),
@@ -96,7 +98,7 @@ fn cycles_are_given_or_counted() {
                 r#"{"working":true,"root":{}}"#,
                 r#"{"working":true,"root":{}}"#,
             ],
-            "2:1: $.working: a second working state, the first is in line 1",
+            "2:12: $.working: a second working state, the first is in line 1",
         ),
         (
             &[
@@ -107,7 +109,7 @@ fn cycles_are_given_or_counted() {
         ),
         (
             &[r#"{"base":1}"#, r#"{"root":{}}"#, r#"{"base":7}"#],
-            "1:1: $.base: no earlier document has cycle 1\n3:1: $.base: no earlier document has cycle 7",
+            "1:9: $.base: no earlier document has cycle 1\n3:9: $.base: no earlier document has cycle 7",
         ),
     ];
     for (lines, expected) in cases {
@@ -180,39 +182,39 @@ fn differences_that_cannot_be() {
     let cases = [
         (
             r#"{"base":1,"remove":["zz"]}"#,
-            "2:1: $.remove[0]: no node has the id `zz`",
+            "2:21: $.remove[0]: no node has the id `zz`",
         ),
         (
             r#"{"base":1,"remove":["r"]}"#,
-            "2:1: $.remove[0]: the root cannot be removed",
+            "2:21: $.remove[0]: the root cannot be removed",
         ),
         (
             r#"{"base":1,"replace":[{"id":"n"}]}"#,
-            "2:1: $.replace[0]: a node of `replace` needs a parent_id",
+            "2:22: $.replace[0]: a node of `replace` needs a parent_id",
         ),
         (
             r#"{"base":1,"replace":[{"id":"n","parent_id":"zz"}]}"#,
-            "2:1: $.replace[0].parent_id: no node has the id `zz`",
+            "2:22: $.replace[0].parent_id: no node has the id `zz`",
         ),
         (
             r#"{"base":1,"replace":[{"id":"r","parent_id":"q"}]}"#,
-            "2:1: $.replace[0].parent_id: the root has no parent",
+            "2:22: $.replace[0].parent_id: the root has no parent",
         ),
         (
             r#"{"base":1,"replace":[{"id":"c1","parent_id":"b1"}]}"#,
-            "2:1: $.replace[0].parent_id: the node would hang below itself",
+            "2:22: $.replace[0].parent_id: the node would hang below itself",
         ),
         (
             r#"{"base":1,"replace":[{"id":"n","parent_id":"n"}]}"#,
-            "2:1: $.replace[0].parent_id: the node would hang below itself",
+            "2:22: $.replace[0].parent_id: the node would hang below itself",
         ),
         (
             r#"{"base":1,"replace":[{"id":"h2","parent_id":"r","nodeType":"^ah"}]}"#,
-            "2:1: $.replace[0].nodeType: a second ^ah, the first is at $.base: the node `h`.nodeType",
+            "2:22: $.replace[0].nodeType: a second ^ah, the first is at $.base: the node `h`.nodeType",
         ),
         (
             r#"{"base":1,"replace":[{"id":"c2","parent_id":"t1","nodeType":"mc","offset":0}]}"#,
-            "2:1: $.replace[0].offset: a second container at offset 0, the first is at $.base: the node `c1`.offset",
+            "2:22: $.replace[0].offset: a second container at offset 0, the first is at $.base: the node `c1`.offset",
         ),
     ];
     for (delta, expected) in cases {
@@ -222,6 +224,309 @@ fn differences_that_cannot_be() {
             "{delta}"
         );
     }
+}
+
+/// The faults of a session as the library tells them, by differences and by whole trees alike.
+fn faults(text: &[u8]) -> Vec<Fault> {
+    let error = Session::from_slice(text).expect_err("a session at fault");
+    let by_trees: Vec<InputError> = arrange(read_slice(text).expect("documents"))
+        .filter_map(Result::err)
+        .collect();
+    assert_eq!(by_trees, std::slice::from_ref(&error));
+    assert_eq!(error.more, 0);
+    error.faults
+}
+
+/// Sessions with one whole document in line 1, and what is wrong with their other lines: line,
+/// the text it begins with, path, message. Column and offset must be those of that text.
+#[test]
+fn all_faults_of_all_lines_come_in_one_report() {
+    type Wrong<'a> = (usize, &'a str, &'a str, &'a str);
+    let cases: &[(&[&str], &[Wrong<'_>])] = &[
+        // Everything wrong with one line.
+        (
+            &[
+                r#" {"base":1,"cycle":2,"remove":["zz","b1","r"],"replace":[{"id":"x","parent_id":"yy"},{"id":"z"},{"id":"c1","parent_id":"b2"}, {"id":"h2","parent_id":"r","nodeType":"^ah"}]}"#,
+            ],
+            &[
+                (2, r#""zz""#, "$.remove[0]", "no node has the id `zz`"),
+                (2, r#""r"]"#, "$.remove[2]", "the root cannot be removed"),
+                (
+                    2,
+                    r#"{"id":"x""#,
+                    "$.replace[0].parent_id",
+                    "no node has the id `yy`",
+                ),
+                (
+                    2,
+                    r#"{"id":"z""#,
+                    "$.replace[1]",
+                    "a node of `replace` needs a parent_id",
+                ),
+                (
+                    2,
+                    r#"{"id":"c1""#,
+                    "$.replace[2].parent_id",
+                    "the node would hang below itself",
+                ),
+                (
+                    2,
+                    r#"{"id":"h2""#,
+                    "$.replace[3].nodeType",
+                    "a second ^ah, the first is at $.base: the node `h`.nodeType",
+                ),
+            ],
+        ),
+        // The root stays where it is, whatever the line says.
+        (
+            &[
+                r#"{"base":1,"replace":[{"id":"r","parent_id":"h"},{"id":"c2","parent_id":"t1","nodeType":"mc","offset":0}],"remove":["zz"]}"#,
+            ],
+            &[
+                (
+                    2,
+                    r#"{"id":"r""#,
+                    "$.replace[0].parent_id",
+                    "the root has no parent",
+                ),
+                (
+                    2,
+                    r#"{"id":"c2""#,
+                    "$.replace[1].offset",
+                    "a second container at offset 0, the first is at $.base: the node `c1`.offset",
+                ),
+                (2, r#""zz""#, "$.remove[0]", "no node has the id `zz`"),
+            ],
+        ),
+        // Columns count characters, offsets bytes; the lists may stand in either order.
+        (
+            &[r#"{"note":"äö","replace":[{"id":"ü","parent_id":"é"}],"base":1,"remove":["ß"]}"#],
+            &[
+                (
+                    2,
+                    r#"{"id":"ü""#,
+                    "$.replace[0].parent_id",
+                    "no node has the id `é`",
+                ),
+                (2, r#""ß""#, "$.remove[0]", "no node has the id `ß`"),
+            ],
+        ),
+        // What hangs below a node that hangs nowhere, or below itself, is not at fault.
+        (
+            &[
+                r#"{"base":1,"replace":[{"id":"y","parent_id":"x"},{"id":"x","parent_id":"?"},{"id":"m","parent_id":"n"},{"id":"n","parent_id":"n"}]}"#,
+            ],
+            &[
+                (
+                    2,
+                    r#"{"id":"x""#,
+                    "$.replace[1].parent_id",
+                    "no node has the id `?`",
+                ),
+                (
+                    2,
+                    r#"{"id":"n""#,
+                    "$.replace[3].parent_id",
+                    "the node would hang below itself",
+                ),
+            ],
+        ),
+        // A wrong line does not hide the faults of others; what starts from it is not judged.
+        (
+            &[
+                r#"{"cycle":2,"base":1,"remove":["zz"]}"#,
+                r#"{"cycle":3,"base":2,"remove":["not","judged"]}"#,
+                r#"{"cycle":4,"base":1,"remove":["yy"]}"#,
+                r#"{"cycle":5,"base":1,"remove":["b1"]}"#,
+                r#"{"cycle":6,"base":5,"replace":[{"id":"n","parent_id":"b1"}]}"#,
+                r#"{"working":true,"base":5,"remove":["b1"]}"#,
+            ],
+            &[
+                (2, r#""zz""#, "$.remove[0]", "no node has the id `zz`"),
+                (4, r#""yy""#, "$.remove[0]", "no node has the id `yy`"),
+                (
+                    6,
+                    r#"{"id":"n""#,
+                    "$.replace[0].parent_id",
+                    "no node has the id `b1`",
+                ),
+                (7, r#""b1""#, "$.remove[0]", "no node has the id `b1`"),
+            ],
+        ),
+        // Nor do faults between documents hide those in them.
+        (
+            &[
+                r#"{"cycle":1,"root":{}}"#,
+                r#"{"cycle":2,"base":9,"remove":["not","judged"]}"#,
+                r#"{"cycle":3,"base":1,"remove":["zz"]}"#,
+                r#"{"root":{},"working":true}"#,
+                r#"{"root":{},"working": true}"#,
+                r#"{"base":7,"cycle":3}"#,
+                r#"{"cycle":9223372036854775807,"root":{}}"#,
+                r#"  {"root":{}}"#,
+            ],
+            &[
+                (
+                    2,
+                    r#"1,"root""#,
+                    "$.cycle",
+                    "a second document of cycle 1, the first is in line 1",
+                ),
+                (3, "9,", "$.base", "no earlier document has cycle 9"),
+                (4, r#""zz""#, "$.remove[0]", "no node has the id `zz`"),
+                (
+                    6,
+                    "true}",
+                    "$.working",
+                    "a second working state, the first is in line 5",
+                ),
+                (7, "7,", "$.base", "no earlier document has cycle 7"),
+                (
+                    7,
+                    "3}",
+                    "$.cycle",
+                    "a second document of cycle 3, the first is in line 4",
+                ),
+                (
+                    9,
+                    r#"{"root""#,
+                    "$.cycle",
+                    "no cycle follows the previous document's",
+                ),
+            ],
+        ),
+        // Differences of later cycles are applied early, and judged like others.
+        (
+            &[
+                r#"{"cycle":9,"base":1,"remove":["zz"]}"#,
+                r#"{"cycle":5,"base":9,"remove":["not judged"]}"#,
+                r#"{"cycle":8,"base":1,"remove":["b1"]}"#,
+                r#"{"cycle":0,"base":8,"remove":["b1"]}"#,
+            ],
+            &[
+                (2, r#""zz""#, "$.remove[0]", "no node has the id `zz`"),
+                (5, r#""b1""#, "$.remove[0]", "no node has the id `b1`"),
+            ],
+        ),
+    ];
+    for (lines, expected) in cases {
+        for mark in ["", "\u{feff}"] {
+            let mut text = vec![format!("{mark}{}", BASE.replace('\n', ""))];
+            text.extend(lines.iter().map(|line| (*line).to_owned()));
+            let starts: Vec<usize> = text
+                .iter()
+                .scan(0, |at, line| {
+                    Some(std::mem::replace(at, *at + line.len() + 1))
+                })
+                .collect();
+            let found = faults(text.join("\n").as_bytes());
+            let expected: Vec<Fault> = expected
+                .iter()
+                .map(|&(line, begins, path, message)| {
+                    let text = &text[line - 1];
+                    let at = text.find(begins).expect("the text at fault");
+                    Fault {
+                        file: None,
+                        path: path.to_owned(),
+                        message: message.to_owned(),
+                        offset: (starts[line - 1] + at) as u64,
+                        line: line as u64,
+                        column: text[..at].chars().count() as u64 + 1,
+                    }
+                })
+                .collect();
+            assert_eq!(found, expected, "{lines:?}");
+        }
+    }
+}
+
+#[test]
+fn nesting_too_deep_by_a_difference_hides_no_other_fault() {
+    let chain: Vec<String> = (0..1_500)
+        .map(|at| match at {
+            0 => r#"{"id":"d0","parent_id":"h"}"#.to_owned(),
+            _ => format!(r#"{{"id":"d{at}","parent_id":"d{}"}}"#, at - 1),
+        })
+        .collect();
+    let line = format!(
+        r#"{{"base":1,"replace":[{}],"remove":["zz"]}}"#,
+        chain.join(",")
+    );
+    let text = format!("{}\n{line}", BASE.replace('\n', ""));
+    let found: Vec<(String, String)> = faults(text.as_bytes())
+        .into_iter()
+        .map(|fault| (fault.path, fault.message))
+        .collect();
+    // Root and region stand above, so 998 more levels fit.
+    let expected = [
+        ("$.replace[998]", "nested more than 1000 levels deep"),
+        ("$.remove[0]", "no node has the id `zz`"),
+    ];
+    let expected = expected.map(|(path, message)| (path.to_owned(), message.to_owned()));
+    assert_eq!(found, expected);
+}
+
+#[test]
+fn many_faults_are_listed_up_to_a_limit_and_counted() {
+    let mut lines = vec![BASE.replace('\n', "")];
+    for cycle in 2..50 {
+        let remove = r#""u1","u2","u3""#;
+        lines.push(format!(
+            r#"{{"cycle":{cycle},"base":1,"remove":[{remove}]}}"#
+        ));
+    }
+    let text = lines.join("\n");
+    let error = Session::from_slice(text.as_bytes()).expect_err("every line is wrong");
+    assert_eq!((error.faults.len(), error.more), (100, 48 * 3 - 100));
+    assert_eq!(error.faults[0].line, 2);
+    assert_eq!(error.faults[99].line, 35);
+    let node = r#"{"id":"n0"}"#;
+    let nodes: Vec<String> = (0..150)
+        .map(|at| node.replace('0', &at.to_string()))
+        .collect();
+    let line = format!(r#"{{"base":1,"replace":[{}]}}"#, nodes.join(","));
+    let text = format!("{}\n{line}", lines[0]);
+    let error = Session::from_slice(text.as_bytes()).expect_err("every node is wrong");
+    assert_eq!((error.faults.len(), error.more), (100, 50));
+    assert_eq!(error.faults[99].path, "$.replace[99]");
+}
+
+#[test]
+fn faults_between_files_name_the_files() {
+    let path = directory("tree_faults_between_files");
+    let write = |name: &str, text: &str| std::fs::write(path.join(name), text).expect(name);
+    write("a.json", "{\n  \"cycle\": 1,\n  \"root\": {}\n}\n");
+    write("b.json", "{\n  \"root\": {},\n  \"cycle\": 1\n}\n");
+    write(
+        "c.json",
+        "{\n  \"base\": 1,\n  \"cycle\": 2,\n  \"remove\": [\n    \"zz\"\n  ]\n}\n",
+    );
+    write(
+        "d.jsonl",
+        "{\"cycle\":5,\"root\":{}}\n{\"cycle\":5,\"root\":{}}\n{\"cycle\":1,\"root\":{}}\n",
+    );
+    let error = Session::open(&path).expect_err("four faults");
+    let name = |name: &str| path.join(name).display().to_string();
+    let (a, b, c, d) = (
+        name("a.json"),
+        name("b.json"),
+        name("c.json"),
+        name("d.jsonl"),
+    );
+    assert_eq!(
+        error.to_string(),
+        format!(
+            "{b}:3:12: $.cycle: a second document of cycle 1, the first is {a}\n\
+             {c}:5:5: $.remove[0]: no node has the id `zz`\n\
+             {d}:2:10: $.cycle: a second document of cycle 5, the first is in line 1\n\
+             {d}:3:10: $.cycle: a second document of cycle 1, the first is {a}"
+        )
+    );
+    let LoadError::Input(error) = error else {
+        panic!("{error}")
+    };
+    let offsets: Vec<u64> = error.faults.iter().map(|fault| fault.offset).collect();
+    assert_eq!(offsets, [27, 47, 31, 53]);
 }
 
 #[test]

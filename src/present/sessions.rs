@@ -7,7 +7,7 @@ use crate::interop::{ImportOptions, import};
 use crate::ir::Address;
 use crate::time::{At, Session, Unresolved};
 use crate::tree::source::{read_file, read_source};
-use crate::tree::{Document, Limits, SourceError};
+use crate::tree::{Document, InputError, Limits, SourceError};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -43,7 +43,27 @@ pub(crate) fn build(
     documents: Result<Vec<Document>, SourceError>,
     path: PathBuf,
 ) -> Result<Session, Failure> {
-    Session::from_documents(documents?).map_err(|error| Failure::Input(vec![(path, error)], None))
+    Session::from_documents(documents?).map_err(|error| Failure::Input(by_file(error, &path), None))
+}
+
+/// The faults of a session file by file; `path` is what was read.
+fn by_file(error: InputError, path: &Path) -> Vec<(PathBuf, InputError)> {
+    let mut files: Vec<(PathBuf, InputError)> = Vec::new();
+    for mut fault in error.faults {
+        let file = fault.file.take();
+        let file = file.as_deref().unwrap_or(path);
+        match files.last_mut() {
+            Some((last, error)) if last == file => error.faults.push(fault),
+            _ => {
+                let faults = vec![fault];
+                files.push((file.to_owned(), InputError { faults, more: 0 }));
+            }
+        }
+    }
+    if let Some((_, last)) = files.last_mut() {
+        last.more = error.more;
+    }
+    files
 }
 
 /// Whether a file that is no session could be imported.

@@ -91,7 +91,8 @@ impl Session {
     pub fn build(documents: Vec<Document>, mut writer: Writer) -> Result<Self, InputError> {
         let mut committed: Vec<Arc<Snapshot>> = Vec::new();
         let mut working = None;
-        for item in arrange(documents)?.steps() {
+        let mut steps = arrange(documents).steps();
+        while let Some(item) = steps.next() {
             let (header, step) = item?;
             let newest = committed.last().map_or(0, |snapshot| snapshot.cycle());
             let meta = Meta {
@@ -109,10 +110,13 @@ impl Session {
                         .and_then(|previous| writer.commit(previous, difference.delta(), &meta));
                     match quick {
                         Some(made) => made,
-                        None => {
-                            let tree = difference.apply(&base(&committed, difference))?;
-                            writer.append(previous, &tree, meta)
-                        }
+                        None => match difference.apply(&base(&committed, difference)) {
+                            Ok(tree) => writer.append(previous, &tree, meta),
+                            Err(error) => {
+                                steps.refuse(difference, error);
+                                continue;
+                            }
+                        },
                     }
                 }
             };

@@ -4,7 +4,6 @@
 //! fault with its JSON path and nothing is kept. This room knows nothing of sessions
 //! but where each document was read; their order is settled by [`super::sequence`].
 
-use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -12,7 +11,7 @@ use rayon::prelude::*;
 
 use super::check;
 use super::draft::{Draft, Form, NodeReader};
-use super::fault::{Fault, Faults, InputError};
+use super::fault::{Fault, Faults, InputError, Lines, Position};
 use super::json::{Halt, Reader, shorten};
 use super::model::Tree;
 use super::patch::Patch;
@@ -42,44 +41,58 @@ pub struct Origin {
     pub file: Option<Arc<Path>>,
     /// The line of the file, from 1; 0 where the document is the whole input.
     pub line: u64,
+    /// The byte of the file its text begins with.
+    pub start: u64,
+    /// Where it says what it is, in its own text.
+    pub(crate) marks: Marks,
+}
+
+/// Positions in the text of a document.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Marks {
+    /// The document itself.
+    pub(crate) document: Position,
+    /// The values of `base`, `cycle` and `working`; the document where it has none.
+    pub(crate) base: Position,
+    pub(crate) cycle: Position,
+    pub(crate) working: Position,
 }
 
 impl Origin {
-    /// A fault of the document as a whole.
-    pub(crate) fn fault(&self, path: &str, message: String) -> Fault {
-        // A report names one file; where a session has several, the message says which.
-        let message = match &self.file {
-            Some(file) => format!("{message} ({})", file.display()),
-            None => message,
-        };
+    /// A fault at a position of the document.
+    pub(crate) fn fault(&self, path: &str, at: Position, message: String) -> Fault {
         Fault {
+            file: self.file.clone(),
             path: path.to_owned(),
             message,
-            offset: 0,
-            line: self.line.max(1),
-            column: 1,
+            offset: at.offset + self.start,
+            line: at.line + self.line.saturating_sub(1),
+            column: at.column,
         }
     }
 
     /// Puts faults found in the document alone where it stands in its file.
     pub(crate) fn place(&self, error: InputError) -> InputError {
-        let mut error = error.shifted(self.line.saturating_sub(1), 0);
-        if let Some(file) = &self.file {
-            for fault in &mut error.faults {
-                fault.message += &format!(" ({})", file.display());
-            }
+        let mut error = error.shifted(self.line.saturating_sub(1), self.start);
+        for fault in &mut error.faults {
+            fault.file.clone_from(&self.file);
         }
         error
     }
-}
 
-impl fmt::Display for Origin {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match (&self.file, self.line) {
-            (Some(file), 0) => write!(f, "{}", file.display()),
-            (Some(file), line) => write!(f, "{}:{line}", file.display()),
-            (None, 0) => f.write_str("another document"),
-            (None, line) => write!(f, "in line {line}"),
+    /// Names this place in a message about another one: the file only where it is another.
+    pub(crate) fn seen_from(&self, other: &Self) -> String {
+        let line = match self.line {
+            0 => self.marks.document.line,
+            line => line,
+        };
+        match &self.file {
+            Some(file) if other.file.as_ref() != Some(file) => match self.line {
+                0 => file.display().to_string(),
+                line => format!("{}:{line}", file.display()),
+            },
+            None if self.line == 0 => "another document".to_owned(),
+            _ => format!("in line {line}"),
         }
     }
 }
@@ -102,6 +115,19 @@ pub struct Delta {
     pub replace: Patch,
     /// Ids that go, each with all below it.
     pub remove: Vec<Box<str>>,
+    /// Where all these stand.
+    pub(crate) places: DeltaPlaces,
+}
+
+/// Positions of a difference in the text of its document; for messages.
+#[derive(Debug, Default)]
+pub(crate) struct DeltaPlaces {
+    /// The value of `base`.
+    pub(crate) base: Position,
+    /// The nodes of `replace`.
+    pub(crate) replace: Vec<Position>,
+    /// The ids of `remove`.
+    pub(crate) remove: Vec<Position>,
 }
 
 /// The byte order mark.
@@ -113,7 +139,10 @@ const MARK: &[u8] = b"\xEF\xBB\xBF";
 /// Every fault of RUNTIME §1, each with its JSON path.
 pub fn read_document(bytes: &[u8]) -> Result<Document, InputError> {
     if let Some(rest) = bytes.strip_prefix(MARK) {
-        return read_document(rest).map_err(|error| error.shifted(0, MARK.len() as u64));
+        let mark = MARK.len() as u64;
+        let mut document = read_document(rest).map_err(|error| error.shifted(0, mark))?;
+        document.origin.start += mark;
+        return Ok(document);
     }
     match std::str::from_utf8(bytes) {
         Ok(text) => read_text(text),
@@ -153,6 +182,7 @@ pub fn read_lines(bytes: &[u8]) -> Result<Vec<Document>, InputError> {
             match outcome {
                 Ok(mut document) if failed.is_none() => {
                     document.origin.line = line.number;
+                    document.origin.start += line.start as u64;
                     documents.push(document);
                 }
                 Ok(_) => {}
@@ -216,9 +246,14 @@ struct Members<'a> {
     base: Option<i64>,
     replace: Option<Draft<'a>>,
     remove: Option<Vec<(Box<str>, usize)>>,
-    /// Offsets of `root` and of the first member that only a delta has.
+    /// Offsets of the document, of `root` and of the first member that only a delta has.
+    start: usize,
     root_at: Option<usize>,
     delta_at: Option<usize>,
+    /// Offsets of the values of these members, where given.
+    base_at: Option<usize>,
+    cycle_at: Option<usize>,
+    working_at: Option<usize>,
     extra: Vec<(Box<str>, Box<str>, usize)>,
 }
 
@@ -228,7 +263,7 @@ fn read_text(text: &str) -> Result<Document, InputError> {
     let members = read_members(&mut reader, &mut faults, text.len());
     faults.take_problems(&reader);
     let document = match members {
-        Ok(members) => assemble(members, &mut faults),
+        Ok(members) => assemble(members, text, &mut faults),
         Err(Halt) => None,
     };
     match document {
@@ -243,8 +278,10 @@ fn read_members<'a>(
     size: usize,
 ) -> Result<Members<'a>, Halt> {
     let mut members = Members::default();
-    if reader.peek() != Some(b'{') {
-        let at = reader.offset();
+    let opening = reader.peek();
+    members.start = reader.offset();
+    if opening != Some(b'{') {
+        let at = members.start;
         reader.skip_value()?;
         reader.end()?;
         faults.add(at, "a snapshot document must be an object with `root`");
@@ -297,6 +334,9 @@ fn read_members<'a>(
             "cycle" | "base" => {
                 if *name == *"base" {
                     members.delta_at.get_or_insert(at);
+                    members.base_at = Some(offset);
+                } else {
+                    members.cycle_at = Some(offset);
                 }
                 let value = reader.skip_value()?;
                 match value.parse::<i64>() {
@@ -308,13 +348,16 @@ fn read_members<'a>(
                     Err(_) => faults.add(offset, format!("{name} must be an integer of 64 bits")),
                 }
             }
-            "working" => match reader.skip_value()? {
-                "true" => members.working = true,
-                value @ ("false" | "null") => {
-                    members.extra.push(((*name).into(), value.into(), at));
+            "working" => {
+                members.working_at = Some(offset);
+                match reader.skip_value()? {
+                    "true" => members.working = true,
+                    value @ ("false" | "null") => {
+                        members.extra.push(((*name).into(), value.into(), at));
+                    }
+                    _ => faults.add(offset, "working must be true or false"),
                 }
-                _ => faults.add(offset, "working must be true or false"),
-            },
+            }
             "spec_version" => {
                 let value = reader.skip_value()?;
                 if byte != Some(b'"') && value != "null" {
@@ -370,8 +413,18 @@ fn read_ids(reader: &mut Reader<'_>, faults: &mut Faults) -> Result<Vec<(Box<str
     Ok(ids)
 }
 
-/// Settles what the members say together.
-fn assemble(members: Members<'_>, faults: &mut Faults) -> Option<Document> {
+/// Settles what the members say together. `text` is what they were read from.
+fn assemble(members: Members<'_>, text: &str, faults: &mut Faults) -> Option<Document> {
+    let mut lines = Lines::new(text);
+    let document = lines.place(members.start);
+    // In the order in which documents have them, mostly.
+    let mut mark = |at: Option<usize>| at.map_or(document, |at| lines.place(at));
+    let mut marks = Marks {
+        document,
+        base: mark(members.base_at),
+        cycle: mark(members.cycle_at),
+        working: document,
+    };
     let body = match (members.root_at, members.delta_at) {
         (Some(_), Some(at)) => {
             faults.add(
@@ -384,21 +437,40 @@ fn assemble(members: Members<'_>, faults: &mut Faults) -> Option<Document> {
             .root
             .map(|draft| Body::Full(check::finish(draft, faults))),
         (None, Some(at)) => {
-            if members.base.is_none() && faults.is_empty() {
+            if members.base_at.is_none() {
                 faults.add(at, "`replace` and `remove` need a `base`");
             }
-            let replace = Patch::finish(members.replace.unwrap_or_default(), faults);
-            let remove = check_remove(members.remove.unwrap_or_default(), &replace, faults);
+            let (replace, starts) = Patch::finish(members.replace.unwrap_or_default(), faults);
+            let ids = members.remove.unwrap_or_default();
+            check_remove(&ids, &replace, faults);
+            let mut places = DeltaPlaces {
+                base: marks.base,
+                ..DeltaPlaces::default()
+            };
+            let mut place = |offset: usize| lines.place(offset);
+            let removed = ids.iter().map(|(_, at)| *at);
+            // The list that stands first goes first, so that the text is gone over once.
+            if ids.first().map(|(_, at)| at) < starts.first() {
+                places.remove = removed.map(&mut place).collect();
+                places.replace = starts.into_iter().map(place).collect();
+            } else {
+                places.replace = starts.into_iter().map(&mut place).collect();
+                places.remove = removed.map(place).collect();
+            }
             members.base.map(|base| {
                 Body::Delta(Delta {
                     base,
                     replace,
-                    remove,
+                    remove: ids.into_iter().map(|(id, _)| id).collect(),
+                    places,
                 })
             })
         }
         (None, None) => None,
     };
+    if let Some(at) = members.working_at {
+        marks.working = lines.place(at);
+    }
     Some(Document {
         cycle: members.cycle,
         spec_version: members.spec_version.map(Into::into),
@@ -409,16 +481,15 @@ fn assemble(members: Members<'_>, faults: &mut Faults) -> Option<Document> {
             .into_iter()
             .map(|(name, value, _)| (name, value))
             .collect(),
-        origin: Origin::default(),
+        origin: Origin {
+            marks,
+            ..Origin::default()
+        },
     })
 }
 
 /// No id is removed twice, or replaced as well.
-fn check_remove(
-    remove: Vec<(Box<str>, usize)>,
-    replace: &Patch,
-    faults: &mut Faults,
-) -> Vec<Box<str>> {
+fn check_remove(remove: &[(Box<str>, usize)], replace: &Patch, faults: &mut Faults) {
     let mut sorted: Vec<&(Box<str>, usize)> = remove.iter().collect();
     sorted.sort_unstable();
     for pair in sorted.windows(2) {
@@ -434,5 +505,4 @@ fn check_remove(
             faults.add(sorted[index].1, message);
         }
     }
-    remove.into_iter().map(|(id, _)| id).collect()
 }

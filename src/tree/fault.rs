@@ -5,6 +5,8 @@
 //! good document pays nothing for them.
 
 use std::fmt;
+use std::path::Path;
+use std::sync::Arc;
 
 use super::json::{Problem, ProblemKind, Reader, Text, shorten};
 
@@ -12,9 +14,34 @@ use super::json::{Problem, ProblemKind, Reader, Text, shorten};
 /// input and a report can be read.
 pub const MAX_FAULTS: usize = 100;
 
+/// A place in a text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Position {
+    /// Byte offset.
+    pub(crate) offset: u64,
+    /// Line, from 1.
+    pub(crate) line: u64,
+    /// Column in characters, from 1.
+    pub(crate) column: u64,
+}
+
+impl Default for Position {
+    /// The start.
+    fn default() -> Self {
+        Self {
+            offset: 0,
+            line: 1,
+            column: 1,
+        }
+    }
+}
+
 /// One fault of an input.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fault {
+    /// The file it is in, where the report is of a session, which may have several; `None` where
+    /// whoever has the report knows what was read.
+    pub file: Option<Arc<Path>>,
     /// JSON path from the document, such as `$.root.children[1].offset`.
     pub path: String,
     /// What is wrong: lower case, no full stop.
@@ -36,6 +63,9 @@ impl fmt::Display for Fault {
             column,
             ..
         } = self;
+        if let Some(file) = &self.file {
+            write!(f, "{}:", file.display())?;
+        }
         write!(f, "{line}:{column}: {path}: {message}")
     }
 }
@@ -57,6 +87,7 @@ impl InputError {
     pub(crate) fn at_document(message: String) -> Self {
         Self {
             faults: vec![Fault {
+                file: None,
                 path: "$".to_owned(),
                 message,
                 offset: 0,
@@ -181,23 +212,30 @@ impl Faults {
     }
 
     /// Makes the report of faults whose offsets are numbers of another kind; `place` gives the
-    /// path (and position) of one.
-    pub(crate) fn resolve_with(mut self, place: impl Fn(usize) -> Fault) -> InputError {
-        self.list.sort_by_key(|fault| fault.offset);
+    /// path and the position of one. Faults come in the order of their positions.
+    pub(crate) fn resolve_with(self, place: impl Fn(usize) -> (String, Position)) -> InputError {
         let faults = self.list.into_iter().map(|raw| {
-            let mut fault = place(raw.offset);
-            fault.path += raw.member;
-            fault.message = match raw.other {
+            let (path, at) = place(raw.offset);
+            let message = match raw.other {
                 Some(other) => {
-                    let other = place(other).path + raw.member;
+                    let other = place(other).0 + raw.member;
                     raw.message.replacen("{}", &other, 1)
                 }
                 None => raw.message,
             };
-            fault
+            Fault {
+                file: None,
+                path: path + raw.member,
+                message,
+                offset: at.offset,
+                line: at.line,
+                column: at.column,
+            }
         });
+        let mut faults: Vec<Fault> = faults.collect();
+        faults.sort_by_key(|fault| fault.offset);
         InputError {
-            faults: faults.collect(),
+            faults,
             more: self.more,
         }
     }
@@ -225,7 +263,7 @@ impl Faults {
             .list
             .iter()
             .map(|fault| {
-                let (line, column) = lines.place(fault.offset);
+                let at = lines.place(fault.offset);
                 let message = match fault.other {
                     Some(other) => {
                         let place = path(other) + fault.member;
@@ -234,11 +272,12 @@ impl Faults {
                     None => fault.message.clone(),
                 };
                 Fault {
+                    file: None,
                     path: path(fault.offset) + fault.member,
                     message,
-                    offset: fault.offset as u64,
-                    line,
-                    column,
+                    offset: at.offset,
+                    line: at.line,
+                    column: at.column,
                 }
             })
             .collect();
@@ -249,34 +288,50 @@ impl Faults {
     }
 }
 
-/// Counts lines and columns for rising offsets in one pass.
-struct Lines<'a> {
-    text: &'a str,
-    start: usize,
+/// Counts lines and columns: one pass over a text for rising offsets. An offset below the one
+/// before it begins anew.
+pub(crate) struct Lines<'a> {
+    text: &'a [u8],
+    /// How far was counted.
+    at: usize,
     line: u64,
+    column: u64,
 }
 
 impl<'a> Lines<'a> {
-    fn new(text: &'a str) -> Self {
+    pub(crate) fn new(text: &'a str) -> Self {
         Self {
-            text,
-            start: 0,
+            text: text.as_bytes(),
+            at: 0,
             line: 1,
+            column: 1,
         }
     }
 
-    fn place(&mut self, offset: usize) -> (u64, u64) {
-        let bytes = &self.text.as_bytes()[..offset.min(self.text.len())];
-        while let Some(at) = bytes
-            .get(self.start..)
-            .and_then(|b| memchr::memchr(b'\n', b))
-        {
-            self.start += at + 1;
-            self.line += 1;
+    /// The position of an offset.
+    pub(crate) fn place(&mut self, offset: usize) -> Position {
+        if offset < self.at {
+            (self.at, self.line, self.column) = (0, 1, 1);
         }
-        // Bytes that begin a character.
-        let column = bytes[self.start..].iter().filter(|&&b| b & 0xC0 != 0x80);
-        (self.line, column.count() as u64 + 1)
+        let end = offset.min(self.text.len());
+        let mut passed = self.text.get(self.at..end).unwrap_or_default();
+        while let Some(feed) = memchr::memchr(b'\n', passed) {
+            self.line += 1;
+            self.column = 1;
+            passed = &passed[feed + 1..];
+        }
+        self.column += if passed.is_ascii() {
+            passed.len() as u64
+        } else {
+            // Bytes that begin a character.
+            passed.iter().filter(|&&byte| byte & 0xC0 != 0x80).count() as u64
+        };
+        self.at = end;
+        Position {
+            offset: offset as u64,
+            line: self.line,
+            column: self.column,
+        }
     }
 }
 

@@ -7,7 +7,7 @@ use hashbrown::{DefaultHashBuilder, HashTable};
 use super::check;
 use super::document::Delta;
 use super::draft::Draft;
-use super::fault::{Fault, Faults, InputError};
+use super::fault::{Faults, InputError, Position};
 use super::json::{MAX_NESTING, shorten};
 use super::model::{Dictionary, NONE, NodeClass, Present, Row, Tree};
 
@@ -22,8 +22,9 @@ pub struct Patch {
 }
 
 impl Patch {
-    /// Takes the parents from the `parent_id` members and finds ids that stand twice.
-    pub(crate) fn finish(draft: Draft<'_>, faults: &mut Faults) -> Self {
+    /// Takes the parents from the `parent_id` members and finds ids that stand twice. Also gives
+    /// the offset of every node in the text.
+    pub(crate) fn finish(draft: Draft<'_>, faults: &mut Faults) -> (Self, Vec<usize>) {
         let Draft {
             tree: nodes,
             starts,
@@ -34,7 +35,7 @@ impl Patch {
         for claim in claims {
             parents[claim.row as usize] = Some(claim.id.decode().into());
         }
-        Self { nodes, parents }
+        (Self { nodes, parents }, starts)
     }
 }
 
@@ -42,46 +43,36 @@ impl Patch {
 /// ids gone with all below them. Linear in the size of the result.
 ///
 /// # Errors
-/// An unknown id, and everything a whole document would be rejected for; paths lead into the
-/// delta where it is at fault.
+/// Unknown ids, and everything a whole document would be rejected for, in one report; paths lead
+/// into the delta where it is at fault, and positions are those of its text. A node whose place
+/// in the tree is at fault is not judged further, nor is what hangs below it.
 pub fn apply(base: &Tree, delta: &Delta) -> Result<Tree, InputError> {
     let mut faults = Faults::default();
     let mut merge = Merge::new(base, delta, &mut faults);
+    merge.link(&mut faults);
+    let (mut tree, origins) = merge.build(&mut faults);
+    let sorted = check::settle(&mut tree, &Origins(&origins), &mut faults);
     if faults.is_empty() {
-        merge.link(&mut faults);
-    }
-    if faults.is_empty() {
-        let (mut tree, origins) = merge.build(&mut faults);
-        if faults.is_empty() {
-            let sorted = check::settle(&mut tree, &Origins(&origins), &mut faults);
-            if faults.is_empty() {
-                if !sorted {
-                    check::sort(&mut tree);
-                }
-                return Ok(tree);
-            }
+        if !sorted {
+            check::sort(&mut tree);
         }
+        return Ok(tree);
     }
     // Places are node numbers here: those of the patch, those of the base, and removed ids.
     let base_count = base.rows.len();
     let patch_count = delta.replace.nodes.rows.len();
+    let position = |list: &[Position], index: usize| list.get(index).copied().unwrap_or_default();
     Err(faults.resolve_with(|place| {
-        let path = if place < patch_count {
-            format!("$.replace[{place}]")
+        if place < patch_count {
+            let at = position(&delta.places.replace, place);
+            (format!("$.replace[{place}]"), at)
         } else if place < patch_count + base_count {
-            format!(
-                "$.base: the node `{}`",
-                base.id((place - patch_count) as u32)
-            )
+            let id = base.id((place - patch_count) as u32);
+            (format!("$.base: the node `{id}`"), delta.places.base)
         } else {
-            format!("$.remove[{}]", place - patch_count - base_count)
-        };
-        Fault {
-            path,
-            message: String::new(),
-            offset: 0,
-            line: 1,
-            column: 1,
+            let index = place - patch_count - base_count;
+            let at = position(&delta.places.remove, index);
+            (format!("$.remove[{index}]"), at)
         }
     }))
 }
@@ -107,6 +98,8 @@ struct Merge<'a> {
     sibling: Vec<u32>,
     removed: Vec<bool>,
     root: u32,
+    /// Nodes of the patch whose parent is at fault, so that they hang nowhere.
+    lost: Vec<u32>,
 }
 
 impl<'a> Merge<'a> {
@@ -122,6 +115,7 @@ impl<'a> Merge<'a> {
             sibling: vec![NONE; count],
             removed: vec![false; count],
             root: NONE,
+            lost: Vec::new(),
         };
         // The patch's nodes come first, so that they are the ones found.
         for node in 0..count as u32 {
@@ -175,18 +169,24 @@ impl<'a> Merge<'a> {
         for node in (0..patch as u32).rev() {
             match &self.delta.replace.parents[node as usize] {
                 None if node == self.root => {}
-                None => faults.add(node as usize, "a node of `replace` needs a parent_id"),
-                Some(_) if node == self.root => {
-                    faults.push(node as usize, ".parent_id", None, || {
-                        "the root has no parent".to_owned()
-                    });
-                }
-                Some(id) => match self.find(id) {
+                Some(id) if node != self.root => match self.find(id) {
                     Some(parent) => self.hang(node, parent),
-                    None => faults.push(node as usize, ".parent_id", None, || {
-                        format!("no node has the id `{}`", shorten(id))
-                    }),
+                    None => self.lost.push(node),
                 },
+                _ => self.lost.push(node),
+            }
+        }
+        self.lost.reverse();
+        for &node in &self.lost {
+            match &self.delta.replace.parents[node as usize] {
+                None => faults.add(node as usize, "a node of `replace` needs a parent_id"),
+                Some(id) => faults.push(node as usize, ".parent_id", None, || {
+                    if node == self.root {
+                        "the root has no parent".to_owned()
+                    } else {
+                        format!("no node has the id `{}`", shorten(id))
+                    }
+                }),
             }
         }
         for (index, row) in self.base.rows.iter().enumerate().rev() {
@@ -215,24 +215,28 @@ impl<'a> Merge<'a> {
         let mut open: Vec<(u32, u32)> = Vec::new();
         let mut next = self.root;
         let mut reached = vec![false; self.child.len()];
+        // Nodes the walk does not go below, though they are not below themselves.
+        let lost = self.lost.iter().copied();
+        let mut left: Vec<u32> = lost.filter(|&node| node != self.root).collect();
         loop {
             if next != NONE {
                 let node = next as usize;
+                reached[node] = true;
                 if open.len() >= MAX_NESTING {
                     faults.add(node, "nested more than 1000 levels deep");
-                    break;
-                }
-                // What is gone is walked over all the same: it was hung somewhere.
-                let gone = self.removed[node] || matches!(open.last(), Some(&(NONE, _)));
-                reached[node] = true;
-                let row = if gone {
-                    NONE
+                    left.push(next);
                 } else {
-                    origins.push(node);
-                    let parent = open.last().map_or(NONE, |&(row, _)| row);
-                    out.push(node.checked_sub(patch), node, parent, open.len() as u32)
-                };
-                open.push((row, self.child[node]));
+                    // What is gone is walked over all the same: it was hung somewhere.
+                    let gone = self.removed[node] || matches!(open.last(), Some(&(NONE, _)));
+                    let row = if gone {
+                        NONE
+                    } else {
+                        origins.push(node);
+                        let parent = open.last().map_or(NONE, |&(row, _)| row);
+                        out.push(node.checked_sub(patch), node, parent, open.len() as u32)
+                    };
+                    open.push((row, self.child[node]));
+                }
             }
             let Some(top) = open.last_mut() else {
                 break;
@@ -247,15 +251,65 @@ impl<'a> Merge<'a> {
                 open.pop();
             }
         }
-        if faults.is_empty() {
-            // What the walk did not come to hangs below itself; only a moved node can begin that.
-            for node in (0..patch).filter(|&node| !reached[node]) {
-                faults.push(node, ".parent_id", None, || {
-                    "the node would hang below itself".to_owned()
-                });
+        // Below these nothing is judged; each is walked once, since a node hangs in one place.
+        while let Some(node) = left.pop() {
+            reached[node as usize] = true;
+            let mut child = self.child[node as usize];
+            while child != NONE {
+                left.push(child);
+                child = self.sibling[child as usize];
             }
         }
+        if reached[..patch].contains(&false) {
+            self.report_loops(&reached, faults);
+        }
         (out.tree, origins)
+    }
+
+    /// What no walk came to hangs below itself, or below such a node; only a moved node can begin
+    /// that. Linear: going up ends where another way up has passed.
+    fn report_loops(&self, reached: &[bool], faults: &mut Faults) {
+        let patch = self.patch_count();
+        let mut passed = vec![NONE; reached.len()];
+        let mut looped = vec![false; patch];
+        for start in (0..patch).filter(|&node| !reached[node]) {
+            let mut at = start as u32;
+            while at != NONE && passed[at as usize] == NONE {
+                passed[at as usize] = start as u32;
+                at = self.parent(at);
+            }
+            if at == NONE || passed[at as usize] != start as u32 {
+                continue;
+            }
+            // The way has come back to itself, here.
+            let first = at;
+            loop {
+                if let Some(looped) = looped.get_mut(at as usize) {
+                    *looped = true;
+                }
+                at = self.parent(at);
+                if at == first || at == NONE {
+                    break;
+                }
+            }
+        }
+        for node in (0..patch).filter(|&node| looped[node]) {
+            faults.push(node, ".parent_id", None, || {
+                "the node would hang below itself".to_owned()
+            });
+        }
+    }
+
+    /// The node another one hangs below; `NONE` where there is none.
+    fn parent(&self, node: u32) -> u32 {
+        let id = match (node as usize).checked_sub(self.patch_count()) {
+            None => self.delta.replace.parents[node as usize].as_deref(),
+            Some(row) => match self.base.rows[row].parent {
+                NONE => None,
+                parent => Some(self.base.id(parent)),
+            },
+        };
+        id.and_then(|id| self.find(id)).unwrap_or(NONE)
     }
 }
 

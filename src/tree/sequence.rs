@@ -5,11 +5,15 @@
 //! a later difference starts from it. [`Steps`] leaves it to the reader to apply a difference,
 //! who may know how to do that without a whole tree. This knows files and cycles; it does not
 //! know what a snapshot is made into.
+//!
+//! A document that is wrong is passed over, so that the faults of those behind it are found too;
+//! what is wrong with all of them comes last, as one error.
 
+use std::collections::{BTreeMap, btree_map};
 use std::sync::Arc;
 
 use super::document::{Body, Delta, Document, Origin};
-use super::fault::{Fault, InputError};
+use super::fault::{Fault, InputError, MAX_FAULTS};
 use super::model::Tree;
 use super::patch;
 
@@ -34,6 +38,7 @@ pub struct Sequence {
     entries: Vec<Entry>,
     /// The entries in the order they are handed out.
     order: std::vec::IntoIter<usize>,
+    report: Report,
 }
 
 #[derive(Debug)]
@@ -50,6 +55,8 @@ struct Entry {
     early: bool,
     /// Whether it has been handed out.
     given: bool,
+    /// Whether it has no tree: it is at fault, or the one it starts from is.
+    wrong: bool,
     tree: Option<Arc<Tree>>,
 }
 
@@ -62,16 +69,48 @@ impl Entry {
     }
 }
 
+/// What is wrong so far: the faults listed with the entries they are of, and how many more.
+#[derive(Debug, Default)]
+struct Report {
+    faults: Vec<(usize, Fault)>,
+    more: usize,
+}
+
+impl Report {
+    fn add(&mut self, entry: usize, fault: Fault) {
+        if self.faults.len() < MAX_FAULTS {
+            self.faults.push((entry, fault));
+        } else {
+            self.more += 1;
+        }
+    }
+
+    fn extend(&mut self, entry: usize, error: InputError) {
+        self.more += error.more;
+        for fault in error.faults {
+            self.add(entry, fault);
+        }
+    }
+
+    /// Everything in the order of the files, if there is anything; nothing is left.
+    fn take(&mut self) -> Option<InputError> {
+        let Self { mut faults, more } = std::mem::take(self);
+        faults.sort_by_key(|(entry, fault)| (*entry, fault.offset));
+        let faults: Vec<Fault> = faults.into_iter().map(|(_, fault)| fault).collect();
+        (!faults.is_empty()).then_some(InputError { faults, more })
+    }
+}
+
 /// Orders documents that stand in file order. Linear but for the sorting of cycles.
 ///
-/// # Errors
-/// Two documents of one cycle, two working states, a base no earlier document has, a cycle
-/// beyond 64 bits; all of them in one report.
-pub fn arrange(documents: Vec<Document>) -> Result<Sequence, InputError> {
-    let mut faults: Vec<Fault> = Vec::new();
+/// Two documents of one cycle, two working states, a base no earlier document has and a cycle
+/// beyond 64 bits are faults, which the sequence tells at its end.
+#[must_use]
+pub fn arrange(documents: Vec<Document>) -> Sequence {
+    let mut report = Report::default();
     let mut entries: Vec<Entry> = Vec::with_capacity(documents.len());
     // (cycle, entry) in file order, and sorted so far for the look-up of bases.
-    let mut cycles: std::collections::BTreeMap<i64, usize> = std::collections::BTreeMap::new();
+    let mut cycles: BTreeMap<i64, usize> = BTreeMap::new();
     let mut working: Option<usize> = None;
     let mut previous = 0i64;
     for document in documents {
@@ -84,93 +123,79 @@ pub fn arrange(documents: Vec<Document>) -> Result<Sequence, InputError> {
             spec_version: document.spec_version,
             extra: document.extra,
         };
+        let mut wrong = false;
         let mut base = None;
         if let Body::Delta(delta) = &document.body {
             base = cycles.get(&delta.base).copied();
-            match base.and_then(|base| entries.get_mut(base)) {
-                Some(entry) => {
-                    entry.uses += 1;
-                    if header.spec_version.is_none() {
-                        header.spec_version.clone_from(&entry.header.spec_version);
-                    }
-                }
-                None => faults.push(origin.fault(
-                    "$.base",
-                    format!("no earlier document has cycle {}", delta.base),
-                )),
+            if base.is_none() {
+                let message = format!("no earlier document has cycle {}", delta.base);
+                report.add(index, origin.fault("$.base", origin.marks.base, message));
+                wrong = true;
             }
         }
+        // Whether it has no number, so that it will not be handed out or started from.
+        let mut surplus = false;
         if header.working {
             match working {
-                Some(other) => faults.push(origin.fault(
-                    "$.working",
-                    format!(
-                        "a second working state, the first is {}",
-                        entries[other].origin
-                    ),
-                )),
+                Some(other) => {
+                    let first = entries[other].origin.seen_from(&origin);
+                    let message = format!("a second working state, the first is {first}");
+                    report.add(
+                        index,
+                        origin.fault("$.working", origin.marks.working, message),
+                    );
+                    surplus = true;
+                }
                 None => working = Some(index),
             }
-        } else {
-            match document.cycle.or_else(|| previous.checked_add(1)) {
-                Some(cycle) => {
-                    header.cycle = cycle;
-                    previous = cycle;
-                    match cycles.entry(cycle) {
-                        std::collections::btree_map::Entry::Vacant(slot) => {
-                            slot.insert(index);
-                        }
-                        std::collections::btree_map::Entry::Occupied(slot) => {
-                            let first = &entries[*slot.get()].origin;
-                            faults.push(origin.fault(
-                                "$.cycle",
-                                format!("a second document of cycle {cycle}, the first is {first}"),
-                            ));
-                        }
-                    }
+        } else if let Some(cycle) = document.cycle.or_else(|| previous.checked_add(1)) {
+            header.cycle = cycle;
+            previous = cycle;
+            match cycles.entry(cycle) {
+                btree_map::Entry::Vacant(slot) => {
+                    slot.insert(index);
                 }
-                None => faults.push(origin.fault(
-                    "$.cycle",
-                    "no cycle follows the previous document's".to_owned(),
-                )),
+                btree_map::Entry::Occupied(slot) => {
+                    let first = entries[*slot.get()].origin.seen_from(&origin);
+                    let message =
+                        format!("a second document of cycle {cycle}, the first is {first}");
+                    report.add(index, origin.fault("$.cycle", origin.marks.cycle, message));
+                    surplus = true;
+                }
             }
+        } else {
+            let message = "no cycle follows the previous document's".to_owned();
+            report.add(index, origin.fault("$.cycle", origin.marks.cycle, message));
+            surplus = true;
+        }
+        wrong |= surplus;
+        if let Some(base) = base.and_then(|base| entries.get_mut(base)) {
+            if header.spec_version.is_none() {
+                header.spec_version.clone_from(&base.header.spec_version);
+            }
+            base.uses += usize::from(!surplus);
         }
         entries.push(Entry {
             header,
             origin,
-            body: Some(document.body),
-            base,
+            body: (!wrong).then_some(document.body),
+            base: base.filter(|_| !surplus),
             uses: 0,
             early: false,
             given: false,
+            wrong,
             tree: None,
         });
     }
-    if !faults.is_empty() {
-        let more = faults.len().saturating_sub(super::fault::MAX_FAULTS);
-        faults.truncate(super::fault::MAX_FAULTS);
-        return Err(InputError { faults, more });
-    }
     let order: Vec<usize> = cycles.into_values().chain(working).collect();
-    Ok(Sequence {
+    Sequence {
         entries,
         order: order.into_iter(),
-    })
+        report,
+    }
 }
 
 impl Sequence {
-    /// How many documents are left.
-    #[must_use]
-    pub fn len(&self) -> usize {
-        self.order.len()
-    }
-
-    /// Whether none is left.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
-
     /// The same documents, with differences as they are.
     #[must_use]
     pub fn steps(mut self) -> Steps {
@@ -191,14 +216,15 @@ impl Sequence {
         Steps(self)
     }
 
-    /// The tree of an entry, made from its base where it is a difference.
-    fn tree(&mut self, index: usize) -> Result<Arc<Tree>, InputError> {
+    /// The tree of an entry, made from its base where it is a difference; `None` where that
+    /// cannot be.
+    fn tree(&mut self, index: usize) -> Option<Arc<Tree>> {
         // Bases stand earlier in the file, so this chain ends.
         let mut chain = Vec::new();
         let mut at = index;
         loop {
             let entry = &mut self.entries[at];
-            if entry.tree.is_some() {
+            if entry.tree.is_some() || entry.wrong {
                 break;
             }
             if let Some(Body::Full(_)) = &entry.body
@@ -218,37 +244,82 @@ impl Sequence {
                 continue;
             };
             let from = self.entries[base].tree.clone();
+            let doubtful = self.entries[base].wrong;
             let entry = &mut self.entries[at];
-            if let (Some(from), Some(Body::Delta(delta))) = (from, entry.body.take()) {
-                let outcome = patch::apply(&from, &delta);
-                let tree = outcome.map_err(|error| entry.origin.place(error))?;
-                entry.tree = Some(Arc::new(tree));
+            let body = entry.body.take();
+            if doubtful {
+                entry.wrong = true;
+            } else if let (Some(from), Some(Body::Delta(delta))) = (from, body) {
+                match patch::apply(&from, &delta) {
+                    Ok(tree) => entry.tree = Some(Arc::new(tree)),
+                    Err(error) => {
+                        entry.wrong = true;
+                        let error = entry.origin.place(error);
+                        self.report.extend(at, error);
+                    }
+                }
             }
-            let base = &mut self.entries[base];
-            base.uses = base.uses.saturating_sub(1);
-            base.release();
+            self.done_with(base);
         }
-        Ok(self.entries[index].tree.clone().unwrap_or_default())
+        let entry = &self.entries[index];
+        (!entry.wrong).then(|| entry.tree.clone().unwrap_or_default())
+    }
+
+    /// The whole tree of the entry that comes next, if it has one.
+    fn hand_out(&mut self, index: usize) -> Option<(Header, Arc<Tree>)> {
+        let tree = self.tree(index);
+        let entry = &mut self.entries[index];
+        entry.given = true;
+        entry.release();
+        tree.map(|tree| (std::mem::take(&mut entry.header), tree))
+    }
+
+    /// The difference of the entry that comes next, if it can be applied by the reader.
+    fn difference(&mut self, index: usize) -> Option<(Header, Difference)> {
+        let entry = &mut self.entries[index];
+        entry.given = true;
+        let Some(Body::Delta(delta)) = entry.body.take() else {
+            return None;
+        };
+        let header = std::mem::take(&mut entry.header);
+        let origin = std::mem::take(&mut entry.origin);
+        let base = entry.base?;
+        let doubtful = self.entries[base].wrong;
+        self.entries[index].wrong = doubtful;
+        self.done_with(base);
+        let difference = Difference {
+            delta,
+            origin,
+            entry: index,
+        };
+        (!doubtful).then_some((header, difference))
+    }
+
+    /// One difference less starts from an entry.
+    fn done_with(&mut self, base: usize) {
+        let base = &mut self.entries[base];
+        base.uses = base.uses.saturating_sub(1);
+        base.release();
     }
 }
 
-/// Hands out the documents, oldest first and the working state last. After an error the rest is
-/// not to be used: a session is read whole or not at all.
+/// Hands out the documents, oldest first and the working state last; then, where any of them is
+/// wrong, the faults of them all as one error. A session is read whole or not at all, so what
+/// came before an error is not to be used.
 impl Iterator for Sequence {
     type Item = Result<(Header, Arc<Tree>), InputError>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        let index = self.order.next()?;
-        let outcome = self.tree(index);
-        let entry = &mut self.entries[index];
-        entry.given = true;
-        entry.release();
-        let header = std::mem::take(&mut entry.header);
-        Some(outcome.map(|tree| (header, tree)))
+        while let Some(index) = self.order.next() {
+            if let Some(item) = self.hand_out(index) {
+                return Some(Ok(item));
+            }
+        }
+        self.report.take().map(Err)
     }
 
     fn size_hint(&self) -> (usize, Option<usize>) {
-        self.order.size_hint()
+        (0, Some(self.order.len() + 1))
     }
 }
 
@@ -266,6 +337,7 @@ pub enum Step {
 pub struct Difference {
     delta: Delta,
     origin: Origin,
+    entry: usize,
 }
 
 impl Difference {
@@ -284,36 +356,43 @@ impl Difference {
     }
 }
 
-/// The documents of a session in the order of their cycles, the working state last. Differences
-/// come as they are, but for those that start from a later cycle.
+/// The documents of a session in the order of their cycles, the working state last; then, where
+/// any of them is wrong, the faults of them all as one error. Differences come as they are, but
+/// for those that start from a later cycle.
 #[derive(Debug)]
 pub struct Steps(Sequence);
+
+impl Steps {
+    /// Says that a difference could not be applied, and why: those that start from it will not
+    /// come, and the report at the end has these faults too.
+    pub fn refuse(&mut self, difference: &Difference, error: InputError) {
+        let sequence = &mut self.0;
+        sequence.report.extend(difference.entry, error);
+        if let Some(entry) = sequence.entries.get_mut(difference.entry) {
+            entry.wrong = true;
+        }
+    }
+}
 
 impl Iterator for Steps {
     type Item = Result<(Header, Step), InputError>;
 
     fn next(&mut self) -> Option<Self::Item> {
         let sequence = &mut self.0;
-        let index = *sequence.order.as_slice().first()?;
-        let entry = &mut sequence.entries[index];
-        if !entry.early
-            && let Some(Body::Delta(_)) = &entry.body
-            && let Some(Body::Delta(delta)) = entry.body.take()
-        {
-            sequence.order.next();
-            entry.given = true;
-            let header = std::mem::take(&mut entry.header);
-            let origin = std::mem::take(&mut entry.origin);
-            if let Some(base) = entry.base {
-                let base = &mut sequence.entries[base];
-                base.uses = base.uses.saturating_sub(1);
-                base.release();
+        while let Some(index) = sequence.order.next() {
+            let entry = &sequence.entries[index];
+            let item = if !entry.early && matches!(entry.body, Some(Body::Delta(_))) {
+                let found = sequence.difference(index);
+                found.map(|(header, made)| (header, Step::Difference(Box::new(made))))
+            } else {
+                let found = sequence.hand_out(index);
+                found.map(|(header, tree)| (header, Step::Tree(tree)))
+            };
+            if let Some(item) = item {
+                return Some(Ok(item));
             }
-            let difference = Box::new(Difference { delta, origin });
-            return Some(Ok((header, Step::Difference(difference))));
         }
-        let item = sequence.next()?;
-        Some(item.map(|(header, tree)| (header, Step::Tree(tree))))
+        sequence.report.take().map(Err)
     }
 
     fn size_hint(&self) -> (usize, Option<usize>) {

@@ -226,6 +226,77 @@ fn stats_count_nodes_and_sharing() {
 }
 
 #[test]
+fn faults_between_documents_are_told_with_their_place() {
+    let lines = b"{\"cycle\":1,\"root\":{}}\n{\"root\":{},\"cycle\":1}\n\
+        {\"cycle\":2,\"base\":1,\"remove\":[\"a\"]}\n";
+    let ran = with_input(&["select", "-", "@t0 *", "--format", "json"], lines);
+    assert_eq!((ran.code, &*ran.out), (5, ""));
+    let expected = json!({"error": {
+        "code": "E_INPUT",
+        "message": "invalid: standard input",
+        "spans": [],
+        "faults": [
+            {
+                "file": "standard input",
+                "path": "$.cycle",
+                "message": "a second document of cycle 1, the first is in line 1",
+                "offset": 41,
+                "line": 2,
+                "column": 20,
+            },
+            {
+                "file": "standard input",
+                "path": "$.remove[0]",
+                "message": "no node has the id `a`",
+                "offset": 74,
+                "line": 3,
+                "column": 31,
+            },
+        ],
+        "more": 0,
+    }});
+    assert_eq!(parsed(&ran.err), expected);
+    let ran = with_input(&["stats", "-", "--format", "text"], lines);
+    assert_eq!(
+        ran.err,
+        "error[E_INPUT]: standard input is invalid\n  \
+         2:20: $.cycle: a second document of cycle 1, the first is in line 1\n  \
+         3:31: $.remove[0]: no node has the id `a`\n"
+    );
+
+    // Files of a directory are told apart like those with faults of their own.
+    let scratch = Scratch::new("between");
+    let first = scratch.write("1.json", "{\"cycle\":1,\"root\":{}}");
+    let second = scratch.write("2.json", "{\"root\":{},\n \"cycle\":1}");
+    let third = scratch.write("3.json", "{\"cycle\":2,\"base\":7}");
+    let directory = scratch.0.to_str().expect("UTF-8");
+    let error = fails(&["stats", directory, "--format", "json"], 5, "E_INPUT");
+    let error = &parsed(&error)["error"];
+    let message = format!("a second document of cycle 1, the first is {first}");
+    assert_eq!(
+        error["faults"],
+        json!([
+            {
+                "file": second,
+                "path": "$.cycle",
+                "message": message,
+                "offset": 21,
+                "line": 2,
+                "column": 10,
+            },
+            {
+                "file": third,
+                "path": "$.base",
+                "message": "no earlier document has cycle 7",
+                "offset": 18,
+                "line": 1,
+                "column": 19,
+            },
+        ])
+    );
+}
+
+#[test]
 fn bad_inputs_are_told_with_their_place() {
     let scratch = Scratch::new("bad");
     for command in ["render", "export", "verify", "stats"] {

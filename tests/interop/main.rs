@@ -29,7 +29,7 @@ impl Session {
             committed: Vec::new(),
             working: None,
         };
-        for item in arrange(documents).expect("a valid session") {
+        for item in arrange(documents) {
             let (header, tree) = item.expect("a valid session");
             let previous = session.committed.last().cloned();
             let cycle = if header.working {
