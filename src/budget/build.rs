@@ -1,12 +1,12 @@
 //! Building a cache of the `.md` files below a directory.
 //!
 //! Sources are read once, one at a time, in the order of their ids, and written as they are read:
-//! memory holds the largest document, a few words on each, and the index of terms. The cache is made beside its place and renamed into it: readers find
-//! the old one, or the new one, or none.
+//! memory holds the largest document, a few words on each, and the index of terms. The cache is
+//! made beside its place and renamed into it: readers find the old one, or the new one, or none.
 
 use super::cache::{
     BuildConfig, DOCUMENTS, Document, Entry, INDEX, MANIFEST, Manifest, Metadata, SHA256, TERMS,
-    version_of,
+    is_missing, version_of,
 };
 use super::error::{CacheError, Fault};
 use super::terms::Collector;
@@ -49,7 +49,7 @@ pub enum Indexing {
 pub const LARGE: u64 = 1 << 20;
 
 /// Builds the cache `cache` of every file below `sources` whose name ends in `.md`; answers its
-/// manifest. Links to directories are not followed.
+/// manifest. Links to directories are not followed; pipes and devices are left out.
 ///
 /// One pass: each source is read once and written as it is read. Memory holds the largest one, a
 /// few words on each, and the index of terms.
@@ -66,7 +66,9 @@ pub fn build(sources: &Path, cache: &Path, options: BuildOptions) -> Result<Mani
     if let Some(parent) = cache.parent() {
         fs::create_dir_all(parent).map_err(CacheError::io(parent))?;
     }
+    // What is there already is another's, and stays.
     let part = beside(cache, "part");
+    fs::create_dir(&part).map_err(CacheError::io(&part))?;
     let outcome = write(sources, &found, &part, options)
         .and_then(|manifest| put(&part, cache).map(|()| manifest));
     if outcome.is_err() {
@@ -89,7 +91,7 @@ struct Source {
 fn find(sources: &Path) -> Result<BTreeMap<String, Source>, CacheError> {
     match fs::metadata(sources) {
         Ok(data) if data.is_dir() => {}
-        Err(error) if error.kind() != io::ErrorKind::NotFound => {
+        Err(error) if !is_missing(&error) => {
             return Err(CacheError::Io(sources.to_owned(), error));
         }
         _ => return Err(CacheError::Missing(sources.to_owned())),
@@ -101,10 +103,12 @@ fn find(sources: &Path) -> Result<BTreeMap<String, Source>, CacheError> {
             let entry = entry.map_err(CacheError::io(&dir))?;
             let path = entry.path();
             let kind = entry.file_type().map_err(CacheError::io(&path))?;
+            // A pipe has no end, and a link to nothing fails where it is read.
+            let is_file = || fs::metadata(&path).map_or(true, |data| data.is_file());
             if kind.is_dir() {
                 open.push(path);
             } else if path.extension().is_some_and(|extension| extension == "md")
-                && (kind.is_file() || !path.is_dir())
+                && (kind.is_file() || is_file())
             {
                 files.push(path);
             }
@@ -174,7 +178,7 @@ fn replaceable(cache: &Path, force: bool) -> Result<(), CacheError> {
     Ok(())
 }
 
-/// Writes a whole cache at `part`.
+/// Writes a whole cache in the directory `part`.
 fn write(
     sources: &Path,
     found: &BTreeMap<String, Source>,
@@ -182,7 +186,6 @@ fn write(
     options: BuildOptions,
 ) -> Result<Manifest, CacheError> {
     let documents = part.join(DOCUMENTS);
-    fs::create_dir(part).map_err(CacheError::io(part))?;
     fs::create_dir(&documents).map_err(CacheError::io(&documents))?;
     let mut entries = Vec::with_capacity(found.len());
     let mut faults = Vec::new();

@@ -169,9 +169,7 @@ impl Cache {
         let bytes = match fs::metadata(&dir) {
             Ok(data) if data.is_dir() => read_inside(&dir, MANIFEST)?,
             Ok(_) => return Err(CacheError::Missing(dir)),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                return Err(CacheError::Missing(dir));
-            }
+            Err(error) if is_missing(&error) => return Err(CacheError::Missing(dir)),
             Err(error) => return Err(CacheError::Io(dir, error)),
         };
         let manifest: Manifest =
@@ -474,10 +472,11 @@ pub(super) fn open_inside(dir: &Path, file: &str) -> Result<Option<File>, Unusab
     }
 }
 
-fn is_missing(error: &io::Error) -> bool {
+/// Whether there is nothing of a name, or can be nothing.
+pub(super) fn is_missing(error: &io::Error) -> bool {
     matches!(
         error.kind(),
-        io::ErrorKind::NotFound | io::ErrorKind::NotADirectory
+        io::ErrorKind::NotFound | io::ErrorKind::NotADirectory | io::ErrorKind::InvalidFilename
     )
 }
 

@@ -3,8 +3,11 @@
 use super::cache::{Cache, DOCUMENTS, INDEX, MANIFEST, TERMS, open_inside, parse, read_inside};
 use super::error::{CacheError, Fault, Unusable};
 use super::terms::{Collector, Terms};
-use serde::Serialize;
+use serde::de::{MapAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize};
+use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
 use std::fs;
 use std::io::{self, Read, Write};
 use std::path::Path;
@@ -24,8 +27,11 @@ pub struct Inspection {
 }
 
 /// Reads a whole cache and answers every fault, by file: documents that are missing, changed or
-/// cut short, files that belong to no document, a manifest and an index that differ, an index of terms
-/// that is not byte for byte that of the documents.
+/// cut short, files that belong to no document, a manifest and an index that differ, an index of
+/// terms that is not byte for byte that of the documents.
+///
+/// Of a document, its id, version and content are held to the manifest; no hash covers what it
+/// says of its source and metadata.
 ///
 /// Documents are read one at a time; with an index of terms, memory holds one more like it.
 ///
@@ -148,6 +154,31 @@ impl<R: Read> Write for Same<R> {
     }
 }
 
+/// The members of a JSON object as they stand: of two with one name, readers take either.
+struct Members(Vec<(String, String)>);
+
+impl<'de> Deserialize<'de> for Members {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Object;
+        impl<'de> Visitor<'de> for Object {
+            type Value = Members;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an object of strings")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Members, A::Error> {
+                let mut members = Vec::new();
+                while let Some(member) = map.next_entry()? {
+                    members.push(member);
+                }
+                Ok(Members(members))
+            }
+        }
+        deserializer.deserialize_map(Object)
+    }
+}
+
 /// Holds the index of ids to the manifest.
 fn compare_index(cache: &Cache, faults: &mut Vec<Fault>) -> Result<(), CacheError> {
     let bytes = match read_inside(cache.dir(), INDEX) {
@@ -158,13 +189,24 @@ fn compare_index(cache: &Cache, faults: &mut Vec<Fault>) -> Result<(), CacheErro
         }
         Err(error) => return Err(error),
     };
-    let index: BTreeMap<String, String> = match parse(&bytes, INDEX) {
-        Ok(index) => index,
+    let Members(members) = match parse(&bytes, INDEX) {
+        Ok(members) => members,
         Err(fault) => {
             faults.push(fault);
             return Ok(());
         }
     };
+    let mut index = BTreeMap::new();
+    for (id, file) in members {
+        match index.entry(id) {
+            Entry::Occupied(twice) => {
+                faults.push(Fault::new(INDEX, format!("has `{}` twice", twice.key())));
+            }
+            Entry::Vacant(place) => {
+                place.insert(file);
+            }
+        }
+    }
     let mut listed = BTreeSet::new();
     for entry in &cache.manifest().documents {
         listed.insert(&*entry.id);

@@ -425,6 +425,95 @@ fn missing_files_and_indexes_of_other_documents_are_found() {
             "index.json: lacks `a.md`"
         ]
     );
+    // One reader takes the first member of a name, another the last.
+    scratch.build();
+    scratch.damage("index.json", |text| {
+        text.replacen('{', "{\"a.md\": \"../secret.json\",", 1)
+    });
+    assert_eq!(
+        faults(scratch.cache()),
+        [
+            "index.json: has `a.md` in ../secret.json, the manifest in ".to_owned() + &files[0],
+            "index.json: has `a.md` twice".to_owned()
+        ]
+    );
+}
+
+#[test]
+fn a_file_that_no_system_can_have_is_a_fault_like_a_missing_one() {
+    let scratch = Scratch::new("long-name");
+    scratch.write("a.md", "x");
+    let manifest = scratch.build().manifest().clone();
+    let file = manifest.documents[0].file.clone();
+    let long = format!("documents/{}", "x".repeat(5000));
+    scratch.damage("manifest.json", |text| text.replace(&file, &long));
+    let found = faults(scratch.cache());
+    assert!(
+        found.contains(&format!("{long}: is missing")),
+        "{} faults",
+        found.len()
+    );
+    let cache = Cache::open(scratch.cache()).expect("the manifest agrees with itself");
+    let error = cache.resolve(&Query::new("x"), 9).expect_err("no document");
+    assert!(matches!(error, CacheError::Invalid(..)), "{error}");
+}
+
+#[test]
+fn there_is_no_cache_below_a_file() {
+    let scratch = Scratch::new("below-a-file");
+    scratch.write("a.md", "x");
+    let below = scratch.0.join("sources/a.md/cache");
+    assert!(matches!(
+        Cache::open(&below),
+        Err(CacheError::Missing(path)) if path == below
+    ));
+    let options = BuildOptions {
+        force: false,
+        created_at: UNIX_EPOCH,
+        index: Indexing::Auto,
+    };
+    assert!(matches!(
+        build(&below, &scratch.cache(), options),
+        Err(CacheError::Missing(path)) if path == below
+    ));
+}
+
+#[test]
+#[cfg(unix)]
+fn only_files_are_sources() {
+    use std::os::unix::fs::symlink;
+    let scratch = Scratch::new("only-files");
+    scratch.write("a.md", "x");
+    scratch.write("dir.md/b.md", "y");
+    // Reading from a pipe, or from a device, would never end.
+    let status = std::process::Command::new("mkfifo")
+        .arg(scratch.0.join("sources/pipe.md"))
+        .status();
+    assert!(status.is_ok_and(|status| status.success()), "mkfifo");
+    for (target, name) in [
+        ("/dev/zero", "zero.md"),
+        ("dir.md", "linked.md"),
+        ("a.md", "c.md"),
+    ] {
+        symlink(target, scratch.0.join("sources").join(name)).expect("a link");
+    }
+    let manifest = scratch.build().manifest().clone();
+    let ids: Vec<&str> = manifest.documents.iter().map(|entry| &*entry.id).collect();
+    assert_eq!(ids, ["a.md", "c.md", "dir.md/b.md"]);
+}
+
+#[test]
+fn what_stands_in_the_way_of_a_build_is_not_removed() {
+    let scratch = Scratch::new("in-the-way");
+    scratch.write("a.md", "x");
+    let part = scratch.0.join(format!("cache.{}.part", std::process::id()));
+    fs::create_dir(&part).expect("a directory");
+    fs::write(part.join("thesis.tex"), "").expect("a file");
+    assert!(matches!(
+        scratch.try_build(false, Indexing::Auto),
+        Err(CacheError::Io(path, _)) if path == part
+    ));
+    assert!(part.join("thesis.tex").exists());
 }
 
 #[test]
