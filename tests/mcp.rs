@@ -441,6 +441,10 @@ fn the_list_of_tools_says_what_they_take() {
 #[test]
 fn answers_are_those_of_the_command_line_to_the_byte() {
     let scratch = Scratch::new("answers");
+    let worn = scratch.path("root/caches/worn").display().to_string();
+    let build = ["context", "build", "--sources", "docs", "--cache", &worn];
+    assert_eq!(scratch.command(&build).0, 0);
+    fs::write(Path::new(&worn).join("terms.bin"), "no index").expect("a file");
     let mut client = scratch.client();
     let call = "@t0 .cb[kind='call']";
     let mistaken = "@t0 [key='cb:persona']";
@@ -472,6 +476,20 @@ fn answers_are_those_of_the_command_line_to_the_byte() {
                 "",
                 "--budget",
                 "0",
+            ],
+        ),
+        (
+            "context.resolve",
+            json!({"cache": "caches/worn", "query": "deployment", "budget": 9}),
+            &[
+                "context",
+                "resolve",
+                "--cache",
+                "caches/worn",
+                "--query",
+                "deployment",
+                "--budget",
+                "9",
             ],
         ),
         (

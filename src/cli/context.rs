@@ -1,7 +1,7 @@
 //! `pactql context`: caches of documents, and what of them fits a budget.
 
 use crate::budget::{self, BuildOptions, Cache, CacheError, Indexing, Query};
-use crate::present::{Exit, Failure};
+use crate::present::{Exit, Failure, notes};
 use clap::{Args, Subcommand, ValueEnum};
 use std::ffi::OsString;
 use std::fmt::Write as _;
@@ -186,12 +186,7 @@ impl Resolve {
         let query = super::fit::text_of(self.query)?;
         let cache = Cache::open(self.cache)?;
         let answer = cache.resolve(&Query::new(query), self.budget)?;
-        if let Some(fault) = cache.index_fault() {
-            super::say(&format!(
-                "note: every document was read, as the index is of no use: {}\n",
-                super::output::clean(&fault.to_string(), usize::MAX)
-            ));
-        }
+        super::say(&notes::of_cache(&cache));
         // The program is at its end: to free a list of thousands of documents would take a good
         // part of the time that their index saves.
         std::mem::forget(cache);

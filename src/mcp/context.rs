@@ -4,7 +4,7 @@ use super::arguments::Arguments;
 use super::tools::{Answer, Desk};
 use crate::budget::cache::MANIFEST;
 use crate::budget::{self, Cache, CacheError, Query};
-use crate::present::{Failure, answer};
+use crate::present::{Failure, answer, notes};
 use serde::Serialize;
 use std::fs;
 use std::io;
@@ -15,7 +15,9 @@ pub(super) fn resolve(desk: &Desk, arguments: &Arguments) -> Result<Answer, Fail
     let cache = open(desk, arguments)?;
     let query = Query::new(arguments.needed("query"));
     let budget = arguments.count("budget").unwrap_or_default();
-    Ok(answer::json(&cache.resolve(&query, budget)?)?.into())
+    let result = answer::json(&cache.resolve(&query, budget)?)?;
+    let said = notes::of_cache(&cache);
+    Ok(Answer { result, said })
 }
 
 /// `context.inspect_cache`: what `pactql context inspect` prints.

@@ -1,11 +1,22 @@
-//! Notes about empty answers (LANGUAGE §10).
+//! Notes beside answers: about empty ones (LANGUAGE §10), and about a cache with an index that is
+//! of no use.
 
+use super::clean;
+use crate::budget::Cache;
 use crate::engine::Engine;
 use crate::index::{NodeRef, Snapshot};
 use crate::ir::{Attr, AttrTest, Literal, Op, Operand, Query, Step, Tail, Test};
 use crate::time::{Lookup, Session};
 use std::fmt::Write;
 use std::sync::Arc;
+
+/// A note, in a line, on an index of terms that answers so far found of no use; else nothing.
+pub(crate) fn of_cache(cache: &Cache) -> String {
+    cache.index_fault().map_or_else(String::new, |fault| {
+        let fault = clean(&fault.to_string(), usize::MAX);
+        format!("note: every document was read, as the index is of no use: {fault}\n")
+    })
+}
 
 /// Adds a note for each key the selector asks for that no node has while a node has that id, and
 /// the reverse.
