@@ -1,10 +1,12 @@
 //! Scores and token counts: pure functions of one content and one query.
 
+use std::sync::Arc;
+
 /// A query, split into terms.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Query {
     text: String,
-    terms: Vec<String>,
+    terms: Arc<[String]>,
     /// The terms without repetition, sorted.
     distinct: Vec<String>,
 }
@@ -15,8 +17,8 @@ impl Query {
     pub fn new(text: impl Into<String>) -> Self {
         let text = text.into();
         let lower = text.to_lowercase();
-        let terms: Vec<String> = lower.split_whitespace().map(str::to_owned).collect();
-        let mut distinct = terms.clone();
+        let terms: Arc<[String]> = lower.split_whitespace().map(str::to_owned).collect();
+        let mut distinct = terms.to_vec();
         distinct.sort_unstable();
         distinct.dedup();
         Self {
@@ -36,6 +38,11 @@ impl Query {
     #[must_use]
     pub fn terms(&self) -> &[String] {
         &self.terms
+    }
+
+    /// The same, to be kept: explanations of many documents share one list.
+    pub(super) fn terms_shared(&self) -> Arc<[String]> {
+        Arc::clone(&self.terms)
     }
 
     /// Each term once, in the order of code points.

@@ -1,8 +1,9 @@
 //! Ordering and filling, and the answer with its explanation (source 004).
 
 use super::score::{Measure, Query};
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 use std::cmp::Ordering;
+use std::sync::Arc;
 
 /// One document that may be chosen.
 #[derive(Clone, Copy, Debug)]
@@ -119,8 +120,9 @@ pub struct Chosen {
 /// What a score was made of.
 #[derive(Clone, Debug, Serialize)]
 pub struct Why {
-    /// The terms of the query, as [`Query::terms`] has them.
-    pub query_terms: Vec<String>,
+    /// The terms of the query, as [`Query::terms`] has them; one list for all documents.
+    #[serde(serialize_with = "as_list")]
+    pub query_terms: Arc<[String]>,
     /// How many words are one of them.
     pub term_matches: u64,
     /// How many words there are.
@@ -175,6 +177,10 @@ impl Resolution {
     }
 }
 
+fn as_list<S: Serializer>(terms: &Arc<[String]>, serializer: S) -> Result<S::Ok, S::Error> {
+    terms[..].serialize(serializer)
+}
+
 impl Chosen {
     /// A document that was chosen, with its explanation.
     #[must_use]
@@ -192,7 +198,7 @@ impl Chosen {
             score: measure.score(),
             tokens: measure.tokens(),
             why: Why {
-                query_terms: query.terms().to_vec(),
+                query_terms: query.terms_shared(),
                 term_matches: measure.term_matches,
                 total_words: measure.total_words,
             },
