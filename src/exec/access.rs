@@ -21,11 +21,8 @@ use crate::plan::{
     Ambient, Bound, BoundStep, BoundTest, Compare, Condition, FilterPlan, NumberSet, StepOperator,
     TextTest,
 };
-use crate::tree::Present;
 use crate::tree::alias::CADENCE;
-
-/// Class code of implicit cores.
-const VIRTUAL: usize = 7;
+use crate::tree::{NodeClass, Present};
 
 /// How a test is answered in one segment.
 pub(super) enum Access<'a> {
@@ -57,6 +54,16 @@ pub(super) enum Access<'a> {
     },
     /// By asking the node.
     Node(&'a Condition),
+}
+
+/// The class of nodes that a selector's class means.
+#[inline]
+pub(super) fn node_class(class: Class) -> NodeClass {
+    match class {
+        Class::Turn => NodeClass::Turn,
+        Class::Container => NodeClass::Container,
+        Class::Block => NodeClass::Block,
+    }
 }
 
 /// The rows of a test for one role, stored kind or key, without the detour of an [`Access`]:
@@ -96,19 +103,19 @@ impl<'a> Access<'a> {
     }
 
     fn of_type(test: TypeTest, segment: &'a Segment) -> Self {
-        let class = |class: usize| &segment.classes[class];
+        let class = |class: NodeClass| segment.of_class(class);
         match test {
-            TypeTest::Root => Self::Posting(class(0)),
-            TypeTest::Seq => Self::Posting(class(2)),
-            TypeTest::Class(Class::Turn) => Self::Posting(class(4)),
-            TypeTest::Class(Class::Container) => Self::Posting(class(5)),
-            TypeTest::Class(Class::Block) => Self::Posting(class(6)),
+            TypeTest::Root => Self::Posting(class(NodeClass::Root)),
+            TypeTest::Seq => Self::Posting(class(NodeClass::Seq)),
+            TypeTest::Class(of) => Self::Posting(class(node_class(of))),
             // Nested turns are taken out by the caller, which knows what is under `^seq`.
             TypeTest::Anchor | TypeTest::TurnOrAnchor => {
-                if class(1).is_empty() && class(3).is_empty() {
-                    Self::Posting(class(4))
+                let regions = [class(NodeClass::Sys), class(NodeClass::Head)];
+                let turns = class(NodeClass::Turn);
+                if regions.iter().all(|region| region.is_empty()) {
+                    Self::Posting(turns)
                 } else {
-                    Self::Union([class(1), class(3), class(4)].into_iter().collect())
+                    Self::Union(regions.into_iter().chain([turns]).collect())
                 }
             }
         }
@@ -314,7 +321,7 @@ impl<'a> Access<'a> {
         match self {
             Self::Never => {}
             Self::Always => {
-                let virtuals = &segment.classes[VIRTUAL];
+                let virtuals = segment.cores();
                 out.insert_range(piece.base..piece.end());
                 if !virtuals.is_empty() {
                     virtuals.for_each_in(rows, |row| out.remove(row + shift));
@@ -347,7 +354,7 @@ impl<'a> Access<'a> {
                 out.or(&all);
             }
             Self::Column { column, set, given } => {
-                let virtuals = &segment.classes[VIRTUAL];
+                let virtuals = segment.cores();
                 each_word(out, rows.clone(), shift, |index, mask, word| {
                     let start = index * 64;
                     let mut found = among(column, start, segment.len(), &set.ranges);
@@ -400,7 +407,7 @@ impl<'a> Access<'a> {
                 }
                 derived.and_not(&own);
                 out.or(&derived);
-                let virtuals = &segment.classes[VIRTUAL];
+                let virtuals = segment.cores();
                 if !virtuals.is_empty() {
                     virtuals.for_each_in(rows, |row| out.remove(row + shift));
                 }

@@ -9,10 +9,8 @@ use std::ops::Range;
 use super::access::Scope;
 use crate::index::{Bits, Piece, Posting, each_word, zip_words};
 use crate::ir::Axis;
+use crate::tree::NodeClass;
 
-/// Class codes the axes know.
-const BLOCK: usize = 6;
-const VIRTUAL: usize = 7;
 /// Up to this many rows are walked one by one.
 const FEW: usize = 48;
 
@@ -331,7 +329,7 @@ fn each_core_member(piece: &Piece, core: u32, mut visit: impl FnMut(u32, u32)) {
     let mut child = core + 1;
     while child < end {
         let next = segment.end[child as usize];
-        if usize::from(segment.class[child as usize]) == BLOCK {
+        if segment.class(child) == Some(NodeClass::Block) {
             visit(child, next);
         }
         child = next;
@@ -344,7 +342,7 @@ fn has_cores(window: &Range<u32>, scope: Scope<'_>) -> bool {
         .snapshot
         .pieces_in(window.clone())
         .iter()
-        .any(|piece| !piece.segment.classes[VIRTUAL].is_empty())
+        .any(|piece| !piece.segment.cores().is_empty())
 }
 
 /// Whether `left` holds every row of a level that has children.

@@ -12,7 +12,7 @@ use smallvec::SmallVec;
 
 use super::{Facts, Rows, Trace, chain, matches};
 use crate::index::{Bits, Snapshot};
-use crate::ir::{Attr, Facet, Order};
+use crate::ir::{Attr, Facet};
 use crate::plan::{Bound, BoundChain, Predicate, StepOperator, StepPlan, TailPlan};
 
 /// Row numbers in the first block, at least.
@@ -22,12 +22,7 @@ const GROWTH: u32 = 4;
 
 /// Whether rows come in document order and each unit answers for itself.
 pub(super) fn suits(bound: &Bound) -> bool {
-    let ordered = match bound.plan.order {
-        Order::Default => !bound.key_order,
-        Order::Pre => true,
-        Order::Post | Order::Bfs | Order::Path | Order::TurnDesc | Order::TurnAsc => false,
-    };
-    ordered
+    bound.in_document_order()
         && bound.plan.chains.iter().all(|chain| chain.separable)
         // A chain that names an id looks at one unit anyway.
         && !bound.chains.iter().any(BoundChain::names_id)

@@ -17,9 +17,6 @@ use crate::plan::{
     Ambient, BoundChain, BoundStep, BoundTail, BoundTest, ChainPlan, FilterPlan, StepOperator,
 };
 
-/// Class code of implicit cores.
-const VIRTUAL: usize = 7;
-
 /// The left context of a step.
 enum Left {
     /// The first step: anywhere, the root included.
@@ -475,7 +472,7 @@ impl Window<'_> {
     /// Takes out implicit cores, which are never in a result.
     fn drop_cores(&self, bits: &mut Bits) {
         for piece in self.scope.snapshot.pieces_in(self.window.clone()) {
-            let virtuals = &piece.segment.classes[VIRTUAL];
+            let virtuals = piece.segment.cores();
             if !virtuals.is_empty() {
                 virtuals.for_each_in(piece.rows.clone(), |row| bits.remove(row + piece.shift()));
             }

@@ -8,15 +8,12 @@ use std::ops::Range;
 
 use smallvec::SmallVec;
 
-use super::access::{Access, Scope, of_one_value};
+use super::access::{Access, Scope, node_class, of_one_value};
 use super::ask::core_holds;
 use super::trace::Counters;
 use crate::index::{Bits, Ones, Piece, Posting, zip_words};
-use crate::ir::{Attr, Class, Facet, TypeTest};
+use crate::ir::{Attr, Facet, TypeTest};
 use crate::plan::{BoundTest, Compare, Condition, NumberSet};
-
-/// Class code of implicit cores.
-const VIRTUAL: usize = 7;
 
 /// The rows of `window` that satisfy every test, but for depth tests; implicit cores, if the
 /// step takes them, where their fixed attributes satisfy the tests.
@@ -61,7 +58,7 @@ pub(super) fn fill_tests(
             }
         }
         if cores {
-            let virtuals = &piece.segment.classes[VIRTUAL];
+            let virtuals = piece.segment.cores();
             let shift = piece.shift();
             if tests.iter().all(|test| depth_facet(test).is_none()) {
                 virtuals.or_into(&mut out, piece.rows.clone(), shift);
@@ -98,14 +95,12 @@ fn of_one_posting(
         return None;
     };
     let segment = &*piece.segment;
-    let takes_cores = cores && !segment.classes[VIRTUAL].is_empty();
+    let takes_cores = cores && !segment.cores().is_empty();
     if takes_cores || piece.dead.is_some() || window.start < piece.shift() {
         return None;
     }
     let posting = match test {
-        BoundTest::Type(TypeTest::Class(Class::Turn)) => &segment.classes[4],
-        BoundTest::Type(TypeTest::Class(Class::Container)) => &segment.classes[5],
-        BoundTest::Type(TypeTest::Class(Class::Block)) => &segment.classes[6],
+        BoundTest::Type(TypeTest::Class(class)) => segment.of_class(node_class(*class)),
         BoundTest::Attr(condition) => of_one_value(condition, segment)??,
         BoundTest::Type(_) | BoundTest::Depth(_) => return None,
     };

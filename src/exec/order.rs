@@ -13,15 +13,15 @@ use crate::plan::Bound;
 /// Puts rows, given in document order, into result order.
 pub(super) fn arrange(bound: &Bound, snapshot: &Snapshot, rows: Rows) -> Rows {
     let order = bound.plan.order;
-    let by_key = order == Order::Default && bound.key_order;
-    if !by_key && matches!(order, Order::Default | Order::Pre) {
+    if bound.in_document_order() {
         return rows;
     }
     let mut list: SmallVec<[u32; 8]> = rows.iter().collect();
     let node = |row: u32| snapshot.node(row);
     match order {
-        _ if by_key => list.sort_by(|&a, &b| key_order(node(a), node(b))),
-        Order::Default | Order::Pre => {}
+        // Other default orders are document order.
+        Order::Default => list.sort_by(|&a, &b| key_order(node(a), node(b))),
+        Order::Pre => {}
         // A subtree ends where its last descendant's does; the deeper of two comes first.
         Order::Post => list.sort_by_key(|&row| (last_row(snapshot, row), std::cmp::Reverse(row))),
         Order::Bfs => list.sort_by_key(|&row| (node(row).level(), row)),

@@ -7,17 +7,12 @@
 
 use std::ops::Range;
 
-use super::access::{Access, Scope, of_one_value, row_holds};
+use super::access::{Access, Scope, node_class, of_one_value, row_holds};
 use super::{Facts, Rows, Trace};
 use crate::index::{LEVEL_POSTINGS, Ones, Piece, Posting, Snapshot};
-use crate::ir::{Axis, Class, TypeTest};
+use crate::ir::{Axis, TypeTest};
 use crate::plan::{Ambient, Bound, BoundChain, BoundStep, BoundTest, ChainPlan, StepOperator};
-
-/// Class codes.
-const TURN: usize = 4;
-const CONTAINER: usize = 5;
-const BLOCK: usize = 6;
-const VIRTUAL: usize = 7;
+use crate::tree::NodeClass;
 
 /// A window made from an interval of depths.
 pub(super) struct Small<'a> {
@@ -99,7 +94,7 @@ impl<'a> Small<'a> {
         let plain = window.end <= piece.end()
             && piece.dead.is_none()
             && !piece.segment.has_loose
-            && piece.segment.classes[VIRTUAL].is_empty();
+            && piece.segment.cores().is_empty();
         plain.then(|| Self {
             window: window.clone(),
             depths,
@@ -241,26 +236,24 @@ impl<'a> Small<'a> {
         let region = u64::from(self.depths.1 <= 0);
         match test {
             TypeTest::Root | TypeTest::Seq => 0,
-            TypeTest::Class(Class::Turn) => self.of_class(TURN),
-            TypeTest::Class(Class::Container) => self.of_class(CONTAINER),
-            TypeTest::Class(Class::Block) => self.of_class(BLOCK),
-            TypeTest::TurnOrAnchor => region | self.of_class(TURN),
+            TypeTest::Class(class) => self.of_class(node_class(class)),
+            TypeTest::TurnOrAnchor => region | self.of_class(NodeClass::Turn),
             TypeTest::Anchor if region == 1 => 1,
-            TypeTest::Anchor => self.of_class(TURN) & self.of_level(2, rows),
+            TypeTest::Anchor => self.of_class(NodeClass::Turn) & self.of_level(2, rows),
         }
     }
 
     /// The rows of a class.
-    fn of_class(&self, class: usize) -> u64 {
+    fn of_class(&self, class: NodeClass) -> u64 {
         let segment = &*self.piece.segment;
-        if let Posting::Dense { words, .. } = &segment.classes[class] {
+        if let Posting::Dense { words, .. } = segment.of_class(class) {
             return self.of_words(words);
         }
         // Where a class is rare, the column tells sooner than a set.
         let rows = self.start as usize..(self.start + self.window.end - self.window.start) as usize;
         let classes = segment.class[rows].iter().enumerate();
         classes.fold(0, |word, (bit, &of_row)| {
-            word | u64::from(usize::from(of_row) == class) << bit
+            word | u64::from(of_row == class as u8) << bit
         })
     }
 

@@ -169,6 +169,20 @@ impl Segment {
         self.len() - self.classes[usize::from(VIRTUAL)].len()
     }
 
+    /// The rows of a class.
+    #[inline]
+    #[must_use]
+    pub fn of_class(&self, class: NodeClass) -> &Posting {
+        &self.classes[class as usize]
+    }
+
+    /// The rows of implicit cores.
+    #[inline]
+    #[must_use]
+    pub fn cores(&self) -> &Posting {
+        &self.classes[usize::from(VIRTUAL)]
+    }
+
     /// The unit a row belongs to. Logarithmic in the number of units.
     #[must_use]
     pub fn unit_of(&self, row: u32) -> u32 {

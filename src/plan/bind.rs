@@ -110,6 +110,16 @@ impl Bound {
         self.interval
     }
 
+    /// Whether rows come out in document order (LANGUAGE §6), as they are found.
+    #[must_use]
+    pub fn in_document_order(&self) -> bool {
+        match self.plan.order {
+            Order::Default => !self.key_order,
+            Order::Pre => true,
+            Order::Post | Order::Bfs | Order::Path | Order::TurnDesc | Order::TurnAsc => false,
+        }
+    }
+
     /// What its patterns take, in bytes; at most [`crate::ir::MAX_PATTERN_BYTES`].
     #[must_use]
     pub fn pattern_bytes(&self) -> usize {
@@ -193,28 +203,28 @@ pub fn bind(
     let filters = binder.tests(&plan.filters)?;
     let key_order = binder.one_key(&plan.key_slots);
     let window = limit.map(|limit| ((page.unwrap_or(1) - 1).saturating_mul(limit), limit));
-    let as_found = match plan.order {
-        Order::Default => !key_order,
-        order => order == Order::Pre,
-    } && window.is_none()
-        && !plan.unique;
-    Ok(Bound {
+    let mut bound = Bound {
         plan: Arc::clone(plan),
         filters,
         key_order,
         local: is_local(plan, &chains),
-        interval: as_found.then(|| interval(plan, &chains)).flatten(),
+        interval: None,
         pattern_bytes: binder.patterns.bytes(),
         chains,
         window,
-    })
+    };
+    bound.interval = interval(&bound);
+    Ok(bound)
 }
 
 /// The one interval of depths that a lone chain of tests without an id looks at.
-fn interval(plan: &Plan, chains: &[BoundChain]) -> Option<(i64, i64)> {
-    let ([plain], [chain], []) = (&*plan.chains, chains, &*plan.filters) else {
+fn interval(bound: &Bound) -> Option<(i64, i64)> {
+    let ([plain], [chain], []) = (&*bound.plan.chains, &*bound.chains, &*bound.filters) else {
         return None;
     };
+    if !bound.in_document_order() || bound.window.is_some() || bound.plan.unique {
+        return None;
+    }
     let &[(low, high)] = plain.scope.as_ref()?.ranges() else {
         return None;
     };
