@@ -7,7 +7,7 @@ use std::sync::Arc;
 use hashbrown::{HashMap, HashTable};
 
 use super::ids::Ids;
-use super::segment::{LEVEL_POSTINGS, VIRTUAL, hash_id, hasher};
+use super::segment::{LEVEL_POSTINGS, VIRTUAL, hash_id};
 use super::view::Fields;
 use super::{DictColumn, Field, IntColumn, Posting, Segment, Unit, UnitKind};
 use crate::tree::alias::{CADENCE, TAGS};
@@ -18,6 +18,9 @@ const FIELD_VALUES: usize = 64;
 
 /// And while none of them is longer than this, in bytes: they are copied into the index.
 const FIELD_VALUE_BYTES: usize = 256;
+
+/// From this many rows on, two threads finish a segment together where there are two.
+const ROWS_FOR_TWO: u32 = 1 << 14;
 
 /// Gathers units, in document order, into a [`Segment`].
 #[derive(Default)]
@@ -437,7 +440,6 @@ impl SegmentBuilder {
         // It grew as it came; what is held for the session's life is what it needs.
         self.payload.shrink_to_fit();
         self.ids.shrink();
-        let real = |row: &usize| self.class[*row] != VIRTUAL;
         let words = || vec![0_u64; rows.div_ceil(64) as usize];
         let posting = |keep: &dyn Fn(usize) -> bool| {
             let mut bits = words();
@@ -464,20 +466,16 @@ impl SegmentBuilder {
                 levels[level][word] |= bit;
             }
         }
+        let (attributes, directory) = if rows < ROWS_FOR_TWO {
+            (self.attributes(), self.directory())
+        } else {
+            rayon::join(|| self.attributes(), || self.directory())
+        };
         let Attributes {
             tags,
             has_tags,
             fields,
-        } = self.attributes();
-
-        let mut directory = HashTable::with_capacity(rows as usize);
-        let id = |row: u32| self.ids.get(row);
-        for row in (0..rows).filter(|row| real(&(*row as usize))) {
-            directory.insert_unique(hash_id(id(row)), row, |&row| {
-                use std::hash::BuildHasher;
-                hasher().hash_one(id(row))
-            });
-        }
+        } = attributes;
 
         let ttl_stored = Posting::from_rows(&self.ttl_stored, rows);
         let counts_until = (0..rows)
@@ -540,6 +538,19 @@ impl SegmentBuilder {
             has_loose: self.units.iter().any(|unit| unit.kind == UnitKind::Loose),
             units: self.units.into(),
         }
+    }
+
+    /// The rows by the hashes of their ids; implicit cores have none.
+    fn directory(&self) -> HashTable<u32> {
+        let mut directory = HashTable::with_capacity(self.class.len());
+        let hash = |&row: &u32| hash_id(self.ids.get(row));
+        for (row, _) in (0..)
+            .zip(&self.class)
+            .filter(|(_, class)| **class != VIRTUAL)
+        {
+            directory.insert_unique(hash(&row), row, hash);
+        }
+        directory
     }
 
     /// The postings of tags and custom attributes, from the payload records. Linear in the

@@ -10,6 +10,7 @@ use std::borrow::Cow;
 use super::fault::Faults;
 use super::json::{Halt, MAX_NESTING, Reader, Text, shorten};
 use super::model::{Dictionary, NONE, NodeClass, Present, Row, Tree};
+use super::split::{self, Parts};
 
 /// A `parent_id` met while reading, to be compared with the parent once that is known.
 pub(crate) struct ParentClaim<'a> {
@@ -33,6 +34,8 @@ pub(crate) struct Draft<'a> {
 pub(crate) enum Form {
     /// `children` hold the nodes below; `parent_id` is a field like others, and checked.
     Nested,
+    /// The same, but the first node is not the root: what it stands in is read elsewhere.
+    Part,
     /// `parent_id` is the place in the tree and no field; children are refused.
     Listed,
 }
@@ -97,6 +100,10 @@ pub(crate) struct NodeReader<'r, 'a> {
     form: Form,
     open: Vec<Open>,
     fields: Vec<Field<'a>>,
+    /// What other threads read of the same document.
+    parts: Parts<'a>,
+    /// The node in whose children reading has been left off, its next child to come.
+    paused: Option<u32>,
 }
 
 impl<'r, 'a> NodeReader<'r, 'a> {
@@ -116,14 +123,50 @@ impl<'r, 'a> NodeReader<'r, 'a> {
             form,
             open: Vec::new(),
             fields: Vec::new(),
+            parts: Parts::default(),
+            paused: None,
         }
     }
 
-    /// The root object of a document.
-    pub(crate) fn read_root(mut self) -> Result<Draft<'a>, Halt> {
+    /// The root object of a document. A long text is read by the threads of the current rayon
+    /// pool together; the outcome is the same whatever their number.
+    pub(crate) fn read_root(self) -> Result<Draft<'a>, Halt> {
+        let cuts = split::cuts(self.reader.text(), self.reader.offset());
+        self.read_root_cut(&cuts)
+    }
+
+    /// The same, with other threads beginning at `cuts`, which ascend and may be anywhere.
+    pub(super) fn read_root_cut(mut self, cuts: &[usize]) -> Result<Draft<'a>, Halt> {
         self.open_node(NONE)?;
+        if let Some(&first) = cuts.first() {
+            let text = self.reader.text();
+            self.parts = Parts::awaited(first);
+            let (outcome, parts) =
+                rayon::join(|| self.read_open_nodes(), || split::read(text, cuts));
+            outcome?;
+            self.parts = parts;
+            if let Some(parent) = self.paused.take()
+                && !self.child(parent)?
+            {
+                self.next_child(parent, false)?;
+            }
+        }
         self.read_open_nodes()?;
         Ok(self.finish())
+    }
+
+    /// Nodes that stand side by side in an array, from one of them to the first that ends at
+    /// `stop` or behind it, or to the last of the array. Answers where the last of them ends.
+    pub(crate) fn read_part(mut self, stop: usize) -> Result<(Draft<'a>, usize), Halt> {
+        loop {
+            self.open_node(NONE)?;
+            self.read_open_nodes()?;
+            let end = self.reader.offset();
+            let more = end < stop && self.reader.peek() == Some(b',');
+            if !more || !self.reader.next_element(false)? || self.reader.peek() != Some(b'{') {
+                return Ok((self.finish(), end));
+            }
+        }
     }
 
     /// An array of nodes, each with its parent named.
@@ -214,14 +257,18 @@ impl<'r, 'a> NodeReader<'r, 'a> {
             top.started = true;
             let row = top.row;
             if let Some((key, at)) = self.reader.next_key(first)? {
-                if self.member(row, key, at)? {
-                    self.next_child(row, true)?;
+                if !self.member(row, key, at)? {
+                    continue;
                 }
-                continue;
+                self.next_child(row, true)?;
+            } else {
+                self.close_node()?;
+                if let Some(parent) = self.open.last().map(|top| top.row) {
+                    self.next_child(parent, false)?;
+                }
             }
-            self.close_node()?;
-            if let Some(parent) = self.open.last().map(|top| top.row) {
-                self.next_child(parent, false)?;
+            if self.paused.is_some() {
+                break;
             }
         }
         Ok(())
@@ -230,13 +277,37 @@ impl<'r, 'a> NodeReader<'r, 'a> {
     /// In an array of children: opens the next node, or leaves the array.
     fn next_child(&mut self, parent: u32, mut first: bool) -> Result<(), Halt> {
         while self.reader.next_element(first)? {
-            if self.reader.peek() == Some(b'{') {
-                return self.open_node(parent);
-            }
             first = false;
-            self.not_a_node()?;
+            if self.reader.peek() != Some(b'{') {
+                self.not_a_node()?;
+            } else if self.child(parent)? {
+                break;
+            }
         }
         Ok(())
+    }
+
+    /// Before a child of `parent`: opens it. Where another thread began here, leaves off until
+    /// that one has read, or takes over what it read; false when the place is now behind that.
+    #[inline]
+    fn child(&mut self, parent: u32) -> Result<bool, Halt> {
+        let at = self.reader.offset();
+        if at >= self.parts.next() {
+            if self.parts.is_awaited() {
+                self.paused = Some(parent);
+                return Ok(true);
+            }
+            let level = self.open.len();
+            if let Some(part) = self.parts.take(at)
+                && self.draft.can_take(&part, level)
+            {
+                self.reader.go_to(part.end);
+                self.draft.append(part.draft, parent, level as u32);
+                return Ok(false);
+            }
+        }
+        self.open_node(parent)?;
+        Ok(true)
     }
 
     /// Reads the value of one member; true when it is an array of children, whose bracket was
@@ -429,7 +500,7 @@ impl<'r, 'a> NodeReader<'r, 'a> {
         let first = self.see(name::CHILDREN, at);
         let byte = self.reader.peek();
         let offset = self.reader.offset();
-        if byte == Some(b'[') && first && self.form == Form::Nested {
+        if byte == Some(b'[') && first && self.form != Form::Listed {
             self.reader.take(b'[');
             if self.reader.peek() == Some(b']') {
                 self.row(row).present.0 |= Present::EMPTY_CHILDREN;
@@ -468,7 +539,7 @@ impl<'r, 'a> NodeReader<'r, 'a> {
             self.faults
                 .add(offset, "parent_id must be a string or null");
         }
-        if self.form == Form::Nested {
+        if self.form != Form::Listed {
             self.keep(Cow::Borrowed("parent_id"), value, at);
         }
         Ok(())

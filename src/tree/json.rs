@@ -202,6 +202,17 @@ impl<'a> Reader<'a> {
         }
     }
 
+    /// The whole text.
+    #[must_use]
+    pub(crate) fn text(&self) -> &'a str {
+        self.text
+    }
+
+    /// Goes on at `offset`, which must be at a character's start.
+    pub(crate) fn go_to(&mut self, offset: usize) {
+        self.at = offset;
+    }
+
     /// The byte reading has come to.
     #[must_use]
     pub fn offset(&self) -> usize {

@@ -7,7 +7,7 @@
 //!
 //! | step | in | out | file |
 //! |---|---|---|---|
-//! | read | JSON text | rows in the order of the text | `json`, `draft` |
+//! | read | JSON text | rows in the order of the text | `json`, `draft`, `split` |
 //! | check | rows | [`Tree`], or every fault | `check`, `fault` |
 //! | document | members around the root | [`Document`] | `document` |
 //! | source | files, directories, streams | documents | `source` |
@@ -27,6 +27,7 @@ pub mod model;
 pub mod patch;
 pub mod sequence;
 pub mod source;
+mod split;
 
 pub use document::{Body, Delta, Document, Origin, read_document, read_lines};
 pub use fault::{Fault, InputError};
