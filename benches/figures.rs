@@ -26,7 +26,7 @@ use support::contenders::{Contenders, payload};
 use support::memory::{self, Counting};
 use support::queries::{Figure, Query, Task, literals, shapes};
 use support::table::{Line, Table};
-use support::timing::{Effort, interleaved, once, settled};
+use support::timing::{Effort, interleaved, once, per_run, settled};
 use support::{bitset, engine, sqlite, walk};
 
 #[global_allocator]
@@ -150,20 +150,28 @@ fn counting(contenders: &Contenders, effort: Effort, table: &mut Table) {
 fn compiling(contenders: &Contenders, effort: Effort, table: &mut Table) {
     table.section("compiling 50 characters");
     let (new, known) = (shapes(128), literals(128));
-    let mut compile = [contenders.database.compile()];
-    let sqlite = interleaved(effort, &mut compile)[0];
     let cases: [(&str, f64, &[String], &[String]); 3] = [
         ("new", 6e3, &new, &[]),
         ("of a known shape", 4e3, &known[1..], &known[..1]),
         ("text already seen", 200.0, &known, &known),
     ];
-    for (name, reach, texts, before) in cases {
+    let mut compile = contenders.database.compile();
+    let mut sqlite = Vec::new();
+    let mut times = [const { Vec::new() }; 3];
+    for _ in 0..effort.rounds * 4 {
+        sqlite.push(per_run(&mut compile, 32));
+        for ((_, _, texts, before), times) in cases.iter().zip(&mut times) {
+            times.push(engine::compile_time(texts, before));
+        }
+    }
+    let sqlite = settled(&mut sqlite);
+    for ((name, reach, ..), times) in cases.iter().zip(&mut times) {
         table.add(Line {
-            name: name.into(),
+            name: (*name).into(),
             sqlite,
             walk: f64::NAN,
             floor: f64::NAN,
-            pactql: engine::compile_time(texts, before, effort.rounds * 4),
+            pactql: settled(times),
             required: 30e3 / reach,
         });
     }
@@ -209,9 +217,9 @@ fn loading(contenders: &Contenders, effort: Effort, table: &mut Table) {
 /// processor then still tells whether two threads stand in each other's way.
 fn threads(contenders: &Contenders, effort: Effort) {
     let mut times = [const { Vec::new() }; 4];
-    for _ in 0..effort.rounds.div_ceil(2) {
+    for _ in 0..effort.rounds * 4 {
         for threads in [1, 2] {
-            let (time, processor) = contenders.pact.in_turn(&contenders.id, threads, 8);
+            let (time, processor) = contenders.pact.in_turn(&contenders.id, threads, 4);
             let processor = processor.map_or(f64::NAN, |time| time.as_nanos() as f64);
             times[threads - 1].push(time.as_nanos() as f64 / threads as f64);
             times[threads + 1].push(processor);

@@ -56,7 +56,8 @@ fn repeats(effort: Effort, task: &mut Task<'_>) -> u32 {
     }
 }
 
-fn per_run(task: &mut Task<'_>, repeats: u32) -> f64 {
+/// The time of one of `repeats` runs in a row, in nanoseconds.
+pub(crate) fn per_run(task: &mut Task<'_>, repeats: u32) -> f64 {
     let start = Instant::now();
     for _ in 0..repeats {
         task();
