@@ -7,6 +7,8 @@
 
 use std::borrow::Cow;
 
+use smallvec::SmallVec;
+
 use super::span::{Span, Spanned};
 
 /// A whole selector.
@@ -21,12 +23,12 @@ pub struct Selector<'s> {
 }
 
 /// `@t0`, `@t-3..@t0`, `@history`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Time {
     /// One address.
     Point(Point),
     /// Two ends, as written.
-    Range(Spanned<Point>, Spanned<Point>),
+    Range(Box<(Spanned<Point>, Spanned<Point>)>),
     /// `@history`
     History,
 }
@@ -57,12 +59,15 @@ pub enum Body<'s> {
     /// `none`
     Nothing(Span),
     /// `group , group …`
-    Union(Vec<Group<'s>>),
+    Union(Union<'s>),
     /// `(hop, hop, …)`
     Position(Box<Position<'s>>),
     /// `{…}`, `?? {…}`, `(…) ?? {…}`, `within(…) ?? {…}`, `(…) ? {…}`
     Search(Box<Search<'s>>),
 }
+
+/// The groups of a union, at least one; most selectors have just one.
+pub type Union<'s> = SmallVec<[Group<'s>; 1]>;
 
 /// One member of a union: steps joined by combinators, at least one.
 #[derive(Clone, Debug, PartialEq)]
@@ -83,8 +88,8 @@ pub enum Combinator {
 /// A run of parts without white space, at least one.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Step<'s> {
-    /// The parts, in the order written.
-    pub parts: Vec<Spanned<Part<'s>>>,
+    /// The parts, in the order written; most steps have one or two.
+    pub parts: SmallVec<[Spanned<Part<'s>>; 2]>,
     /// The whole step.
     pub span: Span,
 }

@@ -2,62 +2,73 @@
 
 use std::borrow::Cow;
 
+use smallvec::smallvec;
+
 use super::ast::{
-    Attrs, Combinator, Filter, Group, Hop, HopHead, HopPart, Part, Position, Search, SearchKind,
-    Step,
+    Attrs, Combinator, Filter, Group, Hop, HopHead, HopPart, Name, Part, Position, Search,
+    SearchKind, Step, Union,
 };
 use super::span::{Span, Spanned};
 
-/// A group of one step.
-pub(super) fn group(step: Step<'_>) -> Group<'_> {
+/// A part, and the group of properties behind it if it is a type that has one.
+pub(super) type Piece<'s> = (Spanned<Part<'s>>, Option<Spanned<Part<'s>>>);
+
+/// A union of one group of one step.
+pub(super) fn union(piece: Piece<'_>) -> Union<'_> {
+    smallvec![group(piece)]
+}
+
+/// `union` with a group behind a comma.
+pub(super) fn next_group<'s>(mut union: Union<'s>, piece: Piece<'s>) -> Union<'s> {
+    union.push(group(piece));
+    union
+}
+
+/// `union` with a step behind a combinator.
+pub(super) fn next_step<'s>(mut union: Union<'s>, how: Combinator, piece: Piece<'s>) -> Union<'s> {
+    if let Some(group) = union.last_mut() {
+        group.steps.push((how, step(piece)));
+    }
+    union
+}
+
+/// `union` with a part right behind the last one.
+pub(super) fn next_part<'s>(mut union: Union<'s>, piece: Piece<'s>) -> Union<'s> {
+    let group = union.last_mut();
+    if let Some((_, step)) = group.and_then(|group| group.steps.last_mut()) {
+        attach(step, [piece.0]);
+        attach(step, piece.1);
+    }
+    union
+}
+
+fn group(piece: Piece<'_>) -> Group<'_> {
     // Most groups have a few steps; growing by one at a time costs more than the room.
     let mut steps = Vec::with_capacity(4);
-    steps.push((Combinator::Descendant, step));
+    steps.push((Combinator::Descendant, step(piece)));
     Group { steps }
 }
 
-/// A step of one part.
-pub(super) fn step<'s>(part: Spanned<Part<'s>>) -> Step<'s> {
+fn step((part, group): Piece<'_>) -> Step<'_> {
     let span = part.span;
-    let mut parts = Vec::with_capacity(4);
-    parts.push(part);
-    Step { parts, span }
-}
-
-/// `step` with one more part.
-pub(super) fn attach<'s>(mut step: Step<'s>, part: Spanned<Part<'s>>) -> Step<'s> {
-    step.span = step.span.to(part.span);
-    step.parts.push(part);
+    let mut step = Step {
+        parts: smallvec![part],
+        span,
+    };
+    attach(&mut step, group);
     step
 }
 
-/// A step that starts with a type and its group of properties.
-pub(super) fn grouped<'s>(
-    start: u32,
-    name: &'s str,
-    middle: u32,
-    group: Attrs<'s>,
-    end: u32,
-) -> Step<'s> {
-    let name = Spanned::new(Part::Type(name), Span::new(start, middle));
-    attach(
-        step(name),
-        Spanned::new(Part::Attrs(group), Span::new(middle, end)),
-    )
+fn attach<'s>(step: &mut Step<'s>, parts: impl IntoIterator<Item = Spanned<Part<'s>>>) {
+    for part in parts {
+        step.span = step.span.to(part.span);
+        step.parts.push(part);
+    }
 }
 
-/// `step` with a type and its group of properties.
-pub(super) fn attach_grouped<'s>(
-    step: Step<'s>,
-    start: u32,
-    name: &'s str,
-    middle: u32,
-    group: Attrs<'s>,
-    end: u32,
-) -> Step<'s> {
-    let name = Spanned::new(Part::Type(name), Span::new(start, middle));
-    let group = Spanned::new(Part::Attrs(group), Span::new(middle, end));
-    attach(attach(step, name), group)
+/// The name of a property.
+pub(super) fn name(text: Cow<'_, str>, quoted: bool, span: Span) -> Spanned<Name<'_>> {
+    Spanned::new(Name { text, quoted }, span)
 }
 
 /// `first` in front of `rest`.

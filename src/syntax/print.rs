@@ -95,7 +95,7 @@ impl Display for Time {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         match self {
             Self::Point(point) => point.fmt(f),
-            Self::Range(from, to) => write!(f, "{from}..{to}"),
+            Self::Range(ends) => write!(f, "{}..{}", ends.0, ends.1),
             Self::History => f.write_str("@history"),
         }
     }

@@ -34,7 +34,7 @@ impl Lowerer {
                 )
                 .then_some(Time::Range(RangeEnd::Back(0), RangeEnd::Oldest)),
             ast::Time::Point(point) => self.point(&Spanned::new(*point, time.span)),
-            ast::Time::Range(from, to) => self.range(from, to),
+            ast::Time::Range(ends) => self.range(&ends.0, &ends.1),
         }
     }
 

@@ -559,8 +559,8 @@ impl<'s> Iterator for Lexer<'s> {
     type Item = Spanned<'s>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        if let Some(pending) = self.pending.take() {
-            return Some(pending);
+        if self.pending.is_some() {
+            return self.pending.take();
         }
         if let Some(kind) = self.range.take() {
             if self.range_end {

@@ -11,7 +11,11 @@ pub(in crate::syntax) fn is_word_char(c: char) -> bool {
 
 /// What ends a bare word inside of brackets, whatever else it holds.
 pub(super) fn is_delimiter(c: char) -> bool {
-    c.is_ascii_whitespace() || ",[](){}'\"=<>!~".contains(c)
+    c.is_ascii_whitespace()
+        || matches!(
+            c,
+            ',' | '[' | ']' | '(' | ')' | '{' | '}' | '\'' | '"' | '=' | '<' | '>' | '!' | '~'
+        )
 }
 
 /// How much of `rest`, which follows a word without a gap, shows that the word should have been
@@ -52,6 +56,10 @@ pub(super) fn word_length(rest: &str) -> usize {
         .bytes()
         .take_while(|&byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b':'))
         .count();
+    // Most words are short and have no colon at all.
+    if !rest.as_bytes()[..end].contains(&b':') {
+        return end;
+    }
     let mut called = rest.as_bytes().get(end) == Some(&b'(');
     while let Some(colon) = memchr::memrchr(b':', &rest.as_bytes()[..end]) {
         let part = rest.get(colon + 1..end).unwrap_or_default();
