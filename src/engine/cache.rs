@@ -14,9 +14,9 @@ use quick_cache::sync::{Cache, DefaultLifecycle};
 use super::prepared::{Prepared, Statement};
 use crate::diag::Error;
 use crate::ir::Edition;
-use crate::plan::{Compiled, Plan, compile, same_shape, shape_hash};
+use crate::plan::{Plan, compile, same_shape, shape_hash};
 
-type Texts = Cache<Box<str>, Prepared, ByHeld, DefaultHashBuilder>;
+type Texts = Cache<Arc<str>, Prepared, ByHeld, DefaultHashBuilder>;
 type Shapes = Cache<u64, Arc<Plan>, ByHeld, DefaultHashBuilder>;
 
 /// Bytes that an ordinary entry holds at most, with everything that hangs from it.
@@ -40,8 +40,8 @@ impl ByHeld {
     }
 }
 
-impl Weighter<Box<str>, Prepared> for ByHeld {
-    fn weight(&self, text: &Box<str>, prepared: &Prepared) -> u64 {
+impl Weighter<Arc<str>, Prepared> for ByHeld {
+    fn weight(&self, text: &Arc<str>, prepared: &Prepared) -> u64 {
         let patterns = prepared.bound().map_or(0, |bound| bound.pattern_bytes());
         Self::weight(text.len() * SPREAD + patterns)
     }
@@ -154,30 +154,25 @@ impl PlanCache {
             .texts
             .as_ref()
             .and_then(|_| self.shapes.get(&shape))
-            .and_then(|plan| {
-                let sources = same_shape(&plan, &lowered.query)?;
-                Some((plan, sources))
-            });
-        let (plan, sources, outcome) = match known {
-            Some((plan, sources)) => {
+            .filter(|plan| same_shape(plan, &lowered.query));
+        let (plan, outcome) = match known {
+            Some(plan) => {
                 self.shape_hits.fetch_add(1, Ordering::Relaxed);
-                (plan, sources, Outcome::Shape)
+                (plan, Outcome::Shape)
             }
             None => {
                 self.misses.fetch_add(1, Ordering::Relaxed);
-                let Compiled { plan, sources } = compile(&lowered.query);
-                let plan = Arc::new(plan);
+                let plan = Arc::new(compile(&lowered.query).plan);
                 if self.texts.is_some() {
                     self.shapes.insert(shape, Arc::clone(&plan));
                 }
-                (plan, sources, Outcome::Miss)
+                (plan, Outcome::Miss)
             }
         };
-        let statement = Statement::new(text, lowered, plan, sources);
-        let prepared = Prepared::new(statement)?;
+        let prepared = Prepared::new(Statement::new(text, lowered, plan))?;
         if let Some(texts) = &self.texts {
             self.inserted.fetch_add(1, Ordering::Relaxed);
-            texts.insert(text.into(), prepared.clone());
+            texts.insert(Arc::clone(&prepared.statement().text), prepared.clone());
         }
         Ok((prepared, outcome))
     }

@@ -13,7 +13,7 @@ use crate::diag::{Error, Warning};
 use crate::exec::{Counters, Trace};
 use crate::index::Snapshot;
 use crate::ir::{Edition, Mode};
-use crate::plan::Operator;
+use crate::plan::{Operator, Source, sources};
 use crate::time::{Lookup, RangeOptions, Session, run_range};
 
 /// What an explanation shows beyond the plan.
@@ -162,10 +162,9 @@ pub(super) fn explain(
         fingerprint: prepared.fingerprint(),
         cache: outcome.as_str(),
         passes,
-        values: statement
-            .sources()
-            .iter()
-            .map(ToString::to_string)
+        values: sources(&statement.query)
+            .into_iter()
+            .map(|source| Source::from(source).to_string())
             .collect(),
         plan,
         analysis,

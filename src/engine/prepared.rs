@@ -7,42 +7,31 @@ use super::selection::Part;
 use super::{Selection, whole};
 use crate::diag::{Code, Diagnostic, Error, Warning};
 use crate::exec::Trace;
-use crate::ir::{Lowered, Mode, Query};
-use crate::plan::{BindError, Bound, Plan, Source, Value, bind};
+use crate::ir::{Lowered, Mode, Operand, Query};
+use crate::plan::{BindError, Bound, Plan, Value, bind, sources};
 use crate::time::{
     History, Lookup, Moment, RangeOptions, Session, Span, Unresolved, capped, run_range,
 };
 
-/// A selector compiled, with its text, its time and what fills its plan's slots.
+/// A selector compiled, with its text and its time. What fills its plan's slots stands in the query.
 #[derive(Debug)]
 pub(super) struct Statement {
-    pub(super) text: Box<str>,
+    pub(super) text: Arc<str>,
     pub(super) query: Query,
     pub(super) warnings: Option<Arc<[Warning]>>,
     pub(super) plan: Arc<Plan>,
-    sources: Box<[Source]>,
     /// Where in the text the time stands, if there is one.
     time: Option<Range<usize>>,
 }
 
 impl Statement {
-    pub(super) fn sources(&self) -> &[Source] {
-        &self.sources
-    }
-
-    pub(super) fn new(
-        text: &str,
-        lowered: Lowered,
-        plan: Arc<Plan>,
-        sources: Box<[Source]>,
-    ) -> Self {
+    pub(super) fn new(text: &str, lowered: Lowered, plan: Arc<Plan>) -> Self {
         let warnings = (!lowered.warnings.is_empty()).then(|| lowered.warnings.into());
         Self {
             text: text.into(),
             query: lowered.query,
             warnings,
             plan,
-            sources,
             time: lowered.time,
         }
     }
@@ -81,17 +70,16 @@ pub struct Prepared {
 
 impl Prepared {
     pub(super) fn new(statement: Statement) -> Result<Self, Error> {
-        let open = statement.sources.iter().any(has_param);
-        let bound = if open {
+        let statement = Arc::new(statement);
+        let sources = sources(&statement.query);
+        let bound = if sources.iter().copied().any(has_param) {
             None
         } else {
-            let bound = bind(&statement.plan, &statement.sources, &[]);
+            let bound = bind(&statement.plan, &sources, &[]);
             Some(Arc::new(bound.map_err(|error| statement.error(error))?))
         };
-        Ok(Self {
-            statement: Arc::new(statement),
-            bound,
-        })
+        drop(sources);
+        Ok(Self { statement, bound })
     }
 
     pub(super) fn statement(&self) -> &Statement {
@@ -136,10 +124,9 @@ impl Prepared {
     #[must_use]
     pub fn params(&self) -> Vec<&str> {
         let mut names = Vec::new();
-        self.statement
-            .sources
-            .iter()
-            .for_each(|source| collect_params(source, &mut names));
+        for source in sources(&self.statement.query) {
+            collect_params(source, &mut names);
+        }
         names.sort_unstable();
         names.dedup();
         names
@@ -170,7 +157,7 @@ impl Prepared {
             }
             return Err(Error::new(&statement.text, diagnostic));
         }
-        let bound = bind(&statement.plan, &statement.sources, &values)
+        let bound = bind(&statement.plan, &sources(&statement.query), &values)
             .map_err(|error| statement.error(error))?;
         Ok(Self {
             statement: Arc::clone(statement),
@@ -255,8 +242,9 @@ impl Prepared {
     /// The plan with its values, or which parameter has none.
     pub(super) fn ready(&self) -> Result<&Arc<Bound>, Error> {
         self.bound.as_ref().ok_or_else(|| {
-            let error = bind(&self.statement.plan, &self.statement.sources, &[]).err();
-            self.statement
+            let statement = &self.statement;
+            let error = bind(&statement.plan, &sources(&statement.query), &[]).err();
+            statement
                 .error(error.unwrap_or_else(|| BindError::new(None, "a parameter has no value")))
         })
     }
@@ -299,18 +287,18 @@ fn mentions(text: &str, name: &str) -> bool {
     })
 }
 
-fn has_param(source: &Source) -> bool {
+fn has_param(source: &Operand) -> bool {
     match source {
-        Source::Value(_) => false,
-        Source::Param(_) => true,
-        Source::List(items) => items.iter().any(has_param),
+        Operand::Literal(_) => false,
+        Operand::Param(_) => true,
+        Operand::List(items) => items.iter().any(has_param),
     }
 }
 
-fn collect_params<'a>(source: &'a Source, names: &mut Vec<&'a str>) {
+fn collect_params<'a>(source: &'a Operand, names: &mut Vec<&'a str>) {
     match source {
-        Source::Value(_) => {}
-        Source::Param(name) => names.push(name),
-        Source::List(items) => items.iter().for_each(|item| collect_params(item, names)),
+        Operand::Literal(_) => {}
+        Operand::Param(name) => names.push(name),
+        Operand::List(items) => items.iter().for_each(|item| collect_params(item, names)),
     }
 }

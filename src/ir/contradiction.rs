@@ -152,6 +152,10 @@ fn of_step(step: &NodeStep) -> Option<String> {
 
 /// Why no node can pass all of `tests`, which are sorted.
 pub(super) fn of_tests(tests: &[Test]) -> Option<String> {
+    // What most steps are.
+    if let [] | [Test::Type(_)] = tests {
+        return None;
+    }
     let mut depths: Option<DepthSet> = None;
     for test in tests {
         if let Test::Depth(set) = test {
@@ -179,19 +183,25 @@ pub(super) fn of_tests(tests: &[Test]) -> Option<String> {
         ));
     }
 
-    let attrs: Vec<&AttrTest> = tests
-        .iter()
-        .filter_map(|test| match test {
+    // Sorted, the tests of attributes come last, those of one attribute side by side.
+    let attrs = &tests[tests.partition_point(|test| !matches!(test, Test::Attr(_)))..];
+    fn attr(test: &Test) -> Option<&AttrTest> {
+        match test {
             Test::Attr(test) => Some(test),
             Test::Type(_) | Test::Depth(_) => None,
-        })
-        .collect();
-    if let Some(why) = attrs.iter().find_map(|test| of_one(test, tests)) {
+        }
+    }
+    if let Some(why) = attrs
+        .iter()
+        .filter_map(attr)
+        .find_map(|test| of_one(test, tests))
+    {
         return Some(why);
     }
     let (a, b) = attrs
-        .chunk_by(|a, b| a.attr == b.attr)
-        .find_map(of_attribute)?;
+        .chunk_by(|a, b| attr(a).map(|a| &a.attr) == attr(b).map(|b| &b.attr))
+        .filter(|tests| tests.len() > 1)
+        .find_map(|tests| of_attribute(&tests.iter().filter_map(attr).collect::<Vec<_>>()))?;
     Some(format!(
         "`[{}]` and `[{}]` exclude each other",
         test_text(a),

@@ -33,6 +33,6 @@ pub use pattern::{MAX_PATTERN_BYTES, Pattern, PatternError, Patterns};
 pub use properties::Fingerprint;
 pub use query::{
     Address, Attr, AttrTest, Axis, Chain, Class, Controls, Facet, Kind, Literal, Mode, NodeStep,
-    Op, Operand, Order, Pick, Query, RangeEnd, Step, Tail, Test, Time, TypeTest, Zone,
+    Op, Operand, Order, Pick, Query, RangeEnd, Step, Tail, Test, Tests, Time, TypeTest, Zone,
 };
 pub use translate::{Untranslatable, translate};

@@ -15,18 +15,20 @@
 use crate::diag::Warning;
 use crate::syntax::Span;
 
+use smallvec::SmallVec;
+
 use super::lower::Observer;
 use super::{
     Attr, AttrTest, Chain, Class, Controls, DepthSet, Literal, Op, Operand, Query, Step, Tail,
-    Test, Time, TypeTest, contradiction, order,
+    Test, Tests, Time, TypeTest, contradiction, order,
 };
 
 /// A query on its way through the passes, with the place of each group.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Draft {
     pub(super) time: Time,
-    pub(super) chains: Vec<DraftChain>,
-    pub(super) filters: Vec<Test>,
+    pub(super) chains: SmallVec<[DraftChain; 1]>,
+    pub(super) filters: Tests,
     pub(super) controls: Controls,
 }
 
@@ -42,7 +44,7 @@ impl Draft {
         Query {
             time: self.time,
             chains: self.chains.into_iter().map(|draft| draft.chain).collect(),
-            filters: self.filters.into(),
+            filters: self.filters.into_boxed_slice(),
             controls: self.controls,
         }
     }
@@ -93,14 +95,11 @@ enum Site<'a> {
 }
 
 /// Every test list of the draft: those of the steps, then the filters.
-fn each_tests(draft: &mut Draft, mut change: impl FnMut(&mut Vec<Test>, Site<'_>)) {
+fn each_tests(draft: &mut Draft, mut change: impl FnMut(&mut Tests, Site<'_>)) {
     for DraftChain { chain, .. } in &mut draft.chains {
         for (_, step) in &mut chain.steps {
             if let Step::Node(node) = step {
-                // A boxed slice and a full vector are the same allocation.
-                let mut tests = std::mem::take(&mut node.tests).into_vec();
-                change(&mut tests, Site::Step(&node.tail));
-                node.tests = tests.into();
+                change(&mut node.tests, Site::Step(&node.tail));
             }
         }
     }
@@ -130,6 +129,10 @@ fn types(draft: &mut Draft, _: &mut Vec<Warning>) {
                 *test = Test::Type(TypeTest::Seq);
             }
         }
+        let settled = |test: &&Test| matches!(test, Test::Type(_) | Test::Depth(_));
+        if tests.iter().filter(settled).count() < 2 {
+            return;
+        }
         // Two spellings of one type are one test.
         let seq = Test::Type(TypeTest::Seq);
         let mut seen = false;
@@ -149,7 +152,7 @@ fn types(draft: &mut Draft, _: &mut Vec<Warning>) {
 }
 
 /// One depth set at most, the intersection of all.
-fn merge_depths(tests: &mut Vec<Test>) {
+fn merge_depths(tests: &mut Tests) {
     let mut merged: Option<DepthSet> = None;
     let mut count = 0;
     for test in tests.iter() {
@@ -171,7 +174,7 @@ fn merge_depths(tests: &mut Vec<Test>) {
 }
 
 /// Turns and anchors overlap in the turns directly under `^seq`; write each overlap one way.
-fn settle_types(tests: &mut Vec<Test>) {
+fn settle_types(tests: &mut Tests) {
     let has = |tests: &[Test], wanted: TypeTest| tests.contains(&Test::Type(wanted));
     let turn = TypeTest::Class(Class::Turn);
     let turns = DepthSet::range(1, i64::MAX);
@@ -232,7 +235,7 @@ fn sort_tests(draft: &mut Draft, _: &mut Vec<Warning>) {
         }
         split_tags(tests);
         drop_always_true(tests, &site);
-        if tests.len() > 1 {
+        if !tests.is_sorted_by(|a, b| order::tests(a, b).is_lt()) {
             tests.sort_by(order::tests);
             tests.dedup();
         }
@@ -254,7 +257,7 @@ fn sort_list(test: &mut AttrTest) {
 }
 
 /// `tags=[a,b]` needs both, as `+a+b` does.
-fn split_tags(tests: &mut Vec<Test>) {
+fn split_tags(tests: &mut Tests) {
     let is_list = |test: &Test| {
         matches!(
             test,
@@ -268,7 +271,7 @@ fn split_tags(tests: &mut Vec<Test>) {
     if !tests.iter().any(is_list) {
         return;
     }
-    let mut split = Vec::with_capacity(tests.len() + 1);
+    let mut split = Tests::with_capacity(tests.len() + 1);
     for test in tests.drain(..) {
         match test {
             Test::Attr(AttrTest {
@@ -290,7 +293,7 @@ fn split_tags(tests: &mut Vec<Test>) {
 
 /// Drops tests that every node passes. A depth needs something beside it, or it would read as
 /// `depth(…)`, so there the last one stays.
-fn drop_always_true(tests: &mut Vec<Test>, site: &Site<'_>) {
+fn drop_always_true(tests: &mut Tests, site: &Site<'_>) {
     // An implicit core has no offset of its own nor any other header that reads as 0, so where one
     // may match, the test stays.
     if !tests.iter().any(always_true) || contradiction::matches_cores(tests) {

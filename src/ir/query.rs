@@ -5,7 +5,12 @@
 //! are an anchor with a depth set, `:core`, `[offset=0]` and `cont(offset=0)` one attribute
 //! test, `.seg` and `.mt` one class, hops of a position child steps.
 
+use smallvec::SmallVec;
+
 use super::DepthSet;
+
+/// The tests of a step. Most steps have one, which then stands in the step itself.
+pub type Tests = SmallVec<[Test; 1]>;
 
 /// A whole normalized selector.
 #[derive(Clone, Debug, PartialEq)]
@@ -13,7 +18,7 @@ pub struct Query {
     /// When it is asked.
     pub time: Time,
     /// The union's groups; none means the selector matches nothing (`none`).
-    pub chains: Box<[Chain]>,
+    pub chains: SmallVec<[Chain; 1]>,
     /// Tests of the final set (braces, trailing tags, brackets behind a control).
     pub filters: Box<[Test]>,
     /// Order, uniqueness, window and mode over the final set.
@@ -99,7 +104,7 @@ pub enum Zone {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct NodeStep {
     /// What a node must satisfy, in any order.
-    pub tests: Box<[Test]>,
+    pub tests: Tests,
     /// Picks, and what was written behind the first pick. Starts with a [`Tail::Pick`] when it
     /// is not empty: whatever stands before the first pick is one of `tests`.
     pub tail: Box<[Tail]>,

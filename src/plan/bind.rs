@@ -2,10 +2,13 @@
 
 use std::sync::Arc;
 
+use smallvec::SmallVec;
+
 use super::compare::{Compare, NumberSet, TextTest, Unfit, ValueTest};
-use super::value::Source;
 use super::{FilterPlan, Plan, Predicate, Slot, StepOperator, TailPlan, Value};
-use crate::ir::{Attr, Axis, DepthSet, Kind, Op, Order, Patterns, TypeTest, Zone, normal_type};
+use crate::ir::{
+    Attr, Axis, DepthSet, Kind, Literal, Op, Operand, Order, Patterns, TypeTest, Zone, normal_type,
+};
 
 /// Depths, beyond the first of each range, that a plan may look at and still count as local.
 const LOCAL_DEPTHS: u64 = 8;
@@ -16,7 +19,7 @@ pub struct Bound {
     /// The plan.
     pub plan: Arc<Plan>,
     /// The groups.
-    pub chains: Box<[BoundChain]>,
+    pub chains: SmallVec<[BoundChain; 1]>,
     /// Tests of the final set.
     pub filters: Box<[BoundTest]>,
     /// Whether the result comes in key order.
@@ -52,7 +55,7 @@ pub enum BoundStep {
         /// How it hangs from the step before.
         axis: Axis,
         /// Conditions, all of which hold.
-        tests: Box<[BoundTest]>,
+        tests: BoundTests,
         /// Picks and what stands behind them.
         tail: Box<[BoundTail]>,
         /// Whether picks go by key order.
@@ -81,6 +84,9 @@ pub enum BoundTail {
     /// Narrows what was picked.
     Test(BoundTest),
 }
+
+/// The tests of a step. Most steps have one, which then stands in the step itself.
+pub type BoundTests = SmallVec<[BoundTest; 1]>;
 
 /// One condition with its value in place.
 #[derive(Debug)]
@@ -174,15 +180,20 @@ impl BindError {
 /// (LANGUAGE §5).
 pub fn bind(
     plan: &Arc<Plan>,
-    sources: &[Source],
+    sources: &[&Operand],
     params: &[(Box<str>, Value)],
 ) -> Result<Bound, BindError> {
-    let values = try_map(sources, |source| resolve(source, params))?;
+    // What is missing is told before what does not fit.
+    for source in sources {
+        check(source, params)?;
+    }
     let mut binder = Binder {
-        values: &values,
+        sources,
+        params,
         patterns: Patterns::new(),
     };
-    let chains = try_map(&plan.chains, |chain| {
+    let mut chains = SmallVec::with_capacity(plan.chains.len());
+    for chain in &plan.chains {
         let steps = try_map(&chain.steps, |step| match &step.operator {
             StepOperator::Zone(zone) => Ok(BoundStep::Zone {
                 axis: step.axis,
@@ -190,8 +201,8 @@ pub fn bind(
             }),
             StepOperator::Filter(filter) => binder.filter(step.axis, filter),
         })?;
-        Ok(BoundChain { steps })
-    })?;
+        chains.push(BoundChain { steps });
+    }
     let limit = plan
         .limit
         .map(|slot| binder.count(slot, 0, "a limit"))
@@ -200,8 +211,8 @@ pub fn bind(
         .page
         .map(|slot| binder.count(slot, 1, "a page"))
         .transpose()?;
-    let filters = binder.tests(&plan.filters)?;
-    let key_order = binder.one_key(&plan.key_slots);
+    let filters = try_map(&plan.filters, |test| binder.test(test))?;
+    let key_order = binder.one_key(&plan.key_slots)?;
     let window = limit.map(|limit| ((page.unwrap_or(1) - 1).saturating_mul(limit), limit));
     let mut bound = Bound {
         plan: Arc::clone(plan),
@@ -257,58 +268,67 @@ fn try_map<T, U, E>(items: &[T], map: impl FnMut(&T) -> Result<U, E>) -> Result<
     Ok(mapped.into())
 }
 
-/// The value of a slot and the parameter it came from.
-struct Slotted {
-    value: Value,
-    param: Option<Box<str>>,
+/// Whether every parameter of a source has a value that can stand there.
+fn check(source: &Operand, params: &[(Box<str>, Value)]) -> Result<(), BindError> {
+    match source {
+        Operand::Literal(_) => Ok(()),
+        Operand::Param(name) => value_of(name, params).map(|_| ()),
+        Operand::List(items) => items.iter().try_for_each(|item| match item {
+            Operand::Param(name) if items.len() > 1 => match value_of(name, params)? {
+                Value::List(_) => Err(BindError::new(
+                    Some(name.clone()),
+                    "a list cannot stand inside a list",
+                )),
+                _ => Ok(()),
+            },
+            item => check(item, params),
+        }),
+    }
 }
 
-fn resolve(source: &Source, params: &[(Box<str>, Value)]) -> Result<Slotted, BindError> {
+/// What a source comes to.
+fn resolve(source: &Operand, params: &[(Box<str>, Value)]) -> Result<Value, BindError> {
+    Ok(match source {
+        Operand::Literal(literal) => literal.into(),
+        Operand::Param(name) => value_of(name, params)?.clone(),
+        // A list of one means what its element means, everywhere.
+        Operand::List(items) if items.len() == 1 => resolve(&items[0], params)?,
+        Operand::List(items) => Value::List(try_map(items, |item| resolve(item, params))?),
+    })
+}
+
+/// The value of a parameter.
+fn value_of<'a>(name: &str, params: &'a [(Box<str>, Value)]) -> Result<&'a Value, BindError> {
+    match params.iter().find(|(known, _)| **known == *name) {
+        Some((_, value)) => Ok(value),
+        None => Err(BindError::new(
+            Some(name.into()),
+            &*format!("`${name}` has no value"),
+        )),
+    }
+}
+
+/// The first parameter of a source.
+fn param(source: &Operand) -> Option<&str> {
     match source {
-        Source::Value(value) => Ok(Slotted {
-            value: value.clone(),
-            param: None,
-        }),
-        Source::Param(name) => match params.iter().find(|(known, _)| known == name) {
-            Some((_, value)) => Ok(Slotted {
-                value: value.clone(),
-                param: Some(name.clone()),
-            }),
-            None => Err(BindError::new(
-                Some(name.clone()),
-                &*format!("`${name}` has no value"),
-            )),
-        },
-        Source::List(items) => {
-            let mut param = None;
-            let mut values = Vec::with_capacity(items.len());
-            for item in items {
-                let item = resolve(item, params)?;
-                if matches!(item.value, Value::List(_)) {
-                    return Err(BindError::new(
-                        item.param,
-                        "a list cannot stand inside a list",
-                    ));
-                }
-                param = param.or(item.param);
-                values.push(item.value);
-            }
-            Ok(Slotted {
-                value: Value::List(values.into()),
-                param,
-            })
-        }
+        Operand::Literal(_) => None,
+        Operand::Param(name) => Some(name),
+        Operand::List(items) => items.iter().find_map(param),
     }
 }
 
 struct Binder<'a> {
-    values: &'a [Slotted],
+    sources: &'a [&'a Operand],
+    params: &'a [(Box<str>, Value)],
     patterns: Patterns,
 }
 
 impl Binder<'_> {
     fn filter(&mut self, axis: Axis, filter: &FilterPlan) -> Result<BoundStep, BindError> {
-        let tests = self.tests(&filter.tests)?;
+        let mut tests = BoundTests::with_capacity(filter.tests.len());
+        for test in &filter.tests {
+            tests.push(self.test(test)?);
+        }
         let tail = try_map(&filter.tail, |tail| {
             Ok(match tail {
                 TailPlan::First => BoundTail::First,
@@ -324,7 +344,10 @@ impl Binder<'_> {
             }) => test.only().map(Into::into),
             _ => None,
         });
-        let key_order = filter.key_slot.is_some_and(|slot| self.is_key(slot));
+        let key_order = match filter.key_slot {
+            Some(slot) => self.is_key(slot)?,
+            None => false,
+        };
         Ok(BoundStep::Filter {
             axis,
             tests,
@@ -334,19 +357,14 @@ impl Binder<'_> {
         })
     }
 
-    fn tests(&mut self, tests: &[Predicate]) -> Result<Box<[BoundTest]>, BindError> {
-        try_map(tests, |test| self.test(test))
-    }
-
     fn test(&mut self, test: &Predicate) -> Result<BoundTest, BindError> {
         Ok(match test {
             Predicate::Type(test) => BoundTest::Type(*test),
             Predicate::Depth(depths) => BoundTest::Depth(depths.clone()),
             Predicate::Attr { attr, op, slot } => {
-                let values = self.values;
-                let slotted = &values[*slot as usize];
-                let compare = compare(attr, *op, &slotted.value, &mut self.patterns)
-                    .map_err(|unfit| BindError::new(slotted.param.clone(), unfit))?;
+                let value = self.value(*slot)?;
+                let compare = compare(attr, *op, value, &mut self.patterns)
+                    .map_err(|unfit| self.unfit(*slot, unfit))?;
                 BoundTest::Attr(Condition {
                     attr: attr.clone(),
                     compare,
@@ -355,32 +373,50 @@ impl Binder<'_> {
         })
     }
 
-    fn slotted(&self, slot: Slot) -> &Slotted {
-        &self.values[slot as usize]
+    fn source(&self, slot: Slot) -> &Operand {
+        self.sources[slot as usize]
+    }
+
+    fn value(&self, slot: Slot) -> Result<Value, BindError> {
+        resolve(self.source(slot), self.params)
+    }
+
+    fn unfit(&self, slot: Slot, unfit: impl Into<Unfit>) -> BindError {
+        BindError::new(param(self.source(slot)).map(Into::into), unfit)
     }
 
     /// Whether the slots hold one and the same key.
-    fn one_key(&self, slots: &[Slot]) -> bool {
-        let value = |slot: Slot| self.slotted(slot).value.alone();
-        slots.first().is_some_and(|&first| {
-            self.is_key(first) && slots.iter().all(|&slot| value(slot) == value(first))
-        })
+    fn one_key(&self, slots: &[Slot]) -> Result<bool, BindError> {
+        let Some((&first, more)) = slots.split_first() else {
+            return Ok(false);
+        };
+        if !self.is_key(first)? {
+            return Ok(false);
+        }
+        for &slot in more {
+            if self.value(slot)?.alone() != self.value(first)?.alone() {
+                return Ok(false);
+            }
+        }
+        Ok(true)
     }
 
     /// Whether the slot holds one key.
-    fn is_key(&self, slot: Slot) -> bool {
-        matches!(
-            self.slotted(slot).value.alone(),
-            Value::Text(_) | Value::Int(_) | Value::Decimal(_)
-        )
+    fn is_key(&self, slot: Slot) -> Result<bool, BindError> {
+        Ok(match self.source(slot) {
+            Operand::Literal(literal) => !matches!(literal, Literal::Null),
+            source => matches!(
+                resolve(source, self.params)?.alone(),
+                Value::Text(_) | Value::Int(_) | Value::Decimal(_)
+            ),
+        })
     }
 
     fn count(&self, slot: Slot, least: i64, what: &str) -> Result<u64, BindError> {
-        let slotted = self.slotted(slot);
-        match slotted.value {
+        match self.value(slot)? {
             Value::Int(number) if number >= least => Ok(number as u64),
-            _ => Err(BindError::new(
-                slotted.param.clone(),
+            _ => Err(self.unfit(
+                slot,
                 &*format!("{what} takes an integer of at least {least}"),
             )),
         }
@@ -388,26 +424,26 @@ impl Binder<'_> {
 }
 
 /// The comparison of an attribute with a value.
-fn compare(attr: &Attr, op: Op, value: &Value, patterns: &mut Patterns) -> Result<Compare, Unfit> {
-    if matches!(value, Value::List(items) if items.is_empty()) {
+fn compare(attr: &Attr, op: Op, value: Value, patterns: &mut Patterns) -> Result<Compare, Unfit> {
+    if matches!(&value, Value::List(items) if items.is_empty()) {
         return Err("a list needs at least one value".into());
     }
     if matches!(value, Value::List(_)) && !matches!(op, Op::Eq | Op::Ne) {
         return Err("a list goes with `=` and `!=` only".into());
     }
-    let value = value.alone();
+    let value = value.into_alone();
     Ok(match (attr, attr.kind()) {
-        (_, Kind::Number) => Compare::Number(NumberSet::new(op, value).ok_or(match op {
+        (_, Kind::Number) => Compare::Number(NumberSet::new(op, &value).ok_or(match op {
             Op::Matches => "`~` does not go with a number",
             _ => "a number is compared with a number or null",
         })?),
-        (Attr::Content, _) => Compare::Value(ValueTest::new(op, value, true, patterns)?),
+        (Attr::Content, _) => Compare::Value(Box::new(ValueTest::new(op, value, true, patterns)?)),
         (Attr::StoredType | Attr::NodeType, _) if op != Op::Matches => Compare::Text(
             TextTest::new(op, value, |text| normal_type(&text).into(), patterns)?,
         ),
         (_, Kind::Text) => Compare::Text(TextTest::new(op, value, |text| text, patterns)?),
         (_, Kind::Tags | Kind::Dynamic) => {
-            Compare::Value(ValueTest::new(op, value, false, patterns)?)
+            Compare::Value(Box::new(ValueTest::new(op, value, false, patterns)?))
         }
     })
 }

@@ -5,6 +5,7 @@
 //! once when values are bound, so that asking it costs no more than it must: every numeric
 //! comparison is a set of intervals.
 
+use std::borrow::Cow;
 use std::cmp::Ordering;
 
 use smallvec::{SmallVec, smallvec};
@@ -19,8 +20,9 @@ pub enum Compare {
     Number(NumberSet),
     /// Of a string header.
     Text(TextTest),
-    /// Of tags, a custom attribute, or the content.
-    Value(ValueTest),
+    /// Of tags, a custom attribute, or the content. Boxed, as it is several times as large as the
+    /// others and rarer.
+    Value(Box<ValueTest>),
 }
 
 /// A set of integers, as sorted disjoint inclusive intervals, and whether null is in it.
@@ -236,12 +238,20 @@ fn orders(op: Op) -> &'static [Ordering] {
 }
 
 /// Numbers compare with texts as they are written.
-fn as_text(value: &Value) -> Option<Box<str>> {
+fn as_text(value: &Value) -> Option<Cow<'_, str>> {
     match value {
-        Value::Text(text) => Some(text.clone()),
+        Value::Text(text) => Some(Cow::Borrowed(text)),
         Value::Int(number) => Some(number.to_string().into()),
         Value::Decimal(number) => Some(number.to_string().into()),
         Value::Null | Value::List(_) => None,
+    }
+}
+
+/// As [`as_text`], of a value that is not needed otherwise.
+fn into_text(value: Value) -> Option<Box<str>> {
+    match value {
+        Value::Text(text) => Some(text),
+        value => as_text(&value).map(Into::into),
     }
 }
 
@@ -253,29 +263,31 @@ impl TextTest {
     /// an ordering.
     pub fn new(
         op: Op,
-        value: &Value,
+        value: Value,
         normalize: fn(Box<str>) -> Box<str>,
         patterns: &mut Patterns,
     ) -> Result<Self, Unfit> {
         Ok(match (op, value) {
-            (Op::Eq | Op::Ne, value) => {
-                let items = match value {
-                    Value::List(items) => items,
-                    value => std::slice::from_ref(value),
-                };
-                let mut texts: Vec<Box<str>> =
-                    items.iter().filter_map(as_text).map(normalize).collect();
+            (Op::Eq | Op::Ne, Value::List(items)) => {
+                let null = items.contains(&Value::Null);
+                let texts = items.into_iter().filter_map(into_text).map(normalize);
+                let mut texts: SmallVec<[Box<str>; 1]> = texts.collect();
                 texts.sort_unstable();
                 texts.dedup();
                 Self::In {
-                    texts: texts.into(),
-                    null: items.contains(&Value::Null),
+                    texts,
+                    null,
                     negated: op == Op::Ne,
                 }
             }
+            (Op::Eq | Op::Ne, value) => Self::In {
+                null: value == Value::Null,
+                texts: into_text(value).map(normalize).into_iter().collect(),
+                negated: op == Op::Ne,
+            },
             (_, Value::Null) => Self::Never,
-            (Op::Matches, value) => Self::Matches(pattern(value, patterns)?),
-            (_, value) => match as_text(value) {
+            (Op::Matches, value) => Self::Matches(pattern(&value, patterns)?),
+            (_, value) => match into_text(value) {
                 Some(text) => Self::Ordered {
                     text: normalize(text),
                     orders: orders(op),
@@ -365,7 +377,7 @@ pub enum Scalar<'a> {
     /// Absent or null.
     Null,
     /// A text, or a boolean as its text.
-    Text(std::borrow::Cow<'a, str>),
+    Text(Cow<'a, str>),
     /// A number, as it is written.
     Number(&'a str),
     /// A list.
@@ -392,19 +404,19 @@ impl ValueTest {
     /// A pattern that is no regular expression, or one too much for `patterns`.
     pub fn new(
         op: Op,
-        value: &Value,
+        value: Value,
         text_only: bool,
         patterns: &mut Patterns,
     ) -> Result<Self, Unfit> {
-        let pattern = match (op, value) {
+        let pattern = match (op, &value) {
             (Op::Matches, Value::Null) => None,
             (Op::Matches, value) => Some(pattern(value, patterns)?),
             _ => None,
         };
         Ok(Self {
             op,
-            value: value.clone(),
-            wanted: Wanted::new(value, text_only),
+            wanted: Wanted::new(&value, text_only),
+            value,
             pattern,
             text_only,
         })
@@ -477,7 +489,7 @@ impl ValueTest {
 #[derive(Clone, Debug)]
 struct Wanted {
     /// Sorted, each once. Numbers too, as they are written, where only texts are compared.
-    texts: Box<[Box<str>]>,
+    texts: SmallVec<[Box<str>; 1]>,
     /// Sorted, each once.
     numbers: Box<[Number<'static>]>,
     null: bool,
@@ -490,12 +502,12 @@ impl Wanted {
             Value::List(items) => items,
             value => std::slice::from_ref(value),
         };
-        let mut texts: Vec<Box<str>> = Vec::new();
+        let mut texts: SmallVec<[Box<str>; 1]> = SmallVec::new();
         let mut numbers: Vec<Number<'static>> = Vec::new();
         for item in items {
             match number_of(item) {
                 Some(number) if !text_only => numbers.push(number),
-                _ => texts.extend(as_text(item)),
+                _ => texts.extend(as_text(item).map(Into::into)),
             }
         }
         texts.sort_unstable();
@@ -503,7 +515,7 @@ impl Wanted {
         numbers.sort_unstable_by(Number::compare);
         numbers.dedup_by(|a, b| a.compare(b).is_eq());
         Self {
-            texts: texts.into(),
+            texts,
             numbers: numbers.into(),
             null: items.contains(&Value::Null),
             text_only,
@@ -672,7 +684,7 @@ mod tests {
             ]
             .into(),
         );
-        let test = ValueTest::new(Op::Eq, &mixed, false, &mut Patterns::new()).expect("valid");
+        let test = ValueTest::new(Op::Eq, mixed, false, &mut Patterns::new()).expect("valid");
         let text = |text: &'static str| Scalar::Text(text.into());
         let number = Scalar::Number;
         for node in [
@@ -703,7 +715,7 @@ mod tests {
     #[test]
     fn texts_compare_by_code_point_and_null_only_by_equality() {
         let test = |op, value: Value| {
-            TextTest::new(op, &value, |text| text, &mut Patterns::new()).expect("valid")
+            TextTest::new(op, value, |text| text, &mut Patterns::new()).expect("valid")
         };
         assert!(test(Op::Lt, "é".into()).holds(Some("z")));
         assert!(!test(Op::Lt, "a".into()).holds(None));
@@ -719,7 +731,7 @@ mod tests {
     #[test]
     fn custom_values_keep_their_type_for_equality_and_order_as_numbers_where_both_read_so() {
         let test = |op, value: Value, node: &Scalar<'_>| {
-            ValueTest::new(op, &value, false, &mut Patterns::new())
+            ValueTest::new(op, value, false, &mut Patterns::new())
                 .expect("valid")
                 .holds(node)
         };

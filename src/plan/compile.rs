@@ -2,7 +2,8 @@
 
 use std::hash::{BuildHasher, Hash, Hasher};
 
-use super::value::Source;
+use smallvec::SmallVec;
+
 use super::{
     Ambient, ChainPlan, FilterPlan, Plan, Predicate, Slot, StepOperator, StepPlan, TailPlan,
 };
@@ -11,20 +12,23 @@ use crate::ir::{
     TypeTest,
 };
 
-/// A plan and what its slots are filled from, in slot order.
+/// What the slots of a plan are filled from, in slot order: operands of the query.
+pub type Sources<'q> = SmallVec<[&'q Operand; 8]>;
+
+/// A plan and what its slots are filled from.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Compiled {
+pub struct Compiled<'q> {
     /// The plan.
     pub plan: Plan,
     /// What fills the slots.
-    pub sources: Box<[Source]>,
+    pub sources: Sources<'q>,
 }
 
 /// Compiles a query. Linear in its size.
 #[must_use]
-pub fn compile(query: &Query) -> Compiled {
+pub fn compile(query: &Query) -> Compiled<'_> {
     let mut lift = Lift {
-        sources: Vec::new(),
+        sources: Sources::new(),
     };
     let chains: Box<[ChainPlan]> = query.chains.iter().map(|chain| lift.chain(chain)).collect();
     let filters: Box<[Predicate]> = query.filters.iter().map(|test| lift.test(test)).collect();
@@ -50,23 +54,23 @@ pub fn compile(query: &Query) -> Compiled {
     };
     Compiled {
         plan,
-        sources: lift.sources.into(),
+        sources: lift.sources,
     }
 }
 
 /// Lifts literals into slots while the plan is built.
-struct Lift {
-    sources: Vec<Source>,
+struct Lift<'q> {
+    sources: Sources<'q>,
 }
 
-impl Lift {
-    fn slot(&mut self, operand: &Operand) -> Slot {
+impl<'q> Lift<'q> {
+    fn slot(&mut self, operand: &'q Operand) -> Slot {
         let slot = self.sources.len() as Slot;
-        self.sources.push(operand.into());
+        self.sources.push(operand);
         slot
     }
 
-    fn test(&mut self, test: &Test) -> Predicate {
+    fn test(&mut self, test: &'q Test) -> Predicate {
         match test {
             Test::Type(test) => Predicate::Type(*test),
             Test::Depth(depths) => Predicate::Depth(depths.clone()),
@@ -78,7 +82,7 @@ impl Lift {
         }
     }
 
-    fn chain(&mut self, chain: &Chain) -> ChainPlan {
+    fn chain(&mut self, chain: &'q Chain) -> ChainPlan {
         let mut steps: Vec<StepPlan> = Vec::with_capacity(chain.steps.len());
         let mut scope: Option<DepthSet> = None;
         let (mut separable, mut scope_open) = (true, true);
@@ -132,8 +136,9 @@ impl Lift {
     }
 
     /// `left` is the axis and the level of the step before, if there is one.
-    fn filter(&mut self, step: &NodeStep, left: Option<(Axis, Option<u32>)>) -> FilterPlan {
-        let tests: Box<[Predicate]> = step.tests.iter().map(|test| self.test(test)).collect();
+    fn filter(&mut self, step: &'q NodeStep, left: Option<(Axis, Option<u32>)>) -> FilterPlan {
+        let tests: SmallVec<[Predicate; 1]> =
+            step.tests.iter().map(|test| self.test(test)).collect();
         let tail = step
             .tail
             .iter()
@@ -264,13 +269,11 @@ fn hash_test(test: &Test, state: &mut impl Hasher) {
     }
 }
 
-/// Whether `plan` is what [`compile`] would make of `query`, and if so, what fills its slots.
-///
-/// Cheaper than compiling: it builds nothing but the values.
+/// Whether `plan` is what [`compile`] would make of `query`. Cheaper than compiling: it builds
+/// nothing.
 #[must_use]
-pub fn same_shape(plan: &Plan, query: &Query) -> Option<Box<[Source]>> {
-    let mut sources = Vec::with_capacity(plan.slots);
-    let same = plan.chains.len() == query.chains.len()
+pub fn same_shape(plan: &Plan, query: &Query) -> bool {
+    plan.chains.len() == query.chains.len()
         && plan.chains.iter().zip(&query.chains).all(|(plan, chain)| {
             plan.steps.len() == chain.steps.len()
                 && plan
@@ -282,60 +285,84 @@ pub fn same_shape(plan: &Plan, query: &Query) -> Option<Box<[Source]>> {
                             && match (&plan.operator, step) {
                                 (StepOperator::Zone(a), Step::Zone(b)) => a == b,
                                 (StepOperator::Filter(plan), Step::Node(step)) => {
-                                    same_tests(&plan.tests, &step.tests, &mut sources)
-                                        && same_tail(&plan.tail, &step.tail, &mut sources)
+                                    same_tests(&plan.tests, &step.tests)
+                                        && same_tail(&plan.tail, &step.tail)
                                 }
                                 _ => false,
                             }
                     })
         })
-        && same_tests(&plan.filters, &query.filters, &mut sources)
+        && same_tests(&plan.filters, &query.filters)
         && plan.order == query.controls.order
         && plan.unique == query.controls.unique
         && plan.mode == query.controls.mode
         && plan.limit.is_some() == query.controls.limit.is_some()
-        && plan.page.is_some() == query.controls.page.is_some();
-    if !same {
-        return None;
-    }
-    sources.extend(query.controls.limit.as_ref().map(Source::from));
-    sources.extend(query.controls.page.as_ref().map(Source::from));
-    Some(sources.into())
+        && plan.page.is_some() == query.controls.page.is_some()
 }
 
-fn same_tests(plan: &[Predicate], tests: &[Test], sources: &mut Vec<Source>) -> bool {
+fn same_tests(plan: &[Predicate], tests: &[Test]) -> bool {
     plan.len() == tests.len()
         && plan
             .iter()
             .zip(tests)
-            .all(|(plan, test)| same_test(plan, test, sources))
+            .all(|(plan, test)| same_test(plan, test))
 }
 
-fn same_tail(plan: &[TailPlan], tail: &[Tail], sources: &mut Vec<Source>) -> bool {
+fn same_tail(plan: &[TailPlan], tail: &[Tail]) -> bool {
     plan.len() == tail.len()
         && plan
             .iter()
             .zip(tail)
             .all(|(plan, tail)| match (plan, tail) {
                 (TailPlan::First, Tail::Pick(Pick::First))
-                | (TailPlan::Last, Tail::Pick(Pick::Last)) => true,
-                (TailPlan::Nth(_), Tail::Pick(Pick::Nth(operand))) => {
-                    sources.push(operand.into());
-                    true
-                }
-                (TailPlan::Test(plan), Tail::Test(test)) => same_test(plan, test, sources),
+                | (TailPlan::Last, Tail::Pick(Pick::Last))
+                | (TailPlan::Nth(_), Tail::Pick(Pick::Nth(_))) => true,
+                (TailPlan::Test(plan), Tail::Test(test)) => same_test(plan, test),
                 _ => false,
             })
 }
 
-fn same_test(plan: &Predicate, test: &Test, sources: &mut Vec<Source>) -> bool {
+fn same_test(plan: &Predicate, test: &Test) -> bool {
     match (plan, test) {
         (Predicate::Type(a), Test::Type(b)) => a == b,
         (Predicate::Depth(a), Test::Depth(b)) => a == b,
         (Predicate::Attr { attr, op, .. }, Test::Attr(test)) => {
-            sources.push((&test.operand).into());
             *attr == test.attr && *op == test.op
         }
         _ => false,
+    }
+}
+
+/// What fills the slots of the plan of `query`, in their order. Linear in the query.
+#[must_use]
+pub fn sources(query: &Query) -> Sources<'_> {
+    let mut sources = Sources::new();
+    for chain in &query.chains {
+        for (_, step) in &chain.steps {
+            let Step::Node(step) = step else {
+                continue;
+            };
+            operands(&step.tests, &mut sources);
+            for tail in &step.tail {
+                match tail {
+                    Tail::Pick(Pick::Nth(operand)) => sources.push(operand),
+                    Tail::Pick(Pick::First | Pick::Last) => {}
+                    Tail::Test(test) => operands(std::slice::from_ref(test), &mut sources),
+                }
+            }
+        }
+    }
+    operands(&query.filters, &mut sources);
+    sources.extend(&query.controls.limit);
+    sources.extend(&query.controls.page);
+    sources
+}
+
+/// Adds what `tests` compare with. By pushes, for these are few and extending costs more.
+fn operands<'q>(tests: &'q [Test], sources: &mut Sources<'q>) {
+    for test in tests {
+        if let Test::Attr(test) = test {
+            sources.push(&test.operand);
+        }
     }
 }

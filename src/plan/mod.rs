@@ -14,13 +14,17 @@ mod display;
 mod number;
 mod value;
 
-pub use bind::{BindError, Bound, BoundChain, BoundStep, BoundTail, BoundTest, Condition, bind};
+pub use bind::{
+    BindError, Bound, BoundChain, BoundStep, BoundTail, BoundTest, BoundTests, Condition, bind,
+};
 pub(crate) use compare::has_text;
 pub use compare::{Compare, NumberSet, Scalar, TextTest, Unfit, ValueTest};
-pub use compile::{Compiled, compile, same_shape, shape_hash};
+pub use compile::{Compiled, Sources, compile, same_shape, shape_hash, sources};
 pub use display::Operator;
 pub use number::{Digits, Number};
 pub use value::{Source, Value};
+
+use smallvec::SmallVec;
 
 use crate::ir::{Axis, DepthSet, Mode, Op, Order, TypeTest, Zone};
 
@@ -88,7 +92,7 @@ pub enum StepOperator {
 #[derive(Clone, Debug, PartialEq)]
 pub struct FilterPlan {
     /// Conditions, all of which hold.
-    pub tests: Box<[Predicate]>,
+    pub tests: SmallVec<[Predicate; 1]>,
     /// Picks and what stands behind them.
     pub tail: Box<[TailPlan]>,
     /// Whether the root or the `^seq` node can be kept.

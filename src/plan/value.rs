@@ -27,6 +27,17 @@ impl Value {
             value => value,
         }
     }
+
+    /// As [`Value::alone`], of a value that is not needed otherwise.
+    pub(super) fn into_alone(self) -> Self {
+        match self {
+            Self::List(items) => match <[Self; 1]>::try_from(items.into_vec()) {
+                Ok([only]) => only,
+                Err(items) => Self::List(items.into()),
+            },
+            value => value,
+        }
+    }
 }
 
 impl From<i64> for Value {
@@ -60,7 +71,8 @@ impl<T: Into<Value>> From<Option<T>> for Value {
     }
 }
 
-/// What a slot is filled from: a literal, a parameter, or a list that holds parameters.
+/// What a slot is filled from, as `explain` shows it: a literal, a parameter, or a list that holds
+/// parameters.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Source {
     /// Known from the text.

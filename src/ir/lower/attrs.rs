@@ -7,12 +7,12 @@ use crate::syntax::{Span, Spanned, is_name, quote};
 
 use super::super::name::normal_type;
 use super::super::pattern::PatternError;
-use super::super::{Attr, AttrTest, Edition, Kind, Literal, Op, Operand, Test};
+use super::super::{Attr, AttrTest, Edition, Kind, Literal, Op, Operand, Test, Tests};
 use super::{Lowerer, MAX_VALUES};
 
 impl Lowerer {
     /// Adds the tests of a list of properties; false where one is wrong.
-    pub(super) fn attrs(&mut self, attrs: &Attrs<'_>, span: Span, tests: &mut Vec<Test>) -> bool {
+    pub(super) fn attrs(&mut self, attrs: &Attrs<'_>, span: Span, tests: &mut Tests) -> bool {
         let mut sound = true;
         match attrs.form {
             Form::Bracket if attrs.props.len() > 1 => {
@@ -48,7 +48,7 @@ impl Lowerer {
         sound
     }
 
-    fn prop(&mut self, prop: &Prop<'_>, tests: &mut Vec<Test>) -> Option<()> {
+    fn prop(&mut self, prop: &Prop<'_>, tests: &mut Tests) -> Option<()> {
         let name = &prop.name;
         if prop.test.is_none()
             && !name.node.quoted
@@ -174,7 +174,7 @@ impl Lowerer {
         op: Op,
         values: &[Spanned<Value<'_>>],
         span: Span,
-        tests: &mut Vec<Test>,
+        tests: &mut Tests,
     ) -> Option<()> {
         if !self.needs(Edition::Canonical, span, "a list of values", None) {
             return None;

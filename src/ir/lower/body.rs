@@ -1,5 +1,7 @@
 //! The body of a selector: a union, a position, a search, `none` (LANGUAGE §4, §7).
 
+use smallvec::{SmallVec, smallvec};
+
 use crate::diag::Code;
 use crate::syntax::Span;
 use crate::syntax::ast::{
@@ -7,21 +9,21 @@ use crate::syntax::ast::{
 };
 
 use super::super::normal::DraftChain;
-use super::super::{Axis, Chain, Controls, Edition, NodeStep, Step as IrStep, Test};
+use super::super::{Axis, Chain, Controls, Edition, NodeStep, Step as IrStep, Tests};
 use super::controls::is_control;
 use super::{Lowerer, MAX_GROUPS, MAX_STEPS, sugar};
 
 /// What the filters behind a body came to.
 #[derive(Default)]
 pub(super) struct Filters {
-    pub(super) tests: Vec<Test>,
+    pub(super) tests: Tests,
     pub(super) controls: Controls,
 }
 
 /// A body: its chains and what filters their union.
 pub(super) struct Lowered {
-    pub(super) chains: Vec<DraftChain>,
-    pub(super) filters: Vec<Test>,
+    pub(super) chains: SmallVec<[DraftChain; 1]>,
+    pub(super) filters: Tests,
 }
 
 impl Lowerer {
@@ -43,8 +45,8 @@ impl Lowerer {
                     return None;
                 }
                 Some(Lowered {
-                    chains: Vec::new(),
-                    filters: Vec::new(),
+                    chains: SmallVec::new(),
+                    filters: Tests::new(),
                 })
             }
             Body::Union(groups) => self.union(groups),
@@ -110,7 +112,7 @@ impl Lowerer {
         {
             return self.shorthand_search(group, filters);
         }
-        let mut chains = Vec::with_capacity(groups.len());
+        let mut chains = SmallVec::with_capacity(groups.len());
         let mut sound = true;
         for group in groups {
             if group.steps.len() > MAX_STEPS {
@@ -136,7 +138,7 @@ impl Lowerer {
         }
         sound.then_some(Lowered {
             chains,
-            filters: Vec::new(),
+            filters: Tests::new(),
         })
     }
 
@@ -146,7 +148,7 @@ impl Lowerer {
         group: &Group<'_>,
         filters: &[(Combinator, Step<'_>)],
     ) -> Option<Lowered> {
-        let mut tests = Vec::new();
+        let mut tests = Tests::new();
         let mut sound = true;
         for (_, step) in filters {
             match filter_step(step) {
@@ -198,7 +200,7 @@ impl Lowerer {
                 self.needs(Edition::Canonical, search.sign, "`within(…)`", None)
             }
         };
-        let mut tests = Vec::new();
+        let mut tests = Tests::new();
         // The sign was refused already; the braces behind it say nothing new.
         if sound || search.kind == SearchKind::Leading {
             sound &= self.attrs(&search.attrs.node, search.attrs.span, &mut tests);
@@ -217,7 +219,7 @@ impl Lowerer {
         steps.push((
             axis,
             IrStep::Node(NodeStep {
-                tests: tests.into(),
+                tests,
                 tail: Box::default(),
             }),
         ));
@@ -238,8 +240,8 @@ impl Lowerer {
 
 fn one(chain: Chain, span: Span) -> Lowered {
     Lowered {
-        chains: vec![DraftChain { chain, span }],
-        filters: Vec::new(),
+        chains: smallvec![DraftChain { chain, span }],
+        filters: Tests::new(),
     }
 }
 

@@ -1,11 +1,14 @@
 //! Positions: hops from the root's children down, as child steps (LANGUAGE §7).
 
+use smallvec::smallvec;
+
 use crate::diag::{Code, nearest};
 use crate::syntax::ast::{DepthItem, Form, Hop, HopHead, HopPart, Position};
 use crate::syntax::{Span, Spanned};
 
 use super::super::{
-    Attr, Axis, Chain, Class, DepthSet, Edition, Kind, Literal, NodeStep, Op, Step, Test, TypeTest,
+    Attr, Axis, Chain, Class, DepthSet, Edition, Kind, Literal, NodeStep, Op, Step, Test, Tests,
+    TypeTest,
 };
 use super::attrs::attr_test;
 use super::{Lowerer, MAX_STEPS};
@@ -40,7 +43,7 @@ impl Lowerer {
 
         let mut scope: Option<DepthSet> = None;
         let mut steps: Vec<(Axis, Step)> = Vec::with_capacity(position.hops.len() + 1);
-        let mut anchor: Vec<Test> = Vec::new();
+        let mut anchor = Tests::new();
         let mut confirmed = false;
         let last = position.hops.len() - 1;
         for (index, hop) in position.hops.iter().enumerate() {
@@ -76,7 +79,7 @@ impl Lowerer {
                 Some(tests) => steps.push((
                     Axis::Child,
                     Step::Node(NodeStep {
-                        tests: tests.into(),
+                        tests,
                         tail: Box::default(),
                     }),
                 )),
@@ -92,14 +95,14 @@ impl Lowerer {
                 anchor.push(Test::Depth(scope));
                 anchor
             }
-            None => vec![Test::Type(TypeTest::Root)],
+            None => smallvec![Test::Type(TypeTest::Root)],
         };
         steps.insert(
             0,
             (
                 Axis::Descendant,
                 Step::Node(NodeStep {
-                    tests: first.into(),
+                    tests: first,
                     tail: Box::default(),
                 }),
             ),
@@ -145,7 +148,7 @@ impl Lowerer {
     }
 
     /// `seg`, `seg.sub`, `seg[…]` right behind the depths.
-    fn confirm(&mut self, hop: &Hop<'_>, tests: &mut Vec<Test>) -> Option<()> {
+    fn confirm(&mut self, hop: &Hop<'_>, tests: &mut Tests) -> Option<()> {
         let HopHead::Word(word) = &hop.head else {
             return None;
         };
@@ -158,8 +161,8 @@ impl Lowerer {
     }
 
     /// The tests of any other hop.
-    fn hop(&mut self, hop: &Hop<'_>, at_end: bool) -> Option<Vec<Test>> {
-        let mut tests = Vec::new();
+    fn hop(&mut self, hop: &Hop<'_>, at_end: bool) -> Option<Tests> {
+        let mut tests = Tests::new();
         let (class, sub) = match &hop.head {
             HopHead::Star => (None, None),
             HopHead::Search => {
@@ -262,7 +265,7 @@ impl Lowerer {
         &mut self,
         hop: &Hop<'s>,
         sub: Option<&'s str>,
-        tests: &mut Vec<Test>,
+        tests: &mut Tests,
     ) -> Option<Option<&'s str>> {
         let mut kind = sub;
         let mut sound = true;

@@ -7,7 +7,7 @@ use crate::syntax::{Span, Spanned};
 use super::super::name::normal_type;
 use super::super::{
     Attr, AttrTest, Axis, Chain, Class, DepthSet, Edition, Literal, NodeStep, Op, Operand, Pick,
-    Step, Tail, Test, TypeTest, Zone,
+    Step, Tail, Test, Tests, TypeTest, Zone,
 };
 use super::attrs::attr_test;
 use super::{Lowerer, sugar};
@@ -20,7 +20,7 @@ const ROOTS: [&str; 4] = ["sys", "seq", "ah", "root"];
 /// A node step while its parts are read.
 #[derive(Default)]
 struct Draft {
-    tests: Vec<Test>,
+    tests: Tests,
     tail: Vec<Tail>,
     /// A type of class turn without a kind, which lets `^sys` and `^ah` into a depth.
     plain_turn: bool,
@@ -73,7 +73,7 @@ impl Lowerer {
             return Some(Step::Zone(zone));
         }
         let mut draft = Draft {
-            tests: Vec::with_capacity(step.parts.len()),
+            tests: Tests::with_capacity(step.parts.len()),
             ..Draft::default()
         };
         let mut sound = true;
@@ -107,7 +107,7 @@ impl Lowerer {
             }
         }
         Some(Step::Node(NodeStep {
-            tests: draft.tests.into(),
+            tests: draft.tests,
             tail: draft.tail.into(),
         }))
     }
@@ -118,7 +118,7 @@ impl Lowerer {
             draft.tests.get(tests..).unwrap_or_default(),
             draft.tail.get(tail..).unwrap_or_default(),
         );
-        if part.node != Part::Star {
+        if !matches!(part.node, Part::Star) {
             self.note(part.span, || sugar::in_step(added.0, added.1));
         }
     }
@@ -180,7 +180,7 @@ impl Lowerer {
         Some(())
     }
 
-    fn root(&mut self, name: &str, span: Span, sole: bool, tests: &mut Vec<Test>) -> Option<()> {
+    fn root(&mut self, name: &str, span: Span, sole: bool, tests: &mut Tests) -> Option<()> {
         let depths = match name {
             "root" => {
                 tests.push(Test::Type(TypeTest::Root));
@@ -213,7 +213,12 @@ impl Lowerer {
     }
 
     /// `.cb`, `.cb:summary`, `.foo`, behind the dot.
-    pub(super) fn type_word(&mut self, word: &str, span: Span, tests: &mut Vec<Test>) {
+    pub(super) fn type_word(&mut self, word: &str, span: Span, tests: &mut Tests) {
+        // What nearly all types are.
+        if let Some(class) = Class::from_word(word) {
+            tests.push(Test::Type(TypeTest::Class(class)));
+            return;
+        }
         let (head, sub) = match word.split_once(':') {
             Some((head, sub)) => (head, Some(sub)),
             None => (word, None),
@@ -225,7 +230,7 @@ impl Lowerer {
     }
 
     /// The tests of a type and a kind in the reading of the edition (LANGUAGE §1).
-    pub(super) fn class_or_type(&mut self, head: &str, sub: Option<&str>, tests: &mut Vec<Test>) {
+    pub(super) fn class_or_type(&mut self, head: &str, sub: Option<&str>, tests: &mut Tests) {
         let text = |text: &str| Literal::Text(text.into());
         match (Class::from_word(head), sub) {
             (Some(class), None) => tests.push(Test::Type(TypeTest::Class(class))),

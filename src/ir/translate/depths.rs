@@ -146,7 +146,7 @@ impl Place<'_> {
             below.push(Test::Type(TypeTest::Class(Class::Turn)));
         }
         let region = NodeStep {
-            tests: region.into(),
+            tests: region.into_iter().collect(),
             tail: Box::default(),
         };
         let (_, below) = self.step(below);

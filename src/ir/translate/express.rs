@@ -40,8 +40,8 @@ pub(super) fn express(query: &Query, edition: Edition) -> Result<Query, Construc
     }
     let draft = Draft {
         time: query.time,
-        chains: drafts,
-        filters,
+        chains: drafts.into(),
+        filters: filters.into(),
         controls,
     };
     let expressed = normal::normalize(draft, &mut Vec::new(), None);
@@ -102,7 +102,7 @@ fn move_filters(query: &Query, edition: Edition) -> Result<(Vec<Chain>, Vec<Test
     }
     if edition == Edition::Depth && query.controls.mode != Mode::Pairwise {
         let filter = NodeStep {
-            tests: query.filters.clone(),
+            tests: query.filters.iter().cloned().collect(),
             tail: Box::default(),
         };
         if let [only] = super::attrs::alternatives(&filter.tests, edition)?.as_slice() {
@@ -121,7 +121,7 @@ fn move_filters(query: &Query, edition: Edition) -> Result<(Vec<Chain>, Vec<Test
             Some((_, Step::Zone(_))) => steps.push((
                 Axis::Child,
                 Step::Node(NodeStep {
-                    tests: query.filters.clone(),
+                    tests: query.filters.iter().cloned().collect(),
                     tail: Box::default(),
                 }),
             )),
