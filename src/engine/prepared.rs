@@ -200,11 +200,11 @@ impl Prepared {
             .resolve(self.statement.query.time)
             .map_err(|error| self.unresolved(error))?;
         let warnings = self.warnings_shared();
-        Ok(match lookup {
-            Lookup::One(place) => Selection::one(bound, history, place, warnings),
-            Lookup::All => Selection::lazy(bound, history, Part::all(), warnings),
-            Lookup::Range(span) => self.range(bound, history, span, options),
-        })
+        match lookup {
+            Lookup::One(place) => Ok(Selection::one(bound, history, place, warnings)),
+            Lookup::All => Ok(Selection::lazy(bound, history, Part::all(), warnings)),
+            Lookup::Range(span) => Ok(self.range(bound, history, span, options)),
+        }
     }
 
     fn range(

@@ -14,7 +14,7 @@ use super::Prepared;
 use super::pipeline::{Op, Pipeline};
 use crate::diag::{Code, Diagnostic, Error, Warning};
 use crate::exec::{
-    Counters, RowIter, Rows, Trace, answers_by_unit, count, named, run, run_in, run_unwindowed,
+    Counters, RowIter, Rows, Trace, answers_by_unit, at_once, count, run, run_in, run_unwindowed,
     run_while,
 };
 use crate::index::{Changes, NodeRef, Snapshot};
@@ -285,12 +285,12 @@ impl Selection {
         place: Place,
         warnings: Option<Arc<[Warning]>>,
     ) -> Self {
-        let rows = match history.get(place) {
-            Some(snapshot) if bound.is_local() => match named(bound, snapshot) {
-                Some(node) => Rows::of(node.map(NodeRef::row)),
-                None => run(bound, snapshot, &*history, &mut Trace::off()),
-            },
-            _ => return Self::lazy(bound, history, Part::One(place), warnings),
+        let Some(snapshot) = history.get(place).filter(|_| bound.is_local()) else {
+            return Self::lazy(bound, history, Part::One(place), warnings);
+        };
+        let rows = match at_once(bound, snapshot, &*history) {
+            Some(rows) => rows,
+            None => run(bound, snapshot, &*history, &mut Trace::off()),
         };
         Self {
             kind: Kind::Known(Known {

@@ -414,21 +414,17 @@ impl Window<'_> {
                     continue;
                 }
             };
-            nodes.bits = match left {
-                Left::Start => pick(&nodes.bits, None, None, which, key_order, self.scope),
-                Left::Nodes(left) => pick(
-                    &nodes.bits,
-                    Some(left),
-                    join.level,
-                    which,
-                    key_order,
-                    self.scope,
-                ),
-                Left::Zones(zones) => {
-                    let groups = zones.groups(&nodes.bits, join.axis, self.scope);
-                    pick_groups(groups, &nodes.bits, which, key_order, self.scope)
+            let bits = &mut nodes.bits;
+            match left {
+                Left::Start => pick(bits, None, None, which, key_order, self.scope),
+                Left::Nodes(left) => {
+                    pick(bits, Some(left), join.level, which, key_order, self.scope);
                 }
-            };
+                Left::Zones(zones) => {
+                    let groups = zones.groups(bits, join.axis, self.scope);
+                    *bits = pick_groups(groups, bits, which, key_order, self.scope);
+                }
+            }
         }
     }
 

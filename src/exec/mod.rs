@@ -52,9 +52,9 @@ impl Facts for NoFacts {
 #[must_use]
 pub fn run(bound: &Bound, snapshot: &Snapshot, facts: &dyn Facts, trace: &mut Trace) -> Rows {
     if let Some(depths) = bound.interval()
-        && let Some(rows) = small::run(bound, depths, snapshot, facts, trace)
+        && let Some((start, word)) = small::run(bound, depths, snapshot, facts, trace)
     {
-        return rows;
+        return Rows::Word { start, word };
     }
     if bound.window.is_some() && blocks::suits(bound) {
         let mut rows = SmallVec::new();
@@ -121,11 +121,22 @@ pub fn count(bound: &Bound, snapshot: &Snapshot, facts: &dyn Facts) -> u64 {
     }
 }
 
-/// The answer to a selector that is nothing but an id, without setting up a run; `None` for
-/// every other selector.
+/// The answer to a selector that takes no setting up of a run: nothing but an id, or tests along
+/// one chain over a handful of rows. `None` for every other selector.
 #[inline]
 #[must_use]
-pub fn named<'s>(bound: &Bound, snapshot: &'s Snapshot) -> Option<Option<NodeRef<'s>>> {
+pub fn at_once(bound: &Bound, snapshot: &Snapshot, facts: &dyn Facts) -> Option<Rows> {
+    if let Some(depths) = bound.interval() {
+        let (start, word) = small::run(bound, depths, snapshot, facts, &mut Trace::off())?;
+        return Some(Rows::Word { start, word });
+    }
+    let id = named(bound)?;
+    Some(Rows::of(snapshot.find(id).map(NodeRef::row)))
+}
+
+/// The id that is all a selector names.
+#[inline]
+fn named(bound: &Bound) -> Option<&str> {
     let ([plan], [chain], [], None) = (
         &*bound.plan.chains,
         &*bound.chains,
@@ -142,7 +153,7 @@ pub fn named<'s>(bound: &Bound, snapshot: &'s Snapshot) -> Option<Option<NodeRef
                 id: Some(id),
                 ..
             },
-        ] if plan.separable && tests.len() == 1 && tail.is_empty() => Some(snapshot.find(id)),
+        ] if plan.separable && tests.len() == 1 && tail.is_empty() => Some(id),
         _ => None,
     }
 }

@@ -16,7 +16,7 @@ pub(super) fn arrange(bound: &Bound, snapshot: &Snapshot, rows: Rows) -> Rows {
     if bound.in_document_order() {
         return rows;
     }
-    let mut list: SmallVec<[u32; 8]> = rows.iter().collect();
+    let mut list: SmallVec<[u32; 4]> = rows.iter().collect();
     let node = |row: u32| snapshot.node(row);
     match order {
         // Other default orders are document order.
@@ -88,7 +88,7 @@ fn depth_rank(depth: Option<i64>) -> (u8, i64) {
 /// Puts rows in the order of the lists of ids from the root, element by element; a list comes
 /// before its continuations. That is a walk over the rows and what they lie in, siblings by id:
 /// O(n log n) comparisons of ids, n counting both.
-fn by_path(snapshot: &Snapshot, rows: &mut SmallVec<[u32; 8]>) {
+fn by_path(snapshot: &Snapshot, rows: &mut SmallVec<[u32; 4]>) {
     let wanted: HashSet<u32> = rows.iter().copied().collect();
     let mut seen: HashSet<u32> = HashSet::with_capacity(wanted.len());
     let mut links: Vec<(u32, u32)> = Vec::with_capacity(wanted.len());

@@ -19,32 +19,26 @@ pub(super) enum Which {
 /// Keeps one of `matched` for each node of `left` they hang from; one of all without `left`.
 /// `level` is the level of all of `left`, where the chain tells.
 pub(super) fn pick(
-    matched: &Bits,
+    matched: &mut Bits,
     left: Option<&Nodes>,
     level: Option<u32>,
     which: Which,
     by_key: bool,
     scope: Scope<'_>,
-) -> Bits {
+) {
     let Some(left) = left else {
         let mut group: Vec<u32> = matched.iter().collect();
-        let mut out = matched.cleared();
-        keep(&mut group, which, by_key, scope, &mut out);
-        return out;
+        matched.words_mut().fill(0);
+        return keep(&mut group, which, by_key, scope, matched);
     };
     if !by_key && which == Which::First && level.is_some() && !left.root && !left.seq {
-        return first_behind(matched, &left.bits);
+        return keep_first_behind(matched, &left.bits);
     }
-    if !by_key && let Some(out) = pick_flat(matched, &left.bits, which, scope) {
-        return out;
-    }
-    pick_groups(
-        groups(matched, &left.bits, scope),
-        matched,
-        which,
-        by_key,
-        scope,
-    )
+    let flat = (!by_key).then(|| pick_flat(matched, &left.bits, which, scope));
+    *matched = flat.flatten().unwrap_or_else(|| {
+        let groups = groups(matched, &left.bits, scope);
+        pick_groups(groups, matched, which, by_key, scope)
+    });
 }
 
 /// Keeps one of each group; `groups` are pairs of a group and a member, members in document
@@ -67,25 +61,22 @@ pub(super) fn pick_groups(
     out
 }
 
-/// The first of `matched` behind each row of `left`.
+/// Keeps the first of `matched` behind each row of `left`.
 ///
 /// Rows of one level do not lie inside each other, and all of `matched` lies below some row of
 /// `left`: so what comes first behind a row of `left`, before the next one, is its first. A carry
 /// started behind each row of `left` runs through the rows in neither set and stops at the first
 /// that is in one.
-fn first_behind(matched: &Bits, left: &Bits) -> Bits {
-    let mut out = matched.cleared();
+fn keep_first_behind(matched: &mut Bits, left: &Bits) {
     let (mut starts, mut carry) = (0, false);
-    let words = matched.words().iter().zip(left.words());
-    for (kept, (matched, left)) in out.words_mut().iter_mut().zip(words) {
-        let neither = !(matched | left);
+    for (matched, left) in matched.words_mut().iter_mut().zip(left.words()) {
+        let neither = !(*matched | left);
         let (sum, first) = neither.overflowing_add(left << 1 | starts);
         let (sum, second) = sum.overflowing_add(u64::from(carry));
-        *kept = sum & matched;
+        *matched &= sum;
         starts = left >> 63;
         carry = first || second;
     }
-    out
 }
 
 /// Where no left-context node lies inside another, groups are disjoint intervals.

@@ -19,7 +19,7 @@ pub enum Rows {
     /// In document order: bit sets over ascending windows.
     Bits(Vec<Bits>),
     /// In the order of the list.
-    List(SmallVec<[u32; 8]>),
+    List(SmallVec<[u32; 4]>),
 }
 
 impl Rows {

@@ -61,11 +61,12 @@ impl Bits {
         let count = (window.end.div_ceil(64).max(first_word) - first_word) as usize;
         let skipped = first_word.saturating_sub(shift / 64) as usize;
         let words = words.get(skipped..).unwrap_or_default();
-        let mut copied = SmallVec::from_slice(&words[..count.min(words.len())]);
+        let mut copied = Vec::with_capacity(count);
+        copied.extend_from_slice(&words[..count.min(words.len())]);
         copied.resize(count, 0);
         let mut bits = Self {
             first_word,
-            words: copied,
+            words: SmallVec::from_vec(copied),
         };
         bits.retain_range(rows);
         bits
@@ -203,10 +204,15 @@ impl Bits {
         }
         let first = (start / 64 - self.first_word) as usize;
         let last = ((end - 1) / 64 - self.first_word) as usize;
-        self.words[..first].fill(0);
-        self.words[first] &= u64::MAX << (start % 64);
-        self.words[last] &= u64::MAX >> (63 - (end - 1) % 64);
-        self.words[last + 1..].fill(0);
+        let words = self.words_mut();
+        words[first] &= u64::MAX << (start % 64);
+        words[last] &= u64::MAX >> (63 - (end - 1) % 64);
+        // Mostly nothing lies outside, and a call to fill nothing is most of the work then.
+        for outside in [0..first, last + 1..words.len()] {
+            if !outside.is_empty() {
+                words[outside].fill(0);
+            }
+        }
     }
 
     /// Intersects with a set over the same window.

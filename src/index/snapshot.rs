@@ -276,6 +276,11 @@ impl Snapshot {
     /// The pieces that overlap `rows`.
     #[inline]
     pub fn pieces_in(&self, rows: Range<u32>) -> &[Piece] {
+        if let [only] = &*self.pieces
+            && only.base < rows.end
+        {
+            return &self.pieces;
+        }
         let start = self.piece_of(rows.start);
         let mut end = start;
         while end < self.pieces.len() && self.pieces[end].base < rows.end {
