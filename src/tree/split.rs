@@ -89,12 +89,10 @@ pub(super) fn cuts(text: &str, from: usize) -> Vec<usize> {
         most => rayon::current_num_threads().min(most),
     };
     let share = length / shares;
-    let mut cuts: Vec<usize> = (1..shares)
+    (1..shares)
         .map(|index| from + index * share)
         .filter_map(|at| second_object(text.as_bytes(), at..at + share))
-        .collect();
-    cuts.dedup();
-    cuts
+        .collect()
 }
 
 /// The first place in `range` where an object surely begins that follows another one in an array.
@@ -134,12 +132,17 @@ pub(super) fn read<'a>(text: &'a str, cuts: &[usize]) -> Parts<'a> {
     }
 }
 
+/// How many parts are made of a share at most: as many as a place has levels around it, in nodes
+/// and in a value of one. A part takes far more memory than the few bytes it may be made of, and
+/// text that is no document could hold any number of them.
+const MAX_PARTS: usize = 2 * MAX_NESTING;
+
 /// The parts that begin between `start` and `stop`: the nodes beside the first, then what stands
 /// beside the node these are in, and so on outwards. Linear in the text that is read.
 fn read_share(text: &str, mut start: usize, stop: usize) -> Vec<Part<'_>> {
     let mut parts = Vec::new();
     let mut reader = Reader::new(text);
-    loop {
+    for _ in 0..MAX_PARTS {
         reader.go_to(start);
         let mut faults = Faults::default();
         let nodes = NodeReader::new(&mut reader, &mut faults, Form::Part, stop - start);
@@ -152,11 +155,16 @@ fn read_share(text: &str, mut start: usize, stop: usize) -> Vec<Part<'_>> {
         if faults.is_empty() {
             parts.push(Part { start, end, draft });
         }
+        if end >= stop {
+            break;
+        }
+        reader.go_to(end);
         match further_out(&mut reader) {
             Ok(Some(next)) if next < stop => start = next,
-            _ => return parts,
+            _ => break,
         }
     }
+    parts
 }
 
 /// Behind a value, in arrays and objects that began somewhere before: where the next object
@@ -325,6 +333,15 @@ mod tests {
             starts(r#"{"a":1}"#, end),
             ["b3", "c2", "t2 t3", "a", "beyond"]
         );
+        // A list whose elements are not all objects.
+        let mixed = r#"[{"id":"a"},7,"},{",[{}],{"id":"b"},{"id":"c"}],"k":{}},{"id":"d"}"#;
+        let parts = read_share(mixed, 1, mixed.len());
+        let begin: Vec<_> = parts.iter().map(|part| part.start).collect();
+        let at = |what: &str| mixed.find(what).unwrap_or(0);
+        assert_eq!(begin, [1, at(r#"{"id":"b"#), at(r#"{"id":"d"#)]);
+        // Text that is no document makes no more parts than one that is.
+        let endless = r#"{"id":"a"}]},"#.repeat(2 * MAX_PARTS);
+        assert_eq!(read_share(&endless, 0, endless.len()).len(), MAX_PARTS);
         // A string that looks like one.
         assert_eq!(starts(r#"{\"id\":\"x\"}"#, end), [""; 0]);
     }
