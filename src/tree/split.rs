@@ -251,6 +251,9 @@ fn take_over(own: &mut Dictionary, other: &Dictionary) -> Vec<u32> {
 mod tests {
     use super::*;
     use crate::tree::json::Problem;
+    use proptest::collection::vec;
+    use proptest::prelude::*;
+    use proptest::sample::{Index, select};
 
     /// What came of reading a document whose first byte begins the root: the draft as text, or
     /// what was wrong.
@@ -301,6 +304,79 @@ mod tests {
                 let cuts = [first, second];
                 assert_eq!(outcome(DOCUMENT, &cuts), whole, "cut at {cuts:?}");
             }
+        }
+    }
+
+    /// A node of a random document, with white space, values that look like nodes, and few things
+    /// wrong. What it is like comes from `dice`; where none are left, it is the shortest.
+    fn random_node(dice: &mut dyn Iterator<Item = u8>, depth: usize) -> String {
+        let mut roll = |sides: u8| usize::from(dice.next().unwrap_or(0) % sides);
+        let space = ["", "", " ", "\r\n\t"][roll(4)];
+        let mut members = vec![format!(r#""id":"n{}""#, roll(250))];
+        let first = roll(14);
+        for which in first..first + roll(4) {
+            members.push(match which {
+                0 => format!(r#""role":"r{}""#, roll(5)),
+                1 => format!(r#""kind" : "k{}é""#, roll(5)),
+                2 => format!(r#""nodeType":"m{}""#, roll(3)),
+                3 => format!(r#""key":"\u004{}""#, roll(10)),
+                4 => format!(r#""offset":{}"#, roll(9)),
+                5 => format!(r#""parent_id":"n{}""#, roll(250)),
+                6 => r#""a":"},{\"id\":","b":"},{""#.to_owned(),
+                7 => r#""content":[{"id":1},{"id":"x"},"y",{"id":"z"}]"#.to_owned(),
+                8 => r#""data":{"x":[[{"id":"y"},{"id":"z"}]],"y":{"children":[{"id":"n"}]}}"#
+                    .to_owned(),
+                9 if roll(8) == 0 => r#""x":[1e400,"\ud800"]"#.to_owned(),
+                10 if roll(8) == 0 => r#""children":null"#.to_owned(),
+                11 if roll(8) == 0 => r#""id":7"#.to_owned(),
+                _ => continue,
+            });
+        }
+        let place = roll(4).min(members.len());
+        let (children, odd) = (if depth == 0 { 0 } else { roll(5) }, roll(60));
+        let child = |index| match (index, odd) {
+            (1, 0) => "7".to_owned(),
+            (1, 1) => r#"[{"id":"n"},{"id":"m"}]"#.to_owned(),
+            _ => random_node(dice, depth - 1),
+        };
+        let list: Vec<String> = (0..children).map(child).collect();
+        if children > 0 {
+            let list = list.join(&format!("{space},{space}"));
+            members.insert(place, format!(r#""children":[{list}{space}]"#));
+        }
+        format!("{{{space}{}{space}}}", members.join(&format!(",{space}")))
+    }
+
+    /// What is put into a text to break it: nothing, and these, a space between them.
+    const PIECES: &str = r#" { } [ ] , : " \ é },{"a ]} {}, "children":[ "id": ,"children":[{"id":"c"},{"id":"d"}] {"id":"e"},"#;
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(1_000))]
+
+        #[test]
+        fn random_documents_read_the_same_wherever_they_are_cut(
+            dice in vec(any::<u8>(), 0..400),
+            breaks in vec((any::<Index>(), select(PIECES.split(' ').collect::<Vec<_>>()), 0usize..3), 0..2),
+            cuts in vec((any::<Index>(), any::<bool>()), 1..5),
+        ) {
+            let mut text = random_node(&mut dice.into_iter(), 6);
+            text.push_str(r#","root":{"children":[{"id":"beyond"},{"id":"more"}]}}"#);
+            for (at, piece, gone) in breaks {
+                let at = text.floor_char_boundary(at.index(text.len()));
+                let end = text.ceil_char_boundary((at + gone).min(text.len()));
+                text.replace_range(at..end, piece);
+            }
+            let braces: Vec<usize> = text.match_indices('{').map(|(at, _)| at).collect();
+            let mut cuts: Vec<usize> = cuts
+                .into_iter()
+                .map(|(at, brace)| match brace && !braces.is_empty() {
+                    true => braces[at.index(braces.len())],
+                    false => at.index(text.len() + 1),
+                })
+                .collect();
+            cuts.sort_unstable();
+            let whole = outcome(&text, &[]);
+            prop_assert_eq!(outcome(&text, &cuts), whole, "{} cut at {:?}", text, cuts);
         }
     }
 
