@@ -8,8 +8,8 @@ use super::{
     Ambient, ChainPlan, FilterPlan, Plan, Predicate, Slot, StepOperator, StepPlan, TailPlan,
 };
 use crate::ir::{
-    Attr, Axis, Chain, Class, DepthSet, NodeStep, Op, Operand, Pick, Query, Step, Tail, Test,
-    TypeTest,
+    Attr, Axis, Chain, Class, Controls, DepthSet, NodeStep, Op, Operand, Pick, Query, Step, Tail,
+    Test, TypeTest,
 };
 
 /// What the slots of a plan are filled from, in slot order: operands of the query.
@@ -273,26 +273,19 @@ fn hash_test(test: &Test, state: &mut impl Hasher) {
 /// nothing.
 #[must_use]
 pub fn same_shape(plan: &Plan, query: &Query) -> bool {
-    plan.chains.len() == query.chains.len()
-        && plan.chains.iter().zip(&query.chains).all(|(plan, chain)| {
-            plan.steps.len() == chain.steps.len()
-                && plan
-                    .steps
-                    .iter()
-                    .zip(&chain.steps)
-                    .all(|(plan, (axis, step))| {
-                        plan.axis == *axis
-                            && match (&plan.operator, step) {
-                                (StepOperator::Zone(a), Step::Zone(b)) => a == b,
-                                (StepOperator::Filter(plan), Step::Node(step)) => {
-                                    same_tests(&plan.tests, &step.tests)
-                                        && same_tail(&plan.tail, &step.tail)
-                                }
-                                _ => false,
-                            }
-                    })
+    pairwise(&plan.chains, &query.chains, |plan, chain| {
+        pairwise(&plan.steps, &chain.steps, |plan, (axis, step)| {
+            plan.axis == *axis
+                && match (&plan.operator, step) {
+                    (StepOperator::Zone(a), Step::Zone(b)) => a == b,
+                    (StepOperator::Filter(plan), Step::Node(step)) => {
+                        pairwise(&plan.tests, &step.tests, same_test)
+                            && pairwise(&plan.tail, &step.tail, same_tail)
+                    }
+                    _ => false,
+                }
         })
-        && same_tests(&plan.filters, &query.filters)
+    }) && pairwise(&plan.filters, &query.filters, same_test)
         && plan.order == query.controls.order
         && plan.unique == query.controls.unique
         && plan.mode == query.controls.mode
@@ -300,26 +293,20 @@ pub fn same_shape(plan: &Plan, query: &Query) -> bool {
         && plan.page.is_some() == query.controls.page.is_some()
 }
 
-fn same_tests(plan: &[Predicate], tests: &[Test]) -> bool {
-    plan.len() == tests.len()
-        && plan
-            .iter()
-            .zip(tests)
-            .all(|(plan, test)| same_test(plan, test))
+/// Whether two lists are of one length and `same` holds for what stands at each place.
+fn pairwise<A, B>(a: &[A], b: &[B], same: impl Fn(&A, &B) -> bool) -> bool {
+    let mut others = b.iter();
+    a.len() == b.len() && a.iter().all(|a| others.next().is_some_and(|b| same(a, b)))
 }
 
-fn same_tail(plan: &[TailPlan], tail: &[Tail]) -> bool {
-    plan.len() == tail.len()
-        && plan
-            .iter()
-            .zip(tail)
-            .all(|(plan, tail)| match (plan, tail) {
-                (TailPlan::First, Tail::Pick(Pick::First))
-                | (TailPlan::Last, Tail::Pick(Pick::Last))
-                | (TailPlan::Nth(_), Tail::Pick(Pick::Nth(_))) => true,
-                (TailPlan::Test(plan), Tail::Test(test)) => same_test(plan, test),
-                _ => false,
-            })
+fn same_tail(plan: &TailPlan, tail: &Tail) -> bool {
+    match (plan, tail) {
+        (TailPlan::First, Tail::Pick(Pick::First))
+        | (TailPlan::Last, Tail::Pick(Pick::Last))
+        | (TailPlan::Nth(_), Tail::Pick(Pick::Nth(_))) => true,
+        (TailPlan::Test(plan), Tail::Test(test)) => same_test(plan, test),
+        _ => false,
+    }
 }
 
 fn same_test(plan: &Predicate, test: &Test) -> bool {
@@ -353,8 +340,10 @@ pub fn sources(query: &Query) -> Sources<'_> {
         }
     }
     operands(&query.filters, &mut sources);
-    sources.extend(&query.controls.limit);
-    sources.extend(&query.controls.page);
+    let Controls { limit, page, .. } = &query.controls;
+    for operand in [limit, page].into_iter().flatten() {
+        sources.push(operand);
+    }
     sources
 }
 
