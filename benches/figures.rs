@@ -189,7 +189,7 @@ fn loading(contenders: &Contenders, effort: Effort, table: &mut Table) {
     };
     let (one, two) = (pool(1), pool(2));
     let (mut walk, mut single, mut double) = (Vec::new(), Vec::new(), Vec::new());
-    for _ in 0..effort.rounds.div_ceil(6) {
+    for _ in 0..effort.rounds.div_ceil(3) {
         walk.push(once(|| walk::load(bytes)));
         single.push(one.install(|| once(|| engine::load(bytes))));
         double.push(two.install(|| once(|| engine::load(bytes))));

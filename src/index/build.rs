@@ -48,7 +48,7 @@ pub struct SegmentBuilder {
     creation_index: Vec<i64>,
     ttl_stored: Vec<u32>,
     ids: Ids,
-    payload: Vec<u8>,
+    payload: Records,
     payload_at: Vec<(u32, u32)>,
     irregular_cores: bool,
 }
@@ -76,6 +76,53 @@ impl Names {
                     *own = self.dictionary.intern(&text());
                 }
                 *own
+            }
+        }
+    }
+}
+
+/// Payload records.
+enum Records {
+    /// Copied here from several trees or segments.
+    Own(Vec<u8>),
+    /// Those of the one tree that is read.
+    Shared(Arc<Vec<u8>>),
+}
+
+impl Default for Records {
+    fn default() -> Self {
+        Self::Own(Vec::new())
+    }
+}
+
+impl Records {
+    /// Adds a record of `source`, and answers where it stands.
+    #[inline]
+    fn add(&mut self, source: &[u8], (from, to): (u32, u32)) -> (u32, u32) {
+        match self {
+            Self::Shared(_) => (from, to),
+            Self::Own(bytes) => {
+                let start = bytes.len() as u32;
+                bytes.extend_from_slice(&source[from as usize..to as usize]);
+                (start, bytes.len() as u32)
+            }
+        }
+    }
+
+    fn bytes(&self) -> &[u8] {
+        match self {
+            Self::Own(bytes) => bytes,
+            Self::Shared(bytes) => bytes,
+        }
+    }
+
+    /// All of them, in no more memory than they need.
+    fn finish(self) -> Arc<Vec<u8>> {
+        match self {
+            Self::Shared(bytes) => bytes,
+            Self::Own(mut bytes) => {
+                bytes.shrink_to_fit();
+                Arc::new(bytes)
             }
         }
     }
@@ -146,8 +193,16 @@ impl SegmentBuilder {
         self.key_names.begin(tree.keys.values().len());
     }
 
+    /// Makes ready for all of `tree`, and of nothing else: its payload records are shared, not
+    /// copied. Call it before anything else; [`SegmentBuilder::begin_tree`] is then done too.
+    pub fn begin_whole(&mut self, tree: &Tree) {
+        self.begin_tree(tree);
+        self.reserve(tree.rows.len());
+        self.payload = Records::Shared(Arc::clone(&tree.payload));
+    }
+
     /// Makes room for `rows` more rows.
-    pub fn reserve(&mut self, rows: usize) {
+    fn reserve(&mut self, rows: usize) {
         self.parent.reserve(rows);
         self.end.reserve(rows);
         self.class.reserve(rows);
@@ -261,11 +316,8 @@ impl SegmentBuilder {
                 }
             }
             self.ids.push(tree.id(at));
-            let start = self.payload.len() as u32;
-            let (from, to) = row.payload;
-            self.payload
-                .extend_from_slice(&tree.payload[from as usize..to as usize]);
-            self.payload_at.push((start, self.payload.len() as u32));
+            let record = self.payload.add(&tree.payload, row.payload);
+            self.payload_at.push(record);
 
             let cored = matches!(row.class, NodeClass::Turn | NodeClass::Head)
                 && !has_core(tree, at, row.end);
@@ -324,8 +376,7 @@ impl SegmentBuilder {
             column.push(0);
         }
         self.ids.push("");
-        let at = self.payload.len() as u32;
-        self.payload_at.push((at, at));
+        self.payload_at.push((0, 0));
         own
     }
 
@@ -410,9 +461,9 @@ impl SegmentBuilder {
                 self.ttl_stored.push(own);
             }
             self.ids.push(segment.id(row));
-            let at = self.payload.len() as u32;
-            self.payload.extend_from_slice(segment.payload(row));
-            self.payload_at.push((at, self.payload.len() as u32));
+            let record = segment.payload_at[row as usize];
+            let record = self.payload.add(&segment.payload, record);
+            self.payload_at.push(record);
         }
     }
 
@@ -437,8 +488,7 @@ impl SegmentBuilder {
     pub fn finish(mut self) -> Segment {
         let rows = self.len();
         self.level_ttls();
-        // It grew as it came; what is held for the session's life is what it needs.
-        self.payload.shrink_to_fit();
+        // They grew as they came; what is held for the session's life is what they need.
         self.ids.shrink();
         let words = || vec![0_u64; rows.div_ceil(64) as usize];
         let posting = |keep: &dyn Fn(usize) -> bool| {
@@ -532,7 +582,7 @@ impl SegmentBuilder {
             class: self.class.into(),
             present: self.present.into(),
             ids: self.ids,
-            payload: Arc::new(self.payload),
+            payload: self.payload.finish(),
             payload_at: self.payload_at.into(),
             irregular_cores: self.irregular_cores,
             has_loose: self.units.iter().any(|unit| unit.kind == UnitKind::Loose),
@@ -564,6 +614,7 @@ impl SegmentBuilder {
             many: bool,
         }
         let rows = self.len();
+        let payload = self.payload.bytes();
         // Sorted by name before anything is made of it.
         let mut found: HashMap<&str, Rows<'_>> = HashMap::new();
         let mut tags: BTreeMap<String, Vec<u32>> = BTreeMap::new();
@@ -581,7 +632,7 @@ impl SegmentBuilder {
         };
         for row in 0..rows {
             let (start, end) = self.payload_at[row as usize];
-            let record = || Fields::new(&self.payload[start as usize..end as usize]);
+            let record = || Fields::new(&payload[start as usize..end as usize]);
             let (mut has_tags, mut has_cadence) = (false, false);
             for (name, value) in record() {
                 has_tags |= TAGS.is(name);

@@ -1,5 +1,7 @@
 //! Snapshots back to trees: all of one, or an excerpt.
 
+use std::sync::Arc;
+
 use super::{NodeRef, Snapshot};
 use crate::tree::{NONE, Row, Tree};
 
@@ -18,6 +20,8 @@ impl Snapshot {
 #[derive(Default)]
 pub(super) struct Copy {
     tree: Tree,
+    /// What is to be [`Tree::payload`].
+    payload: Vec<u8>,
     /// The rows whose subtrees are not complete, by level.
     open: Vec<u32>,
 }
@@ -30,8 +34,8 @@ impl Copy {
         let row = tree.rows.len() as u32;
         let id = tree.ids.len() as u32;
         tree.ids.push_str(node.id());
-        let payload = tree.payload.len() as u32;
-        tree.payload.extend_from_slice(node.payload());
+        let payload = self.payload.len() as u32;
+        self.payload.extend_from_slice(node.payload());
         let code = |dictionary: &mut crate::tree::Dictionary, value: Option<&str>| {
             value.map_or(NONE, |value| dictionary.intern(value))
         };
@@ -42,7 +46,7 @@ impl Copy {
             class: node.class(),
             present: node.present(),
             id: (id, tree.ids.len() as u32),
-            payload: (payload, tree.payload.len() as u32),
+            payload: (payload, self.payload.len() as u32),
             node_type: code(&mut tree.types, node.node_type()),
             role: code(&mut tree.roles, node.role()),
             kind: code(&mut tree.kinds, node.kind()),
@@ -60,6 +64,7 @@ impl Copy {
     /// The tree of all that was appended.
     pub(super) fn finish(mut self) -> Tree {
         self.close(0);
+        self.tree.payload = Arc::new(self.payload);
         self.tree
     }
 

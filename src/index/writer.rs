@@ -150,9 +150,10 @@ impl Writer {
                     }
                     let (builder, _) = builder.get_or_insert_with(|| {
                         let mut builder = SegmentBuilder::new();
-                        builder.begin_tree(tree);
                         if first {
-                            builder.reserve(tree.rows.len());
+                            builder.begin_whole(tree);
+                        } else {
+                            builder.begin_tree(tree);
                         }
                         (builder, group)
                     });

@@ -6,6 +6,7 @@
 //! children, so nothing recurses.
 
 use std::hash::BuildHasher;
+use std::sync::Arc;
 
 use hashbrown::{DefaultHashBuilder, HashTable};
 
@@ -70,9 +71,11 @@ impl Places for Vec<usize> {
 pub(crate) fn finish(draft: Draft<'_>, faults: &mut Faults) -> Tree {
     let Draft {
         mut tree,
+        payload,
         starts,
         claims,
     } = draft;
+    tree.payload = Arc::new(payload);
     check_claims(&tree, &claims, faults);
     check_ids(&tree, &starts, faults);
     let sorted = settle(&mut tree, &starts, faults);

@@ -23,6 +23,8 @@ pub(crate) struct ParentClaim<'a> {
 #[derive(Default)]
 pub(crate) struct Draft<'a> {
     pub(crate) tree: Tree,
+    /// What is to be [`Tree::payload`].
+    pub(crate) payload: Vec<u8>,
     /// Where each row's object starts in the text; for messages.
     pub(crate) starts: Vec<usize>,
     /// Every `parent_id` that is not null.
@@ -115,7 +117,7 @@ impl<'r, 'a> NodeReader<'r, 'a> {
         size: usize,
     ) -> Self {
         let mut draft = Draft::default();
-        draft.tree.payload.reserve(size);
+        draft.payload.reserve(size);
         Self {
             reader,
             faults,
@@ -189,7 +191,7 @@ impl<'r, 'a> NodeReader<'r, 'a> {
 
     fn finish(self) -> Draft<'a> {
         let mut draft = self.draft;
-        draft.tree.payload.shrink_to_fit();
+        draft.payload.shrink_to_fit();
         draft
     }
 
@@ -589,7 +591,8 @@ impl<'r, 'a> NodeReader<'r, 'a> {
                     .add(self.draft.starts[row as usize], "a node without id");
             }
         }
-        let start = tree.payload.len() as u32;
+        let payload = &mut self.draft.payload;
+        let start = payload.len() as u32;
         let record = &mut self.fields[fields..];
         if !record.is_sorted_by(|a, b| a.name < b.name) {
             record.sort_unstable_by(|a, b| a.name.cmp(&b.name).then(a.at.cmp(&b.at)));
@@ -601,10 +604,10 @@ impl<'r, 'a> NodeReader<'r, 'a> {
             }
         }
         for field in record.iter() {
-            write_field(&mut tree.payload, &field.name, field.value);
+            write_field(payload, &field.name, field.value);
         }
         self.fields.truncate(fields);
-        let Ok(stop) = u32::try_from(tree.payload.len()) else {
+        let Ok(stop) = u32::try_from(payload.len()) else {
             return Err(self.reader.expected("less than 4 GiB of content"));
         };
         let row = &mut tree.rows[row as usize];

@@ -5,6 +5,8 @@
 //! codes into a dictionary of the tree; ids stand in one arena, and everything else that is not
 //! a number is kept as JSON text in the row's payload record.
 
+use std::sync::Arc;
+
 use hashbrown::HashTable;
 
 use super::alias;
@@ -116,8 +118,8 @@ pub struct Tree {
     pub rows: Vec<Row>,
     /// All ids, one after the other.
     pub ids: String,
-    /// All payload records.
-    pub payload: Vec<u8>,
+    /// All payload records. Shared with the segment that all of the tree becomes.
+    pub payload: Arc<Vec<u8>>,
     /// Stored nodeTypes.
     pub types: Dictionary,
     /// Roles.

@@ -1,6 +1,7 @@
 //! Differences between trees, as JSON Lines write them, and putting them to use (RUNTIME §1).
 
 use std::hash::BuildHasher;
+use std::sync::Arc;
 
 use hashbrown::{DefaultHashBuilder, HashTable};
 
@@ -26,10 +27,12 @@ impl Patch {
     /// the offset of every node in the text.
     pub(crate) fn finish(draft: Draft<'_>, faults: &mut Faults) -> (Self, Vec<usize>) {
         let Draft {
-            tree: nodes,
+            tree: mut nodes,
+            payload,
             starts,
             claims,
         } = draft;
+        nodes.payload = Arc::new(payload);
         check::check_ids(&nodes, &starts, faults);
         let mut parents = vec![None; nodes.rows.len()];
         for claim in claims {
@@ -263,7 +266,7 @@ impl<'a> Merge<'a> {
         if reached[..patch].contains(&false) {
             self.report_loops(&reached, faults);
         }
-        (out.tree, origins)
+        (out.finish(), origins)
     }
 
     /// What no walk came to hangs below itself, or below such a node; only a moved node can begin
@@ -323,6 +326,8 @@ fn node_id<'a>(base: &'a Tree, patch: &'a Tree, node: u32) -> &'a str {
 /// Copies rows of two trees into a new one. Dictionary codes of the base stay as they are.
 struct Copy<'a> {
     tree: Tree,
+    /// What is to be [`Tree::payload`].
+    payload: Vec<u8>,
     base: &'a Tree,
     patch: &'a Tree,
 }
@@ -338,9 +343,13 @@ impl<'a> Copy<'a> {
         };
         tree.rows.reserve(base.rows.len() + patch.rows.len());
         tree.ids.reserve(base.ids.len() + patch.ids.len());
-        tree.payload
-            .reserve(base.payload.len() + patch.payload.len());
-        Self { tree, base, patch }
+        let payload = Vec::with_capacity(base.payload.len() + patch.payload.len());
+        Self {
+            tree,
+            payload,
+            base,
+            patch,
+        }
     }
 
     /// Appends row `base_row` of the base or, where that is `None`, row `patch_row` of the patch.
@@ -354,10 +363,10 @@ impl<'a> Copy<'a> {
         let index = tree.rows.len() as u32;
         let id = tree.ids.len() as u32;
         tree.ids.push_str(source.id(from as u32));
-        let payload = tree.payload.len() as u32;
+        let payload = self.payload.len() as u32;
         let (start, end) = old.payload;
         let record = &source.payload[start as usize..end as usize];
-        tree.payload.extend_from_slice(record);
+        self.payload.extend_from_slice(record);
         let translate = |to: &mut Dictionary, names: &Dictionary, code: u32| {
             if base_row.is_some() {
                 return code;
@@ -370,7 +379,7 @@ impl<'a> Copy<'a> {
             level,
             class: NodeClass::Block,
             id: (id, tree.ids.len() as u32),
-            payload: (payload, tree.payload.len() as u32),
+            payload: (payload, self.payload.len() as u32),
             node_type: translate(&mut tree.types, &source.types, old.node_type),
             role: translate(&mut tree.roles, &source.roles, old.role),
             kind: translate(&mut tree.kinds, &source.kinds, old.kind),
@@ -378,6 +387,13 @@ impl<'a> Copy<'a> {
             ..old.clone()
         });
         index
+    }
+
+    fn finish(self) -> Tree {
+        Tree {
+            payload: Arc::new(self.payload),
+            ..self.tree
+        }
     }
 
     /// The subtree of a row is complete.

@@ -197,7 +197,7 @@ impl<'a> Draft<'a> {
         deepest.is_none_or(|deepest| level + deepest < MAX_NESTING)
             && fits(own.rows.len(), more.rows.len())
             && fits(own.ids.len(), more.ids.len())
-            && fits(own.payload.len(), more.payload.len())
+            && fits(self.payload.len(), part.draft.payload.len())
     }
 
     /// Puts the nodes of a part behind those of this draft, as children of `parent` at `level`.
@@ -206,7 +206,7 @@ impl<'a> Draft<'a> {
         let (own, more) = (&mut self.tree, part.tree);
         let rows = own.rows.len() as u32;
         let ids = own.ids.len() as u32;
-        let payload = own.payload.len() as u32;
+        let payload = self.payload.len() as u32;
         let types = take_over(&mut own.types, &more.types);
         let roles = take_over(&mut own.roles, &more.roles);
         let kinds = take_over(&mut own.kinds, &more.kinds);
@@ -228,7 +228,7 @@ impl<'a> Draft<'a> {
             row
         }));
         own.ids.push_str(&more.ids);
-        own.payload.extend_from_slice(&more.payload);
+        self.payload.extend_from_slice(&part.payload);
         self.starts.extend_from_slice(&part.starts);
         self.claims
             .extend(part.claims.into_iter().map(|claim| ParentClaim {
@@ -270,10 +270,13 @@ mod tests {
             Ok(draft) if faults.is_empty() && problems.is_empty() => {
                 let claims = draft.claims.iter();
                 let claims: Vec<_> = claims.map(|c| (c.row, c.id.raw, c.offset)).collect();
-                Ok((
-                    format!("{:?} {:?} {claims:?}", draft.tree, draft.starts),
-                    end,
-                ))
+                let Draft {
+                    tree,
+                    payload,
+                    starts,
+                    ..
+                } = &draft;
+                Ok((format!("{tree:?} {payload:?} {starts:?} {claims:?}"), end))
             }
             _ => Err((format!("{:?}", faults.resolve(text)), problems)),
         }
