@@ -99,8 +99,7 @@ impl Rows {
         }
     }
 
-    /// Calls `visit` with each word that holds rows and the row of its first bit; for lists,
-    /// with one row at a time.
+    /// Calls `visit` with each row.
     #[inline]
     pub(crate) fn for_each(&self, mut visit: impl FnMut(u32)) {
         match self {

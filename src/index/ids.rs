@@ -79,16 +79,40 @@ pub(crate) struct IdView<'a> {
 impl<'a> IdView<'a> {
     /// The id of a row.
     #[inline]
-    #[allow(unsafe_code)]
     pub(crate) fn get(self, row: u32) -> &'a str {
         let row = row as usize;
         // The later one first, which checks the bounds of both.
-        let end = self.cuts[row + 1] as usize;
-        let start = self.cuts[row] as usize;
-        debug_assert!(self.text.get(start..end).is_some());
-        // SAFETY: both fields are those of one `Ids`, whose borrow this type keeps. By the
-        // invariant of its cuts, `start <= end <= text.len()`, and both fall between characters.
-        unsafe { self.text.get_unchecked(start..end) }
+        let end = self.cuts[row + 1];
+        self.between(self.cuts[row], end)
+    }
+
+    /// The ids of the rows from `first` on whose bits are set in `word`, ascending, one a slot.
+    /// There must be as many slots as bits.
+    #[inline]
+    pub(crate) fn list(self, first: u32, mut word: u64, slots: &mut [&'a str]) {
+        let cuts = self.cuts.get(first as usize..).unwrap_or_default();
+        // Where the cuts of all 64 rows are there, that is checked once.
+        let whole = cuts.first_chunk::<65>();
+        for slot in slots {
+            let bit = word.trailing_zeros() % 64;
+            word &= word.wrapping_sub(1);
+            *slot = match whole {
+                Some(cuts) => self.between(cuts[bit as usize], cuts[bit as usize + 1]),
+                None => self.get(first + bit),
+            };
+        }
+    }
+
+    /// The text between two cuts of these ids that follow each other.
+    #[inline]
+    #[allow(unsafe_code)]
+    fn between(self, start: u32, end: u32) -> &'a str {
+        let range = start as usize..end as usize;
+        debug_assert!(self.text.get(range.clone()).is_some());
+        // SAFETY: only the two methods above call this, with neighbouring cuts of the `Ids` whose
+        // borrow this type keeps. By the invariant of its cuts, `start <= end <= text.len()`, and
+        // both fall between characters.
+        unsafe { self.text.get_unchecked(range) }
     }
 }
 
@@ -104,6 +128,24 @@ mod tests {
         ids.shrink();
         for (row, id) in wanted.iter().enumerate() {
             assert_eq!(ids.get(row as u32), *id);
+        }
+    }
+
+    #[test]
+    fn a_word_lists_its_rows() {
+        let wanted: Vec<String> = (0..150).map(|row| format!("é{}", row * row)).collect();
+        let mut ids = Ids::default();
+        wanted.iter().for_each(|id| ids.push(id));
+        let end = wanted.len() as u32;
+        for first in [0, 1, 64, 85, 86, 87, 128, 149] {
+            for word in [0, 1, 1 << 63, u64::MAX, 0xF0F0_1234_8000_0001] {
+                let word = word & u64::MAX >> 64_u32.saturating_sub(end - first);
+                let mut slots = vec!["?"; word.count_ones() as usize];
+                ids.view().list(first, word, &mut slots);
+                let rows = (0..64).filter(|bit| word >> bit & 1 == 1);
+                let expected: Vec<&str> = rows.map(|bit| &*wanted[first as usize + bit]).collect();
+                assert_eq!(slots, expected, "{first} {word:x}");
+            }
         }
     }
 }
