@@ -212,28 +212,20 @@ fn loading(contenders: &Contenders, effort: Effort, table: &mut Table) {
     }
 }
 
-/// The ten query classes in turn, on one thread and on two. Where others use the machine too,
-/// the second thread gains little time, whatever the engine does; what each thread takes of a
-/// processor then still tells whether two threads stand in each other's way.
+/// The ten query classes in turn, on one thread and on two.
 fn threads(contenders: &Contenders, effort: Effort) {
-    let mut times = [const { Vec::new() }; 4];
-    for _ in 0..effort.rounds * 4 {
-        for threads in [1, 2] {
-            let (time, processor) = contenders.pact.in_turn(&contenders.id, threads, 4);
-            let processor = processor.map_or(f64::NAN, |time| time.as_nanos() as f64);
-            times[threads - 1].push(time.as_nanos() as f64 / threads as f64);
-            times[threads + 1].push(processor);
+    let mut times = [const { Vec::new() }; 2];
+    for _ in 0..effort.rounds * 2 {
+        for (threads, times) in [1, 2].into_iter().zip(&mut times) {
+            let time = contenders.pact.in_turn(&contenders.id, threads, 8);
+            times.push(time.as_nanos() as f64 / threads as f64);
         }
     }
-    let [one, two, alone, beside] = times.map(|mut times| settled(&mut times));
+    let [one, two] = times.map(|mut times| settled(&mut times));
     println!(
         "\nten queries in turn, two threads: {:.2}x of one (required 1.80)  {}",
         one / two,
         support::table::verdict(one / two >= 1.8)
-    );
-    println!(
-        "  by processor time, as on two processors of one's own: {:.2}x",
-        2.0 * alone / beside
     );
 }
 

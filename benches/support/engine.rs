@@ -6,7 +6,7 @@ use pactql::index::Segment;
 use pactql::ir::Edition;
 use pactql::time::Session;
 use std::hint::black_box;
-use std::sync::Arc;
+use std::sync::{Arc, Barrier};
 use std::time::{Duration, Instant};
 
 /// A session and the engine that answers over it.
@@ -83,20 +83,17 @@ impl Pact {
         })
     }
 
-    /// The time `threads` threads take that each ask the ten queries in turn `rounds` times, and
-    /// the processor time they take for it on average, where the system tells.
-    pub(crate) fn in_turn(
-        &self,
-        id: &str,
-        threads: usize,
-        rounds: u64,
-    ) -> (Duration, Option<Duration>) {
+    /// The time `threads` threads take that each ask the ten queries in turn `rounds` times, from
+    /// the first beginning, when all have started, to the last end.
+    pub(crate) fn in_turn(&self, id: &str, threads: usize, rounds: u64) -> Duration {
         let prepared: Vec<Prepared> = Query::ALL
             .iter()
             .map(|&query| self.prepared(query, id))
             .collect();
+        let started = Barrier::new(threads);
         let ask = || {
-            let before = on_processor();
+            started.wait();
+            let start = Instant::now();
             for _ in 0..rounds {
                 for prepared in &prepared {
                     let selection = prepared
@@ -105,28 +102,19 @@ impl Pact {
                     black_box(selection.to_ids());
                 }
             }
-            Some(on_processor()? - before?)
+            (start, Instant::now())
         };
-        let start = Instant::now();
-        let times: Vec<Option<Duration>> = std::thread::scope(|scope| {
+        let times: Vec<(Instant, Instant)> = std::thread::scope(|scope| {
             let threads: Vec<_> = (0..threads).map(|_| scope.spawn(ask)).collect();
-            let join = |thread: std::thread::ScopedJoinHandle<'_, _>| thread.join().ok().flatten();
-            threads.into_iter().map(join).collect()
+            let join = |thread: std::thread::ScopedJoinHandle<'_, _>| thread.join().ok();
+            threads.into_iter().filter_map(join).collect()
         });
-        let elapsed = start.elapsed();
-        let processor: Option<Duration> = times.into_iter().sum();
-        (elapsed, processor.map(|time| time / threads as u32))
+        let first = times.iter().map(|(start, _)| *start).min();
+        let last = times.iter().map(|(_, end)| *end).max();
+        first
+            .zip(last)
+            .map_or(Duration::MAX, |(first, last)| last - first)
     }
-}
-
-/// How long this thread has been running on a processor; waiting for one does not count.
-fn on_processor() -> Option<Duration> {
-    let text = std::fs::read_to_string("/proc/thread-self/schedstat").ok()?;
-    text.split(' ')
-        .next()?
-        .parse()
-        .ok()
-        .map(Duration::from_nanos)
 }
 
 /// The bytes of the columns, postings and directories of a session's segments, as the segments

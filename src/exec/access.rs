@@ -14,7 +14,7 @@ use super::Facts;
 use super::ask::{node_holds, node_type_holds, scalar, sub_type};
 use super::trace::Counters;
 use crate::index::{
-    Bits, DictColumn, IntColumn, Piece, Posting, Segment, Snapshot, each_word, hash_id,
+    Bits, DictColumn, IntColumn, Ones, Piece, Posting, Segment, Snapshot, each_word, hash_id,
 };
 use crate::ir::{Attr, Class, Facet, TypeTest, normal_type};
 use crate::plan::{
@@ -519,6 +519,10 @@ fn among(column: &IntColumn, start: u32, rows: u32, ranges: &[(i64, i64)]) -> u6
     })
 }
 
+/// Of this many rows at least one must be meant, or they are cheaper to ask one by one than to
+/// compare a word at a time.
+const WORTH_A_WORD: u32 = 8;
+
 /// Puts the rows with a ttl in `set` into `out`.
 fn fill_ttl(
     set: &NumberSet,
@@ -540,12 +544,19 @@ fn fill_ttl(
     };
     let counting = counting_down(set, cycle);
     let none_stored = segment.ttl_stored.is_empty();
+    let few = segment.has_ttl.len() * WORTH_A_WORD < segment.len();
     each_word(out, rows, shift, |index, mask, word| {
         let given = given.get(index as usize).copied().unwrap_or(0) & mask;
         if given == 0 {
             return;
         }
-        let among = |ranges: &[(i64, i64)]| among(&segment.ttl, index * 64, segment.len(), ranges);
+        let among = |ranges: &[(i64, i64)]| match ranges {
+            &[(low, high)] if few => Ones(given).fold(0, |found, bit| {
+                let number = segment.ttl.get(index * 64 + bit);
+                found | u64::from(low <= number && number <= high) << bit
+            }),
+            _ => among(&segment.ttl, index * 64, segment.len(), ranges),
+        };
         let stored = if none_stored {
             0
         } else {
