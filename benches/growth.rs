@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use pactql::engine::Engine;
-use pactql::time::Session;
+use pactql::history::Session;
 
 /// Sizes differ by this much.
 const FACTOR: usize = 8;

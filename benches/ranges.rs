@@ -16,7 +16,7 @@ use std::hint::black_box;
 use std::time::Duration;
 
 use criterion::{BenchmarkId, Criterion, criterion_group, criterion_main};
-use pactql::time::Session;
+use pactql::history::Session;
 use support::engine;
 
 const SELECTOR: &str = "@history .cb[role='assistant']";

@@ -6,7 +6,7 @@
 //!
 //! ```
 //! use pactql::engine::Engine;
-//! use pactql::time::Session;
+//! use pactql::history::Session;
 //!
 //! let session = Session::from_slice(
 //!     br#"{"root":{"children":[{"id":"seq","nodeType":"^seq","children":[
@@ -30,7 +30,7 @@
 //! | lower, normalize | AST, edition | [`ir::Query`] | [`ir`] |
 //! | plan, bind | query, values | [`plan::Plan`], [`plan::Bound`] | [`plan`] |
 //! | run | bound plan, snapshot | rows | [`exec`] |
-//! | answer | rows, history | [`engine::Selection`] | [`time`], [`engine`] |
+//! | answer | rows, history | [`engine::Selection`] | [`history`], [`engine`] |
 //! | read | bytes | [`tree::Tree`] | [`tree`], [`interop`] |
 //! | index | trees | [`index::Snapshot`] | [`index`] |
 //! | choose | cache, query, number of tokens | [`budget::Resolution`] | [`budget`] |
@@ -44,6 +44,7 @@ pub mod cli;
 pub mod diag;
 pub mod engine;
 pub mod exec;
+pub mod history;
 pub mod index;
 pub mod interop;
 pub mod ir;
@@ -53,5 +54,4 @@ pub mod plan;
 #[cfg(feature = "cli")]
 mod present;
 pub mod syntax;
-pub mod time;
 pub mod tree;

@@ -5,10 +5,10 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 use pactql::engine::Engine;
+use pactql::history::{History, Session};
 use pactql::index::{Meta, NodeRef, Snapshot, Writer};
 use pactql::interop::{write_document, write_members};
 use pactql::ir::Edition;
-use pactql::time::{History, Session};
 use pactql::tree::{Body, arrange, read_document, read_slice};
 
 /// Numbers from a seed.

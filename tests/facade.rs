@@ -4,9 +4,9 @@ use std::path::Path;
 
 use pactql::diag::Code;
 use pactql::engine::{Engine, ExplainOptions, NotARange};
+use pactql::history::Session;
 use pactql::ir::Edition;
 use pactql::plan::Value;
-use pactql::time::Session;
 
 fn session() -> Session {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/support-agent.jsonl");

@@ -8,7 +8,7 @@ mod support;
 
 use pactql::budget::{BuildOptions, Cache, Indexing, Query, build};
 use pactql::engine::Engine;
-use pactql::time::Session;
+use pactql::history::Session;
 use std::fs;
 use std::path::Path;
 use support::contenders::payload;

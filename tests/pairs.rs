@@ -12,8 +12,8 @@ mod pairs;
 
 use pactql::engine::{Engine, ExplainOptions};
 use pactql::exec::Counters;
+use pactql::history::Session;
 use pactql::ir::Edition;
-use pactql::time::Session;
 use pairs::{PAIRS, Pair, engine, session};
 use serde_json::Value;
 

@@ -5,7 +5,7 @@ use std::fmt::Write;
 
 use pactql::engine::Engine;
 use pactql::exec::Counters;
-use pactql::time::Session;
+use pactql::history::Session;
 
 /// Blocks of a turn, beside the turn and its container.
 const BLOCKS: usize = 8;

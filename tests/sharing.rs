@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::sync::Arc;
 
+use pactql::history::{History, Session};
 use pactql::index::{NodeRef, Segment, Snapshot, Writer};
-use pactql::time::{History, Session};
 use pactql::tree::read_lines;
 
 /// One block of a turn.

@@ -6,7 +6,7 @@
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use pactql::time::{LoadError, Session};
+use pactql::history::{LoadError, Session};
 use pactql::tree::source::{Limits, SourceError, read_source, read_stream};
 use pactql::tree::{
     Document, Fault, Header, InputError, Tree, arrange, read_document, read_lines, read_slice,

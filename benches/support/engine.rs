@@ -2,9 +2,9 @@
 
 use super::queries::{Query, Task};
 use pactql::engine::{Engine, Prepared};
+use pactql::history::Session;
 use pactql::index::Segment;
 use pactql::ir::Edition;
-use pactql::time::Session;
 use std::hint::black_box;
 use std::sync::{Arc, Barrier};
 use std::time::{Duration, Instant};

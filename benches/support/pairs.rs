@@ -6,8 +6,8 @@
 
 use super::generate;
 use pactql::engine::Engine;
+use pactql::history::Session;
 use pactql::ir::Edition::{self, Canonical, Depth, V01};
-use pactql::time::Session;
 
 /// One meaning, said twice.
 #[derive(Clone, Copy, Debug)]

@@ -3,8 +3,8 @@
 use super::options::{EditionName, Limits, TextOrJson};
 use super::{input, output, sessions, stats};
 use crate::engine::{CacheStats, Engine};
+use crate::history::Session;
 use crate::present::{Exit, Failure};
-use crate::time::Session;
 use clap::Args;
 use comfy_table::{CellAlignment, Table, presets};
 use indicatif::ProgressBar;

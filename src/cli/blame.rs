@@ -2,8 +2,8 @@
 
 use super::options::{Color, Limits, Paint, TextOrJson, Tint};
 use super::{output, sessions};
+use crate::history::{Blame as Life, What, blame};
 use crate::present::{Exit, Failure};
-use crate::time::{Blame as Life, What, blame};
 use clap::Args;
 use std::fmt::Write as _;
 use std::io::Write as _;

@@ -2,10 +2,10 @@
 
 use super::options::{Color, EditionName, Limits, Paint, TextOrJson, Tint};
 use super::{output, sessions};
-use crate::present::{Exit, Failure};
-use crate::time::{
+use crate::history::{
     ChangedNode, ContentDiff, ContentMode, ContentOptions, DiffOptions, SnapshotDiff,
 };
+use crate::present::{Exit, Failure};
 use clap::{Args, ValueEnum};
 use std::fmt::Write as _;
 use std::io::Write as _;

@@ -2,8 +2,8 @@
 
 use crate::diag::ColorChoice;
 use crate::engine::Engine;
+use crate::history::{ContentMode, ContentOptions, Material, RangeOptions};
 use crate::ir::Edition;
-use crate::time::{ContentMode, ContentOptions, Material, RangeOptions};
 use clap::{Args, ValueEnum};
 use std::io::IsTerminal;
 

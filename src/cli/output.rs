@@ -1,11 +1,11 @@
 //! Printing rows of a snapshot: ids, nodes, tables, trees.
 
+use crate::history::Delta;
 use crate::index::NodeRef;
 use crate::present::Failure;
 use crate::present::answer;
 pub(super) use crate::present::node::{label, node_json, quoted, snapshot_label};
 pub(super) use crate::present::{clean, counted};
-use crate::time::Delta;
 use comfy_table::{ContentArrangement, Table, presets};
 use std::fmt::Write;
 

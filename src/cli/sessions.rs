@@ -2,9 +2,9 @@
 
 use super::input;
 use super::options::Limits;
+use crate::history::Session;
 use crate::present::Failure;
 use crate::present::sessions as opened;
-use crate::time::Session;
 use crate::tree::source::read_stream;
 use indicatif::ProgressBar;
 use rayon::prelude::*;

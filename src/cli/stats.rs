@@ -2,9 +2,9 @@
 
 use super::options::{Limits, TextOrJson};
 use super::sessions;
+use crate::history::Session;
 use crate::index::{Segment, Snapshot};
 use crate::present::{Exit, Failure};
-use crate::time::Session;
 use crate::tree::NodeClass;
 use clap::Args;
 use serde_json::{Map, Value, json};

@@ -2,10 +2,10 @@
 
 use super::options::{Limits, TextOrJson};
 use super::{output, sessions};
+use crate::history::{History, Session};
 use crate::index::NodeRef;
 use crate::interop::{Comparison, Difference, write_session};
 use crate::present::{Exit, Failure};
-use crate::time::{History, Session};
 use crate::tree::hash::{content_hash, hex};
 use clap::Args;
 use serde_json::{Value, json};

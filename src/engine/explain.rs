@@ -11,10 +11,10 @@ use super::prepared::Prepared;
 use super::selection::Part;
 use crate::diag::{Error, Warning};
 use crate::exec::{Counters, Trace};
+use crate::history::{Lookup, RangeOptions, Session, run_range};
 use crate::index::Snapshot;
 use crate::ir::{Edition, Mode};
 use crate::plan::{Operator, Source, sources};
-use crate::time::{Lookup, RangeOptions, Session, run_range};
 
 /// What an explanation shows beyond the plan.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

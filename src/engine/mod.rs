@@ -11,7 +11,7 @@
 mod cache;
 mod explain;
 mod fit;
-mod history;
+mod log;
 mod pipeline;
 mod prepared;
 mod selection;
@@ -19,13 +19,13 @@ mod selection;
 pub use cache::CacheStats;
 pub use explain::{Analysis, Desugared, Explain, ExplainOptions, Pass, PlanLine};
 pub use fit::{Fit, IsARange, text};
-pub use history::{Log, LogEntry};
+pub use log::{Log, LogEntry};
 pub use prepared::Prepared;
 pub use selection::{Ids, Nodes, NotARange, Selection};
 
 use crate::diag::{Code, Diagnostic, Error, Warning};
+use crate::history::{RangeOptions, Session};
 use crate::ir::Edition;
-use crate::time::{RangeOptions, Session};
 use cache::PlanCache;
 
 /// How many selector texts the plan cache holds unless told otherwise.

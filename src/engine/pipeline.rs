@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use crate::exec::Inside;
+use crate::history::Moment;
 use crate::index::NodeRef;
 use crate::plan::Bound;
-use crate::time::Moment;
 
 /// Something to do with rows.
 #[derive(Clone, Debug)]

@@ -7,11 +7,11 @@ use super::selection::Part;
 use super::{Selection, whole};
 use crate::diag::{Code, Diagnostic, Error, Warning};
 use crate::exec::Trace;
-use crate::ir::{Lowered, Mode, Operand, Query};
-use crate::plan::{BindError, Bound, Plan, Value, bind, sources};
-use crate::time::{
+use crate::history::{
     History, Lookup, Moment, RangeOptions, Session, Span, Unresolved, capped, run_range,
 };
+use crate::ir::{Lowered, Mode, Operand, Query};
+use crate::plan::{BindError, Bound, Plan, Value, bind, sources};
 
 /// A selector compiled, with its text and its time. What fills its plan's slots stands in the query.
 #[derive(Debug)]

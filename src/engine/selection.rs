@@ -17,9 +17,9 @@ use crate::exec::{
     Counters, RowIter, Rows, Trace, answers_by_unit, at_once, count, run, run_in, run_unwindowed,
     run_while,
 };
+use crate::history::{Moment, Place, RangeDiff, same_spine};
 use crate::index::{Changes, NodeRef, Snapshot};
 use crate::plan::Bound;
-use crate::time::{Moment, Place, RangeDiff, same_spine};
 
 /// The answer to a selector: nodes of immutable snapshots in result order, or the diffs of a
 /// range. Nothing is copied until asked; rows are found when first asked for, so that

@@ -10,8 +10,8 @@ use std::ops::Range;
 
 use smallvec::SmallVec;
 
-use super::Facts;
-use super::ask::{node_holds, node_type_holds, scalar, sub_type};
+use super::SessionStats;
+use super::eval::{node_holds, node_type_holds, scalar, sub_type};
 use super::trace::Counters;
 use crate::index::{
     Bits, DictColumn, IntColumn, Ones, Piece, Posting, Segment, Snapshot, each_word, hash_id,
@@ -89,7 +89,7 @@ pub(super) fn of_one_value<'a>(
 #[derive(Clone, Copy)]
 pub(super) struct Scope<'a> {
     pub(super) snapshot: &'a Snapshot,
-    pub(super) facts: &'a dyn Facts,
+    pub(super) stats: &'a dyn SessionStats,
 }
 
 impl<'a> Access<'a> {
@@ -492,7 +492,7 @@ impl<'a> Access<'a> {
                     && node_holds(
                         condition,
                         scope.snapshot.node(row + piece.shift()),
-                        scope.facts,
+                        scope.stats,
                     )
             }
         }

@@ -8,9 +8,9 @@ use super::access::{Scope, row_holds};
 use super::axis::{Nodes, fill_level, narrow_by_level, reach};
 use super::fill::fill_tests;
 use super::pick::{Which, pick, pick_groups};
-use super::small::Small;
+use super::word::WordRun;
 use super::zone::Zones;
-use super::{Counters, Facts, Rows, Trace};
+use super::{Counters, Rows, SessionStats, Trace};
 use crate::index::{Bits, Snapshot, UnitKind};
 use crate::ir::{Axis, DepthSet, TypeTest};
 use crate::plan::{
@@ -34,10 +34,10 @@ pub(super) fn run(
     chain: &BoundChain,
     block: Option<&Range<u32>>,
     snapshot: &Snapshot,
-    facts: &dyn Facts,
+    stats: &dyn SessionStats,
     trace: &mut Trace,
 ) -> Rows {
-    let scope = Scope { snapshot, facts };
+    let scope = Scope { snapshot, stats };
     let mut named = None;
     if plan.separable {
         // A step that names an id has at most one match, and all of the chain but the root and
@@ -104,7 +104,7 @@ pub(super) fn run(
         }
     }
     let small = |window: &Range<u32>, depths: Option<(i64, i64)>, trace: &mut Trace| {
-        Small::new(window, depths?, scope)?.run(plan, chain, trace)
+        WordRun::new(window, depths?, scope)?.run(plan, chain, trace)
     };
     let large = |window: &Range<u32>, trace: &mut Trace| {
         let window = Window {
@@ -171,10 +171,10 @@ type Windows = SmallVec<[(Range<u32>, Option<(i64, i64)>); 1]>;
 pub(super) fn filter(
     tests: &[BoundTest],
     snapshot: &Snapshot,
-    facts: &dyn Facts,
+    stats: &dyn SessionStats,
     rows: Rows,
 ) -> Rows {
-    let scope = Scope { snapshot, facts };
+    let scope = Scope { snapshot, stats };
     let mut counters = super::Counters::default();
     Rows::List(
         rows.iter()

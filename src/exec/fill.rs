@@ -9,7 +9,7 @@ use std::ops::Range;
 use smallvec::SmallVec;
 
 use super::access::{Access, Scope, node_class, of_one_value};
-use super::ask::core_holds;
+use super::eval::core_holds;
 use super::trace::Counters;
 use crate::index::{Bits, Ones, Piece, Posting, zip_words};
 use crate::ir::{Attr, Facet, TypeTest};

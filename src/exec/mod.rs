@@ -9,19 +9,19 @@
 //! This room knows plans and indexes. It knows no text and no history.
 
 mod access;
-mod ask;
 mod axis;
-mod blocks;
 mod chain;
+mod chunks;
+mod eval;
 mod fill;
 mod order;
 mod pick;
 mod rows;
-mod small;
 mod trace;
+mod word;
 mod zone;
 
-pub use blocks::{Inside, answers_by_unit, is_unit_local, run_in};
+pub use chunks::{Inside, answers_by_unit, is_unit_local, run_in};
 pub use rows::{RowIter, Rows};
 pub use trace::{Counters, StepTrace, Trace};
 
@@ -33,16 +33,16 @@ use crate::index::{NodeRef, Snapshot};
 use crate::plan::{Bound, BoundStep};
 
 /// What a selector can ask that one snapshot does not know.
-pub trait Facts {
+pub trait SessionStats {
     /// The cycle of the oldest snapshot of the session that has the id.
     fn first_seen(&self, id: &str) -> Option<i64>;
 }
 
-/// Facts of a lone snapshot: nothing was seen before it.
+/// SessionStats of a lone snapshot: nothing was seen before it.
 #[derive(Clone, Copy, Debug)]
-pub struct NoFacts;
+pub struct NoStats;
 
-impl Facts for NoFacts {
+impl SessionStats for NoStats {
     fn first_seen(&self, _: &str) -> Option<i64> {
         None
     }
@@ -50,21 +50,26 @@ impl Facts for NoFacts {
 
 /// Runs `bound` over `snapshot`: the matches in result order, windowed.
 #[must_use]
-pub fn run(bound: &Bound, snapshot: &Snapshot, facts: &dyn Facts, trace: &mut Trace) -> Rows {
+pub fn run(
+    bound: &Bound,
+    snapshot: &Snapshot,
+    stats: &dyn SessionStats,
+    trace: &mut Trace,
+) -> Rows {
     if let Some(depths) = bound.interval()
-        && let Some((start, word)) = small::run(bound, depths, snapshot, facts, trace)
+        && let Some((start, word)) = word::run(bound, depths, snapshot, stats, trace)
     {
         return Rows::Word { start, word };
     }
-    if bound.window.is_some() && blocks::suits(bound) {
+    if bound.window.is_some() && chunks::suits(bound) {
         let mut rows = SmallVec::new();
-        blocks::each(bound, snapshot, facts, trace, &mut |row| {
+        chunks::each(bound, snapshot, stats, trace, &mut |row| {
             rows.push(row);
             true
         });
         return Rows::List(rows);
     }
-    let rows = matches(bound, None, snapshot, facts, trace);
+    let rows = matches(bound, None, snapshot, stats, trace);
     let mut rows = order::arrange(bound, snapshot, rows);
     if bound.plan.unique {
         rows = order::unique(snapshot, &rows);
@@ -77,14 +82,14 @@ pub fn run(bound: &Bound, snapshot: &Snapshot, facts: &dyn Facts, trace: &mut Tr
 pub fn run_while(
     bound: &Bound,
     snapshot: &Snapshot,
-    facts: &dyn Facts,
+    stats: &dyn SessionStats,
     trace: &mut Trace,
     take: &mut dyn FnMut(u32) -> bool,
 ) {
-    if blocks::suits(bound) {
-        blocks::each(bound, snapshot, facts, trace, take);
+    if chunks::suits(bound) {
+        chunks::each(bound, snapshot, stats, trace, take);
     } else {
-        let rows = run(bound, snapshot, facts, trace);
+        let rows = run(bound, snapshot, stats, trace);
         // The last row asked for is the one refused.
         let _ = rows.iter().all(take);
     }
@@ -95,26 +100,26 @@ pub fn run_while(
 pub fn run_unwindowed(
     bound: &Bound,
     snapshot: &Snapshot,
-    facts: &dyn Facts,
+    stats: &dyn SessionStats,
     trace: &mut Trace,
 ) -> Rows {
     order::arrange(
         bound,
         snapshot,
-        matches(bound, None, snapshot, facts, trace),
+        matches(bound, None, snapshot, stats, trace),
     )
 }
 
 /// How many matches there are, without listing them.
 #[must_use]
-pub fn count(bound: &Bound, snapshot: &Snapshot, facts: &dyn Facts) -> u64 {
+pub fn count(bound: &Bound, snapshot: &Snapshot, stats: &dyn SessionStats) -> u64 {
     if let Some(count) = access::count(bound, snapshot) {
         return count;
     }
-    if bound.plan.unique || bound.window.is_some() && blocks::suits(bound) {
-        return run(bound, snapshot, facts, &mut Trace::off()).len() as u64;
+    if bound.plan.unique || bound.window.is_some() && chunks::suits(bound) {
+        return run(bound, snapshot, stats, &mut Trace::off()).len() as u64;
     }
-    let all = matches(bound, None, snapshot, facts, &mut Trace::off()).len() as u64;
+    let all = matches(bound, None, snapshot, stats, &mut Trace::off()).len() as u64;
     match bound.window {
         Some((skip, limit)) => all.saturating_sub(skip).min(limit),
         None => all,
@@ -125,9 +130,9 @@ pub fn count(bound: &Bound, snapshot: &Snapshot, facts: &dyn Facts) -> u64 {
 /// one chain over a handful of rows. `None` for every other selector.
 #[inline]
 #[must_use]
-pub fn at_once(bound: &Bound, snapshot: &Snapshot, facts: &dyn Facts) -> Option<Rows> {
+pub fn at_once(bound: &Bound, snapshot: &Snapshot, stats: &dyn SessionStats) -> Option<Rows> {
     if let Some(depths) = bound.interval() {
-        let (start, word) = small::run(bound, depths, snapshot, facts, &mut Trace::off())?;
+        let (start, word) = word::run(bound, depths, snapshot, stats, &mut Trace::off())?;
         return Some(Rows::Word { start, word });
     }
     let id = named(bound)?;
@@ -163,17 +168,17 @@ fn matches(
     bound: &Bound,
     block: Option<&Range<u32>>,
     snapshot: &Snapshot,
-    facts: &dyn Facts,
+    stats: &dyn SessionStats,
     trace: &mut Trace,
 ) -> Rows {
     if let ([plan], [chain], []) = (&*bound.plan.chains, &*bound.chains, &*bound.filters) {
         trace.begin_chain(0);
-        return chain::run(plan, chain, block, snapshot, facts, trace);
+        return chain::run(plan, chain, block, snapshot, stats, trace);
     }
     let mut union = Rows::none();
     for (index, (plan, chain)) in bound.plan.chains.iter().zip(&bound.chains).enumerate() {
         trace.begin_chain(index);
-        let rows = chain::run(plan, chain, block, snapshot, facts, trace);
+        let rows = chain::run(plan, chain, block, snapshot, stats, trace);
         let whole = 0..snapshot.end_row();
         union = match index {
             0 => rows,
@@ -181,7 +186,7 @@ fn matches(
         };
     }
     if !bound.filters.is_empty() {
-        union = chain::filter(&bound.filters, snapshot, facts, union);
+        union = chain::filter(&bound.filters, snapshot, stats, union);
     }
     union
 }

@@ -74,7 +74,7 @@ impl Comparison {
 #[cfg(test)]
 mod tests {
     use super::{Comparison, Difference};
-    use crate::time::Session;
+    use crate::history::Session;
 
     #[test]
     fn the_first_difference_is_found() {

@@ -1,7 +1,7 @@
 //! The tools over caches of documents (source 004, RUNTIME §6).
 
 use super::arguments::Arguments;
-use super::tools::{Answer, Desk};
+use super::tools::{Answer, ServerState};
 use crate::budget::cache::MANIFEST;
 use crate::budget::{self, Cache, CacheError, Query};
 use crate::present::{Failure, answer, notes};
@@ -11,8 +11,8 @@ use std::io;
 use std::path::{Component, Path, PathBuf};
 
 /// `context.resolve`: what `pactql context resolve` prints.
-pub(super) fn resolve(desk: &Desk, arguments: &Arguments) -> Result<Answer, Failure> {
-    let cache = open(desk, arguments)?;
+pub(super) fn resolve(state: &ServerState, arguments: &Arguments) -> Result<Answer, Failure> {
+    let cache = open(state, arguments)?;
     let query = Query::new(arguments.needed("query"));
     let budget = arguments.count("budget").unwrap_or_default();
     let result = answer::json(&cache.resolve(&query, budget)?)?;
@@ -21,15 +21,16 @@ pub(super) fn resolve(desk: &Desk, arguments: &Arguments) -> Result<Answer, Fail
 }
 
 /// `context.inspect_cache`: what `pactql context inspect` prints.
-pub(super) fn inspect_cache(desk: &Desk, arguments: &Arguments) -> Result<Answer, Failure> {
-    let cache = open(desk, arguments)?;
+pub(super) fn inspect_cache(state: &ServerState, arguments: &Arguments) -> Result<Answer, Failure> {
+    let cache = open(state, arguments)?;
     Ok(answer::json(&budget::inspect(&cache)?)?.into())
 }
 
 /// The cache that arguments name, read by that name so that messages call it so.
-fn open(desk: &Desk, arguments: &Arguments) -> Result<Cache, Failure> {
+fn open(state: &ServerState, arguments: &Arguments) -> Result<Cache, Failure> {
     let name = arguments.needed("cache");
-    desk.root
+    state
+        .root
         .resolve(name)
         .map_err(|refusal| refusal.or_missing(|| missing(name)))?;
     Ok(Cache::open(name)?)
@@ -56,9 +57,9 @@ struct Listed {
 
 /// `context.list_caches`: the directories right below the root, or below a directory in it, in
 /// the order of the bytes of their paths. Links are no directories here.
-pub(super) fn list_caches(desk: &Desk, arguments: &Arguments) -> Result<Answer, Failure> {
+pub(super) fn list_caches(state: &ServerState, arguments: &Arguments) -> Result<Answer, Failure> {
     let name = arguments.text("root").unwrap_or(".");
-    let place = desk
+    let place = state
         .root
         .resolve(name)
         .map_err(|refusal| refusal.or_missing(|| missing(name)))?;

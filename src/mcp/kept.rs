@@ -1,8 +1,8 @@
 //! Sessions that stay loaded between calls.
 
 use super::root::{Refusal, Root};
+use crate::history::Session;
 use crate::present::{Failure, sessions};
-use crate::time::Session;
 use crate::tree::{Limits, SourceError};
 use quick_cache::Weighter;
 use quick_cache::sync::Cache;

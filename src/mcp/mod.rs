@@ -36,5 +36,5 @@ pub(crate) fn serve(dir: &Path, limits: Limits) -> Result<(), Failure> {
     let root = root::Root::open(dir)?;
     std::env::set_current_dir(root.dir())
         .map_err(|error| Failure::file(&dir.display().to_string(), &error))?;
-    server::serve(tools::Desk::new(root, limits))
+    server::serve(tools::ServerState::new(root, limits))
 }

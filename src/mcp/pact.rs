@@ -1,25 +1,25 @@
 //! The tools over sessions.
 
 use super::arguments::Arguments;
-use super::tools::{Answer, Desk, edition};
+use super::tools::{Answer, ServerState, edition};
 use crate::budget::Query;
 use crate::diag::ColorChoice;
 use crate::engine::{Engine, ExplainOptions, Fit, Selection};
+use crate::history::{ContentMode, ContentOptions, DiffOptions, Material, RangeOptions};
 use crate::index::NodeRef;
 use crate::present::node::node_json;
 use crate::present::{Failure, answer, sessions};
-use crate::time::{ContentMode, ContentOptions, DiffOptions, Material, RangeOptions};
 
 /// `pact.select`: what `pactql select --format json` prints, or `nodes`.
-pub(super) fn select(desk: &Desk, arguments: &Arguments) -> Result<Answer, Failure> {
-    let engine = desk.engine(edition(arguments)?)?;
+pub(super) fn select(state: &ServerState, arguments: &Arguments) -> Result<Answer, Failure> {
+    let engine = state.engine(edition(arguments)?)?;
     let selector = arguments.needed("selector");
     if arguments.text("query").is_some() && arguments.count("budget").is_none() {
         return Err(Failure::usage("`query` needs a budget"));
     }
     // A selector that is wrong is told before anything is read.
     engine.prepare(selector)?;
-    let session = desk.kept.open(&desk.root, arguments.needed("session"))?;
+    let session = state.kept.open(&state.root, arguments.needed("session"))?;
     let selection = engine.select_with(&session, selector, &range_options(arguments))?;
     let query = Query::new(arguments.text("query").unwrap_or_default());
     let fit = arguments
@@ -78,7 +78,7 @@ fn found(
 }
 
 /// `pact.explain`: what `pactql explain --format json` prints.
-pub(super) fn explain(desk: &Desk, arguments: &Arguments) -> Result<Answer, Failure> {
+pub(super) fn explain(state: &ServerState, arguments: &Arguments) -> Result<Answer, Failure> {
     let options = ExplainOptions {
         analyze: arguments.flag("analyze"),
         verbose: arguments.flag("verbose"),
@@ -90,9 +90,9 @@ pub(super) fn explain(desk: &Desk, arguments: &Arguments) -> Result<Answer, Fail
     let edition = edition(arguments)?;
     let selector = arguments.needed("selector");
     // A selector that is wrong is told before anything is read.
-    desk.engine(edition)?.prepare(selector)?;
+    state.engine(edition)?.prepare(selector)?;
     let session = session
-        .map(|name| desk.kept.open(&desk.root, name))
+        .map(|name| state.kept.open(&state.root, name))
         .transpose()?;
     // An engine of its own, so that an explanation does not depend on the calls before it.
     let engine = Engine::builder().edition(edition).build();
@@ -101,16 +101,16 @@ pub(super) fn explain(desk: &Desk, arguments: &Arguments) -> Result<Answer, Fail
 }
 
 /// `pact.diff`: what `pactql diff --format json` prints.
-pub(super) fn diff(desk: &Desk, arguments: &Arguments) -> Result<Answer, Failure> {
+pub(super) fn diff(state: &ServerState, arguments: &Arguments) -> Result<Answer, Failure> {
     let a = sessions::place(arguments.needed("a"))?;
     let b = sessions::place(arguments.needed("b"))?;
-    let engine = desk.engine(edition(arguments)?)?;
+    let engine = state.engine(edition(arguments)?)?;
     let selector = arguments.text("selector");
     if let Some(selector) = selector {
         // A selector that is wrong is told before anything is read.
         engine.prepare(selector)?;
     }
-    let session = desk.kept.open(&desk.root, arguments.needed("session"))?;
+    let session = state.kept.open(&state.root, arguments.needed("session"))?;
     let options = DiffOptions {
         moves: arguments.flag("moves"),
         content: arguments

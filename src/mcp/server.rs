@@ -2,7 +2,7 @@
 
 use super::arguments::schema;
 use super::log::Log;
-use super::tools::{Answer, Desk, TOOLS, Tool};
+use super::tools::{Answer, ServerState, TOOLS, Tool};
 use crate::diag::{ColorChoice, nearest};
 use crate::present::{Exit, Failure, clean};
 use rmcp::model::{
@@ -25,20 +25,20 @@ where there is one, has warnings and notes in words. Errors are JSON too: \
 /// Answers requests: the handshake, the list of tools, calls.
 #[derive(Clone, Debug)]
 struct Server {
-    desk: Arc<Desk>,
+    state: Arc<ServerState>,
     /// A place for each call that runs; others wait in the order they came.
     places: Arc<Semaphore>,
     log: Log,
 }
 
-/// Serves a desk on standard input and output until the input ends.
+/// Serves on standard input and output until the input ends.
 ///
 /// One thread talks to the client; calls run on others, as many at a time as there are
 /// processors, for each of them may use several threads itself.
 ///
 /// # Errors
 /// Threads cannot be had; a client that does not speak the protocol.
-pub(super) fn serve(desk: Desk) -> Result<(), Failure> {
+pub(super) fn serve(state: ServerState) -> Result<(), Failure> {
     let internal = |error: String| Failure::Plain(Exit::Internal, error, None);
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_time()
@@ -48,7 +48,7 @@ pub(super) fn serve(desk: Desk) -> Result<(), Failure> {
     let (log, rest) = Log::start();
     let server = Server {
         log,
-        desk: Arc::new(desk),
+        state: Arc::new(state),
         places: Arc::new(Semaphore::new(places)),
     };
     let outcome = runtime.block_on(async {
@@ -100,14 +100,14 @@ impl ServerHandler for Server {
             return Err(unknown(&request.name));
         };
         let sent = request.arguments.unwrap_or_default();
-        let desk = Arc::clone(&self.desk);
+        let state = Arc::clone(&self.state);
         let place = Arc::clone(&self.places).acquire_owned().await;
         if context.ct.is_cancelled() {
             // Nobody waits for it any more, and this is not sent.
             return Err(ErrorData::invalid_request("cancelled", None));
         }
         let answer = tokio::task::spawn_blocking(move || {
-            let answer = tool.call(&desk, sent);
+            let answer = tool.call(&state, sent);
             drop(place);
             answer
         });

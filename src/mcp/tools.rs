@@ -13,7 +13,7 @@ use std::str::FromStr;
 
 /// What all calls share.
 #[derive(Debug)]
-pub(super) struct Desk {
+pub(super) struct ServerState {
     /// What may be read.
     pub(super) root: Root,
     /// The sessions read so far.
@@ -22,8 +22,8 @@ pub(super) struct Desk {
     engines: [Engine; Edition::ALL.len()],
 }
 
-impl Desk {
-    /// A desk over a directory; `limits` are those of every session.
+impl ServerState {
+    /// The state of a server over a directory; `limits` are those of every session.
     pub(super) fn new(root: Root, limits: Limits) -> Self {
         Self {
             root,
@@ -67,7 +67,7 @@ pub(super) struct Tool {
     pub(super) about: &'static str,
     /// What it takes.
     pub(super) parameters: &'static [Parameter],
-    run: fn(&Desk, &Arguments) -> Result<Answer, Failure>,
+    run: fn(&ServerState, &Arguments) -> Result<Answer, Failure>,
 }
 
 /// The tools in the order they are listed in.
@@ -273,9 +273,13 @@ impl Tool {
     ///
     /// # Errors
     /// Arguments that the tool does not take; what the command fails with.
-    pub(super) fn call(&self, desk: &Desk, sent: Map<String, Value>) -> Result<Answer, Failure> {
+    pub(super) fn call(
+        &self,
+        state: &ServerState,
+        sent: Map<String, Value>,
+    ) -> Result<Answer, Failure> {
         let arguments = Arguments::check(self.name, self.parameters, sent)?;
-        (self.run)(desk, &arguments)
+        (self.run)(state, &arguments)
     }
 }
 

@@ -3,7 +3,7 @@
 use super::{Exit, Failure, counted, notes};
 use crate::diag::ColorChoice;
 use crate::engine::{Engine, Explain, Fit, Selection};
-use crate::time::Session;
+use crate::history::Session;
 use serde::Serialize;
 use std::fmt::Write as _;
 

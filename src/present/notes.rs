@@ -4,9 +4,9 @@
 use super::clean;
 use crate::budget::Cache;
 use crate::engine::Engine;
+use crate::history::{Lookup, Session};
 use crate::index::{NodeRef, Snapshot};
 use crate::ir::{Attr, AttrTest, Literal, Op, Operand, Query, Step, Tail, Test};
-use crate::time::{Lookup, Session};
 use std::fmt::Write;
 use std::sync::Arc;
 

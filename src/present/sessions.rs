@@ -2,10 +2,10 @@
 
 use super::{Exit, Failure};
 use crate::diag::{Code, Diagnostic, Error};
+use crate::history::{At, Session, Unresolved};
 use crate::index::Snapshot;
 use crate::interop::{ImportOptions, import};
 use crate::ir::Address;
-use crate::time::{At, Session, Unresolved};
 use crate::tree::source::{read_file, read_source};
 use crate::tree::{Document, InputError, Limits, SourceError};
 use std::path::{Path, PathBuf};

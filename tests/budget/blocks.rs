@@ -3,7 +3,7 @@
 use super::{by_definition, text};
 use pactql::budget::{Query, version_of};
 use pactql::engine::{Engine, IsARange};
-use pactql::time::Session;
+use pactql::history::Session;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 

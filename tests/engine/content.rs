@@ -3,7 +3,7 @@
 use std::io::Write as _;
 use std::process::Command;
 
-use pactql::time::{
+use pactql::history::{
     ContentDiff, ContentMode, ContentOptions, Labels, Material, Session, TokenHunk, content_diff,
     materialize,
 };

@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use pactql::engine::Engine;
+use pactql::history::{At, ContentOptions, DiffOptions, Session, blame};
 use pactql::ir::{Address, Edition};
-use pactql::time::{At, ContentOptions, DiffOptions, Session, blame};
 use serde_json::{Value, json};
 
 use crate::properties::seeds;

@@ -1,7 +1,7 @@
 //! Random selectors over random sessions: the engine answers as the reference interpreter does,
 //! on every snapshot, however the answer is asked for.
 
-use pactql::time::Session;
+use pactql::history::Session;
 use std::collections::BTreeMap;
 
 use pactql::index::Writer;

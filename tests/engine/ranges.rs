@@ -8,8 +8,8 @@ use crate::support::rng::Rng;
 use crate::support::selector::{Edition, Mode, Sel, Time};
 use crate::support::tree::Session as Reference;
 use crate::support::{range, selectors, text};
+use pactql::history::Session;
 use pactql::index::Writer;
-use pactql::time::Session;
 use pactql::tree::read_lines;
 
 const EDITIONS: [Edition; 3] = [Edition::V01, Edition::Depth, Edition::Canonical];

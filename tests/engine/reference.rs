@@ -7,8 +7,8 @@
 use std::fmt::Write as _;
 
 use pactql::engine::Selection;
+use pactql::history::{RangeOptions, Session};
 use pactql::plan::Value as Param;
-use pactql::time::{RangeOptions, Session};
 
 use crate::support::engine::{self, Engine};
 use crate::support::json::Json;

@@ -3,7 +3,7 @@
 use std::sync::Barrier;
 
 use pactql::engine::{Engine as Inner, Prepared, Selection};
-use pactql::time::Session;
+use pactql::history::Session;
 
 use crate::support::documents::Sample;
 use crate::support::engine::{self, Engine};

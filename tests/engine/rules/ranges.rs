@@ -4,7 +4,7 @@ use super::{check, check_lines};
 use crate::support::engine::{self, Engine};
 use crate::support::selector::Edition::{Canonical, Depth, V01};
 use crate::support::{answer, json, outline};
-use pactql::time::RangeOptions;
+use pactql::history::RangeOptions;
 
 /// `back` comes, goes, comes back as another role and turns again; `x1` counts down and goes.
 const HISTORY: &str = "

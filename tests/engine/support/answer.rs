@@ -8,7 +8,7 @@
 use std::fmt::Write as _;
 
 use pactql::engine::Selection;
-use pactql::time::Session;
+use pactql::history::Session;
 
 use super::engine::Engine;
 use super::json::{self, Json};

@@ -1,7 +1,7 @@
 //! The engine behind the few questions the tests ask it.
 
 use pactql::engine::{Engine as Inner, EngineBuilder};
-use pactql::time::Session;
+use pactql::history::Session;
 
 use super::json;
 use super::selector::Edition;

@@ -10,10 +10,10 @@ use std::sync::OnceLock;
 use rayon::prelude::*;
 use serde::Serialize;
 
+use super::address::{History, Span};
 use super::compare::{change_of, counterpart};
 use super::content::{ContentOptions, Labels, Material, content_diff, materialize};
 use super::diff::Change;
-use super::history::{History, Span};
 use crate::diag::Code;
 use crate::exec::{Counters, Rows, Trace, is_unit_local, run, run_in};
 use crate::index::{Bits, Changes, Snapshot};

@@ -3,7 +3,7 @@
 //! Here values are read as comparisons see them (LANGUAGE §5): payload fields as JSON values,
 //! nodeTypes in one vocabulary, facets from the snapshot and the session.
 
-use super::Facts;
+use super::SessionStats;
 use crate::index::NodeRef;
 use crate::ir::{Attr, Class, Facet, TypeTest, normal_type};
 use crate::plan::{BoundTest, Compare, Condition, Scalar, TextTest, has_text};
@@ -70,7 +70,11 @@ pub(super) fn scalar(json: &str) -> Scalar<'_> {
 }
 
 /// Asks the node itself.
-pub(super) fn node_holds(condition: &Condition, node: NodeRef<'_>, facts: &dyn Facts) -> bool {
+pub(super) fn node_holds(
+    condition: &Condition,
+    node: NodeRef<'_>,
+    stats: &dyn SessionStats,
+) -> bool {
     let text = |json: Option<&str>| match json {
         Some(json) if json.starts_with('"') => serde_json::from_str::<String>(json).ok(),
         _ => None,
@@ -103,9 +107,9 @@ pub(super) fn node_holds(condition: &Condition, node: NodeRef<'_>, facts: &dyn F
         (Attr::Facet(facet), Compare::Number(set)) => set.contains(match facet {
             Facet::Depth => node.depth(),
             Facet::Sdepth => Some(i64::from(node.level())),
-            Facet::BornTurn => born_turn(node, facts),
+            Facet::BornTurn => born_turn(node, stats),
             Facet::Age => {
-                born_turn(node, facts).map(|born| node.snapshot_cycle().saturating_sub(born))
+                born_turn(node, stats).map(|born| node.snapshot_cycle().saturating_sub(born))
             }
         }),
         // Every other attribute has a column.
@@ -114,8 +118,8 @@ pub(super) fn node_holds(condition: &Condition, node: NodeRef<'_>, facts: &dyn F
 }
 
 /// The `cycle` header, else the oldest snapshot that has the id (LANGUAGE §5).
-fn born_turn(node: NodeRef<'_>, facts: &dyn Facts) -> Option<i64> {
+fn born_turn(node: NodeRef<'_>, stats: &dyn SessionStats) -> Option<i64> {
     node.cycle()
-        .or_else(|| facts.first_seen(node.id()))
+        .or_else(|| stats.first_seen(node.id()))
         .or(Some(node.snapshot_cycle()))
 }

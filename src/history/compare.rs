@@ -10,9 +10,9 @@ use hashbrown::HashMap;
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 
+use super::address::{History, Unresolved};
 use super::content::{ContentDiff, ContentOptions, Labels, content_diff};
 use super::diff::{Change, Delta, changed_fields};
-use super::history::{History, Unresolved};
 use crate::exec::{Trace, run};
 use crate::index::{Bits, NodeRef, Snapshot};
 use crate::ir::Address;

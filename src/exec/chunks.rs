@@ -10,7 +10,7 @@ use std::ops::Range;
 use hashbrown::HashSet;
 use smallvec::SmallVec;
 
-use super::{Facts, Rows, Trace, chain, matches};
+use super::{Rows, SessionStats, Trace, chain, matches};
 use crate::index::{Bits, Snapshot};
 use crate::ir::{Attr, Facet};
 use crate::plan::{Bound, BoundChain, Predicate, StepOperator, StepPlan, TailPlan};
@@ -68,14 +68,14 @@ pub fn answers_by_unit(bound: &Bound) -> bool {
 pub fn run_in(
     bound: &Bound,
     snapshot: &Snapshot,
-    facts: &dyn Facts,
+    stats: &dyn SessionStats,
     blocks: &[Range<u32>],
     trace: &mut Trace,
 ) -> Rows {
     let mut rows = SmallVec::new();
     for block in blocks {
         trace.counters.rows_seen += u64::from(block.end - block.start);
-        matches(bound, Some(block), snapshot, facts, trace).for_each(|row| rows.push(row));
+        matches(bound, Some(block), snapshot, stats, trace).for_each(|row| rows.push(row));
     }
     super::order::arrange(bound, snapshot, Rows::List(rows))
 }
@@ -84,7 +84,7 @@ pub fn run_in(
 pub(super) fn each(
     bound: &Bound,
     snapshot: &Snapshot,
-    facts: &dyn Facts,
+    stats: &dyn SessionStats,
     trace: &mut Trace,
     take: &mut dyn FnMut(u32) -> bool,
 ) {
@@ -104,7 +104,7 @@ pub(super) fn each(
     let (mut start, mut size) = (extent.start, FIRST);
     while start < extent.end && left > 0 {
         let block = start..unit_end(snapshot, start.saturating_add(size)).min(extent.end);
-        let rows = matches(bound, Some(&block), snapshot, facts, trace);
+        let rows = matches(bound, Some(&block), snapshot, stats, trace);
         for row in rows.iter() {
             if bound.plan.unique && !seen.insert(snapshot.node(row).identity()) {
                 continue;
@@ -132,7 +132,7 @@ pub(super) fn each(
 pub struct Inside<'a> {
     bound: &'a Bound,
     snapshot: &'a Snapshot,
-    facts: &'a dyn Facts,
+    stats: &'a dyn SessionStats,
     /// What is known: these rows.
     known: Range<u32>,
     size: u32,
@@ -145,11 +145,11 @@ pub struct Inside<'a> {
 impl<'a> Inside<'a> {
     /// Nothing is run yet but what the root and `^seq` take.
     #[must_use]
-    pub fn new(bound: &'a Bound, snapshot: &'a Snapshot, facts: &'a dyn Facts) -> Self {
+    pub fn new(bound: &'a Bound, snapshot: &'a Snapshot, stats: &'a dyn SessionStats) -> Self {
         let mut inside = Self {
             bound,
             snapshot,
-            facts,
+            stats,
             known: 0..0,
             size: FIRST,
             rows: Bits::new(0..0),
@@ -195,13 +195,13 @@ impl<'a> Inside<'a> {
         let whole = block == all;
         let mut trace = Trace::off();
         let matched = if whole {
-            super::run(self.bound, self.snapshot, self.facts, &mut trace)
+            super::run(self.bound, self.snapshot, self.stats, &mut trace)
         } else {
             matches(
                 self.bound,
                 Some(&block),
                 self.snapshot,
-                self.facts,
+                self.stats,
                 &mut trace,
             )
         };

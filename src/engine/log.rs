@@ -5,7 +5,7 @@ use serde::Serialize;
 
 use super::{Engine, whole};
 use crate::diag::{Code, Diagnostic, Error};
-use crate::time::{At, DiffOptions, Session, SnapshotDiff, Unresolved, diff};
+use crate::history::{At, DiffOptions, Session, SnapshotDiff, Unresolved, diff};
 
 /// How the matches of a selector grew and shrank, snapshot by snapshot.
 #[derive(Clone, Debug, Serialize)]

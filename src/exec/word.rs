@@ -8,14 +8,14 @@
 use std::ops::Range;
 
 use super::access::{Access, Scope, node_class, of_one_value, row_holds};
-use super::{Facts, Trace};
+use super::{SessionStats, Trace};
 use crate::index::{LEVEL_POSTINGS, Ones, Piece, Posting, Snapshot};
 use crate::ir::{Axis, TypeTest};
 use crate::plan::{Ambient, Bound, BoundChain, BoundStep, BoundTest, ChainPlan, StepOperator};
 use crate::tree::NodeClass;
 
 /// A window made from an interval of depths.
-pub(super) struct Small<'a> {
+pub(super) struct WordRun<'a> {
     /// The rows of the snapshot, at most 64.
     window: Range<u32>,
     /// The depths they have, both included.
@@ -40,14 +40,14 @@ struct Left {
 /// the rows as one word, and the row of its first bit. `None` where that is more than one word's
 /// work.
 ///
-/// Inlined by force, like [`Small::new`]: a window that goes through memory on its way to the run
+/// Inlined by force, like [`WordRun::new`]: a window that goes through memory on its way to the run
 /// costs a tenth of the whole select.
 #[inline(always)]
 pub(super) fn run(
     bound: &Bound,
     (low, high): (i64, i64),
     snapshot: &Snapshot,
-    facts: &dyn Facts,
+    stats: &dyn SessionStats,
     trace: &mut Trace,
 ) -> Option<(u32, u64)> {
     let ([plan], [chain]) = (&*bound.plan.chains, &*bound.chains) else {
@@ -65,7 +65,7 @@ pub(super) fn run(
         return Some((window.start, 0));
     }
     let start = window.start;
-    let small = Small::new(&window, (low, high), Scope { snapshot, facts })?;
+    let small = WordRun::new(&window, (low, high), Scope { snapshot, stats })?;
     let word = small.run(plan, chain, trace)?;
     trace.counters.rows_seen += u64::from(window.end - start);
     trace.counters.pieces_read += 1;
@@ -88,7 +88,7 @@ impl Left {
     }
 }
 
-impl<'a> Small<'a> {
+impl<'a> WordRun<'a> {
     /// The window, if it is one that can be run here: short, of one piece, no node removed from
     /// it, no implicit core in it, and without the root and `^seq`.
     #[inline(always)]

@@ -6,7 +6,7 @@ use std::sync::{Arc, OnceLock};
 use hashbrown::{HashMap, HashSet};
 use roaring::RoaringBitmap;
 
-use crate::exec::Facts;
+use crate::exec::SessionStats;
 use crate::index::{Piece, Segment, Snapshot};
 use crate::ir::{Address, RangeEnd, Time};
 
@@ -239,7 +239,7 @@ impl History {
     }
 }
 
-impl Facts for History {
+impl SessionStats for History {
     /// Built on the first question: one pass over the versions of the history's units.
     fn first_seen(&self, id: &str) -> Option<i64> {
         let seen = self
@@ -304,7 +304,7 @@ impl FirstSeen {
 #[cfg(test)]
 mod tests {
     use super::FirstSeen;
-    use crate::time::Session;
+    use crate::history::Session;
 
     #[test]
     fn what_snapshots_share_is_looked_at_once() {

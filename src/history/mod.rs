@@ -7,15 +7,16 @@
 //! This room knows execution and what is below it. It knows no selector text and no command
 //! line.
 
+mod address;
 mod blame;
 mod compare;
 mod content;
 mod diff;
 mod edits;
-mod history;
 mod range;
 mod session;
 
+pub use address::{History, Lookup, Place, Span, Unresolved};
 pub use blame::{Blame, Event, What, blame};
 pub use compare::{At, ChangedNode, Children, DiffOptions, Move, SnapshotDiff, diff};
 pub use content::{
@@ -23,7 +24,6 @@ pub use content::{
     Materialized, TokenHunk, TokenRun, content_diff, materialize,
 };
 pub use diff::{Change, Delta, changed_fields};
-pub use history::{History, Lookup, Place, Span, Unresolved};
 pub use range::{
     DiffBlock, DiffStats, RangeDiff, RangeError, RangeLimits, RangeOptions, SnapshotRef,
 };

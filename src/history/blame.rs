@@ -2,9 +2,9 @@
 
 use serde::Serialize;
 
+use super::address::History;
 use super::compare::change_of;
 use super::diff::Delta;
-use super::history::History;
 use crate::index::NodeRef;
 
 /// What happened to the node of an id, oldest first.
