@@ -290,7 +290,7 @@ impl FirstSeen {
         self.rows += rows.len();
         for row in rows {
             let dead = |dead: &Arc<RoaringBitmap>| dead.contains(row);
-            if piece.segment.is_virtual(row) || piece.dead.as_ref().is_some_and(dead) {
+            if piece.segment.is_core(row) || piece.dead.as_ref().is_some_and(dead) {
                 continue;
             }
             let id = piece.segment.id(row);

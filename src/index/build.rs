@@ -6,8 +6,9 @@ use std::sync::Arc;
 
 use hashbrown::{HashMap, HashTable};
 
+use super::hash::hash_text;
 use super::ids::Ids;
-use super::segment::{LEVEL_POSTINGS, VIRTUAL, hash_id};
+use super::segment::{CORE, LEVEL_POSTINGS};
 use super::view::Fields;
 use super::{DictColumn, Field, IntColumn, Posting, Segment, Unit, UnitKind};
 use crate::tree::alias::{CADENCE, TAGS};
@@ -354,7 +355,7 @@ impl SegmentBuilder {
         let own = self.len();
         self.parent.push(owner);
         self.end.push(own + 1);
-        self.class.push(VIRTUAL);
+        self.class.push(CORE);
         self.present.push(0);
         self.level.push(self.level[owner as usize] + 1);
         for column in [
@@ -505,7 +506,7 @@ impl SegmentBuilder {
         for row in 0..rows as usize {
             let (word, bit) = (row / 64, 1_u64 << (row % 64));
             classes[usize::from(self.class[row])][word] |= bit;
-            if self.class[row] != VIRTUAL {
+            if self.class[row] != CORE {
                 signs[(self.offset[row].signum() + 1) as usize][word] |= bit;
             }
             let level = self.level[row] as usize;
@@ -593,11 +594,8 @@ impl SegmentBuilder {
     /// The rows by the hashes of their ids; implicit cores have none.
     fn directory(&self) -> HashTable<u32> {
         let mut directory = HashTable::with_capacity(self.class.len());
-        let hash = |&row: &u32| hash_id(self.ids.get(row));
-        for (row, _) in (0..)
-            .zip(&self.class)
-            .filter(|(_, class)| **class != VIRTUAL)
-        {
+        let hash = |&row: &u32| hash_text(self.ids.get(row));
+        for (row, _) in (0..).zip(&self.class).filter(|(_, class)| **class != CORE) {
             directory.insert_unique(hash(&row), row, hash);
         }
         directory

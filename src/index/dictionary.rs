@@ -1,10 +1,9 @@
 //! Text columns with few distinct values: a code a row, a posting a value.
 
-use std::hash::BuildHasher;
-
 use hashbrown::HashTable;
 
 use super::column::Codes;
+use super::hash::hash_text;
 use super::posting::{Posting, is_dense};
 use crate::tree::NONE;
 
@@ -68,8 +67,7 @@ impl DictColumn {
             .collect();
         let mut table = HashTable::new();
         if values.len() >= HASHED_FROM {
-            let hasher = super::segment::hasher();
-            let hash = |code: &u32| hasher.hash_one(&*values[*code as usize]);
+            let hash = |code: &u32| hash_text(&values[*code as usize]);
             table.reserve(values.len(), hash);
             for code in 0..values.len() as u32 {
                 table.insert_unique(hash(&code), code, hash);
@@ -110,7 +108,7 @@ impl DictColumn {
                 .position(|known| **known == *value)
                 .map(|at| at as u32);
         }
-        let hash = super::segment::hasher().hash_one(value);
+        let hash = hash_text(value);
         self.table
             .find(hash, |&code| &*self.values[code as usize] == value)
             .copied()

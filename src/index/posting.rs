@@ -111,6 +111,16 @@ impl Posting {
         }
     }
 
+    /// The bitmap of a dense list, one bit for each row of the segment; `None` for other lists.
+    #[inline]
+    #[must_use]
+    pub fn dense_words(&self) -> Option<&[u64]> {
+        match self {
+            Self::Dense { words, .. } => Some(words),
+            Self::One(_) | Self::Sparse(_) => None,
+        }
+    }
+
     /// One bit for each of the rows `index * 64..` that is in it.
     #[inline]
     #[must_use]

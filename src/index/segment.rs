@@ -1,46 +1,51 @@
 //! A segment: an immutable columnar index over a run of neighbouring units.
+//!
+//! Rows are dense `u32` numbers in document order, and the subtree of `row` is
+//! `row..end_of(row)`. Readers outside [`crate::index`] use these methods and no fields; all
+//! are constant time unless they say otherwise:
+//!
+//! | question | methods |
+//! |---|---|
+//! | shape | [`Segment::len`], [`Segment::end_of`], [`Segment::ends`], [`Segment::unit_of`], [`Segment::unit_rows`], [`Segment::units`] |
+//! | posting lists | [`Segment::of_class`], [`Segment::cores`], [`Segment::at_level`], [`Segment::levels_indexed`], [`Segment::of_sign`], [`Segment::with_children`], [`Segment::with_ttl`], [`Segment::with_stored_ttl`], [`Segment::of_tag`], [`Segment::custom`] |
+//! | text columns | [`Segment::types`], [`Segment::roles`], [`Segment::kinds`], [`Segment::keys`] |
+//! | integer columns | [`Segment::offsets`], [`Segment::ttls`], [`Segment::priorities`], [`Segment::cycles`], [`Segment::creation_times`], [`Segment::creation_indexes`], [`Segment::levels`] |
+//! | one row | [`Segment::id`], [`Segment::class`], [`Segment::is_core`], [`Segment::ttl`], [`Segment::present`], [`Segment::payload`] |
+//! | 64 rows | [`Segment::class_codes`], [`Segment::present_word`] |
+//! | lookup | [`Segment::find`] |
+//! | exceptions | [`Segment::has_loose_units`], [`Segment::has_irregular_cores`] |
 
-use std::hash::BuildHasher;
 use std::ops::Range;
-use std::sync::{Arc, LazyLock};
+use std::sync::Arc;
 
-use hashbrown::{DefaultHashBuilder, HashTable};
+use hashbrown::HashTable;
 
 use super::ids::{IdView, Ids};
 use super::{DictColumn, IntColumn, Posting};
 use crate::tree::{NodeClass, Present};
 
-/// The hasher of every id directory, so that an id is hashed once for all segments. Seeded once
-/// a process; nothing that leaves the engine depends on its order.
-static HASHER: LazyLock<DefaultHashBuilder> = LazyLock::new(DefaultHashBuilder::default);
-
-/// The shared hasher.
-pub(crate) fn hasher() -> &'static DefaultHashBuilder {
-    &HASHER
-}
-
-/// Class code of implicit cores, behind those of [`NodeClass`].
-pub(crate) const VIRTUAL: u8 = 7;
-/// Levels below this one have a posting each.
+/// The class code of implicit cores; [`NodeClass`] has the codes below it.
+pub(crate) const CORE: u8 = 7;
+/// Levels below this one have a posting list each.
 pub(crate) const LEVEL_POSTINGS: u32 = 16;
 
-/// What a unit is: the parts a snapshot is put together from.
+/// What a unit is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum UnitKind {
-    /// The root, `^sys` with all below it, and the `^seq` node: one unit, always the first.
+    /// The root, the subtree of `^sys`, and the `^seq` node. Always the first unit.
     Preamble,
     /// A turn directly under `^seq`.
     Turn,
-    /// Anything else directly under `^seq`; it has no depth.
+    /// A child of `^seq` that is not a turn; it has no depth.
     Loose,
     /// `^ah`.
     Head,
-    /// Another child of the root, behind the regions; it has no depth.
+    /// A child of the root that is not a region; it has no depth.
     Rest,
 }
 
 impl UnitKind {
-    /// Where units of this kind stand in a snapshot, and so in a segment.
+    /// Sort rank of units of this kind, in snapshots and segments.
     pub(super) fn rank(self) -> u8 {
         match self {
             Self::Preamble => 0,
@@ -51,37 +56,37 @@ impl UnitKind {
     }
 }
 
-/// A run of rows that came and goes together.
+/// A run of rows that is added and removed as a whole.
 #[derive(Clone, Copy, Debug)]
 pub struct Unit {
-    /// Equal versions mean equal rows, in whatever segment they stand.
+    /// Equal versions mean equal rows, also in different segments.
     pub version: u64,
-    /// What it is.
+    /// Its kind.
     pub kind: UnitKind,
     /// Its first row.
     pub start: u32,
-    /// How many of the segment's units before it are turns.
+    /// Number of turns among the segment's units before it.
     pub turns_before: u32,
 }
 
 /// A custom attribute of a segment.
 #[derive(Clone, Debug)]
 pub struct Field {
-    /// The attribute's name.
+    /// The name.
     pub name: Box<str>,
-    /// The rows that have it, be it null.
+    /// The rows that have the attribute, also where it is null.
     pub rows: Posting,
-    /// Its distinct values as JSON text, while they are few and short; else empty.
+    /// The distinct values as JSON text; empty if they are many or long.
     pub values: Box<[Box<str>]>,
     /// The rows of each of `values`.
     pub postings: Box<[Posting]>,
 }
 
-/// An immutable columnar index over neighbouring units, rows dense in document order.
+/// An immutable columnar index over neighbouring units.
 ///
-/// An implicit core (LANGUAGE §1) is a row of its own, of a class of its own, behind its turn's
-/// children of negative offset; its interval spans the turn's children of offset 0. It has no
-/// id, no payload and no values, and is in no posting but its class's.
+/// An implicit core (LANGUAGE §1) is a row with its own class code, placed after its turn's
+/// children of negative offset; its subtree holds the turn's children of offset 0. It has no
+/// id, payload or values, and is in no posting list of a value.
 #[derive(Debug)]
 pub struct Segment {
     pub(crate) units: Box<[Unit]>,
@@ -91,7 +96,7 @@ pub struct Segment {
     pub(crate) present: Box<[u8]>,
     pub(crate) level: IntColumn,
     pub(crate) types: DictColumn,
-    /// For each value of `types`: whether the nodes came without a nodeType and read as this one.
+    /// By code of `types`: whether the nodes have no stored nodeType and this one is implied.
     pub(crate) type_implied: Box<[bool]>,
     pub(crate) roles: DictColumn,
     pub(crate) kinds: DictColumn,
@@ -106,17 +111,13 @@ pub struct Segment {
     pub(crate) classes: [Posting; 8],
     /// Offsets below, at and above 0.
     pub(crate) signs: [Posting; 3],
-    /// By level, implicit cores included.
     pub(crate) levels: Box<[Posting]>,
-    /// Rows with children.
     pub(crate) inner: Posting,
-    /// Rows with a ttl.
     pub(crate) has_ttl: Posting,
-    /// Rows whose ttl reads as stored; the others' column holds the cycle it runs out in.
     pub(crate) ttl_stored: Posting,
-    /// The last cycle a ttl that counts down runs out in; from then on all of them read 0.
+    /// The last cycle in which a ttl that counts down expires; from then on all of them read 0.
     pub(crate) counts_until: i64,
-    /// Rows with tags, be the list empty.
+    /// Rows with tags, also where the list is empty.
     pub(crate) has_tags: Posting,
     /// By tag, sorted by tag.
     pub(crate) tags: Box<[(Box<str>, Posting)]>,
@@ -126,14 +127,12 @@ pub struct Segment {
     pub(crate) directory: HashTable<u32>,
     pub(crate) payload: Arc<Vec<u8>>,
     pub(crate) payload_at: Box<[(u32, u32)]>,
-    /// Whether a node that is no block stands at offset 0 in a turn with an implicit core.
     pub(crate) irregular_cores: bool,
-    /// Whether a unit is loose.
     pub(crate) has_loose: bool,
 }
 
 impl Segment {
-    /// How many rows, implicit cores included.
+    /// Number of rows, implicit cores included.
     #[must_use]
     pub fn len(&self) -> u32 {
         self.parent.len() as u32
@@ -143,6 +142,12 @@ impl Segment {
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.parent.is_empty()
+    }
+
+    /// Number of nodes: all rows but implicit cores (LANGUAGE §1).
+    #[must_use]
+    pub fn nodes(&self) -> u32 {
+        self.len() - self.cores().len()
     }
 
     /// The units, in document order.
@@ -162,11 +167,38 @@ impl Segment {
         start..end
     }
 
-    /// How many of its rows are nodes: all but implicit cores, which nothing counts
-    /// (LANGUAGE §1).
+    /// The unit a row belongs to. Logarithmic in the number of units.
     #[must_use]
-    pub fn nodes(&self) -> u32 {
-        self.len() - self.classes[usize::from(VIRTUAL)].len()
+    pub fn unit_of(&self, row: u32) -> u32 {
+        self.units.partition_point(|unit| unit.start <= row) as u32 - 1
+    }
+
+    /// Whether a unit is of kind [`UnitKind::Loose`].
+    #[inline]
+    #[must_use]
+    pub fn has_loose_units(&self) -> bool {
+        self.has_loose
+    }
+
+    /// Whether a turn with an implicit core has a child at offset 0 that is not a block.
+    #[inline]
+    #[must_use]
+    pub fn has_irregular_cores(&self) -> bool {
+        self.irregular_cores
+    }
+
+    /// One past the last row of the subtree of `row`.
+    #[inline]
+    #[must_use]
+    pub fn end_of(&self, row: u32) -> u32 {
+        self.end[row as usize]
+    }
+
+    /// [`Segment::end_of`] of every row.
+    #[inline]
+    #[must_use]
+    pub fn ends(&self) -> &[u32] {
+        &self.end
     }
 
     /// The rows of a class.
@@ -180,13 +212,145 @@ impl Segment {
     #[inline]
     #[must_use]
     pub fn cores(&self) -> &Posting {
-        &self.classes[usize::from(VIRTUAL)]
+        &self.classes[usize::from(CORE)]
     }
 
-    /// The unit a row belongs to. Logarithmic in the number of units.
+    /// The rows of a level, implicit cores included; `None` from level [`Segment::levels_indexed`]
+    /// on.
+    #[inline]
     #[must_use]
-    pub fn unit_of(&self, row: u32) -> u32 {
-        self.units.partition_point(|unit| unit.start <= row) as u32 - 1
+    pub fn at_level(&self, level: u32) -> Option<&Posting> {
+        self.levels.get(level as usize)
+    }
+
+    /// Number of levels with a posting list: those that have rows, at most [`LEVEL_POSTINGS`].
+    #[inline]
+    #[must_use]
+    pub fn levels_indexed(&self) -> u32 {
+        self.levels.len() as u32
+    }
+
+    /// The rows whose offset is below (0), at (1) or above (2) zero.
+    #[inline]
+    #[must_use]
+    pub fn of_sign(&self, sign: usize) -> &Posting {
+        &self.signs[sign]
+    }
+
+    /// The rows with children, and the root and `^seq`, whose children may be in other segments.
+    #[inline]
+    #[must_use]
+    pub fn with_children(&self) -> &Posting {
+        &self.inner
+    }
+
+    /// The rows with a ttl.
+    #[inline]
+    #[must_use]
+    pub fn with_ttl(&self) -> &Posting {
+        &self.has_ttl
+    }
+
+    /// The rows whose ttl is the number in [`Segment::ttls`]. For others with a ttl the column
+    /// has the cycle in which it expires.
+    #[inline]
+    #[must_use]
+    pub fn with_stored_ttl(&self) -> &Posting {
+        &self.ttl_stored
+    }
+
+    /// The rows with a tag; `None` if there are none. Logarithmic in the number of tags.
+    #[must_use]
+    pub fn of_tag(&self, tag: &str) -> Option<&Posting> {
+        let at = self.tags.binary_search_by(|(known, _)| (**known).cmp(tag));
+        at.ok().map(|at| &self.tags[at].1)
+    }
+
+    /// A custom attribute, or `cadence` under its own name, whichever spelling a node has.
+    /// Logarithmic in the number of attributes.
+    #[must_use]
+    pub fn custom(&self, name: &str) -> Option<&Field> {
+        let at = self
+            .fields
+            .binary_search_by(|field| (*field.name).cmp(name));
+        at.ok().map(|at| &self.fields[at])
+    }
+
+    /// The nodeTypes, also those that are implied by the class.
+    #[inline]
+    #[must_use]
+    pub fn types(&self) -> &DictColumn {
+        &self.types
+    }
+
+    /// The roles.
+    #[inline]
+    #[must_use]
+    pub fn roles(&self) -> &DictColumn {
+        &self.roles
+    }
+
+    /// The stored kinds.
+    #[inline]
+    #[must_use]
+    pub fn kinds(&self) -> &DictColumn {
+        &self.kinds
+    }
+
+    /// The keys.
+    #[inline]
+    #[must_use]
+    pub fn keys(&self) -> &DictColumn {
+        &self.keys
+    }
+
+    /// The offsets, 0 where absent.
+    #[inline]
+    #[must_use]
+    pub fn offsets(&self) -> &IntColumn {
+        &self.offset
+    }
+
+    /// The ttls in the form of [`Segment::with_stored_ttl`]; meaningless for rows without one.
+    #[inline]
+    #[must_use]
+    pub fn ttls(&self) -> &IntColumn {
+        &self.ttl
+    }
+
+    /// The priorities, 0 where absent.
+    #[inline]
+    #[must_use]
+    pub fn priorities(&self) -> &IntColumn {
+        &self.priority
+    }
+
+    /// The introducing cycles; meaningless for rows without [`Present::CYCLE`].
+    #[inline]
+    #[must_use]
+    pub fn cycles(&self) -> &IntColumn {
+        &self.cycle
+    }
+
+    /// The creation times in nanoseconds, 0 where absent.
+    #[inline]
+    #[must_use]
+    pub fn creation_times(&self) -> &IntColumn {
+        &self.created_at_ns
+    }
+
+    /// The tie-breakers inside a cycle, 0 where absent.
+    #[inline]
+    #[must_use]
+    pub fn creation_indexes(&self) -> &IntColumn {
+        &self.creation_index
+    }
+
+    /// The levels below the root.
+    #[inline]
+    #[must_use]
+    pub fn levels(&self) -> &IntColumn {
+        &self.level
     }
 
     /// The id of a row; empty for an implicit core.
@@ -202,9 +366,9 @@ impl Segment {
         self.ids.view()
     }
 
-    /// The row of an id that is `wanted`, given its hash by the shared hasher. A segment may hold
-    /// an id more than once: when a node moves, the row it left stays for older snapshots, and a
-    /// merge brings both together. At most one of them is live in a snapshot.
+    /// A row with this id for which `wanted` is true; `hash` is `hash_text` of the id.
+    /// A segment may have an id more than once: when a node moves, older snapshots keep the row
+    /// it left, and a merge brings both together. At most one is live in a snapshot.
     #[inline]
     pub(crate) fn find(&self, hash: u64, id: &str, wanted: impl Fn(u32) -> bool) -> Option<u32> {
         self.directory
@@ -227,20 +391,47 @@ impl Segment {
         })
     }
 
+    /// The class codes of some rows: `NodeClass as u8`, and one more for implicit cores.
+    #[inline]
+    #[must_use]
+    pub fn class_codes(&self, rows: Range<u32>) -> &[u8] {
+        &self.class[rows.start as usize..rows.end as usize]
+    }
+
     /// Whether a row is an implicit core.
     #[inline]
     #[must_use]
-    pub fn is_virtual(&self, row: u32) -> bool {
-        self.class[row as usize] == VIRTUAL
+    pub fn is_core(&self, row: u32) -> bool {
+        self.class[row as usize] == CORE
     }
 
-    /// Which fields the node of a row came with.
+    /// [`Segment::is_core`], until its callers use that name.
+    #[inline]
+    #[must_use]
+    pub fn is_virtual(&self, row: u32) -> bool {
+        self.is_core(row)
+    }
+
+    /// Which fields the node of a row was given.
+    #[inline]
     #[must_use]
     pub fn present(&self, row: u32) -> Present {
         Present(self.present[row as usize])
     }
 
-    /// The ttl of a row as it reads in `cycle`.
+    /// One bit for each of the rows `start..start + 64` that was given the field `bit`, a
+    /// constant of [`Present`].
+    #[inline]
+    #[must_use]
+    pub fn present_word(&self, start: u32, bit: u8) -> u64 {
+        let present = self.present.get(start as usize..).unwrap_or(&[]);
+        let bits = present.iter().take(64).enumerate();
+        bits.fold(0, |word, (at, present)| {
+            word | u64::from(present & bit != 0) << at
+        })
+    }
+
+    /// The ttl of a row in `cycle`.
     #[inline]
     #[must_use]
     pub fn ttl(&self, row: u32, cycle: i64) -> Option<i64> {
@@ -262,17 +453,7 @@ impl Segment {
         &self.payload[start as usize..end as usize]
     }
 
-    /// The custom attribute of a name, or the `cadence`, which has few values and counts as one
-    /// here under either spelling.
-    #[must_use]
-    pub fn custom(&self, name: &str) -> Option<&Field> {
-        self.fields
-            .binary_search_by(|field| (*field.name).cmp(name))
-            .ok()
-            .map(|at| &self.fields[at])
-    }
-
-    /// The bytes held on the heap, without the payload and the id text.
+    /// Heap size in bytes, without payload records and id text.
     #[must_use]
     pub fn index_bytes(&self) -> usize {
         let rows = self.parent.len();
@@ -333,10 +514,4 @@ impl Segment {
     pub fn payload_bytes(&self) -> usize {
         self.ids.text_bytes() + self.payload.len()
     }
-}
-
-/// The hash of an id, for [`Segment::find`].
-#[inline]
-pub(crate) fn hash_id(id: &str) -> u64 {
-    hasher().hash_one(id)
 }

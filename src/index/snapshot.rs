@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use roaring::RoaringBitmap;
 
-use super::segment::{UnitKind, VIRTUAL, hash_id};
+use super::hash::hash_text;
+use super::segment::{CORE, UnitKind};
 use super::view::outer_parent;
 use super::{NodeRef, Segment};
 use crate::tree::{NONE, NodeClass};
@@ -50,18 +51,74 @@ pub struct Piece {
 }
 
 impl Piece {
-    /// What to add to a row of the segment to get the snapshot's row; a multiple of 64.
+    /// The segment.
+    #[inline]
+    #[must_use]
+    pub fn segment(&self) -> &Arc<Segment> {
+        &self.segment
+    }
+
+    /// The units of the segment that belong to the piece.
+    #[inline]
+    #[must_use]
+    pub fn units(&self) -> Range<u32> {
+        self.units.clone()
+    }
+
+    /// The rows of those units in the segment.
+    #[inline]
+    #[must_use]
+    pub fn rows(&self) -> Range<u32> {
+        self.rows.clone()
+    }
+
+    /// The snapshot's number of the first row.
+    #[inline]
+    #[must_use]
+    pub fn start(&self) -> u32 {
+        self.base
+    }
+
+    /// One past the snapshot's number of the last row.
+    #[inline]
+    #[must_use]
+    pub fn end(&self) -> u32 {
+        self.base + (self.rows.end - self.rows.start)
+    }
+
+    /// Snapshot row minus segment row; a multiple of 64.
     #[inline]
     #[must_use]
     pub fn shift(&self) -> u32 {
         self.base - self.rows.start
     }
 
-    /// One past its last row in the snapshot.
+    /// Whether all rows of the segment belong to the piece and none is dead.
     #[inline]
     #[must_use]
-    pub fn end(&self) -> u32 {
-        self.base + (self.rows.end - self.rows.start)
+    pub fn is_whole(&self) -> bool {
+        self.dead.is_none() && self.rows == (0..self.segment.len())
+    }
+
+    /// Whether some rows may be dead.
+    #[inline]
+    #[must_use]
+    pub fn has_dead(&self) -> bool {
+        self.dead.is_some()
+    }
+
+    /// Whether a row of the segment was removed since the segment was built.
+    #[inline]
+    #[must_use]
+    pub fn is_dead(&self, local: u32) -> bool {
+        self.dead.as_ref().is_some_and(|dead| dead.contains(local))
+    }
+
+    /// The dead rows of the piece, ascending, as rows of the segment.
+    #[inline]
+    pub fn dead_rows(&self) -> impl Iterator<Item = u32> + '_ {
+        let dead = self.dead.iter();
+        dead.flat_map(|dead| dead.range(self.rows.clone()))
     }
 }
 
@@ -392,7 +449,7 @@ impl Snapshot {
     /// The node of an id. One probe a piece: logarithmic in turns.
     #[must_use]
     pub fn find(&self, id: &str) -> Option<NodeRef<'_>> {
-        let hash = hash_id(id);
+        let hash = hash_text(id);
         for (at, piece) in self.pieces.iter().enumerate() {
             let live = |local: u32| {
                 piece.rows.contains(&local)
@@ -449,7 +506,7 @@ impl Snapshot {
     pub(super) fn live(&self, at: usize, rows: Range<u32>) -> impl Iterator<Item = NodeRef<'_>> {
         let piece = &self.pieces[at];
         let live = |local: &u32| {
-            piece.segment.class[*local as usize] != VIRTUAL
+            piece.segment.class[*local as usize] != CORE
                 && piece
                     .dead
                     .as_ref()
@@ -470,7 +527,7 @@ impl Snapshot {
         self.pieces
             .iter()
             .map(|piece| {
-                let virtuals = &piece.segment.classes[usize::from(VIRTUAL)];
+                let virtuals = &piece.segment.classes[usize::from(CORE)];
                 let dead = piece.dead.as_deref();
                 let mut hidden = dead.map_or(0, |dead| {
                     dead.range_cardinality(piece.rows.clone()) as usize

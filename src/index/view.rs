@@ -71,7 +71,7 @@ impl<'a> NodeRef<'a> {
                 && row < end
             {
                 let node = snapshot.node(row);
-                if node.segment.is_virtual(node.local) {
+                if node.segment.is_core(node.local) {
                     next = row + 1;
                     continue;
                 }

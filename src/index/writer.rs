@@ -323,7 +323,7 @@ fn compare(
             if local >= rows.end {
                 return Match::Different;
             }
-            if segment.is_virtual(local) {
+            if segment.is_core(local) {
                 local += 1;
                 continue;
             }
@@ -351,7 +351,7 @@ fn compare(
         local += 1;
     }
     while local < rows.end {
-        if !segment.is_virtual(local) {
+        if !segment.is_core(local) {
             if segment.class(local) != Some(NodeClass::Block) {
                 return Match::Different;
             }

@@ -410,7 +410,7 @@ impl Units {
             segment.unit_rows(self.units.start).start..segment.unit_rows(self.units.end - 1).end;
         rows.filter(|row| {
             let dead = piece.dead.as_ref().is_some_and(|dead| dead.contains(*row));
-            !dead && !segment.is_virtual(*row)
+            !dead && !segment.is_core(*row)
         })
         .map(|row| snapshot.node(row + piece.shift()))
     }
