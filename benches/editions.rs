@@ -5,7 +5,7 @@
 //! the construct, `without` its equivalent of edition `v0.1` or, where that has none, the long
 //! form; the pairs are those of `support/pairs.rs`.
 //!
-//! Caveats: both sides have one plan, so a difference is noise. `tests/pairs.rs` asserts it by
+//! Caveats: both sides have one plan, so a difference is noise. `tests/engine/pairs.rs` asserts it by
 //! counters, which is the proof; this shows that nothing outside of plans adds to it.
 
 mod support;

@@ -1,7 +1,7 @@
 //! Constructs of the later editions, each beside what says the same without it.
 //!
 //! The other side is of edition `v0.1` wherever that has words for it, else the long form of the
-//! same edition. `tests/pairs.rs` holds both sides to one plan and one set of counters;
+//! same edition. `tests/engine/pairs.rs` holds both sides to one plan and one set of counters;
 //! `cargo bench --bench editions` times them.
 
 use super::generate;

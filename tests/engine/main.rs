@@ -1,22 +1,36 @@
-//! Tests of the engine as a whole: golden tests of the sources, one case a rule, and properties
-//! against a reference interpreter that only walks trees.
+//! Tests through the library: golden cases of the sources, one case for each rule of the
+//! specification, and properties against a reference interpreter that only walks trees.
+//!
+//! One binary for all of them, because linking costs more than compiling a test.
 
 #![allow(
     clippy::unwrap_used,
     clippy::panic,
-    reason = "a test that cannot go on should stop loudly"
+    reason = "a failing helper fails its test"
 )]
 
+mod budget;
 mod content;
+mod deltas;
+mod diagnostics;
 mod diffs;
 mod editions;
 mod equivalence;
 mod examples;
+mod explain;
+mod facade;
 mod golden;
+mod interop;
+mod language;
+mod pairs;
 mod properties;
+mod range_cost;
 mod ranges;
 mod real_data;
 mod reference;
 mod rules;
+mod sharing;
 mod support;
+mod syntax_properties;
 mod threads;
+mod tree;

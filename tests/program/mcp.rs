@@ -1,6 +1,5 @@
 //! The server of the Model Context Protocol, talked to in lines of JSON through a real child
 //! process. Nothing here knows the SDK, so what is tested is what goes over the wire.
-#![cfg(feature = "mcp")]
 
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -390,7 +389,7 @@ fn every_revision_of_the_protocol_is_spoken() {
 
 #[test]
 fn documented_calls_over_sessions_are_answered_as_documented() {
-    let text = include_str!("../docs/mcp.md");
+    let text = include_str!("../../docs/mcp.md");
     let blocks: Vec<&str> = text
         .split("```json\n")
         .skip(1)

@@ -3,8 +3,6 @@
 //! The expected bytes are made from the random documents themselves, without reader or index:
 //! every field a node came with, children in canonical order, canonical JSON.
 
-#![allow(clippy::panic, reason = "a test fails by panicking")]
-
 use std::fmt::Write;
 use std::sync::Arc;
 

@@ -1,8 +1,6 @@
 //! Sessions as files and streams, the order of their documents, and differences between them
 //! (RUNTIME §1).
 
-#![allow(clippy::panic, reason = "a test fails by panicking")]
-
 use std::io::Write;
 use std::path::{Path, PathBuf};
 

@@ -1,7 +1,5 @@
 //! How diagnostics look: rendered text, JSON, and what a reader is told in typical cases.
 
-#![allow(clippy::panic, reason = "a failing helper fails its test")]
-
 use pactql::diag::{ColorChoice, Error};
 use pactql::ir::{Edition, compile};
 

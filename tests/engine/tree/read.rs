@@ -1,8 +1,6 @@
 //! Reading documents: what is accepted, what is rejected and with which path (RUNTIME §1), and
 //! canonical document order (LANGUAGE §6).
 
-#![allow(clippy::panic, reason = "a test fails by panicking")]
-
 use std::fmt::Write;
 
 use pactql::tree::document::Body;

@@ -1,8 +1,6 @@
 //! Canonical JSON and content hashes (RUNTIME §2). The expected texts and digests are those of
 //! Python's `json.dumps(sort_keys=True, separators=(',', ':'), ensure_ascii=True)` and `hashlib`.
 
-#![allow(clippy::panic, reason = "a test fails by panicking")]
-
 use pactql::index::Fields;
 use pactql::tree::canonical::{canonical, write_float, write_string};
 use pactql::tree::document::Body;

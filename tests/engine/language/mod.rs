@@ -2,15 +2,9 @@
 //! selector normalizes to, and where and how a wrong one is refused. Cases that need a tree
 //! stand with the engine's tests.
 
-#![allow(clippy::panic, reason = "a failing helper fails its test")]
-
-#[path = "language/canonical.rs"]
 mod canonical;
-#[path = "language/depth.rs"]
 mod depth;
-#[path = "language/translation.rs"]
 mod translation;
-#[path = "language/v01.rs"]
 mod v01;
 
 use pactql::diag::{ColorChoice, Error};

@@ -1,8 +1,6 @@
 //! `explain` for readers: sugar next to its normal form, in every edition, as text and as JSON;
 //! and the plan that selectors of one meaning share.
 
-#![allow(clippy::panic, reason = "a failing helper fails its test")]
-
 use pactql::engine::{Engine, Explain, ExplainOptions};
 use pactql::ir::Edition;
 

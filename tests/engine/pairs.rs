@@ -5,9 +5,9 @@
     dead_code,
     reason = "it makes sessions of other shapes for the benches"
 )]
-#[path = "../benches/support/generate.rs"]
+#[path = "../../benches/support/generate.rs"]
 mod generate;
-#[path = "../benches/support/pairs.rs"]
+#[path = "../../benches/support/pairs.rs"]
 mod pairs;
 
 use pactql::engine::{Engine, ExplainOptions};

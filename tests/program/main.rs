@@ -1,0 +1,5 @@
+//! Tests that run the program: the command line and the MCP server, each in a child process.
+
+mod cli;
+#[cfg(feature = "mcp")]
+mod mcp;
