@@ -14,6 +14,7 @@ use std::hint::black_box;
 use std::time::Duration;
 
 use criterion::{BenchmarkId, Criterion, criterion_group, criterion_main};
+use pactql::engine::Answer;
 use support::pairs::{PAIRS, engine, session};
 
 fn editions(criterion: &mut Criterion) {
@@ -30,9 +31,9 @@ fn editions(criterion: &mut Criterion) {
                     let selection = prepared
                         .select(black_box(&session))
                         .expect("the selector runs");
-                    match selection.is_range() {
-                        true => selection.count(),
-                        false => black_box(selection.to_ids()).len(),
+                    match selection {
+                        Answer::Range(diff) => diff.rows(),
+                        Answer::Rows(rows) => black_box(rows.to_ids()).len(),
                     }
                 });
             });

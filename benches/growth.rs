@@ -74,7 +74,7 @@ fn growth(criterion: &mut Criterion) {
             group.bench_function(BenchmarkId::from_parameter(size), |bencher| {
                 bencher.iter(|| {
                     let session = Session::from_slice(document.as_bytes()).expect("a session");
-                    let found = Engine::new().select(&session, selector).expect("an answer");
+                    let found = Engine::new().rows(&session, selector).expect("an answer");
                     black_box(found.count())
                 });
             });

@@ -33,7 +33,7 @@ fn separate(session: &Session) -> usize {
     let mut newer: Option<Vec<String>> = None;
     for back in 0..count {
         let text = format!("@t-{back} .cb[role='assistant']");
-        let rows = engine.select(session, &text).expect("an answer");
+        let rows = engine.rows(session, &text).expect("an answer");
         let ids: Vec<String> = rows.to_ids().into_iter().map(str::to_owned).collect();
         if let Some(newer) = newer {
             let (old, new): (HashSet<&String>, HashSet<&String>) =

@@ -91,7 +91,7 @@ fn run(criterion: &mut Criterion) {
                 engine,
                 |engine| {
                     let selection = engine
-                        .select(&pact.session, black_box(&text))
+                        .rows(&pact.session, black_box(&text))
                         .expect("the selector runs");
                     selection.to_ids().len()
                 },

@@ -15,11 +15,11 @@
 //!             {"id":"cb:2","nodeType":"cb","role":"assistant","content":"Hi!"}]}]}]}}"#,
 //! )?;
 //! let engine = Engine::new();
-//! let replies = engine.select(&session, "@t0 ^seq .mt:depth(1) .cb[role='assistant']")?;
+//! let replies = engine.rows(&session, "@t0 ^seq .mt:depth(1) .cb[role='assistant']")?;
 //! assert_eq!(replies.ids().collect::<Vec<_>>(), ["cb:2"]);
 //!
 //! let by_role = engine.prepare("@t0 .cb[role=$role]")?;
-//! let asked = by_role.bind([("role", "user".into())])?.select(&session)?;
+//! let asked = by_role.bind([("role", "user".into())])?.rows(&session)?;
 //! assert_eq!(asked.count(), 1);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```

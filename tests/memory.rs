@@ -138,7 +138,7 @@ fn counting_lists_nothing() {
         .expect("the selector is valid");
     let count = || {
         query
-            .select(&session)
+            .rows(&session)
             .map_or(0, |selection| selection.count())
     };
     let (count, _, peak) = measure(count);

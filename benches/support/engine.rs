@@ -38,7 +38,7 @@ impl Pact {
     pub(crate) fn answer(&self, query: Query, id: &str) -> Vec<String> {
         let selection = self
             .engine
-            .select(&self.session, &query.selector(id))
+            .rows(&self.session, &query.selector(id))
             .expect("the selector is valid");
         selection.ids().map(str::to_owned).collect()
     }
@@ -54,7 +54,7 @@ impl Pact {
         let prepared = self.prepared(query, id);
         Box::new(move || {
             let selection = prepared
-                .select(black_box(&self.session))
+                .rows(black_box(&self.session))
                 .expect("the selector runs");
             black_box(selection.to_ids()).len()
         })
@@ -66,7 +66,7 @@ impl Pact {
         Box::new(move || {
             let selection = self
                 .engine
-                .select(&self.session, black_box(&text))
+                .rows(&self.session, black_box(&text))
                 .expect("the selector runs");
             black_box(selection.to_ids()).len()
         })
@@ -77,7 +77,7 @@ impl Pact {
         let prepared = self.prepared(query, id);
         Box::new(move || {
             let selection = prepared
-                .select(black_box(&self.session))
+                .rows(black_box(&self.session))
                 .expect("the selector runs");
             black_box(selection.count())
         })
@@ -97,7 +97,7 @@ impl Pact {
             for _ in 0..rounds {
                 for prepared in &prepared {
                     let selection = prepared
-                        .select(black_box(&self.session))
+                        .rows(black_box(&self.session))
                         .expect("the selector runs");
                     black_box(selection.to_ids());
                 }

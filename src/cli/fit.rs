@@ -3,7 +3,7 @@
 use super::options::Format;
 use super::output;
 use crate::budget::Query;
-use crate::engine::{Fit, Selection};
+use crate::engine::{Answer, Fit};
 use crate::present::{Exit, Failure};
 use clap::Args;
 use std::ffi::OsString;
@@ -60,12 +60,13 @@ pub(super) fn text_of(query: OsString) -> Result<String, Failure> {
 }
 
 impl Wanted {
-    /// What of a selection fits.
+    /// The blocks of an answer that fit.
     ///
     /// # Errors
-    /// The selection is that of a range.
-    pub(super) fn of<'a>(&self, selection: &'a Selection) -> Result<Fit<'a>, Failure> {
-        Ok(selection.fit(&self.query, self.budget)?)
+    /// The answer is a range.
+    pub(super) fn of<'a>(&self, answer: &'a Answer) -> Result<Fit<'a>, Failure> {
+        let rows = answer.rows().ok_or_else(Failure::budget_of_range)?;
+        Ok(rows.fit(&self.query, self.budget))
     }
 }
 

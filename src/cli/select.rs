@@ -3,7 +3,7 @@
 use super::fit::{self, FitArgs, Wanted};
 use super::options::{Color, EditionName, Format, Limits, RangeArgs};
 use super::{input, output, sessions};
-use crate::engine::{Engine, Fit, Selection};
+use crate::engine::{Answer, Engine, Fit};
 use crate::history::{RangeDiff, RangeOptions, Session};
 use crate::present::answer;
 use crate::present::{Exit, Failure};
@@ -189,7 +189,7 @@ fn answer_line(
 }
 
 /// The answer as one JSON value.
-fn value(selection: &Selection, fit: Option<&Fit<'_>>, count: bool) -> Result<String, Failure> {
+fn value(selection: &Answer, fit: Option<&Fit<'_>>, count: bool) -> Result<String, Failure> {
     if let Some(fit) = fit {
         return fit::value(fit, count);
     }
@@ -201,7 +201,7 @@ fn value(selection: &Selection, fit: Option<&Fit<'_>>, count: bool) -> Result<St
 
 /// Appends the answer of one session.
 fn print(
-    selection: &Selection,
+    selection: &Answer,
     fit: Option<&Fit<'_>>,
     label: Option<&str>,
     format: Format,
@@ -227,33 +227,34 @@ fn print(
             let _ = writeln!(out, "{prefix}{}", value(selection, fit, count)?);
         }
         _ if let Some(fit) = fit => fit::print(fit, label, format, out)?,
-        Format::Ids => match selection.range_diff() {
-            Some(diff) => changes(diff, &prefix, out),
-            None => {
-                for id in selection.ids() {
+        Format::Ids => match selection {
+            Answer::Range(diff) => changes(diff, &prefix, out),
+            Answer::Rows(rows) => {
+                for id in rows.ids() {
                     let _ = writeln!(out, "{prefix}{id}");
                 }
             }
         },
-        Format::Nodes | Format::Tree if selection.is_range() => {
-            return Err(Failure::value("a range has differences, not nodes")
-                .with_help("--format json, table or ids"));
-        }
-        Format::Nodes => {
-            for node in selection.nodes() {
-                output::node_json(node, label, out);
-            }
-        }
         Format::Table => {
             out.push_str(&title.unwrap_or_default());
-            match selection.range_diff() {
-                Some(diff) => summary(diff, out),
-                None => out.push_str(&output::table(selection.nodes())),
+            match selection {
+                Answer::Range(diff) => summary(diff, out),
+                Answer::Rows(rows) => out.push_str(&output::table(rows.nodes())),
             }
         }
-        Format::Tree => {
-            out.push_str(&title.unwrap_or_default());
-            out.push_str(&output::tree(selection.nodes()));
+        Format::Nodes | Format::Tree => {
+            let Answer::Rows(rows) = selection else {
+                return Err(Failure::value("a range has differences, not nodes")
+                    .with_help("--format json, table or ids"));
+            };
+            if format == Format::Tree {
+                out.push_str(&title.unwrap_or_default());
+                out.push_str(&output::tree(rows.nodes()));
+                return Ok(());
+            }
+            for node in rows.nodes() {
+                output::node_json(node, label, out);
+            }
         }
     }
     Ok(())

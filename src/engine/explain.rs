@@ -5,13 +5,12 @@ use std::sync::Arc;
 
 use serde::Serialize;
 
-use super::Selection;
 use super::cache::PlanCache;
 use super::prepared::Prepared;
-use super::selection::Part;
+use super::selection::{Selection, Target};
 use crate::diag::{Error, Warning};
 use crate::exec::{Counters, Trace};
-use crate::history::{Lookup, RangeOptions, Session, run_range};
+use crate::history::{Lookup, RangeOptions, Session, Union, run_range};
 use crate::index::Snapshot;
 use crate::ir::{Edition, Mode};
 use crate::plan::{Operator, Source, sources};
@@ -197,21 +196,21 @@ fn analyze(
     };
     let mut trace = Trace::on();
     // What a selection does, with a record of it.
-    let mut follow = |part: Part| {
-        let selection = Selection::lazy(bound, Arc::clone(&history).into(), part, None);
+    let mut follow = |target: Target| {
+        let selection = Selection::lazy(bound, Arc::clone(&history).into(), target, None);
         selection.trace(&mut trace);
         selection.count() as u64
     };
     let (names, rows) = match lookup {
         Lookup::One(place) => {
             let snapshot = history.get(place).map(|snapshot| name(snapshot));
-            (snapshot.into_iter().collect(), follow(Part::One(place)))
+            (snapshot.into_iter().collect(), follow(Target::One(place)))
         }
         Lookup::All => {
             let committed = history.committed().iter().rev();
             (
                 committed.map(|snapshot| name(snapshot)).collect(),
-                follow(Part::all()),
+                follow(Target::Union(Union::all(&history))),
             )
         }
         Lookup::Range(span) => {
@@ -219,11 +218,9 @@ fn analyze(
             let names = snapshots.map(|snapshot| name(snapshot)).collect();
             let mode = prepared.query().controls.mode;
             let rows = match mode {
-                Mode::Union | Mode::Latest => follow(Part::Several {
-                    newest: span.newest,
-                    oldest: span.oldest,
-                    latest: mode == Mode::Latest,
-                }),
+                Mode::Union | Mode::Latest => {
+                    follow(Target::Union(Union::of(span, mode == Mode::Latest)))
+                }
                 Mode::Pairwise | Mode::Reduce => {
                     let options = RangeOptions::default();
                     run_range(prepared.text(), bound, &history, span, &options, &mut trace).rows()

@@ -7,7 +7,7 @@ use std::borrow::Cow;
 
 use rayon::prelude::*;
 
-use super::Selection;
+use super::selection::Selection;
 use crate::budget::score::Measure;
 use crate::budget::select::{Candidate, Chosen, fill};
 use crate::budget::{Query, Resolution, version_of};
@@ -28,18 +28,6 @@ pub struct Fit<'a> {
     pub others: usize,
 }
 
-/// The selector asked for the diffs of a range, which are no blocks to choose from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct IsARange;
-
-impl std::fmt::Display for IsARange {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("a range has differences, not blocks to choose from")
-    }
-}
-
-impl std::error::Error for IsARange {}
-
 impl Selection {
     /// The blocks that fit `budget` tokens, best first: each is scored by its [`text`] against the
     /// query, all are ordered by score and id, and the budget is filled from the front
@@ -47,13 +35,8 @@ impl Selection {
     ///
     /// Every block's text is read once, on several threads; texts are held one at a time by each
     /// thread, and then those chosen. The number of threads never shows.
-    ///
-    /// # Errors
-    /// The selection is that of a range.
-    pub fn fit(&self, query: &Query, budget: u64) -> Result<Fit<'_>, IsARange> {
-        if self.is_range() {
-            return Err(IsARange);
-        }
+    #[must_use]
+    pub fn fit(&self, query: &Query, budget: u64) -> Fit<'_> {
         let mut others = 0;
         let mut blocks = Vec::new();
         for node in self.nodes() {
@@ -78,11 +61,11 @@ impl Selection {
             Chosen::new(query, measure, id.to_owned(), version, text)
         });
         let chosen = chosen.collect();
-        Ok(Fit {
+        Fit {
             nodes: filling.chosen.iter().map(|&at| blocks[at]).collect(),
             resolution: Resolution::new(query, budget, &filling, chosen),
             others,
-        })
+        }
     }
 }
 

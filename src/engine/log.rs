@@ -5,7 +5,8 @@ use serde::Serialize;
 
 use super::{Engine, whole};
 use crate::diag::{Code, Diagnostic, Error};
-use crate::history::{At, DiffOptions, Session, SnapshotDiff, Unresolved, diff};
+use crate::history::{At, DiffOptions, RangeOptions, Session, SnapshotDiff, Unresolved, diff};
+use crate::ir::{Address, Mode};
 
 /// How the matches of a selector grew and shrank, snapshot by snapshot.
 #[derive(Clone, Debug, Serialize)]
@@ -81,16 +82,16 @@ impl Engine {
         timeless(selector)?;
         let query = format!("@t0..@t-* {selector}");
         let history = session.history();
-        let range = self.prepare(&query)?.select_in(&history)?;
-        let range = range
-            .range_diff()
-            .filter(|range| range.mode == "pairwise")
-            .ok_or_else(|| other_mode(selector))?;
+        let range = self.prepare(&query)?;
+        if range.query().controls.mode != Mode::Pairwise {
+            return Err(other_mode(selector));
+        }
+        let range = range.range_in(&history, &RangeOptions::default())?;
         let oldest = history.committed().len().saturating_sub(1);
-        let oldest = At::Committed(crate::ir::Address::Back(oldest as u64));
+        let oldest = At::Committed(Address::Back(oldest as u64));
         let mut matches = self
             .prepare(&format!("{oldest} {selector}"))?
-            .select_in(&history)?
+            .rows_in(&history)?
             .count();
         let mut snapshots = Vec::with_capacity(range.snapshots.len());
         if let Some(last) = range.snapshots.last() {

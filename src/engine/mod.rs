@@ -8,6 +8,7 @@
 //! text ─syntax─▶ AST ─ir─▶ query ─plan─▶ plan + values ─bind─▶ prepared ─exec─▶ selection
 //! ```
 
+mod answer;
 mod cache;
 mod explain;
 mod fit;
@@ -16,15 +17,16 @@ mod pipeline;
 mod prepared;
 mod selection;
 
+pub use answer::Answer;
 pub use cache::CacheStats;
 pub use explain::{Analysis, Desugared, Explain, ExplainOptions, Pass, PlanLine};
-pub use fit::{Fit, IsARange, text};
+pub use fit::{Fit, text};
 pub use log::{Log, LogEntry};
 pub use prepared::Prepared;
-pub use selection::{Ids, Nodes, NotARange, Selection};
+pub use selection::{Ids, Nodes, Selection};
 
 use crate::diag::{Code, Diagnostic, Error, Warning};
-use crate::history::{RangeOptions, Session};
+use crate::history::{RangeDiff, RangeOptions, Session};
 use crate::ir::Edition;
 use cache::PlanCache;
 
@@ -118,15 +120,16 @@ impl Engine {
         self.cache.prepare(text, self.edition)
     }
 
-    /// Runs a selector over a session.
+    /// Runs a selector over a session. [`Engine::rows`] and [`Engine::range`] save the match where
+    /// the kind of the answer is known.
     ///
     /// # Errors
-    /// Every mistake of the selector; a parameter without a value; a time that leads nowhere.
-    pub fn select(&self, session: &Session, text: &str) -> Result<Selection, Error> {
+    /// Every mistake of the selector; a parameter without a value; a time that no snapshot has.
+    pub fn select(&self, session: &Session, text: &str) -> Result<Answer, Error> {
         self.prepare(text)?.select(session)
     }
 
-    /// Runs a selector over a session; a range as `options` say.
+    /// As [`Engine::select`], with options for a range.
     ///
     /// # Errors
     /// As [`Engine::select`].
@@ -135,8 +138,38 @@ impl Engine {
         session: &Session,
         text: &str,
         options: &RangeOptions,
-    ) -> Result<Selection, Error> {
+    ) -> Result<Answer, Error> {
         self.prepare(text)?.select_with(session, options)
+    }
+
+    /// Runs a selector of rows over a session: of one snapshot, `@*`, or a range with `@mode=union`
+    /// or `@mode=latest`.
+    ///
+    /// # Errors
+    /// As [`Engine::select`]; a selector that compares the snapshots of a range.
+    pub fn rows(&self, session: &Session, text: &str) -> Result<Selection, Error> {
+        self.prepare(text)?.rows(session)
+    }
+
+    /// Runs a selector of a range over a session and compares its snapshots.
+    ///
+    /// # Errors
+    /// As [`Engine::select`]; a selector of rows.
+    pub fn range(&self, session: &Session, text: &str) -> Result<RangeDiff, Error> {
+        self.prepare(text)?.range(session)
+    }
+
+    /// As [`Engine::range`], with options.
+    ///
+    /// # Errors
+    /// As [`Engine::range`].
+    pub fn range_with(
+        &self,
+        session: &Session,
+        text: &str,
+        options: &RangeOptions,
+    ) -> Result<RangeDiff, Error> {
+        self.prepare(text)?.range_with(session, options)
     }
 
     /// Compiles a selector and tells its canonical text and fingerprint.

@@ -3,15 +3,22 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::selection::Part;
-use super::{Selection, whole};
+use super::answer::Answer;
+use super::selection::{Selection, Target};
+use super::whole;
 use crate::diag::{Code, Diagnostic, Error, Warning};
 use crate::exec::Trace;
 use crate::history::{
-    History, Lookup, Moment, RangeOptions, Session, Span, Unresolved, capped, run_range,
+    History, Lookup, Moment, RangeDiff, RangeOptions, Session, Span, Union, Unresolved, capped,
+    run_range,
 };
-use crate::ir::{Lowered, Mode, Operand, Query};
+use crate::ir::{Lowered, Mode, Operand, Query, Time};
 use crate::plan::{BindError, Bound, Plan, Value, bind, sources};
+
+const ROWS_HELP: &str =
+    "`rows` returns the nodes of a snapshot, of `@*`, or of `@mode=union` and `@mode=latest`";
+const RANGE_HELP: &str =
+    "`range` returns the diffs of a range; `@mode=union` or `@mode=latest` returns rows";
 
 /// A selector compiled, with its text and its time. What fills its plan's slots stands in the query.
 #[derive(Debug)]
@@ -165,78 +172,155 @@ impl Prepared {
         })
     }
 
-    /// Runs it over a session.
+    /// Runs the selector over a session. [`Prepared::rows`] and [`Prepared::range`] save the match
+    /// where the kind of the answer is known.
     ///
     /// # Errors
-    /// Parameters without values; a time that leads nowhere.
-    pub fn select(&self, session: &Session) -> Result<Selection, Error> {
-        self.answer(session.moment(), &RangeOptions::default())
+    /// Parameters without values; a time that no snapshot has.
+    pub fn select(&self, session: &Session) -> Result<Answer, Error> {
+        self.select_with(session, &RangeOptions::default())
     }
 
-    /// Runs it over a session; a range as `options` say.
+    /// Runs the selector over a session, with options for a range. `max_snapshots` also caps
+    /// `@mode=union` and `@mode=latest`.
     ///
     /// # Errors
     /// As [`Prepared::select`].
-    pub fn select_with(
+    pub fn select_with(&self, session: &Session, options: &RangeOptions) -> Result<Answer, Error> {
+        Ok(match self.compares() {
+            true => Answer::Range(self.diffs_at(&session.moment(), options)?),
+            false => Answer::Rows(self.rows_at(session.moment(), options)?),
+        })
+    }
+
+    /// Runs a selector of rows over a session: of one snapshot, `@*`, or a range with `@mode=union`
+    /// or `@mode=latest`.
+    ///
+    /// # Errors
+    /// As [`Prepared::select`]; a selector that compares the snapshots of a range.
+    #[inline]
+    pub fn rows(&self, session: &Session) -> Result<Selection, Error> {
+        self.rows_of(session.moment())
+    }
+
+    /// As [`Prepared::rows`], over a history that the caller holds.
+    ///
+    /// # Errors
+    /// As [`Prepared::rows`].
+    pub fn rows_in(&self, history: &Arc<History>) -> Result<Selection, Error> {
+        self.rows_of(Moment::from(Arc::clone(history)))
+    }
+
+    /// Runs a selector of a range over a session and compares its snapshots.
+    ///
+    /// # Errors
+    /// As [`Prepared::select`]; a selector of rows.
+    pub fn range(&self, session: &Session) -> Result<RangeDiff, Error> {
+        self.range_with(session, &RangeOptions::default())
+    }
+
+    /// As [`Prepared::range`], with options.
+    ///
+    /// # Errors
+    /// As [`Prepared::range`].
+    pub fn range_with(
         &self,
         session: &Session,
         options: &RangeOptions,
-    ) -> Result<Selection, Error> {
-        self.answer(session.moment(), options)
+    ) -> Result<RangeDiff, Error> {
+        self.range_in(&session.moment(), options)
     }
 
-    /// Runs it over the history of a moment.
+    /// As [`Prepared::range_with`], over a history that the caller holds.
     ///
     /// # Errors
-    /// As [`Prepared::select`].
-    pub fn select_in(&self, history: &Arc<History>) -> Result<Selection, Error> {
-        self.answer(Moment::from(Arc::clone(history)), &RangeOptions::default())
+    /// As [`Prepared::range`].
+    pub fn range_in(&self, history: &History, options: &RangeOptions) -> Result<RangeDiff, Error> {
+        match self.compares() {
+            true => self.diffs_at(history, options),
+            false => Err(self.other_kind("the selector asks for rows", ROWS_HELP)),
+        }
+    }
+
+    /// Whether the selector compares the snapshots of a range; else it asks for rows.
+    #[inline]
+    fn compares(&self) -> bool {
+        let query = &self.statement.query;
+        matches!(query.time, Time::Range(..))
+            && matches!(query.controls.mode, Mode::Pairwise | Mode::Reduce)
     }
 
     #[inline]
-    fn answer(&self, history: Moment, options: &RangeOptions) -> Result<Selection, Error> {
+    fn rows_of(&self, history: Moment) -> Result<Selection, Error> {
+        if self.compares() {
+            return Err(self.other_kind("the selector asks for the diffs of a range", RANGE_HELP));
+        }
+        self.rows_at(history, &RangeOptions::default())
+    }
+
+    #[inline]
+    fn rows_at(&self, history: Moment, options: &RangeOptions) -> Result<Selection, Error> {
         let bound = self.ready()?;
         let lookup = history
             .resolve(self.statement.query.time)
             .map_err(|error| self.unresolved(error))?;
-        let warnings = self.warnings_shared();
+        let warnings = self.statement.warnings.clone();
         match lookup {
             Lookup::One(place) => Ok(Selection::one(bound, history, place, warnings)),
-            Lookup::All => Ok(Selection::lazy(bound, history, Part::all(), warnings)),
-            Lookup::Range(span) => Ok(self.range(bound, history, span, options)),
+            Lookup::All => {
+                let all = Target::Union(Union::all(&history));
+                Ok(Selection::lazy(bound, history, all, warnings))
+            }
+            Lookup::Range(span) => Ok(self.union(bound, history, span, options)),
         }
     }
 
-    fn range(
+    /// The snapshots of a range as one list of rows.
+    fn union(
         &self,
         bound: &Arc<Bound>,
         history: Moment,
         span: Span,
         options: &RangeOptions,
     ) -> Selection {
-        let latest = match self.statement.query.controls.mode {
-            Mode::Pairwise | Mode::Reduce => {
-                let text = &self.statement.text;
-                let trace = &mut Trace::off();
-                let diff = run_range(text, bound, &history, span, options, trace);
-                return Selection::range(diff, self.warnings_shared());
-            }
-            Mode::Union => false,
-            Mode::Latest => true,
-        };
         let (span, errors) = capped(span, options);
-        // A list has no room for what a diff says of its extent.
+        // Rows have no field for the extent of their range, as a diff has: it becomes warnings.
         let mut warnings = self.warnings().to_vec();
         let extent = span.warning().into_iter();
         let extent = extent.chain(errors.into_iter().map(|error| error.message));
         warnings.extend(extent.map(Warning::new));
         let warnings = (!warnings.is_empty()).then(|| warnings.into());
-        let part = Part::Several {
-            newest: span.newest,
-            oldest: span.oldest,
-            latest,
+        let latest = self.statement.query.controls.mode == Mode::Latest;
+        Selection::lazy(
+            bound,
+            history,
+            Target::Union(Union::of(span, latest)),
+            warnings,
+        )
+    }
+
+    /// The diffs of a selector that [compares](Self::compares).
+    fn diffs_at(&self, history: &History, options: &RangeOptions) -> Result<RangeDiff, Error> {
+        let bound = self.ready()?;
+        let lookup = history
+            .resolve(self.statement.query.time)
+            .map_err(|error| self.unresolved(error))?;
+        let Lookup::Range(span) = lookup else {
+            return Err(self.other_kind("the selector asks for rows", ROWS_HELP));
         };
-        Selection::lazy(bound, history, part, warnings)
+        let text = &self.statement.text;
+        let mut diff = run_range(text, bound, history, span, options, &mut Trace::off());
+        diff.selector_warnings = self.statement.warnings.clone();
+        Ok(diff)
+    }
+
+    /// The selector's answer is of the other kind than the call.
+    #[cold]
+    fn other_kind(&self, message: &str, help: &str) -> Error {
+        let Statement { text, time, .. } = &*self.statement;
+        let span = time.clone().unwrap_or(0..text.len());
+        let diagnostic = Diagnostic::error(Code::SelectorInvalid, message).at(span, "");
+        Error::new(text, diagnostic.with_help(help))
     }
 
     /// The plan with its values, or which parameter has none.
@@ -247,10 +331,6 @@ impl Prepared {
             statement
                 .error(error.unwrap_or_else(|| BindError::new(None, "a parameter has no value")))
         })
-    }
-
-    fn warnings_shared(&self) -> Option<Arc<[Warning]>> {
-        self.statement.warnings.clone()
     }
 
     pub(super) fn unresolved(&self, error: Unresolved) -> Error {

@@ -1,46 +1,28 @@
-//! Answers.
+//! Rows of an answer.
 //!
-//! A [`Selection`] over snapshots is a recipe: where to look, what to look for, and what to do
-//! with the rows in turn. It is followed when rows are first asked for, and only as far as a
-//! limit lets it; what looks at a handful of rows is run at once, as that costs no more than
-//! putting it off.
+//! A [`Selection`] is a recipe: the snapshots, the bound plan, and the operations on its rows. It
+//! runs when rows are first asked for, and only as far as a limit needs; a plan that reads a
+//! handful of rows runs at once, since that costs no more than deferring it.
 
 use std::sync::{Arc, OnceLock};
 
-use hashbrown::HashSet;
 use smallvec::SmallVec;
 
 use super::Prepared;
 use super::pipeline::{Op, Pipeline};
 use crate::diag::{Code, Diagnostic, Error, Warning};
-use crate::exec::{
-    Counters, RowIter, Rows, Trace, answers_by_unit, at_once, count, run, run_in, run_unwindowed,
-    run_while,
-};
-use crate::history::{Moment, Place, RangeDiff, same_spine};
-use crate::index::{Changes, NodeRef, Snapshot};
+use crate::exec::{Counters, RowIter, Rows, Trace, at_once, count, run, run_while};
+use crate::history::{Moment, Place, Union, run_union};
+use crate::index::{NodeRef, Snapshot};
 use crate::plan::Bound;
 
-/// The answer to a selector: nodes of immutable snapshots in result order, or the diffs of a
-/// range. Nothing is copied until asked; rows are found when first asked for, so that
-/// [`Selection::count`] can do without them and [`Selection::limit`] can stop early.
+/// Nodes of immutable snapshots, in result order. Nothing is copied; rows are found when first
+/// asked for, so that [`Selection::count`] needs no list and [`Selection::limit`] stops early.
 #[derive(Debug)]
 pub struct Selection {
     kind: Kind,
     warnings: Option<Arc<[Warning]>>,
 }
-
-/// The selector asked for rows, not for the diffs of a range.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct NotARange;
-
-impl std::fmt::Display for NotARange {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("the selector asked for rows, not for a range")
-    }
-}
-
-impl std::error::Error for NotARange {}
 
 #[derive(Debug)]
 enum Kind {
@@ -48,8 +30,6 @@ enum Kind {
     Known(Known),
     /// Rows to be found.
     Recipe(Box<Recipe>),
-    /// A range.
-    Range(Box<RangeDiff>),
 }
 
 /// Rows of one snapshot.
@@ -60,36 +40,20 @@ struct Known {
     rows: Rows,
 }
 
-/// The part of a history that is asked.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum Part {
+/// The snapshots that a recipe reads.
+#[derive(Clone, Debug)]
+pub(super) enum Target {
     /// One snapshot.
     One(Place),
-    /// Neighbouring committed snapshots as one list, newest first: each id once.
-    Several {
-        newest: usize,
-        oldest: usize,
-        /// Whether an id's newest version among them decides, or any.
-        latest: bool,
-    },
-}
-
-impl Part {
-    /// Every committed snapshot; positions past the newest are none.
-    pub(super) fn all() -> Self {
-        Self::Several {
-            newest: usize::MAX,
-            oldest: 0,
-            latest: false,
-        }
-    }
+    /// Several, as one list.
+    Union(Union),
 }
 
 /// What to do for rows, and the rows once it is done.
 #[derive(Debug)]
 struct Recipe {
     history: Moment,
-    part: Part,
+    target: Target,
     /// What to look for.
     bound: Arc<Bound>,
     /// What to do with the rows, in turn.
@@ -110,9 +74,9 @@ impl Recipe {
     /// The one snapshot. A place is one of this history.
     #[inline]
     fn snapshot(&self) -> Option<&Snapshot> {
-        match self.part {
-            Part::One(place) => self.history.get(place).map(|snapshot| &**snapshot),
-            Part::Several { .. } => None,
+        match self.target {
+            Target::One(place) => self.history.get(place).map(|snapshot| &**snapshot),
+            Target::Union(_) => None,
         }
     }
 
@@ -122,13 +86,23 @@ impl Recipe {
 
     fn find(&self, trace: &mut Trace) -> Found {
         let bound = &*self.bound;
-        match self.snapshot() {
-            Some(snapshot) if self.ops.is_empty() => {
-                Found::One(run(bound, snapshot, &*self.history, trace))
+        let mut pipeline = Pipeline::new(&self.ops, &self.history);
+        if let Target::Union(union) = &self.target {
+            let mut rows = Vec::new();
+            if !pipeline.is_done() {
+                run_union(bound, &self.history, union, trace, &mut |at, node| {
+                    if pipeline.admits(node) {
+                        rows.push((at as u32, node.row()));
+                    }
+                    !pipeline.is_done()
+                });
             }
+            return Found::Many(rows);
+        }
+        Found::One(match self.snapshot() {
+            Some(snapshot) if self.ops.is_empty() => run(bound, snapshot, &*self.history, trace),
             Some(snapshot) => {
                 let mut rows = SmallVec::new();
-                let mut pipeline = Pipeline::new(&self.ops, &self.history);
                 if !pipeline.is_done() {
                     run_while(bound, snapshot, &*self.history, trace, &mut |row| {
                         if pipeline.admits(snapshot.node(row)) {
@@ -137,85 +111,10 @@ impl Recipe {
                         !pipeline.is_done()
                     });
                 }
-                Found::One(Rows::List(rows))
+                Rows::List(rows)
             }
-            None => Found::Many(self.find_everywhere(trace)),
-        }
-    }
-
-    /// Each id once, where the newest snapshot that matches it puts it (LANGUAGE §6, §7). What a
-    /// snapshot shares with the one before it, newer by one, is not run again where it answers
-    /// for itself.
-    fn find_everywhere(&self, trace: &mut Trace) -> Vec<(u32, u32)> {
-        let Part::Several {
-            newest,
-            oldest,
-            latest,
-        } = self.part
-        else {
-            return Vec::new();
-        };
-        let bound = &*self.bound;
-        let committed = self.history.committed();
-        // The window and uniqueness act on the whole, below.
-        let local = answers_by_unit(bound);
-        let mut rows = Vec::new();
-        let mut seen: HashSet<&str> = HashSet::new();
-        let mut keys: HashSet<(bool, &str)> = HashSet::new();
-        // Ids that are gone in older snapshots than the ones they are in.
-        let mut newer_ids: HashSet<&str> = HashSet::new();
-        let (mut skip, mut left) = bound.window.unwrap_or((0, u64::MAX));
-        let mut pipeline = Pipeline::new(&self.ops, &self.history);
-        let mut newer: Option<&Snapshot> = None;
-        for at in (oldest..committed.len().min(newest.saturating_add(1))).rev() {
-            if left == 0 || pipeline.is_done() {
-                break;
-            }
-            let snapshot = &*committed[at];
-            let changes = newer
-                .filter(|_| local || latest)
-                .map(|newer| (newer, Changes::between(newer, snapshot)));
-            let answer = match &changes {
-                Some((newer, changes))
-                    if local && (!changes.has_preamble() || same_spine(newer, snapshot)) =>
-                {
-                    trace.counters.pieces_read += snapshot.pieces().len() as u64;
-                    run_in(bound, snapshot, &*self.history, &changes.older, trace)
-                }
-                _ => run_unwindowed(bound, snapshot, &*self.history, trace),
-            };
-            if latest && let Some((newer, changes)) = &changes {
-                let ids = changes
-                    .newer
-                    .iter()
-                    .flat_map(|rows| newer.nodes_in(rows.clone()));
-                newer_ids.extend(ids.map(NodeRef::id));
-            }
-            for row in answer.iter() {
-                let node = snapshot.node(row);
-                let id = node.id();
-                let decided = latest
-                    && newer
-                        .is_some_and(|newer| newer_ids.contains(id) || newer.find(id).is_some());
-                if decided || !seen.insert(id) || bound.plan.unique && !keys.insert(node.identity())
-                {
-                    continue;
-                }
-                if skip > 0 {
-                    skip -= 1;
-                    continue;
-                }
-                if left == 0 || pipeline.is_done() {
-                    break;
-                }
-                left -= 1;
-                if pipeline.admits(node) {
-                    rows.push((at as u32, row));
-                }
-            }
-            newer = Some(snapshot);
-        }
-        rows
+            None => Rows::List(SmallVec::new()),
+        })
     }
 
     /// Adds something to do with the rows.
@@ -302,7 +201,7 @@ impl Selection {
         warnings: Option<Arc<[Warning]>>,
     ) -> Self {
         let Some(snapshot) = history.get(place).filter(|_| bound.is_local()) else {
-            return Self::lazy(bound, history, Part::One(place), warnings);
+            return Self::lazy(bound, history, Target::One(place), warnings);
         };
         let rows = match at_once(bound, snapshot, &*history) {
             Some(rows) => rows,
@@ -318,17 +217,17 @@ impl Selection {
         }
     }
 
-    /// The answer over a part of a history, not begun.
+    /// The rows of `target`, not yet found.
     pub(super) fn lazy(
         bound: &Arc<Bound>,
         history: Moment,
-        part: Part,
+        target: Target,
         warnings: Option<Arc<[Warning]>>,
     ) -> Self {
         Self {
             kind: Kind::Recipe(Box::new(Recipe {
                 history,
-                part,
+                target,
                 bound: Arc::clone(bound),
                 ops: Vec::new(),
                 found: OnceLock::new(),
@@ -337,54 +236,18 @@ impl Selection {
         }
     }
 
-    pub(super) fn range(diff: RangeDiff, warnings: Option<Arc<[Warning]>>) -> Self {
-        Self {
-            kind: Kind::Range(Box::new(diff)),
-            warnings,
-        }
-    }
-
-    /// What a reader should know of the selector. Warnings of a range's extent are in its
-    /// result.
+    /// What a reader should know of the selector, and of the extent of its range.
     #[must_use]
     pub fn warnings(&self) -> &[Warning] {
         self.warnings.as_deref().unwrap_or(&[])
     }
 
-    /// Whether it is the answer to a range.
-    #[must_use]
-    pub fn is_range(&self) -> bool {
-        matches!(self.kind, Kind::Range(_))
-    }
-
-    /// The diffs of a range.
-    #[must_use]
-    pub fn range_diff(&self) -> Option<&RangeDiff> {
-        match &self.kind {
-            Kind::Range(diff) => Some(diff),
-            Kind::Known(_) | Kind::Recipe(_) => None,
-        }
-    }
-
-    /// The diffs of a range.
-    ///
-    /// # Errors
-    /// The selector asked for no range.
-    pub fn into_range_diff(self) -> Result<RangeDiff, NotARange> {
-        match self.kind {
-            Kind::Range(diff) => Ok(*diff),
-            Kind::Known(_) | Kind::Recipe(_) => Err(NotARange),
-        }
-    }
-
-    /// How many nodes were selected, without listing them; for a range, how many rows its diffs
-    /// have. Constant time for a single class over whole snapshots.
+    /// How many nodes were selected, without listing them. Constant time for a single class over whole snapshots.
     #[must_use]
     pub fn count(&self) -> usize {
         let recipe = match &self.kind {
             Kind::Known(known) => return known.rows.len(),
             Kind::Recipe(recipe) => recipe,
-            Kind::Range(diff) => return diff.rows(),
         };
         if let (None, Some(snapshot), []) = (recipe.found.get(), recipe.snapshot(), &*recipe.ops) {
             return count(&recipe.bound, snapshot, &*recipe.history) as usize;
@@ -395,7 +258,7 @@ impl Selection {
         }
     }
 
-    /// The ids, in result order; none for a range.
+    /// The ids, in result order.
     #[must_use]
     pub fn ids(&self) -> Ids<'_> {
         Ids {
@@ -412,7 +275,6 @@ impl Selection {
                 return snapshot.map_or_else(Vec::new, |snapshot| ids_of(snapshot, &known.rows));
             }
             Kind::Recipe(recipe) => recipe,
-            Kind::Range(_) => return Vec::new(),
         };
         match (recipe.snapshot(), recipe.found.get()) {
             (Some(snapshot), Some(Found::One(rows))) => ids_of(snapshot, rows),
@@ -425,7 +287,7 @@ impl Selection {
         }
     }
 
-    /// The nodes, in result order; none for a range.
+    /// The nodes, in result order.
     #[must_use]
     pub fn nodes(&self) -> Nodes<'_> {
         let (snapshot, rows) = match &self.kind {
@@ -440,7 +302,6 @@ impl Selection {
                     };
                 }
             },
-            Kind::Range(_) => return Nodes::default(),
         };
         snapshot.map_or_else(Nodes::default, |snapshot| Nodes {
             one: Some((snapshot, rows.iter())),
@@ -450,11 +311,8 @@ impl Selection {
     }
 
     /// Finds the rows, if that is not done yet, and says what it took; nothing where they were
-    /// known already. For a range, what its diffs took.
+    /// known already.
     pub fn measure(&self) -> Counters {
-        if let Kind::Range(diff) = &self.kind {
-            return diff.counters;
-        }
         let mut trace = Trace::off();
         self.trace(&mut trace);
         trace.counters
@@ -467,23 +325,21 @@ impl Selection {
         }
     }
 
-    /// The selection without its first `count` rows. Nothing is run yet. Nothing happens to a
-    /// range.
+    /// The selection without its first `count` rows. Nothing is run yet.
     #[must_use]
     pub fn skip(self, count: usize) -> Self {
         self.then(Op::Skip(count))
     }
 
     /// The first `count` rows of the selection. Nothing is run yet; where rows come in document
-    /// order and no pick spans the tree, what lies behind the last of them is never looked at.
-    /// Nothing happens to a range.
+    /// order and no pick spans the tree, what follows the last of them is never read.
     #[must_use]
     pub fn limit(self, count: usize) -> Self {
         self.then(Op::Limit(count))
     }
 
     /// The rows that are, or lie inside, a node that `filter`, a selector without time, matches
-    /// in the row's snapshot (LANGUAGE §6). Nothing is run yet. Nothing happens to a range.
+    /// in the row's snapshot (LANGUAGE §6). Nothing is run yet.
     ///
     /// # Errors
     /// The filter names a time, or has parameters without values.
@@ -510,7 +366,6 @@ impl Selection {
         let kind = match self.kind {
             Kind::Known(known) => Kind::Known(known.then(op)),
             Kind::Recipe(recipe) => Kind::Recipe(Box::new(recipe.then(op))),
-            kind @ Kind::Range(_) => kind,
         };
         Self { kind, ..self }
     }

@@ -15,6 +15,7 @@ mod diff;
 mod edits;
 mod range;
 mod session;
+mod union;
 
 pub use address::{History, Lookup, Place, Span, Unresolved};
 pub use blame::{Blame, Event, What, blame};
@@ -29,4 +30,5 @@ pub use range::{
 };
 pub use session::{LoadError, Moment, Session};
 
-pub(crate) use range::{capped, run_range, same_spine};
+pub(crate) use range::{capped, run_range};
+pub(crate) use union::{Union, run_union};

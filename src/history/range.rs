@@ -5,7 +5,7 @@
 //! are run over each snapshot in full, once. Pairs are compared in parallel and collected in
 //! snapshot order, so the number of threads never shows.
 
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use rayon::prelude::*;
 use serde::Serialize;
@@ -14,7 +14,7 @@ use super::address::{History, Span};
 use super::compare::{change_of, counterpart};
 use super::content::{ContentOptions, Labels, Material, content_diff, materialize};
 use super::diff::Change;
-use crate::diag::Code;
+use crate::diag::{Code, Warning};
 use crate::exec::{Counters, Rows, Trace, is_unit_local, run, run_in};
 use crate::index::{Bits, Changes, Snapshot};
 use crate::ir::{Mode, RangeEnd};
@@ -59,6 +59,9 @@ pub struct RangeDiff {
     /// What it took.
     #[serde(skip)]
     pub counters: Counters,
+    /// What a reader should know of the selector itself; never in the JSON.
+    #[serde(skip)]
+    pub selector_warnings: Option<Arc<[Warning]>>,
 }
 
 /// The caps of a range.
@@ -237,6 +240,7 @@ pub(crate) fn run_range(
         warnings: span.warning().into_iter().collect(),
         errors,
         counters: trace.counters,
+        selector_warnings: None,
     }
 }
 
@@ -257,7 +261,7 @@ pub(crate) fn capped(span: Span, options: &RangeOptions) -> (Span, Vec<RangeErro
 
 /// Whether nothing outside their own unit tells rows of two snapshots apart: the root and the
 /// `^seq` node, which are above all, are equal.
-pub(crate) fn same_spine(newer: &Snapshot, older: &Snapshot) -> bool {
+pub(super) fn same_spine(newer: &Snapshot, older: &Snapshot) -> bool {
     let same = |a: u32, b: u32| {
         let (a, b) = (newer.node(a), older.node(b));
         a.id() == b.id() && change_of(a, b).is_none()

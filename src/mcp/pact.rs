@@ -4,7 +4,7 @@ use super::arguments::Arguments;
 use super::tools::{Answer, ServerState, edition};
 use crate::budget::Query;
 use crate::diag::ColorChoice;
-use crate::engine::{Engine, ExplainOptions, Fit, Selection};
+use crate::engine::{Answer as Found, Engine, ExplainOptions, Fit};
 use crate::history::{ContentMode, ContentOptions, DiffOptions, Material, RangeOptions};
 use crate::index::NodeRef;
 use crate::present::node::node_json;
@@ -24,7 +24,10 @@ pub(super) fn select(state: &ServerState, arguments: &Arguments) -> Result<Answe
     let query = Query::new(arguments.text("query").unwrap_or_default());
     let fit = arguments
         .count("budget")
-        .map(|budget| selection.fit(&query, budget))
+        .map(|budget| match &selection {
+            Found::Rows(rows) => Ok(rows.fit(&query, budget)),
+            Found::Range(_) => Err(Failure::budget_of_range()),
+        })
         .transpose()?;
     let result = found(&selection, fit.as_ref(), arguments)?;
     let said = answer::remarks(
@@ -57,7 +60,7 @@ fn range_options(arguments: &Arguments) -> RangeOptions {
 
 /// What was found, or what of it fits, in the form that was asked for.
 fn found(
-    selection: &Selection,
+    selection: &Found,
     fit: Option<&Fit<'_>>,
     arguments: &Arguments,
 ) -> Result<String, Failure> {
@@ -68,11 +71,13 @@ fn found(
         Some(fit) if nodes => lines(fit.nodes.iter().copied()),
         Some(fit) => answer::json(&fit.resolution)?,
         None if count => selection.count().to_string(),
-        None if nodes && selection.is_range() => {
-            return Err(Failure::value("a range has differences, not nodes")
-                .with_help("`format` json answers with them"));
-        }
-        None if nodes => lines(selection.nodes()),
+        None if nodes => match selection {
+            Found::Rows(rows) => lines(rows.nodes()),
+            Found::Range(_) => {
+                return Err(Failure::value("a range has differences, not nodes")
+                    .with_help("`format` json answers with them"));
+            }
+        },
         None => answer::selection(selection)?,
     })
 }

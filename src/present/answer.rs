@@ -2,7 +2,7 @@
 
 use super::{Exit, Failure, counted, notes};
 use crate::diag::ColorChoice;
-use crate::engine::{Engine, Explain, Fit, Selection};
+use crate::engine::{Answer, Engine, Explain, Fit};
 use crate::history::Session;
 use serde::Serialize;
 use std::fmt::Write as _;
@@ -20,10 +20,10 @@ pub(crate) fn json(result: &impl Serialize) -> Result<String, Failure> {
 ///
 /// # Errors
 /// None that input can cause.
-pub(crate) fn selection(selection: &Selection) -> Result<String, Failure> {
-    match selection.range_diff() {
-        Some(diff) => json(diff),
-        None => json(&selection.to_ids()),
+pub(crate) fn selection(answer: &Answer) -> Result<String, Failure> {
+    match answer {
+        Answer::Range(diff) => json(diff),
+        Answer::Rows(rows) => json(&rows.to_ids()),
     }
 }
 
@@ -34,7 +34,7 @@ pub(crate) fn remarks(
     engine: &Engine,
     session: &Session,
     selector: &str,
-    selection: &Selection,
+    answer: &Answer,
     fit: Option<&Fit<'_>>,
     color: ColorChoice,
 ) -> String {
@@ -46,16 +46,16 @@ pub(crate) fn remarks(
             "note: a budget takes blocks only; {others} found are none"
         );
     }
-    for warning in selection.warnings() {
+    for warning in answer.warnings() {
         said.push_str(&warning.render(selector, color));
     }
-    if let Some(diff) = selection.range_diff() {
+    if let Some(diff) = answer.range() {
         let left_out = diff.errors.iter().map(|error| &error.message);
         for message in diff.warnings.iter().chain(left_out) {
             let _ = writeln!(said, "warning: {message}");
         }
     }
-    if !selection.is_range() && selection.count() == 0 {
+    if answer.rows().is_some_and(|rows| rows.count() == 0) {
         notes::of_empty(engine, session, selector, &mut said);
     }
     said

@@ -3,7 +3,6 @@
 use super::clean;
 use crate::budget::CacheError;
 use crate::diag::{ColorChoice, Error};
-use crate::engine::IsARange;
 use crate::tree::{InputError, SourceError};
 use serde_json::{Value, json};
 use std::fmt::{self, Write as _};
@@ -58,6 +57,12 @@ impl Failure {
     /// A command line that makes no sense.
     pub(crate) fn usage(message: impl Into<String>) -> Self {
         Self::Plain(Exit::Usage, message.into(), None)
+    }
+
+    /// A budget for the diffs of a range.
+    pub(crate) fn budget_of_range() -> Self {
+        Self::value("a range has differences, not blocks to choose from")
+            .with_help("a budget takes one snapshot, @*, @mode=union or @mode=latest")
     }
 
     /// An option with an invalid value.
@@ -246,13 +251,6 @@ impl From<CacheError> for Failure {
                 failure => failure,
             },
         }
-    }
-}
-
-impl From<IsARange> for Failure {
-    fn from(error: IsARange) -> Self {
-        Self::value(error.to_string())
-            .with_help("a budget takes one snapshot, @*, @mode=union or @mode=latest")
     }
 }
 

@@ -4,7 +4,7 @@
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-use pactql::engine::Engine;
+use pactql::engine::{Answer, Engine};
 use pactql::history::{History, Session};
 use pactql::index::{Meta, NodeRef, Snapshot, Writer};
 use pactql::interop::{write_document, write_members};
@@ -286,11 +286,8 @@ fn assert_answers_alike(engine: &Engine, one: &Session, other: &Session, text: &
     for selector in SELECTORS {
         let answer = |session: &Session| match engine.select(session, selector) {
             Err(error) => error.to_string(),
-            Ok(selection) if selection.is_range() => {
-                let diff = selection.range_diff().expect("a range");
-                serde_json::to_string(diff).expect("JSON")
-            }
-            Ok(selection) => selection.ids().collect::<Vec<_>>().join(" "),
+            Ok(Answer::Range(diff)) => serde_json::to_string(&diff).expect("JSON"),
+            Ok(Answer::Rows(rows)) => rows.ids().collect::<Vec<_>>().join(" "),
         };
         assert_eq!(answer(one), answer(other), "{selector}\n{text}");
     }

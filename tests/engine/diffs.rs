@@ -162,9 +162,7 @@ fn diffs_agree_with_ranges() {
             let session = open(&sample.text());
             for selector in [".cb", "*", ".mt .cb[role='user']", "^sys .cb, ^ah *"] {
                 let range = engine
-                    .select(&session, &format!("@t0..@t-* {selector}"))
-                    .unwrap()
-                    .into_range_diff()
+                    .range(&session, &format!("@t0..@t-* {selector}"))
                     .unwrap();
                 let log = engine.log(&session, selector).unwrap();
                 assert_eq!(log.snapshots.len(), range.snapshots.len());
@@ -193,7 +191,7 @@ fn diffs_agree_with_ranges() {
                 }
                 for entry in &log.snapshots {
                     let text = format!("{} {selector}", entry.label);
-                    let count = engine.select(&session, &text).unwrap().count();
+                    let count = engine.rows(&session, &text).unwrap().count();
                     assert_eq!(entry.matches, count, "seed {seed}, {text}");
                 }
             }
@@ -208,7 +206,7 @@ fn adds_and_removes_lead_from_one_set_to_the_other() {
         let sample = Sample::new(seed + 60_000);
         let session = open(&sample.text());
         let ids = |text: &str| -> BTreeSet<String> {
-            let selection = engine.select(&session, text).unwrap();
+            let selection = engine.rows(&session, text).unwrap();
             selection.ids().map(str::to_owned).collect()
         };
         let oldest = session.history().committed().len() as u64 - 1;
@@ -241,9 +239,8 @@ fn a_blame_is_what_the_ranges_say_of_one_node() {
         let session = open(&sample.text());
         let history = session.history();
         let log = engine.log(&session, "*").unwrap();
-        let range = engine.select(&session, "@t0..@t-* *").unwrap();
-        let range = range.range_diff().unwrap();
-        let everyone = engine.select(&session, "@* *").unwrap();
+        let range = engine.range(&session, "@t0..@t-* *").unwrap();
+        let everyone = engine.rows(&session, "@* *").unwrap();
         for id in everyone.ids() {
             let mut expected: Vec<(i64, &str)> = Vec::new();
             for block in range.diffs.iter().rev() {

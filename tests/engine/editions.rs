@@ -106,7 +106,7 @@ fn the_corners_of_a_translation() {
     );
     let ids = |edition: Name, text: &str| -> String {
         let engine = Inner::builder().edition(edition).build();
-        engine.select(&session, text).unwrap().to_ids().join(" ")
+        engine.rows(&session, text).unwrap().to_ids().join(" ")
     };
     for (from, text, to, rows) in [
         (Name::Canonical, "@t0 .cb:call", Name::V01, "a c e"),

@@ -276,7 +276,7 @@ fn windows_and_filters_of_the_library() {
     let session = engine::open(&lines().join("\n"));
     for (edition, filter) in [(Depth, ".mt:depth(>0)"), (Canonical, ".seg:depth(>0)")] {
         let Engine(engine) = Engine::new(edition);
-        let select = || engine.select(&session, "[key='K']").unwrap();
+        let select = || engine.rows(&session, "[key='K']").unwrap();
         assert_eq!(select().limit(1).to_ids(), ["u0"]);
         assert_eq!(select().skip(1).limit(1).to_ids(), ["a3"]);
         let filter = engine.prepare(filter).unwrap();

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use pactql::diag::Code;
-use pactql::engine::{Engine, ExplainOptions, NotARange};
+use pactql::engine::{Engine, ExplainOptions};
 use pactql::history::Session;
 use pactql::ir::Edition;
 use pactql::plan::Value;
@@ -14,7 +14,7 @@ fn session() -> Session {
 }
 
 fn ids(engine: &Engine, session: &Session, text: &str) -> Vec<String> {
-    let selection = engine.select(session, text).expect("the selector is valid");
+    let selection = engine.rows(session, text).expect("the selector is valid");
     selection.ids().map(str::to_owned).collect()
 }
 
@@ -68,7 +68,7 @@ fn parameters_are_bound_by_name_and_checked_like_literals() {
     let bound = prepared
         .bind([("kind", "call".into()), ("least", 0.into())])
         .expect("bound");
-    let selection = bound.select(&session).expect("it runs");
+    let selection = bound.rows(&session).expect("it runs");
     let expected = ids(&engine, &session, "@t0 .cb[kind='call'][priority>=0]");
     assert_eq!(selection.ids().collect::<Vec<_>>(), expected);
 
@@ -83,14 +83,14 @@ fn parameters_are_bound_by_name_and_checked_like_literals() {
         .bind([("kinds", Value::Null)])
         .expect_err("no such parameter");
     assert_eq!(misspelt.first().help.as_deref(), Some("there is `$kind`"));
-    assert!(prepared.select(&session).is_err());
-    assert!(engine.select(&session, "@t0 .cb[kind=$kind]").is_err());
+    assert!(prepared.rows(&session).is_err());
+    assert!(engine.rows(&session, "@t0 .cb[kind=$kind]").is_err());
 }
 
 #[test]
 fn selections_count_skip_limit_and_filter() {
     let (engine, session) = (Engine::new(), session());
-    let select = |text: &str| engine.select(&session, text).expect("valid");
+    let select = |text: &str| engine.rows(&session, text).expect("valid");
     let all: Vec<String> = ids(&engine, &session, "@t0 .cb");
     assert_eq!(select("@t0 .cb").count(), all.len());
     assert_eq!(select("@t0 .cb").to_ids(), all);
@@ -105,18 +105,41 @@ fn selections_count_skip_limit_and_filter() {
     );
     let timed = engine.prepare("@t0 .mt").expect("valid");
     assert!(select("@t0 .cb").filter(&timed).is_err());
-    assert_eq!(
-        select("@t0 .cb").into_range_diff().map(|_| ()),
-        Err(NotARange)
-    );
-    assert!(select("@t-1..@t0 .cb").into_range_diff().is_ok());
+}
+
+#[test]
+fn rows_and_ranges_name_each_other() {
+    let (engine, session) = (Engine::new(), session());
+    let range = "@t-1 .. @t0 .cb";
+    let error = engine.rows(&session, range).expect_err("a range");
+    assert_eq!(error.code(), Code::SelectorInvalid);
+    assert_eq!(range[error.first().labels[0].span.clone()], range[..11]);
+    let help = error.first().help.as_deref().unwrap_or_default();
+    assert!(help.starts_with("`range` returns"), "{help}");
+    for rows in ["@t0 .cb", "@* .cb", "@t-1..@t0 .cb @mode=union"] {
+        let error = engine.range(&session, rows).expect_err("rows");
+        assert_eq!(error.code(), Code::SelectorInvalid);
+        let help = error.first().help.as_deref().unwrap_or_default();
+        assert!(help.starts_with("`rows` returns"), "{help}");
+        assert!(
+            engine
+                .select(&session, rows)
+                .expect("an answer")
+                .rows()
+                .is_some()
+        );
+    }
+    let diff = engine.range(&session, range).expect("a range");
+    let answer = engine.select(&session, range).expect("an answer");
+    assert_eq!(answer.count(), diff.rows());
+    assert!(answer.range().is_some() && answer.rows().is_none());
 }
 
 #[test]
 fn times_that_lead_nowhere_say_what_there_is() {
     let engine = Engine::new();
     let error = engine
-        .select(&session(), "@t-99 .cb")
+        .rows(&session(), "@t-99 .cb")
         .expect_err("no such snapshot");
     assert_eq!(error.code(), Code::SnapshotNotFound);
     // The label says what is wrong with the address, the help what there is.
@@ -125,14 +148,14 @@ fn times_that_lead_nowhere_say_what_there_is() {
     assert_eq!(text.matches("@t0 to @t-5 (@c6 to @c1)").count(), 1);
 
     let lone = Session::from_slice(br#"{"root":{"children":[]}}"#).expect("valid");
-    let error = engine.select(&lone, ".cb").expect_err("no working state");
+    let error = engine.rows(&lone, ".cb").expect_err("no working state");
     assert_eq!(error.code(), Code::NoWorkingState);
     assert_eq!(
         error.first().help.as_deref(),
         Some("`@t0 .cb` asks the newest snapshot")
     );
     let old = Engine::builder().edition(Edition::V01).build();
-    assert_eq!(old.select(&lone, ".cb").expect("v0.1 means @t0").count(), 0);
+    assert_eq!(old.rows(&lone, ".cb").expect("v0.1 means @t0").count(), 0);
 }
 
 #[test]
@@ -156,7 +179,7 @@ fn a_time_that_leads_nowhere_is_marked_as_it_stands() {
     let empty = br#"{"working":true,"root":{"children":[]}}"#;
     let empty = Session::from_slice(empty).expect("valid");
     let engine = Engine::builder().edition(Edition::V01).build();
-    let error = engine.select(&empty, "  .cb ").expect_err("no snapshot");
+    let error = engine.rows(&empty, "  .cb ").expect_err("no snapshot");
     assert_eq!(error.first().labels[0].span, 2..5);
 }
 
@@ -169,7 +192,7 @@ fn a_bound_list_of_one_is_its_element() {
     let engine = Engine::new();
     let bound = |text: &str, value: Value| {
         let prepared = engine.prepare(text).expect("valid");
-        let selection = prepared.bind([("k", value)])?.select(&session)?;
+        let selection = prepared.bind([("k", value)])?.rows(&session)?;
         Ok::<_, pactql::diag::Error>(selection.ids().map(str::to_owned).collect::<Vec<_>>())
     };
     let one = |value: Value| Value::List([value].into());
@@ -185,7 +208,7 @@ fn a_bound_list_of_one_is_its_element() {
     for text in ["@t0 .cb[key<$k]", "@t0 .cb @limit=$k"] {
         let text = text.to_owned();
         let list = bound(&text, one(1.into()));
-        let literal = engine.select(&session, &text.replace("$k", "[1]"));
+        let literal = engine.rows(&session, &text.replace("$k", "[1]"));
         assert_eq!(list.is_err(), literal.is_err(), "{text}");
     }
 }

@@ -39,10 +39,13 @@ fn ask(session: &Session, (edition, text): (Edition, &str)) -> Asked {
         .explain(Some(session), text, options)
         .expect("the selector is valid");
     let mut explained = explained.to_json();
-    let selection = engine.select(session, text).expect("an answer");
+    let answer = engine.select(session, text).expect("an answer");
     Asked {
-        measured: selection.measure(),
-        ids: selection.ids().map(str::to_owned).collect(),
+        measured: answer.measure(),
+        ids: answer
+            .rows()
+            .map(|rows| rows.ids().map(str::to_owned).collect())
+            .unwrap_or_default(),
         plan: explained["plan"].take(),
         analyzed: explained["analysis"].take(),
     }

@@ -187,7 +187,7 @@ fn long_sessions_answer_as_walking_does() {
                 let text = text::variant(&sel, edition, &mut rng);
                 let expected = eval::ids(&sample.session, edition, &sel).unwrap();
                 let answers = [engine.ids(&session, &text), engine.ids(&unmerged, &text)];
-                let count = engine.0.select(&session, &text).map(|rows| rows.count());
+                let count = engine.0.rows(&session, &text).map(|rows| rows.count());
                 let right = |answer: &Result<Vec<String>, String>| answer.as_ref() == Ok(&expected);
                 if answers.iter().all(right) && count.as_ref().ok() == Some(&expected.len()) {
                     continue;
@@ -238,14 +238,14 @@ fn however_it_is_asked_the_bytes_are_the_same() {
                     "unmerged: {text}"
                 );
 
-                let selection = cached.0.select(&session, &text).unwrap();
+                let selection = cached.0.rows(&session, &text).unwrap();
                 assert_eq!(selection.count(), wanted.len(), "counted: {text}");
                 assert_eq!(selection.to_ids(), wanted, "in one go: {text}");
                 let nodes: Vec<&str> = selection.nodes().map(|node| node.id()).collect();
                 assert_eq!(nodes, wanted, "by node: {text}");
 
                 let prepared = cached.0.prepare(&text).unwrap();
-                let ids = prepared.select(&session).unwrap();
+                let ids = prepared.rows(&session).unwrap();
                 assert_eq!(ids.to_ids(), wanted, "prepared: {text}");
 
                 let (text, values) = text::with_params(&sel, edition);
@@ -255,7 +255,7 @@ fn however_it_is_asked_the_bytes_are_the_same() {
                     .collect();
                 let prepared = cached.0.prepare(&text).unwrap();
                 let prepared = prepared.bind(values.clone()).unwrap();
-                let ids = prepared.select(&session).unwrap();
+                let ids = prepared.rows(&session).unwrap();
                 assert_eq!(ids.to_ids(), wanted, "with parameters: {text} {values:?}");
             }
         }
@@ -320,7 +320,7 @@ fn filters_and_windows_of_the_library() {
                 };
                 let text = text::plain(&sel, edition);
                 let filter = text::plain(&filter, edition);
-                let select = || engine.0.select(&session, &text).unwrap();
+                let select = || engine.0.rows(&session, &text).unwrap();
                 let prepared = engine.0.prepare(&filter).unwrap();
                 let filtered = select().filter(&prepared).unwrap();
                 assert_eq!(

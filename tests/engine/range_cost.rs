@@ -112,17 +112,17 @@ fn a_limit_leaves_the_rest_alone() {
     let session = session(1_000);
     let engine = Engine::new();
     let all = engine
-        .select(&session, "@t0 .cb[role=user]")
+        .rows(&session, "@t0 .cb[role=user]")
         .expect("an answer");
     let ids: Vec<String> = all.ids().take(5).map(str::to_owned).collect();
     let whole = engine
-        .select(&session, "@t0 .cb[role=user]")
+        .rows(&session, "@t0 .cb[role=user]")
         .expect("an answer")
         .measure();
     let few = [
-        engine.select(&session, "@t0 .cb[role=user] @limit=5"),
+        engine.rows(&session, "@t0 .cb[role=user] @limit=5"),
         engine
-            .select(&session, "@t0 .cb[role=user]")
+            .rows(&session, "@t0 .cb[role=user]")
             .map(|rows| rows.limit(5)),
     ];
     for few in few {
@@ -135,14 +135,14 @@ fn a_limit_leaves_the_rest_alone() {
     // A filter is run no further than the rows it is asked about.
     let filter = engine.prepare(".mt").expect("a selector");
     let few = engine
-        .select(&session, "@t0 .cb[role=user]")
+        .rows(&session, "@t0 .cb[role=user]")
         .expect("an answer");
     let few = few.filter(&filter).expect("a filter").skip(1).limit(4);
     assert!(few.measure().rows_left > 0);
     assert_eq!(few.to_ids(), ids[1..]);
     // Where the order asks for the last row first, everything is read.
     let post = engine
-        .select(&session, "@t0 .cb[role=user] @order=post @limit=5")
+        .rows(&session, "@t0 .cb[role=user] @order=post @limit=5")
         .expect("an answer");
     assert_eq!(post.measure().rows_left, 0);
 }

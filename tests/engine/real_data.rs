@@ -158,8 +158,7 @@ fn a_history_tells_what_was_rewritten() {
         let all = sessions(&unpacked(&path), Place::Steps(steps));
         assert_eq!(all.len(), 1, "{name}");
         let session = engine::open(&all[0].join("\n"));
-        let selection = engine.0.select(&session, "@t0..@t-* .cb").unwrap();
-        let diff = selection.range_diff().unwrap();
+        let diff = engine.0.range(&session, "@t0..@t-* .cb").unwrap();
         let changed: Vec<&str> = diff
             .diffs
             .iter()

@@ -6,7 +6,7 @@
 
 use std::fmt::Write as _;
 
-use pactql::engine::Selection;
+use pactql::engine::Answer;
 use pactql::history::{RangeOptions, Session};
 use pactql::plan::Value as Param;
 
@@ -104,13 +104,13 @@ fn stated(row: &Row, cell: &'static str) -> String {
 
 const WARNED: &str = ", with a warning";
 
-fn shown(selection: &Selection) -> String {
+fn shown(selection: &Answer) -> String {
     or_nothing(answer::of(selection))
 }
 
 /// An answer, and whether a warning comes with it; those of a range's extent are in its diff.
-fn noted(selection: &Selection) -> String {
-    let diff = selection.range_diff();
+fn noted(selection: &Answer) -> String {
+    let diff = selection.range();
     let warned = !selection.warnings().is_empty() || diff.is_some_and(|d| !d.warnings.is_empty());
     let note = if warned { WARNED } else { "" };
     format!("{}{note}", shown(selection))
@@ -225,7 +225,7 @@ fn every_call_on_a_result_gives_its_result() {
         for edition in editions(&row, row.cells[1]).0 {
             let Engine(engine) = Engine::new(edition);
             let text = spans(row.cells[0])[0];
-            let mut selection = engine.select(&session, text).unwrap();
+            let mut selection = engine.rows(&session, text).unwrap();
             for call in spans(row.cells[2]) {
                 let call = call.strip_suffix(')').and_then(|call| call.split_once('('));
                 selection = match call.unwrap() {
@@ -238,7 +238,7 @@ fn every_call_on_a_result_gives_its_result() {
                     (other, _) => panic!("line {}: no call `{other}`", row.line),
                 };
             }
-            let got = shown(&selection);
+            let got = shown(&Answer::Rows(selection));
             check.same(&row, &format!("{edition:?} answers"), text, &stated, &got);
         }
     }

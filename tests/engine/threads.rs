@@ -80,7 +80,7 @@ fn a_prepared_selector_runs_on_many_threads() {
         for _ in 0..8 {
             scope.spawn(|| {
                 for _ in 0..200 {
-                    assert_eq!(prepared.select(&session).unwrap().to_ids(), wanted);
+                    assert_eq!(prepared.rows(&session).unwrap().to_ids(), wanted);
                 }
             });
         }

@@ -507,8 +507,8 @@ fn caps_are_told() {
     let session = engine::open(&outline::lines(HISTORY).join("\n"));
     let Engine(engine) = Engine::new(Canonical);
     let tail = |text: &str, options: &RangeOptions| {
-        let selection = engine.select_with(&session, text, options).unwrap();
-        let diff = serde_json::to_string(selection.range_diff().unwrap()).unwrap();
+        let diff = engine.range_with(&session, text, options).unwrap();
+        let diff = serde_json::to_string(&diff).unwrap();
         let json::Json::Obj(members) = json::parse(&diff) else {
             unreachable!("an object")
         };

@@ -7,7 +7,7 @@
 
 use std::fmt::Write as _;
 
-use pactql::engine::Selection;
+use pactql::engine::Answer;
 use pactql::history::Session;
 
 use super::engine::Engine;
@@ -27,10 +27,10 @@ pub(crate) fn asked(engine: &Engine, session: &Session, text: &str) -> Result<St
 }
 
 /// An answer of the engine.
-pub(crate) fn of(selection: &Selection) -> String {
-    match selection.range_diff() {
-        Some(diff) => line(&json::parse(&serde_json::to_string(diff).unwrap())),
-        None => selection.to_ids().join(" "),
+pub(crate) fn of(answer: &Answer) -> String {
+    match answer {
+        Answer::Range(diff) => line(&json::parse(&serde_json::to_string(diff).unwrap())),
+        Answer::Rows(rows) => rows.to_ids().join(" "),
     }
 }
 

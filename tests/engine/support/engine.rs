@@ -1,6 +1,6 @@
 //! The engine behind the few questions the tests ask it.
 
-use pactql::engine::{Engine as Inner, EngineBuilder};
+use pactql::engine::{Answer, Engine as Inner, EngineBuilder};
 use pactql::history::Session;
 
 use super::json;
@@ -23,23 +23,20 @@ impl Engine {
     pub(crate) fn ids(&self, session: &Session, text: &str) -> Result<Vec<String>, String> {
         match self.0.select(session, text) {
             Err(error) => Err(error.code().to_string()),
-            Ok(selection) if selection.is_range() => {
-                let diff = serde_json::to_string(selection.range_diff().unwrap()).unwrap();
+            Ok(Answer::Range(diff)) => {
+                let diff = serde_json::to_string(&diff).unwrap();
                 Ok(vec![json::parse(&diff).write()])
             }
-            Ok(selection) => Ok(selection.ids().map(str::to_owned).collect()),
+            Ok(Answer::Rows(rows)) => Ok(rows.ids().map(str::to_owned).collect()),
         }
     }
 
     /// The JSON of a range's diffs, or the code of its error. Strings are read and written once,
     /// so that escapes play no part; the order of members and the text of numbers stand.
     pub(crate) fn range(&self, session: &Session, text: &str) -> Result<String, String> {
-        match self.0.select(session, text) {
+        match self.0.range(session, text) {
             Err(error) => Err(error.code().to_string()),
-            Ok(selection) => {
-                let diff = selection.into_range_diff().expect("a range");
-                Ok(json::parse(&serde_json::to_string(&diff).unwrap()).write())
-            }
+            Ok(diff) => Ok(json::parse(&serde_json::to_string(&diff).unwrap()).write()),
         }
     }
 }

@@ -1,0 +1,63 @@
+//! What a selector answers: rows or the diffs of a range.
+
+use super::selection::Selection;
+use crate::diag::Warning;
+use crate::exec::Counters;
+use crate::history::RangeDiff;
+
+/// The answer to a selector.
+#[derive(Debug)]
+pub enum Answer {
+    /// Nodes, in result order.
+    Rows(Selection),
+    /// The diffs between the snapshots of a range.
+    Range(RangeDiff),
+}
+
+impl Answer {
+    /// The rows, unless it is a range.
+    #[must_use]
+    pub fn rows(&self) -> Option<&Selection> {
+        match self {
+            Self::Rows(rows) => Some(rows),
+            Self::Range(_) => None,
+        }
+    }
+
+    /// The diffs, if it is a range.
+    #[must_use]
+    pub fn range(&self) -> Option<&RangeDiff> {
+        match self {
+            Self::Rows(_) => None,
+            Self::Range(diff) => Some(diff),
+        }
+    }
+
+    /// How many rows there are, or how many changes the diffs have.
+    #[must_use]
+    pub fn count(&self) -> usize {
+        match self {
+            Self::Rows(rows) => rows.count(),
+            Self::Range(diff) => diff.rows(),
+        }
+    }
+
+    /// What a reader should know of the selector. The extent of a range is in
+    /// [`RangeDiff::warnings`].
+    #[must_use]
+    pub fn warnings(&self) -> &[Warning] {
+        match self {
+            Self::Rows(rows) => rows.warnings(),
+            Self::Range(diff) => diff.selector_warnings.as_deref().unwrap_or(&[]),
+        }
+    }
+
+    /// Finds the rows if that has not happened yet, and returns what finding them took; for a
+    /// range, what its diffs took.
+    pub fn measure(&self) -> Counters {
+        match self {
+            Self::Rows(rows) => rows.measure(),
+            Self::Range(diff) => diff.counters,
+        }
+    }
+}

@@ -1,0 +1,111 @@
+//! Several snapshots as one list of rows: `@*`, `@mode=union` and `@mode=latest`.
+
+use std::ops::Range;
+
+use hashbrown::HashSet;
+
+use super::address::{History, Span};
+use super::range::same_spine;
+use crate::exec::{Trace, answers_by_unit, run_in, run_unwindowed};
+use crate::index::{Changes, NodeRef, Snapshot};
+use crate::plan::Bound;
+
+/// Neighbouring committed snapshots, read as one list in which each id occurs once.
+#[derive(Clone, Debug)]
+pub(crate) struct Union {
+    /// Positions in the history.
+    snapshots: Range<usize>,
+    /// `@mode=latest`: only the newest version of a node among these snapshots may match.
+    latest: bool,
+}
+
+impl Union {
+    /// Every committed snapshot (`@*`).
+    pub(crate) fn all(history: &History) -> Self {
+        Self {
+            snapshots: 0..history.committed().len(),
+            latest: false,
+        }
+    }
+
+    /// The snapshots of a range.
+    pub(crate) fn of(span: Span, latest: bool) -> Self {
+        Self {
+            snapshots: span.oldest..span.newest + 1,
+            latest,
+        }
+    }
+}
+
+/// Calls `visit` with the position and node of each row of the list, newest snapshot first, until
+/// it returns false. Each id occurs once, in the newest snapshot that matches it (LANGUAGE §6,
+/// §7).
+///
+/// What a snapshot shares with the next newer one is not run again where the plan's answer in a
+/// unit depends on that unit alone.
+pub(crate) fn run_union<'a>(
+    bound: &Bound,
+    history: &'a History,
+    union: &Union,
+    trace: &mut Trace,
+    visit: &mut dyn FnMut(usize, NodeRef<'a>) -> bool,
+) {
+    // The window and uniqueness act on the whole list, not on each snapshot.
+    let local = answers_by_unit(bound);
+    let mut seen: HashSet<&str> = HashSet::new();
+    let mut keys: HashSet<(bool, &str)> = HashSet::new();
+    // Ids of newer snapshots that the next older one does not share: `latest` must not return an
+    // older version of them.
+    let mut newer_ids: HashSet<&str> = HashSet::new();
+    let (mut skip, mut left) = bound.window.unwrap_or((0, u64::MAX));
+    let mut newer: Option<&Snapshot> = None;
+    for at in union.snapshots.clone().rev() {
+        if left == 0 {
+            return;
+        }
+        let snapshot = &*history.committed()[at];
+        let changes = newer
+            .filter(|_| local || union.latest)
+            .map(|newer| (newer, Changes::between(newer, snapshot)));
+        let rows = match &changes {
+            Some((newer, changes))
+                if local && (!changes.has_preamble() || same_spine(newer, snapshot)) =>
+            {
+                trace.counters.pieces_read += snapshot.pieces().len() as u64;
+                run_in(bound, snapshot, history, &changes.older, trace)
+            }
+            _ => run_unwindowed(bound, snapshot, history, trace),
+        };
+        if union.latest
+            && let Some((newer, changes)) = &changes
+        {
+            let ids = changes
+                .newer
+                .iter()
+                .flat_map(|rows| newer.nodes_in(rows.clone()));
+            newer_ids.extend(ids.map(NodeRef::id));
+        }
+        for row in rows.iter() {
+            let node = snapshot.node(row);
+            let id = node.id();
+            let superseded = union.latest
+                && newer.is_some_and(|newer| newer_ids.contains(id) || newer.find(id).is_some());
+            if superseded || !seen.insert(id) || bound.plan.unique && !keys.insert(node.identity())
+            {
+                continue;
+            }
+            if skip > 0 {
+                skip -= 1;
+                continue;
+            }
+            if left == 0 {
+                return;
+            }
+            left -= 1;
+            if !visit(at, node) {
+                return;
+            }
+        }
+        newer = Some(snapshot);
+    }
+}
