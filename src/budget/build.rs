@@ -6,9 +6,10 @@
 
 use super::cache::{
     BuildConfig, DOCUMENTS, Document, Entry, INDEX, MANIFEST, Manifest, Metadata, SHA256, TERMS,
-    is_missing, version_of,
+    version_of,
 };
 use super::error::{CacheError, Fault};
+use super::files::is_missing;
 use super::terms::Collector;
 use crate::tree::hash::hex;
 use serde::Serialize;

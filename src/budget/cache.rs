@@ -11,6 +11,7 @@
 //! and links are refused.
 
 use super::error::{CacheError, Fault, Unusable};
+use super::files::{Files, Kind, is_missing};
 use super::score::{Measure, Query};
 use super::select::{Candidate, Chosen, Resolution, fill};
 use super::terms::Terms;
@@ -21,7 +22,7 @@ use sha2::{Digest, Sha256};
 use std::borrow::Cow;
 use std::cmp::Ordering;
 use std::fs::{self, File};
-use std::io::{self, Read};
+use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
@@ -150,6 +151,7 @@ pub struct Metadata {}
 #[derive(Debug)]
 pub struct Cache {
     dir: PathBuf,
+    files: Box<dyn Files>,
     manifest: Manifest,
     /// The index of terms, once asked for.
     terms: OnceLock<Option<Terms>>,
@@ -166,18 +168,27 @@ impl Cache {
     /// failures of the file system.
     pub fn open(dir: impl Into<PathBuf>) -> Result<Self, CacheError> {
         let dir = dir.into();
-        let bytes = match fs::metadata(&dir) {
-            Ok(data) if data.is_dir() => read_inside(&dir, MANIFEST)?,
-            Ok(_) => return Err(CacheError::Missing(dir)),
-            Err(error) if is_missing(&error) => return Err(CacheError::Missing(dir)),
-            Err(error) => return Err(CacheError::Io(dir, error)),
-        };
+        match fs::metadata(&dir) {
+            Ok(data) if data.is_dir() => Self::open_in(dir.clone(), Box::new(dir)),
+            Ok(_) => Err(CacheError::Missing(dir)),
+            Err(error) if is_missing(&error) => Err(CacheError::Missing(dir)),
+            Err(error) => Err(CacheError::Io(dir, error)),
+        }
+    }
+
+    /// As [`Cache::open`], through a directory that the caller has opened; messages call it `dir`.
+    ///
+    /// # Errors
+    /// As [`Cache::open`].
+    pub(crate) fn open_in(dir: PathBuf, files: Box<dyn Files>) -> Result<Self, CacheError> {
+        let bytes = read_inside(&*files, MANIFEST).map_err(|why| why.of(&dir, MANIFEST))?;
         let manifest: Manifest =
             parse(&bytes, MANIFEST).map_err(|fault| CacheError::invalid(&dir, fault))?;
         let faults = check(&manifest);
         if faults.is_empty() {
             Ok(Self {
                 dir,
+                files,
                 manifest,
                 terms: OnceLock::new(),
                 fault: OnceLock::new(),
@@ -191,6 +202,11 @@ impl Cache {
     #[must_use]
     pub fn dir(&self) -> &Path {
         &self.dir
+    }
+
+    /// The directory's files.
+    pub(super) fn files(&self) -> &dyn Files {
+        &*self.files
     }
 
     /// What the cache holds.
@@ -302,7 +318,7 @@ impl Cache {
 
     /// Opens the index of terms, if there is one.
     pub(super) fn open_terms(&self) -> Result<Option<Terms>, Unusable> {
-        let Some(file) = open_inside(&self.dir, TERMS)? else {
+        let Some(file) = open_inside(self.files(), TERMS)? else {
             return Ok(None);
         };
         let Manifest {
@@ -332,12 +348,17 @@ impl Cache {
         measures.into_iter().collect()
     }
 
+    /// Reads a file of the cache; see [`read_inside`].
+    pub(super) fn read(&self, file: &str) -> Result<Vec<u8>, CacheError> {
+        read_inside(self.files(), file).map_err(|why| why.of(&self.dir, file))
+    }
+
     /// The content of a document, which must be what the manifest says it is.
     ///
     /// # Errors
     /// The file is missing, is malformed, or holds another document; failures of the file system.
     pub fn content(&self, entry: &Entry) -> Result<String, CacheError> {
-        let bytes = read_inside(&self.dir, &entry.file)?;
+        let bytes = self.read(&entry.file)?;
         let document: Document<'_> =
             parse(&bytes, &entry.file).map_err(|fault| CacheError::invalid(&self.dir, fault))?;
         match differs(&document, entry) {
@@ -431,53 +452,41 @@ fn is_document_file(file: &str) -> bool {
         })
 }
 
-/// Reads a file of the cache: the manifest, the index, or one that [`is_document_file`].
+/// Reads a file of a cache: the manifest, the index, or one that [`is_document_file`].
 ///
 /// # Errors
-/// What is missing or is no plain file, or stands in a directory that is a link, is a fault of
-/// the cache.
-pub(super) fn read_inside(dir: &Path, file: &str) -> Result<Vec<u8>, CacheError> {
+/// A file that is missing or not a plain file, or whose directory is a link, is a fault of the
+/// cache.
+fn read_inside(files: &dyn Files, file: &str) -> Result<Vec<u8>, Unusable> {
     let missing = || Unusable::Fault("is missing".to_owned());
-    let read = || {
-        let mut bytes = Vec::new();
-        let mut open = open_inside(dir, file)?.ok_or_else(missing)?;
-        open.read_to_end(&mut bytes).map_err(Unusable::Io)?;
-        Ok(bytes)
-    };
-    read().map_err(|why: Unusable| why.of(dir, file))
+    let mut bytes = Vec::new();
+    let mut open = open_inside(files, file)?.ok_or_else(missing)?;
+    open.read_to_end(&mut bytes).map_err(Unusable::Io)?;
+    Ok(bytes)
 }
 
-/// Opens a file of the cache; nothing where there is none.
+/// Opens a file of a cache; `None` where there is none.
 ///
 /// # Errors
-/// It is no plain file, or stands in a directory that is a link; failures of the file system.
-pub(super) fn open_inside(dir: &Path, file: &str) -> Result<Option<File>, Unusable> {
-    let look = |path: &Path| match fs::symlink_metadata(path) {
-        Ok(data) => Ok(Some(data)),
+/// It is not a plain file, or its directory is a link; failures of the file system.
+pub(super) fn open_inside(files: &dyn Files, file: &str) -> Result<Option<File>, Unusable> {
+    let kind = |path: &str| match files.stat(path) {
+        Ok((kind, _)) => Ok(Some(kind)),
         Err(error) if is_missing(&error) => Ok(None),
         Err(error) => Err(Unusable::Io(error)),
     };
     if file.contains('/') {
-        match look(&dir.join(DOCUMENTS))? {
-            Some(data) if data.is_dir() => {}
+        match kind(DOCUMENTS)? {
+            Some(Kind::Directory) => {}
             Some(_) => return Err(Unusable::Fault("stands in what is no directory".to_owned())),
             None => return Ok(None),
         }
     }
-    let path = dir.join(file);
-    match look(&path)? {
-        Some(data) if data.is_file() => File::open(&path).map(Some).map_err(Unusable::Io),
+    match kind(file)? {
+        Some(Kind::File) => files.open(file).map(Some).map_err(Unusable::Io),
         Some(_) => Err(Unusable::Fault("is no plain file".to_owned())),
         None => Ok(None),
     }
-}
-
-/// Whether there is nothing of a name, or can be nothing.
-pub(super) fn is_missing(error: &io::Error) -> bool {
-    matches!(
-        error.kind(),
-        io::ErrorKind::NotFound | io::ErrorKind::NotADirectory | io::ErrorKind::InvalidFilename
-    )
 }
 
 /// Reads JSON of a file of the cache.

@@ -13,6 +13,7 @@
 pub mod build;
 pub mod cache;
 mod error;
+pub(crate) mod files;
 pub mod score;
 pub mod select;
 mod terms;

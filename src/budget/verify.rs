@@ -1,14 +1,15 @@
 //! Everything that is wrong with a cache.
 
-use super::cache::{Cache, DOCUMENTS, INDEX, MANIFEST, TERMS, open_inside, parse, read_inside};
+use super::cache::{Cache, DOCUMENTS, INDEX, MANIFEST, TERMS, open_inside, parse};
 use super::error::{CacheError, Fault, Unusable};
+use super::files::Kind;
 use super::terms::{Collector, Terms};
 use serde::de::{MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsString;
 use std::fmt;
-use std::fs;
 use std::io::{self, Read, Write};
 use std::path::Path;
 
@@ -73,16 +74,18 @@ pub fn verify(cache: &Cache) -> Result<Vec<Fault>, CacheError> {
         .iter()
         .map(|entry| &*entry.file)
         .collect();
-    for (dir, prefix) in [
-        (cache.dir().to_owned(), String::new()),
-        (cache.dir().join(DOCUMENTS), format!("{DOCUMENTS}/")),
-    ] {
-        for name in list(&dir)? {
-            let file = format!("{prefix}{name}");
-            let own = prefix.is_empty() && [MANIFEST, INDEX, TERMS, DOCUMENTS].contains(&&*name);
-            if !own && !known.contains(&*file) {
-                faults.push(Fault::new(file, "belongs to no document"));
-            }
+    let list = |dir: &str, path: &Path| names(cache, dir).map_err(CacheError::io(path));
+    let listed = list(".", cache.dir())?.into_iter();
+    let listed = listed.filter(|name| ![MANIFEST, INDEX, TERMS, DOCUMENTS].contains(&&**name));
+    // A link in the place of this directory is a fault of each document in it.
+    let documents = match cache.files().stat(DOCUMENTS) {
+        Ok((Kind::Directory, _)) => list(DOCUMENTS, &cache.dir().join(DOCUMENTS))?,
+        _ => Vec::new(),
+    };
+    let documents = documents.iter().map(|name| format!("{DOCUMENTS}/{name}"));
+    for file in listed.chain(documents) {
+        if !known.contains(&*file) {
+            faults.push(Fault::new(file, "belongs to no document"));
         }
     }
     faults.sort();
@@ -98,8 +101,8 @@ pub fn inspect(cache: &Cache) -> Result<Inspection, CacheError> {
     let mut total_bytes = 0;
     for entry in &manifest.documents {
         // A file that cannot be looked at is told by its fault.
-        let data = fs::symlink_metadata(cache.dir().join(&entry.file));
-        total_bytes += data.map_or(0, |data| data.len());
+        let found = cache.files().stat(&entry.file);
+        total_bytes += found.map_or(0, |(_, bytes)| bytes);
     }
     Ok(Inspection {
         cache_version: manifest.cache_version.clone(),
@@ -121,7 +124,7 @@ fn compare_terms(
         return Ok(());
     };
     let missing = || Unusable::Fault("is missing".to_owned());
-    let file = open_inside(cache.dir(), TERMS)?.ok_or_else(missing)?;
+    let file = open_inside(cache.files(), TERMS)?.ok_or_else(missing)?;
     let mut same = Same(io::BufReader::new(file));
     let version = &cache.manifest().cache_version;
     collector
@@ -181,7 +184,7 @@ impl<'de> Deserialize<'de> for Members {
 
 /// Holds the index of ids to the manifest.
 fn compare_index(cache: &Cache, faults: &mut Vec<Fault>) -> Result<(), CacheError> {
-    let bytes = match read_inside(cache.dir(), INDEX) {
+    let bytes = match cache.read(INDEX) {
         Ok(bytes) => bytes,
         Err(CacheError::Invalid(_, found)) => {
             faults.extend(found);
@@ -229,18 +232,9 @@ fn compare_index(cache: &Cache, faults: &mut Vec<Fault>) -> Result<(), CacheErro
     Ok(())
 }
 
-/// The names in a directory; none where there is no such directory, or it is a link, which is a
-/// fault of each document in it.
-fn list(dir: &Path) -> Result<Vec<String>, CacheError> {
-    // The cache itself may be given by a link.
-    let linked = fs::symlink_metadata(dir).is_ok_and(|data| data.is_symlink());
-    if !dir.is_dir() || (linked && dir.ends_with(DOCUMENTS)) {
-        return Ok(Vec::new());
-    }
-    let mut names = Vec::new();
-    for entry in fs::read_dir(dir).map_err(CacheError::io(dir))? {
-        let entry = entry.map_err(CacheError::io(dir))?;
-        names.push(entry.file_name().to_string_lossy().into_owned());
-    }
-    Ok(names)
+/// The names in a directory of a cache.
+fn names(cache: &Cache, dir: &str) -> io::Result<Vec<String>> {
+    let names = cache.files().names(dir)?;
+    let text = |name: OsString| name.to_string_lossy().into_owned();
+    Ok(names.into_iter().map(text).collect())
 }

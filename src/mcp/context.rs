@@ -1,12 +1,13 @@
 //! The tools over caches of documents (source 004, RUNTIME §6).
 
 use super::arguments::Arguments;
-use super::tools::{Answer, ServerState};
+use super::state::{Answer, ServerState};
 use crate::budget::cache::MANIFEST;
+use crate::budget::files::is_missing;
 use crate::budget::{self, Cache, CacheError, Query};
 use crate::present::{Failure, answer, notes};
+use cap_std::fs::Dir;
 use serde::Serialize;
-use std::fs;
 use std::io;
 use std::path::{Component, Path, PathBuf};
 
@@ -26,21 +27,33 @@ pub(super) fn inspect_cache(state: &ServerState, arguments: &Arguments) -> Resul
     Ok(answer::json(&budget::inspect(&cache)?)?.into())
 }
 
-/// The cache that arguments name, read by that name so that messages call it so.
+/// The cache that the arguments name; messages call it by that name.
 fn open(state: &ServerState, arguments: &Arguments) -> Result<Cache, Failure> {
     let name = arguments.needed("cache");
-    state
+    let dir = directory(state, name)?;
+    Ok(Cache::open_in(PathBuf::from(name), Box::new(dir))?)
+}
+
+/// Opens a directory below the root.
+fn directory(state: &ServerState, name: &str) -> Result<Dir, Failure> {
+    let place = state
         .root
         .resolve(name)
         .map_err(|refusal| refusal.or_missing(|| missing(name)))?;
-    Ok(Cache::open(name)?)
+    state.root.handle().open_dir(place).map_err(|error| {
+        if is_missing(&error) {
+            missing(name)
+        } else {
+            Failure::file(name, &error)
+        }
+    })
 }
 
 fn missing(name: &str) -> Failure {
     CacheError::Missing(PathBuf::from(name)).into()
 }
 
-/// What `context.list_caches` answers. Members stand in the order they are printed in.
+/// The result of `context.list_caches`. Members are in the order in which they are printed.
 #[derive(Debug, Serialize)]
 struct Listing {
     caches: Vec<Listed>,
@@ -49,29 +62,24 @@ struct Listing {
 /// A directory that can hold a cache.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 struct Listed {
-    /// From the directory served, with forward slashes.
+    /// Relative to the root, with forward slashes.
     path: String,
-    /// Whether it has a manifest that is a plain file. It is not read.
+    /// Whether it has a manifest that is a plain file. The manifest is not read.
     has_manifest: bool,
 }
 
-/// `context.list_caches`: the directories right below the root, or below a directory in it, in
-/// the order of the bytes of their paths. Links are no directories here.
+/// `context.list_caches`: the directories directly in the root, or in a directory below it, in
+/// the byte order of their paths. Links are left out.
 pub(super) fn list_caches(state: &ServerState, arguments: &Arguments) -> Result<Answer, Failure> {
     let name = arguments.text("root").unwrap_or(".");
-    let place = state
-        .root
-        .resolve(name)
-        .map_err(|refusal| refusal.or_missing(|| missing(name)))?;
-    if !place.is_dir() {
-        return Err(missing(name));
-    }
-    let caches = directories(&place, name).map_err(|error| Failure::file(name, &error))?;
+    let dir = directory(state, name)?;
+    let caches = directories(&dir, name).map_err(|error| Failure::file(name, &error))?;
     Ok(answer::json(&Listing { caches })?.into())
 }
 
-/// The directories right below one. A name that is no UTF-8 cannot be asked for and is left out.
-fn directories(place: &Path, name: &str) -> io::Result<Vec<Listed>> {
+/// The directories in `dir`, which is called `name`. One whose name is not UTF-8 is left out:
+/// a client cannot name it.
+fn directories(dir: &Dir, name: &str) -> io::Result<Vec<Listed>> {
     let prefix: Vec<&str> = Path::new(name)
         .components()
         .filter_map(|part| match part {
@@ -80,14 +88,14 @@ fn directories(place: &Path, name: &str) -> io::Result<Vec<Listed>> {
         })
         .collect();
     let mut caches = Vec::new();
-    for entry in fs::read_dir(place)? {
+    for entry in dir.entries()? {
         let entry = entry?;
         let Ok(last) = entry.file_name().into_string() else {
             continue;
         };
         if entry.file_type()?.is_dir() {
             let path = [&prefix[..], &[&last]].concat().join("/");
-            let manifest = fs::symlink_metadata(entry.path().join(MANIFEST));
+            let manifest = dir.symlink_metadata(Path::new(&last).join(MANIFEST));
             let has_manifest = manifest.is_ok_and(|data| data.is_file());
             caches.push(Listed { path, has_manifest });
         }

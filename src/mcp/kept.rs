@@ -3,43 +3,54 @@
 use super::root::{Refusal, Root};
 use crate::history::Session;
 use crate::present::{Failure, sessions};
+use crate::tree::source::{read_all, read_files};
 use crate::tree::{Limits, SourceError};
+use cap_std::fs::Metadata;
 use quick_cache::Weighter;
 use quick_cache::sync::Cache;
 use std::ffi::OsString;
-use std::fs::{self, Metadata};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::SystemTime;
 
-/// Bytes of files whose sessions are kept at most; a larger one is loaded for each call.
+/// The total bytes of the files whose sessions are kept; a larger session is loaded for each call.
 const KEPT_BYTES: u64 = 1 << 30;
 
-/// What a session counts for at least, so that no more than 64 are kept.
+/// The least weight of a session, in bytes, so that at most 64 are kept.
 const LEAST_BYTES: u64 = KEPT_BYTES / 64;
 
-/// How often a session that changes while it is looked up is looked up again.
+/// How often a session is looked up again when its files change meanwhile.
 const TRIES: usize = 3;
 
-/// Sessions by their place, each with the state of the files it was read from.
+/// Loaded sessions by their path below the root.
 #[derive(Debug)]
 pub(super) struct Kept {
     cache: Cache<PathBuf, Loaded, BySize>,
     limits: Limits,
 }
 
-/// A session and the state of its files just before they were read: what changes them later
-/// shows as another state.
+/// A session, and the state of its files just before they were read.
 #[derive(Clone, Debug)]
 struct Loaded {
     stamp: Stamp,
     session: Arc<Session>,
 }
 
-/// The names, lengths and times of a session's files, by name; a file is one with no name.
+/// The state of a session's files, by name: a later change makes it another one.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Stamp(Arc<[(OsString, u64, Option<SystemTime>)]>);
+struct Stamp(Arc<[Part]>);
+
+/// The state of one file.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Part {
+    /// Its name in the session's directory; empty if the session is one file.
+    name: OsString,
+    /// Its path below the root, without links.
+    place: PathBuf,
+    bytes: u64,
+    modified: Option<SystemTime>,
+}
 
 #[derive(Clone, Copy, Debug)]
 struct BySize;
@@ -51,7 +62,7 @@ impl Weighter<PathBuf, Loaded> for BySize {
 }
 
 impl Kept {
-    /// An empty store; `limits` are those of every session.
+    /// An empty store; `limits` hold for every session.
     pub(super) fn new(limits: Limits) -> Self {
         Self {
             cache: Cache::with_weighter(64, KEPT_BYTES, BySize),
@@ -59,34 +70,61 @@ impl Kept {
         }
     }
 
-    /// The session named `name`, from memory while its files have the lengths and times they had.
-    ///
-    /// Calls for one session at one time load it once. The current directory must be the root's:
-    /// the session is read by its name, so that messages call it what the client does.
+    /// The session that a client calls `name`: from memory if its files have the lengths and
+    /// times they had. Concurrent calls for one session load it once.
     ///
     /// # Errors
-    /// A name that leads out of the root, there or by a link in a directory; what reading a
-    /// session fails with.
+    /// A name that leads out of the root, or a file of a session's directory that does; the
+    /// errors of reading a session.
     pub(super) fn open(&self, root: &Root, name: &str) -> Result<Arc<Session>, Failure> {
         let place = root.resolve(name).map_err(|refusal| {
             refusal.or_missing(|| SourceError::Missing(PathBuf::from(name)).into())
         })?;
-        let load = || sessions::open(Path::new(name), self.limits).map(Arc::new);
+        let load = |stamp: &Stamp| self.load(root, stamp, Path::new(name)).map(Arc::new);
         for _ in 0..TRIES {
             let stamp = Stamp::of(root, &place, name)?;
             self.cache.remove_if(&place, |loaded| loaded.stamp != stamp);
             let loaded = self.cache.get_or_insert_with(&place, || {
                 Ok::<_, Failure>(Loaded {
                     stamp: stamp.clone(),
-                    session: load()?,
+                    session: load(&stamp)?,
                 })
             })?;
-            // Another call may have loaded it meanwhile, from files that are others now.
+            // A concurrent call may have loaded it from files in another state.
             if loaded.stamp == stamp {
                 return Ok(loaded.session);
             }
         }
-        load()
+        load(&Stamp::of(root, &place, name)?)
+    }
+
+    /// Reads a session; messages call it `path`.
+    fn load(&self, root: &Root, stamp: &Stamp, path: &Path) -> Result<Session, Failure> {
+        let read = |part: &Part, called: &Path| {
+            let failed = |error| SourceError::Io(called.to_owned(), error);
+            let file = root.handle().open(&part.place).map_err(failed)?;
+            read_all(file, called, self.limits)
+        };
+        let documents = read_files(stamp.0.iter().map(|part| {
+            let called = part.called(path);
+            (read(part, &called), called)
+        }));
+        sessions::build(documents, path.to_owned()).map_err(|failure| match &*stamp.0 {
+            [part] if part.name.is_empty() => {
+                sessions::advise_on_file(failure, path, part.bytes, || read(part, path))
+            }
+            _ => sessions::advise_on_directory(failure),
+        })
+    }
+}
+
+impl Part {
+    /// What messages call it; `session` is what they call the session.
+    fn called(&self, session: &Path) -> PathBuf {
+        match self.name.is_empty() {
+            true => session.to_owned(),
+            false => session.join(&self.name),
+        }
     }
 }
 
@@ -94,51 +132,53 @@ impl Stamp {
     /// The state of the session at `place`, which clients call `name`.
     ///
     /// # Errors
-    /// What is there is neither file nor directory, or a file of the directory is really
-    /// elsewhere, outside of the root; failures of the file system.
+    /// It is neither a file nor a directory, or a link in the directory leads out of the root;
+    /// failures of the file system.
     fn of(root: &Root, place: &Path, name: &str) -> Result<Self, Failure> {
         let failed = |error: io::Error| Failure::file(name, &error);
-        let data = fs::metadata(place).map_err(failed)?;
+        let part = |name: OsString, place: PathBuf, data: &Metadata| Part {
+            name,
+            place,
+            bytes: data.len(),
+            modified: data.modified().ok().map(|time| time.into_std()),
+        };
+        let data = root.handle().metadata(place).map_err(failed)?;
         if data.is_file() {
-            return Ok(Self([entry(OsString::new(), &data)].into()));
+            let part = part(OsString::new(), place.to_owned(), &data);
+            return Ok(Self([part].into()));
         }
         if !data.is_dir() {
             let message = format!("{name} is neither a file nor a directory");
             return Err(Failure::value(message));
         }
-        let mut files = Vec::new();
-        for file in fs::read_dir(place).map_err(failed)? {
-            let file = file.map_err(failed)?;
-            let file_name = file.file_name();
-            // What a session of a directory is made of: no hidden files and no directories.
+        let mut parts = Vec::new();
+        for file in root.handle().read_dir(place).map_err(failed)? {
+            let file_name = file.map_err(failed)?.file_name();
+            // Hidden files and directories are not part of a session.
             if file_name.as_encoded_bytes().starts_with(b".") {
                 continue;
             }
             let called = format!("{name}/{}", file_name.to_string_lossy());
-            match root.place_of(&file.path(), &called) {
-                // Gone meanwhile, or a link to nothing.
+            match root.without_links(&place.join(&file_name), &called) {
+                // Removed meanwhile, or a link to nothing.
                 Err(Refusal::Missing) => {}
                 Err(Refusal::Failure(failure)) => return Err(failure),
                 Ok(place) => {
-                    let data = fs::metadata(place).map_err(failed)?;
+                    let data = root.handle().metadata(&place).map_err(failed)?;
                     if data.is_file() {
-                        files.push(entry(file_name, &data));
+                        parts.push(part(file_name, place, &data));
                     }
                 }
             }
         }
-        files.sort_unstable();
-        Ok(Self(files.into()))
+        parts.sort_unstable();
+        Ok(Self(parts.into()))
     }
 
     /// The bytes of all files.
     fn bytes(&self) -> u64 {
-        self.0.iter().map(|(_, bytes, _)| bytes).sum()
+        self.0.iter().map(|part| part.bytes).sum()
     }
-}
-
-fn entry(name: OsString, data: &Metadata) -> (OsString, u64, Option<SystemTime>) {
-    (name, data.len(), data.modified().ok())
 }
 
 #[cfg(test)]
@@ -180,13 +220,14 @@ mod tests {
         let _ = fs::remove_dir_all(&dir);
         fs::create_dir_all(dir.join("session/below")).expect("a directory");
         let root = Root::open(&dir).expect("a directory");
-        let place = root.dir().join("session");
-        let stamp = || Stamp::of(&root, &place, "session").expect("a state");
+        let place = dir.join("session");
+        let state = || Stamp::of(&root, Path::new("session"), "session");
+        let stamp = || state().expect("a state");
         let write = |name: &str, text: &str| fs::write(place.join(name), text).expect("a file");
         write("a.json", "{}");
         let one = stamp();
         assert_eq!(one, stamp());
-        // Hidden files and directories are no part of a session.
+        // Hidden files and directories are not part of a session.
         write(".hidden", "x");
         write("below/c.json", "x");
         assert_eq!(one, stamp());
@@ -206,7 +247,7 @@ mod tests {
             // A file of the session that is really elsewhere.
             std::os::unix::fs::symlink(std::env::current_exe().expect("us"), place.join("z.json"))
                 .expect("a link");
-            let refusal = Stamp::of(&root, &place, "session").expect_err("a file outside");
+            let refusal = state().expect_err("a file outside");
             assert!(
                 refusal
                     .to_string()

@@ -1,32 +1,32 @@
-//! What is told on standard error while a client is served.
+//! Messages on standard error while a client is served.
 
 use std::io::Write;
 use std::sync::mpsc::{Receiver, SyncSender, channel, sync_channel};
 use std::time::Duration;
 
-/// Messages that wait to be written at most; further ones are dropped.
+/// How many messages may wait to be written; further ones are dropped.
 const WAITING: usize = 64;
 
-/// How long the messages that wait at the end may take.
+/// How long to wait at the end for messages that are not written yet.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// Writes messages on standard error from a thread of its own: a client that keeps the other end
-/// open and does not read from it never holds up an answer.
+/// Writes messages on standard error from its own thread: a client that does not read them never
+/// delays a response.
 #[derive(Clone, Debug)]
 pub(super) struct Log(SyncSender<String>);
 
-/// Ends a log.
+/// Waits for the end of a log.
 #[derive(Debug)]
 pub(super) struct Rest(Receiver<()>);
 
 impl Log {
-    /// A log, and what ends it. Where there is no thread to be had, nothing is told.
+    /// A log, and a handle to wait for its end. Messages are dropped if no thread can be started.
     pub(super) fn start() -> (Self, Rest) {
         let (log, messages) = sync_channel::<String>(WAITING);
         let (ended, rest) = channel();
         let write = move || {
             for message in messages {
-                // A failure to tell is not told.
+                // There is nowhere left to report a failure.
                 let _ = std::io::stderr().write_all(message.as_bytes());
             }
             drop(ended);
@@ -37,14 +37,14 @@ impl Log {
         (Self(log), Rest(rest))
     }
 
-    /// Tells a message, which ends in a line feed.
+    /// Writes a message, which ends in a line feed.
     pub(super) fn tell(&self, message: String) {
         let _ = self.0.try_send(message);
     }
 }
 
 impl Rest {
-    /// Waits until what was told is written, all logs being gone; not for long.
+    /// Waits at most [`PATIENCE`] for the last message. All logs must have been dropped.
     pub(super) fn wait(self) {
         let _ = self.0.recv_timeout(PATIENCE);
     }

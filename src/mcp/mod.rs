@@ -1,16 +1,18 @@
-//! The answers of the command line over the Model Context Protocol, on standard input and output
-//! (RUNTIME §6).
+//! The tools of the Model Context Protocol, on standard input and output (RUNTIME §6).
 //!
 //! ```text
-//! server     the handshake, lists and calls; the only file that knows the SDK (log: standard error)
-//!   tools      names, and what each takes
-//!     arguments  one table for schemas and checks
-//!     context    caches of documents        pact   sessions
-//!       root       what may be read           kept   sessions that stay loaded
+//! server           handshake, list and calls; the only file that knows the SDK
+//!   log            messages on standard error
+//!   tools          names and arguments
+//!     arguments    one table for schemas and checks
+//!     context      caches of documents
+//!     pact         sessions
+//!       state      what calls share: engines, the root, loaded sessions
+//!         kept     sessions that stay loaded
+//!           root   the directory that may be read
 //! ```
-//! What a tool answers is made by [`crate::present`] and the rooms below it, as the command
-//! line's answers are, in the same bytes. This room must not know arguments of the command line,
-//! and nothing here writes a file.
+//! [`crate::present`] and the modules below it make the results, in the same bytes as the command
+//! line's. This module does not know the command line, and writes no file.
 
 mod arguments;
 mod context;
@@ -19,6 +21,7 @@ mod log;
 mod pact;
 mod root;
 mod server;
+mod state;
 mod tools;
 
 use crate::present::Failure;
@@ -27,14 +30,9 @@ use std::path::Path;
 
 /// Serves a directory on standard input and output until the input ends.
 ///
-/// Takes the process over: its standard streams, and its current directory, which becomes the one
-/// served, so that a path means the same to the client, the reader and every message.
-///
 /// # Errors
 /// There is no such directory; a client that does not speak the protocol.
 pub(crate) fn serve(dir: &Path, limits: Limits) -> Result<(), Failure> {
     let root = root::Root::open(dir)?;
-    std::env::set_current_dir(root.dir())
-        .map_err(|error| Failure::file(&dir.display().to_string(), &error))?;
-    server::serve(tools::ServerState::new(root, limits))
+    server::serve(state::ServerState::new(root, limits))
 }

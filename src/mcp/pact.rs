@@ -1,14 +1,16 @@
 //! The tools over sessions.
 
 use super::arguments::Arguments;
-use super::tools::{Answer, ServerState, edition};
+use super::state::{Answer, ServerState};
 use crate::budget::Query;
 use crate::diag::ColorChoice;
 use crate::engine::{Answer as Found, Engine, ExplainOptions, Fit};
 use crate::history::{ContentMode, ContentOptions, DiffOptions, Material, RangeOptions};
 use crate::index::NodeRef;
+use crate::ir::Edition;
 use crate::present::node::node_json;
 use crate::present::{Failure, answer, sessions};
+use std::str::FromStr;
 
 /// `pact.select`: what `pactql select --format json` prints, or `nodes`.
 pub(super) fn select(state: &ServerState, arguments: &Arguments) -> Result<Answer, Failure> {
@@ -17,7 +19,7 @@ pub(super) fn select(state: &ServerState, arguments: &Arguments) -> Result<Answe
     if arguments.text("query").is_some() && arguments.count("budget").is_none() {
         return Err(Failure::usage("`query` needs a budget"));
     }
-    // A selector that is wrong is told before anything is read.
+    // An invalid selector is reported before anything is read.
     engine.prepare(selector)?;
     let session = state.kept.open(&state.root, arguments.needed("session"))?;
     let selection = engine.select_with(&session, selector, &range_options(arguments))?;
@@ -41,7 +43,7 @@ pub(super) fn select(state: &ServerState, arguments: &Arguments) -> Result<Answe
     Ok(Answer { result, said })
 }
 
-/// What a range shows beside its differences.
+/// What a range shows in addition to its differences.
 fn range_options(arguments: &Arguments) -> RangeOptions {
     let mode = arguments.text("content_mode").unwrap_or("unified");
     RangeOptions {
@@ -58,7 +60,7 @@ fn range_options(arguments: &Arguments) -> RangeOptions {
     }
 }
 
-/// What was found, or what of it fits, in the form that was asked for.
+/// The nodes found, or those of them that fit, in the format of the arguments.
 fn found(
     selection: &Found,
     fit: Option<&Fit<'_>>,
@@ -94,12 +96,12 @@ pub(super) fn explain(state: &ServerState, arguments: &Arguments) -> Result<Answ
     }
     let edition = edition(arguments)?;
     let selector = arguments.needed("selector");
-    // A selector that is wrong is told before anything is read.
+    // An invalid selector is reported before anything is read.
     state.engine(edition)?.prepare(selector)?;
     let session = session
         .map(|name| state.kept.open(&state.root, name))
         .transpose()?;
-    // An engine of its own, so that an explanation does not depend on the calls before it.
+    // A new engine, so that an explanation does not depend on earlier calls.
     let engine = Engine::builder().edition(edition).build();
     let explain = engine.explain(session.as_deref(), selector, options)?;
     Ok(answer::explanation(&explain).into())
@@ -112,7 +114,7 @@ pub(super) fn diff(state: &ServerState, arguments: &Arguments) -> Result<Answer,
     let engine = state.engine(edition(arguments)?)?;
     let selector = arguments.text("selector");
     if let Some(selector) = selector {
-        // A selector that is wrong is told before anything is read.
+        // An invalid selector is reported before anything is read.
         engine.prepare(selector)?;
     }
     let session = state.kept.open(&state.root, arguments.needed("session"))?;
@@ -136,7 +138,7 @@ fn lines<'a>(nodes: impl Iterator<Item = NodeRef<'a>>) -> String {
     lines
 }
 
-/// How contents are compared, in the mode of a name.
+/// How contents are compared; `mode` is the name of a mode.
 fn content(mode: &str, arguments: &Arguments) -> ContentOptions {
     let defaults = ContentOptions::default();
     ContentOptions {
@@ -145,5 +147,13 @@ fn content(mode: &str, arguments: &Arguments) -> ContentOptions {
             .size("context_lines")
             .unwrap_or(defaults.context_lines),
         ..defaults
+    }
+}
+
+/// The edition that the arguments name.
+pub(super) fn edition(arguments: &Arguments) -> Result<Edition, Failure> {
+    match arguments.text("edition") {
+        Some(name) => Edition::from_str(name).map_err(|error| Failure::value(error.to_string())),
+        None => Ok(Edition::default()),
     }
 }

@@ -1,76 +1,85 @@
-//! The directory that clients may name files in, and no others.
+//! The directory that clients may name files in.
+//!
+//! [`Root::resolve`] finds which file a name means, links resolved, and refuses names that lead
+//! out. Files are then opened through a handle on the directory (cap-std), and the operating
+//! system follows no path and no link out of it: a link that is changed between the two steps can
+//! lead to another file inside, never to one outside.
 
+use crate::budget::files::{Files, Kind, is_missing};
 use crate::present::Failure;
+use cap_std::fs::{Dir, DirEntry, Metadata};
+use std::ffi::OsString;
+use std::fs::File;
 use std::io;
 use std::path::{Component, Path, PathBuf};
 
-/// A directory, and everything that is really inside it.
-#[derive(Clone, Debug)]
+/// The directory that is served.
+#[derive(Debug)]
 pub(super) struct Root {
-    /// Without links, so that what is inside begins with it.
-    dir: PathBuf,
+    handle: Dir,
+    /// Absolute and without links, so that every file inside begins with it.
+    path: PathBuf,
 }
 
-/// Why a name leads to nothing that may be read.
+/// Why a name cannot be read.
 #[derive(Debug)]
 pub(super) enum Refusal {
     /// There is nothing of this name.
     Missing,
-    /// The name is none that is allowed, or leads out.
+    /// The name is not allowed or leads out, or the file system failed.
     Failure(Failure),
 }
 
 impl Root {
-    /// The directory at `path`, by its place without links.
+    /// Opens the directory at `path`, which may be a link.
     ///
     /// # Errors
     /// There is no such directory.
     pub(super) fn open(path: &Path) -> Result<Self, Failure> {
         let name = path.display().to_string();
-        let dir = path
-            .canonicalize()
-            .map_err(|error| Failure::file(&name, &error))?;
-        if dir.is_dir() {
-            Ok(Self { dir })
-        } else {
-            Err(Failure::value(format!("{name} is not a directory")))
+        let failed = |error: io::Error| Failure::file(&name, &error);
+        let path = path.canonicalize().map_err(failed)?;
+        if !path.is_dir() {
+            return Err(Failure::value(format!("{name} is not a directory")));
         }
+        let handle = Dir::open_ambient_dir(&path, cap_std::ambient_authority()).map_err(failed)?;
+        Ok(Self { handle, path })
     }
 
-    /// The directory.
-    pub(super) fn dir(&self) -> &Path {
-        &self.dir
+    /// The handle to open files through.
+    pub(super) fn handle(&self) -> &Dir {
+        &self.handle
     }
 
-    /// The place that a relative name stands for, without links.
+    /// The path below the root that a client's name means, without links.
     ///
-    /// A name never leads upwards, not even on its way to something inside, so what it means can
-    /// be read off it; and where links lead is looked up, so one that leaves the directory is
-    /// refused whatever stands behind it. Links that lead from one place inside to another are
-    /// followed. Whoever can change the directory while it is served can change a link between
-    /// this look and the reading: the rule keeps clients in, not those who write the files.
+    /// A name with `..` is refused even where it leads back inside. Links are followed as long as
+    /// they end inside; one that ends outside is refused whatever is there.
     ///
     /// # Errors
-    /// An empty or absolute name, one with `..` in it, one that leads out, one of nothing.
+    /// An empty or absolute name, one with `..`, one that leads out, one of nothing.
     pub(super) fn resolve(&self, name: &str) -> Result<PathBuf, Refusal> {
         let plain = |part: Component<'_>| matches!(part, Component::Normal(_) | Component::CurDir);
         if name.is_empty() || name.contains('\0') || !Path::new(name).components().all(plain) {
             return Err(outside(name));
         }
-        self.place_of(&self.dir.join(name), name)
+        self.without_links(Path::new(name), name)
     }
 
-    /// The place of a file that a client did not name itself, without links; `name` is what
-    /// messages call it.
+    /// `path`, which is relative to the root, without links; messages call it `name`.
     ///
     /// # Errors
-    /// It is not inside, or there is none.
-    pub(super) fn place_of(&self, path: &Path, name: &str) -> Result<PathBuf, Refusal> {
-        match path.canonicalize() {
-            Ok(place) if place.starts_with(&self.dir) => Ok(place),
-            Ok(_) => Err(outside(name)),
-            Err(error) if is_missing(&error) => Err(Refusal::Missing),
-            Err(error) => Err(Refusal::Failure(Failure::file(name, &error))),
+    /// It leads out, or there is nothing.
+    pub(super) fn without_links(&self, path: &Path, name: &str) -> Result<PathBuf, Refusal> {
+        let found = match self.path.join(path).canonicalize() {
+            Ok(found) => found,
+            Err(error) if is_missing(&error) => return Err(Refusal::Missing),
+            Err(error) => return Err(Refusal::Failure(Failure::file(name, &error))),
+        };
+        match found.strip_prefix(&self.path) {
+            Ok(inside) if inside.as_os_str().is_empty() => Ok(PathBuf::from(".")),
+            Ok(inside) => Ok(inside.to_owned()),
+            Err(_) => Err(outside(name)),
         }
     }
 }
@@ -85,19 +94,29 @@ impl Refusal {
     }
 }
 
-fn is_missing(error: &io::Error) -> bool {
-    matches!(
-        error.kind(),
-        io::ErrorKind::NotFound | io::ErrorKind::NotADirectory | io::ErrorKind::InvalidFilename
-    )
-}
-
 fn outside(name: &str) -> Refusal {
     let name = crate::present::clean(name, 200);
     Refusal::Failure(
         Failure::value(format!("`{name}` is not inside the directory served"))
             .with_help("paths are relative to it, without `..`, and no link leads out of it"),
     )
+}
+
+/// The directory of a cache, opened through [`Root::handle`].
+impl Files for Dir {
+    fn open(&self, path: &str) -> io::Result<File> {
+        self.open(path).map(cap_std::fs::File::into_std)
+    }
+
+    fn stat(&self, path: &str) -> io::Result<(Kind, u64)> {
+        let kind = |data: Metadata| (Kind::new(data.is_file(), data.is_dir()), data.len());
+        self.symlink_metadata(path).map(kind)
+    }
+
+    fn names(&self, path: &str) -> io::Result<Vec<OsString>> {
+        let name = |entry: io::Result<DirEntry>| Ok(entry?.file_name());
+        self.read_dir(path)?.map(name).collect()
+    }
 }
 
 #[cfg(test)]
@@ -157,14 +176,15 @@ mod tests {
         let scratch = Scratch::new("inside");
         let root = scratch.root();
         for (name, place) in [
-            (".", ""),
+            (".", "."),
             ("a.json", "a.json"),
             ("./sub//b.json", "sub/b.json"),
             ("sub/.", "sub"),
             ("sub/deep/", "sub/deep"),
         ] {
             let found = root.resolve(name).expect(name);
-            assert_eq!(found, root.dir().join(place), "{name}");
+            assert_eq!(found, Path::new(place), "{name}");
+            assert!(root.handle().metadata(&found).is_ok(), "{name}");
         }
         for name in ["b.json", "a.json/x", "sub/..hidden"] {
             assert!(
@@ -179,7 +199,7 @@ mod tests {
         let scratch = Scratch::new("upwards");
         let root = scratch.root();
         let absolute = scratch.0.join("secret/d.json").display().to_string();
-        let inside = root.dir().join("a.json").display().to_string();
+        let inside = root.path.join("a.json").display().to_string();
         for name in [
             "",
             "..",
@@ -216,10 +236,10 @@ mod tests {
             ("nothing", "dangling"),
             ("loop", "loop"),
         ] {
-            symlink(target, root.dir().join(name)).expect("a link");
+            symlink(target, root.path.join(name)).expect("a link");
         }
         let elsewhere: &Path = &scratch.0.join("secret");
-        symlink(elsewhere, root.dir().join("absolute")).expect("a link");
+        symlink(elsewhere, root.path.join("absolute")).expect("a link");
         for name in [
             "file",
             "dir",
@@ -234,7 +254,8 @@ mod tests {
             refused(&root, name);
         }
         for name in ["good", "round/b.json", "parent/root/a.json"] {
-            assert!(root.resolve(name).is_ok(), "{name}");
+            let found = root.resolve(name).expect(name);
+            assert!(root.handle().open(found).is_ok(), "{name}");
         }
         assert!(matches!(root.resolve("dangling"), Err(Refusal::Missing)));
         assert!(matches!(root.resolve("loop"), Err(Refusal::Failure(_))));
@@ -242,7 +263,26 @@ mod tests {
 
     #[cfg(unix)]
     #[test]
-    fn a_root_that_is_a_link_is_the_directory_behind_it() {
+    fn a_link_that_is_changed_after_it_was_resolved_leads_nowhere_outside() {
+        use std::os::unix::fs::symlink;
+        let scratch = Scratch::new("changed");
+        let root = scratch.root();
+        let (file, deep) = ["a.json", "sub/b.json"]
+            .map(|name| root.resolve(name).expect(name))
+            .into();
+        fs::remove_file(root.path.join("a.json")).expect("a file");
+        symlink("../secret/d.json", root.path.join("a.json")).expect("a link");
+        assert!(root.handle().open(file).is_err());
+        fs::rename(root.path.join("sub"), root.path.join("old")).expect("a directory");
+        symlink("../secret", root.path.join("sub")).expect("a link");
+        fs::write(scratch.0.join("secret/b.json"), "{}").expect("a file");
+        assert!(root.handle().open(deep).is_err());
+        assert!(root.handle().open_dir("sub").is_err());
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_root_that_is_a_link_is_the_directory_it_leads_to() {
         let scratch = Scratch::new("linked");
         let link = scratch.0.join("link");
         std::os::unix::fs::symlink("root", &link).expect("a link");

@@ -2,7 +2,8 @@
 
 use super::arguments::schema;
 use super::log::Log;
-use super::tools::{Answer, ServerState, TOOLS, Tool};
+use super::state::{Answer, ServerState};
+use super::tools::{TOOLS, Tool};
 use crate::diag::{ColorChoice, nearest};
 use crate::present::{Exit, Failure, clean};
 use rmcp::model::{
@@ -15,7 +16,7 @@ use rmcp::{ErrorData, ServerHandler, ServiceExt};
 use std::sync::Arc;
 use tokio::sync::Semaphore;
 
-/// What a client is told of the whole.
+/// What a client is told about the server as a whole.
 const INSTRUCTIONS: &str = "\
 Caches of documents (context.*) and sessions of conversations (pact.*) below one directory; every \
 path is relative to it. Nothing is written. The first block of an answer is JSON; a second one, \
@@ -26,30 +27,30 @@ where there is one, has warnings and notes in words. Errors are JSON too: \
 #[derive(Clone, Debug)]
 struct Server {
     state: Arc<ServerState>,
-    /// A place for each call that runs; others wait in the order they came.
-    places: Arc<Semaphore>,
+    /// One permit for each running call; other calls wait in order of arrival.
+    permits: Arc<Semaphore>,
     log: Log,
 }
 
 /// Serves on standard input and output until the input ends.
 ///
-/// One thread talks to the client; calls run on others, as many at a time as there are
-/// processors, for each of them may use several threads itself.
+/// One thread talks to the client. Calls run on other threads, at most one per processor at a
+/// time, because a call may use several threads itself.
 ///
 /// # Errors
-/// Threads cannot be had; a client that does not speak the protocol.
+/// The runtime cannot be started; a client that does not speak the protocol.
 pub(super) fn serve(state: ServerState) -> Result<(), Failure> {
     let internal = |error: String| Failure::Plain(Exit::Internal, error, None);
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_time()
         .build()
         .map_err(|error| internal(error.to_string()))?;
-    let places = std::thread::available_parallelism().map_or(1, usize::from);
+    let permits = std::thread::available_parallelism().map_or(1, usize::from);
     let (log, rest) = Log::start();
     let server = Server {
         log,
         state: Arc::new(state),
-        places: Arc::new(Semaphore::new(places)),
+        permits: Arc::new(Semaphore::new(permits)),
     };
     let outcome = runtime.block_on(async {
         match server.serve(rmcp::transport::stdio()).await {
@@ -57,7 +58,7 @@ pub(super) fn serve(state: ServerState) -> Result<(), Failure> {
                 Ok(QuitReason::JoinError(error)) | Err(error) => Err(internal(error.to_string())),
                 Ok(_) => Ok(()),
             },
-            // A client that leaves before it said anything.
+            // The client left before it sent anything.
             Err(ServerInitializeError::ConnectionClosed(_)) => Ok(()),
             Err(ServerInitializeError::ExpectedInitializeRequest(_)) => {
                 let message = "the client did not begin with `initialize`";
@@ -66,7 +67,7 @@ pub(super) fn serve(state: ServerState) -> Result<(), Failure> {
             Err(error) => Err(internal(clean(&error.to_string(), 200))),
         }
     });
-    // A call that still runs has nobody left to answer.
+    // Nobody waits for calls that are still running.
     runtime.shutdown_background();
     rest.wait();
     outcome
@@ -101,24 +102,24 @@ impl ServerHandler for Server {
         };
         let sent = request.arguments.unwrap_or_default();
         let state = Arc::clone(&self.state);
-        let place = Arc::clone(&self.places).acquire_owned().await;
+        let permit = Arc::clone(&self.permits).acquire_owned().await;
         if context.ct.is_cancelled() {
-            // Nobody waits for it any more, and this is not sent.
+            // The client waits no longer, and the SDK sends no response.
             return Err(ErrorData::invalid_request("cancelled", None));
         }
         let answer = tokio::task::spawn_blocking(move || {
             let answer = tool.call(&state, sent);
-            drop(place);
+            drop(permit);
             answer
         });
-        // A call that panics fails alone; the panic was told on standard error.
+        // A panic fails this call alone; its message went to standard error.
         let answer = answer.await.unwrap_or_else(|_| {
             let message = format!("{} failed", tool.name);
             Err(Failure::Plain(Exit::Internal, message, None))
         });
         let result = match answer {
             Ok(Answer { result, said }) => {
-                // The result is the first block even where it has no line.
+                // The result is the first block even if it is empty.
                 let said = Some(said).filter(|said| !said.is_empty());
                 let blocks = std::iter::once(result).chain(said);
                 CallToolResult::success(blocks.map(ContentBlock::text).collect())
@@ -137,7 +138,7 @@ impl ServerHandler for Server {
         request: CustomRequest,
         _: RequestContext<RoleServer>,
     ) -> Result<CustomResult, ErrorData> {
-        // A known method ends here when its parameters cannot be read.
+        // A known method gets here if its parameters cannot be read.
         if request.method == CallToolRequestMethod::VALUE {
             let message = "a call takes the `name` of a tool and an object of `arguments`";
             return Err(ErrorData::invalid_params(message, None));
@@ -147,7 +148,7 @@ impl ServerHandler for Server {
     }
 }
 
-/// A call of a tool that does not exist, which is a mistake of the client and not of a call.
+/// The protocol error for a tool that does not exist.
 fn unknown(name: &str) -> ErrorData {
     let mut message = format!("unknown tool: {}", clean(name, 80));
     if let Some(meant) = nearest(name, TOOLS.iter().map(|tool| tool.name)) {

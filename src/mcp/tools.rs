@@ -1,76 +1,24 @@
-//! The tools: names, arguments, and which function answers.
+//! The tools: their names and arguments, and the function of each.
 
 use super::arguments::{Arguments, Parameter};
-use super::kept::Kept;
-use super::root::Root;
+use super::state::{Answer, ServerState};
 use super::{context, pact};
-use crate::engine::Engine;
-use crate::ir::Edition;
-use crate::present::{Exit, Failure};
-use crate::tree::Limits;
+use crate::present::Failure;
 use serde_json::{Map, Value};
-use std::str::FromStr;
-
-/// What all calls share.
-#[derive(Debug)]
-pub(super) struct ServerState {
-    /// What may be read.
-    pub(super) root: Root,
-    /// The sessions read so far.
-    pub(super) kept: Kept,
-    /// An engine for each edition, in the order of [`Edition::ALL`].
-    engines: [Engine; Edition::ALL.len()],
-}
-
-impl ServerState {
-    /// The state of a server over a directory; `limits` are those of every session.
-    pub(super) fn new(root: Root, limits: Limits) -> Self {
-        Self {
-            root,
-            kept: Kept::new(limits),
-            engines: Edition::ALL.map(|edition| Engine::builder().edition(edition).build()),
-        }
-    }
-
-    /// The engine of an edition, whose plans are kept between calls.
-    pub(super) fn engine(&self, edition: Edition) -> Result<&Engine, Failure> {
-        let of = |engine: &&Engine| engine.edition() == edition;
-        let none = || Failure::Plain(Exit::Internal, "no such edition".to_owned(), None);
-        self.engines.iter().find(of).ok_or_else(none)
-    }
-}
-
-/// What a tool answers.
-#[derive(Debug, Default)]
-pub(super) struct Answer {
-    /// What the command prints on standard output, without its last line feed.
-    pub(super) result: String,
-    /// What it says on standard error beside it: warnings and notes, a line each, or nothing.
-    pub(super) said: String,
-}
-
-impl From<String> for Answer {
-    fn from(result: String) -> Self {
-        Self {
-            result,
-            said: String::new(),
-        }
-    }
-}
 
 /// One tool.
 #[derive(Debug)]
 pub(super) struct Tool {
     /// Its name.
     pub(super) name: &'static str,
-    /// What it does, for whoever chooses among tools.
+    /// What it does, for the client that chooses among tools.
     pub(super) about: &'static str,
     /// What it takes.
     pub(super) parameters: &'static [Parameter],
     run: fn(&ServerState, &Arguments) -> Result<Answer, Failure>,
 }
 
-/// The tools in the order they are listed in.
+/// The tools in the order in which they are listed.
 pub(super) const TOOLS: [Tool; 6] = [
     Tool {
         name: "context.resolve",
@@ -254,25 +202,17 @@ const CONTEXT_LINES: Parameter = Parameter::count(
 const PLACE: &str = "A snapshot: @t0 is the newest, @t-2 two commits back, @c12 that of cycle 12, \
                      `working` the working state.";
 
-/// The edition that arguments name.
-pub(super) fn edition(arguments: &Arguments) -> Result<Edition, Failure> {
-    match arguments.text("edition") {
-        Some(name) => Edition::from_str(name).map_err(|error| Failure::value(error.to_string())),
-        None => Ok(Edition::default()),
-    }
-}
-
 impl Tool {
-    /// The tool of a name.
+    /// The tool with a name.
     pub(super) fn named(name: &str) -> Option<&'static Self> {
         const TABLE: &[Tool] = &TOOLS;
         TABLE.iter().find(|tool| tool.name == name)
     }
 
-    /// Answers a call. It may read files and take a while.
+    /// Runs a call. It may read files and take a while.
     ///
     /// # Errors
-    /// Arguments that the tool does not take; what the command fails with.
+    /// Arguments that the tool does not take; the errors of the command.
     pub(super) fn call(
         &self,
         state: &ServerState,
@@ -285,9 +225,10 @@ impl Tool {
 
 #[cfg(test)]
 mod tests {
-    use super::{EDITION, TOOLS, Tool, edition};
+    use super::{EDITION, TOOLS, Tool};
     use crate::ir::Edition;
     use crate::mcp::arguments::{Arguments, schema};
+    use crate::mcp::pact::edition;
     use serde_json::json;
 
     #[test]

@@ -17,22 +17,43 @@ pub(crate) const LARGE: u64 = 16 << 20;
 /// Opens a session: a file or a directory.
 ///
 /// # Errors
-/// A missing, unreadable or invalid input; with advice where it is a chat log or a directory of
+/// A missing, unreadable or invalid input; with advice if it is a chat log or a directory of
 /// several sessions.
 pub(crate) fn open(path: &Path, limits: Limits) -> Result<Session, Failure> {
     let session = build(read_source(path, limits), path.to_owned());
-    session.map_err(|failure| match (&failure, path.metadata()) {
-        (Failure::Input(..), Ok(metadata)) if metadata.is_dir() => {
+    session.map_err(|failure| match path.metadata() {
+        Ok(data) if data.is_dir() => advise_on_directory(failure),
+        Ok(data) => advise_on_file(failure, path, data.len(), || read_file(path, limits)),
+        Err(_) => failure,
+    })
+}
+
+/// Adds to an invalid directory's faults what a directory is read as.
+pub(crate) fn advise_on_directory(failure: Failure) -> Failure {
+    match failure {
+        Failure::Input(..) => {
             failure.with_help("a directory is one session; several are given as files")
         }
-        (Failure::Input(..), Ok(metadata)) if metadata.len() < LARGE && is_log(path, limits) => {
-            failure.with_help(format!(
-                "this is a chat log; `pactql import {} -o session.jsonl` makes a session of it",
-                path.display()
-            ))
-        }
-        _ => failure,
-    })
+        other => other,
+    }
+}
+
+/// Adds to an invalid file's faults, if it is a chat log, how to make a session of it. `read`
+/// returns the file's bytes.
+pub(crate) fn advise_on_file(
+    failure: Failure,
+    path: &Path,
+    bytes: u64,
+    read: impl FnOnce() -> Result<Vec<u8>, SourceError>,
+) -> Failure {
+    let is_log = || import(&read().unwrap_or_default(), &ImportOptions::default()).is_ok();
+    match failure {
+        Failure::Input(..) if bytes < LARGE && is_log() => failure.with_help(format!(
+            "this is a chat log; `pactql import {} -o session.jsonl` makes a session of it",
+            path.display()
+        )),
+        other => other,
+    }
 }
 
 /// A session of documents that were read from `path`.
@@ -64,12 +85,6 @@ fn by_file(error: InputError, path: &Path) -> Vec<(PathBuf, InputError)> {
         last.more = error.more;
     }
     files
-}
-
-/// Whether a file that is no session could be imported.
-fn is_log(path: &Path, limits: Limits) -> bool {
-    let bytes = read_file(path, limits).unwrap_or_default();
-    import(&bytes, &ImportOptions::default()).is_ok()
 }
 
 /// The snapshot at an address such as `@t0` or `@c12`; without one the working state, else the

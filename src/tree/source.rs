@@ -82,9 +82,9 @@ impl std::error::Error for SourceError {
 /// See [`SourceError`]; the faults of all files of a directory come in one report.
 pub fn read_source(path: &Path, limits: Limits) -> Result<Vec<Document>, SourceError> {
     let metadata = std::fs::metadata(path).map_err(|error| io_error(path, error))?;
+    let read = |file: PathBuf| (read_file(&file, limits), file);
     if !metadata.is_dir() {
-        let bytes = read_file(path, limits)?;
-        return read_bytes(&bytes, path);
+        return read_files([read(path.to_owned())]);
     }
     let mut files = Vec::new();
     for entry in std::fs::read_dir(path).map_err(|error| io_error(path, error))? {
@@ -96,11 +96,21 @@ pub fn read_source(path: &Path, limits: Limits) -> Result<Vec<Document>, SourceE
         }
     }
     files.sort_unstable();
+    read_files(files.into_iter().map(|name| read(path.join(name))))
+}
+
+/// Reads the documents of files that together are one session, in this order. Each is given by
+/// its unpacked bytes and the path that messages call it; they are taken one at a time.
+///
+/// # Errors
+/// See [`SourceError`]; the faults of all files come in one report.
+pub fn read_files(
+    files: impl IntoIterator<Item = (Result<Vec<u8>, SourceError>, PathBuf)>,
+) -> Result<Vec<Document>, SourceError> {
     let mut documents = Vec::new();
     let mut invalid = Vec::new();
-    for name in files {
-        let file = path.join(name);
-        match read_file(&file, limits).and_then(|bytes| read_bytes(&bytes, &file)) {
+    for (bytes, file) in files {
+        match bytes.and_then(|bytes| read_bytes(&bytes, &file)) {
             Ok(found) if invalid.is_empty() => documents.extend(found),
             Ok(_) => {}
             Err(SourceError::Invalid(more)) => {

@@ -1,0 +1,65 @@
+//! How the files of a cache are opened: by a path, or through a directory that the caller holds
+//! open.
+
+use std::ffi::OsString;
+use std::fmt::Debug;
+use std::fs::{self, File, Metadata};
+use std::io;
+use std::path::PathBuf;
+
+/// The directory of a cache. Paths are relative to it, with forward slashes; `.` is the directory.
+pub(crate) trait Files: Debug + Send + Sync {
+    /// Opens a file for reading.
+    fn open(&self, path: &str) -> io::Result<File>;
+
+    /// The kind and the bytes of what is at `path`. Links are not followed.
+    fn stat(&self, path: &str) -> io::Result<(Kind, u64)>;
+
+    /// The names in a directory, in no order.
+    fn names(&self, path: &str) -> io::Result<Vec<OsString>>;
+}
+
+/// What is at a path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    File,
+    Directory,
+    /// A link, a device, a pipe.
+    Other,
+}
+
+impl Kind {
+    /// The kind of something that is a file, a directory, or neither.
+    pub(crate) fn new(is_file: bool, is_dir: bool) -> Self {
+        match (is_file, is_dir) {
+            (true, _) => Self::File,
+            (_, true) => Self::Directory,
+            _ => Self::Other,
+        }
+    }
+}
+
+/// A directory by its path.
+impl Files for PathBuf {
+    fn open(&self, path: &str) -> io::Result<File> {
+        File::open(self.join(path))
+    }
+
+    fn stat(&self, path: &str) -> io::Result<(Kind, u64)> {
+        let kind = |data: Metadata| (Kind::new(data.is_file(), data.is_dir()), data.len());
+        fs::symlink_metadata(self.join(path)).map(kind)
+    }
+
+    fn names(&self, path: &str) -> io::Result<Vec<OsString>> {
+        let entries = fs::read_dir(self.join(path))?;
+        entries.map(|entry| Ok(entry?.file_name())).collect()
+    }
+}
+
+/// Whether an error says that there is nothing of a name, or can be nothing.
+pub(crate) fn is_missing(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::NotFound | io::ErrorKind::NotADirectory | io::ErrorKind::InvalidFilename
+    )
+}
