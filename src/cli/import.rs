@@ -2,7 +2,9 @@
 
 use super::input;
 use super::options::{Limits, Messages};
-use crate::interop::{ImportOptions, Imported, ImportedSession, Place, Pointer, Report, import};
+use crate::interop::{
+    ImportOptions, Imported, ImportedSession, MessageLocation, Pointer, Report, import,
+};
 use crate::present::{Exit, Failure};
 use clap::{Args, ValueEnum};
 use indicatif::ProgressBar;
@@ -72,14 +74,14 @@ impl Import {
 
     /// Runs the command.
     pub(super) fn run(self) -> Result<Exit, Failure> {
-        let place = match (self.messages, self.steps) {
-            (Some(pointer), _) => Place::Messages(pointer),
-            (None, Some(pointer)) => Place::Steps(pointer),
-            (None, None) => Place::Usual,
+        let location = match (self.messages, self.steps) {
+            (Some(pointer), _) => MessageLocation::Messages(pointer),
+            (None, Some(pointer)) => MessageLocation::Steps(pointer),
+            (None, None) => MessageLocation::Usual,
         };
         let From::Openai = self.from;
         let options = ImportOptions {
-            place,
+            location,
             ..ImportOptions::default()
         };
         let target = match self.output.as_deref() {

@@ -4,7 +4,7 @@ use super::options::{Limits, TextOrJson};
 use super::{output, sessions};
 use crate::history::{History, Session};
 use crate::index::NodeRef;
-use crate::interop::{Comparison, Difference, write_session};
+use crate::interop::{Comparison, Mismatch, write_session};
 use crate::present::{Exit, Failure};
 use crate::tree::hash::{content_hash, hex};
 use clap::Args;
@@ -138,14 +138,14 @@ fn lost(history: &History) -> Result<Vec<Value>, Failure> {
     let mut lost = Vec::new();
     let mut found = again.committed().iter().chain(again.working());
     for snapshot in history.committed().iter().chain(history.working()) {
-        let difference = match found.next() {
+        let mismatch = match found.next() {
             Some(found) => comparison.difference(snapshot, found),
-            None => Some(Difference::Document),
+            None => Some(Mismatch::Document),
         };
-        let at = match difference {
+        let at = match mismatch {
             None => continue,
-            Some(Difference::Document) => "the document".to_owned(),
-            Some(Difference::Node(id)) => id,
+            Some(Mismatch::Document) => "the document".to_owned(),
+            Some(Mismatch::Node(id)) => id,
         };
         lost.push(json!({"snapshot": output::snapshot_label(snapshot), "at": at}));
     }

@@ -1,14 +1,14 @@
 //! A snapshot as OpenAI chat messages.
 //!
-//! Blocks that the importer made give back the messages they came from; the custom fields they
-//! carry are described in `openai.rs`. Other blocks become messages of their own, but that text and calls of
-//! the assistant that stand together in one container are one message.
+//! Imported blocks become the messages they came from again, with the help of the custom fields
+//! described in `openai.rs`. Other blocks become one message each, except that adjacent assistant
+//! blocks of one container become one message.
 
+use super::json::{canonical, json_text, push_member, quoted};
 use super::openai::RESERVED;
-use super::shallow::{Sort, elements, members, sort, string};
 use super::thread::{ThreadBlock, thread};
-use super::{canonical, json_text, quoted};
 use crate::index::{NodeRef, Snapshot};
+use crate::tree::shallow::{ValueType, elements, members, string, value_type};
 use std::io::{self, Write};
 
 /// Writes the messages as a JSON array and a line feed, one message at a time.
@@ -44,7 +44,7 @@ pub fn write_openai(snapshot: &Snapshot, out: &mut dyn Write) -> io::Result<()> 
     out.write_all(text.as_bytes())
 }
 
-/// A block with the fields that say how it was a part of a message.
+/// A block with the fields that say which part of a message it was.
 struct Block<'a> {
     node: NodeRef<'a>,
     role: &'a str,
@@ -73,7 +73,7 @@ impl<'a> Block<'a> {
         found.is_some_and(|found| found == what)
     }
 
-    /// Whether `next`, which follows this block, belongs to the same message.
+    /// Whether `next`, the following block, belongs to the same message.
     fn same_message(&self, next: &Self) -> bool {
         match (self.message, next.message) {
             (Some(mine), Some(other)) => mine == other && self.role == next.role,
@@ -106,7 +106,7 @@ fn message(blocks: &[Block<'_>], out: &mut String) {
     if matches!(role, "tool" | "function") {
         for (field, name) in [("data_call_name", "name"), ("data_call_id", "tool_call_id")] {
             if let Some(value) = first.node.field(field) {
-                member(name, &canonical(value), out);
+                push_member(name, &canonical(value), out);
             }
         }
     }
@@ -125,7 +125,7 @@ fn message(blocks: &[Block<'_>], out: &mut String) {
                 continue;
             }
             if let Some(value) = first.node.field(&format!("data_{name}")) {
-                member(&name, &canonical(value), out);
+                push_member(&name, &canonical(value), out);
             }
         }
     }
@@ -146,13 +146,13 @@ fn content(blocks: &[Block<'_>], out: &mut String) {
     let shape = shape.and_then(string).unwrap_or_default();
     match (&parts[..], &*shape) {
         ([], "absent") => {}
-        ([], "list") => member("content", "[]", out),
-        ([], _) => member("content", "null", out),
+        ([], "list") => push_member("content", "[]", out),
+        ([], _) => push_member("content", "null", out),
         ([(block, content)], _) if block.is_verbatim("content") => {
-            member("content", &canonical(content), out);
+            push_member("content", &canonical(content), out);
         }
         ([(block, content)], shape) if shape != "list" && is_text(block) => {
-            member("content", &text_of(content), out);
+            push_member("content", &text_of(content), out);
         }
         (parts, _) => {
             out.push_str(",\"content\":[");
@@ -167,7 +167,7 @@ fn content(blocks: &[Block<'_>], out: &mut String) {
     }
 }
 
-/// Whether a block can stand for content that is a string.
+/// Whether a block can be written as content that is a string.
 fn is_text(block: &Block<'_>) -> bool {
     block.node.kind() != Some("image")
         && block.verbatim.is_none()
@@ -181,10 +181,10 @@ fn part(block: &Block<'_>, content: &str, out: &mut String) {
     }
     if block.node.kind() == Some("image") {
         out.push_str("{\"type\":\"image_url\"");
-        member("image_url", &canonical(content), out);
+        push_member("image_url", &canonical(content), out);
     } else {
         out.push_str("{\"type\":\"text\"");
-        member("text", &text_of(content), out);
+        push_member("text", &text_of(content), out);
     }
     rest(block.node.field("data_part"), out);
     out.push('}');
@@ -198,40 +198,32 @@ fn call(block: &Block<'_>, out: &mut String) {
     }
     let field = |name: &str| block.node.field(name).map(canonical);
     let id = field("data_call_id").unwrap_or_else(|| quoted(block.node.id()));
-    // A call that was not imported names its function by its key.
+    // A call that was not imported has its function's name as key.
     let name = field("data_call_name");
     let name = name.unwrap_or_else(|| quoted(block.node.key().unwrap_or("unknown")));
     out.push_str("{\"type\":\"function\"");
-    member("id", &id, out);
+    push_member("id", &id, out);
     out.push_str(",\"function\":{\"name\":");
     out.push_str(&name);
-    member("arguments", &text_of(content), out);
+    push_member("arguments", &text_of(content), out);
     rest(block.node.field("data_function"), out);
     out.push('}');
     rest(block.node.field("data_call"), out);
     out.push('}');
 }
 
-/// Content as a JSON string: itself where it is one, else its JSON text.
+/// Content as a JSON string: the string itself, or the JSON text of any other value.
 fn text_of(content: &str) -> String {
-    if sort(content) == Sort::String {
+    if value_type(content) == ValueType::String {
         canonical(content)
     } else {
         quoted(&canonical(content))
     }
 }
 
-/// Writes `,"name":value`.
-fn member(name: &str, value: &str, out: &mut String) {
-    out.push(',');
-    json_text(name, out);
-    out.push(':');
-    out.push_str(value);
-}
-
-/// Writes the members of an object that was kept beside a message, a part or a call.
+/// Writes the unknown members of a message, a part or a call, kept as one object.
 fn rest(object: Option<&str>, out: &mut String) {
     for (name, value) in object.map(members).unwrap_or_default() {
-        member(&name, &canonical(value), out);
+        push_member(&name, &canonical(value), out);
     }
 }

@@ -1,50 +1,47 @@
-//! JSON pointers with a wildcard, for saying where in a file the messages are.
+//! JSON pointers with a wildcard, which say where in a file the messages are.
 //!
-//! A pointer is that of RFC 6901 (`/a/0/b`, with `~0` for `~` and `~1` for `/`); a part that is
-//! only `*` stands for every element of an array or every value of an object. The empty pointer is
-//! the whole value.
+//! A pointer is that of RFC 6901 (`/a/0/b`, with `~0` for `~` and `~1` for `/`). A reference token
+//! that is only `*` matches every element of an array or every value of an object. The empty
+//! pointer is the whole value.
 
-use super::shallow::{Sort, elements, members, sort};
+use crate::tree::shallow::{ValueType, elements, members, value_type};
 
 /// A parsed pointer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pointer {
     text: String,
-    parts: Vec<Part>,
+    tokens: Vec<ReferenceToken>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Part {
+enum ReferenceToken {
     Every,
     Named(String),
 }
 
 impl Pointer {
-    /// Reads a pointer.
+    /// Parses a pointer.
     ///
     /// # Errors
-    /// What is wrong with the text: it is not empty and does not start with `/`, or holds a `~`
-    /// that is followed by neither `0` nor `1`.
+    /// A message, if the text is not empty and does not start with `/`, or contains a `~` that
+    /// neither `0` nor `1` follows.
     pub fn parse(text: &str) -> Result<Self, String> {
-        let mut parts = Vec::new();
+        let mut tokens = Vec::new();
         if !text.is_empty() {
             let Some(rest) = text.strip_prefix('/') else {
                 return Err(format!(
                     "a JSON pointer is empty or starts with `/`; `{text}` does neither"
                 ));
             };
-            for part in rest.split('/') {
-                parts.push(if part == "*" {
-                    Part::Every
-                } else {
-                    Part::Named(unescape(part)?)
+            for token in rest.split('/') {
+                tokens.push(match token {
+                    "*" => ReferenceToken::Every,
+                    _ => ReferenceToken::Named(unescape(token)?),
                 });
             }
         }
-        Ok(Self {
-            text: text.to_owned(),
-            parts,
-        })
+        let text = text.to_owned();
+        Ok(Self { text, tokens })
     }
 
     /// The pointer as it was written.
@@ -54,34 +51,26 @@ impl Pointer {
     }
 
     /// Every match in the checked value `raw`, in document order, with the plain pointer to it.
-    /// Each part of the pointer costs one pass over what the parts before it matched.
-    pub(crate) fn matches<'a>(&self, raw: &'a str) -> Vec<(String, &'a str)> {
+    /// Each token costs one pass over the matches of the tokens before it.
+    pub(super) fn matches<'a>(&self, raw: &'a str) -> Vec<(String, &'a str)> {
         let mut found = vec![(String::new(), raw)];
-        for part in &self.parts {
+        for token in &self.tokens {
             let mut next = Vec::new();
             for (path, value) in found {
-                match (sort(value), part) {
-                    (Sort::Array, Part::Every) => {
+                match value_type(value) {
+                    ValueType::Array => {
                         for (index, element) in elements(value).into_iter().enumerate() {
-                            next.push((format!("{path}/{index}"), element));
-                        }
-                    }
-                    (Sort::Array, Part::Named(name)) => {
-                        let index = (name == "0" || !name.starts_with('0'))
-                            .then(|| name.parse::<usize>().ok())
-                            .flatten();
-                        let element = index.and_then(|index| elements(value).get(index).copied());
-                        if let Some(element) = element {
-                            next.push((format!("{path}/{name}"), element));
-                        }
-                    }
-                    (Sort::Object, part) => {
-                        for (key, member) in members(value) {
-                            if matches!(part, Part::Named(name) if *name != key) {
-                                continue;
+                            if token.matches_index(index) {
+                                next.push((format!("{path}/{index}"), element));
                             }
-                            let name = key.replace('~', "~0").replace('/', "~1");
-                            next.push((format!("{path}/{name}"), member));
+                        }
+                    }
+                    ValueType::Object => {
+                        for (key, member) in members(value) {
+                            if token.matches_name(&key) {
+                                let name = key.replace('~', "~0").replace('/', "~1");
+                                next.push((format!("{path}/{name}"), member));
+                            }
                         }
                     }
                     _ => {}
@@ -90,6 +79,25 @@ impl Pointer {
             found = next;
         }
         found
+    }
+}
+
+impl ReferenceToken {
+    fn matches_name(&self, name: &str) -> bool {
+        match self {
+            Self::Every => true,
+            Self::Named(wanted) => wanted == name,
+        }
+    }
+
+    fn matches_index(&self, index: usize) -> bool {
+        match self {
+            Self::Every => true,
+            Self::Named(wanted) => {
+                let plain = wanted == "0" || !wanted.starts_with('0');
+                plain && wanted.parse() == Ok(index)
+            }
+        }
     }
 }
 

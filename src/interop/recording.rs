@@ -1,65 +1,66 @@
 //! Sessions as importers make them, and their JSONL form.
 //!
-//! A recording is a list of changes, one a snapshot: nodes put in or replaced, nodes removed. It
-//! writes itself as snapshot documents (RUNTIME §1): a delta line where that is shorter than the
-//! whole document, so that a log of n messages takes time and space linear in n. This file knows
-//! nodes and documents and no log format.
+//! A recording is a list of changes, one per snapshot: nodes added or replaced, nodes removed. It
+//! writes itself as snapshot documents (RUNTIME §1), with delta lines where those are shorter, so
+//! a log of n messages takes time and space linear in n. This file must not know log formats.
 
+use super::json::json_text;
 use std::collections::HashMap;
 use std::io::{self, Write};
 
-/// The id of the root and of the regions in imported trees.
-pub(crate) const ROOT: &str = "^root";
-/// The system region.
-pub(crate) const SYS: &str = "^sys";
-/// The region of sealed turns.
-pub(crate) const SEQ: &str = "^seq";
-/// The active head.
-pub(crate) const HEAD: &str = "^ah";
+// The ids of the root and the regions in imported trees.
+pub(super) const ROOT: &str = "^root";
+pub(super) const SYS: &str = "^sys";
+pub(super) const SEQ: &str = "^seq";
+pub(super) const HEAD: &str = "^ah";
 
-/// The version of the tree model that imported documents name.
+/// The version of the tree model in imported documents.
 const SPEC_VERSION: &str = "PACT/0.1";
 
-/// One node in one of its versions, its fields already canonical JSON.
+/// One version of a node, its fields as canonical JSON.
 ///
-/// Importers make nodes without an offset other than 0, so siblings are ordered by time, then
-/// index, then id.
+/// All nodes have offset 0, so siblings are ordered by time, then creation index, then id.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Node {
-    /// The id, plain.
-    pub(crate) id: String,
+pub(super) struct Node {
+    pub(super) id: String,
     /// The id of the parent; empty for the root.
-    pub(crate) parent: String,
+    pub(super) parent: String,
     /// The cycle that introduced it.
-    pub(crate) cycle: i64,
-    /// When it was made, in nanoseconds.
-    pub(crate) created_at_ns: i64,
-    /// Its number among the nodes made in its cycle.
-    pub(crate) creation_index: i64,
+    pub(super) cycle: i64,
+    pub(super) created_at_ns: i64,
+    /// Its number among the nodes of its cycle.
+    pub(super) creation_index: i64,
     /// The members of the JSON object in canonical order, without braces, children and parent.
-    pub(crate) members: String,
+    pub(super) members: String,
     /// Where in `members` a `"parent_id"` member belongs.
-    pub(crate) parent_at: usize,
+    pub(super) parent_at: usize,
 }
 
-/// What one snapshot changes in the one before it.
+/// The difference of a snapshot to the one before it.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Change {
-    /// Nodes put in, moved or replaced; parents before children.
-    pub(crate) put: Vec<Node>,
-    /// Ids removed with all below them, topmost only.
-    pub(crate) remove: Vec<String>,
+pub(super) struct Change {
+    /// Nodes added, moved or replaced; parents before children.
+    pub(super) put: Vec<Node>,
+    /// Ids of the roots of removed subtrees.
+    pub(super) remove: Vec<String>,
 }
 
-/// A session: its snapshots from cycle 1 on, and the working state where there is one.
+impl Change {
+    pub(super) fn put(put: Vec<Node>) -> Self {
+        let remove = Vec::new();
+        Self { put, remove }
+    }
+}
+
+/// An imported session: its snapshots from cycle 1 on, and the working state if there is one.
 #[derive(Clone, Debug, Default)]
 pub struct Recording {
-    pub(crate) snapshots: Vec<Change>,
-    pub(crate) working: Option<Change>,
+    pub(super) snapshots: Vec<Change>,
+    pub(super) working: Option<Change>,
 }
 
 impl Recording {
-    /// The number of snapshots, the working state aside.
+    /// The number of committed snapshots.
     #[must_use]
     pub fn snapshots(&self) -> usize {
         self.snapshots.len()
@@ -73,14 +74,14 @@ impl Recording {
 
     /// Writes the session as JSONL, one document a line, the working state last.
     ///
-    /// A snapshot is written as the difference to the one before it where that is shorter;
-    /// `full` writes whole documents throughout, which is quadratic in a log that grows. The
-    /// working state is always whole.
+    /// A snapshot is a delta line if that is shorter than its document. With `full`, every line is
+    /// a whole document, which is quadratic in the length of the log. The working state is always
+    /// a whole document.
     ///
     /// # Errors
     /// Those of the writer.
     pub fn write_jsonl(&self, out: &mut dyn Write, full: bool) -> io::Result<()> {
-        let mut state = State::default();
+        let mut state = TreeState::default();
         let mut line = String::new();
         for (index, change) in self.snapshots.iter().enumerate() {
             let cycle = index + 1;
@@ -91,7 +92,7 @@ impl Recording {
             }
             let head = format!("{{\"cycle\":{cycle},\"root\":");
             let tail = format!(",\"spec_version\":\"{SPEC_VERSION}\"}}");
-            if line.is_empty() || state.len() + head.len() + tail.len() <= line.len() {
+            if line.is_empty() || state.bytes + head.len() + tail.len() <= line.len() {
                 line.clear();
                 line.push_str(&head);
                 state.write(&mut line);
@@ -114,7 +115,7 @@ impl Recording {
     }
 }
 
-/// Writes `{"base","cycle","remove","replace"}` without a line feed.
+/// Appends `{"base","cycle","remove","replace"}` without a line feed.
 fn delta_line(line: &mut String, cycle: usize, change: &Change) {
     line.push_str(&format!(
         "{{\"base\":{},\"cycle\":{cycle},\"remove\":[",
@@ -124,7 +125,7 @@ fn delta_line(line: &mut String, cycle: usize, change: &Change) {
         if at > 0 {
             line.push(',');
         }
-        super::json_text(id, line);
+        json_text(id, line);
     }
     line.push_str("],\"replace\":[");
     for (at, node) in change.put.iter().enumerate() {
@@ -134,7 +135,7 @@ fn delta_line(line: &mut String, cycle: usize, change: &Change) {
         line.push('{');
         line.push_str(&node.members[..node.parent_at]);
         line.push_str("\"parent_id\":");
-        super::json_text(&node.parent, line);
+        json_text(&node.parent, line);
         line.push(',');
         line.push_str(&node.members[node.parent_at..]);
         line.push('}');
@@ -142,15 +143,15 @@ fn delta_line(line: &mut String, cycle: usize, change: &Change) {
     line.push_str("]}");
 }
 
-/// The tree as it stands between two changes.
+/// The tree after some of the changes.
 ///
-/// Slots are never reused within a recording, so a slot number names one node for good. The length
-/// of the whole document is kept up to date, so that asking for it costs nothing.
+/// A slot is never reused, so a slot number names one node id. The length of the written tree is
+/// kept up to date, so reading it is O(1).
 #[derive(Default)]
-struct State<'a> {
+struct TreeState<'a> {
     slots: Vec<Slot<'a>>,
     by_id: HashMap<&'a str, u32>,
-    /// Bytes of all nodes as written in a whole document.
+    /// The length of the tree as [`TreeState::write`] writes it.
     bytes: usize,
 }
 
@@ -162,15 +163,10 @@ struct Slot<'a> {
 
 const CHILDREN: &str = "\"children\":[";
 
-/// Braces aside, what a node with children is longer by: the member's name, bracket and comma.
+/// The bytes that a first child adds to its parent: the member's name, bracket and comma.
 const CHILDREN_BYTES: usize = CHILDREN.len() + 2;
 
-impl<'a> State<'a> {
-    /// Bytes of the tree as [`State::write`] writes it.
-    fn len(&self) -> usize {
-        self.bytes
-    }
-
+impl<'a> TreeState<'a> {
     fn apply(&mut self, change: &'a Change) {
         for node in &change.put {
             self.put(node);
@@ -222,7 +218,7 @@ impl<'a> State<'a> {
         self.slots[parent as usize].children.insert(at, slot);
     }
 
-    /// Takes a node out of its parent's list.
+    /// Removes a node from its parent's list.
     fn unlink(&mut self, slot: u32) {
         let Some(parent) = self.slots[slot as usize].parent.take() else {
             return;
@@ -261,7 +257,7 @@ impl<'a> State<'a> {
         let Some(&root) = self.by_id.get(ROOT) else {
             return;
         };
-        // Each entry is a node whose children are being written, and the next of them.
+        // The nodes whose children are being written, each with the index of the next child.
         let mut open: Vec<(u32, usize)> = Vec::new();
         let mut enter = Some(root);
         loop {
@@ -294,7 +290,7 @@ impl<'a> State<'a> {
     }
 }
 
-/// Regions stand first among the root's children, in this order.
+/// Regions come first among the root's children, in this order.
 fn rank(id: &str) -> u8 {
     match id {
         SYS => 0,

@@ -1,19 +1,19 @@
-//! What an import made of its input, in numbers.
+//! Counts of what an import read.
 //!
-//! Nothing an importer meets is dropped in silence: each message and each part of one is counted
-//! as understood, kept verbatim or skipped, by kind.
+//! Nothing is dropped silently: each message and each part of a message is counted by its kind as
+//! understood, kept verbatim or skipped.
 
 use crate::tree::json::shorten;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::fmt;
 
-/// What became of something that was read.
+/// What an import did with a message or a part of one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Fate {
-    /// It has its place in the tree.
+    /// It became nodes of the tree.
     Understood,
-    /// The importer does not know its form; it stands in the tree as it came.
+    /// The importer does not know its form; the tree contains its raw JSON.
     Verbatim,
     /// It is not in the tree.
     Skipped,
@@ -40,7 +40,7 @@ pub struct Report {
     skipped_members: BTreeMap<String, u64>,
 }
 
-/// How many kinds or names one list of the printed report shows.
+/// The most kinds or names that one list of the printed report shows.
 const SHOWN: usize = 16;
 
 impl Report {
@@ -54,17 +54,17 @@ impl Report {
         count(self.parts.entry(fate).or_default(), kind);
     }
 
-    /// Counts one member of a message that became a custom field.
+    /// Counts a message member that became a custom field.
     pub(crate) fn member(&mut self, name: &str) {
         count(&mut self.members, name);
     }
 
-    /// Counts one member of the record around the messages that is not in the tree.
+    /// Counts a member of the record around the messages, which is not imported.
     pub(crate) fn skipped_member(&mut self, name: &str) {
         count(&mut self.skipped_members, name);
     }
 
-    /// Counts one session and the snapshots it has.
+    /// Counts one session and its snapshots.
     pub(crate) fn session(&mut self, snapshots: usize) {
         self.sessions += 1;
         self.snapshots += snapshots as u64;
@@ -86,19 +86,19 @@ impl Report {
         add(&mut self.skipped_members, &other.skipped_members);
     }
 
-    /// How many messages met `fate`.
+    /// The number of messages of this fate.
     #[must_use]
     pub fn messages(&self, fate: Fate) -> u64 {
         total(&self.messages, fate)
     }
 
-    /// How many parts met `fate`.
+    /// The number of parts of this fate.
     #[must_use]
     pub fn parts(&self, fate: Fate) -> u64 {
         total(&self.parts, fate)
     }
 
-    /// The counts as one JSON object, names in order.
+    /// The counts as one JSON object, names sorted.
     #[must_use]
     pub fn to_json(&self) -> Value {
         let fates = |counts: &Counts| -> Value {
@@ -118,13 +118,13 @@ impl Report {
         })
     }
 
-    /// The sessions made.
+    /// The number of sessions.
     #[must_use]
     pub fn sessions(&self) -> u64 {
         self.sessions
     }
 
-    /// The snapshots made, working states aside.
+    /// The number of committed snapshots.
     #[must_use]
     pub fn snapshots(&self) -> u64 {
         self.snapshots
@@ -149,7 +149,7 @@ fn total(counts: &Counts, fate: Fate) -> u64 {
     counts.get(&fate).map_or(0, |counts| counts.values().sum())
 }
 
-/// Writes `name count, name count`, and how many more there are beyond [`SHOWN`].
+/// Writes `name count, name count` for the first [`SHOWN`] names, then how many more there are.
 fn list(f: &mut fmt::Formatter<'_>, counts: &BTreeMap<String, u64>) -> fmt::Result {
     for (at, (name, count)) in counts.iter().take(SHOWN).enumerate() {
         let comma = if at == 0 { "" } else { ", " };
@@ -162,8 +162,8 @@ fn list(f: &mut fmt::Formatter<'_>, counts: &BTreeMap<String, u64>) -> fmt::Resu
 }
 
 impl fmt::Display for Report {
-    /// Three lines or more: totals, messages, parts and, where there are any, members kept or
-    /// skipped. No line feed at the end.
+    /// Lines for totals, messages and parts, then for members kept and skipped if there are any.
+    /// No line feed at the end.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let plural = |count: u64| if count == 1 { "" } else { "s" };
         write!(

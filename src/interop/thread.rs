@@ -1,24 +1,24 @@
-//! The provider thread: a snapshot as the list of blocks a model is sent (RUNTIME §5, source 002
-//! §12).
+//! The provider thread: a snapshot as the list of blocks that a model is sent (RUNTIME §5,
+//! source 002 §12).
 
-use super::{canonical, json_text};
+use super::json::{canonical, json_text, push_member};
 use crate::index::{NodeRef, Snapshot};
 use crate::tree::NodeClass;
 use std::io::{self, Write};
 
-/// A block of the thread and the role it has where it gives none.
+/// A block of the thread with its effective role.
 #[derive(Clone, Copy, Debug)]
 pub struct ThreadBlock<'a> {
     /// The block.
     pub node: NodeRef<'a>,
-    /// Its role, or the region's: `system` under `^sys`, `user` elsewhere.
+    /// Its role, or the default of its region: `system` under `^sys`, `user` elsewhere.
     pub role: &'a str,
 }
 
-/// The blocks of the thread: `^sys`, turns oldest to newest, `^ah`; every block at any level under
-/// the three regions, in document order.
+/// The blocks of the thread: every block at any level under `^sys`, the turns from the oldest,
+/// and `^ah`, in document order.
 pub fn thread(snapshot: &Snapshot) -> impl Iterator<Item = ThreadBlock<'_>> {
-    // Regions are children of the root, so the last node of level 1 tells where a node belongs.
+    // Regions are children of the root, so the last node of level 1 is the region of a node.
     let mut region = None;
     snapshot.nodes().filter_map(move |node| {
         let class = node.class();
@@ -37,8 +37,8 @@ pub fn thread(snapshot: &Snapshot) -> impl Iterator<Item = ThreadBlock<'_>> {
     })
 }
 
-/// Writes the thread as a JSON array of `{"id","role","kind","content"}` and a line feed. Members
-/// stand in this order and are left out where there is no value; strings and numbers are
+/// Writes the thread as a JSON array of `{"id","role","kind","content"}` and a line feed. The
+/// members are in this order; a member without a value is left out. Strings and numbers are
 /// canonical.
 ///
 /// # Errors
@@ -55,8 +55,7 @@ pub fn write_thread(snapshot: &Snapshot, out: &mut dyn Write) -> io::Result<()> 
             json_text(kind, &mut text);
         }
         if let Some(content) = node.field("content").filter(|content| *content != "null") {
-            text.push_str(",\"content\":");
-            text.push_str(&canonical(content));
+            push_member("content", &canonical(content), &mut text);
         }
         text.push('}');
         out.write_all(text.as_bytes())?;

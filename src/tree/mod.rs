@@ -26,8 +26,10 @@ pub mod json;
 pub mod model;
 pub mod patch;
 pub mod sequence;
+pub(crate) mod shallow;
 pub mod source;
 mod split;
+pub(crate) mod timestamp;
 
 pub use document::{Body, Delta, Document, Origin, read_document, read_lines};
 pub use fault::{Fault, InputError};

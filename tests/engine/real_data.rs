@@ -8,7 +8,7 @@ use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use flate2::read::GzDecoder;
-use pactql::interop::{ImportOptions, Place, Pointer, import};
+use pactql::interop::{ImportOptions, MessageLocation, Pointer, import};
 
 use crate::support::engine::{self, Engine};
 use crate::support::selector::{Edition, Sel, Time};
@@ -37,9 +37,9 @@ fn unpacked(path: &Path) -> Vec<u8> {
 }
 
 /// The sessions at a pointer, each as the lines `import` writes; none where nothing is there.
-fn sessions(bytes: &[u8], place: Place) -> Vec<Vec<String>> {
+fn sessions(bytes: &[u8], place: MessageLocation) -> Vec<Vec<String>> {
     let options = ImportOptions {
-        place,
+        location: place,
         ..ImportOptions::default()
     };
     let Ok(imported) = import(bytes, &options) else {
@@ -117,7 +117,10 @@ fn compare(name: &str, all: &[Vec<String>]) -> usize {
 fn every_recorded_session_answers_as_walking_does() {
     let Some(root) = data() else { return };
     let bytes = unpacked(&root.join("tau-bench-airline/gpt-4o-airline.json.gz"));
-    let airline = sessions(&bytes, Place::Messages(Pointer::parse("/*/traj").unwrap()));
+    let airline = sessions(
+        &bytes,
+        MessageLocation::Messages(Pointer::parse("/*/traj").unwrap()),
+    );
     assert_eq!(compare("tau-bench-airline", &airline), 200);
 
     let mut histories = 0;
@@ -130,10 +133,13 @@ fn every_recorded_session_answers_as_walking_does() {
     for path in files {
         let name = path.file_name().unwrap().to_string_lossy().into_owned();
         let bytes = unpacked(&path);
-        let history = Place::Messages(Pointer::parse("/history").unwrap());
+        let history = MessageLocation::Messages(Pointer::parse("/history").unwrap());
         histories += compare(&name, &sessions(&bytes, history));
         let steps = Pointer::parse("/trajectory/*/messages").unwrap();
-        for place in [Place::Messages(steps.clone()), Place::Steps(steps)] {
+        for place in [
+            MessageLocation::Messages(steps.clone()),
+            MessageLocation::Steps(steps),
+        ] {
             compare(&name, &sessions(&bytes, place));
         }
     }
@@ -155,7 +161,7 @@ fn a_history_tells_what_was_rewritten() {
     ] {
         let path = root.join(format!("swe-agent-trajectories/{name}.traj.gz"));
         let steps = Pointer::parse("/trajectory/*/messages").unwrap();
-        let all = sessions(&unpacked(&path), Place::Steps(steps));
+        let all = sessions(&unpacked(&path), MessageLocation::Steps(steps));
         assert_eq!(all.len(), 1, "{name}");
         let session = engine::open(&all[0].join("\n"));
         let diff = engine.0.range(&session, "@t0..@t-* .cb").unwrap();

@@ -1,11 +1,11 @@
 //! Importing OpenAI chat logs: places, cycles, ids, delta lines, reports, and bad logs.
 
-use pactql::interop::{Fate, ImportOptions, Imported, Place, Pointer, import};
+use pactql::interop::{Fate, ImportOptions, Imported, MessageLocation, Pointer, import};
 use serde_json::{Value, json};
 
-fn options(place: Place) -> ImportOptions {
+fn options(place: MessageLocation) -> ImportOptions {
     ImportOptions {
-        place,
+        location: place,
         ..ImportOptions::default()
     }
 }
@@ -14,7 +14,7 @@ fn usual(text: &str) -> Imported {
     import(text.as_bytes(), &ImportOptions::default()).expect("a good log")
 }
 
-fn refused(text: &str, place: Place) -> String {
+fn refused(text: &str, place: MessageLocation) -> String {
     let error = import(text.as_bytes(), &options(place)).expect_err("a bad log");
     error.to_string()
 }
@@ -172,12 +172,12 @@ fn all_shapes_of_a_log_give_the_same_session() {
     let twice = format!("{0}\n\n{0}\n", json!({"messages": messages}));
     let imported = usual(&twice);
     assert_eq!(imported.sessions.len(), 2);
-    assert_eq!(imported.sessions[1].place, "line 3");
+    assert_eq!(imported.sessions[1].location, "line 3");
     let nested = json!([{"a/b": {"traj": messages}}, {"a/b": {"traj": []}}]).to_string();
-    let place = Place::Messages(pointer("/*/a~1b/traj"));
+    let place = MessageLocation::Messages(pointer("/*/a~1b/traj"));
     let imported = import(nested.as_bytes(), &options(place)).expect("a good log");
     assert_eq!(imported.sessions.len(), 2);
-    assert_eq!(imported.sessions[0].place, "/0/a~1b/traj");
+    assert_eq!(imported.sessions[0].location, "/0/a~1b/traj");
     assert_eq!(lines(&imported, 0, false), expected);
 }
 
@@ -250,7 +250,7 @@ fn steps_are_snapshots_whose_rewritten_messages_keep_their_ids() {
         {"messages": [user, reply, new, reply, user, reply]},
         {"messages": [user, reply]},
     ]});
-    let place = Place::Steps(pointer("/trajectory/*/messages"));
+    let place = MessageLocation::Steps(pointer("/trajectory/*/messages"));
     let imported = import(steps.to_string().as_bytes(), &options(place)).expect("a good log");
     assert_eq!(imported.sessions.len(), 1);
     let whole = lines(&imported, 0, true);
@@ -314,13 +314,13 @@ fn bad_logs_are_refused_with_their_place() {
         ("{\"messages\":[]}\n{\"role\":\"user\"}\n", "line 2"),
         ("{\"role\":\"user\"}\n{\"role\":\n", "2:"),
     ] {
-        let message = refused(text, Place::Usual);
+        let message = refused(text, MessageLocation::Usual);
         assert!(message.contains(expected), "{text}: {message}");
     }
-    let at = |text| Place::Messages(pointer(text));
+    let at = |text| MessageLocation::Messages(pointer(text));
     assert!(refused("{\"a\":[]}", at("/b")).contains("nothing matches `/b`"));
     assert!(refused("{\"a\":{}}", at("/a")).contains("no list of messages"));
     let deep = format!("[{}{}]", "[".repeat(100_000), "]".repeat(100_000));
-    assert!(refused(&deep, Place::Usual).contains("nested"));
+    assert!(refused(&deep, MessageLocation::Usual).contains("nested"));
     assert!(import(b"[\xff]", &ImportOptions::default()).is_err());
 }

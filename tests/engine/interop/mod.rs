@@ -6,7 +6,8 @@ mod render;
 
 use pactql::index::{Meta, Snapshot, Writer};
 use pactql::interop::{
-    ImportOptions, Imported, Place, Pointer, import, write_openai, write_session, write_thread,
+    ImportOptions, Imported, MessageLocation, Pointer, import, write_openai, write_session,
+    write_thread,
 };
 use pactql::tree::{arrange, read_document, read_lines};
 use serde_json::Value;
@@ -84,9 +85,9 @@ fn thread(snapshot: &Snapshot) -> String {
     String::from_utf8(out).expect("ASCII")
 }
 
-fn imported(text: &[u8], place: Place) -> Imported {
+fn imported(text: &[u8], place: MessageLocation) -> Imported {
     let options = ImportOptions {
-        place,
+        location: place,
         ..ImportOptions::default()
     };
     import(text, &options).expect("a good log")

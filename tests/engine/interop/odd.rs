@@ -1,7 +1,7 @@
 //! Random logs: whatever is a list comes back equal, whatever is not text is refused.
 
 use super::{holds_together, imported, openai, pointer};
-use pactql::interop::{ImportOptions, Place, import};
+use pactql::interop::{ImportOptions, MessageLocation, import};
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 
@@ -159,7 +159,7 @@ proptest! {
     #[test]
     fn lists_come_back_equal(log in prop::collection::vec(mostly(message()), 0..8)) {
         let log = Value::from(log);
-        let imported = imported(log.to_string().as_bytes(), Place::Messages(pointer("")));
+        let imported = imported(log.to_string().as_bytes(), MessageLocation::Messages(pointer("")));
         let session = holds_together(&imported).remove(0);
         prop_assert_eq!(openai(session.current()), log);
     }
@@ -169,7 +169,7 @@ proptest! {
         steps in prop::collection::vec(prop::collection::vec(message(), 0..6), 1..5)
     ) {
         let text = json!(steps).to_string();
-        let imported = imported(text.as_bytes(), Place::Steps(pointer("/*")));
+        let imported = imported(text.as_bytes(), MessageLocation::Steps(pointer("/*")));
         let session = holds_together(&imported).remove(0);
         for (snapshot, step) in session.committed.iter().zip(&steps) {
             prop_assert_eq!(openai(snapshot), json!(step));

@@ -2,7 +2,7 @@
 //! back.
 
 use super::{Session, holds_together, imported, openai, pointer, thread};
-use pactql::interop::{Place, write_document, write_openai};
+use pactql::interop::{MessageLocation, write_document, write_openai};
 use serde_json::{Value, json};
 use std::path::PathBuf;
 
@@ -142,7 +142,7 @@ fn odd_messages() -> Value {
 fn odd_messages_come_back_equal() {
     let all = odd_messages();
     let messages = all.as_array().expect("a list");
-    let place = || Place::Messages(pointer(""));
+    let place = || MessageLocation::Messages(pointer(""));
     // Every message alone and between others, and all of them.
     let mut logs: Vec<Value> = messages.iter().map(|message| json!([message])).collect();
     logs.extend(messages.windows(3).map(|window| json!(window)));
@@ -157,7 +157,7 @@ fn odd_messages_come_back_equal() {
 #[test]
 fn numbers_and_escapes_come_back_digit_for_digit() {
     let log = r#"[{"role":"user","content":"\ud83d\ude00\u007f\/","a":123456789012345678901234567890,"b":1e-7,"c":1.0,"d":-0.0}]"#;
-    let imported = imported(log.as_bytes(), Place::Usual);
+    let imported = imported(log.as_bytes(), MessageLocation::Usual);
     let session = holds_together(&imported).remove(0);
     let mut out = Vec::new();
     write_openai(session.current(), &mut out).expect("memory");
@@ -178,7 +178,10 @@ fn steps_come_back_equal_at_each_step() {
         [],
         [{"role": "assistant", "content": "a"}],
     ]);
-    let imported = imported(steps.to_string().as_bytes(), Place::Steps(pointer("/*")));
+    let imported = imported(
+        steps.to_string().as_bytes(),
+        MessageLocation::Steps(pointer("/*")),
+    );
     let session = holds_together(&imported).remove(0);
     assert!(session.working.is_none());
     for (snapshot, step) in session
@@ -311,7 +314,7 @@ fn real_tool_conversations_come_back_equal() {
     };
     let text = unpacked(&folder.join("gpt-4o-airline.json.gz"));
     let records: Value = serde_json::from_slice(&text).expect("JSON");
-    let imported = imported(&text, Place::Messages(pointer("/*/traj")));
+    let imported = imported(&text, MessageLocation::Messages(pointer("/*/traj")));
     assert_eq!(imported.sessions.len(), 200);
     for (at, session) in holds_together(&imported).iter().enumerate() {
         assert_eq!(
@@ -338,7 +341,7 @@ fn real_agent_histories_come_back_equal() {
     for path in files {
         let text = unpacked(&path);
         let record: Value = serde_json::from_slice(&text).expect("JSON");
-        let history = imported(&text, Place::Messages(pointer("/history")));
+        let history = imported(&text, MessageLocation::Messages(pointer("/history")));
         let session = holds_together(&history).remove(0);
         assert_eq!(
             openai(session.current()),
@@ -350,7 +353,10 @@ fn real_agent_histories_come_back_equal() {
             continue;
         }
         stepped += 1;
-        let steps = imported(&text, Place::Steps(pointer("/trajectory/*/messages")));
+        let steps = imported(
+            &text,
+            MessageLocation::Steps(pointer("/trajectory/*/messages")),
+        );
         let session = holds_together(&steps).remove(0);
         let expected = record["trajectory"].as_array().expect("steps");
         assert_eq!(session.committed.len(), expected.len());

@@ -5,55 +5,53 @@ use crate::index::{NodeRef, Snapshot};
 use crate::tree::Present;
 use std::collections::HashMap;
 
-/// Compares snapshots of one session with those of another, remembering which rows were found
-/// equal: what snapshots share is compared once.
+/// Compares snapshots of one session with those of another. Remembers which rows were equal, so
+/// rows that snapshots share are compared once.
 #[derive(Debug, Default)]
 pub struct Comparison {
-    /// For each row of the one session by version, the row of the other it is equal to, ttls
-    /// aside.
+    /// Row versions of the first session, with the version of the row of the second that is equal
+    /// except for its ttl.
     equal: HashMap<(u64, u32), (u64, u32)>,
 }
 
-/// Where two snapshots differ first.
+/// The first difference of two snapshots.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Difference {
-    /// In what the document says beside its tree: cycle, `spec_version`, other members.
+pub enum Mismatch {
+    /// In the document around its tree: cycle, `spec_version`, other members.
     Document,
-    /// At this node of the one snapshot, or before the node of the other that stands in its
-    /// place.
+    /// At this node of the first snapshot, or at this surplus node of the second.
     Node(String),
 }
 
 impl Comparison {
-    /// Nothing compared yet.
+    /// An empty comparison.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Where the canonical documents of `one` and `other` differ first; none where they are equal
-    /// byte for byte, but for a cycle that only `other` states. `one` is always of the same
-    /// session, and so is `other`.
+    /// The first difference between the canonical documents of `one` and `other`; `None` if they
+    /// are equal byte for byte, except that only `other` may state its cycle. Every call takes
+    /// `one` from the same session, and `other` from the same other session.
     ///
-    /// Linear in the nodes; a node's fields are looked at once for all snapshots that share it.
-    pub fn difference(&mut self, one: &Snapshot, other: &Snapshot) -> Option<Difference> {
+    /// Linear in the nodes; the fields of a node are read once for all snapshots that share it.
+    pub fn difference(&mut self, one: &Snapshot, other: &Snapshot) -> Option<Mismatch> {
         let stated = other.meta().cycle_given;
         let written = envelope(one, stated || one.meta().cycle_given);
         if one.cycle() != other.cycle() || written != envelope(other, stated) {
-            return Some(Difference::Document);
+            return Some(Mismatch::Document);
         }
         let mut others = other.nodes();
         for node in one.nodes() {
             if !others.next().is_some_and(|twin| self.same(node, twin)) {
-                return Some(Difference::Node(node.id().to_owned()));
+                return Some(Mismatch::Node(node.id().to_owned()));
             }
         }
-        others
-            .next()
-            .map(|more| Difference::Node(more.id().to_owned()))
+        let surplus = others.next();
+        surplus.map(|node| Mismatch::Node(node.id().to_owned()))
     }
 
-    /// Whether two nodes are written alike. Levels in document order are the shape of the tree.
+    /// Whether two nodes are written alike. Levels in document order give the shape of the tree.
     fn same(&mut self, node: NodeRef<'_>, twin: NodeRef<'_>) -> bool {
         if node.level() != twin.level() || node.ttl() != twin.ttl() {
             return false;
@@ -73,18 +71,32 @@ impl Comparison {
 
 #[cfg(test)]
 mod tests {
-    use super::{Comparison, Difference};
-    use crate::history::Session;
+    use super::{Comparison, Mismatch};
+    use crate::index::{Meta, Writer};
+    use crate::tree::{arrange, read_document};
 
     #[test]
     fn the_first_difference_is_found() {
         let base = r#"{"root":{"children":[{"id":"a","ttl":2,"content":[1]},{"id":"b","children":[{"id":"c"}]}]}}"#;
         let compare = |text: &str| {
-            let read = |text: &str| Session::from_slice(text.as_bytes()).expect("a document");
-            let (one, other) = (read(base).history(), read(text).history());
-            Comparison::new().difference(&one.committed()[0], &other.committed()[0])
+            let read = |text: &str| {
+                let document = read_document(text.as_bytes()).expect("a document");
+                let (header, tree) = arrange(vec![document])
+                    .next()
+                    .expect("one tree")
+                    .expect("a valid tree");
+                let meta = Meta {
+                    cycle: header.cycle,
+                    working: header.working,
+                    cycle_given: header.cycle_given,
+                    spec_version: header.spec_version,
+                    extra: header.extra.into(),
+                };
+                Writer::new().append(None, &tree, meta).0
+            };
+            Comparison::new().difference(&read(base), &read(text))
         };
-        let node = |id: &str| Some(Difference::Node(id.to_owned()));
+        let node = |id: &str| Some(Mismatch::Node(id.to_owned()));
         assert_eq!(compare(base), None);
         assert_eq!(compare(&base.replace("[1]", "[ 1 ]")), None);
         assert_eq!(compare(&base.replace("[1]", "[1.0]")), node("a"));
@@ -102,6 +114,6 @@ mod tests {
         let cycle = base.replace("{\"root\"", "{\"cycle\":1,\"root\"");
         assert_eq!(compare(&cycle), None);
         let cycle = base.replace("{\"root\"", "{\"cycle\":2,\"root\"");
-        assert_eq!(compare(&cycle), Some(Difference::Document));
+        assert_eq!(compare(&cycle), Some(Mismatch::Document));
     }
 }
