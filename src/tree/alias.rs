@@ -1,15 +1,14 @@
-//! Headers that may be spelled in two ways (RUNTIME §1): `tags` and `tag`, `cadence` and `cad`.
+//! Headers with two spellings (RUNTIME §1): `tags` and `tag`, `cadence` and `cad`.
 //!
-//! Every reader of these two asks here, so that the index, a question to a node and a diff see
-//! one value: the header's own name wins over its alias, and a null stands for "absent" under
-//! either. What a value means is the reader's to say.
+//! All readers of these headers use this module, so that they agree: the header's own name wins
+//! over its alias, and null counts as absent under either.
 
 /// A header with an alias.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Aliased {
     /// The header's name, which wins.
     pub name: &'static str,
-    /// Its other spelling.
+    /// The other spelling.
     pub alias: &'static str,
 }
 
@@ -19,7 +18,7 @@ pub const TAGS: Aliased = Aliased {
     alias: "tag",
 };
 
-/// How often a node comes round: an integer.
+/// How often a node recurs: an integer.
 pub const CADENCE: Aliased = Aliased {
     name: "cadence",
     alias: "cad",
@@ -32,8 +31,8 @@ impl Aliased {
         field == self.name || field == self.alias
     }
 
-    /// The header's value among a node's fields, as JSON text; none where it is absent or null.
-    /// One pass over the fields.
+    /// The header's value among a node's fields, as JSON text; `None` if absent or null. Linear in
+    /// the fields.
     pub fn of<'a>(&self, fields: impl Iterator<Item = (&'a str, &'a str)>) -> Option<&'a str> {
         let mut other = None;
         for (field, json) in fields.filter(|(_, json)| *json != "null") {

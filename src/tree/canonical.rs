@@ -1,9 +1,9 @@
 //! Canonical JSON (RUNTIME §2): the bytes Python's `json.dumps` writes with sorted keys, no white
 //! space and ASCII only.
 //!
-//! Input is JSON text that the reader has accepted. Output goes to any writer piece by piece, so
-//! a large value is never built twice. Nothing recurses: a value becomes a flat list of its
-//! parts first, one entry each.
+//! The input is JSON text that the reader has accepted; the output goes to a writer in pieces, so
+//! a large value is never built twice. Nothing recurses: a value first becomes a flat list of
+//! entries.
 
 use std::borrow::Cow;
 use std::io::{self, Write};
@@ -11,12 +11,12 @@ use std::io::{self, Write};
 use super::json::{Halt, Reader, Text};
 use super::model::NONE;
 
-/// Writes a JSON value in canonical form. `raw` must be well-formed (as [`Reader::skip_value`]
-/// answers it); numbers beyond the range of a double are written as they stand. Linear but for
-/// the sorting of keys.
+/// Writes a JSON value in canonical form. `raw` must be well-formed, as [`Reader::skip_value`]
+/// returns it; numbers beyond the range of a double are written unchanged. Linear, plus sorting
+/// of keys.
 ///
 /// # Errors
-/// Those of `out`; text that is no JSON is [`io::ErrorKind::InvalidData`].
+/// Those of `out`; text that is not JSON is [`io::ErrorKind::InvalidData`].
 pub fn write_value<W: Write + ?Sized>(out: &mut W, raw: &str) -> io::Result<()> {
     if let Some(body) = raw.strip_prefix('"').and_then(|raw| raw.strip_suffix('"')) {
         let escaped = memchr::memchr(b'\\', body.as_bytes()).is_some();
@@ -33,7 +33,7 @@ pub fn write_value<W: Write + ?Sized>(out: &mut W, raw: &str) -> io::Result<()> 
 #[must_use]
 pub fn canonical(raw: &str) -> String {
     let mut out = Vec::with_capacity(raw.len());
-    // Writing to memory fails only for text that is no JSON; that is given back unchanged.
+    // Writing to memory fails only for text that is not JSON, which is returned unchanged.
     if write_value(&mut out, raw).is_err() {
         return raw.to_owned();
     }
@@ -52,7 +52,7 @@ pub fn write_string<W: Write + ?Sized>(out: &mut W, text: &str) -> io::Result<()
         let plain = plain_length(&bytes[at..]);
         out.write_all(&bytes[at..at + plain])?;
         at += plain;
-        // What stands here, if anything, is to be escaped, and is a whole character.
+        // The next character, if any, needs an escape.
         let Some(character) = text.get(at..).and_then(|rest| rest.chars().next()) else {
             break;
         };
@@ -76,7 +76,7 @@ pub fn write_string<W: Write + ?Sized>(out: &mut W, text: &str) -> io::Result<()
     out.write_all(b"\"")
 }
 
-/// How many bytes at the start need no escape: those from space to `~`, save quote and backslash.
+/// Number of leading bytes that need no escape: space to `~`, except quote and backslash.
 fn plain_length(bytes: &[u8]) -> usize {
     const PLAIN: [bool; 256] = {
         let mut table = [false; 256];
@@ -91,12 +91,12 @@ fn plain_length(bytes: &[u8]) -> usize {
     escaped.unwrap_or(bytes.len())
 }
 
-/// Writes a string as written elsewhere.
+/// Writes a string of the input.
 fn write_text<W: Write + ?Sized>(out: &mut W, text: Text<'_>) -> io::Result<()> {
     write_string(out, &text.decode())
 }
 
-/// Writes a number: integers digit for digit (`-0` is `0`), others as Python's `repr` has them.
+/// Writes a number: integers digit for digit (`-0` is `0`), others as Python's `repr` does.
 ///
 /// # Errors
 /// Those of `out`.
@@ -154,8 +154,8 @@ pub fn write_float<W: Write + ?Sized>(out: &mut W, value: f64) -> io::Result<()>
     }
 }
 
-/// A part of a value.
-enum Part<'a> {
+/// The kind of an entry.
+enum Item<'a> {
     Text(Text<'a>),
     /// A number or a literal.
     Bare(&'a str),
@@ -163,11 +163,11 @@ enum Part<'a> {
     Array,
 }
 
-/// A part in the list of all, in the order of the text.
+/// One value in the flat list, which is in the order of the text.
 struct Entry<'a> {
-    /// The key it stands under, in an object.
+    /// Its key, in an object.
     key: Cow<'a, str>,
-    part: Part<'a>,
+    item: Item<'a>,
     /// One past the last entry inside it.
     end: u32,
 }
@@ -175,7 +175,7 @@ struct Entry<'a> {
 /// An open object or array while writing.
 struct Writing {
     close: u8,
-    /// Where its parts start in the list of parts to write, and the next of them.
+    /// Indexes into the pending entries: of its first child, and of the next one to write.
     start: usize,
     next: usize,
 }
@@ -187,11 +187,11 @@ fn write_nested<W: Write + ?Sized>(out: &mut W, raw: &str) -> io::Result<()> {
     let mut at = 0u32;
     loop {
         let entry = &entries[at as usize];
-        match &entry.part {
-            Part::Text(text) => write_text(out, *text)?,
-            Part::Bare(raw) => write_value(out, raw)?,
-            Part::Object | Part::Array => {
-                let object = matches!(entry.part, Part::Object);
+        match &entry.item {
+            Item::Text(text) => write_text(out, *text)?,
+            Item::Bare(raw) => write_value(out, raw)?,
+            Item::Object | Item::Array => {
+                let object = matches!(entry.item, Item::Object);
                 let start = pending.len();
                 let mut child = at + 1;
                 while child < entry.end {
@@ -210,7 +210,7 @@ fn write_nested<W: Write + ?Sized>(out: &mut W, raw: &str) -> io::Result<()> {
                 });
             }
         }
-        // The next part of the innermost open one that has any left.
+        // The next entry of the innermost container that has one left.
         loop {
             let Some(top) = open.last_mut() else {
                 return Ok(());
@@ -235,7 +235,7 @@ fn write_nested<W: Write + ?Sized>(out: &mut W, raw: &str) -> io::Result<()> {
     }
 }
 
-/// The flat list of a value's parts.
+/// The flat list of a value and everything inside it.
 fn entries(raw: &str) -> Result<Vec<Entry<'_>>, Halt> {
     let mut reader = Reader::new(raw);
     let mut entries: Vec<Entry<'_>> = Vec::new();
@@ -243,19 +243,19 @@ fn entries(raw: &str) -> Result<Vec<Entry<'_>>, Halt> {
     let mut key = Cow::Borrowed("");
     loop {
         let index = u32::try_from(entries.len()).unwrap_or(NONE);
-        let (part, opened) = match reader.peek() {
-            Some(b'"') => (Part::Text(reader.string()?), false),
-            Some(b'-' | b'0'..=b'9') => (Part::Bare(reader.number()?.raw), false),
+        let (item, opened) = match reader.peek() {
+            Some(b'"') => (Item::Text(reader.string()?), false),
+            Some(b'-' | b'0'..=b'9') => (Item::Bare(reader.number()?.raw), false),
             Some(open @ (b'{' | b'[')) => {
                 reader.take(open);
                 let object = open == b'{';
-                (if object { Part::Object } else { Part::Array }, true)
+                (if object { Item::Object } else { Item::Array }, true)
             }
-            _ => (Part::Bare(reader.literal()?), false),
+            _ => (Item::Bare(reader.literal()?), false),
         };
         entries.push(Entry {
             key: std::mem::take(&mut key),
-            part,
+            item,
             end: index + 1,
         });
         let mut first = opened;
@@ -266,7 +266,7 @@ fn entries(raw: &str) -> Result<Vec<Entry<'_>>, Halt> {
             let Some(&top) = open.last() else {
                 return Ok(entries);
             };
-            let more = if matches!(entries[top as usize].part, Part::Object) {
+            let more = if matches!(entries[top as usize].item, Item::Object) {
                 match reader.next_key(first)? {
                     Some((name, _)) => {
                         key = name.decode();

@@ -1,8 +1,8 @@
-//! What only the whole tree shows: classes, the rules of regions and cores, ids that stand
-//! twice, and canonical order.
+//! Checks of a whole tree: classes, the rules of regions and cores, duplicate ids, and canonical
+//! order.
 //!
 //! A draft has its rows in the order of the text; here they become a [`Tree`] in canonical
-//! document order, or faults. Every step is a pass over rows where a parent stands before its
+//! document order, or faults. Every step is a loop over rows in which parents come before their
 //! children, so nothing recurses.
 
 use std::hash::BuildHasher;
@@ -31,12 +31,12 @@ pub fn class_of(node_type: &str) -> NodeClass {
     }
 }
 
-/// The classes of a dictionary's nodeTypes, by code.
+/// The class of each nodeType of a dictionary, by code.
 pub(crate) fn classes(types: &Dictionary) -> Vec<NodeClass> {
     types.values().iter().map(|value| class_of(value)).collect()
 }
 
-/// The class of a row, its parent's class being known.
+/// The class of a row, given that of its parent.
 pub(crate) fn classify(
     row: &Row,
     index: u32,
@@ -54,20 +54,19 @@ pub(crate) fn classify(
     }
 }
 
-/// Where the rows of a tree under check come from, for messages.
-pub(crate) trait Places {
-    /// The offset of a row's node in the text.
+/// Positions of the rows of a tree under check, for messages.
+pub(crate) trait Starts {
+    /// The offset of a row's node, in the unit of the faults.
     fn start(&self, row: u32) -> usize;
 }
 
-impl Places for Vec<usize> {
+impl Starts for Vec<usize> {
     fn start(&self, row: u32) -> usize {
         self.get(row as usize).copied().unwrap_or(0)
     }
 }
 
-/// Checks a draft of nested nodes and puts it in canonical order. Faults go to `faults`; where
-/// there are some, the tree is not to be used.
+/// Checks a draft of nested nodes and sorts it. The tree is valid only if `faults` is empty.
 pub(crate) fn finish(draft: Draft<'_>, faults: &mut Faults) -> Tree {
     let Draft {
         mut tree,
@@ -85,7 +84,7 @@ pub(crate) fn finish(draft: Draft<'_>, faults: &mut Faults) -> Tree {
     tree
 }
 
-/// Compares every `parent_id` with the nesting.
+/// Reports every `parent_id` that differs from the nesting.
 fn check_claims(tree: &Tree, claims: &[ParentClaim<'_>], faults: &mut Faults) {
     for claim in claims {
         let parent = tree.rows[claim.row as usize].parent;
@@ -100,14 +99,14 @@ fn check_claims(tree: &Tree, claims: &[ParentClaim<'_>], faults: &mut Faults) {
     }
 }
 
-/// Finds ids that stand twice.
-pub(crate) fn check_ids(tree: &Tree, places: &impl Places, faults: &mut Faults) {
+/// Reports duplicate ids.
+pub(crate) fn check_ids(tree: &Tree, starts: &impl Starts, faults: &mut Faults) {
     let hasher = DefaultHashBuilder::default();
     let mut table: HashTable<u32> = HashTable::with_capacity(tree.rows.len());
     for row in 0..tree.rows.len() as u32 {
         let id = tree.id(row);
         if id.is_empty() {
-            continue; // A fault already.
+            continue; // Already reported.
         }
         let entry = table.entry(
             hasher.hash_one(id),
@@ -119,8 +118,8 @@ pub(crate) fn check_ids(tree: &Tree, places: &impl Places, faults: &mut Faults) 
                 entry.insert(row);
             }
             hashbrown::hash_table::Entry::Occupied(entry) => {
-                let other = Some(places.start(*entry.get()));
-                faults.push(places.start(row), ".id", other, || {
+                let other = Some(starts.start(*entry.get()));
+                faults.push(starts.start(row), ".id", other, || {
                     format!("the id `{}` stands twice, first at {{}}", shorten(id))
                 });
             }
@@ -128,13 +127,13 @@ pub(crate) fn check_ids(tree: &Tree, places: &impl Places, faults: &mut Faults) 
     }
 }
 
-/// Gives every row its class, checks regions and cores, and tells whether the rows stand in
+/// Sets the class of every row and checks regions and cores. Returns whether the rows are in
 /// canonical order already.
-pub(crate) fn settle(tree: &mut Tree, places: &impl Places, faults: &mut Faults) -> bool {
+pub(crate) fn settle(tree: &mut Tree, starts: &impl Starts, faults: &mut Faults) -> bool {
     let classes = classes(&tree.types);
     let count = tree.rows.len();
     let mut regions = [NONE; 3];
-    // For each row: its last child so far, and its first container that says offset 0.
+    // For each row: its last child so far, and its first container with a given offset of 0.
     let mut last = vec![NONE; count];
     let mut cores: Vec<u32> = Vec::new();
     let mut sorted = true;
@@ -150,7 +149,7 @@ pub(crate) fn settle(tree: &mut Tree, places: &impl Places, faults: &mut Faults)
                 classes.get(row.node_type as usize)
             {
                 let message = "a region cannot be the root";
-                faults.push(places.start(index), ".nodeType", None, || {
+                faults.push(starts.start(index), ".nodeType", None, || {
                     message.to_owned()
                 });
             }
@@ -160,22 +159,22 @@ pub(crate) fn settle(tree: &mut Tree, places: &impl Places, faults: &mut Faults)
         match class {
             NodeClass::Root => {
                 let message = "^root can only be the root of the tree";
-                faults.push(places.start(index), ".nodeType", None, || {
+                faults.push(starts.start(index), ".nodeType", None, || {
                     message.to_owned()
                 });
             }
             NodeClass::Sys | NodeClass::Seq | NodeClass::Head => {
                 let slot = &mut regions[class as usize - NodeClass::Sys as usize];
                 if parent != 0 {
-                    faults.push(places.start(index), ".nodeType", None, || {
+                    faults.push(starts.start(index), ".nodeType", None, || {
                         format!("{} is not a direct child of the root", region(class))
                     });
                 }
                 if *slot == NONE {
                     *slot = index;
                 } else {
-                    let other = Some(places.start(*slot));
-                    faults.push(places.start(index), ".nodeType", other, || {
+                    let other = Some(starts.start(*slot));
+                    faults.push(starts.start(index), ".nodeType", other, || {
                         format!("a second {}, the first is at {{}}", region(class))
                     });
                 }
@@ -192,8 +191,8 @@ pub(crate) fn settle(tree: &mut Tree, places: &impl Places, faults: &mut Faults)
                 if *core == NONE {
                     *core = index;
                 } else {
-                    let other = Some(places.start(*core));
-                    faults.push(places.start(index), ".offset", other, || {
+                    let other = Some(starts.start(*core));
+                    faults.push(starts.start(index), ".offset", other, || {
                         "a second container at offset 0, the first is at {}".to_owned()
                     });
                 }
@@ -217,7 +216,7 @@ fn region(class: NodeClass) -> &'static str {
     }
 }
 
-/// Where a child of the root stands among its siblings before offsets count.
+/// Sort rank of a child of the root by its region; ties go by offset.
 fn rank(row: &Row) -> u8 {
     match row.class {
         NodeClass::Sys => 0,
@@ -227,7 +226,7 @@ fn rank(row: &Row) -> u8 {
     }
 }
 
-/// Whether `a` stands before its sibling `b` (LANGUAGE §6).
+/// Whether `a` comes before its sibling `b` (LANGUAGE §6).
 #[inline]
 fn precedes(tree: &Tree, a: u32, b: u32) -> bool {
     order(tree, a, b).is_lt()
@@ -248,7 +247,7 @@ fn order(tree: &Tree, a: u32, b: u32) -> std::cmp::Ordering {
         .then_with(|| tree.id(a).as_bytes().cmp(tree.id(b).as_bytes()))
 }
 
-/// Puts the rows in canonical document order. Every subtree must be an interval already.
+/// Sorts the rows into canonical document order. Every subtree must be an interval already.
 pub(crate) fn sort(tree: &mut Tree) {
     let count = tree.rows.len();
     if count == 0 {
@@ -267,7 +266,7 @@ pub(crate) fn sort(tree: &mut Tree) {
             stack.push(child);
             child = tree.rows[child as usize].end;
         }
-        // Last first, so that the first is taken off next.
+        // In reverse, so that the first child is popped next.
         if stack[base..].is_sorted_by(|&a, &b| precedes(tree, a, b)) {
             stack[base..].reverse();
         } else {

@@ -1,8 +1,7 @@
-//! Reading snapshot documents: one JSON document, or JSON Lines (RUNTIME §1).
+//! Reads snapshot documents: one JSON document, or JSON Lines (RUNTIME §1).
 //!
-//! A document is read and validated whole: either every rule holds, or the error lists every
-//! fault with its JSON path and nothing is kept. This room knows nothing of sessions
-//! but where each document was read; their order is settled by [`super::sequence`].
+//! A document is validated as a whole: reading returns it, or every fault with its JSON path.
+//! Nothing here knows about sessions; [`super::sequence`] puts documents in order.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -10,27 +9,27 @@ use std::sync::Arc;
 use rayon::prelude::*;
 
 use super::check;
+use super::delta::{Delta, DeltaPlaces, Patch};
 use super::draft::{Draft, Form, NodeReader};
 use super::fault::{Fault, Faults, InputError, Lines, Position};
 use super::json::{Halt, Reader, shorten};
 use super::model::Tree;
-use super::patch::Patch;
 
-/// One snapshot document, or one line that says how a snapshot differs from an earlier one.
+/// One snapshot document, with a whole tree or a delta.
 #[derive(Debug)]
 pub struct Document {
-    /// The cycle it says it is of. The working state takes none, whatever it says.
+    /// The `cycle` member. A working state has no cycle, whatever it says here.
     pub cycle: Option<i64>,
     /// `spec_version` as JSON text, where given.
     pub spec_version: Option<Box<str>>,
     /// Whether this is the working state.
     pub working: bool,
-    /// The tree, or how it differs.
+    /// The tree or the delta.
     pub body: Body,
-    /// Other members of the document, sorted by name in byte order, values as JSON text in the
-    /// spelling they came in. An explicit `"working": false` and null members stand here too.
+    /// Other members, sorted by name in byte order; values are JSON text as written. An explicit
+    /// `"working": false` and null members are here too.
     pub extra: Vec<(Box<str>, Box<str>)>,
-    /// Where it was read; for messages.
+    /// Where it was read, for messages.
     pub origin: Origin,
 }
 
@@ -39,27 +38,27 @@ pub struct Document {
 pub struct Origin {
     /// The file, if it came from one.
     pub file: Option<Arc<Path>>,
-    /// The line of the file, from 1; 0 where the document is the whole input.
+    /// The line of the file, from 1; 0 if the document is the whole input.
     pub line: u64,
-    /// The byte of the file its text begins with.
+    /// Byte offset of its text in the file.
     pub start: u64,
-    /// Where it says what it is, in its own text.
+    /// Positions of its members.
     pub(crate) marks: Marks,
 }
 
-/// Positions in the text of a document.
+/// Positions of members in the text of a document.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Marks {
     /// The document itself.
     pub(crate) document: Position,
-    /// The values of `base`, `cycle` and `working`; the document where it has none.
+    /// The values of `base`, `cycle` and `working`; the document's own where absent.
     pub(crate) base: Position,
     pub(crate) cycle: Position,
     pub(crate) working: Position,
 }
 
 impl Origin {
-    /// A fault at a position of the document.
+    /// A fault at a position in the text of the document.
     pub(crate) fn fault(&self, path: &str, at: Position, message: String) -> Fault {
         Fault {
             file: self.file.clone(),
@@ -71,7 +70,7 @@ impl Origin {
         }
     }
 
-    /// Puts faults found in the document alone where it stands in its file.
+    /// Moves faults of the document to their positions in the file.
     pub(crate) fn place(&self, error: InputError) -> InputError {
         let mut error = error.shifted(self.line.saturating_sub(1), self.start);
         for fault in &mut error.faults {
@@ -80,7 +79,7 @@ impl Origin {
         error
     }
 
-    /// Names this place in a message about another one: the file only where it is another.
+    /// Names this document in a message about `other`; the file only if it is a different one.
     pub(crate) fn seen_from(&self, other: &Self) -> String {
         let line = match self.line {
             0 => self.marks.document.line,
@@ -97,45 +96,20 @@ impl Origin {
     }
 }
 
-/// What a document holds.
+/// The content of a document.
 #[derive(Debug)]
 pub enum Body {
     /// A whole tree.
     Full(Tree),
-    /// The difference to an earlier document of the same file.
+    /// The difference to an earlier document.
     Delta(Delta),
-}
-
-/// A difference to the snapshot of cycle `base`: first `replace`, then `remove`.
-#[derive(Debug)]
-pub struct Delta {
-    /// The cycle of the snapshot this starts from.
-    pub base: i64,
-    /// Nodes put in, moved or replaced.
-    pub replace: Patch,
-    /// Ids that go, each with all below it.
-    pub remove: Vec<Box<str>>,
-    /// Where all these stand.
-    pub(crate) places: DeltaPlaces,
-}
-
-/// Positions of a difference in the text of its document; for messages.
-#[derive(Debug, Default)]
-pub(crate) struct DeltaPlaces {
-    /// The value of `base`.
-    pub(crate) base: Position,
-    /// The nodes of `replace`.
-    pub(crate) replace: Vec<Position>,
-    /// The ids of `remove`.
-    pub(crate) remove: Vec<Position>,
 }
 
 /// The byte order mark.
 const MARK: &[u8] = b"\xEF\xBB\xBF";
 
-/// Reads one document. A byte order mark at the start is passed over. Linear in the input. A
-/// document of 2 MiB or more is read by the threads of the current rayon pool together; the
-/// outcome is the same whatever their number.
+/// Reads one document, on the calling thread. A byte order mark at the start is skipped. Linear
+/// in the input.
 ///
 /// # Errors
 /// Every fault of RUNTIME §1, each with its JSON path.
@@ -157,13 +131,12 @@ pub fn read_document(bytes: &[u8]) -> Result<Document, InputError> {
     }
 }
 
-/// How many lines are read at once. The errors of these lines are all held until the first hundred
-/// of them are picked, so this bounds memory.
+/// Lines read in parallel. Bounds memory: the faults of all of them are held at once.
 const LINES_AT_ONCE: usize = 256;
 
-/// Reads JSON Lines: one document a line, blank lines passed over. Faults carry the line of the
-/// file, and the faults of all lines are reported together. Lines are read in parallel on the
-/// current rayon pool; the outcome is the same whatever its size.
+/// Reads JSON Lines: one document a line, blank lines skipped. The faults of all lines are
+/// reported together, with the lines of the file. Lines are read in parallel on the current rayon
+/// pool; its size does not change the result.
 ///
 /// # Errors
 /// As [`read_document`].
@@ -193,7 +166,6 @@ pub fn read_lines(bytes: &[u8]) -> Result<Vec<Document>, InputError> {
                     match &mut failed {
                         Some(failed) => failed.extend(error),
                         None => {
-                            // What was read will not be used.
                             documents = Vec::new();
                             failed = Some(error);
                         }
@@ -248,11 +220,11 @@ struct Members<'a> {
     base: Option<i64>,
     replace: Option<Draft<'a>>,
     remove: Option<Vec<(Box<str>, usize)>>,
-    /// Offsets of the document, of `root` and of the first member that only a delta has.
+    /// Offsets of the document, of `root`, and of the first member that only a delta has.
     start: usize,
     root_at: Option<usize>,
     delta_at: Option<usize>,
-    /// Offsets of the values of these members, where given.
+    /// Offsets of the values of these members, if given.
     base_at: Option<usize>,
     cycle_at: Option<usize>,
     working_at: Option<usize>,
@@ -290,7 +262,7 @@ fn read_members<'a>(
         return Ok(members);
     }
     reader.begin_object()?;
-    let mut names: Vec<(String, usize)> = Vec::new();
+    let mut names: Vec<String> = Vec::new();
     let mut first = true;
     while let Some((key, at)) = reader.next_key(first)? {
         first = false;
@@ -298,80 +270,14 @@ fn read_members<'a>(
         if let "root" | "cycle" | "spec_version" | "working" | "base" | "replace" | "remove" =
             &*name
         {
-            // Few known names: a second one shows at once, and its value is only checked.
-            if names.iter().any(|(other, _)| *other == *name) {
+            if names.iter().any(|other| *other == *name) {
                 faults.add(at, format!("the key `{name}` stands twice"));
                 reader.skip_value()?;
                 continue;
             }
-            names.push((name.clone().into_owned(), at));
+            names.push(name.clone().into_owned());
         }
-        let byte = reader.peek();
-        let offset = reader.offset();
-        match &*name {
-            "root" => {
-                members.root_at = Some(offset);
-                if byte == Some(b'{') {
-                    let nodes = NodeReader::new(reader, faults, Form::Nested, size);
-                    members.root = Some(nodes.read_root()?);
-                } else {
-                    reader.skip_value()?;
-                    faults.add(offset, "the root must be an object");
-                }
-            }
-            "replace" => {
-                members.delta_at.get_or_insert(at);
-                if byte == Some(b'[') {
-                    let nodes = NodeReader::new(reader, faults, Form::Listed, 0);
-                    members.replace = Some(nodes.read_list()?);
-                } else {
-                    reader.skip_value()?;
-                    faults.add(offset, "replace must be an array of nodes");
-                }
-            }
-            "remove" => {
-                members.delta_at.get_or_insert(at);
-                members.remove = Some(read_ids(reader, faults)?);
-            }
-            "cycle" | "base" => {
-                if *name == *"base" {
-                    members.delta_at.get_or_insert(at);
-                    members.base_at = Some(offset);
-                } else {
-                    members.cycle_at = Some(offset);
-                }
-                let value = reader.skip_value()?;
-                match value.parse::<i64>() {
-                    Ok(number) if *name == *"base" => members.base = Some(number),
-                    Ok(number) => members.cycle = Some(number),
-                    Err(_) if value == "null" && *name == *"cycle" => {
-                        members.extra.push(((*name).into(), value.into(), at));
-                    }
-                    Err(_) => faults.add(offset, format!("{name} must be an integer of 64 bits")),
-                }
-            }
-            "working" => {
-                members.working_at = Some(offset);
-                match reader.skip_value()? {
-                    "true" => members.working = true,
-                    value @ ("false" | "null") => {
-                        members.extra.push(((*name).into(), value.into(), at));
-                    }
-                    _ => faults.add(offset, "working must be true or false"),
-                }
-            }
-            "spec_version" => {
-                let value = reader.skip_value()?;
-                if byte != Some(b'"') && value != "null" {
-                    faults.add(offset, "spec_version must be a string");
-                }
-                members.spec_version = Some(value);
-            }
-            _ => {
-                let value = reader.skip_value()?;
-                members.extra.push(((*name).into(), value.into(), at));
-            }
-        }
+        members.read(&name, at, reader, faults, size)?;
     }
     reader.end()?;
     members
@@ -389,7 +295,82 @@ fn read_members<'a>(
     Ok(members)
 }
 
-/// The ids of `remove`.
+impl<'a> Members<'a> {
+    /// Reads the value of the member `name`, whose key is at `at`.
+    fn read(
+        &mut self,
+        name: &str,
+        at: usize,
+        reader: &mut Reader<'a>,
+        faults: &mut Faults,
+        size: usize,
+    ) -> Result<(), Halt> {
+        let byte = reader.peek();
+        let offset = reader.offset();
+        if let "base" | "replace" | "remove" = name {
+            self.delta_at.get_or_insert(at);
+        }
+        match name {
+            "root" => {
+                self.root_at = Some(offset);
+                if byte == Some(b'{') {
+                    let nodes = NodeReader::new(reader, faults, Form::Nested, size);
+                    self.root = Some(nodes.read_root()?);
+                } else {
+                    reader.skip_value()?;
+                    faults.add(offset, "the root must be an object");
+                }
+            }
+            "replace" if byte == Some(b'[') => {
+                let nodes = NodeReader::new(reader, faults, Form::Listed, 0);
+                self.replace = Some(nodes.read_list()?);
+            }
+            "replace" => {
+                reader.skip_value()?;
+                faults.add(offset, "replace must be an array of nodes");
+            }
+            "remove" => self.remove = Some(read_ids(reader, faults)?),
+            "cycle" | "base" => {
+                let (number, number_at) = if name == "base" {
+                    (&mut self.base, &mut self.base_at)
+                } else {
+                    (&mut self.cycle, &mut self.cycle_at)
+                };
+                *number_at = Some(offset);
+                let value = reader.skip_value()?;
+                match value.parse::<i64>() {
+                    Ok(value) => *number = Some(value),
+                    Err(_) if value == "null" && name == "cycle" => self.keep(name, value, at),
+                    Err(_) => faults.add(offset, format!("{name} must be an integer of 64 bits")),
+                }
+            }
+            "working" => {
+                self.working_at = Some(offset);
+                match reader.skip_value()? {
+                    "true" => self.working = true,
+                    value @ ("false" | "null") => self.keep(name, value, at),
+                    _ => faults.add(offset, "working must be true or false"),
+                }
+            }
+            "spec_version" => {
+                let value = reader.skip_value()?;
+                if byte != Some(b'"') && value != "null" {
+                    faults.add(offset, "spec_version must be a string");
+                }
+                self.spec_version = Some(value);
+            }
+            _ => self.keep(name, reader.skip_value()?, at),
+        }
+        Ok(())
+    }
+
+    /// Keeps a member as JSON text.
+    fn keep(&mut self, name: &str, value: &str, at: usize) {
+        self.extra.push((name.into(), value.into(), at));
+    }
+}
+
+/// Reads the ids of `remove`.
 fn read_ids(reader: &mut Reader<'_>, faults: &mut Faults) -> Result<Vec<(Box<str>, usize)>, Halt> {
     let mut ids = Vec::new();
     reader.peek();
@@ -415,11 +396,11 @@ fn read_ids(reader: &mut Reader<'_>, faults: &mut Faults) -> Result<Vec<(Box<str
     Ok(ids)
 }
 
-/// Settles what the members say together. `text` is what they were read from.
+/// Checks the members against each other and makes the document. `text` is what was read.
 fn assemble(members: Members<'_>, text: &str, faults: &mut Faults) -> Option<Document> {
     let mut lines = Lines::new(text);
     let document = lines.place(members.start);
-    // In the order in which documents have them, mostly.
+    // In the usual order of the members, as going back counts the lines anew.
     let mut mark = |at: Option<usize>| at.map_or(document, |at| lines.place(at));
     let mut marks = Marks {
         document,
@@ -445,20 +426,7 @@ fn assemble(members: Members<'_>, text: &str, faults: &mut Faults) -> Option<Doc
             let (replace, starts) = Patch::finish(members.replace.unwrap_or_default(), faults);
             let ids = members.remove.unwrap_or_default();
             check_remove(&ids, &replace, faults);
-            let mut places = DeltaPlaces {
-                base: marks.base,
-                ..DeltaPlaces::default()
-            };
-            let mut place = |offset: usize| lines.place(offset);
-            let removed = ids.iter().map(|(_, at)| *at);
-            // The list that stands first goes first, so that the text is gone over once.
-            if ids.first().map(|(_, at)| at) < starts.first() {
-                places.remove = removed.map(&mut place).collect();
-                places.replace = starts.into_iter().map(place).collect();
-            } else {
-                places.replace = starts.into_iter().map(&mut place).collect();
-                places.remove = removed.map(place).collect();
-            }
+            let places = delta_places(marks.base, &starts, &ids, &mut lines);
             members.base.map(|base| {
                 Body::Delta(Delta {
                     base,
@@ -490,7 +458,31 @@ fn assemble(members: Members<'_>, text: &str, faults: &mut Faults) -> Option<Doc
     })
 }
 
-/// No id is removed twice, or replaced as well.
+/// The positions of the nodes of `replace`, which start at `starts`, and of the ids of `remove`.
+fn delta_places(
+    base: Position,
+    starts: &[usize],
+    remove: &[(Box<str>, usize)],
+    lines: &mut Lines<'_>,
+) -> DeltaPlaces {
+    let mut place = |offset: usize| lines.place(offset);
+    let nodes = starts.iter().copied();
+    let ids = remove.iter().map(|(_, at)| *at);
+    // First the list that comes first, so that the lines are counted once.
+    let (replace, remove) = if remove.first().map(|(_, at)| at) < starts.first() {
+        let remove = ids.map(&mut place).collect();
+        (nodes.map(place).collect(), remove)
+    } else {
+        (nodes.map(&mut place).collect(), ids.map(place).collect())
+    };
+    DeltaPlaces {
+        base,
+        replace,
+        remove,
+    }
+}
+
+/// Reports ids that are removed twice, or replaced as well.
 fn check_remove(remove: &[(Box<str>, usize)], replace: &Patch, faults: &mut Faults) {
     let mut sorted: Vec<&(Box<str>, usize)> = remove.iter().collect();
     sorted.sort_unstable();

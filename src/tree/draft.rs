@@ -1,48 +1,44 @@
-//! Reading nodes: JSON text into the rows of a draft, in the order of the text.
+//! Nodes as read: JSON text becomes the rows of a draft, in the order of the text.
 //!
-//! A draft is what one pass over the text can know. Whatever needs the whole tree (classes,
-//! canonical order, one id twice) is settled by [`super::check`] afterwards. Fields of a node
-//! may come in any order, also after its children: a node's fields wait on one stack shared by
-//! all open nodes and become its payload record when it closes.
+//! One pass. What needs the whole tree (classes, canonical order, duplicate ids) is the task of
+//! [`super::check`]. The fields of a node may come in any order, also after its children, so they
+//! wait on a stack shared by all open nodes and become a payload record when the node closes.
 
 use std::borrow::Cow;
 
 use super::fault::Faults;
 use super::json::{Halt, MAX_NESTING, Reader, Text, shorten};
 use super::model::{Dictionary, NONE, NodeClass, Present, Row, Tree};
-use super::split::{self, Parts};
 
-/// A `parent_id` met while reading, to be compared with the parent once that is known.
+/// A `parent_id` of the text, which [`super::check`] compares with the parent.
 pub(crate) struct ParentClaim<'a> {
     pub(crate) row: u32,
     pub(crate) id: Text<'a>,
     pub(crate) offset: usize,
 }
 
-/// Nodes as read: [`Tree::rows`] in the order of the text, classes not yet known.
+/// Nodes as read: rows in the order of the text, classes not yet set.
 #[derive(Default)]
 pub(crate) struct Draft<'a> {
     pub(crate) tree: Tree,
-    /// What is to be [`Tree::payload`].
+    /// The bytes of [`Tree::payload`] to be.
     pub(crate) payload: Vec<u8>,
-    /// Where each row's object starts in the text; for messages.
+    /// Offset of each row's object in the text, for messages.
     pub(crate) starts: Vec<usize>,
     /// Every `parent_id` that is not null.
     pub(crate) claims: Vec<ParentClaim<'a>>,
 }
 
-/// Whether nodes nest, or stand in a list with their parents named.
+/// The two ways to write nodes.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Form {
-    /// `children` hold the nodes below; `parent_id` is a field like others, and checked.
+    /// A tree: `children` nest; `parent_id` is an ordinary field and is checked.
     Nested,
-    /// The same, but the first node is not the root: what it stands in is read elsewhere.
-    Part,
-    /// `parent_id` is the place in the tree and no field; children are refused.
+    /// A list: `parent_id` names the parent and is not kept as a field; children are refused.
     Listed,
 }
 
-/// A field that waits for its node to close.
+/// A field of an open node.
 struct Field<'a> {
     name: Cow<'a, str>,
     value: &'a str,
@@ -54,13 +50,13 @@ struct Open {
     row: u32,
     /// Where its fields start on the stack of fields.
     fields: usize,
-    /// The known names it has had, by bit.
+    /// The known names read so far, see [`name`].
     seen: u32,
-    /// Whether it has had a member.
+    /// Whether a member was read.
     started: bool,
 }
 
-/// The names with a meaning, and the bit that remembers each.
+/// A bit for each name with a meaning.
 mod name {
     pub(super) const ID: u32 = 1;
     pub(super) const NODE_TYPE: u32 = 1 << 1;
@@ -75,12 +71,11 @@ mod name {
     pub(super) const CREATION_INDEX: u32 = 1 << 10;
     pub(super) const CHILDREN: u32 = 1 << 11;
     pub(super) const PARENT_ID: u32 = 1 << 12;
-    /// Set for an id that is there but wrong, so that it is not reported as missing too.
+    /// An id was given but is invalid, so it is not reported as missing too.
     pub(super) const BAD_ID: u32 = 1 << 13;
 }
 
-/// The bytes of the header names that the columns hold; also what an explicit null is written
-/// back under.
+/// The integer headers: name, bit of [`name`], bit of [`Present`].
 const COLUMNS: [(&str, u32, u8); 6] = [
     ("offset", name::OFFSET, Present::OFFSET),
     ("ttl", name::TTL, Present::TTL),
@@ -94,7 +89,7 @@ const COLUMNS: [(&str, u32, u8); 6] = [
     ),
 ];
 
-/// Reads nodes from a reader into a draft. One for each document.
+/// Reads nodes into a draft.
 pub(crate) struct NodeReader<'r, 'a> {
     reader: &'r mut Reader<'a>,
     faults: &'r mut Faults,
@@ -102,14 +97,10 @@ pub(crate) struct NodeReader<'r, 'a> {
     form: Form,
     open: Vec<Open>,
     fields: Vec<Field<'a>>,
-    /// What other threads read of the same document.
-    parts: Parts<'a>,
-    /// The node in whose children reading has been left off, its next child to come.
-    paused: Option<u32>,
 }
 
 impl<'r, 'a> NodeReader<'r, 'a> {
-    /// `size` is the length of the text to come: the payload is about as long.
+    /// `size` is the length of the text, which the payload is reserved for.
     pub(crate) fn new(
         reader: &'r mut Reader<'a>,
         faults: &'r mut Faults,
@@ -125,53 +116,17 @@ impl<'r, 'a> NodeReader<'r, 'a> {
             form,
             open: Vec::new(),
             fields: Vec::new(),
-            parts: Parts::default(),
-            paused: None,
         }
     }
 
-    /// The root object of a document. A long text is read by the threads of the current rayon
-    /// pool together; the outcome is the same whatever their number.
-    pub(crate) fn read_root(self) -> Result<Draft<'a>, Halt> {
-        let cuts = split::cuts(self.reader.text(), self.reader.offset());
-        self.read_root_cut(&cuts)
-    }
-
-    /// The same, with other threads beginning at `cuts`, which ascend and may be anywhere.
-    pub(super) fn read_root_cut(mut self, cuts: &[usize]) -> Result<Draft<'a>, Halt> {
+    /// Reads the root object of a document and everything below it.
+    pub(crate) fn read_root(mut self) -> Result<Draft<'a>, Halt> {
         self.open_node(NONE)?;
-        if let Some(&first) = cuts.first() {
-            let text = self.reader.text();
-            self.parts = Parts::awaited(first);
-            let (outcome, parts) =
-                rayon::join(|| self.read_open_nodes(), || split::read(text, cuts));
-            outcome?;
-            self.parts = parts;
-            if let Some(parent) = self.paused.take()
-                && !self.child(parent)?
-            {
-                self.next_child(parent, false)?;
-            }
-        }
         self.read_open_nodes()?;
         Ok(self.finish())
     }
 
-    /// Nodes that stand side by side in an array, from one of them to the first that ends at
-    /// `stop` or behind it, or to the last of the array. Answers where the last of them ends.
-    pub(crate) fn read_part(mut self, stop: usize) -> Result<(Draft<'a>, usize), Halt> {
-        loop {
-            self.open_node(NONE)?;
-            self.read_open_nodes()?;
-            let end = self.reader.offset();
-            let more = end < stop && self.reader.peek() == Some(b',');
-            if !more || !self.reader.next_element(false)? || self.reader.peek() != Some(b'{') {
-                return Ok((self.finish(), end));
-            }
-        }
-    }
-
-    /// An array of nodes, each with its parent named.
+    /// Reads an array of nodes in the form [`Form::Listed`].
     pub(crate) fn read_list(mut self) -> Result<Draft<'a>, Halt> {
         if !self.reader.take(b'[') {
             return Err(self.reader.expected("an array of nodes"));
@@ -199,7 +154,7 @@ impl<'r, 'a> NodeReader<'r, 'a> {
         &mut self.draft.tree.rows[row as usize]
     }
 
-    /// Takes the brace of a node and makes its row.
+    /// Takes the brace of a node and adds its row.
     fn open_node(&mut self, parent: u32) -> Result<(), Halt> {
         self.reader.peek();
         let start = self.reader.offset();
@@ -243,7 +198,7 @@ impl<'r, 'a> NodeReader<'r, 'a> {
         Ok(())
     }
 
-    /// An element of a list of nodes that is none.
+    /// Skips an element that is not a node and reports it.
     fn not_a_node(&mut self) -> Result<(), Halt> {
         self.reader.peek();
         let at = self.reader.offset();
@@ -252,7 +207,7 @@ impl<'r, 'a> NodeReader<'r, 'a> {
         Ok(())
     }
 
-    /// Reads until the node opened first has closed.
+    /// Reads until all open nodes are closed.
     fn read_open_nodes(&mut self) -> Result<(), Halt> {
         while let Some(top) = self.open.last_mut() {
             let first = !top.started;
@@ -269,55 +224,28 @@ impl<'r, 'a> NodeReader<'r, 'a> {
                     self.next_child(parent, false)?;
                 }
             }
-            if self.paused.is_some() {
-                break;
-            }
         }
         Ok(())
     }
 
-    /// In an array of children: opens the next node, or leaves the array.
+    /// In an array of children: opens the next node, or takes the end of the array.
     fn next_child(&mut self, parent: u32, mut first: bool) -> Result<(), Halt> {
         while self.reader.next_element(first)? {
             first = false;
-            if self.reader.peek() != Some(b'{') {
-                self.not_a_node()?;
-            } else if self.child(parent)? {
-                break;
+            if self.reader.peek() == Some(b'{') {
+                return self.open_node(parent);
             }
+            self.not_a_node()?;
         }
         Ok(())
     }
 
-    /// Before a child of `parent`: opens it. Where another thread began here, leaves off until
-    /// that one has read, or takes over what it read; false when the place is now behind that.
-    #[inline]
-    fn child(&mut self, parent: u32) -> Result<bool, Halt> {
-        let at = self.reader.offset();
-        if at >= self.parts.next() {
-            if self.parts.is_awaited() {
-                self.paused = Some(parent);
-                return Ok(true);
-            }
-            let level = self.open.len();
-            if let Some(part) = self.parts.take(at)
-                && self.draft.can_take(&part, level)
-            {
-                self.reader.go_to(part.end);
-                self.draft.append(part.draft, parent, level as u32);
-                return Ok(false);
-            }
-        }
-        self.open_node(parent)?;
-        Ok(true)
-    }
-
-    /// Reads the value of one member; true when it is an array of children, whose bracket was
-    /// taken.
+    /// Reads one member. Returns true if its value is an array of children, of which only the
+    /// bracket was taken.
     #[inline]
     fn member(&mut self, row: u32, key: Text<'a>, at: usize) -> Result<bool, Halt> {
         let name = key.decode();
-        // Ordered by how often the names stand in documents.
+        // Most frequent names first.
         match name.as_bytes() {
             b"id" => self.id(row, at)?,
             b"children" => return self.children(row, at),
@@ -337,7 +265,7 @@ impl<'r, 'a> NodeReader<'r, 'a> {
         Ok(false)
     }
 
-    /// Remembers that the top node has had a name; a second time is a fault.
+    /// Marks a name of the top node as read. Returns false, and reports it, if it was before.
     #[inline]
     fn see(&mut self, bit: u32, at: usize) -> bool {
         let Some(top) = self.open.last_mut() else {
@@ -351,7 +279,7 @@ impl<'r, 'a> NodeReader<'r, 'a> {
         true
     }
 
-    /// The top node has a field with this value.
+    /// Adds a field to the top node.
     #[inline]
     fn keep(&mut self, name: Cow<'a, str>, value: &'a str, at: usize) {
         self.fields.push(Field { name, value, at });
@@ -398,7 +326,7 @@ impl<'r, 'a> NodeReader<'r, 'a> {
         Ok(())
     }
 
-    /// nodeType, role, kind, key.
+    /// Reads a nodeType, role, kind or key.
     #[inline]
     fn text(&mut self, row: u32, name: Cow<'a, str>, at: usize, bit: u32) -> Result<(), Halt> {
         let first = self.see(bit, at);
@@ -431,7 +359,7 @@ impl<'r, 'a> NodeReader<'r, 'a> {
         Ok(())
     }
 
-    /// One of the integer headers.
+    /// Reads the integer header `COLUMNS[column]`.
     #[inline]
     fn integer(&mut self, row: u32, column: usize, at: usize) -> Result<(), Halt> {
         let (name, bit, present) = COLUMNS[column];
@@ -458,7 +386,7 @@ impl<'r, 'a> NodeReader<'r, 'a> {
         Ok(())
     }
 
-    /// Reads an integer, and answers it and its offset; an explicit null is kept as a field.
+    /// Reads an integer and its offset. An explicit null is kept as a field.
     #[inline]
     fn integer_value(
         &mut self,
@@ -547,7 +475,7 @@ impl<'r, 'a> NodeReader<'r, 'a> {
         Ok(())
     }
 
-    /// Any other field: kept as it is, after a look at the types of the known ones.
+    /// Keeps any other field as written; the types of the known ones are checked.
     fn field(&mut self, name: Cow<'a, str>, at: usize) -> Result<(), Halt> {
         let byte = self.reader.peek();
         let offset = self.reader.offset();
@@ -570,7 +498,7 @@ impl<'r, 'a> NodeReader<'r, 'a> {
         Ok(())
     }
 
-    /// Ends the top node: checks its id and writes its payload record.
+    /// Closes the top node: checks its id and writes its payload record.
     fn close_node(&mut self) -> Result<(), Halt> {
         let Some(Open {
             row, fields, seen, ..
@@ -646,7 +574,7 @@ fn intern(dictionary: &mut Dictionary, text: Text<'_>) -> u32 {
     }
 }
 
-/// Appends one field to a payload record (the format stands at [`Tree`]).
+/// Appends one field to a payload record; [`Tree`] has the format.
 #[inline]
 pub(crate) fn write_field(payload: &mut Vec<u8>, name: &str, value: &str) {
     write_length(payload, name.len());

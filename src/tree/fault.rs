@@ -1,20 +1,19 @@
 //! Faults of an input: what is wrong, where in the file, and at which JSON path.
 //!
-//! While reading, a fault is an offset and a few words. Paths are found afterwards, by one
-//! further pass over the text that runs only when there is something to report; so reading a
-//! good document pays nothing for them.
+//! While reading, a fault is an offset and a message. Paths and lines are found by a second pass
+//! over the text, only if there are faults, so valid documents do not pay for them.
 
 use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
 
-use super::json::{Problem, ProblemKind, Reader, Text, shorten};
+use super::json::{Halt, MAX_NESTING, Problem, ProblemKind, Reader, Text, shorten};
 
-/// How many faults are listed; further ones are counted, so that memory stays linear in the
-/// input and a report can be read.
+/// How many faults are listed. Further ones are counted, so that memory stays linear in the input
+/// and a report is readable.
 pub const MAX_FAULTS: usize = 100;
 
-/// A place in a text.
+/// A position in a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Position {
     /// Byte offset.
@@ -39,14 +38,14 @@ impl Default for Position {
 /// One fault of an input.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fault {
-    /// The file it is in, where the report is of a session, which may have several; `None` where
-    /// whoever has the report knows what was read.
+    /// The file, in reports on sessions, which may have several; `None` where the caller named the
+    /// input.
     pub file: Option<Arc<Path>>,
     /// JSON path from the document, such as `$.root.children[1].offset`.
     pub path: String,
     /// What is wrong: lower case, no full stop.
     pub message: String,
-    /// Byte offset in the input (unpacked).
+    /// Byte offset in the unpacked input.
     pub offset: u64,
     /// Line in the input, from 1.
     pub line: u64,
@@ -70,10 +69,10 @@ impl fmt::Display for Fault {
     }
 }
 
-/// Everything that is wrong with one input. Never empty. Its code is [`InputError::CODE`].
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// All faults of one input, at least one. Its code is [`InputError::CODE`].
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub struct InputError {
-    /// The faults in the order of their places, at most [`MAX_FAULTS`].
+    /// The faults in the order of their positions, at most [`MAX_FAULTS`].
     pub faults: Vec<Fault>,
     /// How many more there are.
     pub more: usize,
@@ -83,7 +82,7 @@ impl InputError {
     /// The code of every such error (LANGUAGE §10).
     pub const CODE: &'static str = "E_INPUT";
 
-    /// An error of one fault that has no better place than the document.
+    /// An error of one fault, at the start of the document.
     pub(crate) fn at_document(message: String) -> Self {
         Self {
             faults: vec![Fault {
@@ -105,7 +104,7 @@ impl InputError {
         self.faults.extend(other.faults.into_iter().take(room));
     }
 
-    /// Moves the places by a line number and a byte offset, for a part of an input.
+    /// Moves the positions by some lines and bytes, for a part of an input.
     pub(crate) fn shifted(mut self, lines: u64, bytes: u64) -> Self {
         for fault in &mut self.faults {
             fault.line += lines;
@@ -130,14 +129,12 @@ impl fmt::Display for InputError {
     }
 }
 
-impl std::error::Error for InputError {}
-
-/// A fault as reading finds it. In the message, `{}` stands for the path of `other`.
+/// A fault as found. In the message, `{}` is replaced by the path of `other`.
 #[derive(Clone, Debug)]
 pub(crate) struct RawFault {
-    /// Offset of the value (or key) at fault.
+    /// Offset of the value or key at fault.
     pub(crate) offset: usize,
-    /// What to add to the path of the value at `offset`.
+    /// Suffix of the path of the value at `offset`: a member with its dot, or empty.
     pub(crate) member: &'static str,
     /// The message.
     pub(crate) message: String,
@@ -153,14 +150,13 @@ pub(crate) struct Faults {
 }
 
 impl Faults {
-    /// Adds a fault of the value at `offset`.
+    /// Adds a fault at `offset`.
     #[cold]
     pub(crate) fn add(&mut self, offset: usize, message: impl Into<String>) {
         self.push(offset, "", None, || message.into());
     }
 
-    /// Adds a fault of the member `member` (with its dot) of the value at `offset`, perhaps
-    /// naming the place of another value as `{}`.
+    /// Adds a fault; the arguments are the fields of [`RawFault`].
     #[cold]
     pub(crate) fn push(
         &mut self,
@@ -181,17 +177,17 @@ impl Faults {
         });
     }
 
-    /// Whether nothing was found.
+    /// Whether there are none.
     pub(crate) fn is_empty(&self) -> bool {
         self.list.is_empty()
     }
 
-    /// Whether no further fault would be listed.
+    /// Whether further faults are only counted.
     pub(crate) fn is_full(&self) -> bool {
         self.list.len() == MAX_FAULTS
     }
 
-    /// Takes over what the JSON reader found.
+    /// Adds the problems the JSON reader found.
     pub(crate) fn take_problems(&mut self, reader: &Reader<'_>) {
         for Problem { offset, kind } in reader.problems() {
             let message = match kind {
@@ -201,7 +197,7 @@ impl Faults {
                 ProblemKind::LoneSurrogate => "half of a surrogate pair in a string".to_owned(),
                 ProblemKind::NumberRange => "a number outside the range of a double".to_owned(),
             };
-            // A halt is always listed: it says why there is nothing more to report.
+            // A halt is always listed, as nothing after it was read.
             if matches!(kind, ProblemKind::Syntax(_) | ProblemKind::TooDeep) && self.is_full() {
                 self.list.pop();
                 self.more += 1;
@@ -211,8 +207,8 @@ impl Faults {
         self.more += reader.uncounted();
     }
 
-    /// Makes the report of faults whose offsets are numbers of another kind; `place` gives the
-    /// path and the position of one. Faults come in the order of their positions.
+    /// Makes the report, in the order of positions. `place` gives the path and the position of an
+    /// offset, which may be a number of another kind.
     pub(crate) fn resolve_with(self, place: impl Fn(usize) -> (String, Position)) -> InputError {
         let faults = self.list.into_iter().map(|raw| {
             let (path, at) = place(raw.offset);
@@ -240,59 +236,32 @@ impl Faults {
         }
     }
 
-    /// Finds paths and lines. `text` is what was read.
-    pub(crate) fn resolve(mut self, text: &str) -> InputError {
-        self.list.sort_by_key(|fault| fault.offset);
-        let mut offsets: Vec<usize> = self
-            .list
-            .iter()
-            .flat_map(|fault| [Some(fault.offset), fault.other])
-            .flatten()
-            .collect();
+    /// Makes the report on `text`, whose offsets these are.
+    pub(crate) fn resolve(self, text: &str) -> InputError {
+        let all = self.list.iter();
+        let all = all.flat_map(|fault| [Some(fault.offset), fault.other]);
+        let mut offsets: Vec<usize> = all.flatten().collect();
         offsets.sort_unstable();
         offsets.dedup();
-        let paths = paths(text, &offsets);
-        let path = |offset: usize| {
-            let found = offsets.binary_search(&offset).ok();
-            found
-                .and_then(|index| paths.get(index).cloned())
-                .unwrap_or_default()
-        };
         let mut lines = Lines::new(text);
-        let faults = self
-            .list
-            .iter()
-            .map(|fault| {
-                let at = lines.place(fault.offset);
-                let message = match fault.other {
-                    Some(other) => {
-                        let place = path(other) + fault.member;
-                        fault.message.replacen("{}", &place, 1)
-                    }
-                    None => fault.message.clone(),
-                };
-                Fault {
-                    file: None,
-                    path: path(fault.offset) + fault.member,
-                    message,
-                    offset: at.offset,
-                    line: at.line,
-                    column: at.column,
-                }
-            })
+        let paths = paths(text, &offsets).into_iter();
+        let places: Vec<(String, Position)> = paths
+            .zip(&offsets)
+            .map(|(path, &offset)| (path, lines.place(offset)))
             .collect();
-        InputError {
-            faults,
-            more: self.more,
-        }
+        self.resolve_with(|offset| {
+            let index = offsets.binary_search(&offset).ok();
+            let place = index.and_then(|index| places.get(index).cloned());
+            place.unwrap_or_default()
+        })
     }
 }
 
-/// Counts lines and columns: one pass over a text for rising offsets. An offset below the one
-/// before it begins anew.
+/// Counts lines and columns. One pass over the text for rising offsets; an offset below the last
+/// one starts again.
 pub(crate) struct Lines<'a> {
     text: &'a [u8],
-    /// How far was counted.
+    /// The offset counted to.
     at: usize,
     line: u64,
     column: u64,
@@ -342,88 +311,93 @@ enum Step<'a> {
     Element(usize),
 }
 
-/// The JSON paths of the values (or keys) at these offsets, which rise. An offset inside a value
-/// has that value's path. The text may be malformed: then the path leads to where that begins.
+/// The JSON paths of the values or keys at `offsets`, which ascend. An offset inside a value has
+/// the path of that value; one after the first malformed place has the path of that place.
 fn paths(text: &str, offsets: &[usize]) -> Vec<String> {
-    let mut found = Vec::with_capacity(offsets.len());
-    let mut reader = Reader::new(text);
-    let mut stack: Vec<Step<'_>> = Vec::new();
-    let mut wanted = offsets.iter().copied().peekable();
-    // Walks the values with a stack of its own; ends at the first malformed place.
-    let mut fresh = true;
-    'walk: loop {
-        if wanted.peek().is_none() {
-            break;
+    let mut walk = PathWalk {
+        reader: Reader::new(text),
+        stack: Vec::new(),
+        wanted: offsets,
+        found: Vec::with_capacity(offsets.len()),
+    };
+    // A halt is a fault of the text, which was reported before.
+    let _ = walk.run();
+    let last = render(&walk.stack);
+    walk.found.resize(offsets.len(), last);
+    walk.found
+}
+
+/// A walk over the values of a text that finds the paths of offsets. Does not recurse.
+struct PathWalk<'a, 'o> {
+    reader: Reader<'a>,
+    stack: Vec<Step<'a>>,
+    /// The offsets whose paths are still to be found, ascending.
+    wanted: &'o [usize],
+    found: Vec<String>,
+}
+
+impl PathWalk<'_, '_> {
+    fn run(&mut self) -> Result<(), Halt> {
+        while !self.wanted.is_empty() {
+            let mut first = self.value()?;
+            while !self.next(first)? {
+                if self.stack.pop().is_none() {
+                    return Ok(());
+                }
+                first = false;
+            }
         }
-        // A value comes next.
-        let byte = reader.peek();
-        let start = reader.offset();
-        while wanted.next_if(|&at| at <= start).is_some() {
-            found.push(render(&stack));
-        }
-        let opened = match byte {
-            Some(open @ (b'{' | b'[')) if stack.len() <= super::json::MAX_NESTING * 2 => {
-                reader.take(open);
-                fresh = true;
-                stack.push(if open == b'{' {
+        Ok(())
+    }
+
+    /// Gives the current path to the wanted offsets below `end`.
+    fn resolve_below(&mut self, end: usize) {
+        let below = self.wanted.partition_point(|&offset| offset < end);
+        let (now, later) = self.wanted.split_at(below);
+        self.found.extend(now.iter().map(|_| render(&self.stack)));
+        self.wanted = later;
+    }
+
+    /// Opens a container and returns true, or skips any other value.
+    fn value(&mut self) -> Result<bool, Halt> {
+        let byte = self.reader.peek();
+        self.resolve_below(self.reader.offset() + 1);
+        match byte {
+            Some(open @ (b'{' | b'[')) if self.stack.len() <= MAX_NESTING * 2 => {
+                self.reader.take(open);
+                self.stack.push(if open == b'{' {
                     Step::Member(None)
                 } else {
                     Step::Element(0)
                 });
-                true
+                Ok(true)
             }
             _ => {
-                let outcome = reader.skip_value();
-                let end = reader.offset();
-                while wanted.next_if(|&at| at < end).is_some() {
-                    found.push(render(&stack));
-                }
-                if outcome.is_err() {
-                    break 'walk;
-                }
-                false
+                let outcome = self.reader.skip_value();
+                self.resolve_below(self.reader.offset());
+                outcome.map(|_| false)
             }
-        };
-        if !opened {
-            fresh = false;
-        }
-        loop {
-            let more = match stack.last_mut() {
-                None => break 'walk,
-                Some(Step::Member(name)) => match reader.next_key(fresh) {
-                    Ok(Some((key, at))) => {
-                        *name = Some(key);
-                        while wanted
-                            .next_if(|&offset| offset <= at + key.raw.len() + 1)
-                            .is_some()
-                        {
-                            found.push(render(&stack));
-                        }
-                        true
-                    }
-                    Ok(None) => false,
-                    Err(_) => break 'walk,
-                },
-                Some(Step::Element(index)) => {
-                    if !fresh {
-                        *index += 1;
-                    }
-                    match reader.next_element(fresh) {
-                        Ok(more) => more,
-                        Err(_) => break 'walk,
-                    }
-                }
-            };
-            if more {
-                break;
-            }
-            stack.pop();
-            fresh = false;
         }
     }
-    let last = render(&stack);
-    found.resize(offsets.len(), last);
-    found
+
+    /// Goes to the next member or element of the innermost container; false at its end.
+    fn next(&mut self, first: bool) -> Result<bool, Halt> {
+        match self.stack.last_mut() {
+            None => Ok(false),
+            Some(Step::Member(name)) => {
+                let Some((key, at)) = self.reader.next_key(first)? else {
+                    return Ok(false);
+                };
+                *name = Some(key);
+                self.resolve_below(at + key.raw.len() + 2);
+                Ok(true)
+            }
+            Some(Step::Element(index)) => {
+                *index += usize::from(!first);
+                self.reader.next_element(first)
+            }
+        }
+    }
 }
 
 /// Writes a path: `$.root.children[2]['odd key']`.

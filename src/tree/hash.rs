@@ -10,12 +10,12 @@ use super::canonical::{write_string, write_value};
 pub type ContentHash = [u8; 32];
 
 /// SHA-256 over the canonical JSON object of `content`, `kind`, `role` and every `content_*` and
-/// `data_*` field but `content_hash`.
+/// `data_*` field except `content_hash`.
 ///
-/// `role` and `kind` are the stored strings. `fields` are the node's other fields as its payload
-/// record has them: by name in byte order, values as JSON text; an explicit null role or kind is
-/// one of them. What is absent counts as the empty string, an explicit null as null. Linear; the
-/// bytes hashed are never built as a whole.
+/// `role` and `kind` are the stored strings. `fields` are the node's other fields as in its
+/// payload record: sorted by name in byte order, values as JSON text, among them an explicit null
+/// role or kind. Absent counts as the empty string, an explicit null as null. Linear; the hashed
+/// bytes are not built in memory.
 #[must_use]
 pub fn content_hash<'a>(
     role: Option<&str>,
@@ -24,7 +24,7 @@ pub fn content_hash<'a>(
 ) -> ContentHash {
     let mut out = Hashing::default();
     let outcome = write_hashed(&mut out, role, kind, fields.into_iter());
-    debug_assert!(outcome.is_ok(), "fields hold JSON text");
+    debug_assert!(outcome.is_ok(), "values are JSON text");
     out.finish()
 }
 
@@ -86,7 +86,7 @@ pub fn hex(hash: &[u8]) -> String {
         .collect()
 }
 
-/// A writer into SHA-256. Canonical text comes in small pieces; they are gathered first.
+/// A buffered writer into SHA-256, as canonical text comes in small pieces.
 struct Hashing {
     digest: Sha256,
     buffer: Vec<u8>,

@@ -1,44 +1,47 @@
 //! A pull reader over JSON text, for documents that are read once and kept as text.
 //!
-//! The reader borrows everything: numbers and skipped values come back as the slices they were
-//! written as, strings stay escaped until asked for. It keeps an explicit stack (no recursion on
-//! input depth) and checks what a general parser lets pass: a key given twice in one object,
-//! lone surrogates, numbers outside the range of a double, nesting beyond [`MAX_NESTING`].
-//! It knows JSON and nothing of trees.
+//! It borrows everything: numbers and skipped values are slices of the text, strings stay
+//! escaped until decoded. It does not recurse, and it checks what a general parser accepts: a
+//! key given twice in one object, lone surrogates, numbers outside the range of a double, and
+//! nesting beyond [`MAX_NESTING`]. It knows JSON and nothing of trees.
 //!
-//! Problems come in two sorts. Where the text stops being JSON (or nests too deep) reading halts:
-//! methods answer [`Halt`] and the place is in [`Reader::problems`]. The other three are noted
-//! there too, and reading goes on, so that one pass finds them all.
+//! Problems are of two kinds, both listed in [`Reader::problems`]. Where the text is not JSON, or
+//! nests too deep, methods return [`Halt`]. Others are noted and reading goes on, so that one pass
+//! finds them all.
 
 use std::borrow::Cow;
 
-/// How many arrays and objects may stand inside one another in one value.
+pub(crate) use super::text::shorten;
+pub use super::text::{Text, unescape};
+use super::text::{find_special, hex4};
+
+/// How deep arrays and objects may nest in one value.
 pub const MAX_NESTING: usize = 1_000;
 
-/// How many problems are kept; further ones are only counted, so memory stays linear in the
-/// input.
+/// How many problems are kept. Further ones are counted, so memory stays linear in the input.
 pub const MAX_PROBLEMS: usize = 100;
 
 /// Reading cannot go on. The reason is the last entry of [`Reader::problems`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the text is not JSON, or nests too deep")]
 pub struct Halt;
 
 /// What is wrong with a text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ProblemKind {
-    /// Not JSON: what was expected instead.
+    /// Not JSON; what was expected.
     Syntax(&'static str),
     /// More than [`MAX_NESTING`] levels.
     TooDeep,
-    /// A key that the same object already has.
+    /// A key the object already has.
     DuplicateKey(String),
     /// Half of a surrogate pair.
     LoneSurrogate,
-    /// A number that is no finite double, such as `1e400`.
+    /// A number that is not a finite double, such as `1e400`.
     NumberRange,
 }
 
-/// A problem and the byte where it stands.
+/// A problem and where it is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
     /// Byte offset in the text.
@@ -47,138 +50,32 @@ pub struct Problem {
     pub kind: ProblemKind,
 }
 
-/// A string as written: the text between the quotes.
-#[derive(Clone, Copy, Debug)]
-pub struct Text<'a> {
-    /// The text between the quotes, escapes as written.
-    pub raw: &'a str,
-    /// Whether it holds escapes.
-    pub escaped: bool,
-}
-
-impl<'a> Text<'a> {
-    /// The string meant. Borrowed unless there are escapes; a lone surrogate (reported when it
-    /// was read) becomes U+FFFD.
-    #[must_use]
-    pub fn decode(self) -> Cow<'a, str> {
-        if self.escaped {
-            Cow::Owned(unescape(self.raw))
-        } else {
-            Cow::Borrowed(self.raw)
-        }
-    }
-}
-
-/// A number as written.
+/// A number.
 #[derive(Clone, Copy, Debug)]
 pub struct Number<'a> {
-    /// Its text.
+    /// The text as written.
     pub raw: &'a str,
     /// Whether it has neither fraction nor exponent.
     pub integer: bool,
 }
 
-/// The string a raw JSON string body means. Escapes must be well-formed; a lone surrogate becomes
-/// U+FFFD.
-#[must_use]
-pub fn unescape(raw: &str) -> String {
-    let mut out = String::with_capacity(raw.len());
-    let mut rest = raw;
-    while let Some(at) = memchr::memchr(b'\\', rest.as_bytes()) {
-        out.push_str(&rest[..at]);
-        let bytes = rest.as_bytes();
-        let letter = bytes.get(at + 1).copied().unwrap_or(b'\\');
-        let mut next = at + 2;
-        match letter {
-            b'n' => out.push('\n'),
-            b't' => out.push('\t'),
-            b'r' => out.push('\r'),
-            b'b' => out.push('\u{8}'),
-            b'f' => out.push('\u{c}'),
-            b'u' => {
-                let unit = hex4(bytes, at + 2).unwrap_or(0xFFFD);
-                next = at + 6;
-                let mut scalar = u32::from(unit);
-                if (0xD800..0xDC00).contains(&unit)
-                    && bytes.get(at + 6..at + 8) == Some(b"\\u")
-                    && let Some(low) = hex4(bytes, at + 8)
-                    && (0xDC00..0xE000).contains(&low)
-                {
-                    scalar = 0x10000 + ((u32::from(unit) - 0xD800) << 10) + u32::from(low) - 0xDC00;
-                    next = at + 12;
-                }
-                out.push(char::from_u32(scalar).unwrap_or(char::REPLACEMENT_CHARACTER));
-            }
-            other => out.push(char::from(other)),
-        }
-        rest = rest.get(next..).unwrap_or("");
-    }
-    out.push_str(rest);
-    out
-}
-
-fn hex4(bytes: &[u8], at: usize) -> Option<u16> {
-    let digits = bytes.get(at..at + 4)?;
-    let mut unit = 0u16;
-    for &digit in digits {
-        let value = match digit {
-            b'0'..=b'9' => digit - b'0',
-            b'a'..=b'f' => digit - b'a' + 10,
-            b'A'..=b'F' => digit - b'A' + 10,
-            _ => return None,
-        };
-        unit = unit << 4 | u16::from(value);
-    }
-    Some(unit)
-}
-
-/// The first byte at or after `at` that is a quote, a backslash or a control character; the
-/// length of `bytes` where there is none. Eight bytes at a time: in a word, the lowest flagged
-/// byte is exact, and only that one is used.
-#[inline]
-pub(crate) fn find_special(bytes: &[u8], mut at: usize) -> usize {
-    const ONES: u64 = 0x0101_0101_0101_0101;
-    const HIGH: u64 = 0x8080_8080_8080_8080;
-    const fn special(word: u64) -> u64 {
-        let quote = word ^ (ONES * b'"' as u64);
-        let slash = word ^ (ONES * b'\\' as u64);
-        ((word.wrapping_sub(ONES * 0x20) & !word)
-            | (quote.wrapping_sub(ONES) & !quote)
-            | (slash.wrapping_sub(ONES) & !slash))
-            & HIGH
-    }
-    while let Some(Ok(chunk)) = bytes.get(at..at + 8).map(<[u8; 8]>::try_from) {
-        let flags = special(u64::from_le_bytes(chunk));
-        if flags != 0 {
-            return at + (flags.trailing_zeros() / 8) as usize;
-        }
-        at += 8;
-    }
-    while let Some(&byte) = bytes.get(at) {
-        if byte < 0x20 || byte == b'"' || byte == b'\\' {
-            return at;
-        }
-        at += 1;
-    }
-    at
-}
-
-/// A key of an object that is being read, for finding the second of two equal ones.
+/// A key of an open object, kept to find duplicates.
 struct Key<'a> {
     name: Cow<'a, str>,
     at: usize,
 }
 
-/// Objects with more keys than this are sorted to find duplicates instead of compared pairwise.
+/// Objects with at most this many keys are checked for duplicates pairwise, others by sorting.
 const PAIRWISE_KEYS: usize = 8;
 
-/// Marks an open array on the stack of [`Reader::skip_value`]; objects keep where their keys
-/// start.
+/// An open array on the stack of [`Reader::skip_value`]; an object is the index of its first key.
 const ARRAY: usize = usize::MAX;
 
-/// The reader. Small methods are inlined by force: they are called a dozen times a node, and
-/// what they answer should stay in registers. Methods for structure (`begin_…`, `next_…`) leave the keeping of open objects and
-/// arrays to the caller; [`Reader::skip_value`] keeps its own.
+/// The reader. Its callers keep track of the objects and arrays they open with `begin_…` and
+/// `next_…`; [`Reader::skip_value`] keeps its own stack.
+///
+/// Small methods are always inlined: they run a dozen times a node, and their results should
+/// stay in registers.
 pub struct Reader<'a> {
     text: &'a str,
     at: usize,
@@ -202,30 +99,19 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// The whole text.
-    #[must_use]
-    pub(crate) fn text(&self) -> &'a str {
-        self.text
-    }
-
-    /// Goes on at `offset`, which must be at a character's start.
-    pub(crate) fn go_to(&mut self, offset: usize) {
-        self.at = offset;
-    }
-
-    /// The byte reading has come to.
+    /// The offset of the next byte.
     #[must_use]
     pub fn offset(&self) -> usize {
         self.at
     }
 
-    /// Problems so far, in the order found; at most [`MAX_PROBLEMS`] and a halt.
+    /// The problems in the order found; at most [`MAX_PROBLEMS`] and a halt.
     #[must_use]
     pub fn problems(&self) -> &[Problem] {
         &self.problems
     }
 
-    /// How many problems were found beyond those kept.
+    /// How many more problems were found.
     #[must_use]
     pub fn uncounted(&self) -> usize {
         self.uncounted
@@ -241,8 +127,8 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Stops reading at `offset`. (It answers no `Result`: one that is passed through memory here
-    /// would keep the caller's results out of registers.)
+    /// Stops reading at `offset`. It does not return a `Result`, as one that goes through memory
+    /// would keep those of the callers out of registers.
     #[cold]
     fn halt(&mut self, offset: usize, kind: ProblemKind) -> Halt {
         self.problems.push(Problem { offset, kind });
@@ -261,7 +147,7 @@ impl<'a> Reader<'a> {
         self.halt(offset, ProblemKind::TooDeep)
     }
 
-    /// The next byte that is not white space, without taking it; `None` at the end.
+    /// Skips white space and returns the next byte without taking it; `None` at the end.
     #[inline(always)]
     pub fn peek(&mut self) -> Option<u8> {
         let bytes = self.text.as_bytes();
@@ -273,7 +159,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Takes `byte` if it comes next.
+    /// Takes `byte` if it is next.
     #[inline(always)]
     pub fn take(&mut self, byte: u8) -> bool {
         let found = self.peek() == Some(byte);
@@ -284,7 +170,7 @@ impl<'a> Reader<'a> {
     /// Takes `{`.
     ///
     /// # Errors
-    /// [`Halt`] when something else comes next.
+    /// [`Halt`] if something else is next.
     pub fn begin_object(&mut self) -> Result<(), Halt> {
         if self.take(b'{') {
             return Ok(());
@@ -292,11 +178,11 @@ impl<'a> Reader<'a> {
         Err(self.expected("an object"))
     }
 
-    /// In an object: the next key and the offset of its quote, with the colon taken; `None` when
-    /// the object ended (and its brace was taken). `first` says that no member was read yet.
+    /// In an object: takes the next key and its colon and returns the key and the offset of its
+    /// quote, or takes the brace and returns `None`. `first` is true before the first member.
     ///
     /// # Errors
-    /// [`Halt`] when neither comes next.
+    /// [`Halt`] if neither is next.
     #[inline(always)]
     pub fn next_key(&mut self, first: bool) -> Result<Option<(Text<'a>, usize)>, Halt> {
         match self.peek() {
@@ -323,11 +209,11 @@ impl<'a> Reader<'a> {
         Ok(Some((key, at)))
     }
 
-    /// In an array: whether another element follows (the comma before it is taken), or the array
-    /// ended (its bracket is taken). `first` says that no element was read yet.
+    /// In an array: returns true before another element, whose comma is taken, or takes the
+    /// bracket and returns false. `first` is true before the first element.
     ///
     /// # Errors
-    /// [`Halt`] when neither comes next.
+    /// [`Halt`] if neither is next.
     #[inline(always)]
     pub fn next_element(&mut self, first: bool) -> Result<bool, Halt> {
         match self.peek() {
@@ -351,7 +237,7 @@ impl<'a> Reader<'a> {
     /// Takes a string.
     ///
     /// # Errors
-    /// [`Halt`] when the next value is no well-formed string.
+    /// [`Halt`] if the next value is not a well-formed string.
     #[inline(always)]
     pub fn string(&mut self) -> Result<Text<'a>, Halt> {
         if self.peek() != Some(b'"') {
@@ -371,8 +257,8 @@ impl<'a> Reader<'a> {
         })
     }
 
-    /// Where a string ends whose first special byte, at `at`, is not its end. (The answer fits
-    /// registers; a whole [`Text`] would go through memory, also for strings without escapes.)
+    /// The end of a string whose first special byte, at `at`, is not its end. It does not return a
+    /// [`Text`], which would go through memory also for strings without escapes.
     fn long_string(&mut self, mut at: usize) -> Result<usize, Halt> {
         let bytes = self.text.as_bytes();
         loop {
@@ -389,7 +275,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Checks the escape at `at`; answers where it ends.
+    /// Checks the escape at `at` and returns its end.
     #[inline]
     fn escape(&mut self, at: usize) -> Result<usize, Halt> {
         let bytes = self.text.as_bytes();
@@ -418,7 +304,7 @@ impl<'a> Reader<'a> {
     /// Takes a number.
     ///
     /// # Errors
-    /// [`Halt`] when the next value is no well-formed number.
+    /// [`Halt`] if the next value is not a well-formed number.
     #[inline]
     pub fn number(&mut self) -> Result<Number<'a>, Halt> {
         self.peek();
@@ -463,8 +349,8 @@ impl<'a> Reader<'a> {
         Ok(Number { raw, integer })
     }
 
-    /// Takes an integer of at most 18 digits if one comes next; else takes nothing, and what comes
-    /// may be anything.
+    /// Takes an integer of at most 18 digits. Returns `None` and takes nothing but white space if
+    /// something else is next.
     #[inline(always)]
     pub fn short_integer(&mut self) -> Option<i64> {
         self.peek();
@@ -487,10 +373,10 @@ impl<'a> Reader<'a> {
         Some(if negative { -value } else { value })
     }
 
-    /// Takes `true`, `false` or `null`, and answers it.
+    /// Takes `true`, `false` or `null` and returns it.
     ///
     /// # Errors
-    /// [`Halt`] when none of them comes next.
+    /// [`Halt`] if none of them is next.
     pub fn literal(&mut self) -> Result<&'a str, Halt> {
         self.peek();
         let rest = &self.text.as_bytes()[self.at..];
@@ -504,11 +390,11 @@ impl<'a> Reader<'a> {
         Err(self.expected("a value"))
     }
 
-    /// Takes a whole value with every check, and answers it as written. Linear time (with a
-    /// logarithmic factor for objects of many keys); memory for the keys of the open objects.
+    /// Takes a whole value with every check and returns it as written. Linear time, plus sorting
+    /// of the keys of large objects; memory for the keys of the open objects.
     ///
     /// # Errors
-    /// [`Halt`] where it is not JSON or nests too deep.
+    /// [`Halt`] if it is not JSON or nests too deep.
     #[inline(always)]
     pub fn skip_value(&mut self) -> Result<&'a str, Halt> {
         let first = self.peek();
@@ -554,7 +440,7 @@ impl<'a> Reader<'a> {
                 }
                 _ => drop(self.literal()?),
             }
-            // A value has ended; so have the containers it was the last of.
+            // A value has ended, and with it the containers it was the last of.
             loop {
                 let Some(&keys) = self.open.last() else {
                     return Ok(());
@@ -575,7 +461,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Reads a key of a skipped object and remembers it; false at the object's end.
+    /// Reads a key of a skipped object and keeps it. Returns false at the end of the object.
     fn push_key(&mut self, first: bool) -> Result<bool, Halt> {
         let Some((key, at)) = self.next_key(first)? else {
             return Ok(false);
@@ -587,7 +473,7 @@ impl<'a> Reader<'a> {
         Ok(true)
     }
 
-    /// Notes every key since `base` that stands twice, and forgets them.
+    /// Notes the duplicates among the keys from `base` on and drops these keys.
     fn check_keys(&mut self, base: usize) {
         let keys = &mut self.keys[base..];
         let mut twice = Vec::new();
@@ -609,7 +495,7 @@ impl<'a> Reader<'a> {
         self.keys.truncate(base);
     }
 
-    /// Makes sure nothing but white space is left.
+    /// Checks that only white space is left.
     ///
     /// # Errors
     /// [`Halt`] otherwise.
@@ -618,14 +504,5 @@ impl<'a> Reader<'a> {
             None => Ok(()),
             Some(_) => Err(self.expected("the end of the document")),
         }
-    }
-}
-
-/// A name for a message, cut where it is long: messages must not repeat a megabyte of input.
-pub(crate) fn shorten(name: &str) -> String {
-    const KEPT: usize = 60;
-    match name.char_indices().nth(KEPT) {
-        None => name.to_owned(),
-        Some((cut, _)) => format!("{}…", &name[..cut]),
     }
 }

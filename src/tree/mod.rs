@@ -2,22 +2,23 @@
 //! hashes.
 //!
 //! A document's bytes become a [`Tree`]: its nodes in canonical document order, in one flat
-//! arena. This room knows JSON and the tree's invariants (RUNTIME §1, §2). It knows no
+//! arena. This module knows JSON and the tree's invariants (RUNTIME §1, §2). It knows no
 //! selectors, no index and no history.
 //!
 //! | step | in | out | file |
 //! |---|---|---|---|
-//! | read | JSON text | rows in the order of the text | `json`, `draft`, `split` |
-//! | check | rows | [`Tree`], or every fault | `check`, `fault` |
-//! | document | members around the root | [`Document`] | `document` |
+//! | read | JSON text | rows in the order of the text | `json`, `text`, `draft` |
+//! | check | rows | [`Tree`], or every fault | `check`, `fault`, `model` |
+//! | document | the members of a document | [`Document`] | `document` |
 //! | source | files, directories, streams | documents | `source` |
-//! | sequence | documents | trees in cycle order, differences applied or to be applied | `sequence`, `patch` |
+//! | sequence | documents | trees in cycle order, deltas applied or passed on | `sequence`, `delta`, `patch` |
 //! | read back | fields of a node | headers under either spelling | `alias` |
 //! | write | JSON text | canonical bytes, content hashes | `canonical`, `hash` |
 
 pub mod alias;
 pub mod canonical;
 pub mod check;
+pub mod delta;
 pub mod document;
 mod draft;
 pub mod fault;
@@ -28,12 +29,12 @@ pub mod patch;
 pub mod sequence;
 pub(crate) mod shallow;
 pub mod source;
-mod split;
+mod text;
 pub(crate) mod timestamp;
 
-pub use document::{Body, Delta, Document, Origin, read_document, read_lines};
+pub use delta::{Delta, Patch};
+pub use document::{Body, Document, Origin, read_document, read_lines};
 pub use fault::{Fault, InputError};
 pub use model::{Dictionary, NONE, NodeClass, Present, Row, Tree, is_header, text_list};
-pub use patch::Patch;
 pub use sequence::{Difference, Header, Sequence, Step, Steps, arrange};
 pub use source::{Limits, SourceError, read_slice, read_source};

@@ -1,9 +1,9 @@
-//! The flat form of one tree: what the reader produces and the index is built from.
+//! The flat form of a tree: what the reader produces and the index is built from.
 //!
-//! Rows are in canonical document order (LANGUAGE §6), so a subtree is an interval and a
-//! parent stands before its children. Strings that repeat (nodeType, role, kind, key) are
-//! codes into a dictionary of the tree; ids stand in one arena, and everything else that is not
-//! a number is kept as JSON text in the row's payload record.
+//! Rows are in canonical document order (LANGUAGE §6), so a subtree is an interval and a parent
+//! comes before its children. Repeated strings (nodeType, role, kind, key) are codes into
+//! dictionaries of the tree; ids share one string; everything else that is not a number is JSON
+//! text in the row's payload record.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use hashbrown::HashTable;
 
 use super::alias;
 
-/// "No such row" and "no such value" in `u32` columns.
+/// "No row" and "no value" in `u32` columns.
 pub const NONE: u32 = u32::MAX;
 
 /// What a node is (LANGUAGE §1). Fixed when the node is read.
@@ -34,9 +34,8 @@ pub enum NodeClass {
     Block = 6,
 }
 
-/// Which fields a node came with, where its columns cannot tell.
-///
-/// nodeType, role, kind and key are present exactly when their code is not [`NONE`].
+/// Which fields a node was given, as far as its columns do not show it: nodeType, role, kind and
+/// key are present exactly if their code is not [`NONE`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Present(pub u8);
 
@@ -47,15 +46,15 @@ impl Present {
     pub const TTL: u8 = 1 << 1;
     /// `priority` was given.
     pub const PRIORITY: u8 = 1 << 2;
-    /// `cycle` was given; where not, the attribute is null.
+    /// `cycle` was given; if not, the attribute is null.
     pub const CYCLE: u8 = 1 << 3;
     /// `created_at_ns` was given.
     pub const CREATED_AT_NS: u8 = 1 << 4;
     /// `creation_index` was given.
     pub const CREATION_INDEX: u8 = 1 << 5;
-    /// A childless node that came with `"children": []`.
+    /// A childless node that was given `"children": []`.
     pub const EMPTY_CHILDREN: u8 = 1 << 6;
-    /// The root's id was left out, so it reads as `^root` and is not written back.
+    /// The root was given no id: it is `^root` and not written on export.
     pub const ID_IMPLIED: u8 = 1 << 7;
 
     /// Whether `bit` is set.
@@ -65,7 +64,7 @@ impl Present {
     }
 }
 
-/// One node. Absent numbers are 0 here; [`Present`] tells.
+/// One node. Absent numbers are 0; [`Present`] tells them apart.
 #[derive(Clone, Debug)]
 pub struct Row {
     /// Row of the parent; [`NONE`] for the root.
@@ -92,7 +91,7 @@ pub struct Row {
     pub key: u32,
     /// The offset.
     pub offset: i64,
-    /// The ttl as it stands in the document.
+    /// The ttl as written.
     pub ttl: i64,
     /// The priority.
     pub priority: i64,
@@ -108,17 +107,17 @@ pub struct Row {
 ///
 /// # Payload records
 /// A record is a run of fields sorted by name in byte order, each written as: name length
-/// (LEB128), name, value length (LEB128), value as JSON text in the spelling it came in.
-/// It holds every field of the node that the columns of [`Row`] cannot give back: `content`,
+/// (LEB128), name, value length (LEB128), value as JSON text as written.
+/// It has every field of the node that the columns of [`Row`] cannot represent: `content`,
 /// `content_hash`, `created_at_iso`, `tags`, `tag`, `cadence`, `cad`, `removable`,
 /// `provenance`, `parent_id`, custom fields, and any header given as an explicit null.
 #[derive(Debug, Default)]
 pub struct Tree {
     /// The nodes.
     pub rows: Vec<Row>,
-    /// All ids, one after the other.
+    /// All ids, concatenated.
     pub ids: String,
-    /// All payload records. Shared with the segment that all of the tree becomes.
+    /// All payload records. Shared with the segment, if the whole tree becomes one.
     pub payload: Arc<Vec<u8>>,
     /// Stored nodeTypes.
     pub types: Dictionary,
@@ -139,7 +138,7 @@ impl Tree {
     }
 }
 
-/// Distinct strings, numbered from 0 in order of first use. Look-up is one hash.
+/// Distinct strings, numbered from 0 in order of first use. A lookup costs one hash.
 #[derive(Clone, Default)]
 pub struct Dictionary {
     values: Vec<Box<str>>,
@@ -148,7 +147,7 @@ pub struct Dictionary {
 }
 
 impl Dictionary {
-    /// The code of `value`, entering it if it is new.
+    /// The code of `value`, which is added if it is new.
     pub fn intern(&mut self, value: &str) -> u32 {
         use std::hash::BuildHasher;
         let hash = self.hasher.hash_one(value);
@@ -167,7 +166,7 @@ impl Dictionary {
         code
     }
 
-    /// The code of `value`, if it is in the dictionary.
+    /// The code of `value`, if it has one.
     #[must_use]
     pub fn code(&self, value: &str) -> Option<u32> {
         use std::hash::BuildHasher;
@@ -177,7 +176,7 @@ impl Dictionary {
             .copied()
     }
 
-    /// The string of a code; `None` for [`NONE`] and codes never given out.
+    /// The string of a code; `None` for [`NONE`] and unknown codes.
     #[must_use]
     pub fn get(&self, code: u32) -> Option<&str> {
         self.values.get(code as usize).map(|value| &**value)
@@ -196,8 +195,8 @@ impl std::fmt::Debug for Dictionary {
     }
 }
 
-/// The texts of a `tags` value given as JSON text: a list's strings, or a plain string as a list
-/// of one (LANGUAGE §5).
+/// The tags of a `tags` value given as JSON text: the strings of a list, or one plain string
+/// (LANGUAGE §5).
 #[must_use]
 pub fn text_list(json: &str) -> Vec<String> {
     if json.starts_with('"') {
@@ -206,9 +205,9 @@ pub fn text_list(json: &str) -> Vec<String> {
     serde_json::from_str(json).unwrap_or_default()
 }
 
-/// Whether a field of a payload record is a header, whose meaning is given (RUNTIME §1), and no
-/// custom attribute (LANGUAGE §5). Both spellings of `tags` and `cadence` are headers;
-/// `removable` and `provenance` have no name of their own in selectors and are custom.
+/// Whether a field of a payload record is a header (RUNTIME §1), not a custom attribute
+/// (LANGUAGE §5). Both spellings of `tags` and `cadence` are headers; `removable` and
+/// `provenance` are custom, as selectors have no names for them.
 #[must_use]
 pub fn is_header(name: &str) -> bool {
     alias::TAGS.is(name)

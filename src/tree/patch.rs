@@ -1,4 +1,7 @@
-//! Differences between trees, as JSON Lines write them, and putting them to use (RUNTIME §1).
+//! Applies a delta to the tree of its base (RUNTIME §1).
+//!
+//! The nodes of both are linked to their parents, copied in pre-order without the removed
+//! subtrees, and checked like a whole document.
 
 use std::hash::BuildHasher;
 use std::sync::Arc;
@@ -6,49 +9,18 @@ use std::sync::Arc;
 use hashbrown::{DefaultHashBuilder, HashTable};
 
 use super::check;
-use super::document::Delta;
-use super::draft::Draft;
+use super::delta::Delta;
 use super::fault::{Faults, InputError, Position};
 use super::json::{MAX_NESTING, shorten};
 use super::model::{Dictionary, NONE, NodeClass, Present, Row, Tree};
 
-/// Nodes with the ids of their parents, in the order of the text.
-#[derive(Debug, Default)]
-pub struct Patch {
-    /// The nodes: `parent` is `NONE`, `end` the next row, `level` 0, and the class not settled
-    /// (a node without nodeType takes it from the tree it is put in).
-    pub nodes: Tree,
-    /// The id of each node's parent; `None` for the root.
-    pub parents: Vec<Option<Box<str>>>,
-}
-
-impl Patch {
-    /// Takes the parents from the `parent_id` members and finds ids that stand twice. Also gives
-    /// the offset of every node in the text.
-    pub(crate) fn finish(draft: Draft<'_>, faults: &mut Faults) -> (Self, Vec<usize>) {
-        let Draft {
-            tree: mut nodes,
-            payload,
-            starts,
-            claims,
-        } = draft;
-        nodes.payload = Arc::new(payload);
-        check::check_ids(&nodes, &starts, faults);
-        let mut parents = vec![None; nodes.rows.len()];
-        for claim in claims {
-            parents[claim.row as usize] = Some(claim.id.decode().into());
-        }
-        (Self { nodes, parents }, starts)
-    }
-}
-
-/// The tree that `delta` makes of `base`: its nodes put in, moved or replaced, then the removed
-/// ids gone with all below them. Linear in the size of the result.
+/// Applies `delta` to `base`: nodes are added, moved or replaced, then the subtrees of removed ids
+/// go. Linear in the size of the result.
 ///
 /// # Errors
-/// Unknown ids, and everything a whole document would be rejected for, in one report; paths lead
-/// into the delta where it is at fault, and positions are those of its text. A node whose place
-/// in the tree is at fault is not judged further, nor is what hangs below it.
+/// Unknown ids, and every fault a whole document would be rejected for, in one report, with paths
+/// and positions in the delta where it is at fault. A node without a valid place in the tree is
+/// reported once; it and its descendants are not checked further.
 pub fn apply(base: &Tree, delta: &Delta) -> Result<Tree, InputError> {
     let mut faults = Faults::default();
     let mut merge = Merge::new(base, delta, &mut faults);
@@ -61,7 +33,7 @@ pub fn apply(base: &Tree, delta: &Delta) -> Result<Tree, InputError> {
         }
         return Ok(tree);
     }
-    // Places are node numbers here: those of the patch, those of the base, and removed ids.
+    // The offsets of these faults are node numbers: of the patch, the base, then removed ids.
     let base_count = base.rows.len();
     let patch_count = delta.replace.nodes.rows.len();
     let position = |list: &[Position], index: usize| list.get(index).copied().unwrap_or_default();
@@ -80,17 +52,17 @@ pub fn apply(base: &Tree, delta: &Delta) -> Result<Tree, InputError> {
     }))
 }
 
-/// For each row of the result, the number of the node it came from.
+/// For each row of the result, the number of its node.
 struct Origins<'a>(&'a [usize]);
 
-impl check::Places for Origins<'_> {
+impl check::Starts for Origins<'_> {
     fn start(&self, row: u32) -> usize {
         self.0.get(row as usize).copied().unwrap_or(0)
     }
 }
 
-/// The union of a base and a patch while it is put together. Nodes are numbered: those of the
-/// patch first, then those of the base.
+/// The union of a base and a patch under construction. Nodes are numbered, those of the patch
+/// first, then those of the base.
 struct Merge<'a> {
     base: &'a Tree,
     delta: &'a Delta,
@@ -101,7 +73,7 @@ struct Merge<'a> {
     sibling: Vec<u32>,
     removed: Vec<bool>,
     root: u32,
-    /// Nodes of the patch whose parent is at fault, so that they hang nowhere.
+    /// Nodes of the patch without a valid parent.
     lost: Vec<u32>,
 }
 
@@ -120,7 +92,7 @@ impl<'a> Merge<'a> {
             root: NONE,
             lost: Vec::new(),
         };
-        // The patch's nodes come first, so that they are the ones found.
+        // Nodes of the patch hide nodes of the base with the same id.
         for node in 0..count as u32 {
             let id = merge.id(node);
             if merge.find(id).is_none() {
@@ -164,16 +136,15 @@ impl<'a> Merge<'a> {
             .copied()
     }
 
-    /// Hangs every node below its parent. Children stand in the order of the base, new ones
-    /// last.
+    /// Links every node to its parent. Children are in the order of the base, new ones last.
     fn link(&mut self, faults: &mut Faults) {
         let patch = self.patch_count();
-        // Backwards, because each one goes in front.
+        // Backwards, as each one is linked as the first child.
         for node in (0..patch as u32).rev() {
             match &self.delta.replace.parents[node as usize] {
                 None if node == self.root => {}
                 Some(id) if node != self.root => match self.find(id) {
-                    Some(parent) => self.hang(node, parent),
+                    Some(parent) => self.link_child(node, parent),
                     None => self.lost.push(node),
                 },
                 _ => self.lost.push(node),
@@ -194,31 +165,31 @@ impl<'a> Merge<'a> {
         }
         for (index, row) in self.base.rows.iter().enumerate().rev() {
             let node = (patch + index) as u32;
-            // A replaced node hangs where the patch says.
+            // The patch gives the parent of a replaced node.
             if row.parent == NONE || self.find(self.id(node)) != Some(node) {
                 continue;
             }
             if let Some(parent) = self.find(self.base.id(row.parent)) {
-                self.hang(node, parent);
+                self.link_child(node, parent);
             }
         }
     }
 
-    fn hang(&mut self, node: u32, parent: u32) {
+    fn link_child(&mut self, node: u32, parent: u32) {
         self.sibling[node as usize] = self.child[parent as usize];
         self.child[parent as usize] = node;
     }
 
-    /// The rows in pre-order, and the node each came from.
+    /// The rows in pre-order, and the node of each.
     fn build(&self, faults: &mut Faults) -> (Tree, Vec<usize>) {
         let patch = self.patch_count();
         let mut out = Copy::new(self.base, &self.delta.replace.nodes);
         let mut origins = Vec::with_capacity(self.child.len());
-        // Row of each open node, and its next child.
+        // The row of each open node (`NONE` if removed) and its next child.
         let mut open: Vec<(u32, u32)> = Vec::new();
         let mut next = self.root;
         let mut reached = vec![false; self.child.len()];
-        // Nodes the walk does not go below, though they are not below themselves.
+        // Nodes whose descendants are reached, but not copied.
         let lost = self.lost.iter().copied();
         let mut left: Vec<u32> = lost.filter(|&node| node != self.root).collect();
         loop {
@@ -229,7 +200,7 @@ impl<'a> Merge<'a> {
                     faults.add(node, "nested more than 1000 levels deep");
                     left.push(next);
                 } else {
-                    // What is gone is walked over all the same: it was hung somewhere.
+                    // Removed nodes are walked too, as the check for loops needs it.
                     let gone = self.removed[node] || matches!(open.last(), Some(&(NONE, _)));
                     let row = if gone {
                         NONE
@@ -254,7 +225,7 @@ impl<'a> Merge<'a> {
                 open.pop();
             }
         }
-        // Below these nothing is judged; each is walked once, since a node hangs in one place.
+        // Each node has one parent, so this visits it once.
         while let Some(node) = left.pop() {
             reached[node as usize] = true;
             let mut child = self.child[node as usize];
@@ -269,8 +240,9 @@ impl<'a> Merge<'a> {
         (out.finish(), origins)
     }
 
-    /// What no walk came to hangs below itself, or below such a node; only a moved node can begin
-    /// that. Linear: going up ends where another way up has passed.
+    /// Reports the nodes of the patch on cycles. Unreached nodes are on a cycle or descend from
+    /// one, and every cycle has a node of the patch. Linear: going up from a node stops at nodes
+    /// passed before.
     fn report_loops(&self, reached: &[bool], faults: &mut Faults) {
         let patch = self.patch_count();
         let mut passed = vec![NONE; reached.len()];
@@ -284,7 +256,7 @@ impl<'a> Merge<'a> {
             if at == NONE || passed[at as usize] != start as u32 {
                 continue;
             }
-            // The way has come back to itself, here.
+            // The way up from `start` has met itself at `at`.
             let first = at;
             loop {
                 if let Some(looped) = looped.get_mut(at as usize) {
@@ -303,7 +275,7 @@ impl<'a> Merge<'a> {
         }
     }
 
-    /// The node another one hangs below; `NONE` where there is none.
+    /// The parent of a node; `NONE` if it has none.
     fn parent(&self, node: u32) -> u32 {
         let id = match (node as usize).checked_sub(self.patch_count()) {
             None => self.delta.replace.parents[node as usize].as_deref(),
@@ -323,10 +295,10 @@ fn node_id<'a>(base: &'a Tree, patch: &'a Tree, node: u32) -> &'a str {
     }
 }
 
-/// Copies rows of two trees into a new one. Dictionary codes of the base stay as they are.
+/// Copies rows of two trees into a new one, which keeps the dictionary codes of the base.
 struct Copy<'a> {
     tree: Tree,
-    /// What is to be [`Tree::payload`].
+    /// The bytes of [`Tree::payload`] to be.
     payload: Vec<u8>,
     base: &'a Tree,
     patch: &'a Tree,
@@ -352,7 +324,7 @@ impl<'a> Copy<'a> {
         }
     }
 
-    /// Appends row `base_row` of the base or, where that is `None`, row `patch_row` of the patch.
+    /// Appends row `base_row` of the base, or row `patch_row` of the patch if that is `None`.
     fn push(&mut self, base_row: Option<usize>, patch_row: usize, parent: u32, level: u32) -> u32 {
         let (source, from) = match base_row {
             Some(row) => (self.base, row),
@@ -396,7 +368,7 @@ impl<'a> Copy<'a> {
         }
     }
 
-    /// The subtree of a row is complete.
+    /// Ends the subtree of a row.
     fn close(&mut self, row: u32) {
         let end = self.tree.rows.len() as u32;
         let row = &mut self.tree.rows[row as usize];

@@ -1,32 +1,31 @@
-//! The documents of a session put in order: cycles given or counted, differences applied
-//! (RUNTIME §1).
+//! Puts the documents of a session in order: assigns cycles and applies deltas (RUNTIME §1).
 //!
-//! A [`Sequence`] hands out whole trees one at a time, oldest first, and keeps a tree only while
-//! a later difference starts from it. [`Steps`] leaves it to the reader to apply a difference,
-//! who may know how to do that without a whole tree. This knows files and cycles; it does not
-//! know what a snapshot is made into.
+//! A [`Sequence`] yields whole trees one at a time, oldest first, and keeps a tree only while a
+//! later delta needs it. [`Steps`] passes deltas on to callers that can apply them without a whole
+//! tree. This module knows files and cycles, but no snapshots.
 //!
-//! A document that is wrong is passed over, so that the faults of those behind it are found too;
-//! what is wrong with all of them comes last, as one error.
+//! A document at fault is skipped, so that the faults of later ones are found too. The faults of
+//! all documents come last, as one error.
 
 use std::collections::{BTreeMap, btree_map};
 use std::sync::Arc;
 
-use super::document::{Body, Delta, Document, Origin};
+use super::delta::Delta;
+use super::document::{Body, Document, Origin};
 use super::fault::{Fault, InputError, MAX_FAULTS};
 use super::model::Tree;
 use super::patch;
 
-/// What a document says of itself besides its nodes.
+/// The members of a document except its nodes.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Header {
-    /// The cycle: given, or the previous one's plus 1. For the working state, 0.
+    /// The cycle: given, or that of the previous document plus 1; 0 for the working state.
     pub cycle: i64,
-    /// Whether the document gave its cycle.
+    /// Whether the document has a `cycle`.
     pub cycle_given: bool,
     /// Whether it is the working state.
     pub working: bool,
-    /// `spec_version` as JSON text; a difference takes it over from its base.
+    /// `spec_version` as JSON text; a delta inherits it from its base.
     pub spec_version: Option<Box<str>>,
     /// Other members, sorted by name, values as JSON text.
     pub extra: Vec<(Box<str>, Box<str>)>,
@@ -36,7 +35,7 @@ pub struct Header {
 #[derive(Debug)]
 pub struct Sequence {
     entries: Vec<Entry>,
-    /// The entries in the order they are handed out.
+    /// Indexes into `entries`, in the order of the sequence.
     order: std::vec::IntoIter<usize>,
     report: Report,
 }
@@ -46,22 +45,22 @@ struct Entry {
     header: Header,
     origin: Origin,
     body: Option<Body>,
-    /// The entry a difference starts from.
+    /// The entry a delta is applied to.
     base: Option<usize>,
-    /// How many differences still start from this one.
+    /// Number of deltas still to be applied to this one.
     uses: usize,
-    /// Whether its tree is wanted before it is handed out: a difference of an earlier cycle
-    /// starts from it, or from one that starts from it.
+    /// Whether its tree is needed before its turn: a delta of an earlier cycle is based on it, also
+    /// by way of others.
     early: bool,
-    /// Whether it has been handed out.
+    /// Whether it was yielded.
     given: bool,
-    /// Whether it has no tree: it is at fault, or the one it starts from is.
+    /// Whether it has no tree, because it or its base is at fault.
     wrong: bool,
     tree: Option<Arc<Tree>>,
 }
 
 impl Entry {
-    /// Lets the tree go once nobody will ask for it.
+    /// Drops the tree once it is not needed any more.
     fn release(&mut self) {
         if self.given && self.uses == 0 {
             self.tree = None;
@@ -69,7 +68,7 @@ impl Entry {
     }
 }
 
-/// What is wrong so far: the faults listed with the entries they are of, and how many more.
+/// The faults so far, each with its entry, and the number of those not listed.
 #[derive(Debug, Default)]
 struct Report {
     faults: Vec<(usize, Fault)>,
@@ -92,7 +91,7 @@ impl Report {
         }
     }
 
-    /// Everything in the order of the files, if there is anything; nothing is left.
+    /// Takes all faults, in the order of the files; `None` if there are none.
     fn take(&mut self) -> Option<InputError> {
         let Self { mut faults, more } = std::mem::take(self);
         faults.sort_by_key(|(entry, fault)| (*entry, fault.offset));
@@ -101,15 +100,15 @@ impl Report {
     }
 }
 
-/// Orders documents that stand in file order. Linear but for the sorting of cycles.
+/// Orders documents given in file order. Linear, plus sorting of cycles.
 ///
-/// Two documents of one cycle, two working states, a base no earlier document has and a cycle
-/// beyond 64 bits are faults, which the sequence tells at its end.
+/// Two documents of one cycle, two working states, a base that is not the cycle of an earlier
+/// document and a cycle beyond 64 bits are faults, which the sequence reports at its end.
 #[must_use]
 pub fn arrange(documents: Vec<Document>) -> Sequence {
     let mut report = Report::default();
     let mut entries: Vec<Entry> = Vec::with_capacity(documents.len());
-    // (cycle, entry) in file order, and sorted so far for the look-up of bases.
+    // The entry of each cycle so far.
     let mut cycles: BTreeMap<i64, usize> = BTreeMap::new();
     let mut working: Option<usize> = None;
     let mut previous = 0i64;
@@ -133,7 +132,7 @@ pub fn arrange(documents: Vec<Document>) -> Sequence {
                 wrong = true;
             }
         }
-        // Whether it has no number, so that it will not be handed out or started from.
+        // Whether it has no cycle of its own, so that it is neither yielded nor a base.
         let mut surplus = false;
         if header.working {
             match working {
@@ -196,7 +195,7 @@ pub fn arrange(documents: Vec<Document>) -> Sequence {
 }
 
 impl Sequence {
-    /// The same documents, with differences as they are.
+    /// The same documents, with deltas that are not applied.
     #[must_use]
     pub fn steps(mut self) -> Steps {
         for index in 0..self.entries.len() {
@@ -216,10 +215,9 @@ impl Sequence {
         Steps(self)
     }
 
-    /// The tree of an entry, made from its base where it is a difference; `None` where that
-    /// cannot be.
+    /// The tree of an entry; deltas are applied. `None` if it is at fault.
     fn tree(&mut self, index: usize) -> Option<Arc<Tree>> {
-        // Bases stand earlier in the file, so this chain ends.
+        // Bases come earlier in the file, so this chain ends.
         let mut chain = Vec::new();
         let mut at = index;
         loop {
@@ -265,7 +263,7 @@ impl Sequence {
         (!entry.wrong).then(|| entry.tree.clone().unwrap_or_default())
     }
 
-    /// The whole tree of the entry that comes next, if it has one.
+    /// Yields an entry as a whole tree, if it has one.
     fn hand_out(&mut self, index: usize) -> Option<(Header, Arc<Tree>)> {
         let tree = self.tree(index);
         let entry = &mut self.entries[index];
@@ -274,7 +272,7 @@ impl Sequence {
         tree.map(|tree| (std::mem::take(&mut entry.header), tree))
     }
 
-    /// The difference of the entry that comes next, if it can be applied by the reader.
+    /// Yields an entry as a delta, if its base is not at fault.
     fn difference(&mut self, index: usize) -> Option<(Header, Difference)> {
         let entry = &mut self.entries[index];
         entry.given = true;
@@ -295,7 +293,7 @@ impl Sequence {
         (!doubtful).then_some((header, difference))
     }
 
-    /// One difference less starts from an entry.
+    /// Decrements the count of deltas an entry is needed for, and drops its tree at zero.
     fn done_with(&mut self, base: usize) {
         let base = &mut self.entries[base];
         base.uses = base.uses.saturating_sub(1);
@@ -303,9 +301,8 @@ impl Sequence {
     }
 }
 
-/// Hands out the documents, oldest first and the working state last; then, where any of them is
-/// wrong, the faults of them all as one error. A session is read whole or not at all, so what
-/// came before an error is not to be used.
+/// Yields the documents, oldest first and the working state last, then the faults of all of them
+/// as one error, if there are any. After an error what came before it must not be used.
 impl Iterator for Sequence {
     type Item = Result<(Header, Arc<Tree>), InputError>;
 
@@ -323,16 +320,16 @@ impl Iterator for Sequence {
     }
 }
 
-/// What a document says, whole or as it differs.
+/// A document as a tree or as a delta.
 #[derive(Debug)]
 pub enum Step {
     /// The tree.
     Tree(Arc<Tree>),
-    /// The difference to a snapshot that was handed out before.
+    /// The delta to a snapshot yielded before.
     Difference(Box<Difference>),
 }
 
-/// A difference that is still to be applied.
+/// A delta that is still to be applied.
 #[derive(Debug)]
 pub struct Difference {
     delta: Delta,
@@ -341,30 +338,28 @@ pub struct Difference {
 }
 
 impl Difference {
-    /// The difference itself.
+    /// The delta itself.
     #[must_use]
     pub fn delta(&self) -> &Delta {
         &self.delta
     }
 
-    /// The tree it makes of the tree of its base; see [`patch::apply`].
+    /// Applies it to the tree of its base; see [`patch::apply`].
     ///
     /// # Errors
-    /// Those of [`patch::apply`], at their places in the file.
+    /// Those of [`patch::apply`], with positions in the file.
     pub fn apply(&self, base: &Tree) -> Result<Tree, InputError> {
         patch::apply(base, &self.delta).map_err(|error| self.origin.place(error))
     }
 }
 
-/// The documents of a session in the order of their cycles, the working state last; then, where
-/// any of them is wrong, the faults of them all as one error. Differences come as they are, but
-/// for those that start from a later cycle.
+/// As [`Sequence`], but deltas are passed on, except those based on a later cycle.
 #[derive(Debug)]
 pub struct Steps(Sequence);
 
 impl Steps {
-    /// Says that a difference could not be applied, and why: those that start from it will not
-    /// come, and the report at the end has these faults too.
+    /// Reports that a delta could not be applied: the deltas based on it are skipped, and the
+    /// faults are part of the report at the end.
     pub fn refuse(&mut self, difference: &Difference, error: InputError) {
         let sequence = &mut self.0;
         sequence.report.extend(difference.entry, error);

@@ -1,8 +1,8 @@
-//! Sessions as bytes: files, directories and readers, plain or gzip, one document or one a line
-//! (RUNTIME §1).
+//! Reads the documents of files, directories and streams, plain or gzip, one document or one a
+//! line (RUNTIME §1).
 //!
-//! Everything is unpacked into memory up to a limit, then read as documents. Errors name the
-//! file. What the documents mean together is [`super::sequence`]'s business.
+//! An input is unpacked into memory, up to a limit, and then read. Errors name the file.
+//! [`super::sequence`] puts the documents in order.
 
 use std::fmt;
 use std::fs::File;
@@ -29,57 +29,42 @@ impl Default for Limits {
 }
 
 /// Why a session could not be read.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 pub enum SourceError {
     /// There is no such file or directory (exit code 4).
+    #[error("{}: no such file or directory", .0.display())]
     Missing(PathBuf),
-    /// What is there is no valid session (exit code 5): the faults of each file, in file order.
+    /// The documents are not a valid session (exit code 5): the faults of each file, in file
+    /// order.
+    #[error(fmt = list_faults)]
     Invalid(Vec<(PathBuf, InputError)>),
     /// The operating system failed (exit code 6).
-    Io(PathBuf, io::Error),
+    #[error("{}: {}", .0.display(), .1)]
+    Io(PathBuf, #[source] io::Error),
 }
 
-impl fmt::Display for SourceError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Missing(path) => write!(f, "{}: no such file or directory", path.display()),
-            Self::Io(path, error) => write!(f, "{}: {error}", path.display()),
-            Self::Invalid(files) => {
-                for (index, (path, error)) in files.iter().enumerate() {
-                    if index > 0 {
-                        f.write_str("\n")?;
-                    }
-                    let mut first = true;
-                    for fault in &error.faults {
-                        if !std::mem::take(&mut first) {
-                            f.write_str("\n")?;
-                        }
-                        write!(f, "{}:{fault}", path.display())?;
-                    }
-                    if error.more > 0 {
-                        write!(f, "\n{}: and {} more", path.display(), error.more)?;
-                    }
-                }
-                Ok(())
-            }
+/// Writes a line for each fault, with its file.
+fn list_faults(files: &[(PathBuf, InputError)], f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    let mut separator = "";
+    for (path, error) in files {
+        let path = path.display();
+        for fault in &error.faults {
+            write!(f, "{separator}{path}:{fault}")?;
+            separator = "\n";
+        }
+        if error.more > 0 {
+            write!(f, "{separator}{path}: and {} more", error.more)?;
+            separator = "\n";
         }
     }
+    Ok(())
 }
 
-impl std::error::Error for SourceError {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        match self {
-            Self::Io(_, error) => Some(error),
-            _ => None,
-        }
-    }
-}
-
-/// Reads the documents of a session file, or of every file of a directory in the order of their
-/// names (byte order, names that begin with a dot aside).
+/// Reads the documents of a session file, or of every file of a directory in byte order of their
+/// names, except names that begin with a dot.
 ///
 /// # Errors
-/// See [`SourceError`]; the faults of all files of a directory come in one report.
+/// See [`SourceError`]; the faults of all files of a directory are in one report.
 pub fn read_source(path: &Path, limits: Limits) -> Result<Vec<Document>, SourceError> {
     let metadata = std::fs::metadata(path).map_err(|error| io_error(path, error))?;
     let read = |file: PathBuf| (read_file(&file, limits), file);
@@ -90,7 +75,7 @@ pub fn read_source(path: &Path, limits: Limits) -> Result<Vec<Document>, SourceE
     for entry in std::fs::read_dir(path).map_err(|error| io_error(path, error))? {
         let entry = entry.map_err(|error| io_error(path, error))?;
         let hidden = entry.file_name().as_encoded_bytes().starts_with(b".");
-        // Follows links, unlike the entry's own metadata.
+        // Follows links, unlike the metadata of the entry.
         if !hidden && entry.path().is_file() {
             files.push(entry.file_name());
         }
@@ -127,8 +112,7 @@ pub fn read_files(
     }
 }
 
-/// Reads the documents of a reader such as standard input; `name` stands for its path in
-/// messages.
+/// Reads the documents of a reader such as standard input, which messages call `name`.
 ///
 /// # Errors
 /// See [`SourceError`].
@@ -141,7 +125,7 @@ pub fn read_stream(
     read_bytes(&bytes, name)
 }
 
-/// The bytes of a file, unpacked where it is gzip.
+/// The bytes of a file, unpacked if it is gzip.
 ///
 /// # Errors
 /// See [`SourceError`].
@@ -151,7 +135,7 @@ pub fn read_file(path: &Path, limits: Limits) -> Result<Vec<u8>, SourceError> {
     unpack(file, path, limits, size)
 }
 
-/// The bytes of a reader, unpacked where they are gzip (told by their first two bytes).
+/// The bytes of a reader, unpacked if they are gzip, which their first two bytes show.
 ///
 /// # Errors
 /// See [`SourceError`].
@@ -199,7 +183,7 @@ fn gunzip(packed: impl Read, path: &Path, limits: Limits) -> Result<Vec<u8>, Sou
     let reader = flate2::read::MultiGzDecoder::new(packed);
     match take(reader, path, limits, 0) {
         Ok(outcome) => outcome,
-        // The decoder tells broken input by these kinds; anything else is the system's.
+        // The decoder reports broken input by these kinds; others come from the system.
         Err(error)
             if matches!(
                 error.kind(),
@@ -241,9 +225,8 @@ fn take(
     Ok(Ok(bytes))
 }
 
-/// The documents of an input in memory, whose form shows in its content: JSON Lines when more
-/// follows its first line and that line is a whole JSON value, else one document. Bytes that are
-/// packed are not unpacked.
+/// Reads the documents of an input in memory, which is not unpacked. It is JSON Lines if its first
+/// line is a whole JSON value and more follows, else one document.
 ///
 /// # Errors
 /// Every fault of the input.
@@ -259,8 +242,7 @@ fn read_as(bytes: &[u8], lines: bool) -> Result<Vec<Document>, InputError> {
     }
 }
 
-/// The documents of a file: as [`read_slice`], but a name that ends in `.jsonl` (or `.jsonl.gz`)
-/// says that it holds lines.
+/// As [`read_slice`], but a file whose name ends in `.jsonl` or `.jsonl.gz` is JSON Lines.
 fn read_bytes(bytes: &[u8], path: &Path) -> Result<Vec<Document>, SourceError> {
     let name = path.file_name().unwrap_or_default().as_encoded_bytes();
     let named = name.ends_with(b".jsonl") || name.ends_with(b".jsonl.gz");
@@ -281,7 +263,7 @@ fn is_lines(bytes: &[u8]) -> bool {
     let Some(end) = memchr::memchr(b'\n', bytes) else {
         return false;
     };
-    // No document goes on so after such a line; where it is broken, the others are read too.
+    // One document never looks like this; a broken first line must not hide the others.
     let (first, rest) = (
         bytes[..end].trim_ascii_end(),
         bytes[end..].trim_ascii_start(),

@@ -646,43 +646,6 @@ fn many_keys_are_compared_in_less_than_quadratic_time() {
     );
 }
 
-/// A document long enough to be read by several threads, and the same with a fault in its last
-/// turn.
-#[test]
-fn a_long_document_reads_the_same_on_any_number_of_threads() {
-    let mut turns = String::new();
-    for turn in 0..15_000 {
-        let (kind, comma) = (turn % 7, if turn == 0 { "" } else { "," });
-        let _ = write!(
-            turns,
-            r#"{comma}{{"id":"t{turn}","offset":{turn},"children":[{{"id":"c{turn}","nodeType":"mc","offset":0,"children":[
-            {{"id":"u{turn}","role":"user","content":"say }},{{\"id\": {turn}"}},
-            {{"id":"a{turn}","role":"r{turn}","kind":"k{kind}","parent_id":"c{turn}","parts":[{{"id":"p"}},{{"id":"p"}}]}}]}}]}}"#
-        );
-    }
-    let good = under_root(&format!(
-        r#"{{"id":"q","nodeType":"^seq","children":[{turns}],"note":1}}"#
-    ));
-    let bad = good.replace(r#""id":"c14999""#, r#""id":"c17""#);
-    assert!(good.len() > 3 << 20, "long enough to be cut twice");
-    let on = |threads: usize, text: &str| {
-        let Ok(pool) = rayon::ThreadPoolBuilder::new().num_threads(threads).build() else {
-            panic!("threads start");
-        };
-        pool.install(|| match read_document(text.as_bytes()) {
-            Ok(document) => format!("{:?}", document.body),
-            Err(error) => error.to_string(),
-        })
-    };
-    let (tree, fault) = (on(1, &good), on(1, &bad));
-    assert!(fault.contains("the id `c17` stands twice"), "{fault}");
-    for threads in [2, 3, 8] {
-        // Not `assert_eq`: the trees are long.
-        assert!(on(threads, &good) == tree, "{threads} threads");
-        assert_eq!(on(threads, &bad), fault, "{threads} threads");
-    }
-}
-
 /// JSON-like fragments, glued together at random.
 fn fragments() -> impl Strategy<Value = String> {
     let piece = prop_oneof![

@@ -1,0 +1,62 @@
+//! A delta: how a snapshot differs from an earlier one (RUNTIME §1). [`super::patch`] applies it.
+
+use std::sync::Arc;
+
+use super::check;
+use super::draft::Draft;
+use super::fault::{Faults, Position};
+use super::model::Tree;
+
+/// The difference to the snapshot of cycle `base`: first `replace`, then `remove`.
+#[derive(Debug)]
+pub struct Delta {
+    /// The cycle of the base.
+    pub base: i64,
+    /// Nodes that are added, moved or replaced.
+    pub replace: Patch,
+    /// Ids whose subtrees are removed.
+    pub remove: Vec<Box<str>>,
+    /// The positions of all of these in the text.
+    pub(crate) places: DeltaPlaces,
+}
+
+/// Positions of a delta in the text of its document, for messages.
+#[derive(Debug, Default)]
+pub(crate) struct DeltaPlaces {
+    /// The value of `base`.
+    pub(crate) base: Position,
+    /// The nodes of `replace`.
+    pub(crate) replace: Vec<Position>,
+    /// The ids of `remove`.
+    pub(crate) remove: Vec<Position>,
+}
+
+/// Nodes with the ids of their parents, in the order of the text.
+#[derive(Debug, Default)]
+pub struct Patch {
+    /// The nodes: `parent` is `NONE`, `end` the next row, `level` 0, and the class not set (a
+    /// node without nodeType takes it from its place in the tree).
+    pub nodes: Tree,
+    /// The id of each node's parent; `None` for the root.
+    pub parents: Vec<Option<Box<str>>>,
+}
+
+impl Patch {
+    /// Takes the parents from the `parent_id` members and reports duplicate ids. Also returns
+    /// the offset of every node in the text.
+    pub(crate) fn finish(draft: Draft<'_>, faults: &mut Faults) -> (Self, Vec<usize>) {
+        let Draft {
+            tree: mut nodes,
+            payload,
+            starts,
+            claims,
+        } = draft;
+        nodes.payload = Arc::new(payload);
+        check::check_ids(&nodes, &starts, faults);
+        let mut parents = vec![None; nodes.rows.len()];
+        for claim in claims {
+            parents[claim.row as usize] = Some(claim.id.decode().into());
+        }
+        (Self { nodes, parents }, starts)
+    }
+}

@@ -1,0 +1,120 @@
+//! JSON strings: scanning and decoding them.
+
+use std::borrow::Cow;
+
+/// A string as written.
+#[derive(Clone, Copy, Debug)]
+pub struct Text<'a> {
+    /// The text between the quotes, with its escapes.
+    pub raw: &'a str,
+    /// Whether there are escapes.
+    pub escaped: bool,
+}
+
+impl<'a> Text<'a> {
+    /// The decoded string, borrowed if there are no escapes. A lone surrogate, which was reported
+    /// when it was read, becomes U+FFFD.
+    #[must_use]
+    pub fn decode(self) -> Cow<'a, str> {
+        if self.escaped {
+            Cow::Owned(unescape(self.raw))
+        } else {
+            Cow::Borrowed(self.raw)
+        }
+    }
+}
+
+/// Decodes the text between the quotes of a JSON string. Escapes must be well-formed; a lone
+/// surrogate becomes U+FFFD.
+#[must_use]
+pub fn unescape(raw: &str) -> String {
+    let mut out = String::with_capacity(raw.len());
+    let mut rest = raw;
+    while let Some(at) = memchr::memchr(b'\\', rest.as_bytes()) {
+        out.push_str(&rest[..at]);
+        let bytes = rest.as_bytes();
+        let letter = bytes.get(at + 1).copied().unwrap_or(b'\\');
+        let mut next = at + 2;
+        match letter {
+            b'n' => out.push('\n'),
+            b't' => out.push('\t'),
+            b'r' => out.push('\r'),
+            b'b' => out.push('\u{8}'),
+            b'f' => out.push('\u{c}'),
+            b'u' => {
+                let unit = hex4(bytes, at + 2).unwrap_or(0xFFFD);
+                next = at + 6;
+                let mut scalar = u32::from(unit);
+                if (0xD800..0xDC00).contains(&unit)
+                    && bytes.get(at + 6..at + 8) == Some(b"\\u")
+                    && let Some(low) = hex4(bytes, at + 8)
+                    && (0xDC00..0xE000).contains(&low)
+                {
+                    scalar = 0x10000 + ((u32::from(unit) - 0xD800) << 10) + u32::from(low) - 0xDC00;
+                    next = at + 12;
+                }
+                out.push(char::from_u32(scalar).unwrap_or(char::REPLACEMENT_CHARACTER));
+            }
+            other => out.push(char::from(other)),
+        }
+        rest = rest.get(next..).unwrap_or("");
+    }
+    out.push_str(rest);
+    out
+}
+
+/// The number of four hex digits.
+pub(super) fn hex4(bytes: &[u8], at: usize) -> Option<u16> {
+    let digits = bytes.get(at..at + 4)?;
+    let mut unit = 0u16;
+    for &digit in digits {
+        let value = match digit {
+            b'0'..=b'9' => digit - b'0',
+            b'a'..=b'f' => digit - b'a' + 10,
+            b'A'..=b'F' => digit - b'A' + 10,
+            _ => return None,
+        };
+        unit = unit << 4 | u16::from(value);
+    }
+    Some(unit)
+}
+
+/// Index of the first quote, backslash or control character at or after `at`, or the length of
+/// `bytes`. Tests eight bytes at a time: the lowest flag of a word is exact, higher ones may not
+/// be.
+#[inline]
+pub(super) fn find_special(bytes: &[u8], mut at: usize) -> usize {
+    const ONES: u64 = 0x0101_0101_0101_0101;
+    const HIGH: u64 = 0x8080_8080_8080_8080;
+    const fn special(word: u64) -> u64 {
+        let quote = word ^ (ONES * b'"' as u64);
+        let slash = word ^ (ONES * b'\\' as u64);
+        ((word.wrapping_sub(ONES * 0x20) & !word)
+            | (quote.wrapping_sub(ONES) & !quote)
+            | (slash.wrapping_sub(ONES) & !slash))
+            & HIGH
+    }
+    while let Some(Ok(chunk)) = bytes.get(at..at + 8).map(<[u8; 8]>::try_from) {
+        let flags = special(u64::from_le_bytes(chunk));
+        if flags != 0 {
+            return at + (flags.trailing_zeros() / 8) as usize;
+        }
+        at += 8;
+    }
+    while let Some(&byte) = bytes.get(at) {
+        if byte < 0x20 || byte == b'"' || byte == b'\\' {
+            return at;
+        }
+        at += 1;
+    }
+    at
+}
+
+/// A name for a message, cut if it is long: messages must not repeat a megabyte of input.
+pub(crate) fn shorten(name: &str) -> String {
+    const KEPT: usize = 60;
+    match name.char_indices().nth(KEPT) {
+        None => name.to_owned(),
+        Some((cut, _)) => format!("{}…", &name[..cut]),
+    }
+}
