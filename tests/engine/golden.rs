@@ -1,260 +1,13 @@
-//! The golden tests of the sources, over their fixtures as printed.
-//!
-//! Cases are named by source and section. The four that cannot hold stand here with what holds
-//! instead (LANGUAGE §12).
+//! Golden tests of the sources that are more than a selector and its answer. The others are
+//! cases in `tests/cases/answers/source-*.txt`.
 
 use crate::support::engine::{self, Engine};
 use crate::support::json::{self, Json};
-use crate::support::selector::Edition;
+use crate::support::outline;
+use crate::support::selector::Edition::{self, Canonical, Depth};
 
-const F000_62: &str = include_str!("fixtures/000-6.2.json");
-const F000_63: &str = include_str!("fixtures/000-6.3.json");
-const F001_62: &str = include_str!("fixtures/001-6.2.json");
-const F001_63: &str = include_str!("fixtures/001-6.3.json");
-const F002_128: &str = include_str!("fixtures/002-12.8.json");
-const F002_129: &str = include_str!("fixtures/002-12.9.json");
-const F003_62: &str = include_str!("fixtures/003-6.2.json");
-const F003_63: &str = include_str!("fixtures/003-6.3-mended.json");
-
-/// A selector over a fixture and the ids it must give, or the code of its error.
-type Case = (
-    &'static str,
-    &'static str,
-    Result<&'static [&'static str], &'static str>,
-);
-
-fn check(edition: Edition, fixture: &str, cases: &[Case]) {
-    let engine = Engine::new(edition);
-    let session = engine::open(fixture);
-    for (section, query, expected) in cases {
-        let got = engine.ids(&session, query);
-        let expected: Result<Vec<String>, String> = match expected {
-            Ok(ids) => Ok(ids.iter().map(|id| (*id).to_owned()).collect()),
-            Err(code) => Err((*code).to_owned()),
-        };
-        assert_eq!(got, expected, "{section}: {query}");
-    }
-}
-
-#[test]
-fn source_000_and_002_section_62_and_71() {
-    let cases: [Case; 15] = [
-        (
-            "000 §6.2 1, 002 ch. 04 §6.2 1",
-            "@t0 ^sys .cb",
-            Ok(&["cb:sysA"]),
-        ),
-        ("000 §6.2 2", "@t0 ^seq .mt:depth(1)", Ok(&["mt:2"])),
-        (
-            "000 §6.2 3",
-            "@t0 ^seq .mt:depth(1,2)",
-            Ok(&["mt:1", "mt:2"]),
-        ),
-        (
-            "000 §6.2 4",
-            "@t0 ^seq .mt:depth(1-2) .mc > .cb",
-            Ok(&["cb:u1", "cb:a1"]),
-        ),
-        ("000 §6.2 5", "@t0 #cb:u2", Ok(&["cb:u2"])),
-        ("000 §7.1", "@t0 ^sys .cb", Ok(&["cb:sysA"])),
-        ("000 §7.1", "@t0 ^seq .mt:depth(1)", Ok(&["mt:2"])),
-        ("000 §7.1", "@t0 ^seq .mt:depth(1,2)", Ok(&["mt:1", "mt:2"])),
-        (
-            "000 §7.1",
-            "@t0 ^seq .mt:depth(1-2) .mc > .cb",
-            Ok(&["cb:u1", "cb:a1"]),
-        ),
-        ("000 §7.1", "@t0 ^seq .mt:depth(1) > .cb", Ok(&["cb:a1"])),
-        ("000 §7.1", "@t0 #cb:u2", Ok(&["cb:u2"])),
-        ("000 §7.1", "@t0 .cb[role='assistant']", Ok(&["cb:a1"])),
-        (
-            "000 §7.1",
-            "@t0 ^seq .mt:depth(1-2) .cb[ttl<=1]",
-            Ok(&["cb:a1"]),
-        ),
-        (
-            "000 §7.1",
-            "@t0 ^seq .mt:depth()",
-            Err("E_SELECTOR_INVALID"),
-        ),
-        (
-            "000 §7.1",
-            "@t0 ^seq .mt:depth(3) .cb[role='user']",
-            Ok(&[]),
-        ),
-    ];
-    check(Edition::V01, F000_62, &cases);
-}
-
-#[test]
-fn source_000_and_002_section_63() {
-    let query = "@t0 ^seq .mt:depth(1-3) .cb[role='user']";
-    let cases: [Case; 1] = [("000 §6.3", query, Ok(&["cb:u1", "cb:u2", "cb:u3"]))];
-    check(Edition::V01, F000_63, &cases);
-}
-
-#[test]
-fn source_000_examples_over_its_fixture() {
-    let cases: [Case; 10] = [
-        ("000 §6", "@t0 ^ah :pre .cb", Ok(&[])),
-        (
-            "000 §6",
-            "^seq .mt:depth(1) .mc > .cb[role='assistant']",
-            Ok(&["cb:a1"]),
-        ),
-        ("000 §6", "^root .cb[ttl<=1]", Ok(&["cb:a1"])),
-        ("000 §6", "#abc123def", Ok(&[])),
-        (
-            "000 §6",
-            "^seq .mt:depth(1,2,3) .cb[role='user']",
-            Ok(&["cb:u1"]),
-        ),
-        (
-            "000 §6",
-            "^seq .mt:depth(1-3) .cb[role='user']",
-            Ok(&["cb:u1"]),
-        ),
-        ("000 §6", "^seq .mt:depth(1-5)", Ok(&["mt:1", "mt:2"])),
-        ("000 §6", "@* #abc123def", Ok(&[])),
-        ("000 §6", "^seq .mt:depth(3)", Ok(&[])),
-        (
-            "002 ch. 06 §3.3",
-            "^seq .mt:depth(1,2) .cb[role='assistant']",
-            Ok(&["cb:a1"]),
-        ),
-    ];
-    check(Edition::V01, F000_62, &cases);
-    let pre: [Case; 2] = [
-        ("000 §6", "@t0 ^ah :pre .cb", Ok(&["cb:pre2"])),
-        ("002 ch. 06 §3.3", "^ah :pre .cb", Ok(&["cb:pre2"])),
-    ];
-    check(Edition::V01, F002_129, &pre);
-}
-
-#[test]
-fn source_001_section_62_63_and_71() {
-    let cases: [Case; 18] = [
-        ("001 §6.2 1", "@t0 ^sys .cb", Ok(&["cb:sysA"])),
-        ("001 §6.2 2", "@t0 ^seq .mt:depth(1)", Ok(&["mt:2"])),
-        (
-            "001 §6.2 3",
-            "@t0 ^seq .mt:depth(1,2)",
-            Ok(&["mt:1", "mt:2"]),
-        ),
-        (
-            "001 §6.2 4",
-            "@t0 ^seq .mt:depth(1-2) .mc > .cb",
-            Ok(&["cb:u1", "cb:a1"]),
-        ),
-        ("001 §6.2 5", "@t0 #cb:u2", Ok(&["cb:u2"])),
-        ("001 §7.1", "@t0 ^sys .cb", Ok(&["cb:sysA"])),
-        ("001 §7.1", "@t0 ^seq .mt:depth(1)", Ok(&["mt:2"])),
-        ("001 §7.1", "@t0 ^seq .mt:depth(1,2)", Ok(&["mt:1", "mt:2"])),
-        (
-            "001 §7.1",
-            "@t0 ^seq .mt:depth(1-2) .mc > .cb",
-            Ok(&["cb:u1", "cb:a1"]),
-        ),
-        ("001 §7.1", "@t0 ^seq .mt:depth(1) > .cb", Ok(&["cb:a1"])),
-        ("001 §7.1", "@t0 #cb:u2", Ok(&["cb:u2"])),
-        ("001 §7.1", "@t0 .cb[role='assistant']", Ok(&["cb:a1"])),
-        (
-            "001 §7.1",
-            "@t0 ^seq .mt:depth(1-2) .cb[ttl<=1]",
-            Ok(&["cb:a1"]),
-        ),
-        (
-            "001 §7.1",
-            "@t0 ^seq .mt:depth()",
-            Err("E_SELECTOR_INVALID"),
-        ),
-        (
-            "001 §7.1",
-            "@t0 ^seq .mt:depth(3) .cb[role='user']",
-            Ok(&[]),
-        ),
-        ("001 §4", "@t0 .mt:depth(0)", Ok(&["ah-1"])),
-        ("001 §4", "@t0 .mt:depth(<0)", Ok(&["sys-1"])),
-        (
-            "001 §4",
-            "@t0 .mt:depth({1,2}) .cb",
-            Ok(&["cb:u1", "cb:a1"]),
-        ),
-    ];
-    check(Edition::Depth, F001_62, &cases);
-    let query = "@t0 ^seq .mt:depth(1-3) .cb[role='user']";
-    let cases: [Case; 1] = [("001 §6.3", query, Ok(&["cb:u1", "cb:u2", "cb:u3"]))];
-    check(Edition::Depth, F001_63, &cases);
-}
-
-#[test]
-fn source_003_section_62_63_and_71() {
-    let cases: [Case; 15] = [
-        ("003 §6.2 1", "@t0 ^sys .block", Ok(&["block:sysA"])),
-        (
-            "003 §6.2 2, LANGUAGE §12",
-            "@t0 ^seq .seg:depth(1)",
-            Ok(&["seg:2"]),
-        ),
-        (
-            "003 §6.2 3",
-            "@t0 ^seq .seg:depth(1,2)",
-            Ok(&["seg:1", "seg:2"]),
-        ),
-        (
-            "003 §6.2 4, LANGUAGE §12",
-            "@t0 ^seq .seg:depth(1-2) .cont > .block",
-            Ok(&["block:u1", "block:a1", "block:u2"]),
-        ),
-        ("003 §6.2 5, LANGUAGE §12", "@t0 #block:u2", Ok(&[])),
-        ("003 §7.1", "@t0 ^sys .block", Ok(&["block:sysA"])),
-        (
-            "003 §7.1, LANGUAGE §12",
-            "@t0 ^seq .seg:depth(1)",
-            Ok(&["seg:2"]),
-        ),
-        (
-            "003 §7.1",
-            "@t0 ^seq .seg:depth(1,2)",
-            Ok(&["seg:1", "seg:2"]),
-        ),
-        (
-            "003 §7.1, LANGUAGE §12",
-            "@t0 ^seq .seg:depth(1-2) .cont > .block",
-            Ok(&["block:u1", "block:a1", "block:u2"]),
-        ),
-        (
-            "003 §7.1, LANGUAGE §12",
-            "@t0 ^seq .seg:depth(1) > .block",
-            Ok(&[]),
-        ),
-        ("003 §7.1, LANGUAGE §12", "@t0 #block:u2", Ok(&[])),
-        (
-            "003 §7.1",
-            "@t0 .block[role='assistant']",
-            Ok(&["block:a1"]),
-        ),
-        (
-            "003 §7.1",
-            "@t0 ^seq .seg:depth(1-2) .block[ttl<=1]",
-            Ok(&["block:a1"]),
-        ),
-        (
-            "003 §7.1",
-            "@t0 ^seq .seg:depth()",
-            Err("E_SELECTOR_INVALID"),
-        ),
-        (
-            "003 §7.1",
-            "@t0 ^seq .seg:depth(3) .block[role='user']",
-            Ok(&[]),
-        ),
-    ];
-    check(Edition::Canonical, F003_62, &cases);
-    let query = "@t0 ^seq .seg:depth(1-3) .block[role='user']";
-    let cases: [Case; 1] = [("003 §6.3", query, Ok(&["block:u1", "block:u2", "block:u3"]))];
-    check(Edition::Canonical, F003_63, &cases);
-}
+/// One tree as the snapshot of cycle 42 and as the working state.
+const EXAMPLES: &str = include_str!("../cases/sessions/examples.outline");
 
 /// The summaries of source 000 §3.7 (002 ch. 04 §3.7): one comes with `@t-1`, one goes with
 /// `@t0`.
@@ -428,65 +181,6 @@ fn source_002_chapter_08_content_hash_stability() {
 }
 
 #[test]
-fn source_002_chapter_08_canonical_ordering() {
-    let text = r#"{"root":{"children":[{"id":"sys","nodeType":"^sys","children":[
-        {"id": "c", "offset": 0, "created_at_ns": 3000},
-        {"id": "a", "offset": -1, "created_at_ns": 1000},
-        {"id": "b", "offset": 0, "created_at_ns": 2000},
-        {"id": "d", "offset": 1, "created_at_ns": 4000}
-    ]}]}}"#;
-    let cases: [Case; 1] = [("002 ch. 08 §7.1", "@t0 ^sys > *", Ok(&["a", "b", "c", "d"]))];
-    check(Edition::V01, text, &cases);
-}
-
-#[test]
-fn source_002_chapter_02_section_43_example_order() {
-    let text = r#"{"root":{"children":[{"id":"sys","nodeType":"^sys","children":[
-        {"id": "b", "offset": 0, "created_at_ns": 1001, "creation_index": 2},
-        {"id": "z", "offset": -1, "created_at_ns": 1000, "creation_index": 1},
-        {"id": "a", "offset": -1, "created_at_ns": 1000, "creation_index": 0}
-    ]}]}}"#;
-    let cases: [Case; 1] = [("002 ch. 02 §4.3", "@t0 ^sys > *", Ok(&["a", "z", "b"]))];
-    check(Edition::V01, text, &cases);
-}
-
-#[test]
-fn source_002_section_411_content_in_offset_nodes() {
-    let turn = include_str!("fixtures/002-02-4.1.1-turn.json");
-    let text = format!(
-        r#"{{"root":{{"children":[{{"id":"seq","nodeType":"^seq","children":[{turn}]}}]}}}}"#
-    );
-    let cases: [Case; 5] = [
-        (
-            "002 §4.1.1",
-            "^seq .mt:depth(1) > .cb:pre",
-            Ok(&["cb:pre1"]),
-        ),
-        (
-            "002 §4.1.1",
-            "^seq .mt:depth(1) > .mc:core > .cb",
-            Ok(&["cb:u42"]),
-        ),
-        (
-            "002 §4.1.1",
-            "^seq .mt:depth(1) > .cb:post",
-            Ok(&["cb:post1"]),
-        ),
-        (
-            "002 §4.1.1",
-            ".mt > *",
-            Ok(&["cb:pre1", "mc:42", "cb:post1"]),
-        ),
-        (
-            "002 §4.1.1",
-            "#mt:42 .cb",
-            Ok(&["cb:pre1", "cb:u42", "cb:post1"]),
-        ),
-    ];
-    check(Edition::V01, &text, &cases);
-}
-
-#[test]
 fn source_002_section_12_the_provider_threads() {
     let thread = |text: &str| -> Vec<String> {
         let Json::List(items) = json::parse(text) else {
@@ -499,8 +193,14 @@ fn source_002_section_12_the_provider_threads() {
     };
     let engine = Engine::new(Edition::V01);
     for (fixture, printed) in [
-        (F002_128, include_str!("fixtures/002-12.8-thread.json")),
-        (F002_129, include_str!("fixtures/002-12.9-thread.json")),
+        (
+            include_str!("../cases/fixtures/002-12.8.json"),
+            include_str!("../cases/fixtures/002-12.8-thread.json"),
+        ),
+        (
+            include_str!("../cases/fixtures/002-12.9.json"),
+            include_str!("../cases/fixtures/002-12.9-thread.json"),
+        ),
     ] {
         let session = engine::open(fixture);
         assert_eq!(engine.ids(&session, "@t0 .cb").unwrap(), thread(printed));
@@ -514,23 +214,98 @@ fn source_002_section_12_the_provider_threads() {
     }
 }
 
+/// 001 §6, 003 §6: windows and filters on results.
 #[test]
-fn source_002_chapter_07_section_41_the_imported_tree() {
-    let cases: [Case; 2] = [
-        (
-            "002 ch. 07 §4.1",
-            "^sys .cb[role=\"system\"]",
-            Ok(&["cb:sysA"]),
-        ),
-        (
-            "002 ch. 07 §4.1",
-            "^ah .mc .cb[role=\"user\"]",
-            Ok(&["cb:u1"]),
-        ),
-    ];
-    check(
-        Edition::V01,
-        include_str!("fixtures/002-07-4.1-prior.json"),
-        &cases,
+fn windows_and_filters_of_the_library() {
+    let session = engine::open(&outline::lines(EXAMPLES).join("\n"));
+    for (edition, filter) in [(Depth, ".mt:depth(>0)"), (Canonical, ".seg:depth(>0)")] {
+        let Engine(engine) = Engine::new(edition);
+        let select = || engine.rows(&session, "[key='K']").unwrap();
+        assert_eq!(select().limit(1).to_ids(), ["u0"]);
+        assert_eq!(select().skip(1).limit(1).to_ids(), ["a3"]);
+        let filter = engine.prepare(filter).unwrap();
+        let history = select().filter(&filter).unwrap();
+        assert_eq!(history.to_ids(), ["a3", "sum2", "a1"]);
+    }
+}
+
+/// 003 §3.10: formatters merge `{ tag=… }` with `+tag` chains, in one order.
+#[test]
+fn tags_are_merged_and_sorted() {
+    let Engine(engine) = Engine::new(Canonical);
+    let one = engine.format("+featured +archived").unwrap();
+    for text in [
+        "?? { tag=archived, tag=featured }",
+        "{ tag=[featured,archived] }",
+        "+archived+featured",
+    ] {
+        assert_eq!(engine.format(text).unwrap(), one, "{text}");
+    }
+    let braces = engine.format(".block {tag=b} +a").unwrap();
+    assert_eq!(engine.format(".block +a +b").unwrap(), braces);
+}
+
+/// Three snapshots in which a featured block comes and goes.
+const FEATURED: &str = r#"
+root -
+  ah ^ah
+    a cb tags=["featured"]
+    b cb tags=["featured"]
+--- 7
+root -
+  ah ^ah
+    b cb tags=["featured"]
+--- 8
+root -
+  ah ^ah
+    b cb tags=["featured"]
+    c cb tags=["featured"]
+--- 9
+"#;
+
+/// 003 §3.7.1: `@history` is `@t0..@t-*`. 003 §6: with `@first`, each snapshot's first row
+/// (LANGUAGE §12).
+#[test]
+fn history_is_a_range() {
+    let session = engine::open(&outline::lines(FEATURED).join("\n"));
+    let engine = Engine::new(Canonical);
+    let ask = |query: &str| {
+        let Json::Obj(mut members) = json::parse(&engine.range(&session, query).unwrap()) else {
+            panic!("an object")
+        };
+        members.retain(|(name, _)| name != "query");
+        Json::Obj(members).write()
+    };
+    let sugar = ask("@history +featured");
+    assert_eq!(sugar, ask("@t0..@t-* +featured"));
+    assert_eq!(sugar, ask("@t-2..@t0 ?? { tag='featured' }"));
+    assert!(
+        sugar.contains(r#""added_ids":["c"],"removed_ids":[]"#),
+        "{sugar}"
     );
+    assert!(
+        sugar.contains(r#""added_ids":[],"removed_ids":["a"]"#),
+        "{sugar}"
+    );
+
+    let first = ask("@history +featured @first");
+    assert!(
+        first.contains(r#""added_ids":["b"],"removed_ids":["a"]"#),
+        "{first}"
+    );
+    assert!(!first.contains(r#""c""#), "{first}");
+}
+
+/// 001 §3.7, 003 §3.7, §7 15: without a time the working state, never a snapshot.
+#[test]
+fn no_time_is_never_a_snapshot() {
+    let lines = outline::lines(EXAMPLES);
+    let session = engine::open(&lines[0]);
+    for edition in [Depth, Canonical] {
+        let engine = Engine::new(edition);
+        let got = engine.ids(&session, "^sys > *");
+        assert_eq!(got, Err("E_NO_WORKING_STATE".to_owned()));
+    }
+    let got = Engine::new(Edition::V01).ids(&session, "^sys > .cb:first");
+    assert_eq!(got.unwrap(), ["policy"]);
 }

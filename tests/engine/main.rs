@@ -10,13 +10,13 @@
 )]
 
 mod budget;
+mod cases;
 mod content;
 mod deltas;
 mod diagnostics;
 mod diffs;
 mod editions;
 mod equivalence;
-mod examples;
 mod explain;
 mod facade;
 mod golden;

@@ -2,7 +2,7 @@
 //!
 //! A line is `id nodeType name=value …`; `-` stands for no nodeType, a value is JSON where it
 //! reads as JSON and a text otherwise. A line `--- 7` closes the snapshot of cycle 7,
-//! `--- working` the working state.
+//! `--- working` the working state, `--- 7 working` both.
 
 use super::json::{self, Json};
 
@@ -21,11 +21,14 @@ pub(crate) fn lines(outline: &str) -> Vec<String> {
         let text = line.trim();
         if let Some(name) = text.strip_prefix("---") {
             let root = nest(std::mem::take(&mut nodes));
-            let head = match name.trim() {
-                "working" => ("working".to_owned(), Json::Bool(true)),
-                cycle => ("cycle".to_owned(), Json::Num(cycle.to_owned())),
-            };
-            documents.push(Json::Obj(vec![head, ("root".to_owned(), root)]).write());
+            for name in name.split_whitespace() {
+                let head = match name {
+                    "working" => ("working".to_owned(), Json::Bool(true)),
+                    cycle => ("cycle".to_owned(), Json::Num(cycle.to_owned())),
+                };
+                let root = ("root".to_owned(), root.clone());
+                documents.push(Json::Obj(vec![head, root]).write());
+            }
         } else if !text.is_empty() {
             let indent = line.len() - line.trim_start().len();
             nodes.push((indent / 2, node(text)));
