@@ -11,6 +11,7 @@
 
 mod budget;
 mod cases;
+mod citations;
 mod content;
 mod deltas;
 mod diagnostics;
@@ -22,6 +23,7 @@ mod facade;
 mod golden;
 mod interop;
 mod language;
+mod layers;
 mod pairs;
 mod properties;
 mod range_cost;

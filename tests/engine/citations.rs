@@ -1,0 +1,227 @@
+//! What comments and documents cite exists: sections of the specification, sections of the
+//! sources, links between documents, paths of this repository.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use regex::Regex;
+
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+/// The text files below these directories, and the documents beside them.
+fn texts(directories: &[&str], extensions: &[&str]) -> Vec<(PathBuf, String)> {
+    let mut open: Vec<PathBuf> = directories.iter().map(|name| root().join(name)).collect();
+    let mut files = Vec::new();
+    while let Some(path) = open.pop() {
+        if path.is_dir() {
+            let entries = fs::read_dir(&path).unwrap();
+            open.extend(entries.map(|entry| entry.unwrap().path()));
+        } else if path
+            .extension()
+            .is_some_and(|e| extensions.iter().any(|known| e == *known))
+        {
+            let name = path.strip_prefix(root()).unwrap().to_owned();
+            files.push((name, fs::read_to_string(&path).unwrap()));
+        }
+    }
+    files.sort();
+    files
+}
+
+/// Everything that may cite, with comments joined so that a citation may be wrapped.
+fn citing() -> Vec<(PathBuf, String)> {
+    let wrapped = Regex::new(r"\n *(//[/!]?|#|>)? *").unwrap();
+    let directories = [
+        "src",
+        "tests",
+        "benches",
+        "docs",
+        "grammar",
+        "fuzz/fuzz_targets",
+        "examples",
+    ];
+    let mut files: Vec<&str> = directories
+        .into_iter()
+        .filter(|name| root().join(name).exists())
+        .collect();
+    files.extend(documents_at_the_root());
+    let mut texts = texts(&files, &["rs", "md", "txt", "lalrpop"]);
+    for (_, text) in &mut texts {
+        *text = wrapped.replace_all(text, " ").into_owned();
+    }
+    texts
+}
+
+fn documents_at_the_root() -> Vec<&'static str> {
+    let names = ["README.md", "CONTRIBUTING.md", "CHANGELOG.md"];
+    names
+        .into_iter()
+        .filter(|name| root().join(name).exists())
+        .collect()
+}
+
+fn documents() -> Vec<(PathBuf, String)> {
+    texts(
+        &[&["docs"], documents_at_the_root().as_slice()].concat(),
+        &["md"],
+    )
+}
+
+/// The sections in `§4, §5.1 and §7`.
+fn sections(text: &str) -> Vec<&str> {
+    let separators = |c: char| c != '.' && !c.is_ascii_alphanumeric();
+    let sections = text
+        .split(separators)
+        .map(|section| section.trim_end_matches('.'));
+    sections
+        .filter(|section| !section.is_empty() && *section != "and")
+        .collect()
+}
+
+const SECTIONS: &str = r"(§[0-9A-Z][0-9.]*(?:(?:, | and |–|-)§[0-9A-Z][0-9.]*)*)";
+
+#[test]
+fn cited_sections_of_the_specification_exist() {
+    let heading = Regex::new(r"(?m)^#+ (\d+(?:\.\d+)*)\.? ").unwrap();
+    let mut known: BTreeMap<&str, BTreeSet<String>> = BTreeMap::new();
+    for name in ["LANGUAGE", "RUNTIME", "STORE", "INSPECT", "LOGS"] {
+        let path = root().join(format!("docs/spec/{}.md", name.to_lowercase()));
+        let text = fs::read_to_string(path).unwrap();
+        let numbers = heading
+            .captures_iter(&text)
+            .map(|found| found[1].to_owned());
+        known.insert(name, numbers.collect());
+    }
+    let citation = Regex::new(&format!(
+        r"\b(LANGUAGE|RUNTIME|STORE|INSPECT|LOGS) {SECTIONS}"
+    ))
+    .unwrap();
+    let (mut wrong, mut count) = (Vec::new(), 0);
+    for (file, text) in citing() {
+        for found in citation.captures_iter(&text) {
+            for section in sections(&found[2]) {
+                count += 1;
+                if !known[&found[1]].contains(section) {
+                    wrong.push(format!("{}: {} §{section}", file.display(), &found[1]));
+                }
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong:#?}");
+    assert!(count > 150, "only {count} citations found");
+}
+
+/// `docs/spec/sources.md` lists the sections of the sources, by chapter where there are chapters.
+/// A section of source 002 without a chapter is one of chapter 02.
+#[test]
+fn cited_sections_of_the_sources_exist() {
+    let list = fs::read_to_string(root().join("docs/spec/sources.md")).unwrap();
+    let section = Regex::new(r"^- §([0-9A-Z][0-9.]*) ").unwrap();
+    let mut known: BTreeMap<(String, String), BTreeSet<String>> = BTreeMap::new();
+    let (mut source, mut chapter) = (String::new(), String::new());
+    for line in list.lines() {
+        if let Some(heading) = line.strip_prefix("## Source ") {
+            source = heading[..3].to_owned();
+            chapter.clear();
+        } else if let Some(heading) = line.strip_prefix("### Chapter ") {
+            chapter = heading[..2].to_owned();
+        } else if let Some(found) = section.captures(line) {
+            let sections = known.entry((source.clone(), chapter.clone())).or_default();
+            sections.insert(found[1].to_owned());
+        }
+    }
+    let citation = Regex::new(&format!(
+        r"\bsources? (00\d(?:(?:, | and )00\d)*)(?: chapter (\d\d))? {SECTIONS}"
+    ))
+    .unwrap();
+    let (mut wrong, mut count) = (Vec::new(), 0);
+    for (file, text) in citing() {
+        for found in citation.captures_iter(&text) {
+            for source in sections(&found[1]) {
+                let chapter = found.get(2).map_or("", |chapter| chapter.as_str());
+                let chapter = match (source, chapter) {
+                    ("002", "") => "02",
+                    _ => chapter,
+                };
+                let known = known.get(&(source.to_owned(), chapter.to_owned()));
+                for section in sections(&found[3]) {
+                    count += 1;
+                    if !known.is_some_and(|known| known.contains(section)) {
+                        wrong.push(format!(
+                            "{}: source {source} {chapter} §{section}",
+                            file.display()
+                        ));
+                    }
+                }
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong:#?}");
+    assert!(count > 150, "only {count} citations found");
+}
+
+/// A heading as the anchor of a link.
+fn anchor(heading: &str) -> String {
+    let kept = heading
+        .trim()
+        .chars()
+        .filter(|c| c.is_alphanumeric() || " -_".contains(*c));
+    kept.collect::<String>().to_lowercase().replace(' ', "-")
+}
+
+#[test]
+fn links_between_documents_resolve() {
+    let link = Regex::new(r"\]\(([^)\s]+)\)").unwrap();
+    let fence = Regex::new(r"(?ms)^ *```.*?^ *```").unwrap();
+    let code = Regex::new(r"`[^`\n]*`").unwrap();
+    let mut wrong = Vec::new();
+    for (file, text) in documents() {
+        let text = fence.replace_all(&text, "");
+        let text = code.replace_all(&text, "");
+        for found in link.captures_iter(&text) {
+            let target = &found[1];
+            if target.contains("://") || target.starts_with("mailto:") {
+                continue;
+            }
+            let (path, part) = target.split_once('#').unwrap_or((target, ""));
+            let path = match path {
+                "" => file.clone(),
+                path => file.parent().unwrap().join(path),
+            };
+            let target_file = root().join(&path);
+            let exists = match part {
+                "" => target_file.exists(),
+                part => fs::read_to_string(target_file).is_ok_and(|text| {
+                    let headings = text.lines().filter(|line| line.starts_with('#'));
+                    let mut headings = headings.map(|line| anchor(line.trim_start_matches('#')));
+                    headings.any(|heading| heading == part)
+                }),
+            };
+            if !exists {
+                wrong.push(format!("{}: {target}", file.display()));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+#[test]
+fn paths_in_documents_exist() {
+    let path = Regex::new(
+        r"`((?:src|tests|benches|docs|fixtures|grammar|fuzz|examples|\.ci)/[^`\s*…<>{}]*)`",
+    )
+    .unwrap();
+    let mut wrong = Vec::new();
+    for (file, text) in documents() {
+        for found in path.captures_iter(&text) {
+            let name = found[1].split(':').next().unwrap_or_default();
+            if !root().join(name).exists() {
+                wrong.push(format!("{}: {name}", file.display()));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}
