@@ -66,10 +66,10 @@ fn fails(arguments: &[&str], code: i32, message: &str) -> String {
 }
 
 /// A directory of its own for one test, removed at the end.
-struct Scratch(PathBuf);
+pub(crate) struct Scratch(pub(crate) PathBuf);
 
 impl Scratch {
-    fn new(name: &str) -> Self {
+    pub(crate) fn new(name: &str) -> Self {
         let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("cli-{name}"));
         let _ = std::fs::remove_dir_all(&path);
         std::fs::create_dir_all(&path).expect("a directory");

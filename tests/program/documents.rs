@@ -1,0 +1,158 @@
+//! Runs what the documents show: every block fenced as `console` in the README and in `docs`.
+//!
+//! A line that starts with `$ ` is a command, the lines below it are what it prints, on standard
+//! output and standard error. A line with only `…` stands for any lines. The blocks of a document
+//! run in order in one directory with a copy of `fixtures`, so a later command finds the files of
+//! an earlier one. `cargo run -q --` is read as `pactql`. Blocks fenced as `sh` are not run.
+//!
+//! `PACTQL_BLESS=1` writes what the commands print into the documents. Where a block leaves lines
+//! out, as many lines as before are kept in front of the first `…` and after the last.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::cli::Scratch;
+
+const LEFT_OUT: &str = "…";
+
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+fn documents() -> Vec<PathBuf> {
+    let entries = fs::read_dir(root().join("docs")).expect("docs");
+    let docs = entries.map(|entry| entry.expect("an entry").path());
+    let at_the_root = ["README.md", "CONTRIBUTING.md"].map(|name| root().join(name));
+    let mut paths: Vec<PathBuf> = docs.chain(at_the_root).collect();
+    paths.retain(|path| path.extension().is_some_and(|e| e == "md") && path.is_file());
+    paths.sort();
+    paths
+}
+
+/// What a command prints, run by the shell in `directory`, without blanks at the ends of lines
+/// and empty lines at the end.
+fn printed(command: &str, directory: &Path) -> Vec<String> {
+    let command = command.replace("cargo run -q -- ", "pactql ");
+    let binary = Path::new(env!("CARGO_BIN_EXE_pactql"));
+    let ours = binary.parent().expect("a directory").to_path_buf();
+    let others = std::env::var_os("PATH").unwrap_or_default();
+    let paths = [ours].into_iter().chain(std::env::split_paths(&others));
+    let output = Command::new("sh")
+        .args(["-c", &format!("{{ {command}\n}} 2>&1")])
+        .current_dir(directory)
+        .env("PATH", std::env::join_paths(paths).expect("a PATH"))
+        .env_remove("NO_COLOR")
+        .output()
+        .expect("the shell starts");
+    let text = String::from_utf8(output.stdout).expect("UTF-8");
+    text.lines()
+        .map(|line| line.trim_end().to_owned())
+        .collect()
+}
+
+/// Whether the lines are those of the document, where `…` is any lines.
+fn agrees(shown: &[String], printed: &[String]) -> bool {
+    match shown {
+        [] => printed.is_empty(),
+        [rest @ .., last] if last.is_empty() && !printed.ends_with(&[String::new()]) => {
+            agrees(rest, printed)
+        }
+        [first, rest @ ..] if first == LEFT_OUT => {
+            (0..=printed.len()).any(|skipped| agrees(rest, &printed[skipped..]))
+        }
+        [first, rest @ ..] => printed.first() == Some(first) && agrees(rest, &printed[1..]),
+    }
+}
+
+/// The new lines of a document for what a command prints now.
+fn blessed(shown: &[String], printed: Vec<String>) -> Vec<String> {
+    let is_gap = |line: &String| line == LEFT_OUT;
+    let (Some(head), Some(last)) = (
+        shown.iter().position(is_gap),
+        shown.iter().rposition(is_gap),
+    ) else {
+        return printed;
+    };
+    let tail = shown.len() - 1 - last;
+    if head + tail >= printed.len() {
+        return printed;
+    }
+    let mut kept = printed[..head].to_vec();
+    kept.push(LEFT_OUT.to_owned());
+    kept.extend_from_slice(&printed[printed.len() - tail..]);
+    kept
+}
+
+/// Runs the blocks of a document. Returns its text with the output that was found, and notes
+/// where that is another; also counts the commands.
+fn run(path: &Path, wrong: &mut String) -> (String, usize) {
+    let name = path.strip_prefix(root()).expect("a document").display();
+    let scratch = Scratch::new(&format!("document-{}", name.to_string().replace('/', "-")));
+    let fixtures = scratch.0.join("fixtures");
+    fs::create_dir_all(&fixtures).expect("a directory");
+    for entry in fs::read_dir(root().join("fixtures")).expect("fixtures") {
+        let entry = entry.expect("an entry");
+        fs::copy(entry.path(), fixtures.join(entry.file_name())).expect("a copy");
+    }
+    let text = fs::read_to_string(path).expect("a document");
+    let mut lines = text
+        .lines()
+        .map(|line| line.trim_end().to_owned())
+        .peekable();
+    let (mut found, mut commands) = (Vec::new(), 0);
+    while let Some(line) = lines.next() {
+        let runs = line == "```console";
+        found.push(line);
+        while runs && let Some(line) = lines.next_if(|line| line != "```") {
+            let Some(command) = line.strip_prefix("$ ") else {
+                panic!("{name}: a block without a command: {line}");
+            };
+            let mut command = command.to_owned();
+            found.push(line.clone());
+            while command.ends_with('\\') {
+                let more = lines.next().expect("the rest of a command");
+                command = format!("{command}\n{more}");
+                found.push(more);
+            }
+            let mut shown = Vec::new();
+            while let Some(line) = lines.next_if(|line| line != "```" && !line.starts_with("$ ")) {
+                shown.push(line);
+            }
+            let printed = printed(&command, &scratch.0);
+            commands += 1;
+            if agrees(&shown, &printed) {
+                found.extend(shown);
+                continue;
+            }
+            let (expected, got) = (shown.join("\n"), printed.join("\n"));
+            let _ = writeln!(
+                wrong,
+                "{name}: $ {command}\n{expected}\n-- prints:\n{got}\n"
+            );
+            found.extend(blessed(&shown, printed));
+        }
+    }
+    (found.join("\n") + "\n", commands)
+}
+
+#[test]
+fn documents_show_what_the_program_prints() {
+    let bless = std::env::var_os("PACTQL_BLESS").is_some();
+    assert!(
+        !bless || std::env::var_os("CI").is_none(),
+        "blessing in CI would pass every document"
+    );
+    let (mut wrong, mut commands) = (String::new(), 0);
+    for path in documents() {
+        let before = wrong.len();
+        let (text, count) = run(&path, &mut wrong);
+        commands += count;
+        if bless && wrong.len() > before {
+            fs::write(&path, text).expect("the document");
+        }
+    }
+    assert!(bless || wrong.is_empty(), "\n{wrong}");
+    assert!(commands > 20, "only {commands} commands");
+}
