@@ -1,22 +1,27 @@
-//! `pactql bench`: how fast selectors are answered.
+//! `pactql bench`: how fast selectors run.
 
-use super::options::{EditionName, Limits, TextOrJson};
-use super::{input, output, sessions, stats};
+use super::command::{Run, print};
+use super::options::{Color, EditionName, Limits, TextOrJson};
+use super::stats::Sizes;
+use super::{input, output, sessions};
+use crate::diag::Error;
 use crate::engine::{Answer, CacheStats, Engine};
 use crate::history::Session;
 use crate::present::{Exit, Failure};
 use clap::Args;
 use comfy_table::{CellAlignment, Table, presets};
+use hdrhistogram::Histogram;
 use indicatif::ProgressBar;
-use serde_json::{Value, json};
+use serde::Serialize;
+use serde_json::json;
 use std::fmt::Write as _;
-use std::io::Write as _;
 use std::time::{Duration, Instant};
 
-/// Measure how fast selectors are answered.
+/// Measure how fast selectors run.
 ///
-/// Loads the sessions, then asks every selector of every session, again and again, for the given
-/// time. An answer ends when its ids are held; selectors go through the plan cache as text.
+/// Loads the sessions, then runs every selector on every session, over and over, for the given
+/// time. The time of one run includes listing its ids; selectors are given as text and go through
+/// the plan cache.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
@@ -38,7 +43,7 @@ pub(super) struct Bench {
     /// A file of selectors, one a line.
     #[arg(long, value_name = "FILE")]
     file: Option<String>,
-    /// How many threads ask at once.
+    /// The number of threads.
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = threads)]
     threads: usize,
     /// How many seconds to measure.
@@ -53,7 +58,7 @@ pub(super) struct Bench {
     limits: Limits,
 }
 
-/// The most threads that may be asked for.
+/// The largest number of threads.
 const MOST_THREADS: usize = 1024;
 
 fn threads(text: &str) -> Result<usize, String> {
@@ -72,91 +77,156 @@ fn seconds(text: &str) -> Result<Duration, String> {
         .ok_or_else(|| "expected a positive number of seconds".to_owned())
 }
 
-impl Bench {
-    /// Whether errors are asked for as JSON.
-    pub(super) fn json_errors(&self) -> bool {
-        self.format == TextOrJson::Json
-    }
-
-    /// Runs the command.
-    pub(super) fn run(mut self) -> Result<Exit, Failure> {
-        if let Some(file) = &self.file {
-            let text = input::read(file, &self.limits)?;
-            for line in input::lines(&text) {
-                let line = line.map_err(|line| input::not_utf8(&line))?;
-                self.selectors.push(line.to_owned());
-            }
-        }
-        if self.selectors.is_empty() {
-            return Err(
-                Failure::usage("a selector is needed").with_help("-e SELECTOR or --file FILE")
-            );
-        }
+impl Run for Bench {
+    fn run(&self, _: Color) -> Result<Exit, Failure> {
+        let selectors = self.selectors()?;
         let engine = self.edition.engine();
-        for selector in &self.selectors {
+        for selector in &selectors {
             engine.prepare(selector)?;
         }
         let started = Instant::now();
         let sessions = sessions::open_all(&self.sessions, &self.limits)?;
         let loading = started.elapsed();
-        // Every answer is asked for once before the clock starts, so that errors are told and
-        // nothing is measured that happens once.
-        for (name, session) in self.sessions.iter().zip(&sessions) {
-            for selector in &self.selectors {
-                let asked = engine.select(session, selector);
-                let failed = |error| Failure::Selector(Box::new(error), Some(name.clone()));
-                std::hint::black_box(answered(&asked.map_err(failed)?));
-            }
-        }
+        self.warm_up(&engine, &sessions, &selectors)?;
         let before = engine.cache_stats();
         let spinner = ProgressBar::new_spinner().with_message("measuring");
         spinner.enable_steady_tick(Duration::from_millis(200));
         let started = Instant::now();
         let until = started + self.duration;
-        let tallies = measure(&engine, &sessions, &self.selectors, self.threads, until)?;
+        let tallies = measure(&engine, &sessions, &selectors, self.threads, until)?;
         let elapsed = started.elapsed();
         spinner.finish_and_clear();
-        let cache = cache_report(before, engine.cache_stats());
-        let size = stats::sizes(&sessions);
+        let mut total = Tally::new()?;
+        tallies.iter().for_each(|tally| total.add(tally));
+        let numbers = selectors.iter().zip(&tallies);
         let report = Report {
-            selectors: &self.selectors,
-            tallies: &tallies,
-            elapsed,
+            sessions: sessions.len(),
+            threads: self.threads,
+            seconds: elapsed.as_secs_f64(),
+            load_seconds: loading.as_secs_f64(),
+            cache: CacheUse::between(before, engine.cache_stats()),
+            index: Sizes::of(&sessions),
+            selectors: numbers
+                .map(|(selector, tally)| tally.numbers(Some(selector), elapsed))
+                .collect(),
+            total: total.numbers(None, elapsed),
         };
-        let frame = json!({
-            "sessions": sessions.len(),
-            "threads": self.threads,
-            "seconds": elapsed.as_secs_f64(),
-            "load_seconds": loading.as_secs_f64(),
-            "cache": cache,
-            "index": size,
-        });
-        let text = if self.format.is_json() {
-            report.json(frame)
+        print(&if self.format.is_json() {
+            // By way of a value, whose members are in the order of their names.
+            format!("{}\n", json!(report))
         } else {
-            report.text(&frame)
-        };
-        std::io::stdout().write_all(text.as_bytes())?;
-        Ok(Exit::Ok)
+            report.text()
+        })
     }
 }
 
-/// What one selector cost.
-#[derive(Clone, Default)]
+impl Bench {
+    /// The selectors of the options and of the file.
+    fn selectors(&self) -> Result<Vec<String>, Failure> {
+        let mut selectors = self.selectors.clone();
+        if let Some(file) = &self.file {
+            let text = input::read(file, &self.limits)?;
+            for line in input::lines(&text) {
+                let line = line.map_err(|line| input::not_utf8(&line))?;
+                selectors.push(line.to_owned());
+            }
+        }
+        if selectors.is_empty() {
+            let failure = Failure::usage("a selector is needed");
+            return Err(failure.with_help("-e SELECTOR or --file FILE"));
+        }
+        Ok(selectors)
+    }
+
+    /// Runs everything once before the clock starts, to report errors and to leave out work that
+    /// is done once only.
+    fn warm_up(
+        &self,
+        engine: &Engine,
+        sessions: &[Session],
+        selectors: &[String],
+    ) -> Result<(), Failure> {
+        for (name, session) in self.sessions.iter().zip(sessions) {
+            for selector in selectors {
+                run_once(engine, session, selector)
+                    .map_err(|error| Failure::in_session(error, Some(name)))?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Runs a selector and lists its ids, or computes the differences of a range. Returns the number
+/// of rows.
+fn run_once(engine: &Engine, session: &Session, selector: &str) -> Result<usize, Error> {
+    Ok(match engine.select(session, selector)? {
+        Answer::Rows(rows) => std::hint::black_box(rows.to_ids()).len(),
+        Answer::Range(diff) => diff.rows(),
+    })
+}
+
+/// The measurements of one selector.
+#[derive(Clone)]
 struct Tally {
-    latencies: Histogram,
+    /// Latencies in nanoseconds, to two significant digits.
+    latencies: Histogram<u64>,
+    /// The largest latency, exactly.
+    max: u64,
     rows: u64,
 }
 
-/// Lists the ids of an answer; returns how many. A range was computed when it was returned.
-fn answered(answer: &Answer) -> usize {
-    match answer {
-        Answer::Rows(rows) => std::hint::black_box(rows.to_ids()).len(),
-        Answer::Range(diff) => diff.rows(),
+impl Tally {
+    fn new() -> Result<Self, Failure> {
+        let latencies = Histogram::new(2).map_err(|error| Failure::internal(error.to_string()))?;
+        let (max, rows) = (0, 0);
+        Ok(Self {
+            latencies,
+            max,
+            rows,
+        })
+    }
+
+    fn record(&mut self, latency: Duration, rows: usize) {
+        let nanos = u64::try_from(latency.as_nanos()).unwrap_or(u64::MAX);
+        self.latencies.saturating_record(nanos);
+        self.max = self.max.max(nanos);
+        self.rows += rows as u64;
+    }
+
+    fn add(&mut self, other: &Self) {
+        self.latencies += &other.latencies;
+        self.max = self.max.max(other.max);
+        self.rows += other.rows;
+    }
+
+    /// The latency that this share of all runs does not exceed; 0 if there are none.
+    fn quantile(&self, share: f64) -> u64 {
+        self.latencies.value_at_quantile(share).min(self.max)
+    }
+
+    /// Rates are by the clock, of all threads together.
+    fn numbers<'a>(&self, selector: Option<&'a str>, elapsed: Duration) -> Numbers<'a> {
+        let (count, seconds) = (self.latencies.len(), elapsed.as_secs_f64());
+        Numbers {
+            selector,
+            selects: count,
+            selects_per_second: count as f64 / seconds,
+            rows: match count {
+                0 => 0.0,
+                count => self.rows as f64 / count as f64,
+            },
+            rows_per_second: self.rows as f64 / seconds,
+            latency_ns: Latency {
+                p50: self.quantile(0.5),
+                p90: self.quantile(0.9),
+                p99: self.quantile(0.99),
+                max: self.max,
+            },
+        }
     }
 }
 
-/// Asks until the time is over. Each thread starts at another place of the mix.
+/// Runs the selectors until the time is over. Each thread starts at another point of the mix.
 fn measure(
     engine: &Engine,
     sessions: &[Session],
@@ -164,119 +234,107 @@ fn measure(
     threads: usize,
     until: Instant,
 ) -> Result<Vec<Tally>, Failure> {
-    let questions = sessions.len() * selectors.len();
+    let mix = sessions.len() * selectors.len();
+    let tallies = || {
+        selectors
+            .iter()
+            .map(|_| Tally::new())
+            .collect::<Result<Vec<_>, _>>()
+    };
     let work = |thread: usize| {
-        let mut tallies = vec![Tally::default(); selectors.len()];
-        let mut next = questions / threads * thread;
+        let mut tallies = tallies()?;
+        let mut next = mix / threads * thread;
         loop {
             let start = Instant::now();
             if start >= until {
                 return Ok(tallies);
             }
             let (selector, session) = (next % selectors.len(), next / selectors.len());
-            next = (next + 1) % questions;
-            let answer = engine.select(&sessions[session], &selectors[selector])?;
-            let rows = answered(&answer);
-            let tally = &mut tallies[selector];
-            tally.latencies.record(start.elapsed());
-            tally.rows += rows as u64;
+            next = (next + 1) % mix;
+            let rows = run_once(engine, &sessions[session], &selectors[selector])?;
+            tallies[selector].record(start.elapsed(), rows);
         }
     };
     let results: Vec<Result<Vec<Tally>, Failure>> = std::thread::scope(|scope| {
         let handles: Vec<_> = (0..threads)
             .map(|thread| scope.spawn(move || work(thread)))
             .collect();
-        let failed = || Failure::Plain(Exit::Internal, "a thread ended early".to_owned(), None);
+        let failed = || Failure::internal("a thread ended early");
         handles
             .into_iter()
             .map(|handle| handle.join().unwrap_or_else(|_| Err(failed())))
             .collect()
     });
-    let mut sum = vec![Tally::default(); selectors.len()];
+    let mut sum = tallies()?;
     for result in results {
         for (sum, tally) in sum.iter_mut().zip(result?) {
-            sum.latencies.add(&tally.latencies);
-            sum.rows += tally.rows;
+            sum.add(&tally);
         }
     }
     Ok(sum)
 }
 
-/// What the plan cache did while measuring.
-fn cache_report(before: CacheStats, after: CacheStats) -> Value {
-    let hits = (after.text_hits + after.shape_hits) - (before.text_hits + before.shape_hits);
-    let misses = after.misses - before.misses;
-    let asked = hits + misses;
-    let rate = if asked == 0 {
-        1.0
-    } else {
-        hits as f64 / asked as f64
-    };
-    json!({
-        "hits": hits,
-        "misses": misses,
-        "evictions": after.evictions - before.evictions,
-        "hit_rate": rate,
-    })
+/// The work of the plan cache during the measurement.
+#[derive(Serialize)]
+struct CacheUse {
+    hits: u64,
+    misses: u64,
+    evictions: u64,
+    hit_rate: f64,
 }
 
+impl CacheUse {
+    fn between(before: CacheStats, after: CacheStats) -> Self {
+        let hits = (after.text_hits + after.shape_hits) - (before.text_hits + before.shape_hits);
+        let misses = after.misses - before.misses;
+        Self {
+            hits,
+            misses,
+            evictions: after.evictions - before.evictions,
+            hit_rate: match hits + misses {
+                0 => 1.0,
+                all => hits as f64 / all as f64,
+            },
+        }
+    }
+}
+
+/// The results of one selector, or of all of them.
+#[derive(Serialize)]
+struct Numbers<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    selector: Option<&'a str>,
+    selects: u64,
+    selects_per_second: f64,
+    /// Rows of one run on average.
+    rows: f64,
+    rows_per_second: f64,
+    latency_ns: Latency,
+}
+
+/// Latencies in nanoseconds. Percentiles are rounded up by less than 1 %; the maximum is exact.
+#[derive(Serialize)]
+struct Latency {
+    p50: u64,
+    p90: u64,
+    p99: u64,
+    max: u64,
+}
+
+#[derive(Serialize)]
 struct Report<'a> {
-    selectors: &'a [String],
-    tallies: &'a [Tally],
-    elapsed: Duration,
+    sessions: usize,
+    threads: usize,
+    seconds: f64,
+    load_seconds: f64,
+    cache: CacheUse,
+    index: Sizes,
+    selectors: Vec<Numbers<'a>>,
+    total: Numbers<'a>,
 }
-
-/// The percentiles that are printed.
-const PERCENTILES: [(&str, f64); 3] = [("p50", 0.5), ("p90", 0.9), ("p99", 0.99)];
 
 impl Report<'_> {
-    fn total(&self) -> Tally {
-        let mut total = Tally::default();
-        for tally in self.tallies {
-            total.latencies.add(&tally.latencies);
-            total.rows += tally.rows;
-        }
-        total
-    }
-
-    /// Rates are by the clock, all threads together.
-    fn numbers(&self, tally: &Tally) -> Value {
-        let seconds = self.elapsed.as_secs_f64();
-        let count = tally.latencies.count;
-        let mut latency = json!({ "max": tally.latencies.max });
-        for (name, share) in PERCENTILES {
-            latency[name] = json!(tally.latencies.percentile(share));
-        }
-        let average = if count == 0 {
-            0.0
-        } else {
-            tally.rows as f64 / count as f64
-        };
-        json!({
-            "selects": count,
-            "selects_per_second": count as f64 / seconds,
-            "rows": average,
-            "rows_per_second": tally.rows as f64 / seconds,
-            "latency_ns": latency,
-        })
-    }
-
-    fn json(&self, mut frame: Value) -> String {
-        let selectors = self
-            .selectors
-            .iter()
-            .zip(self.tallies)
-            .map(|(selector, tally)| {
-                let mut numbers = self.numbers(tally);
-                numbers["selector"] = json!(selector);
-                numbers
-            });
-        frame["selectors"] = selectors.collect();
-        frame["total"] = self.numbers(&self.total());
-        format!("{frame}\n")
-    }
-
-    fn text(&self, frame: &Value) -> String {
+    fn text(&self) -> String {
         let mut table = Table::new();
         table.load_style(presets::NOTHING).set_header([
             "selects/s",
@@ -288,26 +346,18 @@ impl Report<'_> {
             "rows/s",
             "selector",
         ]);
-        let mut add = |name: &str, tally: &Tally| {
-            let numbers = self.numbers(tally);
-            let number = |key: &str| numbers[key].as_f64().unwrap_or(0.0);
-            let nanos = |key: &str| numbers["latency_ns"][key].as_u64().unwrap_or(0);
+        let total = (self.selectors.len() > 1).then_some(&self.total);
+        for numbers in self.selectors.iter().chain(total) {
             table.add_row([
-                short(number("selects_per_second")),
-                time(nanos("p50")),
-                time(nanos("p90")),
-                time(nanos("p99")),
-                time(nanos("max")),
-                short(number("rows")),
-                short(number("rows_per_second")),
-                output::clean(name, 80),
+                short(numbers.selects_per_second),
+                time(numbers.latency_ns.p50),
+                time(numbers.latency_ns.p90),
+                time(numbers.latency_ns.p99),
+                time(numbers.latency_ns.max),
+                short(numbers.rows),
+                short(numbers.rows_per_second),
+                output::clean(numbers.selector.unwrap_or("total"), 80),
             ]);
-        };
-        for (selector, tally) in self.selectors.iter().zip(self.tallies) {
-            add(selector, tally);
-        }
-        if self.selectors.len() > 1 {
-            add("total", &self.total());
         }
         for column in table.column_iter_mut().take(7) {
             column.set_cell_alignment(CellAlignment::Right);
@@ -316,24 +366,23 @@ impl Report<'_> {
         for line in table.lines() {
             let _ = writeln!(out, "{}", line.trim_end());
         }
-        let number = |value: &Value| value.as_f64().unwrap_or(0.0);
         let _ = writeln!(
             out,
             "\n{} session(s), {} thread(s), {:.1} s; loaded in {:.2} s; plan cache hits {:.2} %; \
              index {:.1} bytes a node ({} nodes)",
-            frame["sessions"],
-            frame["threads"],
-            number(&frame["seconds"]),
-            number(&frame["load_seconds"]),
-            number(&frame["cache"]["hit_rate"]) * 100.0,
-            number(&frame["index"]["index_bytes_per_node"]),
-            frame["index"]["nodes"],
+            self.sessions,
+            self.threads,
+            self.seconds,
+            self.load_seconds,
+            self.cache.hit_rate * 100.0,
+            self.index.index_bytes_per_node,
+            self.index.nodes,
         );
         out
     }
 }
 
-/// A time in the unit that suits it.
+/// A time in a unit that fits its size.
 fn time(nanos: u64) -> String {
     match nanos {
         0..1_000 => format!("{nanos} ns"),
@@ -343,7 +392,7 @@ fn time(nanos: u64) -> String {
     }
 }
 
-/// A number in three or four digits.
+/// A number with three or four digits.
 fn short(number: f64) -> String {
     match number {
         number if number >= 1e9 => format!("{:.2} G", number / 1e9),
@@ -354,111 +403,25 @@ fn short(number: f64) -> String {
     }
 }
 
-/// Latencies in nanoseconds: exact below [`EXACT`], in steps of less than one per cent above.
-/// Memory does not depend on how many there are; count and maximum are exact.
-#[derive(Clone, Default)]
-struct Histogram {
-    buckets: Vec<u64>,
-    count: u64,
-    max: u64,
-}
-
-/// Bits of a latency that are kept above [`EXACT`], the leading one aside.
-const PRECISION: u32 = 7;
-
-/// Latencies below this have a bucket each.
-const EXACT: u64 = 1 << (PRECISION + 1);
-
-impl Histogram {
-    fn record(&mut self, latency: Duration) {
-        let nanos = u64::try_from(latency.as_nanos()).unwrap_or(u64::MAX);
-        let bucket = Self::bucket(nanos);
-        if bucket >= self.buckets.len() {
-            self.buckets.resize(bucket + 1, 0);
-        }
-        self.buckets[bucket] += 1;
-        self.count += 1;
-        self.max = self.max.max(nanos);
-    }
-
-    fn add(&mut self, other: &Self) {
-        if other.buckets.len() > self.buckets.len() {
-            self.buckets.resize(other.buckets.len(), 0);
-        }
-        for (mine, theirs) in self.buckets.iter_mut().zip(&other.buckets) {
-            *mine += theirs;
-        }
-        self.count += other.count;
-        self.max = self.max.max(other.max);
-    }
-
-    fn bucket(nanos: u64) -> usize {
-        if nanos < EXACT {
-            return nanos as usize;
-        }
-        let shift = nanos.ilog2() - PRECISION;
-        // The leading bit and those kept after it, behind the buckets of all smaller shifts.
-        ((u64::from(shift) << PRECISION) + (nanos >> shift)) as usize
-    }
-
-    /// The largest latency of a bucket.
-    fn upper(bucket: usize) -> u64 {
-        let bucket = bucket as u64;
-        if bucket < EXACT {
-            return bucket;
-        }
-        let shift = (bucket >> PRECISION) - 1;
-        let kept = bucket - (shift << PRECISION);
-        ((kept + 1) << shift) - 1
-    }
-
-    /// The latency that this share of all does not exceed; 0 when there are none.
-    fn percentile(&self, share: f64) -> u64 {
-        let rank = (self.count as f64 * share).ceil().max(1.0) as u64;
-        let mut below = 0;
-        for (bucket, count) in self.buckets.iter().enumerate() {
-            below += count;
-            if below >= rank {
-                return Self::upper(bucket).min(self.max);
-            }
-        }
-        self.max
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use super::{EXACT, Histogram};
+    use super::Tally;
     use std::time::Duration;
 
     #[test]
-    fn buckets_follow_one_another_without_gaps() {
-        let mut last = 0;
-        for nanos in (0..EXACT * 16).chain([1 << 20, 1 << 40, u64::MAX / 2]) {
-            let bucket = Histogram::bucket(nanos);
-            assert!(
-                bucket == last || nanos > EXACT * 16 || bucket == last + 1,
-                "{nanos}"
-            );
-            last = bucket;
-            let upper = Histogram::upper(bucket);
-            assert!(
-                upper >= nanos && upper - nanos <= nanos / 100,
-                "{nanos} {upper}"
-            );
+    fn percentiles_are_within_one_per_cent_and_the_maximum_is_exact() {
+        let mut tally = Tally::new().expect("a histogram");
+        assert_eq!((tally.quantile(0.5), tally.max), (0, 0));
+        for micros in 1..=1000 {
+            tally.record(Duration::from_micros(micros), 1);
         }
-    }
-
-    #[test]
-    fn percentiles_of_known_latencies() {
-        let mut histogram = Histogram::default();
-        for nanos in 1..=100 {
-            histogram.record(Duration::from_nanos(nanos));
+        for (share, exact) in [(0.5, 500_000), (0.9, 900_000), (0.99, 990_000)] {
+            let found = tally.quantile(share);
+            assert!((exact..=exact + exact / 100).contains(&found), "{found}");
         }
-        assert_eq!(histogram.percentile(0.5), 50);
-        assert_eq!(histogram.percentile(0.99), 99);
-        assert_eq!(histogram.percentile(1.0), 100);
-        assert_eq!((histogram.count, histogram.max), (100, 100));
-        assert_eq!(Histogram::default().percentile(0.5), 0);
+        assert_eq!((tally.quantile(1.0), tally.max), (1_000_000, 1_000_000));
+        let mut sum = tally.clone();
+        sum.add(&tally);
+        assert_eq!((sum.latencies.len(), sum.rows), (2000, 2000));
     }
 }

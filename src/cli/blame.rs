@@ -1,16 +1,17 @@
-//! `pactql blame`: what happened to a node, and when.
+//! `pactql blame`: the history of one node.
 
-use super::options::{Color, Limits, Paint, TextOrJson, Tint};
-use super::{output, sessions};
+use super::command::Run;
+use super::options::{Color, Paint, TextOrJson, Tint};
+use super::output;
+use super::sessions::SessionArgs;
 use crate::history::{Blame as Life, What, blame};
 use crate::present::{Exit, Failure};
 use clap::Args;
 use std::fmt::Write as _;
-use std::io::Write as _;
 
-/// Tell in which cycles a node appeared, changed and went.
+/// Show in which cycles a node was added, changed and removed.
 ///
-/// One event a line, oldest first, with the headers and fields that changed and, where they are
+/// Prints one event a line, oldest first: the headers and fields that changed and, if they are
 /// short, their values before and after. The working state comes last.
 #[derive(Args, Debug)]
 #[command(after_help = "\
@@ -18,43 +19,31 @@ Examples:
   pactql blame session.jsonl cb:u1
   pactql blame session.jsonl sys:banner --format json")]
 pub(super) struct Blame {
-    /// The session: a file, a directory, or `-`.
-    session: String,
+    #[command(flatten)]
+    session: SessionArgs,
     /// The id of the node.
     #[arg(allow_hyphen_values = true)]
     id: String,
     /// Text or JSON.
     #[arg(long, value_enum, default_value_t)]
     format: TextOrJson,
-    #[command(flatten)]
-    limits: Limits,
 }
 
-impl Blame {
-    /// Whether errors are asked for as JSON.
-    pub(super) fn json_errors(&self) -> bool {
-        self.format == TextOrJson::Json
-    }
-
-    /// Runs the command.
-    pub(super) fn run(self, color: Color) -> Result<Exit, Failure> {
-        let session = sessions::open(&self.session, &self.limits)?;
+impl Run for Blame {
+    fn run(&self, color: Color) -> Result<Exit, Failure> {
+        let session = self.session.open()?;
         let life = blame(&session.moment(), &self.id).ok_or_else(|| {
             let id = output::clean(&self.id, usize::MAX);
             Failure::value(format!("no snapshot has a node with the id `{id}`"))
                 .with_help("`pactql select SESSION \"@* *\" --format ids` lists all ids")
         })?;
-        let text = if self.format.is_json() {
-            output::json_line(&life)?
-        } else {
+        output::print_as(self.format.is_json(), &life, || {
             text(&life, color.for_results())
-        };
-        std::io::stdout().lock().write_all(text.as_bytes())?;
-        Ok(Exit::Ok)
+        })
     }
 }
 
-/// The events in words, one a line, values below.
+/// One line for each event, with the values that changed below it.
 fn text(life: &Life, paint: Paint) -> String {
     let mut out = String::new();
     let widths = life.events.iter().map(|event| event.snapshot.len());

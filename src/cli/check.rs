@@ -1,10 +1,10 @@
 //! `pactql check`: whether a selector is valid.
 
+use super::command::{Run, print, say};
 use super::options::{Color, EditionName, TextFirst};
 use crate::present::{Exit, Failure};
 use clap::Args;
 use serde_json::json;
-use std::io::Write;
 
 /// Check a selector, and print its normalized text and fingerprint.
 #[derive(Args, Debug)]
@@ -24,14 +24,8 @@ pub(super) struct Check {
     edition: EditionName,
 }
 
-impl Check {
-    /// Whether errors are asked for as JSON.
-    pub(super) fn json_errors(&self) -> bool {
-        self.format == TextFirst::Json
-    }
-
-    /// Runs the command.
-    pub(super) fn run(self, color: Color) -> Result<Exit, Failure> {
+impl Run for Check {
+    fn run(&self, color: Color) -> Result<Exit, Failure> {
         let report = self.edition.engine().check(&self.selector)?;
         let text = if self.format == TextFirst::Json {
             let warnings: Vec<String> = report.warnings.iter().map(ToString::to_string).collect();
@@ -43,11 +37,10 @@ impl Check {
             format!("{report}\n")
         } else {
             for warning in &report.warnings {
-                super::say(&warning.render(&self.selector, color.for_errors()));
+                say(&warning.render(&self.selector, color.for_errors()));
             }
             format!("{}\nsha256 {}\n", report.canonical, report.fingerprint)
         };
-        std::io::stdout().write_all(text.as_bytes())?;
-        Ok(Exit::Ok)
+        print(&text)
     }
 }

@@ -1,19 +1,21 @@
-//! `pactql context`: caches of documents, and what of them fits a budget.
+//! `pactql context`: caches of documents, and the documents that fit a budget.
 
+use super::command::{Run, print, say};
+use super::fit::text_of;
+use super::options::{Color, Messages};
+use super::serve::Serve;
 use crate::budget::{self, BuildOptions, Cache, CacheError, Indexing, Query};
 use crate::present::{Exit, Failure, notes};
 use clap::{Args, Subcommand, ValueEnum};
 use std::ffi::OsString;
-use std::fmt::Write as _;
-use std::io::Write as _;
 use std::path::PathBuf;
 use std::time::SystemTime;
 
 /// Choose documents that fit a number of tokens.
 ///
-/// A cache is built once of the Markdown files below a directory. `resolve` scores every
-/// document by the share of its words that are words of the query, and takes the best that fit,
-/// whole or not at all. The same cache, query and budget give the same bytes.
+/// `build` makes a cache of the Markdown files below a directory. `resolve` scores every document
+/// by the share of its words that occur in the query, and takes the best ones that fit, each whole
+/// or not at all. The same cache, query and budget give the same bytes.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
@@ -35,8 +37,7 @@ enum ContextCommand {
     Resolve(Resolve),
     Inspect(Inspect),
     Verify(Verify),
-    #[cfg(feature = "mcp")]
-    Serve(super::serve::Serve),
+    Serve(Serve),
 }
 
 /// Build a cache of the `.md` files below a directory.
@@ -51,23 +52,23 @@ struct Build {
     /// The directory of the documents.
     #[arg(long, value_name = "DIR")]
     sources: PathBuf,
-    /// The directory to make.
+    /// The directory to create.
     #[arg(long, value_name = "DIR")]
     cache: PathBuf,
-    /// Replace a cache that is there already.
+    /// Replace a cache that exists already.
     #[arg(long)]
     force: bool,
-    /// Whether to keep an index of terms in the cache, which makes `resolve` fast and never shows
-    /// in an answer.
+    /// Whether to store an index of terms in the cache. It makes `resolve` faster and does not
+    /// change its results.
     #[arg(long, value_enum, value_name = "WHEN", default_value_t)]
     index: IndexWhen,
     #[command(flatten)]
-    messages: super::options::Messages,
+    messages: Messages,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 enum IndexWhen {
-    /// Where the documents together have a megabyte or more.
+    /// If the documents have a megabyte or more in total.
     #[default]
     Auto,
     /// Always.
@@ -86,18 +87,18 @@ struct Resolve {
     /// The cache.
     #[arg(long, value_name = "DIR")]
     cache: PathBuf,
-    /// The words to look for; where there are none, every score is 0.0.
+    /// The words to look for; without words every score is 0.0.
     #[arg(long, value_name = "QUERY", allow_hyphen_values = true)]
     query: OsString,
-    /// How many tokens may be taken: a quarter of the bytes of each document, rounded up.
+    /// The number of tokens to fit: a document counts a quarter of its bytes, rounded up.
     #[arg(long, value_name = "N", allow_hyphen_values = true)]
     budget: u64,
-    /// How the answer is printed; unless given, compact, and errors in words.
+    /// How the result is printed [default: on one line, and errors as text].
     #[arg(long, value_enum, value_name = "FORMAT")]
     format: Option<Layout>,
 }
 
-/// Print what a cache is: its version, documents, bytes, and whether it is valid.
+/// Print the version of a cache, its documents, its bytes, and whether it is valid.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
@@ -107,10 +108,10 @@ struct Inspect {
     #[arg(long, value_name = "DIR")]
     cache: PathBuf,
     #[command(flatten)]
-    messages: super::options::Messages,
+    messages: Messages,
 }
 
-/// Check a cache and name everything that is wrong with it.
+/// Check a cache and list everything that is wrong with it.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
@@ -121,47 +122,37 @@ struct Verify {
     #[arg(long, value_name = "DIR")]
     cache: PathBuf,
     #[command(flatten)]
-    messages: super::options::Messages,
+    messages: Messages,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Layout {
-    /// On one line; errors as JSON too, on standard error.
+    /// On one line, and errors as JSON on standard error.
     Json,
     /// Indented.
     Pretty,
 }
 
-impl Context {
-    /// Whether errors are asked for as JSON.
-    pub(super) fn json_errors(&self) -> bool {
-        match &self.command {
-            ContextCommand::Build(command) => command.messages.json(),
-            ContextCommand::Resolve(command) => command.format == Some(Layout::Json),
-            ContextCommand::Inspect(command) => command.messages.json(),
-            ContextCommand::Verify(command) => command.messages.json(),
-            #[cfg(feature = "mcp")]
-            ContextCommand::Serve(command) => command.json_errors(),
+impl ContextCommand {
+    fn get(&self) -> &dyn Run {
+        match self {
+            Self::Build(command) => command,
+            Self::Resolve(command) => command,
+            Self::Inspect(command) => command,
+            Self::Verify(command) => command,
+            Self::Serve(command) => command,
         }
-    }
-
-    /// Runs the command.
-    pub(super) fn run(self) -> Result<Exit, Failure> {
-        let text = match self.command {
-            ContextCommand::Build(command) => command.run()?,
-            ContextCommand::Resolve(command) => command.run()?,
-            ContextCommand::Inspect(command) => command.run()?,
-            ContextCommand::Verify(command) => command.run()?,
-            #[cfg(feature = "mcp")]
-            ContextCommand::Serve(command) => return command.run(),
-        };
-        std::io::stdout().lock().write_all(text.as_bytes())?;
-        Ok(Exit::Ok)
     }
 }
 
-impl Build {
-    fn run(self) -> Result<String, Failure> {
+impl Run for Context {
+    fn run(&self, color: Color) -> Result<Exit, Failure> {
+        self.command.get().run(color)
+    }
+}
+
+impl Run for Build {
+    fn run(&self, _: Color) -> Result<Exit, Failure> {
         let options = BuildOptions {
             force: self.force,
             created_at: SystemTime::now(),
@@ -172,55 +163,50 @@ impl Build {
             },
         };
         let manifest = budget::build(&self.sources, &self.cache, options)?;
-        let mut said = String::new();
         if manifest.documents.is_empty() {
-            let _ = writeln!(said, "note: no .md files below {}", self.sources.display());
+            let sources = self.sources.display();
+            say(&format!("note: no .md files below {sources}\n"));
         }
-        super::say(&said);
-        Ok(String::new())
+        Ok(Exit::Ok)
     }
 }
 
-impl Resolve {
-    fn run(self) -> Result<String, Failure> {
-        let query = super::fit::text_of(self.query)?;
-        let cache = Cache::open(self.cache)?;
-        let answer = cache.resolve(&Query::new(query), self.budget)?;
-        super::say(&notes::of_cache(&cache));
-        // The program is at its end: to free a list of thousands of documents would take a good
+impl Run for Resolve {
+    fn run(&self, _: Color) -> Result<Exit, Failure> {
+        let query = text_of(&self.query)?;
+        let cache = Cache::open(&self.cache)?;
+        let resolution = cache.resolve(&Query::new(query), self.budget)?;
+        say(&notes::of_cache(&cache));
+        // The program is about to end: freeing a list of thousands of documents would take a good
         // part of the time that their index saves.
         std::mem::forget(cache);
-        let pretty = self.format == Some(Layout::Pretty);
-        line(answer.to_json(pretty))
+        line(resolution.to_json(self.format == Some(Layout::Pretty)))
     }
 }
 
-impl Inspect {
-    fn run(self) -> Result<String, Failure> {
-        let cache = Cache::open(self.cache)?;
+impl Run for Inspect {
+    fn run(&self, _: Color) -> Result<Exit, Failure> {
+        let cache = Cache::open(&self.cache)?;
         line(serde_json::to_string(&budget::inspect(&cache)?))
     }
 }
 
-impl Verify {
-    fn run(self) -> Result<String, Failure> {
-        let cache = Cache::open(self.cache)?;
+impl Run for Verify {
+    fn run(&self, _: Color) -> Result<Exit, Failure> {
+        let cache = Cache::open(&self.cache)?;
         let faults = budget::verify(&cache)?;
         if !faults.is_empty() {
             return Err(CacheError::Invalid(cache.dir().to_owned(), faults).into());
         }
         let count = cache.manifest().document_count;
-        Ok(format!("valid: {count} documents\n"))
+        print(&format!("valid: {count} documents\n"))
     }
 }
 
-/// JSON and its line feed.
-fn line(json: serde_json::Result<String>) -> Result<String, Failure> {
+/// Prints JSON and a line feed.
+fn line(json: serde_json::Result<String>) -> Result<Exit, Failure> {
     match json {
-        Ok(mut text) => {
-            text.push('\n');
-            Ok(text)
-        }
-        Err(error) => Err(Failure::Plain(Exit::Internal, error.to_string(), None)),
+        Ok(text) => print(&(text + "\n")),
+        Err(error) => Err(Failure::internal(error.to_string())),
     }
 }

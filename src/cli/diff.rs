@@ -1,20 +1,21 @@
-//! `pactql diff`: what two snapshots do not have in common.
+//! `pactql diff`: the differences of two snapshots.
 
-use super::options::{Color, EditionName, Limits, Paint, TextOrJson, Tint};
-use super::{output, sessions};
+use super::command::Run;
+use super::options::{Color, ContentModeName, EditionName, Paint, TextOrJson, Tint};
+use super::output;
+use super::sessions::SessionArgs;
 use crate::history::{
     ChangedNode, ContentDiff, ContentMode, ContentOptions, DiffOptions, SnapshotDiff,
 };
-use crate::present::{Exit, Failure};
-use clap::{Args, ValueEnum};
+use crate::present::{Exit, Failure, sessions};
+use clap::Args;
 use std::fmt::Write as _;
-use std::io::Write as _;
 
 /// Compare two snapshots.
 ///
-/// The result says what the newer of the two added, removed and changed, in whatever order they
-/// are named: {"added":[…],"removed":[…],"changed":[{"id","fields"}]}. On a terminal it is told
-/// in words, with the lines of changed contents.
+/// The result lists what the newer of the two added, removed and changed, in whatever order they
+/// are named: {"added":[…],"removed":[…],"changed":[{"id","fields"}]}. On a terminal it is text,
+/// with the changed lines of contents.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
@@ -24,20 +25,20 @@ Examples:
   pactql diff session.jsonl @t-3 @t0 --content --format json
   pactql diff session.jsonl @t-1 @t0 --content tokens --format text")]
 pub(super) struct Diff {
-    /// The session: a file, a directory, or `-`.
-    session: String,
+    #[command(flatten)]
+    session: SessionArgs,
     /// A snapshot, such as @t0, @t-3 or @c17; `working` is the working state.
     a: String,
     /// The snapshot to compare it with.
     b: String,
-    /// Which nodes to compare, as a selector without a time; without it, all.
+    /// Which nodes to compare: a selector without a time [default: all nodes].
     selector: Option<String>,
-    /// Tell what moved: nodes with another parent, and nodes removed and added again under
-    /// another id; and which children came and went under which parent.
+    /// Also list moves: nodes with another parent, nodes that were removed and added again with
+    /// another id, and the children that each parent gained and lost.
     #[arg(long)]
     moves: bool,
-    /// Add how each changed content changed: `unified` unless another mode is named. `jsonpatch`
-    /// is for contents that are JSON; what is not is told as `unified`.
+    /// Also show the difference of each changed content, as `unified` unless a mode is given. With
+    /// `jsonpatch`, contents that are not JSON are shown as `unified`.
     #[arg(
         long,
         value_enum,
@@ -45,7 +46,7 @@ pub(super) struct Diff {
         num_args = 0..=1,
         default_missing_value = "unified"
     )]
-    content: Option<Mode>,
+    content: Option<ContentModeName>,
     /// Lines around each change of a unified content diff.
     #[arg(long, value_name = "N", default_value_t = 3)]
     context_lines: usize,
@@ -54,42 +55,19 @@ pub(super) struct Diff {
     format: TextOrJson,
     #[command(flatten)]
     edition: EditionName,
-    #[command(flatten)]
-    limits: Limits,
 }
 
-/// Modes by name.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Mode {
-    /// Lines, for `patch`.
-    Unified,
-    /// JSON Patch (RFC 6902).
-    Jsonpatch,
-    /// Words.
-    Tokens,
-}
-
-impl Diff {
-    /// Whether errors are asked for as JSON.
-    pub(super) fn json_errors(&self) -> bool {
-        self.format == TextOrJson::Json
-    }
-
-    /// Runs the command.
-    pub(super) fn run(self, color: Color) -> Result<Exit, Failure> {
+impl Run for Diff {
+    fn run(&self, color: Color) -> Result<Exit, Failure> {
         let (a, b) = (sessions::place(&self.a)?, sessions::place(&self.b)?);
         let engine = self.edition.engine();
         if let Some(selector) = &self.selector {
-            // A selector that is wrong is told before anything is read.
+            // An invalid selector is reported before anything is read.
             engine.prepare(selector)?;
         }
         let json = self.format.is_json();
-        let mode = self.content.map(|mode| match mode {
-            Mode::Unified => ContentMode::Unified,
-            Mode::Jsonpatch => ContentMode::JsonPatch,
-            Mode::Tokens => ContentMode::Tokens,
-        });
-        // A person is shown changed contents in any case.
+        // Text always shows changed contents.
+        let mode = self.content.map(ContentMode::from);
         let mode = mode.or((!json).then_some(ContentMode::Unified));
         let options = DiffOptions {
             moves: self.moves,
@@ -99,19 +77,13 @@ impl Diff {
                 ..ContentOptions::default()
             }),
         };
-        let session = sessions::open(&self.session, &self.limits)?;
+        let session = self.session.open()?;
         let diff = engine.diff(&session, a, b, self.selector.as_deref(), &options)?;
-        let text = if json {
-            output::json_line(&diff)?
-        } else {
-            text(&diff, color.for_results())
-        };
-        std::io::stdout().lock().write_all(text.as_bytes())?;
-        Ok(Exit::Ok)
+        output::print_as(json, &diff, || text(&diff, color.for_results()))
     }
 }
 
-/// The difference in words.
+/// The differences as text.
 fn text(diff: &SnapshotDiff, paint: Paint) -> String {
     let mut out = String::new();
     let counts = [
@@ -181,7 +153,7 @@ fn contents(content: &ContentDiff, paint: Paint, out: &mut String) {
             content.summary.bytes_newer, content.summary.bytes_older
         );
     }
-    // The names of both sides are told above.
+    // The first two lines are the names of both sides, which are printed already.
     let lines = content.diff.iter().flat_map(|text| text.lines().skip(2));
     for line in lines {
         let line = output::verbatim(line);

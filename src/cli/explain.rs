@@ -1,18 +1,17 @@
-//! `pactql explain`: how a selector is answered.
+//! `pactql explain`: how a selector is read and run.
 
-use super::options::{EditionName, Limits, TextFirst};
+use super::command::{Run, print};
+use super::options::{Color, EditionName, Limits, TextFirst};
 use super::sessions;
 use crate::engine::ExplainOptions;
-use crate::present::answer;
-use crate::present::{Exit, Failure};
+use crate::present::{Exit, Failure, answer};
 use clap::Args;
-use std::io::Write;
 
-/// Show how a selector is answered.
+/// Show how a selector is read and run.
 ///
-/// Prints the selector, its normalized text and fingerprint, and its plan. With a session
-/// its time is looked up there, and --analyze runs it: rows of each step, beside what an index
-/// promised where one was asked, and counters.
+/// Prints the selector, its normalized text and fingerprint, and its plan. With a session, the
+/// snapshots it names are looked up there, and --analyze runs the plan and prints counters and the
+/// rows of each step, next to the estimate of the index where there is one.
 #[derive(Args, Debug)]
 #[command(override_usage = "pactql explain [OPTIONS] [SESSION] <SELECTOR>")]
 #[command(after_help = "\
@@ -39,14 +38,8 @@ pub(super) struct Explain {
     limits: Limits,
 }
 
-impl Explain {
-    /// Whether errors are asked for as JSON.
-    pub(super) fn json_errors(&self) -> bool {
-        self.format == TextFirst::Json
-    }
-
-    /// Runs the command.
-    pub(super) fn run(self) -> Result<Exit, Failure> {
+impl Run for Explain {
+    fn run(&self, _: Color) -> Result<Exit, Failure> {
         let engine = self.edition.engine();
         let (session, selector) = match &self.inputs[..] {
             [session, selector] => (Some(session), selector),
@@ -57,8 +50,6 @@ impl Explain {
             return Err(Failure::usage("--analyze needs a session")
                 .with_help("pactql explain SESSION SELECTOR --analyze"));
         }
-        // A selector that is wrong is told before anything is read. Another engine is asked, so
-        // that what is explained is not in the plan cache yet.
         let session = session
             .map(|name| sessions::open(name, &self.limits))
             .transpose()?;
@@ -75,7 +66,6 @@ impl Explain {
         if !text.ends_with('\n') {
             text.push('\n');
         }
-        std::io::stdout().write_all(text.as_bytes())?;
-        Ok(Exit::Ok)
+        print(&text)
     }
 }

@@ -1,17 +1,19 @@
 //! `pactql export`: snapshots in canonical bytes.
 
-use super::options::{Limits, Messages};
-use super::{input, sessions};
+use super::command::{Run, stream};
+use super::input;
+use super::options::{Color, Messages};
+use super::sessions::SessionArgs;
 use crate::interop::{write_document, write_session};
 use crate::present::{Exit, Failure};
 use clap::Args;
-use std::io::{self, Write};
+use std::io::Write;
 
 /// Write snapshots as canonical documents.
 ///
-/// One snapshot is one JSON document; `--jsonl` writes the whole session, one snapshot a line, as
-/// the difference to the one before where that is shorter. Exporting what was exported gives the
-/// same bytes.
+/// One snapshot is one JSON document. `--jsonl` writes the whole session, one snapshot a line: as
+/// its difference to the previous snapshot if that is shorter. Exporting an export gives the same
+/// bytes.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
@@ -19,9 +21,9 @@ Examples:
   pactql export snapshots/ --jsonl -o session.jsonl
   pactql export session.jsonl --jsonl --full | gzip > full.jsonl.gz")]
 pub(super) struct Export {
-    /// The session: a file, a directory, or `-`.
-    session: String,
-    /// Which snapshot, such as @t0, @t-2 or @c12; without it the working state, else the newest.
+    #[command(flatten)]
+    session: SessionArgs,
+    /// Which snapshot, such as @t0, @t-2 or @c12 [default: the working state, or else the newest].
     #[arg(
         long,
         value_name = "ADDRESS",
@@ -32,30 +34,23 @@ pub(super) struct Export {
     /// Write the whole session, one snapshot a line.
     #[arg(long)]
     jsonl: bool,
-    /// With --jsonl: write whole documents throughout.
+    /// With --jsonl: write every snapshot as a whole document.
     #[arg(long, requires = "jsonl")]
     full: bool,
-    /// The file to write; standard output without it.
+    /// The file to write [default: standard output].
     #[arg(short, long, value_name = "FILE")]
     output: Option<String>,
     #[command(flatten)]
     messages: Messages,
-    #[command(flatten)]
-    limits: Limits,
 }
 
-impl Export {
-    /// Whether errors are asked for as JSON.
-    pub(super) fn json_errors(&self) -> bool {
-        self.messages.json()
-    }
-
-    /// Runs the command.
-    pub(super) fn run(self) -> Result<Exit, Failure> {
-        let session = sessions::open(&self.session, &self.limits)?;
-        let snapshot = match self.jsonl {
-            true => None,
-            false => Some(sessions::at(&session, self.at.as_deref())?),
+impl Run for Export {
+    fn run(&self, _: Color) -> Result<Exit, Failure> {
+        let (session, snapshot) = if self.jsonl {
+            (self.session.open()?, None)
+        } else {
+            let (session, snapshot) = self.session.open_at(self.at.as_deref())?;
+            (session, Some(snapshot))
         };
         let history = session.history();
         let write = |out: &mut dyn Write| match &snapshot {
@@ -66,13 +61,8 @@ impl Export {
             }
         };
         match self.output.as_deref().filter(|path| *path != "-") {
-            Some(path) => input::write(path, write)?,
-            None => {
-                let mut out = io::BufWriter::with_capacity(1 << 16, io::stdout().lock());
-                write(&mut out)?;
-                out.flush()?;
-            }
+            Some(path) => input::write(path, write).map(|()| Exit::Ok),
+            None => stream(write),
         }
-        Ok(Exit::Ok)
     }
 }

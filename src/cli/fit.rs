@@ -1,23 +1,23 @@
-//! `select --budget`: which of the blocks found fit a number of tokens.
+//! `select --budget`: the blocks found that fit a number of tokens.
 
-use super::options::Format;
 use super::output;
 use crate::budget::Query;
-use crate::engine::{Answer, Fit};
+use crate::engine::Fit;
+use crate::present::answer::Budget;
 use crate::present::{Exit, Failure};
 use clap::Args;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fmt::Write as _;
 
-/// What to choose of the blocks found.
+/// Which of the blocks found to choose.
 #[derive(Args, Debug)]
 #[command(next_help_heading = "Budget")]
 pub(super) struct FitArgs {
     /// Choose blocks that fit this many tokens (a quarter of the bytes of each content, rounded
-    /// up), whole or not at all; of several sessions and selectors each has this budget.
+    /// up), each whole or not at all. Every session and every selector has the whole budget.
     #[arg(long, value_name = "N", allow_hyphen_values = true)]
     budget: Option<u64>,
-    /// Prefer blocks with these words; without it the order is that of ids.
+    /// Prefer blocks with these words; without a query, blocks are taken in the order of ids.
     #[arg(
         long,
         value_name = "QUERY",
@@ -27,25 +27,17 @@ pub(super) struct FitArgs {
     query: Option<OsString>,
 }
 
-/// A query and a number of tokens.
-#[derive(Debug)]
-pub(super) struct Wanted {
-    query: Query,
-    budget: u64,
-}
-
 impl FitArgs {
-    /// What was asked for, if it was.
+    /// The budget, if there is one.
     ///
     /// # Errors
-    /// A query that is no text.
-    pub(super) fn wanted(&self) -> Result<Option<Wanted>, Failure> {
-        let Some(budget) = self.budget else {
+    /// A query that is not UTF-8.
+    pub(super) fn budget(&self) -> Result<Option<Budget>, Failure> {
+        let Some(tokens) = self.budget else {
             return Ok(None);
         };
-        let query = self.query.clone().unwrap_or_default();
-        let query = Query::new(text_of(query)?);
-        Ok(Some(Wanted { query, budget }))
+        let query = Query::new(text_of(self.query.as_deref().unwrap_or_default())?);
+        Ok(Some(Budget { query, tokens }))
     }
 }
 
@@ -53,72 +45,14 @@ impl FitArgs {
 ///
 /// # Errors
 /// It is not UTF-8.
-pub(super) fn text_of(query: OsString) -> Result<String, Failure> {
+pub(super) fn text_of(query: &OsStr) -> Result<&str, Failure> {
     query
-        .into_string()
-        .map_err(|_| Failure::Plain(Exit::Selector, "the query is not UTF-8".to_owned(), None))
+        .to_str()
+        .ok_or_else(|| Failure::plain(Exit::Selector, "the query is not UTF-8"))
 }
 
-impl Wanted {
-    /// The blocks of an answer that fit.
-    ///
-    /// # Errors
-    /// The answer is a range.
-    pub(super) fn of<'a>(&self, answer: &'a Answer) -> Result<Fit<'a>, Failure> {
-        let rows = answer.rows().ok_or_else(Failure::budget_of_range)?;
-        Ok(rows.fit(&self.query, self.budget))
-    }
-}
-
-/// The answer as one JSON value: the shape of `context resolve`, or how many were chosen.
-pub(super) fn value(fit: &Fit<'_>, count: bool) -> Result<String, Failure> {
-    if count {
-        return Ok(fit.nodes.len().to_string());
-    }
-    crate::present::answer::json(&fit.resolution)
-}
-
-/// Appends the answer of one session in a format that is not JSON.
-///
-/// # Errors
-/// A format that cannot show it.
-pub(super) fn print(
-    fit: &Fit<'_>,
-    label: Option<&str>,
-    format: Format,
-    out: &mut String,
-) -> Result<(), Failure> {
-    match format {
-        Format::Tree => {
-            return Err(
-                Failure::value("what fits a budget has an order that a tree cannot show")
-                    .with_help("--format json, table, ids or nodes"),
-            );
-        }
-        Format::Nodes => {
-            for node in &fit.nodes {
-                output::node_json(*node, label, out);
-            }
-        }
-        Format::Table => {
-            if let Some(label) = label {
-                let _ = writeln!(out, "{label}:");
-            }
-            out.push_str(&table(fit));
-        }
-        // JSON is printed by whoever knows what stands around it.
-        Format::Ids | Format::Json | Format::Auto => {
-            let prefix = label.map(|label| format!("{label}\t")).unwrap_or_default();
-            for node in &fit.nodes {
-                let _ = writeln!(out, "{prefix}{}", node.id());
-            }
-        }
-    }
-    Ok(())
-}
-
-/// The blocks chosen with what decided, and a line on the whole.
-fn table(fit: &Fit<'_>) -> String {
+/// A table of the blocks chosen, with their scores, and a line of totals.
+pub(super) fn table(fit: &Fit<'_>) -> String {
     let summary = &fit.resolution.selection;
     let rows = fit.nodes.iter().zip(&fit.resolution.documents);
     let rows = rows.map(|(node, document)| {

@@ -1,18 +1,18 @@
-//! `pactql fmt`: the normalized text of selectors, and their translation between editions.
+//! `pactql fmt`: selectors in normalized form or in another edition.
 
+use super::command::{Run, print, say};
 use super::options::{Color, EditionName, EditionWord, Messages};
 use crate::present::{Exit, Failure};
 use clap::Args;
 use std::fmt::Write as _;
-use std::io::Write as _;
 
 /// Print selectors in their normalized form, one a line.
 ///
-/// The normalized text is canonical: selectors that are known to mean the same have the same, and
-/// it reads back in the canonical edition as itself.
+/// Normalized text is canonical: selectors known to have the same meaning get the same text, and
+/// the text itself is a selector of the canonical edition.
 ///
-/// With --to the selectors are written in another edition instead, where that has words for them;
-/// where it has none, E_EDITION says what is in the way. Nothing is printed of another meaning.
+/// With --to the selectors are translated to another edition instead. If that edition cannot say
+/// the same, nothing is printed and the error E_EDITION names the obstacle.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
@@ -33,20 +33,14 @@ pub(super) struct Fmt {
     edition: EditionName,
 }
 
-impl Fmt {
-    /// Whether errors are asked for as JSON.
-    pub(super) fn json_errors(&self) -> bool {
-        self.messages.json()
-    }
-
-    /// Runs the command.
-    pub(super) fn run(self, color: Color) -> Result<Exit, Failure> {
+impl Run for Fmt {
+    fn run(&self, color: Color) -> Result<Exit, Failure> {
         let engine = self.edition.engine();
         let mut text = String::new();
         for selector in &self.selectors {
             let prepared = engine.prepare(selector)?;
             for warning in prepared.warnings() {
-                super::say(&warning.render(selector, color.for_errors()));
+                say(&warning.render(selector, color.for_errors()));
             }
             let line = match self.to {
                 Some(edition) => engine.translate(selector, edition.into())?,
@@ -54,7 +48,6 @@ impl Fmt {
             };
             let _ = writeln!(text, "{line}");
         }
-        std::io::stdout().write_all(text.as_bytes())?;
-        Ok(Exit::Ok)
+        print(&text)
     }
 }

@@ -1,7 +1,8 @@
-//! `pactql import`: logs become sessions.
+//! `pactql import`: sessions made of chat logs.
 
+use super::command::{Run, say, stream};
 use super::input;
-use super::options::{Limits, Messages};
+use super::options::{Color, Limits, Messages};
 use crate::interop::{
     ImportOptions, Imported, ImportedSession, MessageLocation, Pointer, Report, import,
 };
@@ -9,15 +10,14 @@ use crate::present::{Exit, Failure};
 use clap::{Args, ValueEnum};
 use indicatif::ProgressBar;
 use std::collections::HashSet;
-use std::io::{self, Write};
 use std::path::Path;
 
 /// Import chat logs as sessions.
 ///
 /// A log is a JSON array of messages, JSON Lines (one message a line, or one {"messages": […]} a
-/// line), or an object with `messages`. Each reply ends a turn and a cycle; what follows the last
-/// reply is the working state. What was understood, kept as it came and skipped is counted on
-/// standard error.
+/// line), or an object with `messages`. Each reply ends a turn and a cycle; messages after the last
+/// reply are the working state. A report on standard error counts what was understood, kept
+/// unchanged and skipped.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
@@ -29,20 +29,21 @@ pub(super) struct Import {
     /// Logs to read, plain or gzip; `-` is standard input.
     #[arg(value_name = "LOG", required = true)]
     logs: Vec<String>,
-    /// Where to write: a file, or a directory for one file a session (one that exists, or a name
-    /// that ends in `/`). Standard output without it.
+    /// Where to write: a file, or a directory (an existing one, or a name that ends in `/`) for one
+    /// file per session [default: standard output].
     #[arg(short, long, value_name = "PATH")]
     output: Option<String>,
     /// The format of the logs.
     #[arg(long, value_enum, default_value_t)]
     from: From,
-    /// Where the messages are: a JSON pointer, `*` for every element. One session a match.
+    /// Where the messages are: a JSON pointer, in which `*` is every element. Each match is one
+    /// session.
     #[arg(long, value_name = "POINTER", value_parser = Pointer::parse, conflicts_with = "steps")]
     messages: Option<Pointer>,
-    /// Where the inputs of single steps are: each match is one snapshot of one session.
+    /// Where the inputs of single steps are: each match is one snapshot of the same session.
     #[arg(long, value_name = "POINTER", value_parser = Pointer::parse)]
     steps: Option<Pointer>,
-    /// Write whole documents instead of differences where those are shorter.
+    /// Write every snapshot as a whole document, even if its difference is shorter.
     #[arg(long)]
     full: bool,
     #[command(flatten)]
@@ -59,24 +60,18 @@ enum From {
     Openai,
 }
 
-/// Where sessions go.
+/// Where sessions are written.
 enum Target<'a> {
     Stdout,
     File(&'a str),
     Directory(&'a str),
 }
 
-impl Import {
-    /// Whether errors are asked for as JSON.
-    pub(super) fn json_errors(&self) -> bool {
-        self.messages_as.json()
-    }
-
-    /// Runs the command.
-    pub(super) fn run(self) -> Result<Exit, Failure> {
-        let location = match (self.messages, self.steps) {
-            (Some(pointer), _) => MessageLocation::Messages(pointer),
-            (None, Some(pointer)) => MessageLocation::Steps(pointer),
+impl Run for Import {
+    fn run(&self, _: Color) -> Result<Exit, Failure> {
+        let location = match (&self.messages, &self.steps) {
+            (Some(pointer), _) => MessageLocation::Messages(pointer.clone()),
+            (None, Some(pointer)) => MessageLocation::Steps(pointer.clone()),
             (None, None) => MessageLocation::Usual,
         };
         let From::Openai = self.from;
@@ -103,18 +98,16 @@ impl Import {
             bar.inc(1);
         }
         bar.finish_and_clear();
-        // Nothing is written before everything has been read without a fault.
+        // Nothing is written until everything has been read without a fault.
         match (target, &sessions[..]) {
             (Target::Directory(path), _) => write_directory(path, &sessions, self.full)?,
             (Target::File(path), [(_, session)]) => {
                 input::write(path, |out| session.recording.write_jsonl(out, self.full))?;
             }
             (Target::Stdout, [(_, session)]) => {
-                let mut out = io::BufWriter::new(io::stdout().lock());
-                session.recording.write_jsonl(&mut out, self.full)?;
-                out.flush()?;
+                stream(|out| session.recording.write_jsonl(out, self.full))?;
             }
-            // A name that is no file's: several sessions make it a directory's.
+            // A name without an extension is a directory's if there are several sessions.
             (Target::File(path), sessions)
                 if sessions.len() > 1
                     && Path::new(path).extension().is_none()
@@ -124,7 +117,7 @@ impl Import {
             }
             (target, sessions) => return Err(several(&target, sessions.len())),
         }
-        super::say(&if self.messages_as.json() {
+        say(&if self.messages_as.json() {
             format!("{}\n", report.to_json())
         } else {
             format!("{report}\n")
@@ -144,7 +137,7 @@ fn several(target: &Target<'_>, count: usize) -> Failure {
     .with_help("`-o DIR` writes one file a session; a new directory's name ends in `/`")
 }
 
-/// Gives each session of a log a file name without ending, unlike all others.
+/// Gives each session of a log a unique file name, without an extension.
 fn name_sessions(log: &str, imported: Imported, sessions: &mut Vec<(String, ImportedSession)>) {
     let stem = stem(log);
     let count = imported.sessions.len();
@@ -156,7 +149,7 @@ fn name_sessions(log: &str, imported: Imported, sessions: &mut Vec<(String, Impo
         } else {
             format!("{stem}-{:0digits$}", at + 1)
         };
-        // Two logs of one name in different directories.
+        // Logs in different directories may have the same name.
         let mut name = plain.clone();
         let mut again = 2;
         while !taken.insert(name.clone()) {
@@ -167,13 +160,13 @@ fn name_sessions(log: &str, imported: Imported, sessions: &mut Vec<(String, Impo
     }
 }
 
-/// Writes one file a session into `path`, which is made where it is missing.
+/// Writes one file per session into the directory `path`, which is created if it is missing.
 fn write_directory(
     path: &str,
     sessions: &[(String, ImportedSession)],
     full: bool,
 ) -> Result<(), Failure> {
-    std::fs::create_dir_all(path).map_err(|error| Failure::output(path, &error))?;
+    std::fs::create_dir_all(path).map_err(|error| Failure::output(path, error))?;
     let bar = ProgressBar::new(sessions.len() as u64);
     for (name, session) in sessions {
         let file = Path::new(path).join(format!("{name}.jsonl"));
@@ -186,7 +179,7 @@ fn write_directory(
     Ok(())
 }
 
-/// The name of a log without directories and the endings that say how it is stored.
+/// The file name of a log without `.gz`, `.jsonl` and `.json`.
 fn stem(log: &str) -> String {
     let name = Path::new(log)
         .file_name()

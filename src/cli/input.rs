@@ -1,4 +1,4 @@
-//! Reading logs and writing files.
+//! Inputs and output files.
 
 use super::options::Limits;
 use crate::diag::{Code, Diagnostic, Error};
@@ -8,7 +8,7 @@ use std::fs::File;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-/// The name that stands for standard input.
+/// The argument that means standard input.
 pub(super) const STDIN: &str = "-";
 
 /// What standard input is called in messages.
@@ -33,7 +33,7 @@ pub(super) fn read(name: &str, limits: &Limits) -> Result<Vec<u8>, Failure> {
     Ok(bytes?)
 }
 
-/// Writes a file whole, through a neighbour that is renamed, so that a failure leaves no half.
+/// Writes a file through a temporary one next to it, so that a failure leaves no partial file.
 ///
 /// # Errors
 /// Those of the writer and of the file system.
@@ -41,9 +41,9 @@ pub(super) fn write(
     name: &str,
     produce: impl FnOnce(&mut dyn Write) -> io::Result<()>,
 ) -> Result<(), Failure> {
-    let failed = |error: io::Error| Failure::output(name, &error);
+    let failed = |error: io::Error| Failure::output(name, error);
     let path = Path::new(name);
-    // Devices and pipes are written in place: a rename would replace them by a file.
+    // A device or a pipe is written in place: a rename would replace it by a file.
     if path.metadata().is_ok_and(|data| !data.is_file()) {
         let mut file = io::BufWriter::new(File::create(path).map_err(failed)?);
         return produce(&mut file)
@@ -59,14 +59,14 @@ pub(super) fn write(
         std::fs::rename(&part, path)
     });
     outcome.map_err(|error| {
-        // The first failure is the one to tell.
+        // The first failure is the one to report.
         let _ = std::fs::remove_file(&part);
         failed(error)
     })
 }
 
-/// The lines of a file of selectors, without their ends; a byte order mark is passed over and
-/// CRLF accepted. A line that is not UTF-8 comes as what can be read of it.
+/// The lines of a file of selectors, without line endings (LF or CRLF) and a leading byte order
+/// mark. The error of a line that is not UTF-8 is its readable part.
 pub(super) fn lines(bytes: &[u8]) -> impl Iterator<Item = Result<&str, String>> {
     let bytes = bytes.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(bytes);
     bytes.split_inclusive(|byte| *byte == b'\n').map(|line| {

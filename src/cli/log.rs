@@ -1,21 +1,22 @@
-//! `pactql log`: what each snapshot brought.
+//! `pactql log`: the changes of each snapshot.
 
-use super::options::{Color, EditionName, Limits, Paint, TextOrJson, Tint};
-use super::{output, sessions};
+use super::command::Run;
+use super::options::{Color, EditionName, Paint, TextOrJson, Tint};
+use super::output;
+use super::sessions::SessionArgs;
 use crate::engine::{Log as Entries, LogEntry};
 use crate::present::{Exit, Failure};
 use clap::Args;
 use std::fmt::Write as _;
-use std::io::Write as _;
 
-/// How many signs the longest bar has.
+/// The length of the longest bar, in signs.
 const BAR: usize = 40;
 
 /// List the committed snapshots, newest first, with what each added, removed and changed.
 ///
-/// The nodes counted are a selector's matches, all nodes unless one is given. Beside the counts
-/// stands a bar, as long as the change is large among those listed: `+` for what came, `-` for
-/// what went, `~` for what changed. Of the oldest snapshot everything counts as added.
+/// Only the matches of the selector are counted. After the counts comes a bar whose length shows
+/// the size of the change, relative to the largest one listed: `+` for added nodes, `-` for removed
+/// and `~` for changed ones. In the oldest snapshot every node counts as added.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
@@ -23,9 +24,9 @@ Examples:
   pactql log session.jsonl \".cb[kind='result']\"
   pactql log session.jsonl \"^sys .cb\" --format json")]
 pub(super) struct Log {
-    /// The session: a file, a directory, or `-`.
-    session: String,
-    /// Which nodes to count, as a selector without a time.
+    #[command(flatten)]
+    session: SessionArgs,
+    /// Which nodes to count: a selector without a time.
     #[arg(default_value = "*")]
     selector: String,
     /// Text or JSON.
@@ -33,32 +34,20 @@ pub(super) struct Log {
     format: TextOrJson,
     #[command(flatten)]
     edition: EditionName,
-    #[command(flatten)]
-    limits: Limits,
 }
 
-impl Log {
-    /// Whether errors are asked for as JSON.
-    pub(super) fn json_errors(&self) -> bool {
-        self.format == TextOrJson::Json
-    }
-
-    /// Runs the command.
-    pub(super) fn run(self, color: Color) -> Result<Exit, Failure> {
+impl Run for Log {
+    fn run(&self, color: Color) -> Result<Exit, Failure> {
         let engine = self.edition.engine();
-        let session = sessions::open(&self.session, &self.limits)?;
+        let session = self.session.open()?;
         let log = engine.log(&session, &self.selector)?;
-        let text = if self.format.is_json() {
-            output::json_line(&log)?
-        } else {
+        output::print_as(self.format.is_json(), &log, || {
             text(&log, color.for_results())
-        };
-        std::io::stdout().lock().write_all(text.as_bytes())?;
-        Ok(Exit::Ok)
+        })
     }
 }
 
-/// The snapshots in words, one a line.
+/// One line for each snapshot.
 fn text(log: &Entries, paint: Paint) -> String {
     let entries = &log.snapshots;
     let width = |text: &dyn Fn(&LogEntry) -> String| {
@@ -97,7 +86,7 @@ fn size(entry: &LogEntry) -> usize {
     entry.added + entry.removed + entry.changed
 }
 
-/// Signs in proportion to the largest change; at least one for each kind of change there is.
+/// Signs in proportion to the largest change; at least one for each kind of change that occurs.
 fn bar(entry: &LogEntry, largest: usize, paint: Paint) -> String {
     let mut bar = String::new();
     for (count, sign, tint) in [

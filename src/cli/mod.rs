@@ -1,12 +1,14 @@
-//! The command line: one file a command.
+//! The command line: one file for each command.
 //!
 //! Results go to standard output and everything else to standard error; a command that fails
-//! leaves standard output empty. Exit codes are those of [`Exit`]. This room knows every other
-//! one; nothing knows it.
+//! leaves standard output empty. [`Exit`] lists the exit codes. Arguments have two phases: as
+//! clap parsed them, then resolved (engine, options, opened sessions) at the start of
+//! [`Run::run`]. This module may use every other one; none uses it.
 
 mod bench;
 mod blame;
 mod check;
+mod command;
 mod context;
 mod diff;
 mod explain;
@@ -20,7 +22,6 @@ mod options;
 mod output;
 mod render;
 mod select;
-#[cfg(feature = "mcp")]
 mod serve;
 mod sessions;
 mod stats;
@@ -30,9 +31,9 @@ pub use crate::present::Exit;
 
 use crate::present::Failure;
 use clap::error::ErrorKind;
-use clap::{CommandFactory, Parser, Subcommand};
+use clap::{ArgMatches, CommandFactory, FromArgMatches, Parser, Subcommand};
+use command::{Run, print, say};
 use options::Color;
-use std::io::Write;
 
 /// Query LLM context trees with selectors.
 #[derive(Parser, Debug)]
@@ -54,7 +55,7 @@ Examples:
 Exit codes: 0 ok, 1 usage, 2 invalid selector, 3 invalid option value, 4 input missing,
 5 input invalid, 6 input or output failed, 7 internal error.")]
 struct Cli {
-    /// When to colour what is printed.
+    /// When to colour the output.
     #[arg(long, value_enum, default_value_t, global = true, value_name = "WHEN")]
     color: Color,
     #[command(subcommand)]
@@ -77,61 +78,46 @@ enum Command {
     Stats(stats::Stats),
     Bench(bench::Bench),
     Context(context::Context),
-    /// Print a completion script for a shell.
-    #[command(after_help = "\
+    Completions(Completions),
+}
+
+/// Print a completion script for a shell.
+#[derive(clap::Args, Debug)]
+#[command(after_help = "\
 Examples:
   pactql completions bash > ~/.local/share/bash-completion/completions/pactql
   pactql completions fish > ~/.config/fish/completions/pactql.fish")]
-    Completions {
-        /// The shell.
-        shell: clap_complete::Shell,
-    },
+struct Completions {
+    /// The shell.
+    shell: clap_complete::Shell,
+}
+
+impl Run for Completions {
+    fn run(&self, _: Color) -> Result<Exit, Failure> {
+        let mut script = Vec::new();
+        clap_complete::generate(self.shell, &mut Cli::command(), "pactql", &mut script);
+        print(&String::from_utf8_lossy(&script))
+    }
 }
 
 impl Command {
-    /// Whether errors are asked for as JSON.
-    fn json_errors(&self) -> bool {
+    fn get(&self) -> &dyn Run {
         match self {
-            Self::Select(command) => command.json_errors(),
-            Self::Explain(command) => command.json_errors(),
-            Self::Check(command) => command.json_errors(),
-            Self::Diff(command) => command.json_errors(),
-            Self::Log(command) => command.json_errors(),
-            Self::Blame(command) => command.json_errors(),
-            Self::Verify(command) => command.json_errors(),
-            Self::Stats(command) => command.json_errors(),
-            Self::Bench(command) => command.json_errors(),
-            Self::Fmt(command) => command.json_errors(),
-            Self::Render(command) => command.json_errors(),
-            Self::Import(command) => command.json_errors(),
-            Self::Export(command) => command.json_errors(),
-            Self::Context(command) => command.json_errors(),
-            Self::Completions { .. } => false,
-        }
-    }
-
-    fn run(self, color: Color) -> Result<Exit, Failure> {
-        match self {
-            Self::Select(command) => command.run(color),
-            Self::Explain(command) => command.run(),
-            Self::Check(command) => command.run(color),
-            Self::Fmt(command) => command.run(color),
-            Self::Diff(command) => command.run(color),
-            Self::Log(command) => command.run(color),
-            Self::Blame(command) => command.run(color),
-            Self::Render(command) => command.run(),
-            Self::Import(command) => command.run(),
-            Self::Export(command) => command.run(),
-            Self::Verify(command) => command.run(),
-            Self::Stats(command) => command.run(),
-            Self::Bench(command) => command.run(),
-            Self::Context(command) => command.run(),
-            Self::Completions { shell } => {
-                let mut script = Vec::new();
-                clap_complete::generate(shell, &mut Cli::command(), "pactql", &mut script);
-                std::io::stdout().write_all(&script)?;
-                Ok(Exit::Ok)
-            }
+            Self::Select(command) => command,
+            Self::Explain(command) => command,
+            Self::Check(command) => command,
+            Self::Fmt(command) => command,
+            Self::Diff(command) => command,
+            Self::Log(command) => command,
+            Self::Blame(command) => command,
+            Self::Render(command) => command,
+            Self::Import(command) => command,
+            Self::Export(command) => command,
+            Self::Verify(command) => command,
+            Self::Stats(command) => command,
+            Self::Bench(command) => command,
+            Self::Context(command) => command,
+            Self::Completions(command) => command,
         }
     }
 }
@@ -139,37 +125,43 @@ impl Command {
 /// Runs the program with the process's arguments.
 #[must_use]
 pub fn main() -> Exit {
-    let cli = match Cli::try_parse() {
-        Ok(cli) => cli,
+    let parsed = Cli::command().try_get_matches();
+    let parsed = parsed.and_then(|matches| Ok((Cli::from_arg_matches(&matches)?, matches)));
+    let (cli, matches) = match parsed {
+        Ok(parsed) => parsed,
         Err(error) => return refuse(&error),
     };
-    let (color, json) = (cli.color, cli.command.json_errors());
-    match cli.command.run(color) {
+    match cli.command.get().run(cli.color) {
         Ok(exit) => exit,
         Err(Failure::ClosedPipe) => Exit::Ok,
         Err(failure) => {
-            tell(&failure, json, color);
+            tell(&failure, wants_json(&matches), cli.color);
             failure.exit()
+        }
+    }
+}
+
+/// Whether the command was given `--format json`.
+fn wants_json(matches: &ArgMatches) -> bool {
+    match matches.subcommand() {
+        Some((_, command)) => wants_json(command),
+        None => {
+            let format = matches.try_get_raw("format").ok().flatten();
+            format.is_some_and(|mut words| words.any(|word| word == "json"))
         }
     }
 }
 
 /// Prints a failure on standard error.
 fn tell(failure: &Failure, json: bool, color: Color) {
-    let text = if json {
-        format!("{}\n", failure.json())
+    if json {
+        say(&format!("{}\n", failure.json()));
     } else {
-        failure.text(color.for_errors())
-    };
-    say(&text);
+        say(&failure.text(color.for_errors()));
+    }
 }
 
-/// Writes on standard error. A failure to do so is not told, for nobody is left to tell.
-fn say(text: &str) {
-    let _ = std::io::stderr().write_all(text.as_bytes());
-}
-
-/// Answers a command line that did not parse, or that asked for help.
+/// Reports a command line that did not parse, or prints the help that it asked for.
 fn refuse(error: &clap::Error) -> Exit {
     let exit = match error.kind() {
         ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => Exit::Ok,
@@ -185,13 +177,9 @@ fn refuse(error: &clap::Error) -> Exit {
         let message = error.to_string();
         let message = message.lines().next().unwrap_or_default();
         let message = message.strip_prefix("error: ").unwrap_or(message);
-        tell(
-            &Failure::Plain(exit, message.to_owned(), None),
-            true,
-            Color::Never,
-        );
+        tell(&Failure::plain(exit, message), true, Color::Never);
     } else {
-        // A closed pipe is no reason to complain about help.
+        // Help whose reader has gone is not a failure.
         let _ = error.print();
     }
     exit

@@ -7,7 +7,7 @@ use crate::ir::Edition;
 use clap::{Args, ValueEnum};
 use std::io::IsTerminal;
 
-/// When to colour what is printed.
+/// When to colour the output.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub(super) enum Color {
     /// On a terminal, unless NO_COLOR is set.
@@ -20,7 +20,7 @@ pub(super) enum Color {
 }
 
 impl Color {
-    /// Whether what goes to a stream is coloured.
+    /// Whether output to a stream is coloured.
     fn on(self, stream: &impl IsTerminal) -> bool {
         match self {
             Self::Auto => {
@@ -47,20 +47,20 @@ impl Color {
     }
 }
 
-/// Colours of results, where they are on.
+/// Colours text, or leaves it as it is.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Paint(bool);
 
-/// What a colour says.
+/// A colour by its meaning; the number is that of the terminal.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Tint {
-    /// What came: green.
+    /// Green.
     Added = 32,
-    /// What went: red.
+    /// Red.
     Removed = 31,
-    /// What differs: yellow.
+    /// Yellow.
     Changed = 33,
-    /// Places and labels: cyan.
+    /// Snapshots and line numbers: cyan.
     Place = 36,
 }
 
@@ -81,7 +81,7 @@ pub(super) enum Format {
     /// A table with content previews on a terminal, JSON otherwise.
     #[default]
     Auto,
-    /// JSON; errors too, on standard error.
+    /// JSON, for errors on standard error too.
     Json,
     /// One id a line.
     Ids,
@@ -89,7 +89,7 @@ pub(super) enum Format {
     Nodes,
     /// A table with content previews.
     Table,
-    /// The nodes found, under those that hold them.
+    /// The nodes found as an outline below their ancestors.
     Tree,
 }
 
@@ -104,7 +104,7 @@ impl Format {
     }
 }
 
-/// Text for people, or JSON.
+/// Text or JSON; JSON unless the output is a terminal.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub(super) enum TextOrJson {
     /// Text on a terminal, JSON otherwise.
@@ -112,11 +112,11 @@ pub(super) enum TextOrJson {
     Auto,
     /// Text.
     Text,
-    /// JSON; errors too, on standard error.
+    /// JSON, for errors on standard error too.
     Json,
 }
 
-/// Text for people wherever it goes, or JSON.
+/// Text or JSON; text unless JSON is asked for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub(super) enum TextFirst {
     /// Text.
@@ -124,12 +124,12 @@ pub(super) enum TextFirst {
     Auto,
     /// Text.
     Text,
-    /// JSON; errors too, on standard error.
+    /// JSON, for errors on standard error too.
     Json,
 }
 
 impl TextOrJson {
-    /// Whether to print JSON; `plain` is what `auto` means away from a terminal.
+    /// Whether to print JSON.
     pub(super) fn is_json(self) -> bool {
         match self {
             Self::Auto => !std::io::stdout().is_terminal(),
@@ -139,7 +139,7 @@ impl TextOrJson {
     }
 }
 
-/// How commands whose result has one form print what they say beside it.
+/// The format of messages, for commands whose result has one format only.
 #[derive(Args, Clone, Copy, Debug)]
 pub(super) struct Messages {
     /// How errors and reports on standard error are printed.
@@ -149,31 +149,31 @@ pub(super) struct Messages {
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 enum MessageFormat {
-    /// In words.
+    /// Text.
     #[default]
     Auto,
-    /// As JSON.
+    /// JSON.
     Json,
 }
 
 impl Messages {
-    /// Whether they are asked for as JSON.
+    /// Whether messages are JSON.
     pub(super) fn json(self) -> bool {
         self.format == MessageFormat::Json
     }
 }
 
-/// The limit for inputs.
+/// The largest input that is read.
 #[derive(Args, Clone, Debug)]
 pub(super) struct Limits {
-    /// Refuse inputs of more than this many bytes once unpacked; K, M and G stand for 1024, its
-    /// square and its cube.
+    /// Refuse inputs of more than this many bytes after unpacking. K, M and G are factors of 1024,
+    /// 1024² and 1024³.
     #[arg(long, value_name = "BYTES", default_value = "4G", value_parser = bytes, global = true)]
     max_input: u64,
 }
 
 impl Limits {
-    /// The limits in the terms of the reader.
+    /// The same for the library.
     pub(super) fn source(&self) -> crate::tree::Limits {
         crate::tree::Limits {
             max_input: self.max_input,
@@ -181,7 +181,7 @@ impl Limits {
     }
 }
 
-/// Reads a number of bytes with an optional unit.
+/// Parses a number of bytes with an optional unit.
 fn bytes(text: &str) -> Result<u64, String> {
     let (digits, unit) = match text.char_indices().last() {
         Some((at, 'k' | 'K')) => (&text[..at], 1 << 10),
@@ -196,7 +196,7 @@ fn bytes(text: &str) -> Result<u64, String> {
         .ok_or_else(|| "expected a number of bytes, such as 500M".to_owned())
 }
 
-/// Which edition selectors are written in.
+/// The edition of the selectors.
 #[derive(Args, Clone, Copy, Debug)]
 pub(super) struct EditionName {
     /// The edition the selectors are written in.
@@ -234,29 +234,51 @@ impl From<EditionWord> for Edition {
     }
 }
 
-/// What a range shows beside its differences; selectors without a range ignore it.
+/// Ways to show the difference of two contents, by name.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(super) enum ContentModeName {
+    /// Lines, as `diff -u` prints them.
+    #[default]
+    Unified,
+    /// A JSON Patch (RFC 6902) if both contents are JSON.
+    Jsonpatch,
+    /// Words.
+    Tokens,
+}
+
+impl From<ContentModeName> for ContentMode {
+    fn from(name: ContentModeName) -> Self {
+        match name {
+            ContentModeName::Unified => Self::Unified,
+            ContentModeName::Jsonpatch => Self::JsonPatch,
+            ContentModeName::Tokens => Self::Tokens,
+        }
+    }
+}
+
+/// What to show of a range; selectors without a range ignore it.
 #[derive(Args, Debug)]
 #[command(next_help_heading = "Ranges")]
 pub(super) struct RangeArgs {
-    /// Show how the contents of changed nodes changed, from older to newer.
+    /// Also show the differences of changed contents, from older to newer.
     #[arg(long)]
     include_content: bool,
-    /// How: lines as `diff -u` has them, a JSON Patch where both contents are JSON, or words.
-    #[arg(long, value_name = "MODE", default_value = "unified", value_parser = ["unified", "jsonpatch", "tokens"])]
-    content_mode: String,
+    /// How to show the differences of contents.
+    #[arg(long, value_enum, value_name = "MODE", default_value_t)]
+    content_mode: ContentModeName,
     /// Lines around each change of a unified diff.
     #[arg(long, value_name = "N", default_value_t = 3)]
     context_lines: usize,
-    /// Show these fields of both versions of each changed node.
+    /// Also show these fields of each changed node, before and after.
     #[arg(long, value_name = "FIELD", value_delimiter = ',', value_parser = ["content", "mime", "encoding", "content_hash"])]
     materialize: Vec<String>,
     /// Take only the newest N snapshots of the range.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     max_snapshots: Option<u64>,
-    /// Keep only N changes of each pair: added ones first, then removed, then changed.
+    /// Show at most N changes of each pair: added nodes first, then removed, then changed.
     #[arg(long, value_name = "N", visible_alias = "max-changes-per-snapshot")]
     max_changes: Option<usize>,
-    /// Count the changes of each pair, those cut off included.
+    /// Also count the changes of each pair, including those not shown.
     #[arg(long)]
     stats: bool,
 }
@@ -265,7 +287,7 @@ impl RangeArgs {
     /// The same for the library.
     pub(super) fn options(&self) -> RangeOptions {
         let content = ContentOptions {
-            mode: ContentMode::named(&self.content_mode).unwrap_or_default(),
+            mode: self.content_mode.into(),
             context_lines: self.context_lines,
             ..ContentOptions::default()
         };

@@ -1,15 +1,15 @@
-//! Printing rows of a snapshot: ids, nodes, tables, trees.
+//! Nodes of a snapshot as tables, outlines and lines.
 
+use super::command::print;
 use crate::history::Delta;
 use crate::index::NodeRef;
-use crate::present::Failure;
-use crate::present::answer;
 pub(super) use crate::present::node::{label, node_json, quoted, snapshot_label};
+use crate::present::{Exit, Failure, answer};
 pub(super) use crate::present::{clean, counted};
 use comfy_table::{ContentArrangement, Table, presets};
 use std::fmt::Write;
 
-/// How many characters of content a preview holds where the terminal's width does not decide.
+/// The length of a content preview in characters, unless the terminal is narrower.
 pub(super) const PREVIEW: usize = 60;
 
 /// A table of nodes with content previews, as wide as the terminal.
@@ -34,7 +34,7 @@ pub(super) fn table<'a>(nodes: impl Iterator<Item = NodeRef<'a>>) -> String {
     columns(header, rows).unwrap_or_else(|| "no nodes\n".to_owned())
 }
 
-/// A table as wide as the terminal, a line a row; nothing where there are no rows.
+/// A table as wide as the terminal, one line for each row; `None` if there are no rows.
 pub(super) fn columns<const N: usize>(
     header: [&str; N],
     rows: impl Iterator<Item = [String; N]>,
@@ -61,8 +61,8 @@ pub(super) fn columns<const N: usize>(
     Some(text)
 }
 
-/// The nodes found, each under those that hold it, in their order; a new outline wherever the
-/// snapshot changes.
+/// The nodes as an outline below their ancestors, in document order; a new outline starts where
+/// the snapshot changes.
 pub(super) fn tree<'a>(nodes: impl Iterator<Item = NodeRef<'a>>) -> String {
     let mut text = String::new();
     let mut group: Vec<NodeRef<'a>> = Vec::new();
@@ -85,23 +85,23 @@ fn outline(found: &mut Vec<NodeRef<'_>>, text: &mut String) {
     };
     let _ = writeln!(text, "{}", label(*first));
     found.sort_unstable_by_key(|node| node.row());
-    // The path of the line written last: what the next one shares with it is not repeated.
+    // The rows of the last line's path; the part that the next path shares is not repeated.
     let mut path: Vec<u32> = Vec::new();
     for node in found.iter() {
-        let mut holders: Vec<NodeRef<'_>> =
+        let mut descent: Vec<NodeRef<'_>> =
             std::iter::successors(Some(*node), |node| node.parent()).collect();
-        holders.reverse();
-        for (level, holder) in holders.iter().enumerate() {
-            if path.get(level) == Some(&holder.row()) {
+        descent.reverse();
+        for (level, ancestor) in descent.iter().enumerate() {
+            if path.get(level) == Some(&ancestor.row()) {
                 continue;
             }
             path.truncate(level);
-            path.push(holder.row());
+            path.push(ancestor.row());
             let _ = write!(text, "{:1$}", "", level * 2 + 2);
-            if holder.row() == node.row() {
+            if ancestor.row() == node.row() {
                 let _ = writeln!(text, "● {}", line(*node));
             } else {
-                let _ = writeln!(text, "○ {}", clean(holder.id(), usize::MAX));
+                let _ = writeln!(text, "○ {}", clean(ancestor.id(), usize::MAX));
             }
         }
     }
@@ -134,7 +134,8 @@ pub(super) fn line(node: NodeRef<'_>) -> String {
     line
 }
 
-/// Values that changed, one a line: the older, then the newer. Hashes say nothing to a person.
+/// Changed values, one a line: the older, then the newer. Content hashes are left out, because a
+/// reader learns nothing from them.
 pub(super) fn values(delta: &Delta, out: &mut String) {
     for (name, newer, older) in delta.iter() {
         if name != "content_hash" {
@@ -149,15 +150,23 @@ pub(super) fn values(delta: &Delta, out: &mut String) {
     }
 }
 
-/// A result as one line of JSON, with its line feed.
+/// Prints a result as one line of JSON, or as text.
 ///
 /// # Errors
-/// None that input can cause.
-pub(super) fn json_line(result: &impl serde::Serialize) -> Result<String, Failure> {
-    Ok(answer::json(result)? + "\n")
+/// Failures of standard output.
+pub(super) fn print_as(
+    json: bool,
+    result: &impl serde::Serialize,
+    text: impl FnOnce() -> String,
+) -> Result<Exit, Failure> {
+    print(&if json {
+        answer::json(result)? + "\n"
+    } else {
+        text()
+    })
 }
 
-/// A line of text as it stands, but for what a terminal would obey.
+/// A line of text in which control characters, which a terminal would obey, are replaced.
 pub(super) fn verbatim(line: &str) -> String {
     let safe = |letter: char| match letter {
         '\t' => '\t',

@@ -1,16 +1,16 @@
-//! `pactql render`: what a model is sent.
+//! `pactql render`: a snapshot as the messages that a model is sent.
 
-use super::options::{Limits, Messages};
-use super::sessions;
+use super::command::{Run, stream};
+use super::options::{Color, Messages};
+use super::sessions::SessionArgs;
 use crate::interop::{write_openai, write_thread};
 use crate::present::{Exit, Failure};
 use clap::{Args, ValueEnum};
-use std::io::{self, Write};
 
-/// Print a snapshot as the thread a model is sent.
+/// Print a snapshot as the messages that a model is sent.
 ///
-/// The provider thread is one JSON array of {"id","role","kind","content"}, from `^sys` over the
-/// turns, oldest first, to `^ah`.
+/// The default shape is one JSON array of {"id","role","kind","content"}: the blocks of `^sys`,
+/// then of the turns, oldest first, then of `^ah`.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
@@ -18,24 +18,22 @@ Examples:
   pactql render session.jsonl --at @t-1
   pactql render session.jsonl --as openai > messages.json")]
 pub(super) struct Render {
-    /// The session: a file, a directory, or `-`.
-    session: String,
-    /// The shape.
+    #[command(flatten)]
+    session: SessionArgs,
+    /// The shape of the messages.
     #[arg(long = "as", value_enum, default_value_t, value_name = "SHAPE")]
     shape: Shape,
-    /// Which snapshot, such as @t0, @t-2 or @c12; without it the working state, else the newest.
+    /// Which snapshot, such as @t0, @t-2 or @c12 [default: the working state, or else the newest].
     #[arg(long, value_name = "ADDRESS", allow_hyphen_values = true)]
     at: Option<String>,
     #[command(flatten)]
     messages: Messages,
-    #[command(flatten)]
-    limits: Limits,
 }
 
 /// Shapes by name.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 enum Shape {
-    /// The provider thread.
+    /// One object for each block.
     #[default]
     Thread,
     /// OpenAI chat messages.
@@ -44,26 +42,16 @@ enum Shape {
     Anthropic,
 }
 
-impl Render {
-    /// Whether errors are asked for as JSON.
-    pub(super) fn json_errors(&self) -> bool {
-        self.messages.json()
-    }
-
-    /// Runs the command.
-    pub(super) fn run(self) -> Result<Exit, Failure> {
+impl Run for Render {
+    fn run(&self, _: Color) -> Result<Exit, Failure> {
         if self.shape == Shape::Anthropic {
             return Err(Failure::usage("`--as anthropic` is not available yet")
                 .with_help("`--as openai` and `--as thread` are"));
         }
-        let session = sessions::open(&self.session, &self.limits)?;
-        let snapshot = sessions::at(&session, self.at.as_deref())?;
-        let mut out = io::BufWriter::with_capacity(1 << 16, io::stdout().lock());
-        match self.shape {
-            Shape::Openai => write_openai(&snapshot, &mut out)?,
-            Shape::Thread | Shape::Anthropic => write_thread(&snapshot, &mut out)?,
-        }
-        out.flush()?;
-        Ok(Exit::Ok)
+        let (_, snapshot) = self.session.open_at(self.at.as_deref())?;
+        stream(|out| match self.shape {
+            Shape::Openai => write_openai(&snapshot, out),
+            Shape::Thread | Shape::Anthropic => write_thread(&snapshot, out),
+        })
     }
 }

@@ -1,21 +1,21 @@
-//! `pactql select`: what a selector finds.
+//! `pactql select`: the nodes that a selector finds.
 
-use super::fit::{self, FitArgs, Wanted};
+use super::command::{Run, print, say};
+use super::fit::{self, FitArgs};
 use super::options::{Color, EditionName, Format, Limits, RangeArgs};
 use super::{input, output, sessions};
-use crate::engine::{Answer, Engine, Fit};
+use crate::engine::{Answer, Engine};
 use crate::history::{RangeDiff, RangeOptions, Session};
-use crate::present::answer;
+use crate::present::answer::{Budget, Found};
 use crate::present::{Exit, Failure};
 use clap::Args;
-use serde_json::Value;
 use std::fmt::Write as _;
 use std::io::{self, Write};
 
 /// Find nodes with a selector.
 ///
-/// Without a range the answer is an ordered list of ids; a range gives the differences of
-/// neighbouring snapshots. Of several sessions each answer is labelled with its path.
+/// The result is an ordered list of ids, or for a range of snapshots the differences between
+/// neighbours. With several sessions, each result is labelled with the path of its session.
 #[derive(Args, Debug)]
 #[command(override_usage = "\
 pactql select [OPTIONS] <SESSION> <SELECTOR>
@@ -32,7 +32,8 @@ Examples:
   pactql select session.jsonl \"@t0 .cb\" --budget 2000 --query \"refund policy\"
   pactql select session.jsonl --file selectors.txt --format json")]
 pub(super) struct Select {
-    /// Sessions: files, directories, or `-`; then the selector, unless -e or --file gives it.
+    /// Sessions: files, directories, or `-` for standard input. The last argument is the selector,
+    /// unless -e or --file gives it.
     #[arg(value_name = "SESSION", required = true)]
     inputs: Vec<String>,
     /// The selector.
@@ -43,13 +44,14 @@ pub(super) struct Select {
         allow_hyphen_values = true
     )]
     selector: Option<String>,
-    /// Answer a file of selectors: one JSON value a line for each line, errors in their place.
+    /// Run every line of a file as a selector; prints one line of JSON for each, which is the
+    /// error if there is one.
     #[arg(long, value_name = "FILE", conflicts_with = "selector")]
     file: Option<String>,
-    /// How the answer is printed.
+    /// How the result is printed.
     #[arg(long, value_enum, default_value_t)]
     format: Format,
-    /// Print only how many nodes there are.
+    /// Print only the number of nodes.
     #[arg(long)]
     count: bool,
     #[command(flatten)]
@@ -62,205 +64,166 @@ pub(super) struct Select {
     limits: Limits,
 }
 
-impl Select {
-    /// Whether errors are asked for as JSON.
-    pub(super) fn json_errors(&self) -> bool {
-        self.format == Format::Json
-    }
-
-    /// Runs the command.
-    pub(super) fn run(mut self, color: Color) -> Result<Exit, Failure> {
-        let engine = self.edition.engine();
-        let options = self.range.options();
-        let wanted = self.fit.wanted()?;
-        if let Some(file) = &self.file {
-            if !matches!(self.format, Format::Auto | Format::Json) {
-                return Err(Failure::value("--file answers in JSON only"));
-            }
-            let [name] = &self.inputs[..] else {
-                return Err(Failure::usage(
-                    "--file takes one session and no other selector",
-                ));
-            };
-            if name == input::STDIN && file == input::STDIN {
-                return Err(Failure::usage("standard input can be read once only"));
-            }
-            let selectors = input::read(file, &self.limits)?;
-            let session = sessions::open(name, &self.limits)?;
-            let how = How {
-                options,
-                wanted,
-                count: self.count,
-                color,
-            };
-            return answer_file(&engine, &session, &selectors, &how);
-        }
-        let selector = match self.selector.take() {
-            Some(selector) => selector,
-            None => match self.inputs.pop() {
-                Some(selector) if !self.inputs.is_empty() => selector,
-                _ => {
-                    return Err(Failure::usage("a session and a selector are needed")
-                        .with_help("pactql select SESSION SELECTOR"));
-                }
-            },
-        };
-        // A selector that is wrong is told before anything is read.
-        engine.prepare(&selector)?;
-        let sessions = sessions::open_all(&self.inputs, &self.limits)?;
-        let several = sessions.len() > 1;
-        let format = self.format.resolve();
-        let mut out = String::new();
-        for (name, session) in self.inputs.iter().zip(&sessions) {
-            let label = several.then_some(&**name);
-            let selection = engine
-                .select_with(session, &selector, &options)
-                .map_err(|error| Failure::Selector(Box::new(error), label.map(str::to_owned)))?;
-            let fit = wanted.as_ref().map(|wanted| wanted.of(&selection));
-            let fit = fit.transpose()?;
-            print(
-                &selection,
-                fit.as_ref(),
-                label,
-                format,
-                self.count,
-                &mut out,
-            )?;
-            super::say(&answer::remarks(
-                &engine,
-                session,
-                &selector,
-                &selection,
-                fit.as_ref(),
-                color.for_errors(),
-            ));
-        }
-        io::stdout().lock().write_all(out.as_bytes())?;
-        Ok(Exit::Ok)
-    }
-}
-
-/// How the lines of a file of selectors are answered.
+/// The resolved arguments of a run.
 struct How {
+    engine: Engine,
     options: RangeOptions,
-    wanted: Option<Wanted>,
+    budget: Option<Budget>,
+    format: Format,
     count: bool,
     color: Color,
 }
 
-/// Answers each line of a file of selectors.
-fn answer_file(
-    engine: &Engine,
-    session: &Session,
-    selectors: &[u8],
-    how: &How,
-) -> Result<Exit, Failure> {
-    let mut out = io::BufWriter::with_capacity(1 << 16, io::stdout().lock());
-    let mut exit = Exit::Ok;
-    for line in input::lines(selectors) {
-        let text = match answer_line(engine, session, line, how) {
-            Ok(text) => text,
-            Err(failure @ Failure::Plain(Exit::Internal, ..)) => return Err(failure),
-            Err(failure) => {
-                exit = Exit::Selector;
-                failure.json().to_string()
+impl Run for Select {
+    fn run(&self, color: Color) -> Result<Exit, Failure> {
+        let how = How {
+            engine: self.edition.engine(),
+            options: self.range.options(),
+            budget: self.fit.budget()?,
+            format: self.format.resolve(),
+            count: self.count,
+            color,
+        };
+        match &self.file {
+            Some(file) => self.run_file(file, &how),
+            None => self.run_sessions(&how),
+        }
+    }
+}
+
+impl Select {
+    /// Runs one selector on each session.
+    fn run_sessions(&self, how: &How) -> Result<Exit, Failure> {
+        let (selector, names) = match (&self.selector, &self.inputs[..]) {
+            (Some(selector), names) => (selector, names),
+            (None, [names @ .., selector]) if !names.is_empty() => (selector, names),
+            _ => {
+                return Err(Failure::usage("a session and a selector are needed")
+                    .with_help("pactql select SESSION SELECTOR"));
             }
         };
-        writeln!(out, "{text}")?;
+        // An invalid selector is reported before anything is read.
+        how.engine.prepare(selector)?;
+        let sessions = sessions::open_all(names, &self.limits)?;
+        let mut out = String::new();
+        for (name, session) in names.iter().zip(&sessions) {
+            let label = (names.len() > 1).then_some(&**name);
+            let answer = how
+                .engine
+                .select_with(session, selector, &how.options)
+                .map_err(|error| Failure::in_session(error, label))?;
+            let found = Found::new(&answer, how.budget.as_ref())?;
+            append(&found, label, how, &mut out)?;
+            let color = how.color.for_errors();
+            say(&found.remarks(&how.engine, session, selector, color));
+        }
+        print(&out)
     }
-    out.flush()?;
-    Ok(exit)
+
+    /// Runs each line of a file of selectors on one session.
+    fn run_file(&self, file: &str, how: &How) -> Result<Exit, Failure> {
+        if !matches!(self.format, Format::Auto | Format::Json) {
+            return Err(Failure::value("--file answers in JSON only"));
+        }
+        let [name] = &self.inputs[..] else {
+            return Err(Failure::usage(
+                "--file takes one session and no other selector",
+            ));
+        };
+        if name == input::STDIN && file == input::STDIN {
+            return Err(Failure::usage("standard input can be read once only"));
+        }
+        let selectors = input::read(file, &self.limits)?;
+        let session = sessions::open(name, &self.limits)?;
+        let mut out = io::BufWriter::with_capacity(1 << 16, io::stdout().lock());
+        let mut exit = Exit::Ok;
+        for line in input::lines(&selectors) {
+            let text = match run_line(&session, line, how) {
+                Ok(text) => text,
+                Err(failure @ Failure::Plain(Exit::Internal, ..)) => return Err(failure),
+                Err(failure) => {
+                    exit = Exit::Selector;
+                    failure.json().to_string()
+                }
+            };
+            writeln!(out, "{text}")?;
+        }
+        out.flush()?;
+        Ok(exit)
+    }
 }
 
-/// The answer to one line, or why it has none.
-fn answer_line(
-    engine: &Engine,
-    session: &Session,
-    line: Result<&str, String>,
-    how: &How,
-) -> Result<String, Failure> {
+/// Runs one line of a file; returns the answer as one JSON value.
+fn run_line(session: &Session, line: Result<&str, String>, how: &How) -> Result<String, Failure> {
     let line = line.map_err(|line| input::not_utf8(&line))?;
-    let selection = engine.select_with(session, line, &how.options)?;
-    for warning in selection.warnings() {
-        super::say(&warning.render(line, how.color.for_errors()));
+    let answer = how.engine.select_with(session, line, &how.options)?;
+    for warning in answer.warnings() {
+        say(&warning.render(line, how.color.for_errors()));
     }
-    let fit = how.wanted.as_ref().map(|wanted| wanted.of(&selection));
-    value(&selection, fit.transpose()?.as_ref(), how.count)
+    Found::new(&answer, how.budget.as_ref())?.json(how.count)
 }
 
-/// The answer as one JSON value.
-fn value(selection: &Answer, fit: Option<&Fit<'_>>, count: bool) -> Result<String, Failure> {
-    if let Some(fit) = fit {
-        return fit::value(fit, count);
-    }
-    if count {
-        return Ok(selection.count().to_string());
-    }
-    answer::selection(selection)
-}
-
-/// Appends the answer of one session.
-fn print(
-    selection: &Answer,
-    fit: Option<&Fit<'_>>,
+/// Appends what was found in one session; `label` is its path if there are several.
+fn append(
+    found: &Found<'_>,
     label: Option<&str>,
-    format: Format,
-    count: bool,
+    how: &How,
     out: &mut String,
 ) -> Result<(), Failure> {
     let title = label.map(|label| format!("{label}:\n"));
+    let title = title.as_deref().unwrap_or_default();
     let prefix = label.map(|label| format!("{label}\t")).unwrap_or_default();
-    match format {
-        Format::Json | Format::Auto => {
-            let value = value(selection, fit, count)?;
-            let name = if count { "count" } else { "result" };
-            let _ = match label {
-                Some(label) => writeln!(
-                    out,
-                    "{{\"session\":{},\"{name}\":{value}}}",
-                    Value::from(label)
-                ),
-                None => writeln!(out, "{value}"),
-            };
-        }
-        _ if count => {
-            let _ = writeln!(out, "{prefix}{}", value(selection, fit, count)?);
-        }
-        _ if let Some(fit) = fit => fit::print(fit, label, format, out)?,
-        Format::Ids => match selection {
-            Answer::Range(diff) => changes(diff, &prefix, out),
-            Answer::Rows(rows) => {
-                for id in rows.ids() {
-                    let _ = writeln!(out, "{prefix}{id}");
+    let no_nodes = || {
+        Failure::value("a range has differences, not nodes")
+            .with_help("--format json, table or ids")
+    };
+    match (how.format, found.answer, &found.fit) {
+        (Format::Json | Format::Auto, ..) => {
+            let value = found.json(how.count)?;
+            let name = if how.count { "count" } else { "result" };
+            match label {
+                Some(label) => {
+                    let session = output::quoted(label);
+                    let _ = writeln!(out, "{{\"session\":{session},\"{name}\":{value}}}");
                 }
-            }
-        },
-        Format::Table => {
-            out.push_str(&title.unwrap_or_default());
-            match selection {
-                Answer::Range(diff) => summary(diff, out),
-                Answer::Rows(rows) => out.push_str(&output::table(rows.nodes())),
+                None => out.extend([&*value, "\n"]),
             }
         }
-        Format::Nodes | Format::Tree => {
-            let Answer::Rows(rows) = selection else {
-                return Err(Failure::value("a range has differences, not nodes")
-                    .with_help("--format json, table or ids"));
-            };
-            if format == Format::Tree {
-                out.push_str(&title.unwrap_or_default());
-                out.push_str(&output::tree(rows.nodes()));
-                return Ok(());
+        _ if how.count => out.extend([&*prefix, &*found.json(true)?, "\n"]),
+        (Format::Tree, _, Some(_)) => {
+            return Err(
+                Failure::value("what fits a budget has an order that a tree cannot show")
+                    .with_help("--format json, table, ids or nodes"),
+            );
+        }
+        (Format::Table, _, Some(fit)) => out.extend([title, &*fit::table(fit)]),
+        (Format::Table, Answer::Rows(rows), None) => {
+            out.extend([title, &*output::table(rows.nodes())]);
+        }
+        (Format::Table, Answer::Range(diff), None) => {
+            out.push_str(title);
+            summary(diff, out);
+        }
+        (Format::Ids, Answer::Range(diff), None) => changes(diff, &prefix, out),
+        (Format::Ids, ..) => {
+            for node in found.nodes().into_iter().flatten() {
+                out.extend([&*prefix, node.id(), "\n"]);
             }
-            for node in rows.nodes() {
+        }
+        (Format::Nodes, ..) => {
+            for node in found.nodes().ok_or_else(no_nodes)? {
                 output::node_json(node, label, out);
             }
+        }
+        (Format::Tree, _, None) => {
+            let nodes = found.nodes().ok_or_else(no_nodes)?;
+            out.extend([title, &*output::tree(nodes)]);
         }
     }
     Ok(())
 }
 
-/// One line a change: the pair, a sign, the id.
+/// One line for each change: the pair of snapshots, a sign, the id.
 fn changes(diff: &RangeDiff, prefix: &str, out: &mut String) {
     for block in &diff.diffs {
         let pair = format!("{prefix}{}..{}", block.from.label, block.to.label);
@@ -273,7 +236,7 @@ fn changes(diff: &RangeDiff, prefix: &str, out: &mut String) {
     }
 }
 
-/// The changes for a person: under each pair what came, went and changed.
+/// The changes as text: under each pair of snapshots what was added, removed and changed.
 fn summary(diff: &RangeDiff, out: &mut String) {
     for block in &diff.diffs {
         let (added, removed, changed) = (

@@ -1,15 +1,20 @@
-//! `pactql context serve`: the same answers for agents.
+//! `pactql context serve`: a server of the Model Context Protocol.
 
-use super::options::{Limits, Messages};
+use super::command::Run;
+use super::options::{Color, Limits, Messages};
+#[cfg(feature = "mcp")]
+use crate::mcp::serve;
 use crate::present::{Exit, Failure};
 use clap::Args;
 use std::path::PathBuf;
 
-/// Answer agents over the Model Context Protocol, on standard input and output.
+/// Serve caches and sessions to agents over the Model Context Protocol.
 ///
-/// The tools are context.resolve, context.list_caches and context.inspect_cache over caches, and
-/// pact.select, pact.explain and pact.diff over sessions. Whatever they name is below one
-/// directory; other paths are refused. Ends when standard input does.
+/// The server speaks on standard input and output and ends when its input ends. Its tools are
+/// context.resolve, context.list_caches and context.inspect_cache for caches, and pact.select,
+/// pact.explain and pact.diff for sessions. It reads files below one directory only.
+///
+/// Needs a build with the feature `mcp`.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
@@ -25,15 +30,33 @@ pub(super) struct Serve {
     limits: Limits,
 }
 
-impl Serve {
-    /// Whether errors are asked for as JSON.
-    pub(super) fn json_errors(&self) -> bool {
-        self.messages.json()
-    }
-
-    /// Runs the command.
-    pub(super) fn run(self) -> Result<Exit, Failure> {
-        crate::mcp::serve(&self.root, self.limits.source())?;
+impl Run for Serve {
+    fn run(&self, _: Color) -> Result<Exit, Failure> {
+        serve(&self.root, self.limits.source())?;
         Ok(Exit::Ok)
+    }
+}
+
+/// Stands in for the server in a build without it.
+#[cfg(not(feature = "mcp"))]
+fn serve(_: &std::path::Path, _: crate::tree::Limits) -> Result<(), Failure> {
+    let message = "this build has no server: install with `--features mcp`";
+    Err(Failure::usage(message))
+}
+
+#[cfg(all(test, not(feature = "mcp")))]
+mod tests {
+    use super::serve;
+    use crate::present::Exit;
+    use crate::tree::Limits;
+
+    #[test]
+    fn a_build_without_the_server_names_the_feature() {
+        let failure = serve(".".as_ref(), Limits::default()).expect_err("no server");
+        assert_eq!(failure.exit(), Exit::Usage);
+        assert_eq!(
+            failure.to_string(),
+            "error[E_USAGE]: this build has no server: install with `--features mcp`"
+        );
     }
 }

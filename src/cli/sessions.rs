@@ -1,17 +1,50 @@
-//! Opening sessions, with a spinner where that takes long.
+//! The sessions that commands read, with a spinner while a large one loads.
 
 use super::input;
 use super::options::Limits;
 use crate::history::Session;
-use crate::present::Failure;
-use crate::present::sessions as opened;
+use crate::index::Snapshot;
+use crate::present::{Failure, sessions as opened};
 use crate::tree::source::read_stream;
+use clap::Args;
 use indicatif::ProgressBar;
 use rayon::prelude::*;
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
-pub(super) use crate::present::sessions::{at, place};
+/// The session of a command that reads one.
+#[derive(Args, Debug)]
+pub(super) struct SessionArgs {
+    /// The session: a file, a directory, or `-` for standard input.
+    session: String,
+    #[command(flatten)]
+    limits: Limits,
+}
+
+impl SessionArgs {
+    /// Opens the session.
+    ///
+    /// # Errors
+    /// As [`open`].
+    pub(super) fn open(&self) -> Result<Session, Failure> {
+        open(&self.session, &self.limits)
+    }
+
+    /// Opens the session and finds the snapshot at `address`; without one, the working state,
+    /// or else the newest snapshot.
+    ///
+    /// # Errors
+    /// As [`open`]; an address that cannot be read, or that the session has no snapshot at.
+    pub(super) fn open_at(
+        &self,
+        address: Option<&str>,
+    ) -> Result<(Session, Arc<Snapshot>), Failure> {
+        let session = self.open()?;
+        let snapshot = opened::at(&session, address)?;
+        Ok((session, snapshot))
+    }
+}
 
 /// Opens a session: a file, a directory, or standard input for `-`.
 ///
@@ -32,7 +65,7 @@ pub(super) fn open(name: &str, limits: &Limits) -> Result<Session, Failure> {
     session
 }
 
-/// Opens several sessions, on several threads. The first failure in their order is told.
+/// Opens several sessions in parallel. Of several failures the first in order is returned.
 ///
 /// # Errors
 /// As [`open`]; standard input named twice.

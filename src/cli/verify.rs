@@ -1,137 +1,193 @@
-//! `pactql verify`: whether a session is whole.
+//! `pactql verify`: whether a session is intact.
 
-use super::options::{Limits, TextOrJson};
-use super::{output, sessions};
+use super::command::{Run, print};
+use super::options::{Color, TextOrJson};
+use super::output::{clean, counted, label, snapshot_label};
+use super::sessions::SessionArgs;
 use crate::history::{History, Session};
 use crate::index::NodeRef;
 use crate::interop::{Comparison, Mismatch, write_session};
 use crate::present::{Exit, Failure};
 use crate::tree::hash::{content_hash, hex};
 use clap::Args;
+use serde::Serialize;
 use serde_json::{Value, json};
 use std::collections::HashSet;
 use std::fmt::Write as _;
-use std::io::Write as _;
 
 /// Check a session: its documents, the content hashes stored in it, and its export.
 ///
-/// An invalid document is an error (exit code 5) that lists every fault with its place. Stored
-/// content hashes that are wrong are listed, and end with exit code 5 too. The session is also
-/// exported in memory and read again: every snapshot must come back with the same canonical
-/// bytes, and one that does not is listed and ends with exit code 5.
+/// An invalid document is an error (exit code 5) that lists every fault with its position. Wrong
+/// content hashes are listed and end with exit code 5 too. The session is also exported in memory
+/// and read again: a snapshot that does not come back with the same canonical bytes is listed and
+/// ends with exit code 5.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
   pactql verify session.jsonl
   pactql verify snapshots/ --format json")]
 pub(super) struct Verify {
-    /// The session: a file, a directory, or `-`.
-    session: String,
+    #[command(flatten)]
+    session: SessionArgs,
     /// Text or JSON.
     #[arg(long, value_enum, default_value_t)]
     format: TextOrJson,
-    #[command(flatten)]
-    limits: Limits,
 }
 
-impl Verify {
-    /// Whether errors are asked for as JSON.
-    pub(super) fn json_errors(&self) -> bool {
-        self.format == TextOrJson::Json
+impl Run for Verify {
+    fn run(&self, _: Color) -> Result<Exit, Failure> {
+        let session = self.session.open()?;
+        let history = session.history();
+        let report = Report {
+            hashes: Hashes::check(&history),
+            lost: lost(&history)?,
+        };
+        print(&if self.format.is_json() {
+            format!("{}\n", report.json(&history))
+        } else {
+            report.text(&history)
+        })?;
+        Ok(if report.is_valid() {
+            Exit::Ok
+        } else {
+            Exit::Input
+        })
+    }
+}
+
+struct Report {
+    hashes: Hashes,
+    lost: Vec<Lost>,
+}
+
+impl Report {
+    fn is_valid(&self) -> bool {
+        self.hashes.wrong.is_empty() && self.lost.is_empty()
     }
 
-    /// Runs the command.
-    pub(super) fn run(self) -> Result<Exit, Failure> {
-        let session = sessions::open(&self.session, &self.limits)?;
-        let history = session.history();
-        let mut seen: HashSet<(u64, u32)> = HashSet::new();
-        let (mut nodes, mut stored) = (0_u64, 0_u64);
-        let mut wrong: Vec<Value> = Vec::new();
-        let snapshots = history.committed().iter().chain(history.working());
-        for snapshot in snapshots {
-            for node in snapshot.nodes() {
-                // A row that snapshots share is looked at once, in the oldest that has it.
-                if !seen.insert(node.version()) {
-                    continue;
-                }
-                nodes += 1;
-                let Some(raw) = node.field("content_hash").filter(|raw| *raw != "null") else {
-                    continue;
-                };
-                stored += 1;
-                let stored = serde_json::from_str::<Value>(raw).unwrap_or_default();
-                let computed = computed_hash(node);
-                if stored.as_str() != Some(&computed) {
-                    wrong.push(json!({
-                        "snapshot": output::label(node),
-                        "id": node.id(),
-                        "stored": stored,
-                        "computed": computed,
-                    }));
-                }
-            }
-        }
-        let lost = lost(&history)?;
-        let valid = wrong.is_empty() && lost.is_empty();
-        let text = if self.format.is_json() {
-            let report = json!({
-                "valid": valid,
-                "snapshots": history.committed().len(),
-                "working": history.working().is_some(),
-                "nodes": nodes,
-                "content_hashes": {"stored": stored, "wrong": wrong},
-                "export": {"differs": lost},
-            });
-            format!("{report}\n")
-        } else {
-            let mut text = String::new();
-            for fault in &wrong {
-                let _ = writeln!(
-                    text,
-                    "{} {}: content_hash is {}, should be {}",
-                    fault["snapshot"].as_str().unwrap_or_default(),
-                    output::clean(fault["id"].as_str().unwrap_or_default(), usize::MAX),
-                    fault["stored"],
-                    fault["computed"].as_str().unwrap_or_default(),
-                );
-            }
-            for fault in &lost {
-                let _ = writeln!(
-                    text,
-                    "{} {}: not the same when read from an export",
-                    fault["snapshot"].as_str().unwrap_or("the session"),
-                    output::clean(fault["at"].as_str().unwrap_or_default(), usize::MAX),
-                );
-            }
+    fn json(&self, history: &History) -> Value {
+        json!({
+            "valid": self.is_valid(),
+            "snapshots": history.committed().len(),
+            "working": history.working().is_some(),
+            "nodes": self.hashes.nodes,
+            "content_hashes": {"stored": self.hashes.stored, "wrong": self.hashes.wrong},
+            "export": {"differs": self.lost},
+        })
+    }
+
+    fn text(&self, history: &History) -> String {
+        let mut text = String::new();
+        let Hashes {
+            nodes,
+            stored,
+            wrong,
+        } = &self.hashes;
+        for fault in wrong {
             let _ = writeln!(
                 text,
-                "{}: {}, {nodes} different {}, {}, {} wrong; {} when exported and read again",
-                if valid { "valid" } else { "invalid" },
-                output::counted(history.committed().len() as u64, "snapshot"),
-                if nodes == 1 { "node" } else { "nodes" },
-                output::counted(stored, "stored content hash"),
-                wrong.len(),
-                match lost.len() {
-                    1 => "1 snapshot differs".to_owned(),
-                    more => format!("{more} snapshots differ"),
-                }
+                "{} {}: content_hash is {}, should be {}",
+                fault.snapshot,
+                clean(&fault.id, usize::MAX),
+                fault.stored,
+                fault.computed,
             );
-            text
-        };
-        std::io::stdout().write_all(text.as_bytes())?;
-        Ok(if valid { Exit::Ok } else { Exit::Input })
+        }
+        for fault in &self.lost {
+            let _ = writeln!(
+                text,
+                "{} {}: not the same when read from an export",
+                fault.snapshot.as_deref().unwrap_or("the session"),
+                clean(&fault.at, usize::MAX),
+            );
+        }
+        let _ = writeln!(
+            text,
+            "{}: {}, {nodes} different {}, {}, {} wrong; {} when exported and read again",
+            if self.is_valid() { "valid" } else { "invalid" },
+            counted(history.committed().len() as u64, "snapshot"),
+            if *nodes == 1 { "node" } else { "nodes" },
+            counted(*stored, "stored content hash"),
+            wrong.len(),
+            match self.lost.len() {
+                1 => "1 snapshot differs".to_owned(),
+                more => format!("{more} snapshots differ"),
+            }
+        );
+        text
     }
 }
 
-/// The snapshots that do not come back from an export of the session with the canonical bytes
-/// they had, each with the first place that differs.
-fn lost(history: &History) -> Result<Vec<Value>, Failure> {
+/// The content hashes that are stored in a session.
+#[derive(Default)]
+struct Hashes {
+    /// Nodes checked; one that snapshots share counts once.
+    nodes: u64,
+    /// How many of them have a hash.
+    stored: u64,
+    wrong: Vec<WrongHash>,
+}
+
+/// A stored content hash that is not the hash of the content.
+#[derive(Serialize)]
+struct WrongHash {
+    snapshot: String,
+    id: String,
+    stored: Value,
+    computed: String,
+}
+
+impl Hashes {
+    fn check(history: &History) -> Self {
+        let mut seen: HashSet<(u64, u32)> = HashSet::new();
+        let mut hashes = Self::default();
+        let snapshots = history.committed().iter().chain(history.working());
+        for node in snapshots.flat_map(|snapshot| snapshot.nodes()) {
+            // A row that snapshots share is checked in the oldest of them.
+            if !seen.insert(node.version()) {
+                continue;
+            }
+            hashes.nodes += 1;
+            let Some(raw) = node.field("content_hash").filter(|raw| *raw != "null") else {
+                continue;
+            };
+            hashes.stored += 1;
+            let stored = serde_json::from_str::<Value>(raw).unwrap_or_default();
+            let computed = computed_hash(node);
+            if stored.as_str() != Some(&computed) {
+                hashes.wrong.push(WrongHash {
+                    snapshot: label(node),
+                    id: node.id().to_owned(),
+                    stored,
+                    computed,
+                });
+            }
+        }
+        hashes
+    }
+}
+
+/// A snapshot that an export does not preserve.
+#[derive(Serialize)]
+struct Lost {
+    /// `None` if the export cannot be read at all.
+    snapshot: Option<String>,
+    /// The first difference.
+    at: String,
+}
+
+/// Exports the session in memory, reads it again, and returns the snapshots whose canonical bytes
+/// are not the same.
+fn lost(history: &History) -> Result<Vec<Lost>, Failure> {
     let working = history.working().map(|working| &**working);
     let mut bytes = Vec::new();
     write_session(history.committed(), working, false, &mut bytes)?;
     let again = match Session::from_slice(&bytes) {
         Ok(again) => again.history(),
-        Err(error) => return Ok(vec![json!({"snapshot": null, "at": error.to_string()})]),
+        Err(error) => {
+            let (snapshot, at) = (None, error.to_string());
+            return Ok(vec![Lost { snapshot, at }]);
+        }
     };
     drop(bytes);
     let mut comparison = Comparison::new();
@@ -147,7 +203,8 @@ fn lost(history: &History) -> Result<Vec<Value>, Failure> {
             Some(Mismatch::Document) => "the document".to_owned(),
             Some(Mismatch::Node(id)) => id,
         };
-        lost.push(json!({"snapshot": output::snapshot_label(snapshot), "at": at}));
+        let snapshot = Some(snapshot_label(snapshot));
+        lost.push(Lost { snapshot, at });
     }
     Ok(lost)
 }

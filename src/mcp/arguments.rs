@@ -1,4 +1,4 @@
-//! What a tool takes: one table for the schema that clients read and for the check of what they
+//! The arguments of tools: one table gives the schema that clients read and the check of what they
 //! send.
 
 use crate::diag::nearest;
@@ -14,14 +14,14 @@ pub(super) struct Parameter {
     about: &'static str,
 }
 
-/// What an argument may be.
+/// The type of an argument.
 #[derive(Clone, Copy, Debug)]
 enum Kind {
     /// A string.
     Text,
     /// A whole number, at least this.
     Count(u64),
-    /// `true` or `false`; left out, false.
+    /// `true` or `false`; false if it is left out.
     Flag,
     /// One of these strings.
     Word(&'static [&'static str]),
@@ -40,7 +40,7 @@ impl Parameter {
         Self::new(name, Kind::Count(least), about)
     }
 
-    /// Something that is so or not, and not unless said.
+    /// `true` or `false`; false if it is left out.
     pub(super) const fn flag(name: &'static str, about: &'static str) -> Self {
         Self::new(name, Kind::Flag, about)
     }
@@ -72,7 +72,7 @@ impl Parameter {
         }
     }
 
-    /// The same, and it must be there.
+    /// The same as a required argument.
     pub(super) const fn required(self) -> Self {
         Self {
             required: true,
@@ -95,7 +95,7 @@ impl Parameter {
         schema
     }
 
-    /// Whether a value is one it may have.
+    /// Whether it can have this value.
     fn takes(&self, value: &Value) -> bool {
         let one_of = |words: &[&str], value: &Value| {
             value.as_str().is_some_and(|value| words.contains(&value))
@@ -111,7 +111,7 @@ impl Parameter {
         }
     }
 
-    /// What it may be, in words.
+    /// Its type as text.
     fn expected(&self) -> String {
         match self.kind {
             Kind::Text => "a string".to_owned(),
@@ -149,11 +149,11 @@ pub(super) fn schema(parameters: &[Parameter]) -> Map<String, Value> {
 pub(super) struct Arguments(Map<String, Value>);
 
 impl Arguments {
-    /// Checks what a client sent against a table. `null` is as good as left out.
+    /// Checks what a client sent against the table of a tool. `null` means left out.
     ///
     /// # Errors
-    /// An argument that the tool does not have or lacks (`E_USAGE`); one with a value that it
-    /// cannot have (`E_VALUE`). The first in the order of names is told, unknown ones before all.
+    /// The first unknown argument by name (`E_USAGE`), or else the first argument of the table
+    /// that is missing (`E_USAGE`) or has a value that it cannot have (`E_VALUE`).
     pub(super) fn check(
         tool: &str,
         parameters: &[Parameter],
@@ -195,7 +195,7 @@ impl Arguments {
         Ok(Self(sent))
     }
 
-    /// A string, where it was sent.
+    /// A string, if it was sent.
     pub(super) fn text(&self, name: &str) -> Option<&str> {
         self.0.get(name)?.as_str()
     }
@@ -205,23 +205,23 @@ impl Arguments {
         self.text(name).unwrap_or_default()
     }
 
-    /// A number, where it was sent.
+    /// A number, if it was sent.
     pub(super) fn count(&self, name: &str) -> Option<u64> {
         self.0.get(name)?.as_u64()
     }
 
-    /// A number of things in memory, where it was sent; more than there can be is as many.
+    /// A number as a `usize`, if it was sent; at most `usize::MAX`.
     pub(super) fn size(&self, name: &str) -> Option<usize> {
         let count = self.count(name)?;
         Some(usize::try_from(count).unwrap_or(usize::MAX))
     }
 
-    /// Whether something is so.
+    /// A flag.
     pub(super) fn flag(&self, name: &str) -> bool {
         self.0.get(name).and_then(Value::as_bool).unwrap_or(false)
     }
 
-    /// The words of a list; none where it was not sent.
+    /// The words of a list; empty if it was not sent.
     pub(super) fn words(&self, name: &str) -> impl Iterator<Item = &str> {
         let list = self.0.get(name).and_then(Value::as_array);
         list.into_iter().flatten().filter_map(Value::as_str)

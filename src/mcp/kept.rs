@@ -135,7 +135,7 @@ impl Stamp {
     /// It is neither a file nor a directory, or a link in the directory leads out of the root;
     /// failures of the file system.
     fn of(root: &Root, place: &Path, name: &str) -> Result<Self, Failure> {
-        let failed = |error: io::Error| Failure::file(name, &error);
+        let failed = |error: io::Error| Failure::file(name, error);
         let part = |name: OsString, place: PathBuf, data: &Metadata| Part {
             name,
             place,

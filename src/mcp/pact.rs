@@ -4,10 +4,11 @@ use super::arguments::Arguments;
 use super::state::{Answer, ServerState};
 use crate::budget::Query;
 use crate::diag::ColorChoice;
-use crate::engine::{Answer as Found, Engine, ExplainOptions, Fit};
+use crate::engine::{Engine, ExplainOptions};
 use crate::history::{ContentMode, ContentOptions, DiffOptions, Material, RangeOptions};
 use crate::index::NodeRef;
 use crate::ir::Edition;
+use crate::present::answer::{Budget, Found};
 use crate::present::node::node_json;
 use crate::present::{Failure, answer, sessions};
 use std::str::FromStr;
@@ -22,24 +23,23 @@ pub(super) fn select(state: &ServerState, arguments: &Arguments) -> Result<Answe
     // An invalid selector is reported before anything is read.
     engine.prepare(selector)?;
     let session = state.kept.open(&state.root, arguments.needed("session"))?;
-    let selection = engine.select_with(&session, selector, &range_options(arguments))?;
-    let query = Query::new(arguments.text("query").unwrap_or_default());
-    let fit = arguments
-        .count("budget")
-        .map(|budget| match &selection {
-            Found::Rows(rows) => Ok(rows.fit(&query, budget)),
-            Found::Range(_) => Err(Failure::budget_of_range()),
-        })
-        .transpose()?;
-    let result = found(&selection, fit.as_ref(), arguments)?;
-    let said = answer::remarks(
-        engine,
-        &session,
-        selector,
-        &selection,
-        fit.as_ref(),
-        ColorChoice::Never,
-    );
+    let answer = engine.select_with(&session, selector, &range_options(arguments))?;
+    let budget = arguments.count("budget").map(|tokens| Budget {
+        query: Query::new(arguments.text("query").unwrap_or_default()),
+        tokens,
+    });
+    let found = Found::new(&answer, budget.as_ref())?;
+    let count = arguments.flag("count");
+    let result = if arguments.text("format") == Some("nodes") && !count {
+        let nodes = found.nodes().ok_or_else(|| {
+            Failure::value("a range has differences, not nodes")
+                .with_help("`format` json answers with them")
+        })?;
+        lines(nodes)
+    } else {
+        found.json(count)?
+    };
+    let said = found.remarks(engine, &session, selector, ColorChoice::Never);
     Ok(Answer { result, said })
 }
 
@@ -58,30 +58,6 @@ fn range_options(arguments: &Arguments) -> RangeOptions {
         max_changes: arguments.size("max_changes"),
         stats: arguments.flag("stats"),
     }
-}
-
-/// The nodes found, or those of them that fit, in the format of the arguments.
-fn found(
-    selection: &Found,
-    fit: Option<&Fit<'_>>,
-    arguments: &Arguments,
-) -> Result<String, Failure> {
-    let count = arguments.flag("count");
-    let nodes = arguments.text("format") == Some("nodes");
-    Ok(match fit {
-        Some(fit) if count => fit.nodes.len().to_string(),
-        Some(fit) if nodes => lines(fit.nodes.iter().copied()),
-        Some(fit) => answer::json(&fit.resolution)?,
-        None if count => selection.count().to_string(),
-        None if nodes => match selection {
-            Found::Rows(rows) => lines(rows.nodes()),
-            Found::Range(_) => {
-                return Err(Failure::value("a range has differences, not nodes")
-                    .with_help("`format` json answers with them"));
-            }
-        },
-        None => answer::selection(selection)?,
-    })
 }
 
 /// `pact.explain`: what `pactql explain --format json` prints.

@@ -40,11 +40,10 @@ struct Server {
 /// # Errors
 /// The runtime cannot be started; a client that does not speak the protocol.
 pub(super) fn serve(state: ServerState) -> Result<(), Failure> {
-    let internal = |error: String| Failure::Plain(Exit::Internal, error, None);
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_time()
         .build()
-        .map_err(|error| internal(error.to_string()))?;
+        .map_err(|error| Failure::internal(error.to_string()))?;
     let permits = std::thread::available_parallelism().map_or(1, usize::from);
     let (log, rest) = Log::start();
     let server = Server {
@@ -55,16 +54,18 @@ pub(super) fn serve(state: ServerState) -> Result<(), Failure> {
     let outcome = runtime.block_on(async {
         match server.serve(rmcp::transport::stdio()).await {
             Ok(running) => match running.waiting().await {
-                Ok(QuitReason::JoinError(error)) | Err(error) => Err(internal(error.to_string())),
+                Ok(QuitReason::JoinError(error)) | Err(error) => {
+                    Err(Failure::internal(error.to_string()))
+                }
                 Ok(_) => Ok(()),
             },
             // The client left before it sent anything.
             Err(ServerInitializeError::ConnectionClosed(_)) => Ok(()),
             Err(ServerInitializeError::ExpectedInitializeRequest(_)) => {
                 let message = "the client did not begin with `initialize`";
-                Err(Failure::Plain(Exit::Input, message.to_owned(), None))
+                Err(Failure::plain(Exit::Input, message))
             }
-            Err(error) => Err(internal(clean(&error.to_string(), 200))),
+            Err(error) => Err(Failure::internal(clean(&error.to_string(), 200))),
         }
     });
     // Nobody waits for calls that are still running.
@@ -115,7 +116,7 @@ impl ServerHandler for Server {
         // A panic fails this call alone; its message went to standard error.
         let answer = answer.await.unwrap_or_else(|_| {
             let message = format!("{} failed", tool.name);
-            Err(Failure::Plain(Exit::Internal, message, None))
+            Err(Failure::internal(message))
         });
         let result = match answer {
             Ok(Answer { result, said }) => {

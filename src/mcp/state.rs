@@ -4,7 +4,7 @@ use super::kept::Kept;
 use super::root::Root;
 use crate::engine::Engine;
 use crate::ir::Edition;
-use crate::present::{Exit, Failure};
+use crate::present::Failure;
 use crate::tree::Limits;
 
 /// What all calls share.
@@ -31,7 +31,7 @@ impl ServerState {
     /// The engine of an edition.
     pub(super) fn engine(&self, edition: Edition) -> Result<&Engine, Failure> {
         let of = |engine: &&Engine| engine.edition() == edition;
-        let none = || Failure::Plain(Exit::Internal, "no such edition".to_owned(), None);
+        let none = || Failure::internal("no such edition");
         self.engines.iter().find(of).ok_or_else(none)
     }
 }

@@ -1,67 +1,114 @@
-//! Answers as JSON: one value on one line, in the bytes that every asker gets.
+//! Answers to selectors: the blocks that fit a budget, JSON, and remarks.
 
-use super::{Exit, Failure, counted, notes};
+use super::failure::Failure;
+use super::notes;
+use super::text::counted;
+use crate::budget::Query;
 use crate::diag::ColorChoice;
 use crate::engine::{Answer, Engine, Explain, Fit};
 use crate::history::Session;
+use crate::index::NodeRef;
 use serde::Serialize;
 use std::fmt::Write as _;
 
-/// A result as one line of JSON, without its line feed.
+/// A result as one line of JSON, without a line feed.
 ///
 /// # Errors
 /// None that input can cause.
 pub(crate) fn json(result: &impl Serialize) -> Result<String, Failure> {
-    serde_json::to_string(result)
-        .map_err(|error| Failure::Plain(Exit::Internal, error.to_string(), None))
+    serde_json::to_string(result).map_err(|error| Failure::internal(error.to_string()))
 }
 
-/// What a selector found: a list of ids, or the differences of a range.
-///
-/// # Errors
-/// None that input can cause.
-pub(crate) fn selection(answer: &Answer) -> Result<String, Failure> {
-    match answer {
-        Answer::Range(diff) => json(diff),
-        Answer::Rows(rows) => json(&rows.to_ids()),
-    }
-}
-
-/// What there is to say beside an answer, in lines: what a budget did not consider, the warnings
-/// of the selector and of its range, what a range left out, and notes on keys and ids that were
-/// taken for each other where nothing was found.
-pub(crate) fn remarks(
-    engine: &Engine,
-    session: &Session,
-    selector: &str,
-    answer: &Answer,
-    fit: Option<&Fit<'_>>,
-    color: ColorChoice,
-) -> String {
-    let mut said = String::new();
-    if let Some(fit) = fit.filter(|fit| fit.others > 0) {
-        let others = counted(fit.others as u64, "node");
-        let _ = writeln!(
-            said,
-            "note: a budget takes blocks only; {others} found are none"
-        );
-    }
-    for warning in answer.warnings() {
-        said.push_str(&warning.render(selector, color));
-    }
-    if let Some(diff) = answer.range() {
-        let left_out = diff.errors.iter().map(|error| &error.message);
-        for message in diff.warnings.iter().chain(left_out) {
-            let _ = writeln!(said, "warning: {message}");
-        }
-    }
-    if answer.rows().is_some_and(|rows| rows.count() == 0) {
-        notes::of_empty(engine, session, selector, &mut said);
-    }
-    said
-}
-
-/// How a selector is answered.
+/// An explanation as one line of JSON, without a line feed.
 pub(crate) fn explanation(explain: &Explain) -> String {
     explain.to_json().to_string()
+}
+
+/// A number of tokens, and the query that decides which blocks come first.
+#[derive(Debug)]
+pub(crate) struct Budget {
+    pub(crate) query: Query,
+    pub(crate) tokens: u64,
+}
+
+/// The answer to a selector, and the blocks of it that fit if there is a budget.
+#[derive(Debug)]
+pub(crate) struct Found<'a> {
+    pub(crate) answer: &'a Answer,
+    pub(crate) fit: Option<Fit<'a>>,
+}
+
+impl<'a> Found<'a> {
+    /// Chooses the blocks that fit.
+    ///
+    /// # Errors
+    /// A budget for a range.
+    pub(crate) fn new(answer: &'a Answer, budget: Option<&Budget>) -> Result<Self, Failure> {
+        let fit = match (budget, answer) {
+            (None, _) => None,
+            (Some(Budget { query, tokens }), Answer::Rows(rows)) => Some(rows.fit(query, *tokens)),
+            (Some(_), Answer::Range(_)) => return Err(Failure::budget_of_range()),
+        };
+        Ok(Self { answer, fit })
+    }
+
+    /// One JSON value: the blocks that fit (in the form of `context resolve`), a list of ids, or
+    /// the differences of a range; with `count`, only how many there are.
+    ///
+    /// # Errors
+    /// None that input can cause.
+    pub(crate) fn json(&self, count: bool) -> Result<String, Failure> {
+        match (&self.fit, self.answer) {
+            (Some(fit), _) if count => Ok(fit.nodes.len().to_string()),
+            (None, answer) if count => Ok(answer.count().to_string()),
+            (Some(fit), _) => json(&fit.resolution),
+            (None, Answer::Rows(rows)) => json(&rows.to_ids()),
+            (None, Answer::Range(diff)) => json(diff),
+        }
+    }
+
+    /// The nodes in the order of the result; `None` for a range.
+    pub(crate) fn nodes(&self) -> Option<Box<dyn Iterator<Item = NodeRef<'_>> + '_>> {
+        match (&self.fit, self.answer) {
+            (Some(fit), _) => Some(Box::new(fit.nodes.iter().copied())),
+            (None, Answer::Rows(rows)) => Some(Box::new(rows.nodes())),
+            (None, Answer::Range(_)) => None,
+        }
+    }
+
+    /// Notes and warnings, one a line: nodes that a budget did not consider, the warnings of the
+    /// selector and of its range, what a range left out and, if nothing was found, ids that the
+    /// selector takes for keys or keys for ids.
+    pub(crate) fn remarks(
+        &self,
+        engine: &Engine,
+        session: &Session,
+        selector: &str,
+        color: ColorChoice,
+    ) -> String {
+        let mut lines = String::new();
+        if let Some(fit) = self.fit.as_ref().filter(|fit| fit.others > 0) {
+            let others = counted(fit.others as u64, "node");
+            let _ = writeln!(
+                lines,
+                "note: a budget takes blocks only; {others} found are none"
+            );
+        }
+        for warning in self.answer.warnings() {
+            lines.push_str(&warning.render(selector, color));
+        }
+        match self.answer {
+            Answer::Range(diff) => {
+                let left_out = diff.errors.iter().map(|error| &error.message);
+                for message in diff.warnings.iter().chain(left_out) {
+                    let _ = writeln!(lines, "warning: {message}");
+                }
+            }
+            Answer::Rows(rows) if rows.count() == 0 => {
+                notes::of_empty(engine, session, selector, &mut lines);
+            }
+            Answer::Rows(_) => {}
+        }
+        lines
+    }
 }

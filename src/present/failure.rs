@@ -1,24 +1,24 @@
-//! How the program ends: exit codes, and failures with everything needed to tell them.
+//! How a command ends: exit codes, and failures with everything needed to report them.
 
-use super::clean;
+use super::text::clean;
 use crate::budget::CacheError;
 use crate::diag::{ColorChoice, Error};
 use crate::tree::{InputError, SourceError};
 use serde_json::{Value, json};
 use std::fmt::{self, Write as _};
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{ExitCode, Termination};
 
 /// The exit codes of every command (RUNTIME §7).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Exit {
-    /// 0: done.
+    /// 0: success.
     Ok = 0,
-    /// 1: the command line makes no sense.
+    /// 1: the command line is invalid.
     Usage = 1,
-    /// 2: a selector is invalid, or has no answer over this session (every `E_*` but `E_INPUT`).
+    /// 2: a selector is invalid or cannot be run on this session (every `E_*` except `E_INPUT`).
     Selector = 2,
     /// 3: an option has an invalid value.
     Value = 3,
@@ -28,7 +28,7 @@ pub enum Exit {
     Input = 5,
     /// 6: reading or writing failed.
     Io = 6,
-    /// 7: a fault of the program itself.
+    /// 7: a bug in the program.
     Internal = 7,
 }
 
@@ -39,54 +39,69 @@ impl Termination for Exit {
 }
 
 /// Why a command ends early.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 pub(crate) enum Failure {
-    /// A selector has no answer; with the session it was asked of, where there are several.
-    Selector(Box<Error>, Option<String>),
-    /// Inputs are no sessions or logs: the faults of each file by name, and advice.
+    /// A selector is invalid or cannot be run; with the session, if there are several.
+    Selector(#[source] Box<Error>, Option<String>),
+    /// Inputs are not sessions or logs: the faults of each file, and advice.
     Input(Vec<(PathBuf, InputError)>, Option<String>),
-    /// An input of many files is invalid: what it is, and each fault as a file and what is wrong.
+    /// An input of many files is invalid: a message, and each fault as a file and a message.
     Faults(String, Vec<(String, String)>),
+    /// Reading or writing failed: exit code, message, cause.
+    Io(Exit, String, #[source] io::Error),
     /// Everything else: exit code, message, advice.
     Plain(Exit, String, Option<String>),
-    /// Standard output was closed by its reader. Nothing is wrong and nothing is said.
+    /// The reader of standard output closed it. This is not reported.
     ClosedPipe,
 }
 
 impl Failure {
-    /// A command line that makes no sense.
+    /// An invalid command line.
     pub(crate) fn usage(message: impl Into<String>) -> Self {
-        Self::Plain(Exit::Usage, message.into(), None)
+        Self::plain(Exit::Usage, message)
     }
 
-    /// A budget for the diffs of a range.
+    /// An option with an invalid value.
+    pub(crate) fn value(message: impl Into<String>) -> Self {
+        Self::plain(Exit::Value, message)
+    }
+
+    /// A bug in the program.
+    pub(crate) fn internal(message: impl Into<String>) -> Self {
+        Self::plain(Exit::Internal, message)
+    }
+
+    /// A failure without advice.
+    pub(crate) fn plain(exit: Exit, message: impl Into<String>) -> Self {
+        Self::Plain(exit, message.into(), None)
+    }
+
+    /// A budget for the differences of a range.
     pub(crate) fn budget_of_range() -> Self {
         Self::value("a range has differences, not blocks to choose from")
             .with_help("a budget takes one snapshot, @*, @mode=union or @mode=latest")
     }
 
-    /// An option with an invalid value.
-    pub(crate) fn value(message: impl Into<String>) -> Self {
-        Self::Plain(Exit::Value, message.into(), None)
+    /// A selector's error in one of several sessions.
+    pub(crate) fn in_session(error: Error, session: Option<&str>) -> Self {
+        Self::Selector(Box::new(error), session.map(str::to_owned))
     }
 
-    /// A failed write to the file or directory `name`, for whatever reason: nothing that was to
-    /// be read is missing.
-    pub(crate) fn output(name: &str, error: &io::Error) -> Self {
-        Self::Plain(Exit::Io, format!("{name}: {}", reason(error)), None)
+    /// A failed write to `name`, or a read that fails for a reason other than a missing input.
+    pub(crate) fn output(name: &str, error: io::Error) -> Self {
+        Self::Io(Exit::Io, format!("{name}: {}", reason(&error)), error)
     }
 
     /// A failed read of the file `name`.
-    pub(crate) fn file(name: &str, error: &io::Error) -> Self {
-        let exit = if error.kind() == io::ErrorKind::NotFound {
-            Exit::Missing
-        } else {
-            Exit::Io
+    pub(crate) fn file(name: &str, error: io::Error) -> Self {
+        let exit = match error.kind() {
+            io::ErrorKind::NotFound => Exit::Missing,
+            _ => Exit::Io,
         };
-        Self::Plain(exit, format!("{name}: {}", reason(error)), None)
+        Self::Io(exit, format!("{name}: {}", reason(&error)), error)
     }
 
-    /// Adds advice to a failure that is not a selector's.
+    /// Adds advice to a plain failure or an invalid input.
     pub(crate) fn with_help(self, help: impl Into<String>) -> Self {
         match self {
             Self::Plain(exit, message, _) => Self::Plain(exit, message, Some(help.into())),
@@ -95,28 +110,28 @@ impl Failure {
         }
     }
 
-    /// The exit code it ends with.
+    /// The exit code of the command.
     pub(crate) fn exit(&self) -> Exit {
         match self {
             Self::Selector(..) => Exit::Selector,
             Self::Input(..) | Self::Faults(..) => Exit::Input,
-            Self::Plain(exit, ..) => *exit,
+            Self::Io(exit, ..) | Self::Plain(exit, ..) => *exit,
             Self::ClosedPipe => Exit::Ok,
         }
     }
 
-    /// The failure in words for a person, lines ending in line feeds.
+    /// The failure as text. Every line ends in a line feed.
     pub(crate) fn text(&self, color: ColorChoice) -> String {
-        match self {
+        let mut text = String::new();
+        let _ = match self {
             Self::Selector(error, session) => {
-                let mut text = error.render(color);
-                if let Some(session) = session {
-                    let _ = writeln!(text, "note: in the session {session}");
+                text = error.render(color);
+                match session {
+                    Some(session) => writeln!(text, "note: in the session {session}"),
+                    None => Ok(()),
                 }
-                text
             }
             Self::Input(files, help) => {
-                let mut text = String::new();
                 for (path, error) in files {
                     let name = path.display();
                     let _ = writeln!(text, "error[{}]: {name} is invalid", InputError::CODE);
@@ -124,30 +139,24 @@ impl Failure {
                         let _ = writeln!(text, "  {line}");
                     }
                 }
-                if let Some(help) = help {
-                    let _ = writeln!(text, "help: {help}");
-                }
-                text
+                write_help(&mut text, help.as_ref())
             }
             Self::Faults(message, faults) => {
-                let mut text = format!("error[{}]: {message}\n", InputError::CODE);
+                text = format!("error[{}]: {message}\n", InputError::CODE);
                 for (file, fault) in faults {
-                    let _ = writeln!(
-                        text,
-                        "  {}: {}",
-                        clean(file, usize::MAX),
-                        clean(fault, usize::MAX)
-                    );
+                    let (file, fault) = (clean(file, usize::MAX), clean(fault, usize::MAX));
+                    let _ = writeln!(text, "  {file}: {fault}");
                 }
-                text
+                Ok(())
             }
+            Self::Io(exit, message, _) => writeln!(text, "error[{}]: {message}", code(*exit)),
             Self::Plain(exit, message, help) => {
-                let help = help.as_ref().map(|help| format!("help: {help}\n"));
-                let code = plain_code(*exit);
-                format!("error[{code}]: {message}\n{}", help.unwrap_or_default())
+                let _ = writeln!(text, "error[{}]: {message}", code(*exit));
+                write_help(&mut text, help.as_ref())
             }
-            Self::ClosedPipe => String::new(),
-        }
+            Self::ClosedPipe => Ok(()),
+        };
+        text
     }
 
     /// The failure as `{"error":{"code","message","spans","help"}}`.
@@ -160,72 +169,70 @@ impl Failure {
                 }
                 json
             }
-            Self::Input(files, help) => {
-                let mut faults: Vec<Value> = Vec::new();
-                for (path, error) in files {
-                    faults.extend(error.faults.iter().map(|fault| {
-                        json!({
-                            "file": path.display().to_string(),
-                            "path": fault.path,
-                            "message": fault.message,
-                            "offset": fault.offset,
-                            "line": fault.line,
-                            "column": fault.column,
-                        })
-                    }));
-                }
-                let names: Vec<String> = files
-                    .iter()
-                    .map(|(path, _)| path.display().to_string())
-                    .collect();
-                let more: usize = files.iter().map(|(_, error)| error.more).sum();
-                let mut body = json!({
-                    "code": InputError::CODE,
-                    "message": format!("invalid: {}", names.join(", ")),
-                    "spans": [],
-                    "faults": faults,
-                    "more": more,
-                });
-                if let Some(help) = help {
-                    body["help"] = json!(help);
-                }
-                json!({ "error": body })
-            }
+            Self::Input(files, help) => input_json(files, help.as_ref()),
             Self::Faults(message, faults) => {
-                let faults: Vec<Value> = faults
-                    .iter()
-                    .map(|(file, message)| json!({"file": file, "message": message}))
-                    .collect();
-                json!({"error": {
-                    "code": InputError::CODE,
-                    "message": message,
-                    "spans": [],
-                    "faults": faults,
-                }})
+                let faults = faults.iter();
+                let faults =
+                    faults.map(|(file, message)| json!({"file": file, "message": message}));
+                let mut json = error_json(InputError::CODE, message, None);
+                json["error"]["faults"] = faults.collect();
+                json
             }
-            Self::Plain(exit, message, help) => {
-                let mut body = json!({"code": plain_code(*exit), "message": message, "spans": []});
-                if let Some(help) = help {
-                    body["help"] = json!(help);
-                }
-                json!({ "error": body })
-            }
+            Self::Io(exit, message, _) => error_json(code(*exit), message, None),
+            Self::Plain(exit, message, help) => error_json(code(*exit), message, help.as_ref()),
             Self::ClosedPipe => Value::Null,
         }
     }
 }
 
+fn write_help(text: &mut String, help: Option<&String>) -> fmt::Result {
+    match help {
+        Some(help) => writeln!(text, "help: {help}"),
+        None => Ok(()),
+    }
+}
+
+fn error_json(code: &str, message: &str, help: Option<&String>) -> Value {
+    let mut body = json!({"code": code, "message": message, "spans": []});
+    if let Some(help) = help {
+        body["help"] = json!(help);
+    }
+    json!({ "error": body })
+}
+
+fn input_json(files: &[(PathBuf, InputError)], help: Option<&String>) -> Value {
+    let shown = |path: &Path| path.display().to_string();
+    let names: Vec<String> = files.iter().map(|(path, _)| shown(path)).collect();
+    let faults = files.iter().flat_map(|(path, error)| {
+        error.faults.iter().map(move |fault| {
+            json!({
+                "file": shown(path),
+                "path": fault.path,
+                "message": fault.message,
+                "offset": fault.offset,
+                "line": fault.line,
+                "column": fault.column,
+            })
+        })
+    });
+    let message = format!("invalid: {}", names.join(", "));
+    let mut json = error_json(InputError::CODE, &message, help);
+    json["error"]["faults"] = faults.collect();
+    json["error"]["more"] = json!(files.iter().map(|(_, error)| error.more).sum::<usize>());
+    json
+}
+
 impl From<Error> for Failure {
     fn from(error: Error) -> Self {
-        Self::Selector(Box::new(error), None)
+        Self::in_session(error, None)
     }
 }
 
 impl From<SourceError> for Failure {
     fn from(error: SourceError) -> Self {
         match error {
-            SourceError::Missing(_) => Self::Plain(Exit::Missing, error.to_string(), None),
-            SourceError::Io(path, error) => Self::file(&path.display().to_string(), &error),
+            SourceError::Missing(_) => Self::plain(Exit::Missing, error.to_string()),
+            SourceError::Io(path, error) => Self::file(&path.display().to_string(), error),
             SourceError::Invalid(files) => Self::Input(files, None),
         }
     }
@@ -235,36 +242,26 @@ impl From<CacheError> for Failure {
     fn from(error: CacheError) -> Self {
         let message = error.to_string();
         match error {
-            CacheError::Missing(_) => Self::Plain(Exit::Missing, message, None),
+            CacheError::Missing(_) => Self::plain(Exit::Missing, message),
             CacheError::Exists(_) => Self::usage(message).with_help("--force replaces a cache"),
             CacheError::Foreign(..) => Self::usage(message),
-            CacheError::Invalid(_, faults) | CacheError::Sources(_, faults) => Self::Faults(
-                message,
-                faults
-                    .into_iter()
-                    .map(|fault| (fault.file, fault.message))
-                    .collect(),
-            ),
-            CacheError::Io(path, error) => match Self::file(&path.display().to_string(), &error) {
-                // What is gone between two looks at it is a failure, not a cache that is missing.
-                Self::Plain(Exit::Missing, message, help) => Self::Plain(Exit::Io, message, help),
-                failure => failure,
-            },
+            CacheError::Invalid(_, faults) | CacheError::Sources(_, faults) => {
+                let faults = faults.into_iter();
+                let faults = faults.map(|fault| (fault.file, fault.message));
+                Self::Faults(message, faults.collect())
+            }
+            // A file that vanished while it was read is a failed read, not a missing cache.
+            CacheError::Io(path, error) => Self::output(&path.display().to_string(), error),
         }
     }
 }
 
-/// A failed write to standard output; writes to named files go through [`Failure::output`].
+/// A failed write to standard output; for a file see [`Failure::output`].
 impl From<io::Error> for Failure {
     fn from(error: io::Error) -> Self {
-        if error.kind() == io::ErrorKind::BrokenPipe {
-            Self::ClosedPipe
-        } else {
-            Self::Plain(
-                Exit::Io,
-                format!("standard output: {}", reason(&error)),
-                None,
-            )
+        match error.kind() {
+            io::ErrorKind::BrokenPipe => Self::ClosedPipe,
+            _ => Self::output("standard output", error),
         }
     }
 }
@@ -275,11 +272,11 @@ impl fmt::Display for Failure {
     }
 }
 
-/// The code of a failure that only its exit code tells apart.
-fn plain_code(exit: Exit) -> &'static str {
+/// The error code of a failure that has only an exit code.
+fn code(exit: Exit) -> &'static str {
     match exit {
         Exit::Usage => "E_USAGE",
-        // Selectors have codes of their own; what else is asked in words is a query.
+        // Errors of selectors have their own codes, so this one is about a query's text.
         Exit::Selector => "E_QUERY",
         Exit::Value => "E_VALUE",
         Exit::Missing => "E_MISSING",
@@ -289,7 +286,7 @@ fn plain_code(exit: Exit) -> &'static str {
     }
 }
 
-/// An operating system's message without the number it ends in.
+/// The message of the operating system without its error number, beginning in lower case.
 fn reason(error: &io::Error) -> String {
     let text = error.to_string();
     let end = text.find(" (os error").unwrap_or(text.len());

@@ -1,9 +1,8 @@
-//! What every way of asking has in common, whoever asks: sessions found by their paths, answers
-//! as JSON, notes on empty ones, and failures with their codes (RUNTIME §7).
+//! What the command line and the server of the Model Context Protocol share: sessions by path,
+//! answers as JSON, notes on empty answers, and failures with their codes (RUNTIME §7).
 //!
-//! The command line prints what this room makes, and the server of the Model Context Protocol
-//! hands it on, so that both say the same in the same bytes. It must not know arguments,
-//! terminals or protocols: names, limits and options come in, texts go out.
+//! Both print what this module makes, in the same bytes. It takes names, limits and options and
+//! returns text; it does not know arguments, terminals or protocols.
 
 pub(crate) mod answer;
 mod failure;

@@ -1,14 +1,14 @@
-//! Nodes as JSON, and the names of their snapshots.
+//! Nodes as JSON, and labels of snapshots.
 
 use crate::index::{NodeRef, Snapshot};
 use crate::interop::write_members;
 
-/// How a snapshot is named beside its nodes: `@c12`, or `working`.
+/// The label of a node's snapshot: `@c12`, or `working`.
 pub(crate) fn label(node: NodeRef<'_>) -> String {
     snapshot_label(node.snapshot())
 }
 
-/// How a snapshot is named: `@c12`, or `working`.
+/// The label of a snapshot: `@c12`, or `working`.
 pub(crate) fn snapshot_label(snapshot: &Snapshot) -> String {
     if snapshot.is_working() {
         "working".to_owned()
@@ -22,7 +22,8 @@ pub(crate) fn quoted(text: &str) -> String {
     serde_json::Value::from(text).to_string()
 }
 
-/// The node as one JSON object without children, with `depth`, `parent_id` and `snapshot`.
+/// Appends a line with the node as one JSON object: its own members without `children`, and
+/// `depth`, `parent_id`, `snapshot` and, if given, `session`.
 pub(crate) fn node_json(node: NodeRef<'_>, session: Option<&str>, out: &mut String) {
     let depth = node
         .depth()

@@ -1,7 +1,6 @@
-//! Notes beside answers: about empty ones (LANGUAGE §10), and about a cache with an index that is
-//! of no use.
+//! Notes on answers: on empty ones (LANGUAGE §10), and on a cache whose index could not be used.
 
-use super::clean;
+use super::text::clean;
 use crate::budget::Cache;
 use crate::engine::Engine;
 use crate::history::{Lookup, Session};
@@ -10,7 +9,7 @@ use crate::ir::{Attr, AttrTest, Literal, Op, Operand, Query, Step, Tail, Test};
 use std::fmt::Write;
 use std::sync::Arc;
 
-/// A note, in a line, on an index of terms that answers so far found of no use; else nothing.
+/// A line on the cache's index of terms if it could not be used; else empty.
 pub(crate) fn of_cache(cache: &Cache) -> String {
     cache.index_fault().map_or_else(String::new, |fault| {
         let fault = clean(&fault.to_string(), usize::MAX);
@@ -18,8 +17,8 @@ pub(crate) fn of_cache(cache: &Cache) -> String {
     })
 }
 
-/// Adds a note for each key the selector asks for that no node has while a node has that id, and
-/// the reverse.
+/// Adds a line for each key in the selector that is the id of a node but not a key, and for each
+/// id that is a key but not an id. O(nodes of the snapshots) for each of them.
 pub(crate) fn of_empty(engine: &Engine, session: &Session, selector: &str, out: &mut String) {
     let Ok(prepared) = engine.prepare(selector) else {
         return;
@@ -31,15 +30,14 @@ pub(crate) fn of_empty(engine: &Engine, session: &Session, selector: &str, out: 
         Ok(Lookup::All) => history.committed().iter().collect(),
         Ok(Lookup::Range(_)) | Err(_) => return,
     };
-    let mut told: Vec<(bool, &str)> = Vec::new();
+    let mut done: Vec<(bool, &str)> = Vec::new();
     for (is_key, word) in words(query) {
-        if told.contains(&(is_key, word)) {
+        if done.contains(&(is_key, word)) {
             continue;
         }
-        told.push((is_key, word));
-        let any = |holds: fn(&Snapshot, &str) -> bool| {
-            snapshots.iter().any(|snapshot| holds(snapshot, word))
-        };
+        done.push((is_key, word));
+        let any =
+            |has: fn(&Snapshot, &str) -> bool| snapshots.iter().any(|snapshot| has(snapshot, word));
         let quoted = crate::syntax::quote(word);
         let _ = match (is_key, any(has_key), any(has_id)) {
             (true, false, true) => writeln!(
@@ -64,7 +62,7 @@ fn has_key(snapshot: &Snapshot, key: &str) -> bool {
     snapshot.nodes().any(has)
 }
 
-/// The texts a query compares keys (true) or ids (false) with.
+/// The texts that a query compares keys (true) or ids (false) with.
 fn words(query: &Query) -> impl Iterator<Item = (bool, &str)> {
     let in_steps = query
         .chains

@@ -1,6 +1,6 @@
-//! Sessions by their paths, and their snapshots by addresses.
+//! Sessions by path, and snapshots by address.
 
-use super::{Exit, Failure};
+use super::failure::{Exit, Failure};
 use crate::diag::{Code, Diagnostic, Error};
 use crate::history::{At, Session, Unresolved};
 use crate::index::Snapshot;
@@ -56,10 +56,10 @@ pub(crate) fn advise_on_file(
     }
 }
 
-/// A session of documents that were read from `path`.
+/// Builds a session of documents that were read from `path`.
 ///
 /// # Errors
-/// They could not be read, or make no session.
+/// They could not be read, or are not a session.
 pub(crate) fn build(
     documents: Result<Vec<Document>, SourceError>,
     path: PathBuf,
@@ -67,7 +67,7 @@ pub(crate) fn build(
     Session::from_documents(documents?).map_err(|error| Failure::Input(by_file(error, &path), None))
 }
 
-/// The faults of a session file by file; `path` is what was read.
+/// Groups the faults of a session by file; faults without a file belong to `path`.
 fn by_file(error: InputError, path: &Path) -> Vec<(PathBuf, InputError)> {
     let mut files: Vec<(PathBuf, InputError)> = Vec::new();
     for mut fault in error.faults {
@@ -87,17 +87,18 @@ fn by_file(error: InputError, path: &Path) -> Vec<(PathBuf, InputError)> {
     files
 }
 
-/// The snapshot at an address such as `@t0` or `@c12`; without one the working state, else the
-/// newest.
+/// The snapshot at an address such as `@t0` or `@c12`; without one, the working state, or else the
+/// newest snapshot.
 ///
 /// # Errors
-/// An address that is none, or that this session has no snapshot at.
+/// An invalid address, or one that the session has no snapshot at.
 pub(crate) fn at(session: &Session, address: Option<&str>) -> Result<Arc<Snapshot>, Failure> {
     let history = session.history();
     let Some(text) = address else {
-        return history.latest().cloned().ok_or_else(|| {
-            Failure::Plain(Exit::Input, "the session has no snapshots".to_owned(), None)
-        });
+        return history
+            .latest()
+            .cloned()
+            .ok_or_else(|| Failure::plain(Exit::Input, "the session has no snapshots"));
     };
     let address = parse_address(text).ok_or_else(|| {
         no_address(text)
@@ -117,7 +118,7 @@ pub(crate) fn at(session: &Session, address: Option<&str>) -> Result<Arc<Snapsho
     })
 }
 
-/// Reads an address of a snapshot, or `working`.
+/// Parses the address of a snapshot, or `working`.
 ///
 /// # Errors
 /// It is neither.
@@ -138,7 +139,7 @@ fn no_address(text: &str) -> Failure {
     Failure::value(format!("`{text}` is no address of a snapshot"))
 }
 
-/// Reads `@t0`, `@t-2`, `@c12`; the `@` may be left out.
+/// Parses `@t0`, `@t-2`, `@c12`; the `@` is optional.
 fn parse_address(text: &str) -> Option<Address> {
     let text = text.strip_prefix('@').unwrap_or(text);
     if text == "t0" {

@@ -1,7 +1,7 @@
-//! Words and numbers, made fit to be shown.
+//! Text that is safe to print, and counts.
 
-/// At most `limit` characters of `text`, white space in single spaces, nothing that a terminal
-/// would obey.
+/// At most `limit` characters of `text`: runs of white space become one space, and characters that
+/// control a terminal become U+FFFD.
 pub(crate) fn clean(text: &str, limit: usize) -> String {
     let mut out = String::new();
     let mut count = 0;
@@ -28,7 +28,7 @@ pub(crate) fn clean(text: &str, limit: usize) -> String {
     out
 }
 
-/// Whether a character changes the direction of what follows it on a terminal.
+/// Whether a character changes the writing direction of the text after it.
 fn is_direction(letter: char) -> bool {
     matches!(letter, '\u{200e}' | '\u{200f}' | '\u{061c}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
