@@ -1,29 +1,29 @@
-//! The stable names of what can go wrong (LANGUAGE §10).
+//! Error codes (LANGUAGE §10).
 
 use std::fmt;
 
-/// What kind of mistake an error is. Callers may match on it: codes never change their meaning.
+/// The kind of an error. Codes never change their meaning, so callers may match on them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Code {
-    /// `E_SELECTOR_INVALID`: the selector breaks the grammar, or has no meaning.
+    /// `E_SELECTOR_INVALID`: a mistake of grammar or meaning.
     SelectorInvalid,
-    /// `E_EDITION`: a construct of a later edition than the chosen one.
+    /// `E_EDITION`: a construct that the chosen edition does not have.
     Edition,
     /// `E_SNAPSHOT_RANGE_KIND_MISMATCH`: a range from `@t` to `@c`, or the reverse.
     SnapshotRangeKindMismatch,
     /// `E_SNAPSHOT_RANGE_WILDCARD`: `*` as an end of a range, other than `@t-*`.
     SnapshotRangeWildcard,
-    /// `E_SNAPSHOT_RANGE_LIMIT`: a range took fewer snapshots than it names.
+    /// `E_SNAPSHOT_RANGE_LIMIT`: a range was cut to fewer snapshots than it names.
     SnapshotRangeLimit,
-    /// `E_SNAPSHOT_NOT_FOUND`: no such snapshot.
+    /// `E_SNAPSHOT_NOT_FOUND`: the snapshot does not exist.
     SnapshotNotFound,
     /// `E_NO_WORKING_STATE`: the selector names no time and the session has no working state.
     NoWorkingState,
     /// `E_FACET_NEEDS_SNAPSHOT`: a derived facet in a selector without a time.
     FacetNeedsSnapshot,
-    /// `E_LIMIT`: the selector is larger than any selector may be.
+    /// `E_LIMIT`: the selector exceeds a limit on its size.
     Limit,
-    /// `E_INPUT`: a document or a log is wrong.
+    /// `E_INPUT`: a document or log is invalid.
     Input,
 }
 

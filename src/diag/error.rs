@@ -1,133 +1,17 @@
-//! Diagnostics, and the error and warning types that the public API hands out.
+//! The error and warning types of the public API, and the JSON form of errors.
 
 use std::fmt;
 use std::ops::Range;
 
-use super::{Code, ColorChoice, render};
+use serde::{Serialize, Serializer};
 
-/// The longest message, label or help, in bytes: what a reader typed may be long, and a
-/// diagnostic must not be.
-const LONGEST: usize = 400;
+use super::code::Code;
+use super::diagnostic::{Diagnostic, Label, Severity, ToDiagnostic, shorten};
+use super::render::{ColorChoice, render_diagnostic};
 
-/// `text`, with the middle left out where it is too long.
-fn shorten(text: String) -> String {
-    if text.len() <= LONGEST {
-        return text;
-    }
-    let head = text.floor_char_boundary(LONGEST / 2);
-    let tail = text.ceil_char_boundary(text.len() - LONGEST / 2);
-    format!("{}…{}", &text[..head], &text[tail..])
-}
-
-/// Whether a finding stops the work.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Severity {
-    /// The selector has no answer.
-    Error,
-    /// The selector is answered, and the reader should know something about it.
-    Warning,
-}
-
-/// A place in the text and what is to be said about it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Label {
-    /// Byte offsets into the text, `start..end`; empty where something is missing.
-    pub span: Range<usize>,
-    /// A short remark on the place; may be empty.
-    pub message: String,
-}
-
-impl Label {
-    /// A label on `span`.
-    pub fn new(span: impl Into<Range<usize>>, message: impl Into<String>) -> Self {
-        Self {
-            span: span.into(),
-            message: shorten(message.into()),
-        }
-    }
-}
-
-/// One finding: a code, a message, the places it is about, and advice.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Diagnostic {
-    /// Error or warning.
-    pub severity: Severity,
-    /// The code; warnings have none.
-    pub code: Option<Code>,
-    /// One line, lower case, no full stop.
-    pub message: String,
-    /// The places, the main one first. Empty where no place in the text is at fault.
-    pub labels: Vec<Label>,
-    /// What to do instead, where possible the corrected text.
-    pub help: Option<String>,
-}
-
-impl Diagnostic {
-    /// An error without labels or help.
-    pub fn error(code: Code, message: impl Into<String>) -> Self {
-        Self {
-            severity: Severity::Error,
-            code: Some(code),
-            message: shorten(message.into()),
-            labels: Vec::new(),
-            help: None,
-        }
-    }
-
-    /// A warning without labels or help.
-    pub fn warning(message: impl Into<String>) -> Self {
-        Self {
-            severity: Severity::Warning,
-            code: None,
-            message: shorten(message.into()),
-            labels: Vec::new(),
-            help: None,
-        }
-    }
-
-    /// Adds a place. The first one added is the main one.
-    #[must_use]
-    pub fn at(mut self, span: impl Into<Range<usize>>, message: impl Into<String>) -> Self {
-        self.labels.push(Label::new(span, message));
-        self
-    }
-
-    /// Sets the advice.
-    #[must_use]
-    pub fn with_help(mut self, help: impl Into<String>) -> Self {
-        self.set_help(help);
-        self
-    }
-
-    /// Sets the advice.
-    pub fn set_help(&mut self, help: impl Into<String>) {
-        self.help = Some(shorten(help.into()));
-    }
-
-    /// Where the main label starts; the end of the world when there is none, so that findings
-    /// without a place sort behind the others.
-    #[must_use]
-    pub fn start(&self) -> usize {
-        self.labels
-            .first()
-            .map_or(usize::MAX, |label| label.span.start)
-    }
-}
-
-/// A typed finding of some phase that can be told to a reader.
-pub trait ToDiagnostic {
-    /// The finding in words.
-    fn to_diagnostic(&self) -> Diagnostic;
-}
-
-impl ToDiagnostic for Diagnostic {
-    fn to_diagnostic(&self) -> Diagnostic {
-        self.clone()
-    }
-}
-
-/// Why a selector got no answer: the text and at least one diagnostic, the leftmost first.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// Why a selector was refused: its text and at least one diagnostic, leftmost first.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{}: {}", self.code(), self.message())]
 pub struct Error {
     text: Box<str>,
     first: Box<Diagnostic>,
@@ -144,10 +28,10 @@ impl Error {
         }
     }
 
-    /// An error with all of `diagnostics`, sorted by their place; `None` when there are none.
+    /// An error with all of `diagnostics`, sorted by place; `None` if there are none.
     #[must_use]
     pub fn from_diagnostics(text: &str, mut diagnostics: Vec<Diagnostic>) -> Option<Self> {
-        // Stable: findings about one place stay in the order they were made.
+        // A stable sort: diagnostics about one place keep their order.
         diagnostics.sort_by_key(Diagnostic::start);
         diagnostics.dedup();
         let mut diagnostics = diagnostics.into_iter();
@@ -171,13 +55,13 @@ impl Error {
         &self.first.message
     }
 
-    /// The first diagnostic: the leftmost mistake.
+    /// The first diagnostic, which is the leftmost.
     #[must_use]
     pub fn first(&self) -> &Diagnostic {
         &self.first
     }
 
-    /// Every diagnostic, the leftmost first; at least one.
+    /// All diagnostics, leftmost first; at least one.
     pub fn diagnostics(&self) -> impl Iterator<Item = &Diagnostic> {
         std::iter::once(&*self.first).chain(&self.rest)
     }
@@ -188,33 +72,25 @@ impl Error {
         &self.text
     }
 
-    /// Every diagnostic as text, with its places underlined, each ending in a newline.
+    /// All diagnostics as text with underlined places, each ending in a newline.
     #[must_use]
     pub fn render(&self, color: ColorChoice) -> String {
         let mut out = String::new();
         for diagnostic in self.diagnostics() {
-            out.push_str(&render::render_diagnostic(&self.text, diagnostic, color));
+            out.push_str(&render_diagnostic(&self.text, diagnostic, color));
         }
         out
     }
 
-    /// The error as a JSON value (RUNTIME §7). Serialize the error itself to keep the members
-    /// in their order; see its `Serialize`.
+    /// The error as a JSON value (RUNTIME §7). Serialize the error itself to keep the order of
+    /// the members.
     #[must_use]
     pub fn to_json(&self) -> serde_json::Value {
         serde_json::to_value(self).unwrap_or_default()
     }
 }
 
-impl fmt::Display for Error {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.code(), self.message())
-    }
-}
-
-impl std::error::Error for Error {}
-
-/// Something a reader should know about a selector that was answered.
+/// A remark on a selector that was answered.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Warning {
     /// One line, lower case, no full stop.
@@ -235,29 +111,29 @@ impl Warning {
         }
     }
 
-    /// Adds a place. The first one added is the main one.
+    /// Adds a place. The first is the main one.
     #[must_use]
     pub fn at(mut self, span: impl Into<Range<usize>>, message: impl Into<String>) -> Self {
         self.labels.push(Label::new(span, message));
         self
     }
 
-    /// Sets the advice.
+    /// Sets the help text.
     #[must_use]
     pub fn with_help(mut self, help: impl Into<String>) -> Self {
         self.set_help(help);
         self
     }
 
-    /// Sets the advice.
+    /// Sets the help text.
     pub fn set_help(&mut self, help: impl Into<String>) {
         self.help = Some(shorten(help.into()));
     }
 
-    /// The warning as text, with its places in `text` underlined, ending in a newline.
+    /// The warning as text with underlined places of `text`; ends in a newline.
     #[must_use]
     pub fn render(&self, text: &str, color: ColorChoice) -> String {
-        render::render_diagnostic(text, &self.to_diagnostic(), color)
+        render_diagnostic(text, &self.to_diagnostic(), color)
     }
 }
 
@@ -276,5 +152,69 @@ impl ToDiagnostic for Warning {
             labels: self.labels.clone(),
             help: self.help.clone(),
         }
+    }
+}
+
+/// The JSON form of an error. The order of the members is part of the format.
+#[derive(Serialize)]
+struct ErrorJson<'a> {
+    error: First<'a>,
+}
+
+#[derive(Serialize)]
+struct First<'a> {
+    #[serde(flatten)]
+    first: DiagnosticJson<'a>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    more: Vec<DiagnosticJson<'a>>,
+}
+
+#[derive(Serialize)]
+struct DiagnosticJson<'a> {
+    code: Option<&'static str>,
+    message: &'a str,
+    spans: Vec<SpanJson<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    help: Option<&'a str>,
+}
+
+#[derive(Serialize)]
+struct SpanJson<'a> {
+    start: usize,
+    end: usize,
+    label: &'a str,
+}
+
+impl<'a> From<&'a Diagnostic> for DiagnosticJson<'a> {
+    fn from(diagnostic: &'a Diagnostic) -> Self {
+        Self {
+            code: diagnostic.code.map(Code::as_str),
+            message: &diagnostic.message,
+            spans: diagnostic
+                .labels
+                .iter()
+                .map(|label| SpanJson {
+                    start: label.span.start,
+                    end: label.span.end,
+                    label: &label.message,
+                })
+                .collect(),
+            help: diagnostic.help.as_deref(),
+        }
+    }
+}
+
+/// `{"error":{"code","message","spans":[{"start","end","label"}],"help"}}` (RUNTIME §7), members
+/// in this order. `spans` are byte offsets, and `help` may be absent. Further diagnostics follow
+/// as `"more"`, in the same form.
+impl Serialize for Error {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        ErrorJson {
+            error: First {
+                first: self.first().into(),
+                more: self.diagnostics().skip(1).map(Into::into).collect(),
+            },
+        }
+        .serialize(serializer)
     }
 }

@@ -1,19 +1,20 @@
-//! Coded errors and warnings about a selector, and how they are shown.
+//! Errors and warnings about a selector, and how they are shown.
 //!
-//! Every phase keeps its own typed findings and turns them into [`Diagnostic`]s through one
-//! trait, [`ToDiagnostic`]. An [`Error`] joins the text that was asked with its diagnostics, the
-//! leftmost first, and prints them as text with the places underlined or as JSON. Messages are
-//! lower-case fragments without a full stop; what a reader typed stands in backticks; advice is
-//! apart in `help`.
+//! Each phase has its own error types and turns them into [`Diagnostic`]s through one trait,
+//! [`ToDiagnostic`]. An [`Error`] is the text of a selector with its diagnostics, leftmost first;
+//! it prints as text with underlined places, or as JSON. Messages are lower-case fragments without
+//! a full stop, with quoted input in backticks; help is separate.
 //!
-//! This room knows no grammar and no data: it only knows texts, places in them and words.
+//! The module must not know the grammar or any data, only texts and places in them.
 
 mod code;
+mod diagnostic;
 mod error;
 mod render;
 mod suggest;
 
 pub use code::Code;
-pub use error::{Diagnostic, Error, Label, Severity, ToDiagnostic, Warning};
+pub use diagnostic::{Diagnostic, Label, Severity, ToDiagnostic};
+pub use error::{Error, Warning};
 pub use render::{ColorChoice, render_diagnostic};
 pub use suggest::{SIMILARITY, nearest};

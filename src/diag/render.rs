@@ -1,15 +1,14 @@
-//! Shows diagnostics as text with underlined places, and as JSON.
+//! Renders diagnostics as text with underlined places.
 
 use std::ops::Range;
 
 use codespan_reporting::diagnostic as codespan;
 use codespan_reporting::files::SimpleFile;
 use codespan_reporting::term::{self, termcolor};
-use serde::{Serialize, Serializer};
 
-use super::{Diagnostic, Error, Severity};
+use super::diagnostic::{Diagnostic, Severity};
 
-/// Whether a rendering uses colour. Finding out what a terminal can do is the caller's part.
+/// Whether to use colour. The caller finds out what the terminal supports.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ColorChoice {
     /// Plain text.
@@ -19,14 +18,14 @@ pub enum ColorChoice {
     Always,
 }
 
-/// The longest text shown whole, in bytes; of a longer one the surroundings of the main place
-/// are shown, so that a diagnostic never grows with the text.
+/// The length up to which a text is shown whole, in bytes. Of a longer text only the surroundings
+/// of the main place are shown.
 const SHOWN_WHOLE: usize = 2_000;
 
-/// How much of a long text is shown on either side of the main place, in bytes.
+/// The bytes of a long text shown on either side of the main place.
 const SURROUNDINGS: usize = 60;
 
-/// One diagnostic about `text`: message, places underlined, help; ends in a newline.
+/// `diagnostic` about `text`: message, underlined places, help. Ends in a newline.
 #[must_use]
 pub fn render_diagnostic(text: &str, diagnostic: &Diagnostic, color: ColorChoice) -> String {
     let window = window(text, diagnostic);
@@ -61,7 +60,7 @@ pub fn render_diagnostic(text: &str, diagnostic: &Diagnostic, color: ColorChoice
         tab_width: 1,
         ..term::Config::default()
     };
-    // Of a long text the columns are those of what is shown; say where that begins.
+    // The columns count from the start of the shown part, so the name says where that is.
     let name = match window.start {
         0 => "selector".to_owned(),
         start => format!(
@@ -79,8 +78,7 @@ pub fn render_diagnostic(text: &str, diagnostic: &Diagnostic, color: ColorChoice
                 .and_then(|()| String::from_utf8(buffer.into_inner()).ok())
         }
     };
-    // Spans were moved inside the text above, so rendering cannot fail; the message alone is
-    // what is left if it does.
+    // Rendering cannot fail, because all spans are inside the text.
     rendered.unwrap_or_else(|| format!("error: {}\n", diagnostic.message))
 }
 
@@ -94,94 +92,14 @@ fn window(text: &str, diagnostic: &Diagnostic) -> Range<usize> {
         .first()
         .map_or(0..0, |label| inside(text, &label.span));
     let end = main.end.min(main.start.saturating_add(SHOWN_WHOLE / 2));
-    let start = floor(text, main.start.saturating_sub(SURROUNDINGS));
-    start..ceil(text, end.saturating_add(SURROUNDINGS))
+    let start = text.floor_char_boundary(main.start.saturating_sub(SURROUNDINGS));
+    start..text.ceil_char_boundary(end.saturating_add(SURROUNDINGS))
 }
 
-/// `span` moved into `text` and onto character boundaries.
+/// `span`, moved into `text` and onto character boundaries.
 fn inside(text: &str, span: &Range<usize>) -> Range<usize> {
-    let start = floor(text, span.start);
-    start..ceil(text, span.end.max(start))
-}
-
-fn floor(text: &str, at: usize) -> usize {
-    let mut at = at.min(text.len());
-    while !text.is_char_boundary(at) {
-        at -= 1;
-    }
-    at
-}
-
-fn ceil(text: &str, at: usize) -> usize {
-    let mut at = at.min(text.len());
-    while !text.is_char_boundary(at) {
-        at += 1;
-    }
-    at
-}
-
-/// An error as it is written in JSON; the order of the members is part of the format.
-#[derive(Serialize)]
-struct ErrorJson<'a> {
-    error: First<'a>,
-}
-
-#[derive(Serialize)]
-struct First<'a> {
-    #[serde(flatten)]
-    first: DiagnosticJson<'a>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    more: Vec<DiagnosticJson<'a>>,
-}
-
-#[derive(Serialize)]
-struct DiagnosticJson<'a> {
-    code: Option<&'static str>,
-    message: &'a str,
-    spans: Vec<SpanJson<'a>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    help: Option<&'a str>,
-}
-
-#[derive(Serialize)]
-struct SpanJson<'a> {
-    start: usize,
-    end: usize,
-    label: &'a str,
-}
-
-impl<'a> From<&'a Diagnostic> for DiagnosticJson<'a> {
-    fn from(diagnostic: &'a Diagnostic) -> Self {
-        Self {
-            code: diagnostic.code.map(super::Code::as_str),
-            message: &diagnostic.message,
-            spans: diagnostic
-                .labels
-                .iter()
-                .map(|label| SpanJson {
-                    start: label.span.start,
-                    end: label.span.end,
-                    label: &label.message,
-                })
-                .collect(),
-            help: diagnostic.help.as_deref(),
-        }
-    }
-}
-
-/// `{"error":{"code","message","spans":[{"start","end","label"}],"help"}}` (RUNTIME §7), members
-/// in this order. `spans` are byte offsets, those of the first diagnostic; `help` is left out
-/// where there is none. Further diagnostics follow as `"more"`, in the same form.
-impl Serialize for Error {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        ErrorJson {
-            error: First {
-                first: self.first().into(),
-                more: self.diagnostics().skip(1).map(Into::into).collect(),
-            },
-        }
-        .serialize(serializer)
-    }
+    let start = text.floor_char_boundary(span.start);
+    start..text.ceil_char_boundary(span.end.max(start))
 }
 
 #[cfg(test)]

@@ -1,15 +1,15 @@
-//! "Did you mean": the known word nearest to one that is not known.
+//! "Did you mean": the known word nearest to an unknown one.
 
-/// How alike two words must be for one to be suggested for the other: the share of letters
-/// that need no change, from 0 to 1. Lower values suggest words that have nothing in common.
+/// The similarity from which a word is suggested: the share of letters that need no change, from
+/// 0 to 1. Lower values suggest unrelated words.
 pub const SIMILARITY: f64 = 0.5;
 
-/// The known word most like `word`, if any is at least [`SIMILARITY`] alike.
+/// The word of `known` most similar to `word`, if its similarity is at least [`SIMILARITY`].
 ///
-/// Ties go to the word that stands first in `known`. Swapped neighbours count as one change;
-/// upper and lower case are told apart only in ties.
+/// The first of several equally similar words wins. Swapped neighbours count as one change, and
+/// case is ignored.
 pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    // Longer words are never typing mistakes for ours, and the comparison is quadratic.
+    // Longer words are not typing mistakes for a known word, and the comparison is quadratic.
     const LONGEST: usize = 32;
     if word.is_empty() || word.len() > LONGEST {
         return None;

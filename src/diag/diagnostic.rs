@@ -1,0 +1,114 @@
+//! Diagnostics: what every phase reports, before it is shown to anyone.
+
+use std::ops::Range;
+
+use super::code::Code;
+
+/// The length limit of messages, labels and help texts, in bytes. They may quote the selector,
+/// which may be long.
+const LONGEST: usize = 400;
+
+/// `text`, without its middle if it is too long.
+pub(super) fn shorten(text: String) -> String {
+    if text.len() <= LONGEST {
+        return text;
+    }
+    let head = text.floor_char_boundary(LONGEST / 2);
+    let tail = text.ceil_char_boundary(text.len() - LONGEST / 2);
+    format!("{}…{}", &text[..head], &text[tail..])
+}
+
+/// Whether a diagnostic prevents an answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Severity {
+    /// The selector is refused.
+    Error,
+    /// The selector is answered.
+    Warning,
+}
+
+/// A place in the text with a remark.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Label {
+    /// Byte offsets, `start..end`; empty where something is missing.
+    pub span: Range<usize>,
+    /// The remark; may be empty.
+    pub message: String,
+}
+
+impl Label {
+    /// A label on `span`.
+    pub fn new(span: impl Into<Range<usize>>, message: impl Into<String>) -> Self {
+        Self {
+            span: span.into(),
+            message: shorten(message.into()),
+        }
+    }
+}
+
+/// An error or a warning, with its places and a help text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Diagnostic {
+    /// Error or warning.
+    pub severity: Severity,
+    /// The code; `None` for warnings.
+    pub code: Option<Code>,
+    /// One line, lower case, no full stop.
+    pub message: String,
+    /// The places, the main one first; empty if the mistake has no place.
+    pub labels: Vec<Label>,
+    /// What to write instead, if known the corrected text.
+    pub help: Option<String>,
+}
+
+impl Diagnostic {
+    /// An error without labels or help.
+    pub fn error(code: Code, message: impl Into<String>) -> Self {
+        Self {
+            severity: Severity::Error,
+            code: Some(code),
+            message: shorten(message.into()),
+            labels: Vec::new(),
+            help: None,
+        }
+    }
+
+    /// Adds a place. The first is the main one.
+    #[must_use]
+    pub fn at(mut self, span: impl Into<Range<usize>>, message: impl Into<String>) -> Self {
+        self.labels.push(Label::new(span, message));
+        self
+    }
+
+    /// Sets the help text.
+    #[must_use]
+    pub fn with_help(mut self, help: impl Into<String>) -> Self {
+        self.set_help(help);
+        self
+    }
+
+    /// Sets the help text.
+    pub fn set_help(&mut self, help: impl Into<String>) {
+        self.help = Some(shorten(help.into()));
+    }
+
+    /// The start of the main label; `usize::MAX` without one, which sorts last.
+    #[must_use]
+    pub fn start(&self) -> usize {
+        self.labels
+            .first()
+            .map_or(usize::MAX, |label| label.span.start)
+    }
+}
+
+/// A typed error of some phase that can become a [`Diagnostic`].
+pub trait ToDiagnostic {
+    /// The error as text, with its places.
+    fn to_diagnostic(&self) -> Diagnostic;
+}
+
+impl ToDiagnostic for Diagnostic {
+    fn to_diagnostic(&self) -> Diagnostic {
+        self.clone()
+    }
+}
