@@ -1,18 +1,18 @@
-//! Finds what can match nothing by its form alone (LANGUAGE §10): tests that exclude each other,
-//! and steps that cannot stand below each other.
+//! Finds chains and tests that no node of any tree can match (LANGUAGE §10): tests that exclude
+//! each other, and steps that cannot be below each other.
 //!
-//! Only what is certain over every tree is found. `None` means "perhaps".
+//! `Some` is certain and gives the reason; `None` means "perhaps".
 
 use std::cmp::Ordering;
 
-use super::order::compare_numbers;
-use super::text::test_text;
-use super::{
-    Attr, AttrTest, Axis, Chain, Class, DepthSet, Kind, Literal, NodeStep, Op, Operand, Step, Tail,
-    Test, TypeTest,
+use super::depth::DepthSet;
+use super::order::{self, compare_numbers};
+use super::query::{
+    Attr, AttrTest, Axis, Chain, Class, Kind, Literal, NodeStep, Op, Operand, Step, Tail, Test,
+    TypeTest,
 };
 
-/// The kinds of nodes a step may match, as bits.
+/// The kinds of nodes that a step may match, as a bit set.
 type Kinds = u8;
 const ROOT: Kinds = 1;
 const SYS: Kinds = 2;
@@ -24,14 +24,14 @@ const TURN: Kinds = 16;
 const OTHER: Kinds = 32;
 const ALL: Kinds = 63;
 
-/// Why no node can match `chain`, if that is certain.
+/// Why no node can match `chain`.
 pub(super) fn of_chain(chain: &Chain) -> Option<String> {
     let mut here: Option<Kinds> = None;
     let mut zone = false;
     for (axis, step) in &chain.steps {
         let reach = match (here, axis) {
             (None, _) => ALL,
-            // The nodes of a zone are children or deeper; below it, they count too.
+            // A step after a zone matches its members or what is inside them.
             (Some(kinds), _) if zone => kinds,
             (Some(kinds), Axis::Child) => children(kinds),
             (Some(kinds), Axis::Descendant) => below(kinds),
@@ -44,8 +44,8 @@ pub(super) fn of_chain(chain: &Chain) -> Option<String> {
                 let kinds = reach & kinds_of(node);
                 if kinds == 0 {
                     return Some(match here {
-                        Some(_) => format!("`{}` never stands there", step_name(node)),
-                        None => format!("`{}` excludes itself", step_name(node)),
+                        Some(_) => format!("`{node}` never stands there"),
+                        None => format!("`{node}` excludes itself"),
                     });
                 }
                 here = Some(kinds);
@@ -55,7 +55,7 @@ pub(super) fn of_chain(chain: &Chain) -> Option<String> {
                 if reach == 0 {
                     return Some("nothing lies below".to_owned());
                 }
-                // Members at any level, and what lies inside of them.
+                // The members, at any level, and the nodes inside them.
                 here = Some(reach | below(reach));
                 zone = true;
             }
@@ -80,12 +80,12 @@ fn children(kinds: Kinds) -> Kinds {
 
 fn below(kinds: Kinds) -> Kinds {
     let once = children(kinds);
-    // Three levels hold every kind there is: root, seq, turn, and everything else.
+    // Every kind occurs within three levels: root, seq, turn, everything else.
     let twice = once | children(once);
     twice | children(twice)
 }
 
-/// The kinds a step's type and depth leave.
+/// The kinds of nodes that pass a step's tests of type and depth.
 fn kinds_of(step: &NodeStep) -> Kinds {
     let tail = step.tail.iter().filter_map(|item| match item {
         Tail::Test(test) => Some(test),
@@ -127,11 +127,7 @@ fn kinds_of_depth(set: &DepthSet) -> Kinds {
     kinds
 }
 
-fn step_name(step: &NodeStep) -> String {
-    step.to_string()
-}
-
-/// Why no node can match a step by itself.
+/// Why no node can match a step, whatever its context.
 fn of_step(step: &NodeStep) -> Option<String> {
     if let Some(why) = of_tests(&step.tests) {
         return Some(why);
@@ -139,35 +135,27 @@ fn of_step(step: &NodeStep) -> Option<String> {
     if step.tail.is_empty() {
         return None;
     }
-    // Behind a pick the tests still have to hold of one node.
+    // Tests after a pick are about the same node.
     let mut all: Vec<Test> = step.tests.to_vec();
     for item in &step.tail {
         if let Tail::Test(test) = item {
             all.push(test.clone());
         }
     }
-    all.sort_by(super::order::tests);
+    all.sort_by(order::tests);
     of_tests(&all)
 }
 
-/// Why no node can pass all of `tests`, which are sorted.
+/// Why no node can pass all of `tests`, which must be sorted.
 pub(super) fn of_tests(tests: &[Test]) -> Option<String> {
-    // What most steps are.
+    // Fast path: most steps are like this.
     if let [] | [Test::Type(_)] = tests {
         return None;
     }
-    let mut depths: Option<DepthSet> = None;
-    for test in tests {
-        if let Test::Depth(set) = test {
-            let both = match &depths {
-                Some(so_far) => so_far.intersection(set),
-                None => set.clone(),
-            };
-            if both.is_empty() {
-                return Some("no depth is left".to_owned());
-            }
-            depths = Some(both);
-        }
+    let depths = tests.iter().filter_map(Test::depth).cloned();
+    let depths = depths.reduce(|all, set| all.intersection(&set));
+    if depths.is_some_and(|depths| depths.is_empty()) {
+        return Some("no depth is left".to_owned());
     }
     let mut types = tests.iter().filter_map(|test| match test {
         Test::Type(test) => Some(*test),
@@ -176,45 +164,29 @@ pub(super) fn of_tests(tests: &[Test]) -> Option<String> {
     if let (Some(a), Some(b)) = (types.next(), types.next())
         && !both_types(a, b)
     {
-        return Some(format!(
-            "a node is not both `{}` and `{}`",
-            type_name(a),
-            type_name(b)
-        ));
+        let (a, b) = (type_name(a), type_name(b));
+        return Some(format!("a node is not both `{a}` and `{b}`"));
     }
 
-    // Sorted, the tests of attributes come last, those of one attribute side by side.
-    let attrs = &tests[tests.partition_point(|test| !matches!(test, Test::Attr(_)))..];
-    fn attr(test: &Test) -> Option<&AttrTest> {
-        match test {
-            Test::Attr(test) => Some(test),
-            Test::Type(_) | Test::Depth(_) => None,
-        }
-    }
-    if let Some(why) = attrs
-        .iter()
-        .filter_map(attr)
-        .find_map(|test| of_one(test, tests))
-    {
+    // In sorted tests those of attributes come last, and those of one attribute are neighbours.
+    let attrs = &tests[tests.partition_point(|test| test.attr().is_none())..];
+    let mut each = attrs.iter().filter_map(Test::attr);
+    if let Some(why) = each.find_map(|test| of_one(test, tests)) {
         return Some(why);
     }
     let (a, b) = attrs
-        .chunk_by(|a, b| attr(a).map(|a| &a.attr) == attr(b).map(|b| &b.attr))
+        .chunk_by(|a, b| a.attr().map(|a| &a.attr) == b.attr().map(|b| &b.attr))
         .filter(|tests| tests.len() > 1)
-        .find_map(|tests| of_attribute(&tests.iter().filter_map(attr).collect::<Vec<_>>()))?;
-    Some(format!(
-        "`[{}]` and `[{}]` exclude each other",
-        test_text(a),
-        test_text(b)
-    ))
+        .find_map(|tests| of_attribute(&tests.iter().filter_map(Test::attr).collect::<Vec<_>>()))?;
+    Some(format!("`[{a}]` and `[{b}]` exclude each other"))
 }
 
-/// Two of `tests`, all of one attribute and sorted, that exclude each other.
+/// Two of `tests`, which must be sorted and of one attribute, that exclude each other.
 ///
-/// One pass with a logarithmic look-up: of the tests gone by only those are kept that exclude
-/// whatever any of them does.
+/// O(n log n): instead of all earlier tests only a few witnesses are compared, which together
+/// exclude whatever any earlier test excludes.
 fn of_attribute<'a>(tests: &[&'a AttrTest]) -> Option<(&'a AttrTest, &'a AttrTest)> {
-    // `=` comes first, in the order of the right sides.
+    // Equalities come first, sorted by operand.
     let equal = &tests[..tests.partition_point(|test| test.op == Op::Eq)];
     let mut kept = Witnesses::default();
     for test in tests {
@@ -222,8 +194,8 @@ fn of_attribute<'a>(tests: &[&'a AttrTest]) -> Option<(&'a AttrTest, &'a AttrTes
             return Some((other, test));
         }
         if test.op == Op::Ne
-            && let Ok(at) = equal
-                .binary_search_by(|other| super::order::operands(&other.operand, &test.operand))
+            && let Ok(at) =
+                equal.binary_search_by(|other| order::operands(&other.operand, &test.operand))
             && exclude(equal[at], test)
         {
             return Some((equal[at], test));
@@ -233,15 +205,15 @@ fn of_attribute<'a>(tests: &[&'a AttrTest]) -> Option<(&'a AttrTest, &'a AttrTes
     None
 }
 
-/// Tests of one attribute that stand for all that went by.
+/// Tests of one attribute that represent all earlier ones.
 #[derive(Default)]
 struct Witnesses<'a> {
     /// `= null`
     null: Option<&'a AttrTest>,
-    /// Equalities with other literals. Of three texts two exclude each other, even where one is
-    /// the head of the others, so no more are needed.
+    /// Equalities with other literals. Three distinct literals always contain a conflicting pair,
+    /// even if `head` matches `head:sub`, so three suffice.
     equal: [Option<&'a AttrTest>; 3],
-    /// An ordering or a pattern, which null never passes.
+    /// An ordering or a pattern, which excludes null.
     ordered: Option<&'a AttrTest>,
     /// The highest lower bound and the lowest upper bound, of numbers.
     bounds: [Option<&'a AttrTest>; 2],
@@ -283,7 +255,7 @@ impl<'a> Witnesses<'a> {
             let kept = &mut self.bounds[bound];
             let tightens = kept.is_none_or(|kept| match &kept.operand {
                 Operand::Literal(known) => match compare_numbers(literal, known) {
-                    // At the same number the one that leaves it out is tighter.
+                    // At the same number the exclusive bound is tighter.
                     Some(Ordering::Equal) => matches!(test.op, Op::Lt | Op::Gt),
                     order => order == Some(tighter),
                 },
@@ -318,29 +290,24 @@ fn type_name(test: TypeTest) -> &'static str {
     }
 }
 
-/// Whether an implicit core may pass: only a step with a container test takes one (LANGUAGE §1).
+/// Whether a step can match an implicit core, which needs a container test (LANGUAGE §1).
 pub(super) fn matches_cores(tests: &[Test]) -> bool {
     tests.contains(&Test::Type(TypeTest::Class(Class::Container)))
 }
 
-/// Tests that nothing passes.
+/// Why no node can pass `test`, given the other tests of its step.
 fn of_one(test: &AttrTest, tests: &[Test]) -> Option<String> {
     let Operand::Literal(literal) = &test.operand else {
         return None;
     };
-    let shown = || test_text(test);
     match (test.op, literal) {
         (Op::Lt | Op::Le | Op::Gt | Op::Ge | Op::Matches, Literal::Null) => Some(format!(
-            "`[{}]` is never true: `null` has no order and no text",
-            shown()
+            "`[{test}]` is never true: `null` has no order and no text"
         )),
-        // An implicit core has no such header, so a step that can match one may go on.
+        // On an implicit core such a header is null.
         (Op::Eq, Literal::Null) if test.attr.is_never_null() && !matches_cores(tests) => {
-            Some(format!(
-                "`[{}]` is never true: an absent `{}` is 0",
-                shown(),
-                test.attr.name()
-            ))
+            let name = test.attr.name();
+            Some(format!("`[{test}]` is never true: an absent `{name}` is 0"))
         }
         // `.mt[nodeType='cb']`
         (Op::Eq, Literal::Text(text)) if matches!(test.attr, Attr::NodeType | Attr::StoredType) => {
@@ -357,20 +324,16 @@ fn of_one(test: &AttrTest, tests: &[Test]) -> Option<String> {
                 TypeTest::Class(other) if other != class => Some(other),
                 _ => None,
             });
-            let other = others.next()?;
-            Some(format!(
-                "`.{}` and `[{}]` exclude each other",
-                other.word(),
-                shown()
-            ))
+            let other = others.next()?.word();
+            Some(format!("`.{other}` and `[{test}]` exclude each other"))
         }
         _ => None,
     }
 }
 
-/// Whether two tests of one attribute can never both hold.
+/// Whether no value passes both of two tests of one attribute.
 fn exclude(a: &AttrTest, b: &AttrTest) -> bool {
-    // `=` and `!=` are exact complements, whatever the operand is, as long as it is the same.
+    // `=` and `!=` with the same operand, whatever it is, are exact complements.
     if a.operand == b.operand && matches!((a.op, b.op), (Op::Eq, Op::Ne) | (Op::Ne, Op::Eq)) {
         return true;
     }
@@ -382,18 +345,18 @@ fn exclude(a: &AttrTest, b: &AttrTest) -> bool {
     }
     match (a.op, b.op) {
         (Op::Eq, Op::Eq) => match (&a.attr, x, y) {
-            // A list may hold both, and content may be anything.
+            // A list may contain both, and content can have any type.
             (Attr::Tags, Literal::Null, other) | (Attr::Tags, other, Literal::Null) => {
                 *other != Literal::Null
             }
             (Attr::Tags | Attr::Custom(_) | Attr::Content, ..) => false,
-            // `cb:x` counts as `cb` too.
+            // `cb:x` also counts as `cb`.
             (Attr::NodeType, Literal::Text(x), Literal::Text(y)) => {
                 x != y && !is_head(x, y) && !is_head(y, x)
             }
             _ => x != y,
         },
-        // Null has no order and no text.
+        // Null passes no ordering and no pattern.
         (Op::Eq, Op::Lt | Op::Le | Op::Gt | Op::Ge | Op::Matches) => *x == Literal::Null,
         (Op::Lt | Op::Le | Op::Gt | Op::Ge | Op::Matches, Op::Eq) => *y == Literal::Null,
         _ => false,
@@ -418,7 +381,7 @@ fn numbers_exclude(a: (Op, &Literal), b: (Op, &Literal)) -> bool {
     let Some(order) = compare_numbers(a.1, b.1) else {
         return false;
     };
-    // The lower and upper bound each comparison sets, and whether the bound itself passes.
+    // Whether a comparison sets a lower or upper bound, and whether the bound itself passes.
     let low = |op| match op {
         Op::Gt => Some(false),
         Op::Ge | Op::Eq => Some(true),
@@ -429,7 +392,7 @@ fn numbers_exclude(a: (Op, &Literal), b: (Op, &Literal)) -> bool {
         Op::Le | Op::Eq => Some(true),
         _ => None,
     };
-    // The lower bound of one lies above the upper bound of the other.
+    // Whether the lower bound of one is above the upper bound of the other.
     let crossed = |low: Option<bool>, high: Option<bool>, order: Ordering| match (low, high) {
         (Some(low), Some(high)) => {
             order == Ordering::Greater || order == Ordering::Equal && !(low && high)
@@ -475,7 +438,7 @@ mod tests {
             Attr::Content,
             Attr::Custom("x".into()),
         ];
-        // A fixed sequence that looks random (Knuth's MMIX generator).
+        // A pseudo-random sequence with a fixed seed (Knuth's MMIX generator).
         let mut state = 7_u64;
         let mut below = |bound: usize| {
             state = state
@@ -500,8 +463,8 @@ mod tests {
             tests.dedup();
             let all: Vec<&AttrTest> = tests.iter().collect();
             let pairs = all.iter().enumerate().any(|(index, a)| {
-                let behind = &all[index + 1..];
-                behind.iter().any(|b| exclude(a, b))
+                let later = &all[index + 1..];
+                later.iter().any(|b| exclude(a, b))
             });
             let pair = of_attribute(&all);
             assert_eq!(pair.is_some(), pairs, "{tests:?}");

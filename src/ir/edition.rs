@@ -1,10 +1,10 @@
-//! The three editions of the language, as lowering needs them.
+//! The three editions of the language.
 
 use std::fmt;
 use std::str::FromStr;
 
-/// Which edition a selector is written in (LANGUAGE, first table). Later editions hold more
-/// constructs; nothing behind lowering knows which one was chosen.
+/// The edition that a selector is written in (LANGUAGE, first table). Later editions have more
+/// constructs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Edition {
     /// `v0.1`: chains. An omitted time is `@t0`, `#x` is an id, `.cb:sub` a nodeType.
@@ -21,7 +21,7 @@ impl Edition {
     /// All editions, oldest first.
     pub const ALL: [Self; 3] = [Self::V01, Self::Depth, Self::Canonical];
 
-    /// The name users write.
+    /// The name, as users write it.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -38,21 +38,10 @@ impl fmt::Display for Edition {
     }
 }
 
-/// The name of no edition.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// The name is not that of an edition.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("unknown edition `{0}`, known are `v0.1`, `depth` and `canonical`")]
 pub struct UnknownEdition(Box<str>);
-
-impl fmt::Display for UnknownEdition {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "unknown edition `{}`, known are `v0.1`, `depth` and `canonical`",
-            self.0
-        )
-    }
-}
-
-impl std::error::Error for UnknownEdition {}
 
 impl FromStr for Edition {
     type Err = UnknownEdition;

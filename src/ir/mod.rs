@@ -1,19 +1,23 @@
 //! The normalized form of a selector.
 //!
-//! Lowering turns a spanned syntax tree into a [`Query`]: aliases are expanded, one vocabulary
-//! is left, groups and braces have become tests, and equal meanings have equal values wherever
-//! that is cheap to reach. A query prints as canonical text that parses back, in the canonical
-//! edition, to the same query, and has a fingerprint over that text.
+//! Lowering turns a syntax tree into a [`Query`]: aliases are expanded, types have one vocabulary,
+//! groups and braces become tests, and equal meanings become equal values wherever that is cheap.
+//! A query prints as canonical text, which parses back to the same query in the canonical edition,
+//! and its fingerprint is a hash of that text.
 //!
-//! This room knows no data: nothing here can see a tree, an index or a snapshot, and nothing
-//! here knows which edition a selector was written in.
+//! Editions matter on the way in (`lower`) and on the way out (`translate`); a [`Query`] does not
+//! depend on the edition it was written in. The module must not know any data: no tree, index or
+//! snapshot.
 
+mod advice;
+mod compile;
 mod contradiction;
 mod depth;
 mod edition;
 mod lower;
 mod name;
 mod normal;
+mod observer;
 mod order;
 mod pattern;
 mod properties;
@@ -21,13 +25,12 @@ mod query;
 mod text;
 mod translate;
 
+pub use compile::{Sugar, compile, compile_observed, desugar, translate};
 pub use depth::DepthSet;
 pub use edition::{Edition, UnknownEdition};
-pub use lower::{
-    Lowered, MAX_GROUPS, MAX_STEPS, MAX_VALUES, Observer, Sugar, compile, compile_observed,
-    desugar, lower,
-};
+pub use lower::{Lowered, MAX_GROUPS, MAX_STEPS, MAX_VALUES};
 pub use name::normal_type;
+pub use observer::Observer;
 pub use order::compare_numbers;
 pub use pattern::{MAX_PATTERN_BYTES, Pattern, PatternError, Patterns};
 pub use properties::Fingerprint;
@@ -35,4 +38,4 @@ pub use query::{
     Address, Attr, AttrTest, Axis, Chain, Class, Controls, Facet, Kind, Literal, Mode, NodeStep,
     Op, Operand, Order, Pick, Query, RangeEnd, Step, Tail, Test, Tests, Time, TypeTest, Zone,
 };
-pub use translate::{Untranslatable, translate};
+pub use translate::Untranslatable;

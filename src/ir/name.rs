@@ -1,12 +1,12 @@
-//! The words of the normalized form: attribute names, classes and one vocabulary of types.
+//! The names of attributes and classes, and the one vocabulary of types.
 
 use std::borrow::Cow;
 
-use super::{Attr, Class, Facet};
+use super::query::{Attr, Class, Facet};
 
 impl Attr {
-    /// What a bare name means: a header, a facet, or a custom attribute (LANGUAGE §5). `nodeType`
-    /// and `kind` are read as the later editions do.
+    /// The header, facet or custom attribute that a bare name means (LANGUAGE §5), with `nodeType`
+    /// and `kind` as the later editions read them.
     #[must_use]
     pub fn from_name(name: &str) -> Self {
         match name {
@@ -37,8 +37,7 @@ impl Attr {
         }
     }
 
-    /// What a quoted name means: the stored field of exactly that name, never an alias, a facet
-    /// or sugar (LANGUAGE §2).
+    /// The stored field that a quoted name means, never an alias, facet or sugar (LANGUAGE §2).
     #[must_use]
     pub fn from_quoted_name(name: &str) -> Self {
         match Self::from_name(name) {
@@ -49,7 +48,7 @@ impl Attr {
         }
     }
 
-    /// The name canonical text uses. A custom attribute may need quotes.
+    /// The name in canonical text. A custom attribute may need quotes.
     #[must_use]
     pub fn name(&self) -> &str {
         match self {
@@ -80,7 +79,7 @@ impl Attr {
         }
     }
 
-    /// Whether every node has a value here, because an absent one counts as 0 (LANGUAGE §1).
+    /// Whether an absent value reads as 0, so that it is never null (LANGUAGE §1).
     #[must_use]
     pub fn is_never_null(&self) -> bool {
         matches!(
@@ -91,7 +90,7 @@ impl Attr {
 }
 
 impl Class {
-    /// The class a type word names in either vocabulary: `mt`, `seg`, `mc`, `cont`, `cb`, `block`.
+    /// The class named by `mt`, `seg`, `mc`, `cont`, `cb` or `block`.
     #[must_use]
     pub fn from_word(word: &str) -> Option<Self> {
         match word {
@@ -102,7 +101,7 @@ impl Class {
         }
     }
 
-    /// The word of the normalized vocabulary.
+    /// The word in the normalized vocabulary.
     #[must_use]
     pub fn word(self) -> &'static str {
         match self {
@@ -116,15 +115,20 @@ impl Class {
 /// A nodeType in the `mt mc cb` vocabulary: `seg:x` is `mt:x`, `block` is `cb` (LANGUAGE §1).
 #[must_use]
 pub fn normal_type(node_type: &str) -> Cow<'_, str> {
-    let (head, sub) = match node_type.split_once(':') {
-        Some((head, sub)) => (head, Some(sub)),
-        None => (node_type, None),
-    };
+    let (head, sub) = split_type(node_type);
     match (Class::from_word(head), sub) {
         (Some(class), _) if class.word() == head => Cow::Borrowed(node_type),
         (Some(class), Some(sub)) => Cow::Owned(format!("{}:{sub}", class.word())),
         (Some(class), None) => Cow::Borrowed(class.word()),
         (None, _) => Cow::Borrowed(node_type),
+    }
+}
+
+/// A type, and the text after its first colon.
+pub(super) fn split_type(word: &str) -> (&str, Option<&str>) {
+    match word.split_once(':') {
+        Some((head, sub)) => (head, Some(sub)),
+        None => (word, None),
     }
 }
 

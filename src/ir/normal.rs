@@ -1,29 +1,29 @@
-//! Normalization: a short list of named passes that give equal meanings one form (LANGUAGE §9).
+//! Normalization: named passes that give equal meanings one form (LANGUAGE §9).
 //!
-//! The passes run in order, each over the whole draft:
+//! The passes run in this order, each over the whole draft:
 //!
-//! 1. `types` merges depth sets and settles what kinds of nodes a step can be.
-//! 2. `order` puts tests and list values into one order and drops repetitions. Needs the types,
-//!    which may have added or removed tests.
-//! 3. `contradictions` drops groups that no node can match. Looks at neighbours in the order.
-//! 4. `groups` sorts the groups of a union and merges equal ones, and empties what is left of a
-//!    selector that matches nothing.
+//! 1. `types` merges depth sets and the types of a step.
+//! 2. `order` sorts tests and list values and drops repetitions. It runs after `types`, which adds
+//!    and removes tests.
+//! 3. `contradictions` drops groups that no node can match. It compares neighbours in the order.
+//! 4. `groups` sorts the groups of a union, merges equal ones, and clears the rest of a selector
+//!    that matches nothing.
 //!
-//! Running them again changes nothing; unit tests check that, and the round trip of canonical text
-//! holds it for random selectors.
-
-use crate::diag::Warning;
-use crate::syntax::Span;
+//! Every pass is idempotent; test builds assert that.
 
 use smallvec::SmallVec;
 
-use super::lower::Observer;
-use super::{
-    Attr, AttrTest, Chain, Class, Controls, DepthSet, Literal, Op, Operand, Query, Step, Tail,
-    Test, Tests, Time, TypeTest, contradiction, order,
+use super::depth::DepthSet;
+use super::observer::Observer;
+use super::query::{
+    Attr, AttrTest, Chain, Class, Controls, Literal, Op, Operand, Query, Step, Tail, Test, Tests,
+    Time, TypeTest,
 };
+use super::{contradiction, order};
+use crate::diag::Warning;
+use crate::syntax::Span;
 
-/// A query on its way through the passes, with the place of each group.
+/// A query during the passes, with the span of each group.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Draft {
     pub(super) time: Time,
@@ -32,7 +32,7 @@ pub(super) struct Draft {
     pub(super) controls: Controls,
 }
 
-/// A group and where it was written.
+/// A group and its span.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct DraftChain {
     pub(super) chain: Chain,
@@ -52,7 +52,7 @@ impl Draft {
 
 type Pass = fn(&mut Draft, &mut Vec<Warning>);
 
-/// The passes by name, in their order; see the module for why it is that order.
+/// The passes with their names; the module explains their order.
 const PASSES: [(&str, Pass); 4] = [
     ("types", types),
     ("order", sort_tests),
@@ -60,7 +60,7 @@ const PASSES: [(&str, Pass); 4] = [
     ("groups", groups),
 ];
 
-/// Runs all passes. `observer` sees the query before and after each of them.
+/// Runs all passes, showing the query to `observer` before the first and after each.
 pub(super) fn normalize(
     mut draft: Draft,
     warnings: &mut Vec<Warning>,
@@ -86,15 +86,15 @@ pub(super) fn normalize(
     draft.query()
 }
 
-/// Where a list of tests stands.
+/// What a list of tests belongs to.
 enum Site<'a> {
-    /// In a step, before this tail.
+    /// A step with this tail.
     Step(&'a [Tail]),
-    /// Over the final set.
+    /// The final set.
     Filters,
 }
 
-/// Every test list of the draft: those of the steps, then the filters.
+/// Calls `change` for each list of tests: those of the steps, then the filters.
 fn each_tests(draft: &mut Draft, mut change: impl FnMut(&mut Tests, Site<'_>)) {
     for DraftChain { chain, .. } in &mut draft.chains {
         for (_, step) in &mut chain.steps {
@@ -114,11 +114,11 @@ fn types(draft: &mut Draft, _: &mut Vec<Warning>) {
             return;
         }
         for test in tests.iter_mut() {
-            // A list of one is its value, which may be the next line's.
+            // A list of one value becomes that value, which the next check may match.
             if let Test::Attr(test) = test {
                 sort_list(test);
             }
-            // The node is the same, and this is how canonical text spells it.
+            // Canonical text spells a sole `^seq` node like this.
             if let Test::Attr(AttrTest {
                 attr: Attr::StoredType,
                 op: Op::Eq,
@@ -133,7 +133,7 @@ fn types(draft: &mut Draft, _: &mut Vec<Warning>) {
         if tests.iter().filter(settled).count() < 2 {
             return;
         }
-        // Two spellings of one type are one test.
+        // Both spellings of `^seq` may be in one step.
         let seq = Test::Type(TypeTest::Seq);
         let mut seen = false;
         tests.retain(|test| *test != seq || !std::mem::replace(&mut seen, true));
@@ -151,35 +151,25 @@ fn types(draft: &mut Draft, _: &mut Vec<Warning>) {
     }
 }
 
-/// One depth set at most, the intersection of all.
+/// Replaces several depth sets by their intersection.
 fn merge_depths(tests: &mut Tests) {
-    let mut merged: Option<DepthSet> = None;
-    let mut count = 0;
-    for test in tests.iter() {
-        if let Test::Depth(set) = test {
-            count += 1;
-            merged = Some(match merged {
-                Some(merged) => merged.intersection(set),
-                None if count > 1 => return,
-                None => set.clone(),
-            });
-        }
-    }
-    if count > 1
-        && let Some(merged) = merged
-    {
-        tests.retain(|test| !matches!(test, Test::Depth(_)));
-        tests.push(Test::Depth(merged));
-    }
+    let mut sets = tests.iter().filter_map(Test::depth);
+    let (Some(first), Some(second)) = (sets.next(), sets.next()) else {
+        return;
+    };
+    let merged = first.intersection(second);
+    let merged = sets.fold(merged, |merged, set| merged.intersection(set));
+    tests.retain(|test| test.depth().is_none());
+    tests.push(Test::Depth(merged));
 }
 
-/// Turns and anchors overlap in the turns directly under `^seq`; write each overlap one way.
+/// Gives each overlap of turns and anchors, the turns directly under `^seq`, one form.
 fn settle_types(tests: &mut Tests) {
     let has = |tests: &[Test], wanted: TypeTest| tests.contains(&Test::Type(wanted));
     let turn = TypeTest::Class(Class::Turn);
     let turns = DepthSet::range(1, i64::MAX);
     if has(tests, TypeTest::Anchor) {
-        // An anchor that is a turn has a depth of at least 1, and the reverse.
+        // An anchor is a turn exactly if its depth is at least 1.
         if has(tests, turn) {
             for test in tests.iter_mut() {
                 if let Test::Depth(set) = test {
@@ -191,10 +181,8 @@ fn settle_types(tests: &mut Tests) {
             *test != Test::Type(turn) && *test != Test::Type(TypeTest::TurnOrAnchor)
         });
     } else if has(tests, TypeTest::TurnOrAnchor) {
-        let only_turns = tests.iter().any(|test| match test {
-            Test::Depth(set) => set.ranges().first().is_some_and(|range| range.0 >= 1),
-            Test::Type(_) | Test::Attr(_) => false,
-        });
+        let mut sets = tests.iter().filter_map(Test::depth);
+        let only_turns = sets.any(|set| set.ranges().first().is_some_and(|range| range.0 >= 1));
         if only_turns {
             for test in tests.iter_mut() {
                 if *test == Test::Type(TypeTest::TurnOrAnchor) {
@@ -207,8 +195,8 @@ fn settle_types(tests: &mut Tests) {
     }
 }
 
-/// `:first:first` is `:first`, and so on: each pick leaves one node of a group, and picking
-/// from one node by `:first` or `:last` changes nothing.
+/// Drops `:first` and `:last` directly after a pick, which leaves one node a group, and repeated
+/// tests.
 fn dedup_tail(tail: &mut Box<[Tail]>) {
     use super::Pick::{First, Last};
     let mut kept: Vec<Tail> = Vec::with_capacity(tail.len());
@@ -242,7 +230,7 @@ fn sort_tests(draft: &mut Draft, _: &mut Vec<Warning>) {
     });
 }
 
-/// Values in order, each once; a list of one value is that value (LANGUAGE §5).
+/// Sorts the values and drops repetitions; a list of one value becomes that value (LANGUAGE §5).
 fn sort_list(test: &mut AttrTest) {
     let Operand::List(list) = &mut test.operand else {
         return;
@@ -256,7 +244,7 @@ fn sort_list(test: &mut AttrTest) {
     };
 }
 
-/// `tags=[a,b]` needs both, as `+a+b` does.
+/// Splits `tags=[a,b]`, which needs both tags, into two tests as `+a+b` has.
 fn split_tags(tests: &mut Tests) {
     let is_list = |test: &Test| {
         matches!(
@@ -279,11 +267,8 @@ fn split_tags(tests: &mut Tests) {
                 op: Op::Eq,
                 operand: Operand::List(values),
             }) => split.extend(values.into_iter().map(|operand| {
-                Test::Attr(AttrTest {
-                    attr: Attr::Tags,
-                    op: Op::Eq,
-                    operand,
-                })
+                let (attr, op) = (Attr::Tags, Op::Eq);
+                Test::Attr(AttrTest { attr, op, operand })
             })),
             test => split.push(test),
         }
@@ -291,15 +276,14 @@ fn split_tags(tests: &mut Tests) {
     *tests = split;
 }
 
-/// Drops tests that every node passes. A depth needs something beside it, or it would read as
-/// `depth(…)`, so there the last one stays.
+/// Drops tests that every node passes. One stays if a depth would be left alone, because that
+/// means `depth(…)`.
 fn drop_always_true(tests: &mut Tests, site: &Site<'_>) {
-    // An implicit core has no offset of its own nor any other header that reads as 0, so where one
-    // may match, the test stays.
+    // On an implicit core such a header is null, so the test stays where one may match.
     if !tests.iter().any(always_true) || contradiction::matches_cores(tests) {
         return;
     }
-    let is_depth = |test: &Test| matches!(test, Test::Depth(_));
+    let is_depth = |test: &Test| test.depth().is_some();
     let depth = tests.iter().any(is_depth)
         || match site {
             Site::Filters => false,
@@ -314,16 +298,13 @@ fn drop_always_true(tests: &mut Tests, site: &Site<'_>) {
     tests.retain(|test| !always_true(test) || std::mem::take(&mut spare));
 }
 
-/// `[offset]`, where an absent value is 0.
+/// Whether a test is `[offset]` or another header that reads as 0 where absent.
 fn always_true(test: &Test) -> bool {
-    match test {
-        Test::Attr(test) => {
-            test.op == Op::Ne
-                && test.attr.is_never_null()
-                && test.operand == Operand::Literal(Literal::Null)
-        }
-        Test::Type(_) | Test::Depth(_) => false,
-    }
+    test.attr().is_some_and(|test| {
+        test.op == Op::Ne
+            && test.attr.is_never_null()
+            && test.operand == Operand::Literal(Literal::Null)
+    })
 }
 
 // ---- contradictions ------------------------------------------------------------------------
@@ -363,7 +344,7 @@ fn groups(draft: &mut Draft, _: &mut Vec<Warning>) {
     }
     if draft.chains.is_empty() {
         draft.filters.clear();
-        // How a range answers shows even where nothing matches; the order of nothing does not.
+        // The mode still decides what a range returns.
         draft.controls = Controls {
             mode: draft.controls.mode,
             ..Controls::default()

@@ -1,11 +1,11 @@
-//! One structural order over everything in a query, so that equal meanings written in another
-//! order become equal values. The order itself means nothing.
+//! A structural order over the parts of a query. Normalization sorts by it, so that the same parts
+//! in a different order become equal values.
 
 use std::cmp::Ordering;
 
-use super::{AttrTest, Axis, Chain, Literal, NodeStep, Operand, Pick, Step, Tail, Test};
+use super::query::{AttrTest, Axis, Chain, Literal, NodeStep, Operand, Pick, Step, Tail, Test};
 
-/// The exact order of two numbers; `None` where either is no number.
+/// The exact order of two numbers; `None` if either is not a number.
 #[must_use]
 pub fn compare_numbers(a: &Literal, b: &Literal) -> Option<Ordering> {
     match (a, b) {
@@ -73,7 +73,7 @@ pub(super) fn operands(a: &Operand, b: &Operand) -> Ordering {
     match (a, b) {
         (Operand::Literal(a), Operand::Literal(b)) => literals(a, b),
         (Operand::Param(a), Operand::Param(b)) => a.cmp(b),
-        // Lists hold no lists, so this goes one level down at most.
+        // Lists are not nested, so this recurses once at most.
         (Operand::List(a), Operand::List(b)) => a
             .iter()
             .zip(b)

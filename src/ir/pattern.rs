@@ -1,63 +1,52 @@
-//! The patterns of `~`: regular expressions whose compiled size is known and bounded.
+//! The patterns of `~`: regular expressions of bounded compiled size.
 //!
-//! They are those of the `regex` crate, dialect, limit and all, made from the parts it is made
-//! of, because those say how large a compiled pattern is. That is what a selector's patterns
-//! are bounded by, all together: four letters of text can stand for megabytes. Knows texts, and
-//! no selector.
+//! They have the dialect and size limit of the `regex` crate. `regex-automata`, which that crate
+//! is built on, also tells the size of a compiled pattern. The patterns of one selector are
+//! bounded together, because a few letters can compile to megabytes. The module must not know
+//! selectors.
 
 use regex_automata::MatchKind;
 use regex_automata::meta::{BuildError, Config, Regex};
 
-/// The most bytes one automaton of a pattern may take: the default of the `regex` crate.
+/// The size limit of one automaton of a pattern, in bytes: the default of the `regex` crate.
 const MAX_AUTOMATON_BYTES: usize = 10 * 1024 * 1024;
 
-/// The most bytes that the patterns of one selector, literal or bound, may take together when
-/// compiled. Any one pattern that compiles is below it.
+/// The size limit of all patterns of one selector, literal or bound, in bytes when compiled. Any
+/// single pattern that compiles is smaller.
 pub const MAX_PATTERN_BYTES: usize = 32 * 1024 * 1024;
 
-/// What a pattern counts for at least: those that are small when compiled grow when they run.
+/// The least that a pattern counts for, in bytes, because small ones grow when they run.
 const LEAST_BYTES: usize = 64 * 1024;
 
-/// A compiled pattern. Finding it takes time linear in the text.
+/// A compiled pattern. Searching is linear in the text.
 #[derive(Clone, Debug)]
 pub struct Pattern {
     regex: Regex,
 }
 
 impl Pattern {
-    /// Whether it is found anywhere in `text`.
+    /// Whether the pattern matches anywhere in `text`.
     #[must_use]
     pub fn is_match(&self, text: &str) -> bool {
         self.regex.is_match(text)
     }
 }
 
-/// Why a text is no pattern, or one too much.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// Why a pattern was refused.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PatternError {
-    /// It is no regular expression; why, in one line.
+    /// It is not a regular expression, for this reason.
+    #[error("invalid pattern: {0}")]
     Invalid(String),
-    /// Compiled, it alone is larger than this many bytes.
+    /// It is larger than this many bytes when compiled.
+    #[error("the pattern is larger than {0} bytes when compiled")]
     TooLarge(usize),
-    /// Compiled, the patterns of the selector are larger than [`MAX_PATTERN_BYTES`].
+    /// The patterns of the selector are larger than [`MAX_PATTERN_BYTES`] when compiled.
+    #[error("the patterns are larger than {max} bytes together when compiled", max = MAX_PATTERN_BYTES)]
     TooMany,
 }
 
 impl PatternError {
-    /// The error in one line, lower case, no full stop.
-    #[must_use]
-    pub fn message(&self) -> String {
-        match self {
-            Self::Invalid(reason) => format!("invalid pattern: {reason}"),
-            Self::TooLarge(limit) => {
-                format!("the pattern is larger than {limit} bytes when compiled")
-            }
-            Self::TooMany => format!(
-                "the patterns are larger than {MAX_PATTERN_BYTES} bytes together when compiled"
-            ),
-        }
-    }
-
     /// What to write instead.
     #[must_use]
     pub fn help(&self) -> &'static str {
@@ -70,43 +59,43 @@ impl PatternError {
         }
     }
 
-    /// Whether a limit is what the pattern breaks, and not the grammar.
+    /// Whether the pattern exceeds a limit.
     #[must_use]
     pub fn is_limit(&self) -> bool {
         !matches!(self, Self::Invalid(_))
     }
 }
 
-/// The patterns of one selector: compiles them, and counts what they take.
+/// Compiles the patterns of one selector and adds up their sizes.
 #[derive(Clone, Debug, Default)]
 pub struct Patterns {
     bytes: usize,
 }
 
 impl Patterns {
-    /// None so far.
+    /// Without patterns.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// What the patterns compiled so far take, in bytes.
+    /// The size of the patterns compiled so far, in bytes.
     #[must_use]
     pub fn bytes(&self) -> usize {
         self.bytes
     }
 
-    /// Whether they take all they may: no further one is compiled.
+    /// Whether the limit is exceeded, so that no further pattern compiles.
     #[must_use]
     pub fn is_exhausted(&self) -> bool {
         self.bytes > MAX_PATTERN_BYTES
     }
 
-    /// Compiles one more pattern. In time and memory bounded by [`MAX_PATTERN_BYTES`] for all
-    /// calls together: once there have been too many, no further one is compiled.
+    /// Compiles one more pattern. [`MAX_PATTERN_BYTES`] bounds the time and memory of all calls
+    /// together.
     ///
     /// # Errors
-    /// No regular expression, or a limit; a pattern that fails on one counts in full.
+    /// Not a regular expression, or a limit. A pattern that exceeds a limit still counts.
     pub fn compile(&mut self, text: &str) -> Result<Pattern, PatternError> {
         if self.is_exhausted() {
             return Err(PatternError::TooMany);
@@ -136,7 +125,7 @@ fn refused(error: &BuildError) -> PatternError {
     let text = error
         .syntax_error()
         .map_or_else(|| error.to_string(), ToString::to_string);
-    // The parser draws the pattern; its last line says what is wrong.
+    // The parser prints the pattern first; the last line is the reason.
     let reason = text.lines().last().unwrap_or_default();
     PatternError::Invalid(reason.strip_prefix("error: ").unwrap_or(reason).to_owned())
 }
@@ -161,7 +150,7 @@ mod tests {
         for (pattern, reason) in [("(", "unclosed group"), ("a**b(?<n", "unclosed")] {
             let error = Patterns::new().compile(pattern).expect_err(pattern);
             assert!(!error.is_limit(), "{pattern}");
-            assert!(error.message().contains(reason), "{}", error.message());
+            assert!(error.to_string().contains(reason), "{error}");
         }
     }
 
@@ -204,7 +193,7 @@ mod tests {
                 .count();
             assert!((least..=most).contains(&compiled), "{pattern}: {compiled}");
         }
-        // Those that fail cost as much as those that do not, and are not tried for ever.
+        // Patterns that fail count too, so that the attempts are bounded.
         let mut patterns = Patterns::new();
         let tried = (0..2_000)
             .take_while(|_| patterns.compile(r"\w{999}").err() != Some(PatternError::TooMany))

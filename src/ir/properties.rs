@@ -1,14 +1,12 @@
-//! What can be read off a normalized query: its fingerprint, its parameters, the key it pins.
+//! Properties of a normalized query: fingerprint, parameters, pinned key.
 
 use std::fmt::{self, Write};
 
 use sha2::{Digest, Sha256};
 
-use super::{
-    Attr, AttrTest, Controls, Literal, NodeStep, Op, Operand, Pick, Query, Step, Tail, Test,
-};
+use super::query::{Attr, AttrTest, Literal, NodeStep, Op, Operand, Pick, Query, Step, Tail, Test};
 
-/// The SHA-256 of a query's canonical text (LANGUAGE §9). Prints as lower-case hex.
+/// The SHA-256 of a query's canonical text (LANGUAGE §9). Displays as lower-case hex.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Fingerprint([u8; 32]);
 
@@ -19,7 +17,7 @@ impl Fingerprint {
         &self.0
     }
 
-    /// The hash of a canonical text that is at hand already.
+    /// The fingerprint of the query with this canonical text.
     #[must_use]
     pub fn of_text(canonical: &str) -> Self {
         Self(Sha256::digest(canonical.as_bytes()).into())
@@ -39,7 +37,7 @@ impl fmt::Debug for Fingerprint {
 }
 
 impl Query {
-    /// The canonical text. Parses back, in the canonical edition, to this query.
+    /// The canonical text. Parses back to this query in the canonical edition.
     #[must_use]
     pub fn canonical_text(&self) -> String {
         let mut text = String::with_capacity(96);
@@ -48,56 +46,46 @@ impl Query {
         text
     }
 
-    /// The fingerprint, made from the canonical text at each call.
+    /// The fingerprint. Each call prints and hashes the canonical text.
     #[must_use]
     pub fn fingerprint(&self) -> Fingerprint {
         Fingerprint::of_text(&self.canonical_text())
     }
 
-    /// Whether the selector matches nothing by its form (`none`).
+    /// Whether the selector can match nothing (`none`).
     #[must_use]
     pub fn is_none(&self) -> bool {
         self.chains.is_empty()
     }
 
-    /// The names of the parameters, sorted, each once, without the dollar sign.
+    /// The names of the parameters without the dollar sign, sorted, each once.
     #[must_use]
     pub fn params(&self) -> Vec<&str> {
         let mut names = Vec::new();
-        for chain in &self.chains {
-            for (_, step) in &chain.steps {
-                if let Step::Node(step) = step {
-                    step.tests
-                        .iter()
-                        .for_each(|test| test_params(test, &mut names));
-                    for item in &step.tail {
-                        match item {
-                            Tail::Pick(Pick::Nth(number)) => operand_params(number, &mut names),
-                            Tail::Pick(Pick::First | Pick::Last) => {}
-                            Tail::Test(test) => test_params(test, &mut names),
-                        }
-                    }
-                }
-            }
+        for (_, step) in self.chains.iter().flat_map(|chain| &chain.steps) {
+            let Step::Node(step) = step else { continue };
+            let tail = step.tail.iter().filter_map(|item| match item {
+                Tail::Test(test) => Some(test),
+                Tail::Pick(_) => None,
+            });
+            add_params(step.tests.iter().chain(tail), &mut names);
+            names.extend(step.tail.iter().filter_map(|item| match item {
+                Tail::Pick(Pick::Nth(Operand::Param(name))) => Some(&**name),
+                _ => None,
+            }));
         }
-        self.filters
-            .iter()
-            .for_each(|test| test_params(test, &mut names));
-        let Controls { limit, page, .. } = &self.controls;
-        for operand in limit.iter().chain(page) {
-            operand_params(operand, &mut names);
-        }
+        add_params(self.filters.iter(), &mut names);
+        let controls = [&self.controls.limit, &self.controls.page];
+        names.extend(controls.into_iter().flatten().filter_map(param));
         names.sort_unstable();
         names.dedup();
         names
     }
 
-    /// The one key that every row has, where the form of the selector says so: every group's
-    /// last step, or a filter on the final set, pins it by `=` (LANGUAGE §6). Rows then come in
-    /// key order unless a control asks for another.
+    /// The key that every row has because every group's last step, or a filter of the final set,
+    /// pins it by `=` (LANGUAGE §6). The default order is then key order.
     ///
-    /// A parameter is a key like any other, told by its name; bound to null it pins nothing,
-    /// which binding has to see to.
+    /// A parameter pins a key too, but not if it is bound to null; binding checks that.
     #[must_use]
     pub fn pinned_key(&self) -> Option<&Operand> {
         if let Some(key) = pinned(&self.filters) {
@@ -113,7 +101,7 @@ impl Query {
 }
 
 impl NodeStep {
-    /// The key every node of this step has, where a test pins it by `=` (LANGUAGE §6).
+    /// The key that a test of this step pins by `=` (LANGUAGE §6).
     #[must_use]
     pub fn pinned_key(&self) -> Option<&Operand> {
         pinned(&self.tests)
@@ -132,26 +120,22 @@ fn pinned(tests: &[Test]) -> Option<&Operand> {
         _ => None,
     });
     let key = keys.next()?;
-    // Two parameters may turn out to be two keys.
+    // Two parameters may be bound to different keys.
     keys.next().is_none().then_some(key)
 }
 
-fn test_params<'a>(test: &'a Test, names: &mut Vec<&'a str>) {
-    if let Test::Attr(test) = test {
-        operand_params(&test.operand, names);
+fn add_params<'a>(tests: impl Iterator<Item = &'a Test>, names: &mut Vec<&'a str>) {
+    for test in tests.filter_map(Test::attr) {
+        match &test.operand {
+            Operand::List(values) => names.extend(values.iter().filter_map(param)),
+            operand => names.extend(param(operand)),
+        }
     }
 }
 
-fn operand_params<'a>(operand: &'a Operand, names: &mut Vec<&'a str>) {
+fn param(operand: &Operand) -> Option<&str> {
     match operand {
-        Operand::Param(name) => names.push(name),
-        Operand::Literal(_) => {}
-        Operand::List(values) => {
-            for value in values {
-                if let Operand::Param(name) = value {
-                    names.push(name);
-                }
-            }
-        }
+        Operand::Param(name) => Some(name),
+        Operand::Literal(_) | Operand::List(_) => None,
     }
 }

@@ -1,31 +1,32 @@
 //! The types of the normalized form.
 //!
-//! A [`Query`] is a union of [`Chain`]s of [`Step`]s with filters and controls over the final
-//! set. Everything an edition spells in its own way is one thing here: `^sys` and `depth(-1)`
-//! are an anchor with a depth set, `:core`, `[offset=0]` and `cont(offset=0)` one attribute
-//! test, `.seg` and `.mt` one class, hops of a position child steps.
+//! A [`Query`] is a union of [`Chain`]s of [`Step`]s, with filters and controls over the final
+//! set. Different spellings have one form: `^sys` and `depth(-1)` are an anchor with a depth set;
+//! `:core`, `[offset=0]` and `cont(offset=0)` one attribute test; `.seg` and `.mt` one class; the
+//! hops of a position child steps.
 
 use smallvec::SmallVec;
 
-use super::DepthSet;
+use super::depth::DepthSet;
+use crate::syntax::ast;
 
-/// The tests of a step. Most steps have one, which then stands in the step itself.
+/// The tests of a step. Most steps have one, which is stored inline.
 pub type Tests = SmallVec<[Test; 1]>;
 
 /// A whole normalized selector.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Query {
-    /// When it is asked.
+    /// The time.
     pub time: Time,
-    /// The union's groups; none means the selector matches nothing (`none`).
+    /// The groups of the union; empty means that the selector matches nothing (`none`).
     pub chains: SmallVec<[Chain; 1]>,
-    /// Tests of the final set (braces, trailing tags, brackets behind a control).
+    /// Tests of the final set, from braces, trailing tags and brackets after a control.
     pub filters: Box<[Test]>,
     /// Order, uniqueness, window and mode over the final set.
     pub controls: Controls,
 }
 
-/// The point or span of time a selector is asked at (LANGUAGE §3).
+/// The snapshot or snapshots that a selector is evaluated in (LANGUAGE §3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Time {
     /// The working state.
@@ -34,7 +35,7 @@ pub enum Time {
     At(Address),
     /// Every committed snapshot, newest first (`@*`).
     All,
-    /// A span of snapshots, both ends included, in either direction.
+    /// A range of snapshots, both ends included, the newer end first.
     Range(RangeEnd, RangeEnd),
 }
 
@@ -47,8 +48,7 @@ pub enum Address {
     Cycle(i64),
 }
 
-/// One end of a range. Both ends of a range are of one kind; [`RangeEnd::Oldest`] goes with
-/// [`RangeEnd::Back`].
+/// One end of a range. Both ends are cycles, or neither is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum RangeEnd {
     /// `@t-3` is 3.
@@ -62,17 +62,17 @@ pub enum RangeEnd {
 /// One group of a union: steps from left to right, never empty.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Chain {
-    /// The steps. The first one's axis is [`Axis::Descendant`] and means "anywhere, the root
+    /// The steps. The axis of the first is [`Axis::Descendant`] and means "anywhere, root
     /// included".
     pub steps: Box<[(Axis, Step)]>,
 }
 
-/// How a step hangs from the one before it.
+/// How the nodes of a step relate to those of the step before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Axis {
-    /// Below it, at any level (white space).
+    /// Descendants (white space).
     Descendant,
-    /// Directly below it (`>`).
+    /// Children (`>`).
     Child,
 }
 
@@ -85,7 +85,7 @@ pub enum Step {
     Zone(Zone),
 }
 
-/// The sign of the offsets a zone gathers.
+/// The sign of the offsets of a zone's members.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Zone {
     /// `:pre`, offset below 0.
@@ -98,28 +98,25 @@ pub enum Zone {
 
 /// A step that matches nodes: all of `tests`, then `tail` from left to right.
 ///
-/// `tests` is in canonical order without duplicates; the empty list is `*`. The implicit core
-/// of a turn can be matched only by a step with a [`TypeTest::Class`]`(`[`Class::Container`]`)`
-/// test.
+/// Only a step that tests for [`Class::Container`] can match the implicit core of a turn.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct NodeStep {
-    /// What a node must satisfy, in any order.
+    /// Tests that a node must pass, in canonical order without duplicates; empty for `*`.
     pub tests: Tests,
-    /// Picks, and what was written behind the first pick. Starts with a [`Tail::Pick`] when it
-    /// is not empty: whatever stands before the first pick is one of `tests`.
+    /// The first pick and everything after it. Pseudo-classes before it are among `tests`.
     pub tail: Box<[Tail]>,
 }
 
-/// What comes after a step's tests, applied left to right.
+/// A pick, or a test after a pick.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Tail {
     /// Keeps one node of each group.
     Pick(Pick),
-    /// A pseudo-class behind a pick, which narrows what was picked.
+    /// A pseudo-class after a pick, which narrows what was picked.
     Test(Test),
 }
 
-/// Picks one node of each group: the nodes of a step that hang from one left-context node.
+/// Picks one node of each group. A group is the nodes below one left-context node.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Pick {
     /// `:first`
@@ -133,31 +130,31 @@ pub enum Pick {
 /// One condition on a node.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Test {
-    /// On what the node is.
+    /// On the type.
     Type(TypeTest),
-    /// Its depth is in the set.
+    /// On the depth, which must be in the set.
     Depth(DepthSet),
     /// On one attribute.
     Attr(AttrTest),
 }
 
-/// What a node is, by its class.
+/// A test of a node's class or region.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum TypeTest {
     /// `^root`
     Root,
     /// The `^seq` node itself.
     Seq,
-    /// `depth(…)`: `^sys`, `^ah` and the turns directly under `^seq`. Always stands beside a
-    /// [`Test::Depth`].
+    /// `depth(…)`: `^sys`, `^ah` and the turns directly under `^seq`. Its step always has a
+    /// [`Test::Depth`] too.
     Anchor,
-    /// `.mt` in a step that tests depth: a turn of any nesting, or `^sys` or `^ah`.
+    /// `.mt` in a step that tests depth: any turn, nested or not, `^sys` or `^ah`.
     TurnOrAnchor,
     /// `.mt`, `.mc`, `.cb`.
     Class(Class),
 }
 
-/// The three canonical classes a selector can name (LANGUAGE §1). Regions have none of them.
+/// The classes that a selector can name (LANGUAGE §1). Regions have none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Class {
     /// `mt`, `seg`
@@ -175,11 +172,11 @@ pub struct AttrTest {
     pub attr: Attr,
     /// The comparison.
     pub op: Op,
-    /// The right side. A list goes with [`Op::Eq`] and [`Op::Ne`] only and is never empty.
+    /// The right side. Lists occur with [`Op::Eq`] and [`Op::Ne`] only.
     pub operand: Operand,
 }
 
-/// The comparisons (LANGUAGE §5).
+/// A comparison (LANGUAGE §5).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Op {
     /// `=`
@@ -194,20 +191,34 @@ pub enum Op {
     Gt,
     /// `>=`
     Ge,
-    /// `~`, a regular expression found in the text; its operand is a text or a parameter.
+    /// `~`, a search for a regular expression; its operand is a text or a parameter
     Matches,
 }
 
-/// What an attribute test reads.
+impl From<ast::Op> for Op {
+    fn from(op: ast::Op) -> Self {
+        match op {
+            ast::Op::Eq => Self::Eq,
+            ast::Op::Ne => Self::Ne,
+            ast::Op::Lt => Self::Lt,
+            ast::Op::Le => Self::Le,
+            ast::Op::Gt => Self::Gt,
+            ast::Op::Ge => Self::Ge,
+            ast::Op::Matches => Self::Matches,
+        }
+    }
+}
+
+/// The attribute that a test reads.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Attr {
     /// `id`
     Id,
-    /// `nodeType` as the later editions read it: `head:sub` counts as `head`.
+    /// `nodeType` as later editions read it: `head:sub` counts as `head`.
     NodeType,
     /// `nodeType` as stored, in the `mt mc cb` vocabulary.
     StoredType,
-    /// `kind` as the later editions read it: a stored kind, else the `sub` of the nodeType.
+    /// `kind` as later editions read it: the stored kind, else the `sub` of the nodeType.
     Kind,
     /// `kind` as stored.
     StoredKind,
@@ -252,10 +263,47 @@ pub enum Kind {
     Number,
     /// As text; a number literal is compared as it was written.
     Text,
-    /// A list of texts.
+    /// As a list of texts.
     Tags,
-    /// By the value each node holds.
+    /// By the type of each node's value.
     Dynamic,
+}
+
+impl Step {
+    /// A step of tests, without picks.
+    pub(super) fn of(tests: impl Into<Tests>) -> Self {
+        Self::Node(NodeStep {
+            tests: tests.into(),
+            tail: Box::default(),
+        })
+    }
+}
+
+impl Test {
+    /// A comparison of `attr` with a literal.
+    pub(super) fn of(attr: Attr, op: Op, literal: Literal) -> Self {
+        Self::Attr(AttrTest {
+            attr,
+            op,
+            operand: Operand::Literal(literal),
+        })
+    }
+
+    /// The test, if it is of an attribute.
+    pub(super) fn attr(&self) -> Option<&AttrTest> {
+        match self {
+            Self::Attr(test) => Some(test),
+            Self::Type(_) | Self::Depth(_) => None,
+        }
+    }
+
+    /// The set, if it is a test of the depth.
+    pub(super) fn depth(&self) -> Option<&DepthSet> {
+        match self {
+            Self::Depth(set) => Some(set),
+            Self::Type(_) | Self::Attr(_) => None,
+        }
+    }
 }
 
 impl Attr {
@@ -288,14 +336,14 @@ impl Attr {
     }
 }
 
-/// Attributes worked out from the snapshot; they need an explicit time (LANGUAGE §5).
+/// Attributes derived from the snapshot; they need an explicit time (LANGUAGE §5).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Facet {
-    /// The depth, null where there is none.
+    /// The depth, null for nodes without one.
     Depth,
     /// Levels below the root.
     Sdepth,
-    /// The cycle the node was born in.
+    /// The cycle in which the node first appeared.
     BornTurn,
     /// Snapshot cycle minus `born_turn`.
     Age,
@@ -306,22 +354,22 @@ pub enum Facet {
 pub enum Operand {
     /// A literal.
     Literal(Literal),
-    /// `$name`, bound later. Without the dollar sign.
+    /// `$name`, without the dollar sign; bound later.
     Param(Box<str>),
-    /// `[a, b]`: one of them, or for tags and lists all of them. Never empty, not nested.
+    /// `[a, b]`: any of them, or for tags and lists all of them. Never empty or nested.
     List(Box<[Operand]>),
 }
 
-/// A literal value. Equal when kind and value are equal; integers and decimals differ.
+/// A literal. An integer never equals a decimal.
 #[derive(Clone, Debug)]
 pub enum Literal {
     /// `null`
     Null,
     /// An exact integer.
     Int(i64),
-    /// A decimal, with the text it was written as (a text attribute compares with that).
+    /// A decimal, with its spelling, which text attributes compare with.
     Decimal(f64, Box<str>),
-    /// A text, unescaped. `true` and `false` are texts.
+    /// A text, unescaped; includes `true` and `false`.
     Text(Box<str>),
 }
 
@@ -336,28 +384,28 @@ impl PartialEq for Literal {
     }
 }
 
-/// What happens to the final set, in this order: `order`, `unique`, window.
+/// How the final set is arranged: order, then unique, then limit and page.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Controls {
     /// The row order.
     pub order: Order,
-    /// Keep the first row of each key.
+    /// Whether to keep only the first row of each key.
     pub unique: bool,
-    /// Rows a page, from `@limit` or `@first`.
+    /// The rows of a page, from `@limit` or `@first`.
     pub limit: Option<Operand>,
-    /// The page, from 1 (`@p`); only beside `limit`.
+    /// The page, counted from 1 (`@p`); needs `limit`.
     pub page: Option<Operand>,
-    /// How a range answers.
+    /// What a range returns.
     pub mode: Mode,
 }
 
 /// Result order (LANGUAGE §6).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Order {
-    /// Document order, or key order where every group's last step pins the same key.
+    /// Document order, or key order if every group's last step pins the same key.
     #[default]
     Default,
-    /// `@order=pre`: document order even where key order would hold.
+    /// `@order=pre`: document order even if a key is pinned.
     Pre,
     /// `@order=post`
     Post,

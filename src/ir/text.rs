@@ -1,17 +1,18 @@
-//! Canonical text: the one way to write a query down (LANGUAGE §9).
+//! Canonical text, the one spelling of a query (LANGUAGE §9).
 //!
-//! It parses back, in the canonical edition, to the same query. A single step that tests
-//! attributes alone is a search and prints with braces; everything else prints as chains, with
-//! filters in braces behind them and controls at the end.
+//! It parses back to the same query in the canonical edition. A single step with only attribute
+//! tests is a search and prints with braces. Everything else prints as chains, followed by filters
+//! in braces and by controls.
 
 use std::fmt::{self, Display, Formatter};
 
-use crate::syntax::{is_name, quote};
-
-use super::{
-    Address, Attr, AttrTest, Axis, Chain, Class, Controls, DepthSet, Literal, Mode, NodeStep, Op,
-    Operand, Order, Pick, Query, RangeEnd, Step, Tail, Test, Time, TypeTest, Zone,
+use super::depth::DepthSet;
+use super::query::{
+    Address, Attr, AttrTest, Axis, Chain, Class, Controls, Literal, Mode, NodeStep, Op, Operand,
+    Order, Pick, Query, RangeEnd, Step, Tail, Test, Time, TypeTest, Zone,
 };
+use crate::syntax::words::tag_text;
+use crate::syntax::{is_name, quote};
 
 impl Display for Query {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
@@ -23,10 +24,10 @@ impl Display for Query {
             return self.controls.fmt(f);
         }
         if let Some(tests) = self.search() {
-            write_props(f, '{', tests.iter().filter_map(attr_of), '}')?;
+            write_props(f, '{', tests, '}')?;
             if !self.filters.is_empty() {
                 f.write_str(" ")?;
-                write_props(f, '[', self.filters.iter().filter_map(attr_of), ']')?;
+                write_props(f, '[', &self.filters, ']')?;
             }
         } else {
             for (index, chain) in self.chains.iter().enumerate() {
@@ -37,7 +38,7 @@ impl Display for Query {
             }
             if !self.filters.is_empty() {
                 f.write_str(" ")?;
-                write_props(f, '{', self.filters.iter().filter_map(attr_of), '}')?;
+                write_props(f, '{', &self.filters, '}')?;
             }
         }
         self.controls.fmt(f)
@@ -45,7 +46,7 @@ impl Display for Query {
 }
 
 impl Query {
-    /// The tests, where the query is a search: one step of attribute tests alone.
+    /// The tests of a search, which is one step with only attribute tests.
     fn search(&self) -> Option<&[Test]> {
         let [chain] = &*self.chains else {
             return None;
@@ -54,7 +55,7 @@ impl Query {
             [(_, Step::Node(step))]
                 if step.tail.is_empty()
                     && !step.tests.is_empty()
-                    && step.tests.iter().all(|test| matches!(test, Test::Attr(_))) =>
+                    && step.tests.iter().all(|test| test.attr().is_some()) =>
             {
                 Some(&step.tests)
             }
@@ -63,21 +64,9 @@ impl Query {
     }
 }
 
-fn attr_of(test: &Test) -> Option<&AttrTest> {
-    match test {
-        Test::Attr(test) => Some(test),
-        Test::Type(_) | Test::Depth(_) => None,
-    }
-}
-
-fn write_props<'a>(
-    f: &mut Formatter<'_>,
-    open: char,
-    tests: impl Iterator<Item = &'a AttrTest>,
-    close: char,
-) -> fmt::Result {
+fn write_props(f: &mut Formatter<'_>, open: char, tests: &[Test], close: char) -> fmt::Result {
     write!(f, "{open}")?;
-    for (index, test) in tests.enumerate() {
+    for (index, test) in tests.iter().filter_map(Test::attr).enumerate() {
         if index > 0 {
             f.write_str(", ")?;
         }
@@ -146,20 +135,17 @@ impl Display for Zone {
 }
 
 impl Display for NodeStep {
-    /// The step as it stands among others.
+    /// The step as one of several in its group.
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         self.write(f, false)
     }
 }
 
 impl NodeStep {
-    /// `sole`: the step is its whole group, where `^seq` would mean the turns.
+    /// `sole`: the step is the whole group, where `^seq` would mean the turns.
     fn write(&self, f: &mut Formatter<'_>, sole: bool) -> fmt::Result {
         let mut started = false;
-        let depths = self.tests.iter().find_map(|test| match test {
-            Test::Depth(set) => Some(set),
-            Test::Type(_) | Test::Attr(_) => None,
-        });
+        let depths = self.tests.iter().find_map(Test::depth);
         let mut depth_written = depths.is_none();
         for test in &self.tests {
             if let Test::Type(test) = test {
@@ -172,32 +158,25 @@ impl NodeStep {
                         write!(f, "depth({set})")?;
                         depth_written = true;
                     }
-                    // Stands beside a depth by construction.
+                    // Unreachable: an anchor always has a depth.
                     (TypeTest::Anchor, None) => f.write_str("depth(>=-1)")?,
                     (TypeTest::TurnOrAnchor, _) => f.write_str(".mt")?,
                     (TypeTest::Class(class), _) => write!(f, ".{}", class.word())?,
                 }
             }
         }
-        let tagged = |test: &AttrTest| -> Option<Box<str>> {
-            match (&test.attr, test.op, &test.operand) {
-                (Attr::Tags, Op::Eq, Operand::Literal(Literal::Text(tag))) => Some(tag.clone()),
-                _ => None,
-            }
-        };
-        for test in self.tests.iter().filter_map(attr_of) {
-            if tagged(test).is_none() {
-                write!(f, "[{test}]")?;
-                started = true;
-            }
+        let attrs = || self.tests.iter().filter_map(Test::attr);
+        for test in attrs().filter(|test| tag(test).is_none()) {
+            write!(f, "[{test}]")?;
+            started = true;
         }
-        for tag in self.tests.iter().filter_map(attr_of).filter_map(tagged) {
-            // A tag cannot start a step, except at the start of a group.
+        for tag in attrs().filter_map(tag) {
+            // Only at the start of a group can a tag start a step.
             if !started {
                 f.write_str("*")?;
                 started = true;
             }
-            write_tag(f, &tag)?;
+            f.write_str(&tag_text(tag))?;
         }
         if !started {
             f.write_str("*")?;
@@ -205,44 +184,39 @@ impl NodeStep {
         if let (false, Some(set)) = (depth_written, depths) {
             write!(f, ":depth({set})")?;
         }
-        for item in &self.tail {
-            match item {
-                Tail::Pick(Pick::First) => f.write_str(":first")?,
-                Tail::Pick(Pick::Last) => f.write_str(":last")?,
-                Tail::Pick(Pick::Nth(number)) => write!(f, ":nth({number})")?,
-                // The anchor of a depth behind a pick needs no word: the step has no other test.
-                Tail::Test(Test::Type(_)) => {}
-                Tail::Test(Test::Depth(set)) => write!(f, ":depth({set})")?,
-                Tail::Test(Test::Attr(test)) => write_offset_pseudo(f, test)?,
-            }
-        }
-        Ok(())
+        self.tail.iter().try_for_each(|item| item.fmt(f))
     }
 }
 
-/// The only attribute tests behind a pick are the pseudo-classes of the offset.
-fn write_offset_pseudo(f: &mut Formatter<'_>, test: &AttrTest) -> fmt::Result {
-    f.write_str(match test.op {
-        Op::Lt => ":pre",
-        Op::Gt => ":post",
-        _ => ":core",
-    })
+/// The tag of a test that `+tag` means.
+fn tag(test: &AttrTest) -> Option<&str> {
+    match (&test.attr, test.op, &test.operand) {
+        (Attr::Tags, Op::Eq, Operand::Literal(Literal::Text(tag))) => Some(tag),
+        _ => None,
+    }
 }
 
-fn write_tag(f: &mut Formatter<'_>, tag: &str) -> fmt::Result {
-    let plain = !tag.is_empty()
-        && tag
-            .chars()
-            .all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-'));
-    if plain {
-        write!(f, "+{tag}")
-    } else {
-        write!(f, "+{}", quote(tag))
+impl Display for Tail {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Pick(Pick::First) => f.write_str(":first"),
+            Self::Pick(Pick::Last) => f.write_str(":last"),
+            Self::Pick(Pick::Nth(number)) => write!(f, ":nth({number})"),
+            // An anchor after a pick is implied: its step has no test but the depth.
+            Self::Test(Test::Type(_)) => Ok(()),
+            Self::Test(Test::Depth(set)) => write!(f, ":depth({set})"),
+            // The only attribute tests after a pick are these three.
+            Self::Test(Test::Attr(test)) => f.write_str(match test.op {
+                Op::Lt => ":pre",
+                Op::Gt => ":post",
+                _ => ":core",
+            }),
+        }
     }
 }
 
 impl Display for DepthSet {
-    /// As it stands between the parentheses of `depth(…)`.
+    /// The text between the parentheses of `depth(…)`.
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         for (index, (low, high)) in self.ranges().iter().enumerate() {
             if index > 0 {
@@ -258,11 +232,6 @@ impl Display for DepthSet {
     }
 }
 
-/// A test as it stands in brackets.
-pub(super) fn test_text(test: &AttrTest) -> String {
-    test.to_string()
-}
-
 impl Display for AttrTest {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         self.attr.fmt(f)?;
@@ -272,7 +241,7 @@ impl Display for AttrTest {
 }
 
 impl Display for Attr {
-    /// The name, in quotes where a bare one would mean something else or nothing.
+    /// The name, in quotes if a bare one would be invalid or mean something else.
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         match self {
             Self::Custom(name)
@@ -330,7 +299,7 @@ impl Display for Literal {
 }
 
 impl Display for Controls {
-    /// Each control behind a space; nothing where there are none.
+    /// Each control, after a space.
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         let order = match self.order {
             Order::Default => None,

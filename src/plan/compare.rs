@@ -364,7 +364,7 @@ impl From<&str> for Unfit {
 impl From<PatternError> for Unfit {
     fn from(error: PatternError) -> Self {
         Self {
-            message: error.message(),
+            message: error.to_string(),
             help: Some(error.help()),
             limit: error.is_limit(),
         }

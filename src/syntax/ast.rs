@@ -1,9 +1,8 @@
-//! The syntax tree: what was written, with its places, faithful to the text.
+//! The syntax tree: the selector as written, with spans.
 //!
-//! One tree serves all three editions. It accepts more than the language (unknown roots and
-//! pseudo-classes, empty lists, reversed depth ranges), so that lowering can answer with a
-//! message about the meaning instead of the grammar. Trees compare by content: spans are never
-//! different.
+//! One tree serves all three editions. It can represent more than the language allows (unknown
+//! roots and pseudo-classes, empty lists, reversed depth ranges), so that lowering can report
+//! mistakes of meaning. Trees compare by content, not by span.
 
 use std::borrow::Cow;
 
@@ -14,11 +13,11 @@ use super::span::{Span, Spanned};
 /// A whole selector.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Selector<'s> {
-    /// When it is asked; `None` where the edition decides.
+    /// The time; `None` means the default of the edition.
     pub time: Option<Spanned<Time>>,
     /// What it matches.
     pub body: Body<'s>,
-    /// What narrows and arranges the final set, in the order written.
+    /// The filters and controls over the final set, in the order written.
     pub filters: Vec<Filter<'s>>,
 }
 
@@ -33,12 +32,12 @@ pub enum Time {
     History,
 }
 
-/// One address as written, or one end of a range. Not every point makes sense everywhere.
+/// One address or one end of a range, as written. Lowering checks which are valid where.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Point {
     /// `@t0` is 0, `@t-3` is 3.
     Back(u64),
-    /// `@t3`: there is nothing newer than the newest snapshot.
+    /// `@t3`, which is never valid: no snapshot is newer than `@t0`.
     Ahead(u64),
     /// `@t-*`
     Oldest,
@@ -50,11 +49,11 @@ pub enum Point {
     Wild(char),
 }
 
-/// What a selector matches, before filters. The rarer kinds are boxed: every value on the
-/// parser's stack is as large as the largest.
+/// What a selector matches, before filters. The rarer variants are boxed, because every value
+/// on the parser's stack is as large as the largest.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Body<'s> {
-    /// Nothing was written.
+    /// Nothing is written.
     Empty,
     /// `none`
     Nothing(Span),
@@ -66,13 +65,13 @@ pub enum Body<'s> {
     Search(Box<Search<'s>>),
 }
 
-/// The groups of a union, at least one; most selectors have just one.
+/// The groups of a union, at least one; most selectors have one.
 pub type Union<'s> = SmallVec<[Group<'s>; 1]>;
 
 /// One member of a union: steps joined by combinators, at least one.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Group<'s> {
-    /// The steps; the combinator stands before its step, the first one's means nothing.
+    /// The steps, each with the combinator before it. The first combinator is meaningless.
     pub steps: Vec<(Combinator, Step<'s>)>,
 }
 
@@ -88,7 +87,7 @@ pub enum Combinator {
 /// A run of parts without white space, at least one.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Step<'s> {
-    /// The parts, in the order written; most steps have one or two.
+    /// The parts, in the order written. Most steps have one or two.
     pub parts: SmallVec<[Spanned<Part<'s>>; 2]>,
     /// The whole step.
     pub span: Span,
@@ -105,13 +104,13 @@ pub enum Part<'s> {
     Type(&'s str),
     /// `#word`
     Key(Word<'s>),
-    /// `[…]`, or `(…)` right behind a type.
+    /// `[…]`, or `(…)` directly after a type.
     Attrs(Attrs<'s>),
     /// `+tag`
     Tag(Cow<'s, str>),
     /// `depth(…)`
     Anchor(Vec<Spanned<DepthItem>>),
-    /// `:first`, `:core` and whatever else was written, without the colon.
+    /// `:first`, `:core` or any other word, without the colon.
     Pseudo(&'s str),
     /// `:depth(…)`
     Depth(Vec<Spanned<DepthItem>>),
@@ -122,7 +121,7 @@ pub enum Part<'s> {
 /// The number of `:nth(…)`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Nth<'s> {
-    /// As written; positions start at 1, which lowering checks.
+    /// As written. Lowering checks that it is at least 1.
     Number(i64),
     /// `$name`, without the dollar sign.
     Param(&'s str),
@@ -142,7 +141,7 @@ pub enum Word<'s> {
 pub struct Attrs<'s> {
     /// Which brackets.
     pub form: Form,
-    /// The properties; empty is accepted here and refused by lowering.
+    /// The properties. Lowering refuses an empty list.
     pub props: Vec<Prop<'s>>,
 }
 
@@ -157,7 +156,7 @@ pub enum Form {
     Brace,
 }
 
-/// One property: a name alone (it is present) or a comparison.
+/// One property: a comparison, or a name alone, which means that the attribute is present.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Prop<'s> {
     /// The name.
@@ -182,16 +181,16 @@ impl Prop<'_> {
 pub struct Name<'s> {
     /// The name, unescaped.
     pub text: Cow<'s, str>,
-    /// Quoted names are always the attribute of that name, never an alias or sugar.
+    /// Whether it was quoted. A quoted name is never an alias or sugar.
     pub quoted: bool,
 }
 
-/// A comparison sign.
+/// A comparison (LANGUAGE §5).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Op {
     /// `=`
     Eq,
-    /// `!=`
+    /// `!=`, the exact complement of `=`
     Ne,
     /// `<`
     Lt,
@@ -201,40 +200,24 @@ pub enum Op {
     Gt,
     /// `>=`
     Ge,
-    /// `~`
+    /// `~`, a search for a regular expression
     Matches,
-}
-
-impl Op {
-    /// The sign as written.
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Eq => "=",
-            Self::Ne => "!=",
-            Self::Lt => "<",
-            Self::Le => "<=",
-            Self::Gt => ">",
-            Self::Ge => ">=",
-            Self::Matches => "~",
-        }
-    }
 }
 
 /// A literal as written.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Value<'s> {
-    /// `[+-]?digits`; may be too large.
+    /// `[+-]?digits`; may exceed i64.
     Int(&'s str),
     /// `[+-]?digits.digits`
     Decimal(&'s str),
-    /// A bare word, `null` and `None` among them.
+    /// A bare word, including `null` and `None`.
     Word(&'s str),
     /// A quoted text, unescaped.
     Text(Cow<'s, str>),
     /// `$name`, without the dollar sign.
     Param(&'s str),
-    /// `[a, b]`, one level.
+    /// `[a, b]`, never nested.
     List(Vec<Spanned<Value<'s>>>),
 }
 
@@ -251,7 +234,7 @@ pub enum DepthItem {
     Set(Vec<i64>),
 }
 
-/// Something behind the body, over the final set.
+/// A filter or control over the final set.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Filter<'s> {
     /// `{…}` or `[…]`
@@ -267,7 +250,7 @@ pub enum Filter<'s> {
 pub struct Control<'s> {
     /// The name, without the at sign.
     pub name: Spanned<&'s str>,
-    /// What stands behind the equals sign, untouched.
+    /// The text after the equals sign, as written.
     pub value: Option<Spanned<&'s str>>,
 }
 
@@ -285,20 +268,20 @@ impl Control<'_> {
 /// A position: hops from the root's children down.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Position<'s> {
-    /// The hops, in order; empty is accepted here and refused by lowering.
+    /// The hops, in order. Lowering refuses an empty list.
     pub hops: Vec<Hop<'s>>,
     /// The trailing comma, which makes the position an insertion point.
     pub trailing_comma: Option<Span>,
-    /// With the parentheses.
+    /// The whole position, with its parentheses.
     pub span: Span,
 }
 
 /// One hop of a position.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Hop<'s> {
-    /// What the hop goes to.
+    /// The child that the hop names.
     pub head: HopHead<'s>,
-    /// What is attached to it.
+    /// The properties and kinds attached to it.
     pub parts: Vec<Spanned<HopPart<'s>>>,
     /// The whole hop.
     pub span: Span,
@@ -307,7 +290,7 @@ pub struct Hop<'s> {
 /// The head of a hop.
 #[derive(Clone, Debug, PartialEq)]
 pub enum HopHead<'s> {
-    /// `d1`, `seg`, `block:call`, `1:block`, `end`: told apart by lowering.
+    /// `d1`, `seg`, `block:call`, `1:block`, `end`. Lowering tells them apart.
     Word(&'s str),
     /// `*`
     Star,
@@ -317,7 +300,7 @@ pub enum HopHead<'s> {
     Range(&'s str, &'s str),
     /// `depth(…)`
     Depth(Vec<Spanned<DepthItem>>),
-    /// `?`, with its braces among the parts
+    /// `?`; its braces are one of the parts
     Search,
 }
 
@@ -332,16 +315,16 @@ pub enum HopPart<'s> {
     Attrs(Attrs<'s>),
 }
 
-/// A search: properties looked for below some place.
+/// A search for properties.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Search<'s> {
-    /// Where; `None` is everywhere, the root included.
+    /// The nodes to search below; `None` searches the whole tree, root included.
     pub scope: Option<Position<'s>>,
     /// How the search was spelled.
     pub kind: SearchKind,
-    /// The sign, or the `within`; empty before leading braces.
+    /// The span of the sign or of `within`; empty for leading braces.
     pub sign: Span,
-    /// What is looked for.
+    /// The properties to search for.
     pub attrs: Spanned<Attrs<'s>>,
 }
 
@@ -354,6 +337,6 @@ pub enum SearchKind {
     Deep,
     /// `within(…) ??`, at any level.
     Within,
-    /// `?`, one level.
+    /// `?`, direct children only.
     Shallow,
 }

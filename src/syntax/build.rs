@@ -1,4 +1,4 @@
-//! Small constructors for the actions of the grammar, which stays readable without them.
+//! Constructors for the actions of the grammar.
 
 use std::borrow::Cow;
 
@@ -10,21 +10,21 @@ use super::ast::{
 };
 use super::span::{Span, Spanned};
 
-/// A part, and the group of properties behind it if it is a type that has one.
+/// A part; for a type, also the group of properties after it.
 pub(super) type Piece<'s> = (Spanned<Part<'s>>, Option<Spanned<Part<'s>>>);
 
-/// A union of one group of one step.
+/// A union of one group with one step.
 pub(super) fn union(piece: Piece<'_>) -> Union<'_> {
     smallvec![group(piece)]
 }
 
-/// `union` with a group behind a comma.
+/// Adds a group after a comma.
 pub(super) fn next_group<'s>(mut union: Union<'s>, piece: Piece<'s>) -> Union<'s> {
     union.push(group(piece));
     union
 }
 
-/// `union` with a step behind a combinator.
+/// Adds a step after a combinator.
 pub(super) fn next_step<'s>(mut union: Union<'s>, how: Combinator, piece: Piece<'s>) -> Union<'s> {
     if let Some(group) = union.last_mut() {
         group.steps.push((how, step(piece)));
@@ -32,7 +32,7 @@ pub(super) fn next_step<'s>(mut union: Union<'s>, how: Combinator, piece: Piece<
     union
 }
 
-/// `union` with a part right behind the last one.
+/// Adds a part to the last step.
 pub(super) fn next_part<'s>(mut union: Union<'s>, piece: Piece<'s>) -> Union<'s> {
     let group = union.last_mut();
     if let Some((_, step)) = group.and_then(|group| group.steps.last_mut()) {
@@ -43,7 +43,7 @@ pub(super) fn next_part<'s>(mut union: Union<'s>, piece: Piece<'s>) -> Union<'s>
 }
 
 fn group(piece: Piece<'_>) -> Group<'_> {
-    // Most groups have a few steps; growing by one at a time costs more than the room.
+    // Most groups have a few steps, and growing one at a time costs more than spare capacity.
     let mut steps = Vec::with_capacity(4);
     steps.push((Combinator::Descendant, step(piece)));
     Group { steps }
@@ -71,7 +71,7 @@ pub(super) fn name(text: Cow<'_, str>, quoted: bool, span: Span) -> Spanned<Name
     Spanned::new(Name { text, quoted }, span)
 }
 
-/// `first` in front of `rest`.
+/// `first`, then `rest`.
 pub(super) fn in_front<'s>(first: Filter<'s>, mut rest: Vec<Filter<'s>>) -> Vec<Filter<'s>> {
     rest.insert(0, first);
     rest
@@ -98,7 +98,7 @@ pub(super) fn search_hop<'s>(brace: Spanned<Attrs<'s>>, span: Span) -> Hop<'s> {
     }
 }
 
-/// A search below `scope`, or everywhere.
+/// A search below `scope`, or of the whole tree.
 pub(super) fn search<'s>(
     scope: Option<Position<'s>>,
     kind: SearchKind,
@@ -113,14 +113,14 @@ pub(super) fn search<'s>(
     })
 }
 
-/// The text between quotes. A backslash escapes a quote or a backslash; any other backslash
-/// stays as written (LANGUAGE §2). Borrows where nothing is escaped.
+/// The text between quotes. A backslash escapes a quote or a backslash; any other backslash is
+/// kept (LANGUAGE §2). Borrows if nothing is escaped.
 pub(super) fn unquote(quoted: &str) -> Cow<'_, str> {
     let Some(quote) = quoted.chars().next() else {
         return Cow::Borrowed(quoted);
     };
     let inner = quoted.get(1..).unwrap_or_default();
-    // A text without its closing quote was reported by the lexer.
+    // The lexer reports a missing closing quote.
     let inner = inner.strip_suffix(quote).unwrap_or(inner);
     if !inner.contains('\\') {
         return Cow::Borrowed(inner);

@@ -1,16 +1,27 @@
-//! What can be wrong with the form of a selector, and how it is said.
+//! Mistakes of form, and the diagnostics they become.
 //!
-//! Lexer and parser record typed mistakes; the prose is made here, once. Grammar terminals have
-//! friendly names in one table, [`friendly`].
+//! Lexer and parser record typed mistakes; their prose is here only: messages beside the variants,
+//! labels and help in [`Mistake::label`] and [`Mistake::help`], those of a [`Hint`] in its own.
+
+use std::borrow::Cow;
+
+use thiserror::Error;
 
 use crate::diag::{Code, Diagnostic, ToDiagnostic, nearest};
 
 use super::ast::Op;
-use super::print::{quote, quote_word};
 use super::span::Span;
+use super::words::{CLASSES, CONTROLS, PLAIN_PSEUDOS, ROOTS, quote};
+
+/// The length limit of a selector, in bytes (LANGUAGE §10, `E_LIMIT`).
+pub const MAX_BYTES: usize = 64 * 1024;
+
+/// The most mistakes reported for one selector. Bounds the time spent on recovery.
+pub const MAX_MISTAKES: usize = 64;
 
 /// A mistake of form, with its place.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Error)]
+#[error("{mistake}")]
 pub struct SyntaxError {
     /// Where it is.
     pub span: Span,
@@ -18,70 +29,88 @@ pub struct SyntaxError {
     pub mistake: Mistake,
 }
 
-/// The kinds of mistakes of form.
-#[derive(Clone, Debug, PartialEq)]
+/// The kinds of mistakes of form. Each displays as its message.
+#[derive(Clone, Debug, PartialEq, Error)]
 pub enum Mistake {
-    /// The text is longer than a selector may be.
+    /// The text, of this many bytes, is longer than [`MAX_BYTES`].
+    #[error("a selector has at most {max} bytes, this one has {0}", max = MAX_BYTES)]
     TooLong(usize),
-    /// A character no selector holds in this place.
+    /// A character that starts no token here.
+    #[error("unexpected character `{}`", .0.escape_debug())]
     Stray(char),
-    /// A sign (`#`, `.`, `+`, `@`) without its word.
+    /// A sign (`#`, `+`, `@`) without its word.
+    #[error("`{0}` without a word behind it")]
     MissingWord(&'static str),
     /// A word without a sign.
+    #[error("unexpected word `{0}`")]
     BareWord(Box<str>),
-    /// A comparison without its brackets.
+    /// A comparison without brackets.
+    #[error("`{0}` stands in no brackets")]
     BareComparison(Box<str>),
-    /// A key that has to be quoted.
+    /// A key that needs quotes.
+    #[error("`{0}` has to be quoted")]
     QuoteKey(Box<str>),
-    /// A value that has to be quoted.
+    /// A value that needs quotes.
+    #[error("`{0}` has to be quoted")]
     QuoteValue(Box<str>),
     /// A quoted text without its closing quote.
+    #[error("the closing `{0}` is missing")]
     Unterminated(char),
-    /// A comparison sign of another language.
+    /// A comparison sign of another language, and the one that replaces it.
+    #[error("unknown comparison `{0}`")]
     ForeignOp(Box<str>, Op),
-    /// A number that does not fit.
+    /// An integer beyond i64.
+    #[error("the number is too large")]
     TooLarge,
     /// `@c-3`
+    #[error("a cycle has no sign")]
     SignedCycle,
     /// `@t-5 : -1`
+    #[error("no white space goes around the `:` of a range")]
     SpacedColon,
-    /// `@now`, `@T0`, `@t0none` where the time belongs.
+    /// `@now`, `@T0`, `@t0none` at the start of the selector.
+    #[error("unknown time `@{0}`")]
     UnknownTime(Box<str>),
     /// `@*x`
+    #[error("white space is missing behind `{0}`")]
     SpaceBehindTime(Box<str>),
     /// `@limit=`
+    #[error("the value of the control is missing")]
     MissingControlValue,
-    /// Something that is no depth inside of `:depth(…)`.
+    /// A word inside `:depth(…)` that is not a depth.
+    #[error("`{0}` is not a whole number")]
     NotADepth(Box<str>),
-    /// A token the grammar has no place for.
+    /// A token that the grammar does not accept here.
+    #[error("{}", .hint.message(.found))]
     Unexpected {
         /// The text of the token.
         found: Box<str>,
-        /// Terminals that would fit, as the grammar names them.
+        /// The terminals that would be accepted, as the grammar names them.
         expected: Vec<String>,
-        /// Which known situation this is.
+        /// The well-known mistake this is.
         hint: Hint,
     },
     /// The text ended too early.
+    #[error("unexpected end of the selector")]
     UnexpectedEnd {
-        /// Terminals that would fit, as the grammar names them.
+        /// The terminals that would be accepted, as the grammar names them.
         expected: Vec<String>,
-        /// Which known situation this is.
+        /// The well-known mistake this is.
         hint: Hint,
     },
 }
 
-/// Known situations around an unexpected token.
+/// Well-known mistakes around an unexpected token.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Hint {
-    /// None of them.
+    /// None of the others.
     #[default]
     None,
-    /// `? {…}` or `?? {…}` behind a chain.
+    /// `? {…}` or `?? {…}` after a chain.
     SearchBehindChain,
     /// `? ?`
     DoubleSearch,
-    /// A union with a position in it.
+    /// A union that contains a position.
     PositionInUnion,
     /// `.cb (role=user)`
     SpacedGroup,
@@ -89,7 +118,7 @@ pub enum Hint {
     DetachedGroup,
     /// `:first(2)`
     PseudoWithArguments,
-    /// A tag behind white space inside a chain.
+    /// A tag after white space inside a chain.
     DetachedTag,
     /// A time that is not at the start.
     LateTime,
@@ -97,7 +126,7 @@ pub enum Hint {
     NothingAlone,
     /// `@limit=5 .cb`
     ControlInFront,
-    /// A step behind filters or controls.
+    /// A step after filters or controls.
     StepBehindFilters,
     /// `(d1) > .cb`, `(d1) (d2)`
     StepBehindPosition,
@@ -105,219 +134,208 @@ pub enum Hint {
     StepBehindSearch,
     /// `(d1..3)`
     HalfDepthRange,
-    /// `>` or `,` with nothing on one side.
+    /// `>` or `,` without a step on one side.
     DanglingCombinator,
     /// `[role=user name]`
     WordsInValue,
-    /// `$name` where a name or type belongs.
+    /// `$name` instead of a name or type.
     ParamAsName,
 }
 
 impl ToDiagnostic for SyntaxError {
     fn to_diagnostic(&self) -> Diagnostic {
-        let invalid = |message: String, label: &str| {
-            Diagnostic::error(Code::SelectorInvalid, message).at(self.span, label)
+        let code = match self.mistake {
+            Mistake::TooLong(_) => Code::Limit,
+            _ => Code::SelectorInvalid,
         };
-        match &self.mistake {
-            Mistake::TooLong(length) => Diagnostic::error(
-                Code::Limit,
-                format!(
-                    "a selector has at most {} bytes, this one has {length}",
-                    super::MAX_BYTES
-                ),
-            )
-            .at(self.span, "the limit is here"),
-            Mistake::Stray(character) => {
-                let error = invalid(
-                    format!("unexpected character `{}`", character.escape_debug()),
-                    "no selector holds this here",
-                );
-                match character {
-                    '\'' | '"' => {
-                        error.with_help("quoted words stand behind `#` or `+`, or in brackets")
-                    }
-                    '.' => error.with_help(
-                        "a type starts with an ASCII letter: `.cb`; test any other as `[nodeType='…']`",
-                    ),
-                    ':' => error.with_help("a pseudo-class starts with a letter: `:first`"),
-                    '=' => error.with_help("comparisons stand in brackets: `[role='user']`"),
-                    '$' => {
-                        error.with_help("a parameter stands for a literal: `[role=$role]`, `#$key`")
-                    }
-                    '#' => error.with_help("inside of brackets write `key='hero'` or `id='cb:1'`"),
-                    '^' => {
-                        error.with_help("roots stand in chains; in a position write `d0` or `d-1`")
-                    }
-                    '~' => {
-                        error.with_help("a search of text stands in brackets: `[content~'err']`")
-                    }
-                    c if c.is_whitespace() => error.with_help("use plain spaces"),
-                    _ => error,
-                }
-            }
-            Mistake::MissingWord(sign) => invalid(
-                format!("`{sign}` without a word behind it"),
-                "the word is missing",
-            )
-            .with_help(match *sign {
-                "#" => "write `#hero`, or quote the word: `#'hero banner'`",
-                "+" => "write `+featured`, or quote the tag: `+'hero banner'`",
-                "@" => "write a time such as `@t0`, or a control such as `@limit=5`",
-                _ => "write `#$key`",
-            }),
-            Mistake::BareWord(word) => {
-                let error = invalid(format!("unexpected word `{word}`"), "a word needs a sign");
-                match bare_word_fix(word) {
-                    Some(fix) => error.with_help(format!("did you mean `{fix}`?")),
-                    None => error
-                        .with_help("types start with `.`, keys and ids with `#`, tags with `+`"),
-                }
-            }
-            Mistake::BareComparison(text) => invalid(
-                format!("`{text}` stands in no brackets"),
-                "a comparison needs brackets",
-            )
-            .with_help(format!("write `[{text}]`")),
-            Mistake::QuoteKey(word) => invalid(
-                format!("`{word}` has to be quoted"),
-                "only ASCII letters, digits, `_`, `-` and `:` go without quotes",
-            )
-            .with_help(format!("write `#{}`", quote(word))),
-            Mistake::QuoteValue(word) => invalid(
-                format!("`{word}` has to be quoted"),
-                "only ASCII letters, digits, `_`, `-` and `:` go without quotes",
-            )
-            .with_help(format!("write `{}`", quote(word))),
-            Mistake::Unterminated(quote) => invalid(
-                format!("the closing `{quote}` is missing"),
-                "this text has no end",
-            ),
-            Mistake::ForeignOp(sign, op) => {
-                invalid(format!("unknown comparison `{sign}`"), "not a comparison").with_help(
-                    match (&**sign, op) {
-                        ("^=", _) => "write `~ '^text'`".to_owned(),
-                        ("$=", _) => "write `~ 'text$'`".to_owned(),
-                        _ => format!("write `{}`", op.as_str()),
-                    },
-                )
-            }
-            Mistake::TooLarge => invalid(
-                "the number is too large".to_owned(),
-                "integers go up to 9223372036854775807",
-            ),
-            Mistake::SignedCycle => {
-                invalid("a cycle has no sign".to_owned(), "write the cycle's number")
-                    .with_help("`@c17` is the snapshot of cycle 17; `@t-1` counts commits back")
-            }
-            Mistake::SpacedColon => invalid(
-                "no white space goes around the `:` of a range".to_owned(),
-                "remove the white space",
-            )
-            .with_help("or write `..`, which takes it: `@t-5 .. @t-1`"),
-            Mistake::UnknownTime(word) => {
-                invalid(format!("unknown time `@{word}`"), "no such time")
-                    .with_help(time_help(word))
-            }
-            Mistake::SpaceBehindTime(time) => invalid(
-                format!("white space is missing behind `{time}`"),
-                "needed before a letter or digit",
-            ),
-            Mistake::MissingControlValue => invalid(
-                "the value of the control is missing".to_owned(),
-                "behind this",
-            ),
-            Mistake::NotADepth(word) => invalid(
-                format!("`{word}` is not a whole number"),
-                "depths and positions are whole numbers",
-            )
-            .with_help("write depths as `1`, `1,2,5`, `1-3`, `>=2` or `{1,2}`"),
-            Mistake::Unexpected {
-                found,
-                expected,
-                hint,
-            } => {
-                let error = invalid(unexpected_message(found, *hint), unexpected_label(*hint));
-                with_advice(error, expected, *hint)
-            }
-            Mistake::UnexpectedEnd { expected, hint } => {
-                let error = invalid(
-                    "unexpected end of the selector".to_owned(),
-                    "something is missing here",
-                );
-                with_advice(error, expected, *hint)
-            }
+        let error = Diagnostic::error(code, self.mistake.to_string());
+        let error = error.at(self.span, self.mistake.label());
+        match self.mistake.help() {
+            Some(help) => error.with_help(help),
+            None => error,
         }
     }
 }
 
-fn unexpected_message(found: &str, hint: Hint) -> String {
-    match hint {
-        Hint::SearchBehindChain => "a search cannot follow a chain".to_owned(),
-        Hint::DoubleSearch => "a search sign takes properties, not another search".to_owned(),
-        Hint::PositionInUnion => "a position is never part of a union".to_owned(),
-        Hint::SpacedGroup => "a group of properties stands right behind its type".to_owned(),
-        Hint::DetachedGroup => "a group of properties follows a type and nothing else".to_owned(),
-        Hint::PseudoWithArguments => "this pseudo-class takes no parentheses".to_owned(),
-        Hint::DetachedTag => {
-            "a tag behind white space filters the whole selector and stands at its end".to_owned()
+impl Mistake {
+    /// The remark at the place of the mistake.
+    fn label(&self) -> &'static str {
+        match self {
+            Self::TooLong(_) => "the limit is here",
+            Self::Stray(_) => "no selector holds this here",
+            Self::MissingWord(_) => "the word is missing",
+            Self::BareWord(_) => "a word needs a sign",
+            Self::BareComparison(_) => "a comparison needs brackets",
+            Self::QuoteKey(_) | Self::QuoteValue(_) => {
+                "only ASCII letters, digits, `_`, `-` and `:` go without quotes"
+            }
+            Self::Unterminated(_) => "this text has no end",
+            Self::ForeignOp(..) => "not a comparison",
+            Self::TooLarge => "integers go up to 9223372036854775807",
+            Self::SignedCycle => "write the cycle's number",
+            Self::SpacedColon => "remove the white space",
+            Self::UnknownTime(_) => "no such time",
+            Self::SpaceBehindTime(_) => "needed before a letter or digit",
+            Self::MissingControlValue => "behind this",
+            Self::NotADepth(_) => "depths and positions are whole numbers",
+            Self::Unexpected { hint, .. } => hint.label(),
+            Self::UnexpectedEnd { .. } => "something is missing here",
         }
-        Hint::LateTime => "the time stands at the start of a selector".to_owned(),
-        Hint::StepBehindFilters | Hint::StepBehindSearch => {
-            "only filters and controls may follow here".to_owned()
+    }
+
+    /// What to write instead, where that is known.
+    fn help(&self) -> Option<Cow<'static, str>> {
+        Some(match self {
+            Self::Stray(character) => return stray_help(*character).map(Cow::Borrowed),
+            Self::MissingWord("#") => "write `#hero`, or quote the word: `#'hero banner'`".into(),
+            Self::MissingWord("+") => {
+                "write `+featured`, or quote the tag: `+'hero banner'`".into()
+            }
+            Self::MissingWord("@") => {
+                "write a time such as `@t0`, or a control such as `@limit=5`".into()
+            }
+            Self::MissingWord(_) => "write `#$key`".into(),
+            Self::BareWord(word) => match bare_word_fix(word) {
+                Some(fix) => format!("did you mean `{fix}`?").into(),
+                None => "types start with `.`, keys and ids with `#`, tags with `+`".into(),
+            },
+            Self::BareComparison(text) => format!("write `[{text}]`").into(),
+            Self::QuoteKey(word) => format!("write `#{}`", quote(word)).into(),
+            Self::QuoteValue(word) => format!("write `{}`", quote(word)).into(),
+            Self::ForeignOp(sign, _) if &**sign == "^=" => "write `~ '^text'`".into(),
+            Self::ForeignOp(sign, _) if &**sign == "$=" => "write `~ 'text$'`".into(),
+            Self::ForeignOp(_, op) => format!("write `{op}`").into(),
+            Self::SignedCycle => {
+                "`@c17` is the snapshot of cycle 17; `@t-1` counts commits back".into()
+            }
+            Self::SpacedColon => "or write `..`, which takes it: `@t-5 .. @t-1`".into(),
+            Self::UnknownTime(word) => time_help(word).into(),
+            Self::NotADepth(_) => "write depths as `1`, `1,2,5`, `1-3`, `>=2` or `{1,2}`".into(),
+            Self::Unexpected { expected, hint, .. } | Self::UnexpectedEnd { expected, hint } => {
+                return match hint {
+                    Hint::None => {
+                        expectation(expected).map(|list| format!("expected {list}").into())
+                    }
+                    hint => Some(hint.texts().1.into()),
+                };
+            }
+            Self::TooLong(_)
+            | Self::Unterminated(_)
+            | Self::TooLarge
+            | Self::SpaceBehindTime(_)
+            | Self::MissingControlValue => return None,
+        })
+    }
+}
+
+impl Hint {
+    /// The message for the unexpected token `found`.
+    fn message(self, found: &str) -> String {
+        match self.texts().0 {
+            "" => format!("unexpected `{}`", shorten(found)),
+            message => message.to_owned(),
         }
-        Hint::StepBehindPosition => "only filters and controls may follow a position".to_owned(),
-        Hint::NothingAlone => "`none` stands alone".to_owned(),
-        Hint::ControlInFront => "controls stand at the end of a selector".to_owned(),
-        Hint::ParamAsName => {
-            "a parameter stands for a whole literal, not for a name or a depth".to_owned()
+    }
+
+    /// The remark at the place of the unexpected token.
+    fn label(self) -> &'static str {
+        match self {
+            Self::SpacedGroup => "remove the white space before it",
+            Self::DetachedGroup => "use brackets here",
+            Self::StepBehindFilters => "no step can stand behind a filter or control",
+            Self::StepBehindPosition => "no step can stand behind a position",
+            Self::StepBehindSearch => "no step can stand behind a search",
+            _ => "not expected here",
         }
-        Hint::None | Hint::DanglingCombinator | Hint::WordsInValue | Hint::HalfDepthRange => {
-            format!("unexpected `{}`", shorten(found))
+    }
+
+    /// Message and help. Where the message is empty, it names the token; [`Hint::None`] has its
+    /// help from the expected terminals.
+    fn texts(self) -> (&'static str, &'static str) {
+        match self {
+            Self::None => ("", ""),
+            Self::SearchBehindChain => (
+                "a search cannot follow a chain",
+                "write the properties in brackets: `.cb[kind='summary']`",
+            ),
+            Self::DoubleSearch => (
+                "a search sign takes properties, not another search",
+                "`? {…}` looks one level down, `?? {…}` at any level",
+            ),
+            Self::PositionInUnion => (
+                "a position is never part of a union",
+                "write two selectors, or chains such as `^ah .cb, .cb:summary`",
+            ),
+            Self::SpacedGroup => (
+                "a group of properties stands right behind its type",
+                "write `.cb(role='user')`, or `.cb [role='user']` for what is below",
+            ),
+            Self::DetachedGroup => (
+                "a group of properties follows a type and nothing else",
+                "write `[role='user']`",
+            ),
+            Self::PseudoWithArguments => (
+                "this pseudo-class takes no parentheses",
+                "`:depth(…)` and `:nth(…)` do",
+            ),
+            Self::DetachedTag => (
+                "a tag behind white space filters the whole selector and stands at its end",
+                "attach the tag to its step: `.cb+tag`",
+            ),
+            Self::LateTime => (
+                "the time stands at the start of a selector",
+                "move it to the front: `@t0 .cb`",
+            ),
+            Self::NothingAlone => (
+                "`none` stands alone",
+                "`none` matches nothing, whatever follows",
+            ),
+            Self::ControlInFront => (
+                "controls stand at the end of a selector",
+                "move the control to the end: `.cb @limit=5`",
+            ),
+            Self::StepBehindFilters => (
+                "only filters and controls may follow here",
+                "move the filter or control to the end",
+            ),
+            Self::StepBehindPosition => (
+                "only filters and controls may follow a position",
+                "go on with another hop, or write a chain: `depth(1) > .cb`",
+            ),
+            Self::StepBehindSearch => (
+                "only filters and controls may follow here",
+                "write a chain, with the properties in brackets: `[key] .cb`",
+            ),
+            Self::HalfDepthRange => ("", "a range of depths names both: `d1..d3`"),
+            Self::DanglingCombinator => ("", "a step such as `.cb` or `*` belongs on each side"),
+            Self::WordsInValue => (
+                "",
+                "separate properties with commas, and quote a text with spaces",
+            ),
+            Self::ParamAsName => (
+                "a parameter stands for a whole literal, not for a name or a depth",
+                "write `[name=$value]`",
+            ),
         }
     }
 }
 
-fn unexpected_label(hint: Hint) -> &'static str {
-    match hint {
-        Hint::SpacedGroup => "remove the white space before it",
-        Hint::DetachedGroup => "use brackets here",
-        Hint::StepBehindFilters => "no step can stand behind a filter or control",
-        Hint::StepBehindPosition => "no step can stand behind a position",
-        Hint::StepBehindSearch => "no step can stand behind a search",
-        _ => "not expected here",
-    }
+fn stray_help(character: char) -> Option<&'static str> {
+    Some(match character {
+        '\'' | '"' => "quoted words stand behind `#` or `+`, or in brackets",
+        '.' => "a type starts with an ASCII letter: `.cb`; test any other as `[nodeType='…']`",
+        ':' => "a pseudo-class starts with a letter: `:first`",
+        '=' => "comparisons stand in brackets: `[role='user']`",
+        '$' => "a parameter stands for a literal: `[role=$role]`, `#$key`",
+        '#' => "inside of brackets write `key='hero'` or `id='cb:1'`",
+        '^' => "roots stand in chains; in a position write `d0` or `d-1`",
+        '~' => "a search of text stands in brackets: `[content~'err']`",
+        c if c.is_whitespace() => "use plain spaces",
+        _ => return None,
+    })
 }
 
-fn with_advice(error: Diagnostic, expected: &[String], hint: Hint) -> Diagnostic {
-    let help = match hint {
-        Hint::SearchBehindChain => "write the properties in brackets: `.cb[kind='summary']`",
-        Hint::DoubleSearch => "`? {…}` looks one level down, `?? {…}` at any level",
-        Hint::PositionInUnion => "write two selectors, or chains such as `^ah .cb, .cb:summary`",
-        Hint::SpacedGroup => "write `.cb(role='user')`, or `.cb [role='user']` for what is below",
-        Hint::DetachedGroup => "write `[role='user']`",
-        Hint::PseudoWithArguments => "`:depth(…)` and `:nth(…)` do",
-        Hint::DetachedTag => "attach the tag to its step: `.cb+tag`",
-        Hint::LateTime => "move it to the front: `@t0 .cb`",
-        Hint::NothingAlone => "`none` matches nothing, whatever follows",
-        Hint::ControlInFront => "move the control to the end: `.cb @limit=5`",
-        Hint::StepBehindFilters => "move the filter or control to the end",
-        Hint::StepBehindPosition => "go on with another hop, or write a chain: `depth(1) > .cb`",
-        Hint::StepBehindSearch => "write a chain, with the properties in brackets: `[key] .cb`",
-        Hint::HalfDepthRange => "a range of depths names both: `d1..d3`",
-        Hint::WordsInValue => "separate properties with commas, and quote a text with spaces",
-        Hint::ParamAsName => "write `[name=$value]`",
-        Hint::DanglingCombinator => "a step such as `.cb` or `*` belongs on each side",
-        Hint::None => {
-            return match expectation(expected) {
-                Some(list) => error.with_help(format!("expected {list}")),
-                None => error,
-            };
-        }
-    };
-    error.with_help(help)
-}
-
-/// What `@word` at the start was probably meant to be.
+/// The time or control that `@word`, at the start of a selector, was probably meant to be.
 fn time_help(word: &str) -> String {
     let lower = word.to_ascii_lowercase();
     let digits = lower.strip_prefix(['t', 'c']).map_or(0, |rest| {
@@ -334,7 +352,7 @@ fn time_help(word: &str) -> String {
         };
         return format!("did you mean `@{time}{rest}`?");
     }
-    match nearest(&lower, super::lex::CONTROLS.into_iter().chain(["history"])) {
+    match nearest(&lower, CONTROLS.into_iter().chain(["history"])) {
         Some("history") => "did you mean `@history`?".to_owned(),
         Some(control) => format!("did you mean `@{control}`? Controls stand at the end"),
         None => "times are `@t0`, `@t-1`, `@c17`, `@*`, `@history` and ranges".to_owned(),
@@ -343,26 +361,17 @@ fn time_help(word: &str) -> String {
 
 /// The word with the sign it probably lost.
 fn bare_word_fix(word: &str) -> Option<String> {
-    const TYPES: [&str; 6] = ["mt", "mc", "cb", "seg", "cont", "block"];
-    const ROOTS: [&str; 4] = ["sys", "seq", "ah", "root"];
-    const PSEUDOS: [&str; 5] = ["first", "last", "pre", "core", "post"];
-    let sign = if TYPES.contains(&word) {
-        '.'
-    } else if ROOTS.contains(&word) {
-        '^'
-    } else if PSEUDOS.contains(&word) {
-        ':'
-    } else {
-        return match word {
-            "depth" => Some("depth(1)".to_owned()),
-            "within" => Some("within(d1) ?? {role='user'}".to_owned()),
-            _ => None,
-        };
-    };
-    Some(format!("{sign}{word}"))
+    Some(match word {
+        _ if CLASSES.contains(&word) => format!(".{word}"),
+        _ if ROOTS.contains(&word) => format!("^{word}"),
+        _ if PLAIN_PSEUDOS.contains(&word) => format!(":{word}"),
+        "depth" => "depth(1)".to_owned(),
+        "within" => "within(d1) ?? {role='user'}".to_owned(),
+        _ => return None,
+    })
 }
 
-/// "a type, a key or `[`", from the names of the grammar's terminals.
+/// A list such as "a type, a key or `[`" of the expected terminals.
 fn expectation(expected: &[String]) -> Option<String> {
     let mut words: Vec<&str> = Vec::new();
     for terminal in expected {
@@ -372,7 +381,7 @@ fn expectation(expected: &[String]) -> Option<String> {
             words.push(word);
         }
     }
-    // A list of everything helps nobody.
+    // A longer list is no help.
     const LONGEST: usize = 8;
     if words.len() > LONGEST {
         return Some("a step such as `.cb`, `#hero` or `[role='user']`".to_owned());
@@ -384,8 +393,7 @@ fn expectation(expected: &[String]) -> Option<String> {
     Some(format!("{} or {last}", others.join(", ")))
 }
 
-/// The reader's name for a terminal of the grammar; `None` for those that are never worth
-/// naming.
+/// The name of a grammar terminal in messages; `None` for white space.
 fn friendly(terminal: &str) -> Option<&'static str> {
     Some(match terminal {
         ">" => "`>`",
@@ -423,12 +431,20 @@ fn friendly(terminal: &str) -> Option<&'static str> {
     })
 }
 
-/// At most a few words of a long token.
+/// The start of a token for a message, with control characters escaped where it fits whole.
 fn shorten(found: &str) -> String {
     const SHOWN: usize = 40;
-    if found.chars().count() <= SHOWN {
-        return quote_word(found);
+    if found.chars().count() > SHOWN {
+        let start: String = found.chars().take(SHOWN).collect();
+        return format!("{start}…");
     }
-    let start: String = found.chars().take(SHOWN).collect();
-    format!("{start}…")
+    let mut shown = String::with_capacity(found.len());
+    for character in found.chars() {
+        if character.is_control() {
+            shown.extend(character.escape_default());
+        } else {
+            shown.push(character);
+        }
+    }
+    shown
 }

@@ -1,15 +1,16 @@
-//! Runs the generated parser, and looks for further mistakes where it fails.
+//! Runs the generated parser, and finds further mistakes in a text that it refuses.
 //!
-//! The only file that knows lalrpop. A selector that parses is parsed once. One that does not is
-//! cut, outside of all brackets, into the steps and filters it was meant to have; each piece is
-//! parsed alone, so that every piece can report its own mistake, and the pieces that are whole
-//! are handed on for lowering to look at their meaning. Every token is parsed at most twice.
+//! The only file that knows lalrpop. A selector without mistakes is parsed once. Any other is
+//! cut, outside brackets, into its steps and filters. Each piece is parsed alone, so that every
+//! piece can report a mistake of its own, and lowering checks the meaning of the pieces that do
+//! parse. Every token is parsed at most twice.
 
 use lalrpop_util::{ParseError, lalrpop_mod};
 
 use super::ast::Selector;
-use super::error::{Hint, Mistake, SyntaxError};
-use super::lex::{self, Lexer};
+use super::error::{Hint, MAX_BYTES, MAX_MISTAKES, Mistake, SyntaxError};
+use super::hint::hint;
+use super::lex::{Lexed, Lexer};
 use super::span::Span;
 use super::token::Token;
 
@@ -26,30 +27,28 @@ lalrpop_mod!(
     selector
 );
 
-/// Why a text is no selector, and the parts of it that are.
+/// The mistakes of a text that does not parse, and its pieces that do.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Failure<'s> {
-    /// The mistakes, the leftmost first; at least one.
+    /// The mistakes, leftmost first; at least one.
     pub errors: Vec<SyntaxError>,
-    /// Steps and filters that are whole, each as a selector of its own, in order. Their meaning
-    /// can still be wrong.
+    /// The steps and filters without mistakes of form, each as a selector, in order.
     pub fragments: Vec<Selector<'s>>,
 }
 
 type GrammarError<'s> = ParseError<u32, Token<'s>, std::convert::Infallible>;
 
-/// The syntax tree of `text`. Linear in its length.
+/// Parses `text` into a syntax tree. Linear in its length.
 ///
 /// # Errors
-/// All mistakes of form that could be told apart, with [`super::MAX_BYTES`] checked first.
+/// All mistakes of form that could be found; only the length for a text over [`MAX_BYTES`].
 pub fn parse(text: &str) -> Result<Selector<'_>, Failure<'_>> {
-    if text.len() > super::MAX_BYTES {
-        let limit = u32::try_from(super::MAX_BYTES).unwrap_or(u32::MAX);
+    if text.len() > MAX_BYTES {
+        let limit = u32::try_from(MAX_BYTES).unwrap_or(u32::MAX);
+        let span = Span::new(limit, limit);
+        let mistake = Mistake::TooLong(text.len());
         return Err(Failure {
-            errors: vec![SyntaxError {
-                span: Span::new(limit, limit),
-                mistake: Mistake::TooLong(text.len()),
-            }],
+            errors: vec![SyntaxError { span, mistake }],
             fragments: Vec::new(),
         });
     }
@@ -61,10 +60,10 @@ pub fn parse(text: &str) -> Result<Selector<'_>, Failure<'_>> {
     }
 }
 
-/// Collects the mistakes of a text that does not parse; `first` is the parser's own.
+/// Collects the mistakes of a text that does not parse. `first` is where the parser stopped.
 fn recover<'s>(text: &'s str, first: Option<GrammarError<'s>>) -> Failure<'s> {
     let mut lexer = Lexer::new(text);
-    let tokens: Vec<lex::Spanned<'s>> = lexer.by_ref().collect();
+    let tokens: Vec<Lexed<'s>> = lexer.by_ref().collect();
     let mut errors = lexer.take_errors();
     let lexical = errors.len();
     let mut fragments = Vec::new();
@@ -73,14 +72,14 @@ fn recover<'s>(text: &'s str, first: Option<GrammarError<'s>>) -> Failure<'s> {
 
     let pieces = pieces(&tokens);
     for (index, piece) in pieces.iter().enumerate() {
-        if errors.len() >= super::MAX_MISTAKES {
+        if errors.len() >= MAX_MISTAKES {
             break;
         }
         let (Some(start), Some(end)) = (piece.first(), piece.last()) else {
             continue;
         };
         let (start, end) = (start.0, end.2);
-        // What the lexer put in place of a mistake is no reason for another one.
+        // Tokens that the lexer put in place of a mistake must not cause another one.
         let spoiled = errors
             .iter()
             .take(lexical)
@@ -89,7 +88,8 @@ fn recover<'s>(text: &'s str, first: Option<GrammarError<'s>>) -> Failure<'s> {
             broken.push((start, end));
             continue;
         }
-        // The mistake the whole parse stopped at knows more of its surroundings than the piece.
+        // The parse of the whole text already found the mistake of this piece, and with more
+        // context.
         if first
             .as_ref()
             .is_some_and(|first| start <= first.span.start && first.span.start < end)
@@ -98,7 +98,7 @@ fn recover<'s>(text: &'s str, first: Option<GrammarError<'s>>) -> Failure<'s> {
         }
         match selector::SelectorParser::new().parse(piece.iter().copied()) {
             Ok(fragment) => fragments.push(fragment),
-            // It only lacks what the next piece has something else for, and that was told.
+            // The piece is incomplete because of the mistake that starts the next piece.
             Err(ParseError::UnrecognizedEof { .. })
                 if first.as_ref().is_some_and(|first| {
                     let next = pieces.get(index + 1).and_then(|next| next.first());
@@ -113,14 +113,14 @@ fn recover<'s>(text: &'s str, first: Option<GrammarError<'s>>) -> Failure<'s> {
 
     if let Some(first) = first {
         let place = first.span.start;
-        let told = broken
+        let reported = broken
             .iter()
             .any(|&(start, end)| start <= place && place <= end)
             || errors
                 .iter()
                 .take(lexical)
                 .any(|error| error.span.start <= place);
-        if !told || errors.is_empty() {
+        if !reported || errors.is_empty() {
             errors.push(first);
         }
     }
@@ -128,8 +128,8 @@ fn recover<'s>(text: &'s str, first: Option<GrammarError<'s>>) -> Failure<'s> {
     Failure { errors, fragments }
 }
 
-/// The tokens of each step, filter, control and time, without what joins them.
-fn pieces<'a, 's>(tokens: &'a [lex::Spanned<'s>]) -> Vec<&'a [lex::Spanned<'s>]> {
+/// The tokens of each step, filter, control and time, without the combinators between them.
+fn pieces<'a, 's>(tokens: &'a [Lexed<'s>]) -> Vec<&'a [Lexed<'s>]> {
     let mut pieces = Vec::new();
     let mut start = 0;
     let mut level = 0_usize;
@@ -153,11 +153,7 @@ fn pieces<'a, 's>(tokens: &'a [lex::Spanned<'s>]) -> Vec<&'a [lex::Spanned<'s>]>
             }
         }
         search = level == 0 && matches!(token, Token::Question | Token::Questions);
-        match nesting(token) {
-            1 => level += 1,
-            -1 => level = level.saturating_sub(1),
-            _ => {}
-        }
+        level = level.saturating_add_signed(token.nesting());
     }
     if let Some(last) = tokens.get(start..).filter(|last| !last.is_empty()) {
         pieces.push(last);
@@ -165,7 +161,7 @@ fn pieces<'a, 's>(tokens: &'a [lex::Spanned<'s>]) -> Vec<&'a [lex::Spanned<'s>]>
     pieces
 }
 
-fn ends_time(token: Option<&lex::Spanned<'_>>) -> bool {
+fn ends_time(token: Option<&Lexed<'_>>) -> bool {
     matches!(
         token,
         Some((_, Token::Time(_) | Token::RangeEnd(_) | Token::History, _))
@@ -176,61 +172,38 @@ fn joins_time(token: &Token<'_>) -> bool {
     matches!(token, Token::RangeMark | Token::RangeEnd(_))
 }
 
-/// 1 for an opening bracket, -1 for a closing one.
-fn nesting(token: &Token<'_>) -> i8 {
-    match token {
-        Token::Open
-        | Token::ParenOpen
-        | Token::BraceOpen
-        | Token::DepthOpen
-        | Token::NthOpen
-        | Token::AnchorOpen
-        | Token::WithinOpen => 1,
-        Token::Close | Token::ParenClose | Token::BraceClose => -1,
-        _ => 0,
-    }
-}
-
-/// The parser's error in our words.
-fn translate<'s>(text: &str, tokens: &[lex::Spanned<'s>], error: GrammarError<'s>) -> SyntaxError {
+/// Turns an error of the generated parser into one of ours.
+fn translate<'s>(text: &str, tokens: &[Lexed<'s>], error: GrammarError<'s>) -> SyntaxError {
     match error {
         ParseError::UnrecognizedToken { token, expected } => {
             unexpected(text, tokens, token, expected)
         }
         ParseError::ExtraToken { token } => unexpected(text, tokens, token, Vec::new()),
         ParseError::UnrecognizedEof { location, expected } => {
-            let dangling = tokens
-                .iter()
-                .rfind(|(_, _, end)| *end <= location)
-                .is_some_and(|(_, token, _)| matches!(token, Token::Child | Token::Comma));
-            SyntaxError {
-                span: Span::new(location, location),
-                mistake: Mistake::UnexpectedEnd {
-                    expected,
-                    hint: if dangling {
-                        Hint::DanglingCombinator
-                    } else {
-                        Hint::None
-                    },
-                },
-            }
+            let last = tokens.iter().rfind(|(_, _, end)| *end <= location);
+            let hint = match last {
+                Some((_, Token::Child | Token::Comma, _)) => Hint::DanglingCombinator,
+                _ => Hint::None,
+            };
+            unexpected_end(location, expected, hint)
         }
-        // The lexer reports its mistakes by itself and no action of the grammar fails.
-        ParseError::InvalidToken { location } => SyntaxError {
-            span: Span::new(location, location),
-            mistake: Mistake::UnexpectedEnd {
-                expected: Vec::new(),
-                hint: Hint::None,
-            },
-        },
+        // Unreachable: the lexer reports its mistakes itself, and no grammar action fails.
+        ParseError::InvalidToken { location } => unexpected_end(location, Vec::new(), Hint::None),
         ParseError::User { error } => match error {},
+    }
+}
+
+fn unexpected_end(location: u32, expected: Vec<String>, hint: Hint) -> SyntaxError {
+    SyntaxError {
+        span: Span::new(location, location),
+        mistake: Mistake::UnexpectedEnd { expected, hint },
     }
 }
 
 fn unexpected<'s>(
     text: &str,
-    tokens: &[lex::Spanned<'s>],
-    token: lex::Spanned<'s>,
+    tokens: &[Lexed<'s>],
+    token: Lexed<'s>,
     expected: Vec<String>,
 ) -> SyntaxError {
     let at = tokens.partition_point(|(start, _, _)| *start < token.0);
@@ -240,11 +213,11 @@ fn unexpected<'s>(
         .position(|other| other.1 == token.1)
         .map_or(at, |more| at + more);
     let (at, token) = match tokens.get(at + 1) {
-        // White space is never what is wrong; what follows it is.
+        // White space is never the mistake; the token after it is.
         Some(&next) if matches!(token.1, Token::Space) => (at + 1, next),
         _ => (at, token),
     };
-    let (hint, place) = hint(tokens, at, &token);
+    let (hint, place) = hint(tokens, at, token.1);
     let span = place.unwrap_or(Span::new(token.0, token.2));
     SyntaxError {
         span,
@@ -254,132 +227,4 @@ fn unexpected<'s>(
             hint,
         },
     }
-}
-
-/// Which well-known mistake the unexpected token at index `at` is, and its place where that is
-/// not the token itself.
-fn hint(tokens: &[lex::Spanned<'_>], at: usize, found: &lex::Spanned<'_>) -> (Hint, Option<Span>) {
-    let before = |back: usize| {
-        at.checked_sub(back)
-            .and_then(|index| tokens.get(index))
-            .copied()
-    };
-    let kind = |back: usize| before(back).map(|(_, token, _)| token);
-
-    // `.cb +a > .mt`, `.cb +a .mt`, `.cb > +a`
-    for back in 1..=2 {
-        if let (Some((start, Token::Tag(_) | Token::QuotedTag(_), end)), Some(Token::TagSpace)) =
-            (before(back), kind(back + 1))
-        {
-            return (Hint::DetachedTag, Some(Span::new(start, end)));
-        }
-    }
-    let mut level = 0_usize;
-    let mut behind_filters = false;
-    let mut behind_search = false;
-    let mut position = false;
-    let mut within = false;
-    let mut sign = false;
-    let mut control_in_front = false;
-    let mut first = true;
-    for (_, token, _) in tokens.iter().take(at) {
-        if level == 0 {
-            match token {
-                Token::BraceOpen if first || sign => behind_search = true,
-                Token::BraceOpen | Token::Control(_) | Token::TagSpace | Token::Nothing => {
-                    behind_filters = true;
-                }
-                Token::ParenOpen | Token::WithinOpen if first => {
-                    position = true;
-                    within = matches!(token, Token::WithinOpen);
-                }
-                _ => {}
-            }
-            if !matches!(token, Token::Space) {
-                sign = matches!(token, Token::Question | Token::Questions);
-            }
-            match token {
-                Token::Control(_) if first => control_in_front = true,
-                _ => {}
-            }
-            if !matches!(
-                token,
-                Token::Time(_) | Token::RangeEnd(_) | Token::RangeMark | Token::History
-            ) {
-                first = false;
-            }
-        }
-        match nesting(token) {
-            1 => level += 1,
-            -1 => level = level.saturating_sub(1),
-            _ => {}
-        }
-    }
-
-    let hint = match (kind(1), &found.1) {
-        (Some(Token::Nothing), _) => Hint::NothingAlone,
-        (Some(Token::Space), _) if kind(2) == Some(Token::Nothing) => Hint::NothingAlone,
-        (Some(Token::Question | Token::Questions), Token::Question | Token::Questions) => {
-            Hint::DoubleSearch
-        }
-        (_, Token::Question | Token::Questions) if level == 0 => Hint::SearchBehindChain,
-        (_, Token::TagSpace) => {
-            let tag = tokens
-                .get(at + 1)
-                .map(|&(start, _, end)| Span::new(start, end));
-            return (Hint::DetachedTag, tag);
-        }
-        (Some(Token::Comma), Token::ParenOpen) if level == 0 => Hint::PositionInUnion,
-        (_, Token::Comma) if level == 0 && position => Hint::PositionInUnion,
-        (_, Token::ParenOpen) if level == 0 && position && !within && !behind_filters => {
-            Hint::StepBehindPosition
-        }
-        (Some(Token::Dots), Token::Int(_) | Token::ParenClose) if level == 1 && position => {
-            Hint::HalfDepthRange
-        }
-        (Some(Token::Space), Token::ParenOpen) => Hint::SpacedGroup,
-        (Some(Token::Pseudo(_)), Token::ParenOpen) => Hint::PseudoWithArguments,
-        (_, Token::ParenOpen) if level == 0 => Hint::DetachedGroup,
-        (_, Token::Time(_) | Token::History) => Hint::LateTime,
-        (None | Some(Token::Child | Token::Comma), Token::Child | Token::Comma) if level == 0 => {
-            Hint::DanglingCombinator
-        }
-        (
-            _,
-            Token::Root(_)
-            | Token::Star
-            | Token::Type(_)
-            | Token::Key(_)
-            | Token::QuotedKey(_)
-            | Token::KeyParam(_)
-            | Token::Pseudo(_)
-            | Token::DepthOpen
-            | Token::NthOpen
-            | Token::AnchorOpen
-            | Token::WithinOpen
-            | Token::Nothing
-            | Token::Child
-            | Token::Comma,
-        ) if level == 0 && (behind_filters || behind_search || position) => {
-            if sign || within && !behind_search {
-                Hint::None
-            } else if control_in_front {
-                Hint::ControlInFront
-            } else if behind_search {
-                Hint::StepBehindSearch
-            } else if position && !behind_filters {
-                Hint::StepBehindPosition
-            } else {
-                Hint::StepBehindFilters
-            }
-        }
-        (_, Token::Nothing) => Hint::NothingAlone,
-        (
-            Some(Token::Word(_) | Token::Quoted(_) | Token::Int(_) | Token::Decimal(_)),
-            Token::Word(_) | Token::Quoted(_) | Token::Int(_) | Token::Decimal(_),
-        ) => Hint::WordsInValue,
-        (_, Token::Param(_)) => Hint::ParamAsName,
-        _ => Hint::None,
-    };
-    (hint, None)
 }

@@ -1,50 +1,13 @@
-//! Prints syntax trees as text that parses back to an equal tree.
+//! Prints syntax trees. The text parses back to an equal tree.
 
 use std::fmt::{self, Display, Formatter};
 
 use super::ast::{
     Attrs, Body, Combinator, Control, DepthItem, Filter, Form, Group, Hop, HopHead, HopPart, Name,
-    Nth, Part, Point, Position, Prop, Search, SearchKind, Selector, Step, Time, Value, Word,
+    Nth, Op, Part, Point, Position, Prop, Search, SearchKind, Selector, Step, Time, Value, Word,
 };
-use super::lex;
 use super::span::Spanned;
-
-/// `text` in single quotes, with quotes and backslashes escaped.
-#[must_use]
-pub fn quote(text: &str) -> String {
-    let mut quoted = String::with_capacity(text.len() + 2);
-    quoted.push('\'');
-    for character in text.chars() {
-        if matches!(character, '\'' | '\\') {
-            quoted.push('\\');
-        }
-        quoted.push(character);
-    }
-    quoted.push('\'');
-    quoted
-}
-
-/// `text` for a message: control characters as escapes, everything else as it is.
-pub(super) fn quote_word(text: &str) -> String {
-    text.chars()
-        .flat_map(|character| {
-            let escape = character.is_control();
-            let escaped = escape.then(|| character.escape_default());
-            escaped
-                .into_iter()
-                .flatten()
-                .chain((!escape).then_some(character))
-        })
-        .collect()
-}
-
-/// Whether `name` can stand as an attribute name without quotes: a letter or `_`, then letters,
-/// digits, `_ - :`.
-#[must_use]
-pub fn is_name(name: &str) -> bool {
-    name.starts_with(|first: char| first.is_ascii_alphabetic() || first == '_')
-        && name.chars().all(|c| lex::is_word_char(c) || c == ':')
-}
+use super::words::{is_plain_word, quote, tag_text};
 
 fn joined<T: Display>(
     f: &mut Formatter<'_>,
@@ -68,26 +31,10 @@ impl<T: Display> Display for Spanned<T> {
 
 impl Display for Selector<'_> {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        let mut empty = true;
-        if let Some(time) = &self.time {
-            time.fmt(f)?;
-            empty = false;
-        }
-        if self.body != Body::Empty {
-            if !empty {
-                f.write_str(" ")?;
-            }
-            self.body.fmt(f)?;
-            empty = false;
-        }
-        for filter in &self.filters {
-            if !empty {
-                f.write_str(" ")?;
-            }
-            filter.fmt(f)?;
-            empty = false;
-        }
-        Ok(())
+        let time = self.time.iter().map(|time| time as &dyn Display);
+        let body = (self.body != Body::Empty).then_some(&self.body as &dyn Display);
+        let filters = self.filters.iter().map(|filter| filter as &dyn Display);
+        joined(f, time.chain(body).chain(filters), " ")
     }
 }
 
@@ -156,20 +103,12 @@ impl Display for Part<'_> {
             Self::Type(name) => write!(f, ".{name}"),
             Self::Key(word) => write!(f, "#{word}"),
             Self::Attrs(attrs) => attrs.fmt(f),
-            Self::Tag(tag) => write_tag(f, tag),
+            Self::Tag(tag) => f.write_str(&tag_text(tag)),
             Self::Anchor(items) => write_depths(f, "depth", items),
             Self::Pseudo(name) => write!(f, ":{name}"),
             Self::Depth(items) => write_depths(f, ":depth", items),
             Self::Nth(nth) => write!(f, ":nth({nth})"),
         }
-    }
-}
-
-fn write_tag(f: &mut Formatter<'_>, tag: &str) -> fmt::Result {
-    if !tag.is_empty() && tag.chars().all(lex::is_word_char) {
-        write!(f, "+{tag}")
-    } else {
-        write!(f, "+{}", quote(tag))
     }
 }
 
@@ -179,12 +118,26 @@ fn write_depths(f: &mut Formatter<'_>, name: &str, items: &[Spanned<DepthItem>])
     f.write_str(")")
 }
 
+impl Display for Op {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Eq => "=",
+            Self::Ne => "!=",
+            Self::Lt => "<",
+            Self::Le => "<=",
+            Self::Gt => ">",
+            Self::Ge => ">=",
+            Self::Matches => "~",
+        })
+    }
+}
+
 impl Display for DepthItem {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         match self {
             Self::One(depth) => depth.fmt(f),
             Self::Range(low, high) => write!(f, "{low}..{high}"),
-            Self::Compare(op, depth) => write!(f, "{}{depth}", op.as_str()),
+            Self::Compare(op, depth) => write!(f, "{op}{depth}"),
             Self::Set(depths) => {
                 f.write_str("{")?;
                 joined(f, depths, ",")?;
@@ -206,7 +159,7 @@ impl Display for Nth<'_> {
 impl Display for Word<'_> {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Text(text) if lex::is_plain_word(text) => f.write_str(text),
+            Self::Text(text) if is_plain_word(text) => f.write_str(text),
             Self::Text(text) => f.write_str(&quote(text)),
             Self::Param(name) => write!(f, "${name}"),
         }
@@ -230,7 +183,7 @@ impl Display for Prop<'_> {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         self.name.fmt(f)?;
         match &self.test {
-            Some((op, value)) => write!(f, "{}{value}", op.node.as_str()),
+            Some((op, value)) => write!(f, "{op}{value}"),
             None => Ok(()),
         }
     }
@@ -265,7 +218,7 @@ impl Display for Filter<'_> {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         match self {
             Self::Attrs(attrs) => attrs.fmt(f),
-            Self::Tag(tag) => write_tag(f, &tag.node),
+            Self::Tag(tag) => f.write_str(&tag_text(&tag.node)),
             Self::Control(control) => control.fmt(f),
         }
     }
@@ -311,7 +264,7 @@ impl Display for Hop<'_> {
         for part in &self.parts {
             match &part.node {
                 HopPart::Sub(name) => write!(f, ".{name}")?,
-                // A space keeps it apart from a word it would otherwise lengthen.
+                // The space keeps the class from lengthening a word before it.
                 HopPart::Class(name) => write!(f, " {name}")?,
                 HopPart::Attrs(attrs) => attrs.fmt(f)?,
             }

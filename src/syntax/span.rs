@@ -1,11 +1,11 @@
-//! Places in the text of a selector.
+//! Byte ranges of a selector's text.
 
 use std::fmt;
 use std::ops::Range;
 
 /// A byte range of the text, `start..end`.
 ///
-/// All spans are equal: syntax trees compare by meaning, not by place.
+/// All spans compare equal, so syntax trees compare by content and not by place.
 #[derive(Clone, Copy, Default)]
 pub struct Span {
     /// The first byte.
@@ -21,13 +21,13 @@ impl Span {
         Self { start, end }
     }
 
-    /// The smallest span that holds both.
+    /// The smallest span that covers both.
     #[must_use]
     pub fn to(self, other: Self) -> Self {
         Self::new(self.start.min(other.start), self.end.max(other.end))
     }
 
-    /// The bytes of `text` under the span; empty where the span lies outside.
+    /// The part of `text` in the span; empty if the span is out of bounds.
     #[must_use]
     pub fn slice(self, text: &str) -> &str {
         text.get(Range::<usize>::from(self)).unwrap_or_default()
@@ -50,8 +50,7 @@ impl fmt::Debug for Span {
 
 impl From<Span> for Range<usize> {
     fn from(span: Span) -> Self {
-        // Texts over 64 KiB are refused before any span is made, and usize is at least 32 bits
-        // on every platform this compiles for.
+        // Spans end at 64 KiB at most, so the casts lose nothing.
         span.start as usize..span.end as usize
     }
 }

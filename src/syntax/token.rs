@@ -1,16 +1,15 @@
-//! The tokens of a selector: what logos finds, and what the grammar sees.
+//! The tokens of a selector, as logos finds them and as the grammar takes them.
 //!
-//! A selector is lexed in three modes, each with its own logos enum: [`Chain`] outside of all
-//! brackets, where white space is a combinator and words carry pseudo-classes; [`Inside`]
-//! brackets, braces and positions, where it is not; and [`Depth`] in `:depth(…)` and `:nth(…)`,
-//! where `1-3` is a range and not a word. [`Token`] is what all three become.
+//! Selectors are lexed in three modes, each with its own logos enum: [`Chain`] outside brackets,
+//! where white space is a combinator and words have pseudo-classes; [`Inside`] brackets, braces
+//! and positions; and [`Depth`] in `:depth(…)` and `:nth(…)`, where `1-3` is a range and not a
+//! word. The lexer turns all three into [`Token`]s.
 
 use logos::Logos;
 
 use super::ast::{Op, Point};
 
-/// Outside of brackets. Signs whose words need care (`.`, `#`, `+`, `@`) are found here and
-/// finished by the lexer.
+/// Outside brackets. The words after `.`, `#`, `+` and `@` are read by the lexer.
 #[derive(Logos, Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Chain {
     #[regex(r"[ \t\r\n\x0C]+")]
@@ -77,7 +76,7 @@ pub(super) enum Inside {
     #[token(">=", |_| Op::Ge)]
     #[token("~", |_| Op::Matches)]
     Op(Op),
-    /// Signs of other languages, with the one that is meant here.
+    /// Comparison signs of other languages, with the one that replaces them.
     #[token("==", |_| Op::Eq)]
     #[token("===", |_| Op::Eq)]
     #[token("<>", |_| Op::Ne)]
@@ -142,12 +141,12 @@ pub(super) enum Depth {
     Param,
 }
 
-/// A token of the grammar. Words are slices of the text without their signs.
+/// A token of the grammar. Words are slices of the text, without their signs.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Token<'s> {
     /// White space between two steps.
     Space,
-    /// White space before a `+tag` that is no part of a step.
+    /// White space before a `+tag` that is not part of a step.
     TagSpace,
     /// `>` and the white space around it.
     Child,
@@ -156,11 +155,11 @@ pub(super) enum Token<'s> {
     Root(&'s str),
     Type(&'s str),
     Key(&'s str),
-    /// With its quotes.
+    /// With quotes.
     QuotedKey(&'s str),
     KeyParam(&'s str),
     Tag(&'s str),
-    /// With its quotes.
+    /// With quotes.
     QuotedTag(&'s str),
     Pseudo(&'s str),
     /// `:depth(`
@@ -181,7 +180,7 @@ pub(super) enum Token<'s> {
     RangeEnd(Point),
     History,
     Control(&'s str),
-    /// What stands behind the `=` of a control.
+    /// The text after the `=` of a control.
     ControlValue(&'s str),
     Open,
     Close,
@@ -192,13 +191,30 @@ pub(super) enum Token<'s> {
     Word(&'s str),
     Int(&'s str),
     Decimal(&'s str),
-    /// With its quotes.
+    /// With quotes.
     Quoted(&'s str),
     Param(&'s str),
     Op(Op),
     Dots,
     Minus,
     Digits(i64),
-    /// `.call` behind a hop.
+    /// `.call` after a hop.
     Sub(&'s str),
+}
+
+impl Token<'_> {
+    /// 1 for an opening bracket, -1 for a closing one, else 0.
+    pub(super) fn nesting(self) -> isize {
+        match self {
+            Self::Open
+            | Self::ParenOpen
+            | Self::BraceOpen
+            | Self::DepthOpen
+            | Self::NthOpen
+            | Self::AnchorOpen
+            | Self::WithinOpen => 1,
+            Self::Close | Self::ParenClose | Self::BraceClose => -1,
+            _ => 0,
+        }
+    }
 }

@@ -1,36 +1,30 @@
-//! Properties: names, comparisons and literals (LANGUAGE §5, as far as it is settled before any
-//! data is seen).
+//! Properties: names, comparisons and literals (LANGUAGE §5).
 
+use super::lowerer::{Lowerer, MAX_VALUES};
 use crate::diag::Code;
-use crate::syntax::ast::{Attrs, Form, Name, Op as AstOp, Prop, Value};
+use crate::ir::edition::Edition;
+use crate::ir::name::normal_type;
+use crate::ir::pattern::PatternError;
+use crate::ir::query::{Attr, AttrTest, Kind, Literal, Op, Operand, Test, Tests};
+use crate::syntax::ast::{Attrs, Form, Name, Prop, Value};
 use crate::syntax::{Span, Spanned, is_name, quote};
 
-use super::super::name::normal_type;
-use super::super::pattern::PatternError;
-use super::super::{Attr, AttrTest, Edition, Kind, Literal, Op, Operand, Test, Tests};
-use super::{Lowerer, MAX_VALUES};
-
 impl Lowerer {
-    /// Adds the tests of a list of properties; false where one is wrong.
+    /// Adds the tests of a list of properties; false if one has a mistake.
     pub(super) fn attrs(&mut self, attrs: &Attrs<'_>, span: Span, tests: &mut Tests) -> bool {
-        let mut sound = true;
-        match attrs.form {
-            Form::Bracket if attrs.props.len() > 1 => {
-                let apart: String = attrs.props.iter().map(|prop| format!("[{prop}]")).collect();
-                sound &= self.needs(
-                    Edition::Canonical,
-                    span,
-                    "a bracket with several properties",
-                    Some(apart),
-                );
-            }
-            Form::Group => {
-                let apart: String = attrs.props.iter().map(|prop| format!("[{prop}]")).collect();
-                let instead = Some(apart).filter(|apart| !apart.is_empty());
-                sound &= self.needs(Edition::Depth, span, "a group `(…)`", instead);
-            }
-            Form::Brace => sound &= self.needs(Edition::Canonical, span, "`{…}`", None),
-            Form::Bracket => {}
+        let one = attrs.props.len() <= 1;
+        let (since, what) = match attrs.form {
+            Form::Bracket if one => (Edition::V01, ""),
+            Form::Bracket => (Edition::Canonical, "a bracket with several properties"),
+            Form::Group => (Edition::Depth, "a group `(…)`"),
+            Form::Brace => (Edition::Canonical, "`{…}`"),
+        };
+        let mut sound = self.edition >= since;
+        if !sound {
+            let apart = attrs.props.iter().map(|prop| format!("[{prop}]")).collect();
+            let instead =
+                Some(apart).filter(|apart: &String| attrs.form != Form::Brace && !apart.is_empty());
+            sound = self.needs(since, span, what, instead);
         }
         if attrs.props.is_empty() {
             let what = match attrs.form {
@@ -56,27 +50,23 @@ impl Lowerer {
         {
             if self.edition < Edition::Canonical && !self.lenient {
                 let name = &name.node.text;
-                let plain = if more {
-                    "[ttl=1][cadence=1]"
-                } else {
-                    "[ttl=1]"
-                };
+                let plain = ["[ttl=1]", "[ttl=1][cadence=1]"][usize::from(more)];
                 self.lacks(Edition::Canonical, prop.span(), &format!("`[{name}]`"))
                     .help(format!(
                         "write `{plain}`, or `['{name}']` for the attribute of that name"
                     ));
                 return None;
             }
-            tests.push(attr_test(Attr::Ttl, Op::Eq, Literal::Int(1)));
-            tests.extend(more.then(|| attr_test(Attr::Cadence, Op::Eq, Literal::Int(1))));
+            tests.push(Test::of(Attr::Ttl, Op::Eq, Literal::Int(1)));
+            tests.extend(more.then(|| Test::of(Attr::Cadence, Op::Eq, Literal::Int(1))));
             return Some(());
         }
         let attr = self.attr(name)?;
         let Some((op, value)) = &prop.test else {
-            tests.push(attr_test(attr, Op::Ne, Literal::Null));
+            tests.push(Test::of(attr, Op::Ne, Literal::Null));
             return Some(());
         };
-        let (op, op_span) = (lower_op(op.node), op.span);
+        let (op, op_span) = (Op::from(op.node), op.span);
         if op == Op::Matches && !self.needs(Edition::Canonical, op_span, "`~`", None) {
             return None;
         }
@@ -95,21 +85,17 @@ impl Lowerer {
         if let Value::List(values) = &value.node {
             return self.list(attr, &name.node, op, values, value.span, tests);
         }
-        let literal = self.operand(&attr, &name.node, op, value)?;
+        let operand = self.operand(&attr, &name.node, op, value)?;
         if op == Op::Matches
-            && let Operand::Literal(Literal::Text(pattern)) = &literal
+            && let Operand::Literal(Literal::Text(pattern)) = &operand
         {
             self.pattern(pattern, value.span)?;
         }
-        tests.push(Test::Attr(AttrTest {
-            attr,
-            op,
-            operand: literal,
-        }));
+        tests.push(Test::Attr(AttrTest { attr, op, operand }));
         Some(())
     }
 
-    /// The attribute a name means.
+    /// The attribute that a name means in this edition.
     fn attr(&mut self, name: &Spanned<Name<'_>>) -> Option<Attr> {
         let text = &*name.node.text;
         let attr = if name.node.quoted {
@@ -129,28 +115,19 @@ impl Lowerer {
             Attr::NodeType if self.edition == Edition::V01 => Some(Attr::StoredType),
             Attr::Kind if self.edition == Edition::V01 => Some(Attr::StoredKind),
             Attr::StoredType | Attr::StoredKind => {
-                let instead = if attr == Attr::StoredType {
-                    "nodeType"
-                } else {
-                    "kind"
+                let instead = match attr {
+                    _ if self.edition != Edition::V01 => None,
+                    Attr::StoredType => Some("nodeType".to_owned()),
+                    _ => Some("kind".to_owned()),
                 };
-                self.needs(
-                    Edition::Canonical,
-                    name.span,
-                    &format!("`{text}`"),
-                    Some(instead.to_owned()).filter(|_| self.edition == Edition::V01),
-                )
-                .then_some(attr)
+                let what = format!("`{text}`");
+                self.needs(Edition::Canonical, name.span, &what, instead)
+                    .then_some(attr)
             }
             Attr::Facet(_) => {
-                if !self.needs(
-                    Edition::Depth,
-                    name.span,
-                    &format!("the facet `{text}`"),
-                    None,
-                ) {
-                    return None;
-                }
+                let what = format!("the facet `{text}`");
+                self.needs(Edition::Depth, name.span, &what, None)
+                    .then_some(())?;
                 if !self.timed {
                     self.error(
                         Code::FacetNeedsSnapshot,
@@ -200,26 +177,18 @@ impl Lowerer {
             self.error(Code::Limit, span, message, "too many");
             return None;
         }
-        let mut operands = Vec::with_capacity(values.len());
-        let mut sound = true;
-        for value in values {
-            match self.operand(&attr, name, op, value) {
-                Some(operand) => operands.push(operand),
-                None => sound = false,
-            }
-        }
-        if !sound {
-            return None;
-        }
-        tests.push(Test::Attr(AttrTest {
-            attr,
-            op,
-            operand: Operand::List(operands.into()),
-        }));
+        // All values are lowered before the first missing one ends this, to report every mistake.
+        let operands: Vec<_> = values
+            .iter()
+            .map(|value| self.operand(&attr, name, op, value))
+            .collect();
+        let operands: Option<Box<[Operand]>> = operands.into_iter().collect();
+        let operand = Operand::List(operands?);
+        tests.push(Test::Attr(AttrTest { attr, op, operand }));
         Some(())
     }
 
-    /// A scalar value as `attr` compares it.
+    /// A scalar value, in the form that `attr` compares.
     fn operand(
         &mut self,
         attr: &Attr,
@@ -254,15 +223,9 @@ impl Lowerer {
                     return self.not_a_number(name, word, span);
                 }
                 if is_scientific(word) {
-                    self.warn(
-                        span,
-                        format!("`{word}` is a text, not a number"),
-                        "compared as a text",
-                    )
-                    .hint(format!(
-                        "write `{}` to say so, or a plain decimal",
-                        quote(word)
-                    ));
+                    let message = format!("`{word}` is a text, not a number");
+                    let help = format!("write `{}` to say so, or a plain decimal", quote(word));
+                    self.warn(span, message, "compared as a text", help);
                 }
                 text_literal(attr, op, word)
             }
@@ -272,7 +235,7 @@ impl Lowerer {
                 }
                 text_literal(attr, op, text)
             }
-            // The grammar nests no lists.
+            // Unreachable: the grammar does not nest lists.
             Value::List(_) => return None,
         };
         Some(Operand::Literal(literal))
@@ -291,8 +254,8 @@ impl Lowerer {
         None
     }
 
-    /// An integer as written. `kind` is that of the attribute it is compared with, or
-    /// [`Kind::Number`] where only a number can stand.
+    /// The value of an integer literal. `kind` is that of the attribute it is compared with, or
+    /// [`Kind::Number`] where only a number is allowed.
     pub(super) fn integer(&mut self, written: &str, span: Span, kind: Kind) -> Option<i64> {
         let number = written.parse().ok();
         if number.is_none() {
@@ -331,10 +294,10 @@ impl Lowerer {
         number
     }
 
-    /// Checks a regular expression; it is compiled again, once, where it is used.
+    /// Checks a regular expression. The plan compiles it again, once.
     fn pattern(&mut self, pattern: &str, span: Span) -> Option<()> {
         if self.patterns.is_exhausted() {
-            // Told at the pattern that was one too much.
+            // The pattern that exceeded the limit was reported.
             return None;
         }
         let Some(error) = self.patterns.compile(pattern).err() else {
@@ -345,13 +308,13 @@ impl Lowerer {
             PatternError::TooLarge(_) => (Code::Limit, "too large"),
             PatternError::TooMany => (Code::Limit, "too large together with those before"),
         };
-        self.error(code, span, error.message(), label)
+        self.error(code, span, error.to_string(), label)
             .help(error.help());
         None
     }
 }
 
-/// Whether a bare name is sugar: `Some(true)` where it tests the cadence too.
+/// Whether a bare name is sugar; `Some(true)` if it also tests the cadence.
 fn sugar(name: &str) -> Option<bool> {
     match name {
         "ephemeral" => Some(false),
@@ -360,28 +323,7 @@ fn sugar(name: &str) -> Option<bool> {
     }
 }
 
-/// A test of one attribute against a literal.
-pub(super) fn attr_test(attr: Attr, op: Op, literal: Literal) -> Test {
-    Test::Attr(AttrTest {
-        attr,
-        op,
-        operand: Operand::Literal(literal),
-    })
-}
-
-fn lower_op(op: AstOp) -> Op {
-    match op {
-        AstOp::Eq => Op::Eq,
-        AstOp::Ne => Op::Ne,
-        AstOp::Lt => Op::Lt,
-        AstOp::Le => Op::Le,
-        AstOp::Gt => Op::Gt,
-        AstOp::Ge => Op::Ge,
-        AstOp::Matches => Op::Matches,
-    }
-}
-
-/// A text literal, in the one vocabulary of types where it is compared with one.
+/// A text literal; a type in the normalized vocabulary if it is compared with one.
 fn text_literal(attr: &Attr, op: Op, text: &str) -> Literal {
     match attr {
         Attr::NodeType | Attr::StoredType if op != Op::Matches => {
@@ -391,9 +333,9 @@ fn text_literal(attr: &Attr, op: Op, text: &str) -> Literal {
     }
 }
 
-/// A decimal. Against a numeric header `5.0` is 5; against anything else its text may matter.
+/// A decimal literal. Against a numeric header `5.0` is 5; elsewhere its spelling may matter.
 fn decimal_literal(number: f64, written: &str, kind: Kind) -> Literal {
-    // Doubles up to here hold every whole number exactly.
+    // 2^53: doubles represent every whole number up to here exactly.
     const EXACT: f64 = 9_007_199_254_740_992.0;
     if kind == Kind::Number && number.fract() == 0.0 && number.abs() <= EXACT {
         #[expect(clippy::cast_possible_truncation, reason = "whole and in range")]
@@ -403,7 +345,7 @@ fn decimal_literal(number: f64, written: &str, kind: Kind) -> Literal {
     Literal::Decimal(number, written.into())
 }
 
-/// `1e5`, which reads like a number and is none.
+/// Whether `word` looks like a number in scientific notation, which is a text: `1e5`.
 fn is_scientific(word: &str) -> bool {
     let Some((mantissa, exponent)) = word.split_once(['e', 'E']) else {
         return false;

@@ -2,32 +2,27 @@
 
 use smallvec::{SmallVec, smallvec};
 
+use super::lowerer::{Lowerer, MAX_GROUPS, MAX_STEPS};
+use super::notes::in_list;
 use crate::diag::Code;
+use crate::ir::edition::Edition;
+use crate::ir::normal::DraftChain;
+use crate::ir::query::{Axis, Chain, Step as IrStep, Tests};
 use crate::syntax::Span;
 use crate::syntax::ast::{
     Attrs, Body, Combinator, Filter, Form, Group, Part, Search, SearchKind, Selector, Step,
 };
+use crate::syntax::words::CONTROLS;
 
-use super::super::normal::DraftChain;
-use super::super::{Axis, Chain, Controls, Edition, NodeStep, Step as IrStep, Tests};
-use super::controls::is_control;
-use super::{Lowerer, MAX_GROUPS, MAX_STEPS, sugar};
-
-/// What the filters behind a body came to.
+/// The chains of a body, and the filters of their union.
 #[derive(Default)]
-pub(super) struct Filters {
-    pub(super) tests: Tests,
-    pub(super) controls: Controls,
-}
-
-/// A body: its chains and what filters their union.
-pub(super) struct Lowered {
+pub(super) struct Chains {
     pub(super) chains: SmallVec<[DraftChain; 1]>,
     pub(super) filters: Tests,
 }
 
 impl Lowerer {
-    pub(super) fn body(&mut self, selector: &Selector<'_>) -> Option<Lowered> {
+    pub(super) fn body(&mut self, selector: &Selector<'_>) -> Option<Chains> {
         match &selector.body {
             Body::Empty => self.empty(selector),
             Body::Nothing(span) => {
@@ -44,10 +39,7 @@ impl Lowerer {
                     .help("write `none` alone behind the time");
                     return None;
                 }
-                Some(Lowered {
-                    chains: SmallVec::new(),
-                    filters: Tests::new(),
-                })
+                Some(Chains::default())
             }
             Body::Union(groups) => self.union(groups),
             Body::Position(position) => {
@@ -59,7 +51,7 @@ impl Lowerer {
         }
     }
 
-    fn empty(&mut self, selector: &Selector<'_>) -> Option<Lowered> {
+    fn empty(&mut self, selector: &Selector<'_>) -> Option<Chains> {
         if self.fragment {
             return None;
         }
@@ -72,8 +64,8 @@ impl Lowerer {
                 )
                 .help(format!("write `{time} *` for every node"));
             }
-            // An unknown one is told by itself.
-            (_, Some(Filter::Control(control))) if !is_control(control.name.node) => {}
+            // An unknown control is reported as such.
+            (_, Some(Filter::Control(control))) if !CONTROLS.contains(&control.name.node) => {}
             (_, Some(Filter::Control(control))) => {
                 self.invalid(
                     control.span(),
@@ -94,16 +86,16 @@ impl Lowerer {
         None
     }
 
-    fn union(&mut self, groups: &[Group<'_>]) -> Option<Lowered> {
-        if groups.len() > MAX_GROUPS {
-            let span = groups
-                .get(MAX_GROUPS)
-                .map_or_else(Span::default, group_span);
-            let message = format!(
-                "a union has at most {MAX_GROUPS} groups, this one has {}",
-                groups.len()
+    fn union(&mut self, groups: &[Group<'_>]) -> Option<Chains> {
+        if let Some(group) = groups.get(MAX_GROUPS) {
+            let count = groups.len();
+            let message = format!("a union has at most {MAX_GROUPS} groups, this one has {count}");
+            self.error(
+                Code::Limit,
+                group_span(group),
+                message,
+                "one group too many",
             );
-            self.error(Code::Limit, span, message, "one group too many");
             return None;
         }
         if let [group] = groups
@@ -115,39 +107,30 @@ impl Lowerer {
         let mut chains = SmallVec::with_capacity(groups.len());
         let mut sound = true;
         for group in groups {
-            if group.steps.len() > MAX_STEPS {
-                let span = group
-                    .steps
-                    .get(MAX_STEPS)
-                    .map_or_else(Span::default, |(_, step)| step.span);
-                let message = format!(
-                    "a group has at most {MAX_STEPS} steps, this one has {}",
-                    group.steps.len()
-                );
-                self.error(Code::Limit, span, message, "one step too many");
+            if let Some((_, step)) = group.steps.get(MAX_STEPS) {
+                let count = group.steps.len();
+                let message =
+                    format!("a group has at most {MAX_STEPS} steps, this one has {count}");
+                self.error(Code::Limit, step.span, message, "one step too many");
                 sound = false;
                 continue;
             }
+            let span = group_span(group);
             match self.group(group) {
-                Some(chain) => chains.push(DraftChain {
-                    chain,
-                    span: group_span(group),
-                }),
+                Some(chain) => chains.push(DraftChain { chain, span }),
                 None => sound = false,
             }
         }
-        sound.then_some(Lowered {
-            chains,
-            filters: Tests::new(),
-        })
+        let filters = Tests::new();
+        sound.then_some(Chains { chains, filters })
     }
 
-    /// `#hero [x]` and `+a +b [x]` in the canonical edition: what follows filters.
+    /// `#hero [x]` and `+a +b [x]` in the canonical edition, where the brackets are filters.
     fn shorthand_search(
         &mut self,
         group: &Group<'_>,
         filters: &[(Combinator, Step<'_>)],
-    ) -> Option<Lowered> {
+    ) -> Option<Chains> {
         let mut tests = Tests::new();
         let mut sound = true;
         for (_, step) in filters {
@@ -156,7 +139,7 @@ impl Lowerer {
                     let before = tests.len();
                     sound &= self.attrs(attrs, step.span, &mut tests);
                     let added = tests.get(before..).unwrap_or_default();
-                    self.note(step.span, || sugar::in_list(Form::Bracket, added));
+                    self.note(step.span, || in_list(Form::Bracket, added));
                 }
                 None => {
                     self.invalid(
@@ -174,13 +157,13 @@ impl Lowerer {
             steps: vec![(Combinator::Descendant, first.clone())],
         };
         let chain = self.group(&search)?;
-        sound.then(|| Lowered {
+        sound.then(|| Chains {
             filters: tests,
             ..one(chain, first.span)
         })
     }
 
-    fn search(&mut self, search: &Search<'_>) -> Option<Lowered> {
+    fn search(&mut self, search: &Search<'_>) -> Option<Chains> {
         let mut sound = match (search.kind, &search.scope) {
             (SearchKind::Leading, _) => true,
             (SearchKind::Shallow, None) => {
@@ -192,16 +175,17 @@ impl Lowerer {
                 .help("write `(d1) ? {…}`, or `?? {…}` to search everywhere");
                 false
             }
-            (SearchKind::Shallow, _) => {
-                self.needs(Edition::Canonical, search.sign, "`? {…}`", None)
-            }
-            (SearchKind::Deep, _) => self.needs(Edition::Canonical, search.sign, "`?? {…}`", None),
-            (SearchKind::Within, _) => {
-                self.needs(Edition::Canonical, search.sign, "`within(…)`", None)
+            (kind, _) => {
+                let what = match kind {
+                    SearchKind::Shallow => "`? {…}`",
+                    SearchKind::Within => "`within(…)`",
+                    _ => "`?? {…}`",
+                };
+                self.needs(Edition::Canonical, search.sign, what, None)
             }
         };
         let mut tests = Tests::new();
-        // The sign was refused already; the braces behind it say nothing new.
+        // If the sign is refused, an error about the braces would add nothing.
         if sound || search.kind == SearchKind::Leading {
             sound &= self.attrs(&search.attrs.node, search.attrs.span, &mut tests);
         }
@@ -216,30 +200,23 @@ impl Lowerer {
             SearchKind::Shallow => Axis::Child,
             _ => Axis::Descendant,
         };
-        steps.push((
-            axis,
-            IrStep::Node(NodeStep {
-                tests,
-                tail: Box::default(),
-            }),
-        ));
-        let chain = Chain {
-            steps: steps.into(),
-        };
+        steps.push((axis, IrStep::of(tests)));
+        let steps = steps.into();
+        let chain = Chain { steps };
         let written = match search.kind {
             SearchKind::Leading => span,
             _ => search.sign.to(span),
         };
         self.note(written, || match (&search.scope, &*chain.steps) {
-            (None, [(_, IrStep::Node(step))]) => sugar::in_list(Form::Brace, &step.tests),
+            (None, [(_, IrStep::Node(step))]) => in_list(Form::Brace, &step.tests),
             _ => chain.to_string(),
         });
         sound.then(|| one(chain, span))
     }
 }
 
-fn one(chain: Chain, span: Span) -> Lowered {
-    Lowered {
+fn one(chain: Chain, span: Span) -> Chains {
+    Chains {
         chains: smallvec![DraftChain { chain, span }],
         filters: Tests::new(),
     }
@@ -252,8 +229,8 @@ fn group_span(group: &Group<'_>) -> Span {
     }
 }
 
-/// The steps behind a shorthand search that filter it: where the whole selector begins with
-/// nothing but `#word` or a run of tags, and `[…]` follows behind white space.
+/// The steps that filter a shorthand search: those after a first step of nothing but `#word` or
+/// tags, if the next is `[…]` after white space.
 fn search_filters<'a, 's>(group: &'a Group<'s>) -> Option<&'a [(Combinator, Step<'s>)]> {
     let ((_, first), rest) = group.steps.split_first()?;
     let begins = match first.parts.as_slice() {
@@ -269,7 +246,7 @@ fn search_filters<'a, 's>(group: &'a Group<'s>) -> Option<&'a [(Combinator, Step
     filters.then_some(rest)
 }
 
-/// The brackets of a step that is nothing else.
+/// The brackets of a step that has no other part.
 fn filter_step<'a, 's>(step: &'a Step<'s>) -> Option<&'a Attrs<'s>> {
     match step.parts.as_slice() {
         [part] => match &part.node {

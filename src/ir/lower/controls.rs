@@ -1,15 +1,16 @@
-//! What follows a body: filters of the final set, and controls (LANGUAGE §6, §7).
+//! Filters of the final set, and controls (LANGUAGE §6, §7).
 
+use super::lowerer::Lowerer;
+use super::notes::in_list;
 use crate::diag::nearest;
+use crate::ir::edition::Edition;
+use crate::ir::query::{
+    Attr, Controls, Kind, Literal, Mode, Op, Operand, Order, Test, Tests, Time,
+};
 use crate::syntax::ast::{Control, Filter, Form};
-use crate::syntax::{Span, quote};
+use crate::syntax::words::CONTROLS;
+use crate::syntax::{Span, is_name, quote};
 
-use super::super::{Attr, Controls, Edition, Kind, Literal, Mode, Op, Operand, Order, Test, Time};
-use super::attrs::attr_test;
-use super::body::Filters;
-use super::{Lowerer, sugar};
-
-const CONTROLS: [&str; 6] = ["limit", "p", "order", "mode", "first", "unique"];
 const MODES: [(&str, Mode); 3] = [
     ("union", Mode::Union),
     ("latest", Mode::Latest),
@@ -24,12 +25,14 @@ const ORDERS: [(&str, Order); 6] = [
     ("turn:asc,pre", Order::TurnAsc),
 ];
 
-/// Whether `name` is a control's.
-pub(super) fn is_control(name: &str) -> bool {
-    CONTROLS.contains(&name)
+/// The filters and controls of a selector.
+#[derive(Default)]
+pub(super) struct Filters {
+    pub(super) tests: Tests,
+    pub(super) controls: Controls,
 }
 
-/// Where each control was written, to find the second one.
+/// The place of each control, to find repetitions.
 #[derive(Default)]
 struct Seen {
     limit: Option<Span>,
@@ -57,11 +60,8 @@ impl Lowerer {
             sound &= match filter {
                 Filter::Attrs(attrs) => self.attrs(&attrs.node, attrs.span, &mut lowered.tests),
                 Filter::Tag(tag) => {
-                    lowered.tests.push(attr_test(
-                        Attr::Tags,
-                        Op::Eq,
-                        Literal::Text((*tag.node).into()),
-                    ));
+                    let text = Literal::Text((*tag.node).into());
+                    lowered.tests.push(Test::of(Attr::Tags, Op::Eq, text));
                     let instead = format!("[tag={}]", quote(&tag.node));
                     self.needs(Edition::Canonical, tag.span, "`+tag`", Some(instead))
                 }
@@ -99,13 +99,11 @@ impl Lowerer {
         sound.then_some(lowered)
     }
 
-    /// Notes what a filter or control stands for.
+    /// Notes the normal form of a filter or control.
     fn note_filter(&mut self, filter: &Filter<'_>, tests: &[Test]) {
         match filter {
-            Filter::Attrs(attrs) => {
-                self.note(attrs.span, || sugar::in_list(attrs.node.form, tests))
-            }
-            Filter::Tag(tag) => self.note(tag.span, || sugar::in_list(Form::Brace, tests)),
+            Filter::Attrs(attrs) => self.note(attrs.span, || in_list(attrs.node.form, tests)),
+            Filter::Tag(tag) => self.note(tag.span, || in_list(Form::Brace, tests)),
             Filter::Control(control) if control.name.node == "first" => {
                 self.note(control.span(), || "@limit=1".to_owned());
             }
@@ -213,7 +211,7 @@ impl Lowerer {
             return None;
         };
         if let Some(parameter) = value.node.strip_prefix('$')
-            && crate::syntax::is_name(parameter)
+            && is_name(parameter)
             && !parameter.contains(':')
         {
             return Some(Operand::Param(parameter.into()));

@@ -1,15 +1,14 @@
 //! Depth expressions (LANGUAGE §4).
 
+use super::lowerer::{Lowerer, MAX_VALUES};
 use crate::diag::Code;
+use crate::ir::depth::DepthSet;
+use crate::ir::edition::Edition;
 use crate::syntax::ast::{DepthItem, Op};
 use crate::syntax::{Span, Spanned};
 
-use super::super::{DepthSet, Edition};
-use super::{Lowerer, MAX_VALUES};
-
 impl Lowerer {
-    /// The set an expression means. `span` is the whole construct, for mistakes without a place
-    /// of their own.
+    /// The set of an expression. `span` is the whole construct, for mistakes without a place.
     pub(super) fn depths(&mut self, items: &[Spanned<DepthItem>], span: Span) -> Option<DepthSet> {
         if items.is_empty() {
             self.invalid(span, "empty depth", "no depth is named")
@@ -40,19 +39,16 @@ impl Lowerer {
         sound.then(|| DepthSet::from_ranges(ranges))
     }
 
-    /// Adds the ranges of one item; false where it is wrong.
+    /// Adds the ranges of one item; false if it has a mistake.
     fn depth_item(&mut self, item: &Spanned<DepthItem>, ranges: &mut Vec<(i64, i64)>) -> bool {
         let span = item.span;
         match &item.node {
             DepthItem::One(depth) => {
                 ranges.push((*depth, *depth));
-                *depth >= 1
-                    || self.needs(
-                        Edition::Depth,
-                        span,
-                        &format!("depth {depth}"),
-                        alias(*depth),
-                    )
+                *depth >= 1 || {
+                    let what = format!("depth {depth}");
+                    self.needs(Edition::Depth, span, &what, alias(*depth))
+                }
             }
             DepthItem::Range(low, high) if low > high => {
                 self.invalid(
@@ -91,18 +87,14 @@ impl Lowerer {
                 ranges.extend(depths.iter().map(|&depth| (depth, depth)));
                 let list: Vec<String> = depths.iter().map(ToString::to_string).collect();
                 let plain = depths.iter().all(|&depth| depth >= 1);
-                self.needs(
-                    Edition::Depth,
-                    span,
-                    "a set of depths",
-                    plain.then(|| format!(":depth({})", list.join(","))),
-                )
+                let instead = plain.then(|| format!(":depth({})", list.join(",")));
+                self.needs(Edition::Depth, span, "a set of depths", instead)
             }
         }
     }
 }
 
-/// How the first edition spells the regions.
+/// The region of a depth, as `v0.1` spells it.
 fn alias(depth: i64) -> Option<String> {
     match depth {
         0 => Some("^ah".to_owned()),

@@ -1,20 +1,45 @@
-//! Positions: hops from the root's children down, as child steps (LANGUAGE §7).
+//! Positions: hops from the root's children down, which become child steps (LANGUAGE §7).
 
 use smallvec::smallvec;
 
+use super::lowerer::{Lowerer, MAX_STEPS};
 use crate::diag::{Code, nearest};
+use crate::ir::depth::DepthSet;
+use crate::ir::edition::Edition;
+use crate::ir::name::split_type;
+use crate::ir::query::{Attr, Axis, Chain, Class, Kind, Literal, Op, Step, Test, Tests, TypeTest};
 use crate::syntax::ast::{DepthItem, Form, Hop, HopHead, HopPart, Position};
+use crate::syntax::words::{CALLED_PSEUDOS, CLASSES, PLAIN_PSEUDOS};
 use crate::syntax::{Span, Spanned};
 
-use super::super::{
-    Attr, Axis, Chain, Class, DepthSet, Edition, Kind, Literal, NodeStep, Op, Step, Test, Tests,
-    TypeTest,
-};
-use super::attrs::attr_test;
-use super::{Lowerer, MAX_STEPS};
+/// The hops of a position read so far.
+#[derive(Default)]
+struct Hops {
+    /// The union of the depth hops.
+    depths: Option<DepthSet>,
+    /// The tests of a `seg` directly after the depth hops.
+    anchor: Tests,
+    /// Whether there was such a `seg`.
+    confirmed: bool,
+    steps: Vec<(Axis, Step)>,
+}
 
-/// The words a hop may start with, for suggestions.
-const HOPS: [&str; 7] = ["seg", "cont", "block", "mt", "mc", "cb", "end"];
+impl Hops {
+    fn chain(mut self) -> Chain {
+        let first = match self.depths {
+            Some(depths) => {
+                self.anchor.push(Test::Type(TypeTest::Anchor));
+                self.anchor.push(Test::Depth(depths));
+                self.anchor
+            }
+            None => smallvec![Test::Type(TypeTest::Root)],
+        };
+        self.steps.insert(0, (Axis::Descendant, Step::of(first)));
+        Chain {
+            steps: self.steps.into(),
+        }
+    }
+}
 
 impl Lowerer {
     pub(super) fn position(&mut self, position: &Position<'_>) -> Option<Chain> {
@@ -24,96 +49,50 @@ impl Lowerer {
                 .help("write `(d1)` for the newest turn, `(d0)` for the active head");
             return None;
         }
-        if position.hops.len() > MAX_STEPS {
-            let span = position
-                .hops
-                .get(MAX_STEPS)
-                .map_or(position.span, |hop| hop.span);
-            let message = format!(
-                "a position has at most {MAX_STEPS} hops, this one has {}",
-                position.hops.len()
-            );
-            self.error(Code::Limit, span, message, "one hop too many");
+        let count = position.hops.len();
+        if let Some(hop) = position.hops.get(MAX_STEPS) {
+            let message = format!("a position has at most {MAX_STEPS} hops, this one has {count}");
+            self.error(Code::Limit, hop.span, message, "one hop too many");
             return None;
         }
         if let Some(comma) = position.trailing_comma {
             self.insertion(comma, "a trailing comma", None);
             sound = false;
         }
-
-        let mut scope: Option<DepthSet> = None;
-        let mut steps: Vec<(Axis, Step)> = Vec::with_capacity(position.hops.len() + 1);
-        let mut anchor = Tests::new();
-        let mut confirmed = false;
-        let last = position.hops.len() - 1;
+        let mut hops = Hops::default();
         for (index, hop) in position.hops.iter().enumerate() {
-            let at_end = index == last && position.trailing_comma.is_none();
-            match self.depth_hop(hop) {
-                Some(Ok(set)) if steps.is_empty() && !confirmed => {
-                    scope = Some(match scope {
-                        Some(scope) => scope.union(&set),
-                        None => set,
-                    });
-                    continue;
-                }
-                Some(Ok(_)) => {
-                    self.invalid(hop.span, "depth hops come first", "behind another hop")
-                        .help("move it to the front: `(d1, cont, block)`");
-                    sound = false;
-                    continue;
-                }
-                Some(Err(())) => {
-                    sound = false;
-                    continue;
-                }
-                None => {}
-            }
-            // `seg` right behind the depths confirms that a container of the depth axis is
-            // meant, and tests it.
-            if scope.is_some() && steps.is_empty() && !confirmed && is_turn(hop) {
-                confirmed = true;
-                sound &= self.confirm(hop, &mut anchor).is_some();
-                continue;
-            }
-            match self.hop(hop, at_end) {
-                Some(tests) => steps.push((
-                    Axis::Child,
-                    Step::Node(NodeStep {
-                        tests,
-                        tail: Box::default(),
-                    }),
-                )),
-                None => sound = false,
-            }
+            let at_end = index + 1 == count && position.trailing_comma.is_none();
+            sound &= self.next_hop(hop, at_end, &mut hops).is_some();
         }
-        if !sound {
-            return None;
-        }
-        let first = match scope {
-            Some(scope) => {
-                anchor.push(Test::Type(TypeTest::Anchor));
-                anchor.push(Test::Depth(scope));
-                anchor
+        sound.then(|| hops.chain())
+    }
+
+    fn next_hop(&mut self, hop: &Hop<'_>, at_end: bool, hops: &mut Hops) -> Option<()> {
+        let start = hops.steps.is_empty() && !hops.confirmed;
+        if let Some(set) = self.depth_hop(hop) {
+            let set = set.ok()?;
+            if !start {
+                self.invalid(hop.span, "depth hops come first", "behind another hop")
+                    .help("move it to the front: `(d1, cont, block)`");
+                return None;
             }
-            None => smallvec![Test::Type(TypeTest::Root)],
-        };
-        steps.insert(
-            0,
-            (
-                Axis::Descendant,
-                Step::Node(NodeStep {
-                    tests: first,
-                    tail: Box::default(),
-                }),
-            ),
-        );
-        Some(Chain {
-            steps: steps.into(),
-        })
+            hops.depths = Some(match hops.depths.take() {
+                Some(depths) => depths.union(&set),
+                None => set,
+            });
+        } else if start && hops.depths.is_some() && is_turn(hop) {
+            // `seg` directly after the depths names the depth-axis container itself.
+            hops.confirmed = true;
+            self.confirm(hop, &mut hops.anchor)?;
+        } else {
+            let tests = self.hop(hop, at_end)?;
+            hops.steps.push((Axis::Child, Step::of(tests)));
+        }
+        Some(())
     }
 
     /// The depths of `d1`, `d1..d3`, `depth(…)`; `None` for any other hop, `Some(Err)` for a
-    /// depth hop with a mistake in it.
+    /// depth hop with a mistake.
     fn depth_hop(&mut self, hop: &Hop<'_>) -> Option<Result<DepthSet, ()>> {
         let set = match &hop.head {
             HopHead::Depth(items) => self.depths(items, hop.span).ok_or(()),
@@ -147,51 +126,65 @@ impl Lowerer {
         Some(set)
     }
 
-    /// `seg`, `seg.sub`, `seg[…]` right behind the depths.
+    /// `seg`, `seg.sub` or `seg[…]` directly after the depths.
     fn confirm(&mut self, hop: &Hop<'_>, tests: &mut Tests) -> Option<()> {
         let HopHead::Word(word) = &hop.head else {
             return None;
         };
-        let (_, sub) = split(word);
-        let sub = self.hop_parts(hop, sub, tests)?;
+        let (_, sub) = split_type(word);
+        let sub = self.hop_parts(hop, &hop.parts, sub, tests)?;
         if sub.is_some() {
             self.class_or_type("mt", sub, tests);
         }
         Some(())
     }
 
-    /// The tests of any other hop.
+    /// The tests of a hop that is neither a depth nor the `seg` after it.
     fn hop(&mut self, hop: &Hop<'_>, at_end: bool) -> Option<Tests> {
         let mut tests = Tests::new();
-        let (class, sub) = match &hop.head {
-            HopHead::Star => (None, None),
-            HopHead::Search => {
-                self.needs(Edition::Canonical, hop.span, "`? {…}`", None)
-                    .then_some(())?;
-                (None, None)
-            }
+        let (mut class, mut sub) = self.hop_head(hop, at_end, &mut tests)?;
+        let mut parts = hop.parts.as_slice();
+        // `*:block.call`: the class is the first word after the star.
+        if class.is_none()
+            && let [first, rest @ ..] = parts
+            && let HopPart::Class(word) = first.node
+        {
+            let (head, kind) = split_type(word.strip_prefix(':').unwrap_or(word));
+            class = Some(self.hop_class(head, first.span)?);
+            sub = kind;
+            parts = rest;
+        }
+        let is_sub = |part: &&Spanned<HopPart<'_>>| matches!(part.node, HopPart::Sub(_));
+        if class.is_none()
+            && let Some(part) = parts.iter().find(is_sub)
+        {
+            self.invalid(part.span, "a kind needs a class", "no class before it")
+                .help("write `*:block.call`, or `*[kind='call']`");
+            return None;
+        }
+        let sub = self.hop_parts(hop, parts, sub, &mut tests)?;
+        if let Some(class) = class {
+            self.class_or_type(class, sub, &mut tests);
+        }
+        Some(tests)
+    }
+
+    /// The class word and the kind in the head of a hop. Adds a test of the offset, if it has one.
+    fn hop_head<'s>(
+        &mut self,
+        hop: &Hop<'s>,
+        at_end: bool,
+        tests: &mut Tests,
+    ) -> Option<(Option<&'s str>, Option<&'s str>)> {
+        match hop.head {
+            HopHead::Star => Some((None, None)),
+            HopHead::Search => self
+                .needs(Edition::Canonical, hop.span, "`? {…}`", None)
+                .then_some((None, None)),
             HopHead::Int(written) => {
-                let bare = hop.parts.is_empty();
-                let plus = written.starts_with('+');
-                if at_end && bare && (plus || written.starts_with('-')) {
-                    let instead = written
-                        .starts_with('-')
-                        .then(|| format!("*[offset={written}]"));
-                    self.insertion(hop.span, &format!("`{written}`"), instead);
-                    return None;
-                }
-                if plus {
-                    self.invalid(
-                        hop.span,
-                        format!("`{written}` is an insertion point"),
-                        "not at the end",
-                    )
-                    .help("write the offset without a sign");
-                    return None;
-                }
-                let offset = self.integer(written, hop.span, Kind::Number)?;
-                tests.push(attr_test(Attr::Offset, Op::Eq, Literal::Int(offset)));
-                (None, None)
+                let offset = self.offset(written, hop, at_end)?;
+                tests.push(Test::of(Attr::Offset, Op::Eq, Literal::Int(offset)));
+                Some((None, None))
             }
             HopHead::Word("end") if hop.parts.is_empty() => {
                 if at_end {
@@ -200,76 +193,57 @@ impl Lowerer {
                     self.invalid(hop.span, "`end` is an insertion point", "not at the end")
                         .help("write it as the last thing of the position");
                 }
-                return None;
+                None
             }
             HopHead::Word(word) => {
-                let (head, sub) = split(word);
-                match (Class::from_word(head), head.parse::<i64>()) {
-                    (Some(_), _) => (Some(head), sub),
-                    // `1:block`: the sub names the class.
-                    (None, Ok(offset)) if sub.is_some() => {
-                        tests.push(attr_test(Attr::Offset, Op::Eq, Literal::Int(offset)));
-                        let (class, rest) = split(sub.unwrap_or_default());
-                        (Some(self.hop_class(class, hop.span)?), rest)
+                let (head, sub) = split_type(word);
+                match (Class::from_word(head), head.parse(), sub) {
+                    (Some(_), ..) => Some((Some(head), sub)),
+                    // `1:block`: the word after the colon is the class.
+                    (None, Ok(offset), Some(sub)) => {
+                        tests.push(Test::of(Attr::Offset, Op::Eq, Literal::Int(offset)));
+                        let (class, rest) = split_type(sub);
+                        Some((Some(self.hop_class(class, hop.span)?), rest))
                     }
                     _ => {
                         self.unknown_hop(head, hop.span);
-                        return None;
+                        None
                     }
                 }
             }
-            // Taken for a depth hop above.
-            HopHead::Range(..) | HopHead::Depth(_) => return None,
-        };
-        let mut class = class;
-        let mut sub = sub;
-        // `*:block.call`: the class is the first word behind the star.
-        let mut parts = hop.parts.as_slice();
-        if class.is_none()
-            && let [
-                Spanned {
-                    node: HopPart::Class(word),
-                    span,
-                },
-                rest @ ..,
-            ] = parts
-        {
-            let (head, kind) = split(word.strip_prefix(':').unwrap_or(word));
-            class = Some(self.hop_class(head, *span)?);
-            sub = kind;
-            parts = rest;
+            // These are depth hops.
+            HopHead::Range(..) | HopHead::Depth(_) => None,
         }
-        if class.is_none()
-            && let Some(part) = parts
-                .iter()
-                .find(|part| matches!(part.node, HopPart::Sub(_)))
-        {
-            self.invalid(part.span, "a kind needs a class", "no class before it")
-                .help("write `*:block.call`, or `*[kind='call']`");
-            return None;
-        }
-        let rest = Hop {
-            head: hop.head.clone(),
-            parts: parts.to_vec(),
-            span: hop.span,
-        };
-        let sub = self.hop_parts(&rest, sub, &mut tests)?;
-        if let Some(class) = class {
-            self.class_or_type(class, sub, &mut tests);
-        }
-        Some(tests)
     }
 
-    /// Adds the properties attached to a hop, and returns its kind.
+    /// The offset of a hop that is a number; `None` for an insertion point, which is reported.
+    fn offset(&mut self, written: &str, hop: &Hop<'_>, at_end: bool) -> Option<i64> {
+        let (plus, minus) = (written.starts_with('+'), written.starts_with('-'));
+        if at_end && hop.parts.is_empty() && (plus || minus) {
+            let instead = minus.then(|| format!("*[offset={written}]"));
+            self.insertion(hop.span, &format!("`{written}`"), instead);
+            return None;
+        }
+        if plus {
+            let message = format!("`{written}` is an insertion point");
+            self.invalid(hop.span, message, "not at the end")
+                .help("write the offset without a sign");
+            return None;
+        }
+        self.integer(written, hop.span, Kind::Number)
+    }
+
+    /// Adds the properties among `parts`, and returns the kind: `sub`, or the one in `parts`.
     fn hop_parts<'s>(
         &mut self,
         hop: &Hop<'s>,
+        parts: &[Spanned<HopPart<'s>>],
         sub: Option<&'s str>,
         tests: &mut Tests,
     ) -> Option<Option<&'s str>> {
         let mut kind = sub;
         let mut sound = true;
-        for part in &hop.parts {
+        for part in parts {
             match &part.node {
                 HopPart::Attrs(attrs) => {
                     if attrs.form == Form::Group && hop.head == HopHead::Star {
@@ -301,13 +275,9 @@ impl Lowerer {
             }
         }
         if let Some(word) = kind {
-            let pseudo = word.split(':').find(|part| {
-                matches!(
-                    *part,
-                    "first" | "last" | "pre" | "core" | "post" | "nth" | "depth"
-                )
-            });
-            if let Some(pseudo) = pseudo {
+            let is_pseudo =
+                |part: &&str| PLAIN_PSEUDOS.contains(part) || CALLED_PSEUDOS.contains(part);
+            if let Some(pseudo) = word.split(':').find(is_pseudo) {
                 self.invalid(
                     hop.span,
                     format!("`:{pseudo}` is no kind, and hops take no pseudo-classes"),
@@ -329,7 +299,7 @@ impl Lowerer {
             format!("`{word}` is no class"),
             "a class belongs here",
         );
-        match nearest(word, ["seg", "cont", "block", "mt", "mc", "cb"]) {
+        match nearest(word, CLASSES) {
             Some(class) => advice.help(format!("did you mean `{class}`?")),
             None => advice.help("the classes are `seg`, `cont` and `block`"),
         }
@@ -346,7 +316,7 @@ impl Lowerer {
             return;
         }
         let advice = self.invalid(span, format!("unknown hop `{word}`"), "no such hop");
-        match nearest(word, HOPS) {
+        match nearest(word, CLASSES.into_iter().chain(["end"])) {
             Some(hop) => advice.help(format!("did you mean `{hop}`?")),
             None => {
                 advice.help("hops are depths such as `d1`, `seg`, `cont`, `block`, `*` and offsets")
@@ -374,14 +344,6 @@ fn depth_word(word: &str) -> Option<i64> {
     word.strip_prefix('d')?.parse().ok()
 }
 
-/// A word and what follows its first colon.
-fn split(word: &str) -> (&str, Option<&str>) {
-    match word.split_once(':') {
-        Some((head, sub)) => (head, Some(sub)),
-        None => (word, None),
-    }
-}
-
 fn is_turn(hop: &Hop<'_>) -> bool {
-    matches!(&hop.head, HopHead::Word(word) if Class::from_word(split(word).0) == Some(Class::Turn))
+    matches!(&hop.head, HopHead::Word(word) if Class::from_word(split_type(word).0) == Some(Class::Turn))
 }

@@ -1,37 +1,37 @@
 //! Steps of a chain: roots, types, keys, tags, pseudo-classes, zones (LANGUAGE §2, §4).
 
+use super::lowerer::Lowerer;
+use super::notes::in_step;
 use crate::diag::nearest;
-use crate::syntax::ast::{Combinator, Group, Nth, Part, Step as AstStep, Word};
-use crate::syntax::{Span, Spanned};
-
-use super::super::name::normal_type;
-use super::super::{
-    Attr, AttrTest, Axis, Chain, Class, DepthSet, Edition, Literal, NodeStep, Op, Operand, Pick,
-    Step, Tail, Test, Tests, TypeTest, Zone,
+use crate::ir::depth::DepthSet;
+use crate::ir::edition::Edition;
+use crate::ir::name::{normal_type, split_type};
+use crate::ir::query::{
+    Attr, AttrTest, Axis, Chain, Class, Literal, NodeStep, Op, Operand, Pick, Step, Tail, Test,
+    Tests, TypeTest, Zone,
 };
-use super::attrs::attr_test;
-use super::{Lowerer, sugar};
+use crate::syntax::ast::{Combinator, Group, Nth, Part, Step as AstStep, Word};
+use crate::syntax::words::ROOTS;
+use crate::syntax::{Span, Spanned, quote};
 
-/// Every pseudo-class, for suggestions.
+/// All pseudo-classes, for suggestions.
 const PSEUDOS: [&str; 7] = ["pre", "core", "post", "first", "last", "nth", "depth"];
-/// Every root, for suggestions.
-const ROOTS: [&str; 4] = ["sys", "seq", "ah", "root"];
 
-/// A node step while its parts are read.
+/// A node step whose parts are being lowered.
 #[derive(Default)]
 struct Draft {
     tests: Tests,
     tail: Vec<Tail>,
-    /// A type of class turn without a kind, which lets `^sys` and `^ah` into a depth.
+    /// Whether there is `.mt` without a kind, which with a depth also matches `^sys` and `^ah`.
     plain_turn: bool,
-    /// Anything but `*`, depths and picks: what a depth then narrows.
+    /// Whether there is anything but `*`, depths and picks, which a depth then narrows.
     basis: bool,
     /// Whether there is a `:depth(…)`.
     depth: bool,
 }
 
 impl Draft {
-    /// A pseudo-class that narrows: among the tests, or behind the first pick.
+    /// Adds the test of a pseudo-class: to the tests, or after a pick to the tail.
     fn narrow(&mut self, test: Test) {
         if self.tail.is_empty() {
             self.tests.push(test);
@@ -94,15 +94,13 @@ impl Lowerer {
                     }
                 }
             } else if !draft.basis {
-                // Alone, `:depth(2)` is `depth(2)`. Behind a pick it narrows like the rest.
+                // Alone, `:depth(2)` is `depth(2)`. After a pick it narrows.
                 let anchor = Test::Type(TypeTest::Anchor);
                 if draft.tests.is_empty() {
                     draft.tail.push(Tail::Test(anchor));
                 } else {
                     draft.tests.push(anchor);
-                    self.note_whole(noted, step.span, || {
-                        sugar::in_step(&draft.tests, &draft.tail)
-                    });
+                    self.note_whole(noted, step.span, || in_step(&draft.tests, &draft.tail));
                 }
             }
         }
@@ -112,14 +110,14 @@ impl Lowerer {
         }))
     }
 
-    /// Notes what a part added to the step: tests from `tests` on, picks from `tail` on.
+    /// Notes what a part added to the step: tests from index `tests` on, picks from `tail` on.
     fn note_part(&mut self, part: &Spanned<Part<'_>>, draft: &Draft, tests: usize, tail: usize) {
         let added = (
             draft.tests.get(tests..).unwrap_or_default(),
             draft.tail.get(tail..).unwrap_or_default(),
         );
         if !matches!(part.node, Part::Star) {
-            self.note(part.span, || sugar::in_step(added.0, added.1));
+            self.note(part.span, || in_step(added.0, added.1));
         }
     }
 
@@ -147,16 +145,11 @@ impl Lowerer {
             }
             Part::Tag(tag) => {
                 draft.basis = true;
-                self.needs(
-                    Edition::Canonical,
-                    span,
-                    "`+tag`",
-                    Some(format!("[tag={}]", crate::syntax::quote(tag))),
-                )
-                .then_some(())?;
-                draft
-                    .tests
-                    .push(attr_test(Attr::Tags, Op::Eq, Literal::Text((**tag).into())));
+                let instead = Some(format!("[tag={}]", quote(tag)));
+                self.needs(Edition::Canonical, span, "`+tag`", instead)
+                    .then_some(())?;
+                let text = Literal::Text((**tag).into());
+                draft.tests.push(Test::of(Attr::Tags, Op::Eq, text));
             }
             Part::Anchor(items) => {
                 draft.basis = true;
@@ -188,7 +181,7 @@ impl Lowerer {
             }
             "sys" => DepthSet::one(-1),
             "ah" => DepthSet::one(0),
-            // As a whole group it means the turns; elsewhere it is the node they hang from.
+            // As a whole group it means the turns, elsewhere their parent.
             "seq" if sole && self.edition >= Edition::Depth => DepthSet::range(1, i64::MAX),
             "seq" => {
                 tests.push(Test::Type(TypeTest::Seq));
@@ -212,39 +205,36 @@ impl Lowerer {
         Some(())
     }
 
-    /// `.cb`, `.cb:summary`, `.foo`, behind the dot.
-    pub(super) fn type_word(&mut self, word: &str, span: Span, tests: &mut Tests) {
-        // What nearly all types are.
+    /// `.cb`, `.cb:summary`, `.foo`, without the dot.
+    fn type_word(&mut self, word: &str, span: Span, tests: &mut Tests) {
+        // Fast path: most types are a class.
         if let Some(class) = Class::from_word(word) {
             tests.push(Test::Type(TypeTest::Class(class)));
             return;
         }
-        let (head, sub) = match word.split_once(':') {
-            Some((head, sub)) => (head, Some(sub)),
-            None => (word, None),
-        };
+        let (head, sub) = split_type(word);
         if let Some(sub) = sub {
             self.warn_near_pseudo(sub, span);
         }
         self.class_or_type(head, sub, tests);
     }
 
-    /// The tests of a type and a kind in the reading of the edition (LANGUAGE §1).
+    /// Adds the tests of a type and a kind, as the edition reads them (LANGUAGE §1).
     pub(super) fn class_or_type(&mut self, head: &str, sub: Option<&str>, tests: &mut Tests) {
         let text = |text: &str| Literal::Text(text.into());
         match (Class::from_word(head), sub) {
             (Some(class), None) => tests.push(Test::Type(TypeTest::Class(class))),
             (_, Some(sub)) if self.edition == Edition::V01 => {
                 let whole = format!("{}:{sub}", normal_type(head));
-                tests.push(attr_test(Attr::StoredType, Op::Eq, text(&whole)));
+                tests.push(Test::of(Attr::StoredType, Op::Eq, text(&whole)));
             }
             (None, None) if self.edition == Edition::V01 => {
-                tests.push(attr_test(Attr::StoredType, Op::Eq, text(head)));
+                tests.push(Test::of(Attr::StoredType, Op::Eq, text(head)));
             }
             (_, sub) => {
-                tests.push(attr_test(Attr::NodeType, Op::Eq, text(&normal_type(head))));
+                tests.push(Test::of(Attr::NodeType, Op::Eq, text(&normal_type(head))));
                 if let Some(sub) = sub {
-                    tests.push(attr_test(Attr::Kind, Op::Eq, text(sub)));
+                    tests.push(Test::of(Attr::Kind, Op::Eq, text(sub)));
                 }
             }
         }
@@ -254,8 +244,7 @@ impl Lowerer {
         let operand = match word {
             Word::Param(name) => Operand::Param((*name).into()),
             Word::Text(text) => {
-                // Quotes say that a word is meant as it stands; only without them is the word all
-                // there is behind the sign.
+                // A quoted word is meant as written. Without quotes the span is sign and word.
                 let quoted = (span.end - span.start) as usize != text.len() + 1;
                 if !quoted && let Some((_, sub)) = text.split_once(':') {
                     self.warn_near_pseudo(sub, span);
@@ -281,7 +270,6 @@ impl Lowerer {
             Nth::Number(number) if number >= 1 => {
                 Some(Pick::Nth(Operand::Literal(Literal::Int(number))))
             }
-
             Nth::Number(_) => {
                 self.invalid(nth.span, "`:nth` counts from 1", "the first is 1")
                     .help("write `:nth(1)`, or `:last` for the last");
@@ -293,7 +281,7 @@ impl Lowerer {
     fn pseudo(&mut self, name: &str, span: Span, draft: &mut Draft) -> Option<()> {
         if let Some(zone) = zone(name) {
             draft.basis = true;
-            draft.narrow(attr_test(Attr::Offset, offset_op(zone), Literal::Int(0)));
+            draft.narrow(Test::of(Attr::Offset, offset_op(zone), Literal::Int(0)));
             return Some(());
         }
         match name {
@@ -322,7 +310,7 @@ impl Lowerer {
         Some(())
     }
 
-    /// `.mt:frist` is a type; say so, because `:first` was probably meant.
+    /// Warns of `.mt:frist`, which is a type where `:first` was probably meant.
     fn warn_near_pseudo(&mut self, sub: &str, span: Span) {
         for part in sub.split(':') {
             if let Some(pseudo) = near_pseudo(part) {
@@ -333,9 +321,8 @@ impl Lowerer {
                         "`:{part}` is part of the word, and almost the pseudo-class `:{pseudo}`"
                     )
                 };
-                self.warn(span, message, "taken as one word").hint(format!(
-                    "write `:{pseudo}` at the end of the word for the pseudo-class"
-                ));
+                let help = format!("write `:{pseudo}` at the end of the word for the pseudo-class");
+                self.warn(span, message, "taken as one word", help);
                 return;
             }
         }
@@ -351,7 +338,7 @@ fn zone(name: &str) -> Option<Zone> {
     }
 }
 
-/// How an offset of this zone compares with 0.
+/// How the offsets of a zone compare with 0.
 fn offset_op(zone: Zone) -> Op {
     match zone {
         Zone::Pre => Op::Lt,
@@ -360,10 +347,11 @@ fn offset_op(zone: Zone) -> Op {
     }
 }
 
-/// The pseudo-class that is, or nearly is, `part`: one letter more, one less, or two swapped; in
-/// words of five letters and more also one different. (`code` and `list` are words of their own.)
+/// The pseudo-class that `part` equals or nearly equals: one letter more, one less, or two
+/// swapped. One different letter counts only in pseudo-classes of five letters and more, because
+/// `code` and `list` are ordinary kinds.
 pub(in crate::ir) fn near_pseudo(part: &str) -> Option<&'static str> {
-    // Cheap, for every compiled type comes by here.
+    // Hot path: called for each type with a kind.
     if part.len() < 2 || part.len() > 6 {
         return None;
     }

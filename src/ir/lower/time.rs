@@ -1,11 +1,10 @@
-//! Times (LANGUAGE §3): addresses, ranges, and what an omitted time means.
+//! Times (LANGUAGE §3): addresses, ranges, and the default for an omitted time.
 
+use super::lowerer::Lowerer;
 use crate::diag::Code;
-use crate::syntax::ast;
-use crate::syntax::{Span, Spanned};
-
-use super::super::{Address, Edition, RangeEnd, Time};
-use super::Lowerer;
+use crate::ir::edition::Edition;
+use crate::ir::query::{Address, RangeEnd, Time};
+use crate::syntax::{Span, Spanned, ast};
 
 impl Lowerer {
     pub(super) fn time(&mut self, time: Option<&Spanned<ast::Time>>) -> Option<Time> {
@@ -81,7 +80,7 @@ impl Lowerer {
             .help("write `@t-3..@t0` or `@c10..@c20`");
             return None;
         }
-        // The newer end first: a range means the same in either direction.
+        // The newer end first: the direction of a range has no meaning.
         let swap = match (a, b) {
             (RangeEnd::Oldest, RangeEnd::Back(_)) => true,
             (RangeEnd::Back(a), RangeEnd::Back(b)) => b < a,

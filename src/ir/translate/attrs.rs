@@ -1,23 +1,24 @@
-//! Tests of attributes in the words of an earlier edition.
+//! Tests of attributes as an earlier edition can express them.
 //!
-//! A list of tests becomes a union of such lists. The rules, each over every node:
+//! A list of tests becomes a union of lists. The rules:
 //!
 //! - `role=[a,b]` is `role=a` or `role=b`; `role!=[a,b]` is `role!=a` and `role!=b`. Tags need all
-//!   of a list, so there it is the other way round.
-//! - Orderings of nodeType compare whole texts in every edition, so `nodeType=t` of one reading is
-//!   a pair of bounds in another: types that start with `t:` lie from `t:` up to `t;`, the next
-//!   text that starts with no `t:`.
-//! - The kind that later editions read is the stored one, else what follows the colon of the
-//!   nodeType; where the type is pinned, that can be told by the stored fields alone.
+//!   of a list, so for tags it is the reverse.
+//! - Orderings of nodeType compare whole texts in every edition, so an equality of one reading is a
+//!   pair of bounds in another. Types that start with `t:` are those from `t:` up to `t;`, because
+//!   `;` follows `:` in Unicode.
+//! - The kind that later editions read is the stored one, else the text after the colon of the
+//!   nodeType. If the type is pinned, the stored fields alone decide that.
 
-use super::super::lower::MAX_GROUPS;
-use super::super::{Attr, AttrTest, Edition, Kind, Literal, Op, Operand, Test};
-use super::Construct;
+use super::construct::Construct;
+use crate::ir::edition::Edition;
+use crate::ir::lower::MAX_GROUPS;
+use crate::ir::query::{Attr, AttrTest, Kind, Literal, Op, Operand, Test};
 
-/// Lists of tests, one of which holds.
+/// Lists of tests, of which a node must pass one.
 type Lists = Vec<Vec<Test>>;
 
-/// The lists of tests that `edition` has words for and whose union is `tests`.
+/// Lists of tests that `edition` can express and whose union is `tests`.
 pub(super) fn alternatives(tests: &[Test], edition: Edition) -> Result<Lists, Construct> {
     let mut ways: Lists = vec![Vec::with_capacity(tests.len())];
     let pinned = Pinned::of(tests);
@@ -43,7 +44,7 @@ pub(super) fn alternatives(tests: &[Test], edition: Edition) -> Result<Lists, Co
     Ok(ways)
 }
 
-/// Takes out bounds of the nodeType where a way pins it within them.
+/// Drops the bounds of a nodeType that an equality satisfies anyway.
 fn drop_idle_bounds(way: &mut Vec<Test>) {
     let on_type = |test: &Test, wanted: fn(Op) -> bool| match test {
         Test::Attr(AttrTest {
@@ -82,26 +83,27 @@ fn attribute(test: &AttrTest, pinned: &Pinned<'_>, edition: Edition) -> Result<L
     }
 }
 
-/// A list of values, one by one.
+/// A test of a list of values, split into its values.
 fn list(
     test: &AttrTest,
     values: &[Operand],
     pinned: &Pinned<'_>,
     edition: Edition,
 ) -> Result<Lists, Construct> {
-    // Whether it is enough for one of the single tests to hold.
+    // Whether passing one of the single tests is enough.
     let any = match (test.attr.kind(), &test.attr, test.op) {
-        // The value of a node may be a list or not.
+        // Whether a value is a list depends on the node.
         (Kind::Dynamic, ..) | (_, Attr::Content, _) => return Err(Construct::List(test.clone())),
         (Kind::Tags, _, op) => op == Op::Ne,
         (_, _, op) => op == Op::Eq,
     };
     let mut ways: Lists = if any { Vec::new() } else { vec![Vec::new()] };
     for value in values {
+        let (attr, operand) = (test.attr.clone(), value.clone());
         let one = AttrTest {
-            attr: test.attr.clone(),
+            attr,
             op: test.op,
-            operand: value.clone(),
+            operand,
         };
         let lists = attribute(&one, pinned, edition)?;
         if any {
@@ -122,23 +124,21 @@ fn list(
 
 /// A test of `attr` against a text.
 fn text(attr: Attr, op: Op, text: impl Into<Box<str>>) -> Test {
-    Test::Attr(AttrTest {
-        attr,
-        op,
-        operand: Operand::Literal(Literal::Text(text.into())),
-    })
+    Test::of(attr, op, Literal::Text(text.into()))
 }
 
-/// The same comparison of another attribute.
+/// The same comparison with another attribute.
+fn same(attr: Attr, test: &AttrTest) -> Test {
+    let (op, operand) = (test.op, test.operand.clone());
+    Test::Attr(AttrTest { attr, op, operand })
+}
+
+/// The same comparison with another attribute, as the only test of the only list.
 fn of(attr: Attr, test: &AttrTest) -> Lists {
-    vec![vec![Test::Attr(AttrTest {
-        attr,
-        op: test.op,
-        operand: test.operand.clone(),
-    })]]
+    vec![vec![same(attr, test)]]
 }
 
-/// The bounds of the whole types that start with `head:`.
+/// Bounds of the types that start with `head:`.
 fn with_kind(head: &str) -> [Test; 2] {
     [
         text(Attr::StoredType, Op::Ge, format!("{head}:")),
@@ -146,7 +146,7 @@ fn with_kind(head: &str) -> [Test; 2] {
     ]
 }
 
-/// A test of the nodeType as later editions read it, over the stored one.
+/// A test of the nodeType as later editions read it, in terms of the stored one.
 fn split_type(test: &AttrTest) -> Result<Lists, Construct> {
     let stored = Attr::StoredType;
     match (test.op, &test.operand) {
@@ -167,56 +167,34 @@ fn split_type(test: &AttrTest) -> Result<Lists, Construct> {
     }
 }
 
-/// A test of the kind as later editions read it, over the stored fields.
+/// A test of the kind as later editions read it, in terms of the stored fields.
 fn split_kind(test: &AttrTest, pinned: &Pinned<'_>) -> Result<Lists, Construct> {
-    let refused = || Err(Construct::Kind(test.clone()));
-    let stored = Attr::StoredKind;
-    let own = |present: bool| {
-        Test::Attr(AttrTest {
-            attr: Attr::StoredKind,
-            op: if present { Op::Ne } else { Op::Eq },
-            operand: Operand::Literal(Literal::Null),
-        })
-    };
-    // Without a part behind a colon there is nothing but the stored kind.
+    // A type without a colon has no kind but the stored one.
     if pinned.plain {
-        return Ok(of(stored, test));
+        return Ok(of(Attr::StoredKind, test));
     }
+    let refused = || Err(Construct::Kind(test.clone()));
     let Operand::Literal(Literal::Text(kind)) = &test.operand else {
         return refused();
     };
-    let same = || {
-        Test::Attr(AttrTest {
-            attr: Attr::StoredKind,
-            op: test.op,
-            operand: test.operand.clone(),
-        })
-    };
-    match (test.op, pinned.sub, pinned.head) {
-        (Op::Eq, Some(sub), _) if sub == &**kind => Ok(vec![vec![same()], vec![own(false)]]),
-        (Op::Eq, Some(_), _) => Ok(vec![vec![same()]]),
-        (Op::Ne, Some(sub), _) if sub == &**kind => Ok(vec![vec![own(true), same()]]),
-        (Op::Ne, Some(_), _) => Ok(vec![vec![same()]]),
-        // The nodeType is `head` or starts with `head:`, which is said beside this.
-        (Op::Eq, None, Some(head)) => Ok(vec![
-            vec![same()],
-            vec![
-                own(false),
-                text(Attr::StoredType, Op::Eq, format!("{head}:{kind}")),
-            ],
-        ]),
-        (Op::Ne, None, Some(head)) => Ok(vec![
-            vec![own(true), same()],
-            vec![
-                own(false),
-                text(Attr::StoredType, Op::Ne, format!("{head}:{kind}")),
-            ],
-        ]),
-        _ => refused(),
-    }
+    let same = same(Attr::StoredKind, test);
+    let present = Test::of(Attr::StoredKind, Op::Ne, Literal::Null);
+    let absent = Test::of(Attr::StoredKind, Op::Eq, Literal::Null);
+    let typed = |op, head| text(Attr::StoredType, op, format!("{head}:{kind}"));
+    Ok(match (test.op, pinned.sub, pinned.head) {
+        (Op::Eq, Some(sub), _) if sub == &**kind => vec![vec![same], vec![absent]],
+        (Op::Ne, Some(sub), _) if sub == &**kind => vec![vec![present, same]],
+        (Op::Eq | Op::Ne, Some(_), _) => vec![vec![same]],
+        // Another test ensures that the nodeType is `head` or starts with `head:`.
+        (Op::Eq, None, Some(head)) => vec![vec![same], vec![absent, typed(Op::Eq, head)]],
+        (Op::Ne, None, Some(head)) => {
+            vec![vec![present, same], vec![absent, typed(Op::Ne, head)]]
+        }
+        _ => return refused(),
+    })
 }
 
-/// A test of the stored nodeType in the reading of `depth`.
+/// A test of the stored nodeType, as `depth` reads it.
 fn stored_type(test: &AttrTest) -> Result<Lists, Construct> {
     let split = Attr::NodeType;
     match (test.op, &test.operand) {
@@ -233,8 +211,8 @@ fn stored_type(test: &AttrTest) -> Result<Lists, Construct> {
     }
 }
 
-/// A test of the stored kind in the reading of `depth`, where the type tells what is read for
-/// an absent one.
+/// A test of the stored kind, as `depth` reads it, if the type decides what an absent one reads
+/// as.
 fn stored_kind(test: &AttrTest, pinned: &Pinned<'_>) -> Result<Lists, Construct> {
     if pinned.plain {
         return Ok(of(Attr::Kind, test));
@@ -247,14 +225,14 @@ fn stored_kind(test: &AttrTest, pinned: &Pinned<'_>) -> Result<Lists, Construct>
     }
 }
 
-/// What the tests of a step say about the nodeType.
+/// What the tests of a step determine about the nodeType.
 #[derive(Default)]
 struct Pinned<'a> {
-    /// The whole type is known and has no colon.
+    /// Whether the whole type is known and has no colon.
     plain: bool,
-    /// The whole type is known, and this follows its first colon.
+    /// The text after the first colon of a type that is known whole.
     sub: Option<&'a str>,
-    /// The type is this or starts with it and a colon.
+    /// The type is `head` or starts with `head:`.
     head: Option<&'a str>,
 }
 

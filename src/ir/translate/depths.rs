@@ -1,14 +1,16 @@
-//! Depths in the words of `v0.1`: the regions by name, and `:depth(…)` from 1 on.
+//! Depths as `v0.1` can express them: the regions by name, and `:depth(…)` from 1 on.
 //!
-//! The depth-axis containers lie side by side, so a set of depths is the union of its parts: what
-//! lies in `^sys`, what lies in `^ah`, and what lies in turns. In a region a node either is it
-//! or lies below it.
+//! The depth-axis containers are disjoint, so a set of depths is the union of its parts: the nodes
+//! in `^sys`, in `^ah` and in turns. A node in a region is the region itself or below it.
 
-use super::super::{Axis, Class, DepthSet, NodeStep, Step, Tail, Test, TypeTest};
-use super::Construct;
-use super::alternatives::Way;
+use super::construct::Construct;
+use crate::ir::depth::DepthSet;
+use crate::ir::query::{Axis, Class, NodeStep, Step, Tail, Test, TypeTest};
 
-/// The ways to say a step of these tests and this tail.
+/// Steps that replace one step.
+pub(super) type Way = Vec<(Axis, Step)>;
+
+/// The ways to express a step with these tests and this tail.
 pub(super) fn ways(
     axis: Axis,
     tests: Vec<Test>,
@@ -23,36 +25,28 @@ pub(super) fn ways(
             return Err(Construct::Depth);
         }
     }
-    let place = Place { axis, tail, before };
-    let Some(set) = depths_of(&tests) else {
-        return Ok(vec![vec![place.step(tests)]]);
+    let context = Context { axis, tail, before };
+    let Some(set) = tests.iter().find_map(Test::depth) else {
+        return Ok(vec![vec![context.step(tests)]]);
     };
     let mut ways = Vec::new();
     let turns = set.intersection(&sealed);
     if !turns.is_empty() {
-        ways.push(place.turns(&tests, turns)?);
+        ways.push(context.turns(&tests, turns)?);
     }
     for region in [0, -1] {
         if set.contains(region) {
-            place.region(&tests, region, &mut ways)?;
+            context.region(&tests, region, &mut ways)?;
         }
     }
     Ok(ways)
-}
-
-/// The one depth set among the tests.
-fn depths_of(tests: &[Test]) -> Option<DepthSet> {
-    tests.iter().find_map(|test| match test {
-        Test::Depth(set) => Some(set.clone()),
-        Test::Type(_) | Test::Attr(_) => None,
-    })
 }
 
 fn is(tests: &[Test], wanted: TypeTest) -> bool {
     tests.contains(&Test::Type(wanted))
 }
 
-/// The tests but those of depth, and of what the depth-axis containers are.
+/// The tests except those of depth and of depth-axis containers.
 fn others(tests: &[Test]) -> Vec<Test> {
     let rest = tests.iter().filter(|test| {
         !matches!(
@@ -63,24 +57,21 @@ fn others(tests: &[Test]) -> Vec<Test> {
     rest.cloned().collect()
 }
 
-/// Where a step stands.
-struct Place<'a> {
+/// What surrounds a step.
+struct Context<'a> {
     axis: Axis,
     tail: &'a [Tail],
     before: Option<&'a (Axis, Step)>,
 }
 
-impl Place<'_> {
-    /// A step of this place with its picks.
+impl Context<'_> {
+    /// A step with the axis and the picks of this one.
     fn step(&self, tests: Vec<Test>) -> (Axis, Step) {
-        let node = NodeStep {
-            tests: tests.into(),
-            tail: self.tail.into(),
-        };
-        (self.axis, Step::Node(node))
+        let (tests, tail) = (tests.into(), self.tail.into());
+        (self.axis, Step::Node(NodeStep { tests, tail }))
     }
 
-    /// The part of a step that lies in turns, `set` being depths from 1.
+    /// The part of a step in turns; `set` has depths from 1 only.
     fn turns(&self, tests: &[Test], set: DepthSet) -> Result<Way, Construct> {
         let mut rest = others(tests);
         let all = set == DepthSet::range(1, i64::MAX);
@@ -92,20 +83,16 @@ impl Place<'_> {
             return Ok(vec![self.step(rest)]);
         }
         let under_seq = self.below(TypeTest::Seq) || self.reaches_everything();
-        // `:depth(2)` with nothing beside it is the container itself.
+        // `:depth(2)` alone is the container itself.
         if rest.is_empty() && !(all && under_seq) {
             let anchor = Test::Type(TypeTest::Anchor);
             return Ok(vec![self.step(vec![anchor, Test::Depth(set)])]);
         }
-        // Otherwise it is a turn right under `^seq`.
+        // Otherwise it is a turn directly under `^seq`.
         rest.push(Test::Type(TypeTest::Class(Class::Turn)));
-        // Beside a depth behind the pick, `.mt` alone would let the regions in.
-        if !all
-            || self
-                .tail
-                .iter()
-                .any(|item| matches!(item, Tail::Test(Test::Depth(_))))
-        {
+        // With a depth after the pick, `.mt` alone would also match the regions.
+        let after_pick = |item: &Tail| matches!(item, Tail::Test(Test::Depth(_)));
+        if !all || self.tail.iter().any(after_pick) {
             rest.push(Test::Depth(set));
         }
         let (_, turn) = self.step(rest);
@@ -114,16 +101,13 @@ impl Place<'_> {
             return Ok(vec![turn]);
         }
         if self.reaches_everything() {
-            let seq = NodeStep {
-                tests: [Test::Type(TypeTest::Seq)].into(),
-                tail: Box::default(),
-            };
-            return Ok(vec![(Axis::Descendant, Step::Node(seq)), turn]);
+            let seq = Step::of([Test::Type(TypeTest::Seq)]);
+            return Ok(vec![(Axis::Descendant, seq), turn]);
         }
         Err(Construct::Depth)
     }
 
-    /// The part of a step that lies in a region: the region itself, and what is below it.
+    /// The parts of a step in a region: the region itself, and the nodes below it.
     fn region(&self, tests: &[Test], depth: i64, ways: &mut Vec<Way>) -> Result<(), Construct> {
         let region = [
             Test::Type(TypeTest::Anchor),
@@ -145,19 +129,13 @@ impl Place<'_> {
         if is(tests, TypeTest::TurnOrAnchor) {
             below.push(Test::Type(TypeTest::Class(Class::Turn)));
         }
-        let region = NodeStep {
-            tests: region.into_iter().collect(),
-            tail: Box::default(),
-        };
+        let region = Step::of(region.to_vec());
         let (_, below) = self.step(below);
-        ways.push(vec![
-            (Axis::Descendant, Step::Node(region)),
-            (Axis::Descendant, below),
-        ]);
+        ways.push(vec![(Axis::Descendant, region), (Axis::Descendant, below)]);
         Ok(())
     }
 
-    /// Whether the step before is the one node of this type.
+    /// Whether the step before is the node of this type.
     fn below(&self, wanted: TypeTest) -> bool {
         match self.before {
             Some((_, Step::Node(node))) => node.tests.contains(&Test::Type(wanted)),
@@ -165,8 +143,8 @@ impl Place<'_> {
         }
     }
 
-    /// Whether the step may match anywhere below the root, so that a region or `^seq` can be
-    /// named before it.
+    /// Whether the step matches anywhere below the root, so that a region or `^seq` can be put
+    /// before it.
     fn reaches_everything(&self) -> bool {
         self.before.is_none() || self.axis == Axis::Descendant && self.below(TypeTest::Root)
     }

@@ -1,25 +1,25 @@
-//! Looks for an equal meaning that an edition has words for.
+//! Finds an equivalent query that an edition can express.
 //!
-//! The outcome is a normalized query again, and differs from the one that went in only where
-//! the edition has other words. Each rule here and in the rooms beside it keeps the meaning over
-//! every session:
+//! The result is normalized again and differs only where the edition requires it. Each rule here,
+//! in `attrs` and in `depths` keeps the results over every session:
 //!
-//! - a filter of the final set is a test of each group's last step, where nothing is picked there;
-//! - steps join over unions: a step that may be one of two is a union of two chains, as long as
-//!   no pick comes behind it, which would take from each;
-//! - `^seq` is a child of the root, always.
+//! - a filter of the final set is a test of each group's last step, if that step has no pick;
+//! - a step with two alternatives is a union of two chains, if no pick follows, which would pick
+//!   from each;
+//! - `^seq` is always a child of the root.
 
+use super::attrs;
+use super::construct::Construct;
+use super::depths::{self, Way};
+use crate::ir::edition::Edition;
+use crate::ir::lower::{MAX_GROUPS, MAX_STEPS};
+use crate::ir::normal::{Draft, DraftChain, normalize};
+use crate::ir::query::{
+    Axis, Chain, Controls, Mode, NodeStep, Order, Query, Step, Tail, Test, Time, TypeTest,
+};
 use crate::syntax::Span;
 
-use super::super::lower::{MAX_GROUPS, MAX_STEPS};
-use super::super::normal::{self, Draft, DraftChain};
-use super::super::{
-    Axis, Chain, Controls, Edition, Mode, NodeStep, Order, Query, Step, Tail, Test, Time, TypeTest,
-};
-use super::Construct;
-use super::alternatives::alternatives;
-
-/// A query that means the same as `query` and that `edition` has words for.
+/// A query that is equivalent to `query` and that `edition` can express.
 pub(super) fn express(query: &Query, edition: Edition) -> Result<Query, Construct> {
     if edition == Edition::V01 && query.time == Time::Working {
         return Err(Construct::WorkingState);
@@ -32,10 +32,8 @@ pub(super) fn express(query: &Query, edition: Edition) -> Result<Query, Construc
             if drafts.len() == MAX_GROUPS {
                 return Err(Construct::Size);
             }
-            drafts.push(DraftChain {
-                chain,
-                span: Span::default(),
-            });
+            let span = Span::default();
+            drafts.push(DraftChain { chain, span });
         }
     }
     let draft = Draft {
@@ -44,9 +42,9 @@ pub(super) fn express(query: &Query, edition: Edition) -> Result<Query, Construc
         filters: filters.into(),
         controls,
     };
-    let expressed = normal::normalize(draft, &mut Vec::new(), None);
+    let expressed = normalize(draft, &mut Vec::new(), None);
     let ordered = matches!(query.controls.order, Order::Default | Order::Pre);
-    // Key order follows from the form, which may have changed.
+    // A change of form may have changed whether rows come in key order.
     if ordered && !query.is_none() && in_key_order(query) != in_key_order(&expressed) {
         return Err(Construct::Order);
     }
@@ -74,7 +72,7 @@ fn controls(query: &Query, edition: Edition) -> Result<Controls, Construct> {
     }
     match order {
         Order::Default => {}
-        // That is the order in any case.
+        // Without a pinned key this is the default order.
         Order::Pre if query.pinned_key().is_none() => {}
         _ => return Err(Construct::Control("order")),
     }
@@ -93,38 +91,27 @@ fn controls(query: &Query, edition: Edition) -> Result<Controls, Construct> {
     })
 }
 
-/// The chains with the filters in their last steps. In `depth` brackets behind `@mode` filter,
-/// so there they stay.
+/// The chains with the filters in their last steps, and the filters that remain. In `depth`
+/// brackets after `@mode` are filters, so there they can remain.
 fn move_filters(query: &Query, edition: Edition) -> Result<(Vec<Chain>, Vec<Test>), Construct> {
     let mut chains = query.chains.to_vec();
     if query.filters.is_empty() {
         return Ok((chains, Vec::new()));
     }
-    if edition == Edition::Depth && query.controls.mode != Mode::Pairwise {
-        let filter = NodeStep {
-            tests: query.filters.iter().cloned().collect(),
-            tail: Box::default(),
-        };
-        if let [only] = super::attrs::alternatives(&filter.tests, edition)?.as_slice() {
-            return Ok((chains, only.clone()));
-        }
+    if edition == Edition::Depth
+        && query.controls.mode != Mode::Pairwise
+        && let [only] = attrs::alternatives(&query.filters, edition)?.as_slice()
+    {
+        return Ok((chains, only.clone()));
     }
     for chain in &mut chains {
         let mut steps = std::mem::take(&mut chain.steps).into_vec();
         match steps.last_mut() {
             Some((_, Step::Node(last))) if last.tail.is_empty() => {
-                let mut tests = std::mem::take(&mut last.tests).into_vec();
-                tests.extend(query.filters.iter().cloned());
-                last.tests = tests.into();
+                last.tests.extend(query.filters.iter().cloned());
             }
-            // What a zone finds are its members, which hang from it.
-            Some((_, Step::Zone(_))) => steps.push((
-                Axis::Child,
-                Step::Node(NodeStep {
-                    tests: query.filters.iter().cloned().collect(),
-                    tail: Box::default(),
-                }),
-            )),
+            // A zone finds its members, which are its children.
+            Some((_, Step::Zone(_))) => steps.push((Axis::Child, Step::of(query.filters.to_vec()))),
             _ => return Err(Construct::Filter),
         }
         chain.steps = steps.into();
@@ -132,7 +119,7 @@ fn move_filters(query: &Query, edition: Edition) -> Result<(Vec<Chain>, Vec<Test
     Ok((chains, Vec::new()))
 }
 
-/// The chains that find together what `chain` finds.
+/// The chains whose union is `chain`.
 fn unfold(chain: &Chain, edition: Edition) -> Result<Vec<Chain>, Construct> {
     let mut unfolded: Vec<Vec<(Axis, Step)>> = vec![Vec::with_capacity(chain.steps.len())];
     for (index, (axis, step)) in chain.steps.iter().enumerate() {
@@ -159,20 +146,14 @@ fn unfold(chain: &Chain, edition: Edition) -> Result<Vec<Chain>, Construct> {
         unfolded = longer;
     }
     let chains = unfolded.into_iter().map(|mut steps| {
-        // Alone, `^seq` is the turns in this edition.
+        // As the only step `^seq` means the turns in this edition.
         if edition == Edition::Depth
             && let [(_, Step::Node(node))] = steps.as_mut_slice()
             && node.tests.contains(&Test::Type(TypeTest::Seq))
         {
-            let root = NodeStep {
-                tests: [Test::Type(TypeTest::Root)].into(),
-                tail: Box::default(),
-            };
-            let seq = std::mem::take(node);
-            steps = vec![
-                (Axis::Descendant, Step::Node(root)),
-                (Axis::Child, Step::Node(seq)),
-            ];
+            let root = Step::of([Test::Type(TypeTest::Root)]);
+            let seq = Step::Node(std::mem::take(node));
+            steps = vec![(Axis::Descendant, root), (Axis::Child, seq)];
         }
         if steps.len() > MAX_STEPS {
             return Err(Construct::Size);
@@ -182,6 +163,25 @@ fn unfold(chain: &Chain, edition: Edition) -> Result<Vec<Chain>, Construct> {
         })
     });
     chains.collect()
+}
+
+/// The ways to express `step`, which follows `before` by `axis`. Their union is the step.
+fn alternatives(
+    axis: Axis,
+    step: &NodeStep,
+    before: Option<&(Axis, Step)>,
+    edition: Edition,
+) -> Result<Vec<Way>, Construct> {
+    let mut ways = Vec::new();
+    for tests in attrs::alternatives(&step.tests, edition)? {
+        if edition == Edition::V01 {
+            ways.extend(depths::ways(axis, tests, &step.tail, before)?);
+        } else {
+            let (tests, tail) = (tests.into(), step.tail.clone());
+            ways.push(vec![(axis, Step::Node(NodeStep { tests, tail }))]);
+        }
+    }
+    Ok(ways)
 }
 
 fn picks((_, step): &(Axis, Step)) -> bool {

@@ -1,30 +1,21 @@
-//! Finds what has no words in the text it was written in.
+//! Finds the place of a construct in the selector as written.
 
-use crate::syntax::Span;
+use super::construct::Construct;
+use crate::ir::query::{Attr, AttrTest, Op};
 use crate::syntax::ast::{
-    Attrs, Body, Filter, Group, Hop, HopHead, HopPart, Op as AstOp, Part, Prop, Selector, Step,
-    Value,
+    Attrs, Body, Filter, Group, Hop, HopHead, HopPart, Part, Prop, Selector, Step, Value,
 };
+use crate::syntax::{Span, Spanned};
 
-use super::super::{Attr, AttrTest, Edition, Op};
-use super::Construct;
-
-/// The first place of `construct` in a selector of `edition`; `None` where it is the selector as
-/// a whole.
-pub(super) fn find(
-    selector: &Selector<'_>,
-    construct: &Construct,
-    edition: Edition,
-) -> Option<Span> {
+/// The first place of `construct`; `None` if that is the whole selector.
+pub(super) fn find(selector: &Selector<'_>, construct: &Construct) -> Option<Span> {
     match construct {
         Construct::Control(name) => control(selector, name),
         Construct::Filter => filter(selector),
         Construct::Pattern(test)
         | Construct::List(test)
         | Construct::NodeType(test)
-        | Construct::Kind(test) => {
-            prop(selector, test).or_else(|| typed(selector, &test.attr, edition))
-        }
+        | Construct::Kind(test) => prop(selector, test).or_else(|| typed(selector, &test.attr)),
         Construct::Facet(facet) => {
             let wanted = Attr::Facet(*facet);
             let of_facet = |prop: &&Prop<'_>| attr_of(prop) == wanted;
@@ -32,10 +23,9 @@ pub(super) fn find(
         }
         Construct::Depth => depth(selector),
         Construct::Pick => steps(selector).into_iter().find_map(|step| {
-            let pick = |part: &&crate::syntax::Spanned<Part<'_>>| {
-                matches!(part.node, Part::Pseudo("first" | "last") | Part::Nth(_))
-            };
-            step.parts.iter().find(pick).map(|part| part.span)
+            part_span(step, |part| {
+                matches!(part, Part::Pseudo("first" | "last") | Part::Nth(_))
+            })
         }),
         Construct::WorkingState | Construct::Order | Construct::Size | Construct::Unread => None,
     }
@@ -58,7 +48,7 @@ fn filter(selector: &Selector<'_>) -> Option<Span> {
         Filter::Tag(tag) => Some(tag.span),
         Filter::Control(_) => None,
     });
-    // Behind a search, brackets look like a step.
+    // After a shorthand search, brackets are parsed as a step.
     written.or_else(|| match &selector.body {
         Body::Union(groups) => match groups.as_slice() {
             [group] => group.steps.get(1).map(|(_, step)| step.span),
@@ -88,7 +78,7 @@ fn hops<'a, 's>(selector: &'a Selector<'s>) -> &'a [Hop<'s>] {
     }
 }
 
-/// Every property, in the order written.
+/// All properties, in the order written.
 fn props<'a, 's>(selector: &'a Selector<'s>) -> Vec<&'a Prop<'s>> {
     let mut lists: Vec<&Attrs<'_>> = Vec::new();
     for step in steps(selector) {
@@ -113,7 +103,7 @@ fn props<'a, 's>(selector: &'a Selector<'s>) -> Vec<&'a Prop<'s>> {
     lists.into_iter().flat_map(|attrs| &attrs.props).collect()
 }
 
-/// What a property compares, whichever field of it the edition reads.
+/// The attribute of a property, without the distinction of stored fields.
 fn attr_of(prop: &Prop<'_>) -> Attr {
     let name = &prop.name.node;
     if name.quoted {
@@ -123,7 +113,7 @@ fn attr_of(prop: &Prop<'_>) -> Attr {
     }
 }
 
-/// One reading for both.
+/// Maps stored fields to the fields that later editions read.
 fn either(attr: &Attr) -> &Attr {
     match attr {
         Attr::StoredType => &Attr::NodeType,
@@ -132,7 +122,8 @@ fn either(attr: &Attr) -> &Attr {
     }
 }
 
-/// The property that became `test`: the attribute, the comparison, and a list for a list.
+/// The property that became `test`: one with its attribute and comparison, if possible a list or
+/// a pattern.
 fn prop(selector: &Selector<'_>, test: &AttrTest) -> Option<Span> {
     let fits = |prop: &&Prop<'_>| {
         let attr = attr_of(prop);
@@ -141,13 +132,13 @@ fn prop(selector: &Selector<'_>, test: &AttrTest) -> Option<Span> {
         }
         match &prop.test {
             None => test.op == Op::Ne,
-            Some((op, _)) => op.node.as_str() == test.op.to_string(),
+            Some((op, _)) => Op::from(op.node) == test.op,
         }
     };
     let all = props(selector);
     let of_list = |prop: &&Prop<'_>| {
         let list = matches!(&prop.test, Some((_, value)) if matches!(value.node, Value::List(_)));
-        let searched = matches!(&prop.test, Some((op, _)) if op.node == AstOp::Matches);
+        let searched = matches!(&prop.test, Some((op, _)) if Op::from(op.node) == Op::Matches);
         list || searched
     };
     let mut fitting = all.iter().copied().filter(fits);
@@ -156,44 +147,37 @@ fn prop(selector: &Selector<'_>, test: &AttrTest) -> Option<Span> {
     Some(best.unwrap_or(first).span())
 }
 
-/// The type word that tests a nodeType or a kind.
-fn typed(selector: &Selector<'_>, attr: &Attr, _: Edition) -> Option<Span> {
+/// The type that tests a nodeType or a kind.
+fn typed(selector: &Selector<'_>, attr: &Attr) -> Option<Span> {
     let kind = matches!(attr, Attr::Kind | Attr::StoredKind);
-    for step in steps(selector) {
-        for part in &step.parts {
-            if let Part::Type(word) = part.node
-                && (word.contains(':') || !kind)
-            {
-                return Some(part.span);
-            }
-        }
-    }
-    hops(selector)
-        .iter()
-        .find(|hop| {
-            let subs = |part: &crate::syntax::Spanned<HopPart<'_>>| {
-                matches!(part.node, HopPart::Sub(_) | HopPart::Class(_))
-            };
-            hop.parts.iter().any(subs)
-                || matches!(&hop.head, HopHead::Word(word) if word.contains(':'))
-        })
-        .map(|hop| hop.span)
+    let in_steps = steps(selector).into_iter().find_map(|step| {
+        part_span(
+            step,
+            |part| matches!(part, Part::Type(word) if word.contains(':') || !kind),
+        )
+    });
+    let in_hop = |hop: &&Hop<'_>| {
+        let subs =
+            |part: &Spanned<HopPart<'_>>| matches!(part.node, HopPart::Sub(_) | HopPart::Class(_));
+        hop.parts.iter().any(subs) || matches!(&hop.head, HopHead::Word(word) if word.contains(':'))
+    };
+    in_steps.or_else(|| hops(selector).iter().find(in_hop).map(|hop| hop.span))
 }
 
-/// The first depth that is more than a region's name and more than a turn's number.
+/// The first depth expression or region.
 fn depth(selector: &Selector<'_>) -> Option<Span> {
     let in_steps = steps(selector).into_iter().find_map(|step| {
-        let depth = |part: &&crate::syntax::Spanned<Part<'_>>| {
-            matches!(part.node, Part::Anchor(_) | Part::Depth(_))
-        };
-        let seq = |part: &&crate::syntax::Spanned<Part<'_>>| {
-            matches!(part.node, Part::Root("seq" | "ah" | "sys"))
-        };
-        let parts = || step.parts.iter();
-        parts()
-            .find(depth)
-            .or_else(|| parts().find(seq))
-            .map(|part| part.span)
+        let depth = part_span(step, |part| {
+            matches!(part, Part::Anchor(_) | Part::Depth(_))
+        });
+        let region = |part: &Part<'_>| matches!(part, Part::Root("seq" | "ah" | "sys"));
+        depth.or_else(|| part_span(step, region))
     });
     in_steps.or_else(|| hops(selector).first().map(|hop| hop.span))
+}
+
+/// The span of the first part that is `wanted`.
+fn part_span(step: &Step<'_>, wanted: impl Fn(&Part<'_>) -> bool) -> Option<Span> {
+    let part = step.parts.iter().find(|part| wanted(&part.node))?;
+    Some(part.span)
 }

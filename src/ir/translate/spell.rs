@@ -1,18 +1,17 @@
-//! Prints queries in the words of `v0.1` and `depth`.
-//!
-//! Whatever has no words was taken away or refused before; what is left is spelling.
+//! Prints queries as `v0.1` and `depth` spell them. The query must be expressible.
 
 use std::fmt::{self, Display, Formatter, Write};
 
+use crate::ir::depth::DepthSet;
+use crate::ir::edition::Edition;
+use crate::ir::lower::near_pseudo;
+use crate::ir::query::{
+    Attr, AttrTest, Axis, Literal, NodeStep, Op, Operand, Query, Step, Tail, Test, Time, TypeTest,
+};
+use crate::syntax::words::CLASSES;
 use crate::syntax::{is_name, quote};
 
-use super::super::lower::near_pseudo;
-use super::super::{
-    Attr, AttrTest, Axis, DepthSet, Edition, Literal, NodeStep, Op, Operand, Pick, Query, Step,
-    Tail, Test, Time, TypeTest,
-};
-
-/// `query` in the words of `edition`.
+/// `query` as a text of `edition`.
 pub(super) fn query(query: &Query, edition: Edition) -> String {
     let mut text = String::with_capacity(96);
     // Writing to a string cannot fail.
@@ -51,7 +50,7 @@ impl Display for Spelled<'_> {
             }
         }
         query.controls.fmt(f)?;
-        for test in query.filters.iter().filter_map(attr_of) {
+        for test in query.filters.iter().filter_map(Test::attr) {
             f.write_str(" ")?;
             write_test(f, test)?;
         }
@@ -59,18 +58,8 @@ impl Display for Spelled<'_> {
     }
 }
 
-fn attr_of(test: &Test) -> Option<&AttrTest> {
-    match test {
-        Test::Attr(test) => Some(test),
-        Test::Type(_) | Test::Depth(_) => None,
-    }
-}
-
 fn write_step(f: &mut Formatter<'_>, step: &NodeStep, edition: Edition) -> fmt::Result {
-    let mut depths = step.tests.iter().find_map(|test| match test {
-        Test::Depth(set) => Some(set),
-        Test::Type(_) | Test::Attr(_) => None,
-    });
+    let mut depths = step.tests.iter().find_map(Test::depth);
     let mut started = false;
     let mut typed = false;
     for test in &step.tests {
@@ -93,7 +82,7 @@ fn write_step(f: &mut Formatter<'_>, step: &NodeStep, edition: Edition) -> fmt::
                 write!(f, "depth({set})")?;
                 depths = None;
             }
-            // The depth follows.
+            // The depth is printed below.
             (TypeTest::Anchor, ..) => f.write_str("*")?,
             (TypeTest::TurnOrAnchor, ..) => f.write_str(".mt")?,
             (TypeTest::Class(class), ..) => write!(f, ".{}", class.word())?,
@@ -111,10 +100,14 @@ fn write_step(f: &mut Formatter<'_>, step: &NodeStep, edition: Edition) -> fmt::
     let left: Vec<&AttrTest> = step
         .tests
         .iter()
-        .filter_map(attr_of)
+        .filter_map(Test::attr)
         .filter(|test| {
-            word.as_ref()
-                .is_none_or(|word| !word.says.iter().any(|said| std::ptr::eq(*said, *test)))
+            word.as_ref().is_none_or(|word| {
+                !word
+                    .replaces
+                    .iter()
+                    .any(|replaced| std::ptr::eq(*replaced, *test))
+            })
         })
         .collect();
     for id in left.iter().filter_map(|test| plain_id(test)) {
@@ -133,32 +126,24 @@ fn write_step(f: &mut Formatter<'_>, step: &NodeStep, edition: Edition) -> fmt::
     }
     for item in &step.tail {
         match item {
-            Tail::Pick(Pick::First) => f.write_str(":first")?,
-            Tail::Pick(Pick::Last) => f.write_str(":last")?,
-            Tail::Pick(Pick::Nth(number)) => write!(f, ":nth({number})")?,
-            Tail::Test(Test::Type(_)) => {}
             Tail::Test(Test::Depth(set)) => write_depths(f, set, edition)?,
-            Tail::Test(Test::Attr(test)) => f.write_str(match test.op {
-                Op::Lt => ":pre",
-                Op::Gt => ":post",
-                _ => ":core",
-            })?,
+            item => item.fmt(f)?,
         }
     }
     Ok(())
 }
 
-/// A type word, and the tests it stands for.
+/// A type, and the tests that it replaces.
 struct Word<'a> {
     text: String,
-    says: Vec<&'a AttrTest>,
+    replaces: Vec<&'a AttrTest>,
 }
 
 impl<'a> Word<'a> {
-    /// `.cb:summary` or `.foo`, where the tests are such.
+    /// `.cb:summary` or `.foo`, if the tests pin a type.
     fn of(tests: &'a [Test], edition: Edition) -> Option<Self> {
         let equals = |wanted: &Attr| {
-            let mut found = tests.iter().filter_map(attr_of).filter_map(|test| {
+            let mut found = tests.iter().filter_map(Test::attr).filter_map(|test| {
                 match (&test.attr, test.op, &test.operand) {
                     (attr, Op::Eq, Operand::Literal(Literal::Text(text))) if attr == wanted => {
                         Some((test, &**text))
@@ -172,7 +157,7 @@ impl<'a> Word<'a> {
             let (test, whole) = equals(&Attr::StoredType)?;
             Self {
                 text: whole.to_owned(),
-                says: vec![test],
+                replaces: vec![test],
             }
         } else {
             let (test, head) = equals(&Attr::NodeType)?;
@@ -180,29 +165,27 @@ impl<'a> Word<'a> {
                 _ if head.contains(':') => return None,
                 Some((kind, sub)) => Self {
                     text: format!("{head}:{sub}"),
-                    says: vec![test, kind],
+                    replaces: vec![test, kind],
                 },
                 None => Self {
                     text: head.to_owned(),
-                    says: vec![test],
+                    replaces: vec![test],
                 },
             }
         };
-        // Alone, the words of the classes test the class; a part that is nearly a pseudo-class is
-        // quoted, so that nobody has to wonder.
-        let classes = ["mt", "mc", "cb", "seg", "cont", "block"];
+        // `.cb` would test the class. A part that is nearly a pseudo-class would be a warning.
         let mut parts = word.text.split(':');
         let plain = word
             .text
             .starts_with(|first: char| first.is_ascii_alphabetic())
             && is_name(&word.text)
-            && !classes.contains(&&*word.text)
+            && !CLASSES.contains(&&*word.text)
             && parts.all(|part| !part.is_empty() && near_pseudo(part).is_none());
         plain.then_some(word)
     }
 }
 
-/// The id that a test pins.
+/// The id that a test pins, if `#` can express it.
 fn plain_id(test: &AttrTest) -> Option<&str> {
     match (&test.attr, test.op, &test.operand) {
         (Attr::Id, Op::Eq, Operand::Literal(Literal::Text(id))) if !id.is_empty() => Some(id),
@@ -224,7 +207,7 @@ fn write_id(f: &mut Formatter<'_>, id: &str) -> fmt::Result {
     }
 }
 
-/// A test in brackets; the edition gives `nodeType` and `kind` their meaning.
+/// A test in brackets. The stored fields are called `nodeType` and `kind` in every edition.
 fn write_test(f: &mut Formatter<'_>, test: &AttrTest) -> fmt::Result {
     let AttrTest { attr, op, operand } = test;
     match attr {
@@ -234,7 +217,7 @@ fn write_test(f: &mut Formatter<'_>, test: &AttrTest) -> fmt::Result {
     }
 }
 
-/// `:depth(…)`. The first edition has no `>=`; no session has more turns than the largest number.
+/// `:depth(…)`. `v0.1` has no `>=`, so an open end is the largest i64 there.
 fn write_depths(f: &mut Formatter<'_>, set: &DepthSet, edition: Edition) -> fmt::Result {
     if edition != Edition::V01 {
         return write!(f, ":depth({set})");

@@ -1,14 +1,14 @@
-//! The times at the start of a selector (LANGUAGE §3), read by hand: `@t-5..-1` is short for what
-//! no table of tokens could see.
+//! The time at the start of a selector (LANGUAGE §3). Read by hand, because the second end of a
+//! range is abbreviated in ways that depend on the first: `@t-5..-1`, `@c10..20`.
 
-use super::word::is_word_char;
-use super::{Lexer, Spanned, offset};
+use super::lexer::{Lexed, Lexer, offset};
 use crate::syntax::ast::Point;
 use crate::syntax::error::Mistake;
 use crate::syntax::token::Token;
+use crate::syntax::words::is_word_char;
 
 impl<'s> Lexer<'s> {
-    /// The point that starts with the `@` at `start`, and where it ends.
+    /// The point that starts with the `@` at `start`, and its end.
     pub(super) fn point(&mut self, start: usize) -> Option<(Point, usize)> {
         let text = self.slice(start + 1, self.text.len());
         if text.starts_with('*') {
@@ -20,20 +20,13 @@ impl<'s> Lexer<'s> {
             .filter(|&kind| kind == 't' || kind == 'c')?;
         let (point, length) = self.number(kind, text.get(1..)?, start + 2)?;
         let end = start + 2 + length;
-        // `@t0none` and `@c1x` are no points.
-        if self.slice(end, self.text.len()).starts_with(is_word_char) {
-            return None;
-        }
-        Some((point, end))
+        // `@t0none` and `@c1x` are not points.
+        let joined = self.slice(end, self.text.len()).starts_with(is_word_char);
+        (!joined).then_some((point, end))
     }
 
     /// The number of a point: `-3`, `*`, `-*`, `17`, and its length.
-    pub(super) fn number(
-        &mut self,
-        kind: char,
-        text: &str,
-        start: usize,
-    ) -> Option<(Point, usize)> {
+    fn number(&mut self, kind: char, text: &str, start: usize) -> Option<(Point, usize)> {
         let sign = text
             .bytes()
             .next()
@@ -70,8 +63,8 @@ impl<'s> Lexer<'s> {
         Some((point, end))
     }
 
-    /// Behind the first end of a time: the mark of a range, if there is one.
-    pub(super) fn range_mark(&mut self) -> Option<Spanned<'s>> {
+    /// The range mark after the first end of a time, if there is one.
+    pub(super) fn range_mark(&mut self) -> Option<Lexed<'s>> {
         let rest = self.rest();
         let trimmed = rest.trim_ascii_start();
         let start = self.read_to();
@@ -97,8 +90,8 @@ impl<'s> Lexer<'s> {
         Some((offset(mark), Token::RangeMark, offset(mark + 1)))
     }
 
-    /// The second end of a range, in full or short for the kind of the first.
-    pub(super) fn second_end(&mut self, kind: char) -> Option<Spanned<'s>> {
+    /// The second end of a range, in full or abbreviated. `kind` is that of the first end.
+    pub(super) fn second_end(&mut self, kind: char) -> Option<Lexed<'s>> {
         let start = self.read_to();
         let rest = self.rest();
         let (point, end) = if rest.starts_with('@') {
@@ -112,15 +105,20 @@ impl<'s> Lexer<'s> {
             (point, start + length)
         };
         self.bump(end - start);
+        self.check_space(start, end);
+        Some((offset(start), Token::RangeEnd(point), offset(end)))
+    }
+
+    /// Reports a time that a word follows without white space.
+    pub(super) fn check_space(&mut self, start: usize, end: usize) {
         if self.rest().starts_with(is_word_char) {
             let mistake = Mistake::SpaceBehindTime(self.slice(start, end).into());
             self.mistake(end, end, mistake);
         }
-        Some((offset(start), Token::RangeEnd(point), offset(end)))
     }
 }
 
-/// The kind of a range's first end, which the second may leave out.
+/// The kind of a range's first end, which the second end may omit.
 pub(super) fn kind_of(point: Point) -> char {
     match point {
         Point::Cycle(_) | Point::Wild('c') => 'c',
