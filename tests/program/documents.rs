@@ -47,18 +47,15 @@ fn printed(command: &str, directory: &Path) -> Vec<String> {
         .output()
         .expect("the shell starts");
     let text = String::from_utf8(output.stdout).expect("UTF-8");
-    text.lines()
-        .map(|line| line.trim_end().to_owned())
-        .collect()
+    let lines = text.trim_end().lines();
+    lines.map(|line| line.trim_end().to_owned()).collect()
 }
 
 /// Whether the lines are those of the document, where `…` is any lines.
 fn agrees(shown: &[String], printed: &[String]) -> bool {
     match shown {
         [] => printed.is_empty(),
-        [rest @ .., last] if last.is_empty() && !printed.ends_with(&[String::new()]) => {
-            agrees(rest, printed)
-        }
+        [rest @ .., last] if last.is_empty() => agrees(rest, printed),
         [first, rest @ ..] if first == LEFT_OUT => {
             (0..=printed.len()).any(|skipped| agrees(rest, &printed[skipped..]))
         }
