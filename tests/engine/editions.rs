@@ -1,13 +1,13 @@
 //! Translation between editions over sessions: a selector in the words of another edition gives
 //! the same rows in the same order, and selectors of equal meaning share one plan.
 
+use std::cell::{Cell, RefCell};
+
 use pactql::engine::Engine as Inner;
 use pactql::ir::Edition as Name;
 
-use crate::properties::seeds;
-use crate::support::documents::Sample;
 use crate::support::engine::{self, Engine};
-use crate::support::rng::Rng;
+use crate::support::random::{self, same};
 use crate::support::selector::{Edition, Sel, Time};
 use crate::support::{selectors, text};
 
@@ -19,65 +19,67 @@ const EDITIONS: [(Edition, Name); 3] = [
 
 #[test]
 fn a_translated_selector_gives_the_same_rows() {
-    let mut said = [[0_u32; 3]; 3];
-    let mut refused = [[0_u32; 3]; 3];
-    let (mut cases, mut rows) = (0_u32, 0);
+    let said = RefCell::new([[0_u32; 3]; 3]);
+    let cases = Cell::new(0_u32);
     let engines = EDITIONS.map(|(edition, _)| Engine::new(edition));
     for (from, (edition, name)) in EDITIONS.into_iter().enumerate() {
-        for seed in seeds(70) {
-            let sample = Sample::new(seed + 20_000);
-            let session = engine::open(&sample.text());
-            let mut rng = Rng::new(seed ^ 0x7e57);
-            for _ in 0..12 {
-                let sel = selectors::selector(&mut rng, &sample.session, edition);
-                let cycle = sample.session.committed.last().map_or(1, |tree| tree.cycle);
-                for time in [
-                    Time::Omitted,
-                    Time::Back(0),
-                    Time::All,
-                    Time::Cycle(cycle),
-                    Time::BackRange(Some(0), None),
-                ] {
-                    if time == Time::Omitted && selectors::has_facet(&sel) {
-                        continue;
-                    }
-                    let sel = Sel {
-                        time,
-                        ..sel.clone()
-                    };
-                    let text = text::variant(&sel, edition, &mut rng);
-                    let expected = engines[from].ids(&session, &text);
-                    for (to, (_, other)) in EDITIONS.into_iter().enumerate() {
-                        match engines[from].0.translate(&text, other) {
-                            Ok(translated) => {
-                                said[from][to] += 1;
-                                let got = engines[to].ids(&session, &translated);
-                                cases += 1;
-                                rows += expected.as_ref().map_or(0, Vec::len);
-                                assert_eq!(
-                                    without_query(got, &translated),
-                                    without_query(expected.clone(), &text),
-                                    "seed {seed}, {name} to {other}\n  {text}\n  {translated}\n  {}",
-                                    sample.lines.join("\n  ")
-                                );
-                            }
-                            Err(error) => {
-                                refused[from][to] += 1;
-                                assert_eq!(error.code().as_str(), "E_EDITION");
-                                assert_ne!(from, to, "{name} cannot say {text}");
-                            }
+        random::selectors(random::share(80), edition, 12, |case| {
+            let (session, sample) = case.open()?;
+            let mut rng = case.rng();
+            let cycle = sample.session.committed.last().map_or(1, |tree| tree.cycle);
+            let times = [
+                Time::Omitted,
+                Time::Back(0),
+                Time::All,
+                Time::Cycle(cycle),
+                Time::BackRange(Some(0), None),
+            ];
+            for (sel, time) in case
+                .selectors
+                .iter()
+                .flat_map(|sel| times.map(|time| (sel, time)))
+            {
+                if time == Time::Omitted && selectors::has_facet(sel) {
+                    continue;
+                }
+                let sel = Sel {
+                    time,
+                    ..sel.clone()
+                };
+                let text = text::variant(&sel, edition, &mut rng);
+                let expected = engines[from].ids(&session, &text);
+                for (to, (_, other)) in EDITIONS.into_iter().enumerate() {
+                    match engines[from].0.translate(&text, other) {
+                        Ok(translated) => {
+                            said.borrow_mut()[from][to] += 1;
+                            cases.set(cases.get() + 1);
+                            let got = engines[to].ids(&session, &translated);
+                            same!(
+                                without_query(got, &translated),
+                                without_query(expected.clone(), &text),
+                                "{name} to {other}\n  {text}\n  {translated}"
+                            );
+                        }
+                        Err(error) => {
+                            same!(error.code().as_str(), "E_EDITION", "{text}");
+                            assert_ne!(from, to, "{name} cannot say {text}");
                         }
                     }
                 }
             }
-        }
+            Ok(())
+        });
     }
-    println!("{cases} cases, {rows} rows, said {said:?}, refused {refused:?}");
-    if std::env::var_os("PACTQL_SEEDS").is_none() {
-        assert!(cases >= 25_000, "only {cases} cases");
+    let (cases, said) = (cases.get(), said.into_inner());
+    println!("{cases} cases, said {said:?}");
+    if !random::is_single() {
+        assert!(cases >= random::cases(), "only {cases} cases");
         for (from, row) in said.iter().enumerate() {
             for (to, count) in row.iter().enumerate() {
-                assert!(*count >= 1_000, "{from} to {to}: only {count}");
+                assert!(
+                    *count >= random::share(1_000),
+                    "{from} to {to}: only {count}"
+                );
             }
         }
     }

@@ -9,9 +9,13 @@
 //! around them, and the two spellings must give the same rows; the interpreter, which walks, is
 //! asked as well.
 
+use std::cell::Cell;
+
+use proptest::prelude::TestCaseError;
+
 use crate::support::documents::Sample;
-use crate::support::engine::{self, Engine};
-use crate::support::rng::Rng;
+use crate::support::engine::Engine;
+use crate::support::random::{self, Case, Rng, same};
 use crate::support::selector::{
     Axis, Body, Chain, Depths, Edition, NodeStep, Op, Part, Prop, Pseudo, Region, Sel, Step, Time,
     Value,
@@ -89,18 +93,23 @@ fn with_step(chain: &Chain, law: &Law, head: &Part, at: usize, replace: bool, ke
     chain
 }
 
-/// Runs a law and gives the number of cases and of those with an answer.
-fn hold(edition: Edition, law: fn(&mut Rng) -> Law, sample: &Sample, rng: &mut Rng) -> (u32, u32) {
-    let (mut cases, mut found) = (0, 0);
+/// Runs a law over the selectors of a case; counts the comparisons and those with an answer.
+fn hold(
+    case: &Case,
+    law: fn(&mut Rng) -> Law,
+    cases: &Cell<u32>,
+    found: &Cell<u32>,
+) -> Result<(), TestCaseError> {
+    let (edition, mut rng) = (case.edition, case.rng());
     let engine = Engine::new(edition);
-    let session = engine::open(&sample.text());
-    for _ in 0..12 {
-        let mut sel = selectors::selector(rng, &sample.session, edition);
+    let (session, sample) = case.open()?;
+    for sel in &case.selectors {
+        let mut sel = sel.clone();
         let Body::Union(chains) = &sel.body else {
             continue;
         };
         let (chain, rest) = (chains[0].clone(), chains[1..].to_vec());
-        let law = law(rng);
+        let law = law(&mut rng);
         let at = rng.below(chain.steps.len());
         let (replace, keep) = (rng.chance(50), rng.chance(60));
         // Beside a group that can match nothing by its form, the interpreter does not know
@@ -122,58 +131,55 @@ fn hold(edition: Edition, law: fn(&mut Rng) -> Law, sample: &Sample, rng: &mut R
             }
         };
         let (one, other) = (spelled(&law.root), spelled(&law.other));
-        let (text, same) = (text::plain(&one, edition), text::plain(&other, edition));
+        let (text, twin) = (text::plain(&one, edition), text::plain(&other, edition));
         let ids = engine.ids(&session, &text).unwrap();
-        assert_eq!(
-            engine.ids(&session, &same).unwrap(),
+        same!(
+            engine.ids(&session, &twin).unwrap(),
             ids,
-            "{edition:?}: {text} and {same} over\n{}",
-            sample.lines.join("\n")
+            "{text} and {twin}"
         );
         if law.one_form {
-            assert_eq!(
-                engine.0.check(&same).unwrap().fingerprint,
-                engine.0.check(&text).unwrap().fingerprint,
-                "{edition:?}: {text} and {same}"
-            );
+            let fingerprint = |text: &str| engine.0.check(text).unwrap().fingerprint;
+            same!(fingerprint(&twin), fingerprint(&text), "{text} and {twin}");
         }
         if single {
-            for sel in [&one, &other] {
+            for (sel, text) in [(&one, &text), (&other, &twin)] {
                 let walked = eval::ids(&sample.session, edition, sel).unwrap();
-                assert_eq!(
-                    walked,
-                    ids,
-                    "{edition:?}: {} over\n{}",
-                    text::plain(sel, edition),
-                    sample.lines.join("\n")
-                );
+                same!(walked, ids, "{text}");
             }
         }
-        cases += 1;
-        found += u32::from(!ids.is_empty());
+        cases.set(cases.get() + 1);
+        found.set(found.get() + u32::from(!ids.is_empty()));
     }
-    (cases, found)
+    Ok(())
 }
 
-/// Runs a law over many small sessions and a few long ones, in both editions that have it.
+/// Runs a law over many small sessions and a few long ones, in both editions that have it. `least`
+/// is the part of 20,000 cases that must run and the part that must have an answer.
 fn holds(name: &str, law: fn(&mut Rng) -> Law, least: (u32, u32)) {
-    let (mut cases, mut found) = (0, 0);
+    let (cases, found) = (Cell::new(0), Cell::new(0));
     for edition in [Edition::Depth, Edition::Canonical] {
-        for seed in super::properties::seeds(150) {
-            let mut rng = Rng::new(seed ^ 0x5e9);
-            let sample = match seed % 50 {
-                49 => Sample::long(seed, 40),
-                _ => Sample::new(seed + 20_000),
+        for (count, long) in [(150, false), (3, true)] {
+            let make = |seed| {
+                let sample = match long {
+                    true => Sample::long(seed, 40),
+                    false => Sample::new(seed),
+                };
+                Case::new(seed, &sample, edition, 12)
             };
-            let (more, answered) = hold(edition, law, &sample, &mut rng);
-            cases += more;
-            found += answered;
+            random::check(random::share(count), make, |case| {
+                hold(case, law, &cases, &found)
+            });
         }
     }
+    let (cases, found) = (cases.get(), found.get());
     println!("{name}: {cases} cases, {found} with an answer");
-    if std::env::var_os("PACTQL_SEEDS").is_none() {
-        assert!(cases >= least.0, "only {cases} cases");
-        assert!(found >= least.1, "only {found} of {cases} find anything");
+    if !random::is_single() {
+        assert!(cases >= random::share(least.0), "only {cases} cases");
+        assert!(
+            found >= random::share(least.1),
+            "only {found} of {cases} find anything"
+        );
     }
 }
 
@@ -208,19 +214,19 @@ fn the_printed_equivalences_hold_over_random_sessions() {
     ];
     for edition in [Edition::Depth, Edition::Canonical] {
         let engine = Engine::new(edition);
-        for seed in super::properties::seeds(120) {
-            let sample = Sample::new(seed + 30_000);
-            let session = engine::open(&sample.text());
+        random::sessions(random::share(120), |case| {
+            let (session, _) = case.open()?;
             for [one, other] in rows {
                 let ask = |text: &str| engine.ids(&session, &format!("@* {text}")).unwrap();
-                assert_eq!(ask(one), ask(other), "{edition:?}: {one} and {other}");
+                same!(ask(one), ask(other), "{edition:?}: {one} and {other}");
             }
             // Below `^seq`, an anchor is a turn of that depth: nested turns are not, and `.mt`
             // takes them too.
             let ask = |text: &str| engine.ids(&session, &format!("@t0 {text}")).unwrap();
-            assert_eq!(ask("^seq .mt:depth(1)"), ask(".mt:depth(1)"), "seed {seed}");
-            assert_eq!(ask("^seq > .mt:depth(2)"), ask("depth(2)"), "seed {seed}");
-        }
+            same!(ask("^seq .mt:depth(1)"), ask(".mt:depth(1)"), "{edition:?}");
+            same!(ask("^seq > .mt:depth(2)"), ask("depth(2)"), "{edition:?}");
+            Ok(())
+        });
     }
 }
 
@@ -234,9 +240,8 @@ fn picks_take_from_either_spelling() {
         vec![Pseudo::First, Pseudo::Depth(Depths::one(1))],
     ];
     let engine = Engine::new(Edition::Canonical);
-    for seed in super::properties::seeds(60) {
-        let sample = Sample::new(seed + 40_000);
-        let session = engine::open(&sample.text());
+    random::sessions(random::share(60), |case| {
+        let (session, _) = case.open()?;
         for pseudos in &pseudos {
             let step = |head: Part| {
                 let step = NodeStep {
@@ -260,9 +265,10 @@ fn picks_take_from_either_spelling() {
                 (Region::Sys, depths(-1, Some(-1))),
             ] {
                 let (ids, text) = step(Part::Root(root));
-                let (same, other) = step(anchor);
-                assert_eq!(ids, same, "seed {seed}: {text} and {other}");
+                let (others, other) = step(anchor);
+                same!(ids, others, "{text} and {other}");
             }
         }
-    }
+        Ok(())
+    });
 }

@@ -1,13 +1,12 @@
 //! Ranges in every mode: the engine's bytes are the reference interpreter's.
 
-use crate::properties::{Mismatches, report, seeds};
 use crate::support::documents::Sample;
 use crate::support::engine::{self, Engine};
 use crate::support::json::{self, Json};
-use crate::support::rng::Rng;
+use crate::support::random::{self, Case, Rng, same};
 use crate::support::selector::{Edition, Mode, Sel, Time};
 use crate::support::tree::Session as Reference;
-use crate::support::{range, selectors, text};
+use crate::support::{range, text};
 use pactql::history::Session;
 use pactql::index::Writer;
 use pactql::tree::read_lines;
@@ -62,63 +61,49 @@ fn with_range(rng: &mut Rng, sel: &mut Sel, session: &Reference, edition: Editio
 
 #[test]
 fn answers_are_those_of_whole_snapshots() {
-    let mut wrong = Mismatches::default();
     for edition in EDITIONS {
         let engine = Engine::new(edition);
-        for seed in seeds(200) {
-            let sample = Sample::new(seed + 20_000);
-            let session = engine::open(&sample.text());
-            let mut rng = Rng::new(seed ^ 0x4711);
-            for _ in 0..6 {
-                let mut sel = selectors::selector(&mut rng, &sample.session, edition);
-                with_range(&mut rng, &mut sel, &sample.session, edition);
-                let text = text::plain(&sel, edition);
-                if answered(&engine, &session, &sel, &text)
-                    == expected(&sample.session, edition, &sel, &text)
-                {
-                    continue;
-                }
-                let ask = |lines: &[String], sel: &Sel| {
-                    let text = text::plain(sel, edition);
-                    let expected = expected(&Reference::from_lines(lines), edition, sel, &text);
-                    let session = engine::open(&lines.join("\n"));
-                    let got = answered(&engine, &session, sel, &text);
-                    (format!("{expected:?}"), format!("{got:?}"))
-                };
-                wrong.add(|| report(seed, &sample, edition, &sel, ask));
-            }
-        }
-    }
-    wrong.none();
-}
-
-/// Long sessions share units, merge segments and mask rows; what is not looked at must be what
-/// does not differ.
-#[test]
-fn long_histories_answer_as_walking_them_does() {
-    for (number, edition) in EDITIONS.into_iter().enumerate() {
-        let engine = Engine::new(edition);
-        for seed in seeds(3) {
-            let turns = 25 + 20 * (seed as usize % 4);
-            let sample = Sample::long(seed * 3 + number as u64 + 500, turns);
-            let documents = read_lines(sample.text().as_bytes()).unwrap();
-            let unmerged = Writer::without_merging();
-            let sessions = [
-                engine::open(&sample.text()),
-                Session::build(documents, unmerged).unwrap(),
-            ];
-            let mut rng = Rng::new(seed ^ 0x77_1000);
-            for _ in 0..40 {
-                let mut sel = selectors::selector(&mut rng, &sample.session, edition);
+        random::selectors(random::share(200), edition, 6, |case| {
+            let (session, sample) = case.open()?;
+            let mut rng = case.rng();
+            for sel in &case.selectors {
+                let mut sel = sel.clone();
                 with_range(&mut rng, &mut sel, &sample.session, edition);
                 let text = text::plain(&sel, edition);
                 let expected = expected(&sample.session, edition, &sel, &text);
-                for session in &sessions {
+                same!(answered(&engine, &session, &sel, &text), expected, "{text}");
+            }
+            Ok(())
+        });
+    }
+}
+
+/// Long sessions share units, merge segments and mask rows. What is not compared must not differ.
+#[test]
+fn long_histories_answer_as_walking_them_does() {
+    for edition in EDITIONS {
+        let engine = Engine::new(edition);
+        let make = |seed| {
+            let sample = Sample::long(seed, 25 + 20 * (seed as usize % 4));
+            Case::new(seed, &sample, edition, 40)
+        };
+        random::check(random::share(3), make, |case| {
+            let (session, sample) = case.open()?;
+            let documents = read_lines(sample.text().as_bytes()).unwrap();
+            let unmerged = Session::build(documents, Writer::without_merging()).unwrap();
+            let mut rng = case.rng();
+            for sel in &case.selectors {
+                let mut sel = sel.clone();
+                with_range(&mut rng, &mut sel, &sample.session, edition);
+                let text = text::plain(&sel, edition);
+                let expected = expected(&sample.session, edition, &sel, &text);
+                for session in [&session, &unmerged] {
                     let got = answered(&engine, session, &sel, &text);
-                    assert_eq!(got, expected, "seed {seed}, {edition:?}, {text}");
+                    same!(got, expected, "{text}");
                 }
             }
-        }
+            Ok(())
+        });
     }
 }
 
@@ -134,11 +119,10 @@ fn a_diff_leads_from_the_older_to_the_newer() {
             .map(|id| id.as_str().unwrap().to_owned())
             .collect()
     };
-    for seed in seeds(60) {
-        let sample = Sample::long(seed + 900, 12);
-        let session = engine::open(&sample.text());
-        let mut rng = Rng::new(seed ^ 0x31);
-        let mut sel = selectors::selector(&mut rng, &sample.session, Edition::Canonical);
+    let make = |seed| Case::new(seed, &Sample::long(seed, 12), Edition::Canonical, 1);
+    random::check(random::share(60), make, |case| {
+        let (session, sample) = case.open()?;
+        let mut sel = case.selectors[0].clone();
         let oldest = sample.session.committed.len() as u64 - 1;
         let mut ask = |time: Time| {
             sel.time = time;
@@ -163,9 +147,10 @@ fn a_diff_leads_from_the_older_to_the_newer() {
             made.sort();
             let mut newer = newer;
             newer.sort();
-            assert_eq!(made, newer, "seed {seed}");
+            same!(made, newer, "{}", ask(whole));
         }
-    }
+        Ok(())
+    });
 }
 
 #[test]
@@ -207,11 +192,10 @@ fn both_marks_and_both_directions_give_the_same_bytes() {
                 .collect(),
         )
     };
-    for seed in seeds(60) {
-        let sample = Sample::new(seed + 30_000);
-        let session = engine::open(&sample.text());
-        let mut rng = Rng::new(seed);
-        let sel = selectors::selector(&mut rng, &sample.session, Edition::V01);
+    random::selectors(random::share(60), Edition::V01, 1, |case| {
+        let (session, sample) = case.open()?;
+        let mut rng = case.rng();
+        let sel = &case.selectors[0];
         let (a, b) = match random_range(&mut rng, &sample.session) {
             Time::BackRange(a, b) => (Time::BackRange(a, b), Time::BackRange(b, a)),
             Time::CycleRange(a, b) => (Time::CycleRange(a, b), Time::CycleRange(b, a)),
@@ -233,9 +217,10 @@ fn both_marks_and_both_directions_give_the_same_bytes() {
             }
         }
         for answer in &answers {
-            assert_eq!(*answer, answers[0], "seed {seed}");
+            same!(*answer, answers[0], "another spelling");
         }
-    }
+        Ok(())
+    });
 }
 
 #[test]

@@ -206,7 +206,7 @@ fn edition() -> impl Strategy<Value = Edition> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(4_000))]
+    #![proptest_config(crate::support::random::config(4_000))]
 
     /// parse ∘ print is the identity on trees.
     #[test]

@@ -7,7 +7,7 @@ use pactql::history::Session;
 
 use crate::support::documents::Sample;
 use crate::support::engine::{self, Engine};
-use crate::support::rng::Rng;
+use crate::support::random::Rng;
 use crate::support::selector::{Edition, Time};
 use crate::support::{selectors, text};
 

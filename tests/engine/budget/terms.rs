@@ -69,7 +69,7 @@ fn seal(bytes: &mut [u8]) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(96))]
+    #![proptest_config(crate::support::random::config(96))]
     #[test]
     fn answers_from_the_index_are_those_of_the_definition(
         contents in prop::collection::btree_map("[a-d]{1,3}", text(), 0..12),

@@ -2,7 +2,7 @@
 
 use super::draft::{Draft, delta, one_core, take};
 use super::json::Json;
-use super::rng::Rng;
+use super::random::Rng;
 use super::tree::Session;
 
 /// A random session: what the engine reads, and what the oracle made of it.
@@ -20,7 +20,11 @@ impl Sample {
             next_id: 0,
             time: 0,
         };
-        let lines = maker.session();
+        Self::of(maker.session())
+    }
+
+    /// The session of these lines.
+    pub(crate) fn of(lines: Vec<String>) -> Self {
         let session = Session::from_lines(&lines);
         Self { lines, session }
     }
@@ -32,9 +36,7 @@ impl Sample {
             next_id: 0,
             time: 0,
         };
-        let lines = maker.long_session(turns);
-        let session = Session::from_lines(&lines);
-        Self { lines, session }
+        Self::of(maker.long_session(turns))
     }
 
     /// The lines as one JSONL text.

@@ -544,17 +544,15 @@ fn leading_search(sel: &mut Sel) {
 
 #[test]
 fn printed_selectors_read_back() {
-    use super::documents::Sample;
-    use super::rng::Rng;
+    use super::random::{self, same};
     for edition in [Edition::V01, Edition::Depth, Edition::Canonical] {
-        for seed in 0..150 {
-            let sample = Sample::new(seed);
-            let mut rng = Rng::new(seed);
-            for _ in 0..20 {
-                let sel = super::selectors::selector(&mut rng, &sample.session, edition);
-                let text = super::text::plain(&sel, edition);
+        random::selectors(random::share(150), edition, 20, |case| {
+            let (_, sample) = case.open()?;
+            let mut rng = case.rng();
+            for sel in &case.selectors {
+                let text = super::text::plain(sel, edition);
                 let back = parse(&text, edition);
-                assert_eq!(super::text::plain(&back, edition), text);
+                same!(super::text::plain(&back, edition), text, "printed again");
                 let ask = |sel: &Sel| {
                     let sel = Sel {
                         time: Time::All,
@@ -562,15 +560,12 @@ fn printed_selectors_read_back() {
                     };
                     super::eval::ids(&sample.session, edition, &sel)
                 };
-                assert_eq!(ask(&back), ask(&sel), "seed {seed}: {text}");
+                same!(ask(&back), ask(sel), "{text}");
                 // Every spelling means the same.
-                let other = super::text::variant(&sel, edition, &mut rng);
-                assert_eq!(
-                    ask(&parse(&other, edition)),
-                    ask(&sel),
-                    "seed {seed}: {other}"
-                );
+                let other = super::text::variant(sel, edition, &mut rng);
+                same!(ask(&parse(&other, edition)), ask(sel), "{other}");
             }
-        }
+            Ok(())
+        });
     }
 }

@@ -3,7 +3,7 @@
 use super::compare::one_vocabulary;
 use super::documents::{KEYS, KINDS, ROLES, TAGS};
 use super::json::Json;
-use super::rng::Rng;
+use super::random::Rng;
 use super::selector::{
     Axis, Body, Chain, Controls, Depths, Edition, Filter, Hop, NodeStep, Op, Order, Part, Prop,
     Pseudo, Region, Search, Sel, Sign, Step, Time, Value,

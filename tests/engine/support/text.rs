@@ -1,7 +1,7 @@
 //! Prints a [`Sel`] as selector text: plainly, or in a random one of its equal spellings.
 
 use super::compare::one_vocabulary;
-use super::rng::Rng;
+use super::random::Rng;
 use super::selector::{
     Axis, Body, Chain, Depths, Edition, Filter, Hop, Mode, NodeStep, Op, Order, Part, Prop, Pseudo,
     Region, Sel, Sign, Step, Time, Value,

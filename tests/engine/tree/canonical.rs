@@ -195,7 +195,7 @@ fn value() -> impl Strategy<Value = serde_json::Value> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(1_000))]
+    #![proptest_config(crate::support::random::config(1_000))]
 
     /// Canonical text means the same value, is ASCII, and is its own canonical text.
     #[test]

@@ -12,6 +12,8 @@ use pactql::tree::canonical::canonical;
 use pactql::tree::{Document, arrange, read_document, read_lines};
 use proptest::prelude::*;
 
+use crate::support::random::{Rng, config};
+
 /// A node of a random document: members but `id` and `children` as JSON text.
 #[derive(Clone, Debug)]
 struct Node {
@@ -36,20 +38,16 @@ impl Node {
     }
 }
 
-/// Small random numbers, the same for the same seed.
-struct Random(u64);
+/// Random trees.
+struct Random(Rng);
 
 impl Random {
     fn below(&mut self, n: u64) -> u64 {
-        self.0 = self
-            .0
-            .wrapping_mul(6_364_136_223_846_793_005)
-            .wrapping_add(1_442_695_040_888_963_407);
-        (self.0 >> 33) % n
+        self.0.below(n as usize) as u64
     }
 
     fn pick<'a>(&mut self, from: &[&'a str]) -> &'a str {
-        from[self.below(from.len() as u64) as usize]
+        from[self.0.below(from.len())]
     }
 
     fn set(&mut self, node: &mut Node, name: &str, raw: String) {
@@ -449,12 +447,12 @@ fn session_bytes(snapshots: &[Arc<Snapshot>], full: bool) -> String {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(600))]
+    #![proptest_config(config(600))]
 
     /// One document: what comes out is what went in, canonically; and again, byte for byte.
     #[test]
     fn documents(seed in any::<u64>()) {
-        let mut random = Random(seed);
+        let mut random = Random(Rng::new(seed));
         let tree = random.tree(&mut 0);
         let text = format!("{{\"x\": [1.0], \"root\": {}, \"cycle\": 7, \"spec_version\":\"PACT\"}}", written(&tree, &mut random));
         let document = read_document(text.as_bytes()).map_err(|error| TestCaseError::fail(format!("{text}\n{error}")))?;
@@ -468,7 +466,7 @@ proptest! {
     /// A session: every snapshot of every form of it is the document it was.
     #[test]
     fn sessions(seed in any::<u64>(), length in 2usize..6) {
-        let mut random = Random(seed);
+        let mut random = Random(Rng::new(seed));
         let mut number = 0;
         let mut trees = vec![random.tree(&mut number)];
         while trees.len() < length {
@@ -500,7 +498,7 @@ proptest! {
     /// Any text between the lines of a good session is an error or is read; never a panic.
     #[test]
     fn broken_sessions(seed in any::<u64>(), at in any::<prop::sample::Index>(), byte in any::<u8>()) {
-        let mut random = Random(seed);
+        let mut random = Random(Rng::new(seed));
         let mut number = 0;
         let tree = random.tree(&mut number);
         let next = random.next(&tree, &mut number);
