@@ -1,18 +1,18 @@
-//! Plain bit sets over a window of rows: what execution works on.
+//! Bitmaps over a window of rows, the sets that execution works on.
 //!
-//! Roaring sets store postings; here, where answers are dense or windows small, words are
-//! faster to fill, intersect and walk. A set covers whole 64-row words, so words of postings can
-//! be copied without shifting.
+//! Roaring bitmaps store posting lists; for results, which are dense or in small windows, plain
+//! words are faster to fill, intersect and walk. A bitmap covers whole 64-row words, so words of
+//! posting lists are copied without shifting.
 
 use std::ops::Range;
 
 use smallvec::SmallVec;
 
-/// Windows of up to this many words take no allocation. Sets are handed from step to step, and
-/// moving words that were written a moment ago costs more than allocating for them.
+/// Windows of up to this many words need no allocation. Bitmaps are moved from step to step, and
+/// moving more words costs more than allocating.
 const INLINE_WORDS: usize = 2;
 
-/// Rows of a window, one bit each. The window starts at a multiple of 64.
+/// A set of rows of a window. The window starts and ends at multiples of 64.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Bits {
     first_word: u32,
@@ -26,7 +26,7 @@ impl Bits {
         let first_word = rows.start / 64;
         let last = rows.end.div_ceil(64).max(first_word);
         let count = (last - first_word) as usize;
-        // Growing word by word costs several times what the words do.
+        // Growing word by word would cost several times as much.
         let words = match count {
             0..=INLINE_WORDS => SmallVec::from_buf_and_len([0; INLINE_WORDS], count),
             _ => SmallVec::from_vec(vec![0; count]),
@@ -34,7 +34,7 @@ impl Bits {
         Self { first_word, words }
     }
 
-    /// The set of up to 64 rows from `start` on whose bits are set in `word`.
+    /// The set of the rows `start + bit` for the bits of `word`.
     #[must_use]
     pub fn from_word(start: u32, word: u64) -> Self {
         let shift = start % 64;
@@ -49,8 +49,8 @@ impl Bits {
         }
     }
 
-    /// The set over `window` of those of `rows`, which lie in it, that words of one bit a row
-    /// hold; the words begin at row `shift`, a multiple of 64, which is no later than the window.
+    /// Copies `rows`, a subrange of `window`, from a dense bitmap whose first bit is row `shift`, a
+    /// multiple of 64 that is not after the window.
     pub(crate) fn of_words(
         window: Range<u32>,
         rows: Range<u32>,
@@ -90,7 +90,7 @@ impl Bits {
         self.start() + self.words.len() as u32 * 64
     }
 
-    /// Index of the word that holds row [`Bits::start`].
+    /// [`Bits::start`] in words.
     #[must_use]
     pub fn first_word(&self) -> u32 {
         self.first_word
@@ -102,12 +102,12 @@ impl Bits {
         &self.words
     }
 
-    /// The words, ascending, to be changed.
+    /// The words, ascending.
     pub fn words_mut(&mut self) -> &mut [u64] {
         &mut self.words
     }
 
-    /// How many rows are in the set. Linear in the window.
+    /// Number of rows in the set. Linear in the window.
     #[must_use]
     pub fn count(&self) -> usize {
         self.words
@@ -132,7 +132,7 @@ impl Bits {
             .is_some_and(|word| word >> (row % 64) & 1 == 1)
     }
 
-    /// Puts `row` in; nothing happens outside the window.
+    /// Adds `row`; ignored outside the window.
     #[inline]
     pub fn insert(&mut self, row: u32) {
         let word = (row / 64).wrapping_sub(self.first_word) as usize;
@@ -141,7 +141,7 @@ impl Bits {
         }
     }
 
-    /// Takes `row` out.
+    /// Removes `row`.
     #[inline]
     pub fn remove(&mut self, row: u32) {
         let word = (row / 64).wrapping_sub(self.first_word) as usize;
@@ -150,8 +150,7 @@ impl Bits {
         }
     }
 
-    /// Puts `row` in if it is not in the set, takes it out if it is; nothing happens outside the
-    /// window.
+    /// Adds `row` or, if it is in the set, removes it; ignored outside the window.
     #[inline]
     pub fn flip(&mut self, row: u32) {
         let word = (row / 64).wrapping_sub(self.first_word) as usize;
@@ -175,7 +174,7 @@ impl Bits {
         }
     }
 
-    /// Puts in every row of `rows` that lies in the window.
+    /// Adds the rows of `rows` that are in the window.
     #[inline]
     pub fn insert_range(&mut self, rows: Range<u32>) {
         let (start, end) = (rows.start.max(self.start()), rows.end.min(self.end()));
@@ -195,7 +194,7 @@ impl Bits {
         }
     }
 
-    /// Keeps only rows of `rows`.
+    /// Removes all rows outside `rows`.
     pub fn retain_range(&mut self, rows: Range<u32>) {
         let (start, end) = (rows.start.max(self.start()), rows.end.min(self.end()));
         if start >= end {
@@ -207,7 +206,7 @@ impl Bits {
         let words = self.words_mut();
         words[first] &= u64::MAX << (start % 64);
         words[last] &= u64::MAX >> (63 - (end - 1) % 64);
-        // Mostly nothing lies outside, and a call to fill nothing is most of the work then.
+        // Mostly these are empty, and calling `fill` would be most of the work.
         for outside in [0..first, last + 1..words.len()] {
             if !outside.is_empty() {
                 words[outside].fill(0);
@@ -241,7 +240,7 @@ impl Bits {
         }
     }
 
-    /// Takes out the rows of a set over the same window.
+    /// Removes the rows of a set over the same window.
     pub fn and_not(&mut self, other: &Self) {
         debug_assert_eq!(self.first_word, other.first_word);
         for (word, other) in self.words.iter_mut().zip(&other.words) {

@@ -1,8 +1,7 @@
-//! What differs between two snapshots, by whole units.
+//! The units in which two snapshots differ.
 //!
-//! Neighbouring snapshots share nearly all of their units. Whoever compares them need not look
-//! at rows to know which: equal runs of one segment are found by their pointers, what a merge
-//! has moved by the versions of its units.
+//! Neighbouring snapshots share nearly all units. Shared ones are found without reading rows: runs
+//! of one segment by its pointer, units that a merge moved by their versions.
 
 use std::ops::Range;
 
@@ -12,12 +11,11 @@ use smallvec::{SmallVec, smallvec};
 
 use super::{Piece, Snapshot};
 
-/// The rows of two snapshots that lie in units which differ: ascending, whole units, each row
-/// numbered as in its own snapshot.
+/// The rows of the units in which two snapshots differ: ranges of whole units, ascending, in the row
+/// numbers of each snapshot.
 ///
-/// A unit differs when it is in one snapshot only, when rows of it are gone in one, or when a
-/// ttl in it counts down between the two. An id that is in none of these rows is in both
-/// snapshots, in equal units.
+/// A unit differs if it is in one snapshot only, if rows of it are dead in one only, or if a ttl of
+/// it differs. An id outside these rows is in both snapshots, in equal units.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Changes {
     /// Rows of the newer snapshot.
@@ -27,20 +25,19 @@ pub struct Changes {
 }
 
 impl Changes {
-    /// Finds them. Costs the pieces, the differing units, the rows with a running ttl, and the
-    /// units that stand in different segments; not the rows that are shared.
+    /// Compares two snapshots. Linear in pieces, differing units, rows with a ttl that counts down,
+    /// and units in different segments; shared rows cost nothing.
     #[must_use]
     pub fn between(newer: &Snapshot, older: &Snapshot) -> Self {
         let mut found = Self::default();
         let (mut left, mut right) = (Rest::new(newer), Rest::new(older));
         let cycles = (newer.cycle(), older.cycle());
-        // Where the last piece was found: what snapshots share stands in one order, so that the
-        // next is mostly found at once.
+        // Start after the last piece found: shared pieces are in the same order in both.
         let mut next = 0;
         for (at, piece) in newer.pieces().iter().enumerate() {
-            let (before, behind) = older.pieces().split_at(next);
-            let behind = behind.iter().zip(next..);
-            for (known, other) in behind.chain(before.iter().zip(0..)) {
+            let (before, after) = older.pieces().split_at(next);
+            let after = after.iter().zip(next..);
+            for (known, other) in after.chain(before.iter().zip(0..)) {
                 if !std::ptr::eq(&*piece.segment, &*known.segment) {
                     continue;
                 }
@@ -64,7 +61,7 @@ impl Changes {
         let mut versions: HashMap<u64, (usize, u32)> = HashMap::new();
         for (at, unit) in right.units() {
             let piece = &older.pieces()[at];
-            if keeps_still(piece, unit) {
+            if is_constant(piece, unit) {
                 versions.insert(piece.segment.units()[unit as usize].version, (at, unit));
             }
         }
@@ -72,7 +69,7 @@ impl Changes {
             let piece = &newer.pieces()[at];
             let version = piece.segment.units()[unit as usize].version;
             let same = match versions.get(&version) {
-                Some(_) if !keeps_still(piece, unit) => None,
+                Some(_) if !is_constant(piece, unit) => None,
                 same => same,
             };
             match same {
@@ -90,14 +87,14 @@ impl Changes {
         found
     }
 
-    /// How many row numbers they span, in both snapshots.
+    /// Total length of the ranges of both snapshots.
     #[must_use]
     pub fn rows(&self) -> u64 {
         let ranges = self.newer.iter().chain(&self.older);
         ranges.map(|rows| u64::from(rows.end - rows.start)).sum()
     }
 
-    /// Whether the unit of the root, `^sys` and the `^seq` node is among them.
+    /// Whether the preamble differs.
     #[must_use]
     pub fn has_preamble(&self) -> bool {
         let at_root = |ranges: &[Range<u32>]| ranges.first().is_some_and(|rows| rows.start == 0);
@@ -105,7 +102,7 @@ impl Changes {
     }
 }
 
-/// The units of a snapshot that are not yet accounted for, piece by piece.
+/// The units of a snapshot not matched yet, by piece.
 struct Rest(SmallVec<[SmallVec<[Range<u32>; 1]>; 16]>);
 
 impl Rest {
@@ -114,23 +111,23 @@ impl Rest {
         Self(snapshot.pieces().iter().map(whole).collect())
     }
 
-    /// Accounts for some units of a piece.
+    /// Removes units of a piece.
     fn take(&mut self, piece: usize, units: &Range<u32>) {
         let left = &mut self.0[piece];
         for range in std::mem::take(left) {
             let before = range.start..range.end.min(units.start);
-            let behind = range.start.max(units.end)..range.end;
-            let parts = [before, behind].into_iter();
+            let after = range.start.max(units.end)..range.end;
+            let parts = [before, after].into_iter();
             left.extend(parts.filter(|range| !range.is_empty()));
         }
     }
 
-    /// Whether no unit of a piece is left.
+    /// Whether all units of a piece are matched.
     fn is_done(&self, piece: usize) -> bool {
         self.0[piece].is_empty()
     }
 
-    /// Those left: the number of the piece, and the unit.
+    /// The units left, each with its piece.
     fn units(&self) -> Vec<(usize, u32)> {
         let pieces = self.0.iter().enumerate();
         pieces
@@ -139,7 +136,7 @@ impl Rest {
     }
 }
 
-/// Of units that two pieces share, those whose rows do not read alike in both snapshots.
+/// The units of `units`, which two pieces share, that differ in dead rows or ttls.
 fn differing(
     piece: &Piece,
     other: &Piece,
@@ -161,11 +158,10 @@ fn differing(
         let differ = dead ^ others;
         found.extend(differ.range(rows()).map(|row| segment.unit_of(row)));
     }
-    // A ttl that has run out in both reads alike in both.
+    // Ttls that have expired in both are equal.
     if cycle != other_cycle && segment.counts_until > cycle.min(other_cycle) {
         segment.has_ttl.for_each_in(rows(), |row| {
-            let is_dead = piece.dead.as_ref().is_some_and(|dead| dead.contains(row));
-            if !is_dead && segment.ttl(row, cycle) != segment.ttl(row, other_cycle) {
+            if !piece.is_dead(row) && segment.ttl(row, cycle) != segment.ttl(row, other_cycle) {
                 found.push(segment.unit_of(row));
             }
         });
@@ -175,8 +171,8 @@ fn differing(
     found
 }
 
-/// Whether a unit reads alike in every snapshot: no row of it is gone, no ttl counts down.
-fn keeps_still(piece: &Piece, unit: u32) -> bool {
+/// Whether a unit is the same in every snapshot: no row is dead, no ttl counts down.
+fn is_constant(piece: &Piece, unit: u32) -> bool {
     let segment = &*piece.segment;
     let rows = segment.unit_rows(unit);
     let gone = piece
@@ -197,7 +193,7 @@ fn rows_of(piece: &Piece, units: Range<u32>) -> Range<u32> {
     start + piece.shift()..end + piece.shift()
 }
 
-/// Sorts ranges and makes one of those that touch.
+/// Sorts ranges and joins those that touch.
 fn join(ranges: &mut Vec<Range<u32>>) {
     ranges.sort_unstable_by_key(|rows| rows.start);
     let mut joined: Vec<Range<u32>> = Vec::with_capacity(ranges.len());

@@ -2,15 +2,14 @@
 
 use smallvec::SmallVec;
 
-/// Integers of a segment's rows: each is a base plus a code of zero, one, two, four or eight
-/// bytes.
+/// An integer column: each value is a base plus a code of zero, one, two, four or eight bytes.
 #[derive(Clone, Debug)]
 pub struct IntColumn {
     base: i64,
     codes: Codes,
 }
 
-/// Unsigned numbers in the smallest of the usual widths.
+/// Unsigned integers of the smallest width that fits.
 #[derive(Clone, Debug)]
 pub(crate) enum Codes {
     /// All are zero.
@@ -25,12 +24,12 @@ pub(crate) enum Codes {
     U64(Box<[u64]>),
 }
 
-/// One bit for each of 64 bytes that are 0 or 1.
+/// Packs 64 bytes, each 0 or 1, into bits.
 #[inline]
 fn pack(hits: &[u8; 64]) -> u64 {
     let (eights, _) = hits.as_chunks::<8>();
     eights.iter().enumerate().fold(0, |word, (at, eight)| {
-        // The product gathers the low bits of eight bytes in its topmost byte.
+        // The product has the low bits of the eight bytes in its highest byte.
         let byte = u64::from_le_bytes(*eight).wrapping_mul(0x0102_0408_1020_4080) >> 56;
         word | byte << (8 * at)
     })
@@ -62,10 +61,10 @@ impl Codes {
     }
 
     /// One bit for each of the rows `start..start + 64` whose code is in `low..=high`. Bits of
-    /// rows past the end mean nothing.
+    /// rows past the end are undefined.
     #[inline]
     pub(crate) fn word_in(&self, start: u32, low: u64, high: u64) -> u64 {
-        /// The same for every width, so that each is compiled for its own.
+        /// The scan, compiled for each width.
         macro_rules! scan {
             ($codes:expr, $type:ty) => {{
                 let codes = $codes.get(start as usize..).unwrap_or(&[]);
@@ -76,8 +75,8 @@ impl Codes {
                 let span = (high.min(u64::from(<$type>::MAX)) as $type).wrapping_sub(low_code);
                 let holds = |code: &$type| code.wrapping_sub(low_code) <= span;
                 match codes.first_chunk::<64>() {
-                    // Comparing into bytes and packing those afterwards is what compilers turn
-                    // into vector instructions; setting one bit after the other is not.
+                    // Compilers vectorise comparing into bytes and packing these, but not setting
+                    // one bit after the other.
                     Some(codes) => {
                         let mut hits = [0_u8; 64];
                         for (hit, code) in hits.iter_mut().zip(codes) {
@@ -110,7 +109,7 @@ impl Codes {
         }
     }
 
-    /// The bytes it holds on the heap.
+    /// Heap size in bytes.
     pub(crate) fn heap_bytes(&self) -> usize {
         match self {
             Self::Zero => 0,
@@ -142,7 +141,7 @@ impl IntColumn {
         self.base.wrapping_add(self.codes.get(row) as i64)
     }
 
-    /// Keeps the rows whose value is in `low..=high`.
+    /// Retains the rows whose value is in `low..=high`.
     pub(crate) fn retain(&self, rows: &mut SmallVec<[u32; 16]>, low: i64, high: i64) {
         let holds = |code: u64| (low..=high).contains(&self.base.wrapping_add(code as i64));
         match &self.codes {
@@ -156,7 +155,7 @@ impl IntColumn {
     }
 
     /// One bit for each of the rows `start..start + 64` whose value is in `low..=high`. Bits of
-    /// rows past the end mean nothing.
+    /// rows past the end are undefined.
     #[inline]
     #[must_use]
     pub(crate) fn word_in(&self, start: u32, low: i64, high: i64) -> u64 {
@@ -167,7 +166,7 @@ impl IntColumn {
         self.codes.word_in(start, code(low), code(high))
     }
 
-    /// The bytes it holds on the heap.
+    /// Heap size in bytes.
     #[must_use]
     pub fn heap_bytes(&self) -> usize {
         self.codes.heap_bytes()

@@ -1,31 +1,29 @@
-//! Snapshots from differences: a commit costs what it changes, not what there is.
+//! Makes snapshots from deltas, at the cost of what changes.
 //!
-//! A difference names nodes. The units they stand in, the ones they are put in and the ones
-//! they go from, make an excerpt of the snapshot before: a small tree with the root and the
-//! regions, in which the difference is applied and checked like in the whole one. Its units go
-//! the way of every unit, compared and shared or indexed; all others are shared as the runs they
-//! stand in.
+//! A delta names nodes. The units that have these nodes, before or after, are copied into a small
+//! tree with the root and the regions, in which the delta is applied and checked like in a whole
+//! tree. The units of the result are compared and indexed as usual; all others are shared.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
 use std::sync::Arc;
 
 use super::copy::Copy;
+use super::merge::Merge;
 use super::snapshot::Run;
-use super::writer::{Merge, Part, UnitRows, locate, units};
+use super::writer::{UnitRows, UnitSource, locate, units};
 use super::{Meta, NodeRef, Piece, Segment, Snapshot, Unit, UnitKind, Writer};
 use crate::tree::{Delta, NodeClass, Present, Tree, check, patch};
 
 impl Writer {
-    /// The snapshot that `delta` makes of `previous`, the newest one committed: the same as
-    /// [`Writer::append`] makes of the whole tree. Also gives the merges made.
+    /// Applies `delta` to `previous`, the newest committed snapshot. Returns the same snapshot
+    /// as [`Writer::append`] for the whole tree, and the merges made.
     ///
-    /// None where that tree is needed: `previous` is not the base, the difference cannot be
-    /// applied (the whole tree has the reasons and their places), or it takes `^seq` from the
-    /// turns that stand below it.
+    /// `None` if the whole tree is needed: `previous` is not the base, the delta cannot be
+    /// applied (the whole tree gives the faults their places), or `^seq` would be another node.
     ///
-    /// Linear in the units that hold a node of the difference, logarithmic in others, but for
-    /// merges; units whose ttls would read otherwise in the new cycle are among the former.
+    /// Linear in the units with a node of the delta, or with a ttl that changes in the new cycle;
+    /// logarithmic in others, except for merges.
     pub fn commit(
         &mut self,
         previous: &Snapshot,
@@ -43,11 +41,11 @@ impl Writer {
         }
         let mut fresh = Vec::new();
         for unit in units {
-            if touched.holds(unit.kind) {
-                let place = place(previous, &key(&tree, &unit));
+            if touched.has_all(unit.kind) {
+                let place = insertion_point(previous, &key(&tree, &unit));
                 let found =
                     locate(previous, &tree, &unit, None).map(|(piece, at)| (previous, piece, at));
-                fresh.push((place, self.part(&tree, unit, found, meta.cycle)));
+                fresh.push((place, self.compare(&tree, unit, found, meta.cycle)));
             }
         }
         let parts = touched.splice(previous, fresh);
@@ -55,20 +53,19 @@ impl Writer {
     }
 }
 
-/// A unit of a snapshot: its piece, and its number in the segment.
-type Place = (usize, u32);
+/// A unit of a snapshot: its piece, and its index in the segment.
+type UnitAt = (usize, u32);
 
-/// The units of a snapshot that a difference may change.
+/// The units of a snapshot that a delta may change.
 struct Touched {
-    /// Where they stand.
-    units: BTreeSet<Place>,
-    preamble: Place,
-    head: Option<Place>,
+    units: BTreeSet<UnitAt>,
+    preamble: UnitAt,
+    head: Option<UnitAt>,
 }
 
 impl Touched {
-    /// Looks up every id of `delta`; ids that are not found are new, or for [`patch::apply`] to
-    /// find fault with.
+    /// Looks up every id of `delta`. Ids that are not found are new, or [`patch::apply`] rejects
+    /// them.
     fn new(previous: &Snapshot, delta: &Delta, cycle: i64) -> Self {
         let place = |node: NodeRef<'_>| (node.piece() as usize, node.unit());
         let head = previous.head_rows();
@@ -88,8 +85,8 @@ impl Touched {
             let Some(parent) = parent.as_ref().and_then(|id| previous.find(id)) else {
                 continue;
             };
-            // What is put below the root or `^seq` is a unit of its own, and changes the node
-            // itself only where that said it has no children.
+            // A child of the root or `^seq` is a unit itself, and changes its parent only if that
+            // was given an empty list of children.
             let outer = matches!(parent.class(), NodeClass::Root | NodeClass::Seq);
             if !outer || parent.present().has(Present::EMPTY_CHILDREN) {
                 touched.units.insert(place(parent));
@@ -106,8 +103,8 @@ impl Touched {
         touched
     }
 
-    /// Adds the units with ttls that count down and would read otherwise in `cycle`: a difference
-    /// that does not name a node leaves the number it has.
+    /// Adds the units with ttls that would be lower in `cycle`: a delta keeps the ttl of a node it
+    /// does not name.
     fn add_falling(&mut self, previous: &Snapshot, cycle: i64) {
         for (at, piece) in previous.pieces().iter().enumerate() {
             let segment = &piece.segment;
@@ -123,8 +120,8 @@ impl Touched {
         }
     }
 
-    /// Whether a unit of the excerpt's kind holds all its nodes there.
-    fn holds(&self, kind: UnitKind) -> bool {
+    /// Whether the unit of this kind is complete in the excerpt.
+    fn has_all(&self, kind: UnitKind) -> bool {
         match kind {
             UnitKind::Preamble => self.units.contains(&self.preamble),
             UnitKind::Head => self.head.is_none_or(|head| self.units.contains(&head)),
@@ -132,7 +129,7 @@ impl Touched {
         }
     }
 
-    /// The tree of these units, below the root and the regions.
+    /// The tree of these units, with the root and the regions.
     fn excerpt(&self, previous: &Snapshot) -> Tree {
         let mut copy = Copy::default();
         let mut places = self.units.clone();
@@ -159,9 +156,9 @@ impl Touched {
         copy.finish()
     }
 
-    /// All parts of the new snapshot: the untouched units of `previous`, run by run, with `fresh`
-    /// ones before the places they come with, which ascend.
-    fn splice(&self, previous: &Snapshot, fresh: Vec<(Place, Part)>) -> Vec<Part> {
+    /// All units of the new snapshot: the untouched ones of `previous`, and each of `fresh` before
+    /// the unit given with it; these ascend.
+    fn splice(&self, previous: &Snapshot, fresh: Vec<(UnitAt, UnitSource)>) -> Vec<UnitSource> {
         let mut parts = Vec::new();
         let mut fresh = fresh.into_iter().peekable();
         let mut gone = self.units.iter().peekable();
@@ -175,7 +172,7 @@ impl Touched {
                 let stop = stop.into_iter().flatten().min();
                 let end = stop.unwrap_or(piece.units.end);
                 if start < end {
-                    parts.push(Part::Shared(run(piece, start..end)));
+                    parts.push(UnitSource::Shared(run(piece, start..end)));
                     start = end;
                 }
                 if put.is_some_and(|place| Some(place.1) == stop) {
@@ -193,7 +190,7 @@ impl Touched {
     }
 }
 
-/// Whether the turns would not stand below the node they stand below.
+/// Whether `^seq` would be another node.
 fn takes_seq(previous: &Snapshot, tree: &Tree, units: &[UnitRows]) -> bool {
     let seq = units
         .first()
@@ -205,14 +202,14 @@ fn takes_seq(previous: &Snapshot, tree: &Tree, units: &[UnitRows]) -> bool {
         .is_some_and(|row| seq != Some(previous.node(row).id()))
 }
 
-/// A run of a piece's units.
+/// A run of some units of a piece.
 fn run(piece: &Piece, units: Range<u32>) -> Run {
     let segment = &piece.segment;
     let mut dead = piece.dead.clone();
     if units != piece.units
         && let Some(all) = &mut dead
     {
-        // A mask says nothing of rows outside its run.
+        // Rows outside the run must not be in its dead rows.
         let rows = segment.unit_rows(units.start).start..segment.unit_rows(units.end - 1).end;
         let all = Arc::make_mut(all);
         all.remove_range(..rows.start);
@@ -224,10 +221,10 @@ fn run(piece: &Piece, units: Range<u32>) -> Run {
     (Arc::clone(segment), units, dead)
 }
 
-/// What decides where a unit stands (LANGUAGE §6).
+/// The sort key of a unit (LANGUAGE §6).
 type Key<'a> = (u8, i64, i64, i64, &'a [u8]);
 
-/// The key of a unit of a tree.
+/// The sort key of a unit of a tree.
 fn key<'a>(tree: &'a Tree, unit: &UnitRows) -> Key<'a> {
     let first = unit.rows.start;
     let row = &tree.rows[first as usize];
@@ -240,8 +237,8 @@ fn key<'a>(tree: &'a Tree, unit: &UnitRows) -> Key<'a> {
     )
 }
 
-/// The first place of `previous` with a key not below `key`. Logarithmic in units.
-fn place(previous: &Snapshot, key: &Key<'_>) -> Place {
+/// The first unit of `previous` whose key is not below `key`. Logarithmic in units.
+fn insertion_point(previous: &Snapshot, key: &Key<'_>) -> UnitAt {
     let below = |segment: &Segment, unit: &Unit| {
         let row = unit.start;
         let own: Key<'_> = (

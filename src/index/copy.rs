@@ -1,4 +1,4 @@
-//! Snapshots back to trees: all of one, or an excerpt.
+//! Copies snapshots back to trees, whole or in part.
 
 use std::sync::Arc;
 
@@ -6,8 +6,8 @@ use super::{NodeRef, Snapshot};
 use crate::tree::{NONE, Row, Tree};
 
 impl Snapshot {
-    /// The tree of this snapshot, equal to the one it was made of: rows, numbers, payloads, and
-    /// ttls as they read in its cycle. Linear in the nodes.
+    /// The tree of this snapshot, equal to the one it was made from; ttls are those of its cycle.
+    /// Linear in the nodes.
     #[must_use]
     pub fn to_tree(&self) -> Tree {
         let mut copy = Copy::default();
@@ -20,14 +20,14 @@ impl Snapshot {
 #[derive(Default)]
 pub(super) struct Copy {
     tree: Tree,
-    /// What is to be [`Tree::payload`].
+    /// The bytes of [`Tree::payload`] to be.
     payload: Vec<u8>,
-    /// The rows whose subtrees are not complete, by level.
+    /// The open rows, by level.
     open: Vec<u32>,
 }
 
 impl Copy {
-    /// Appends a node. Nodes come in document order; a node's parent must have come before it.
+    /// Appends a node. Nodes come in document order, after their parents.
     pub(super) fn push(&mut self, node: NodeRef<'_>) {
         self.close(node.level() as usize);
         let tree = &mut self.tree;
@@ -61,7 +61,7 @@ impl Copy {
         self.open.push(row);
     }
 
-    /// The tree of all that was appended.
+    /// The tree of all nodes appended.
     pub(super) fn finish(mut self) -> Tree {
         self.close(0);
         self.tree.payload = Arc::new(self.payload);

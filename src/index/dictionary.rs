@@ -1,4 +1,4 @@
-//! Text columns with few distinct values: a code a row, a posting a value.
+//! Dictionary-coded text columns: a code for each row, a posting list for each value.
 
 use hashbrown::HashTable;
 
@@ -7,10 +7,10 @@ use super::hash::hash_text;
 use super::posting::{Posting, is_dense};
 use crate::tree::NONE;
 
-/// From this many values a look-up goes through a hash table.
+/// From this many values on, lookups use a hash table.
 const HASHED_FROM: usize = 16;
 
-/// A text column of a segment: each row has one of the dictionary's values or none.
+/// A text column: each row has a value of the dictionary, or none.
 #[derive(Clone, Debug)]
 pub struct DictColumn {
     codes: Codes,
@@ -20,7 +20,7 @@ pub struct DictColumn {
 }
 
 impl DictColumn {
-    /// Builds the column from a code a row ([`NONE`] for no value) into `values`.
+    /// The column of a code for each row, an index into `values` or [`NONE`].
     #[must_use]
     pub fn new(codes: &[u32], values: Vec<Box<str>>) -> Self {
         let rows = codes.len() as u32;
@@ -85,7 +85,7 @@ impl DictColumn {
         }
     }
 
-    /// The code of a row, `None` where it has no value.
+    /// The code of a row; `None` if it has no value.
     #[inline]
     #[must_use]
     pub fn code(&self, row: u32) -> Option<u32> {
@@ -98,7 +98,7 @@ impl DictColumn {
         self.code(row).map(|code| &*self.values[code as usize])
     }
 
-    /// The code of a value, if any row has it. Constant time.
+    /// The code of a value, if it is in the dictionary. Constant time.
     #[must_use]
     pub fn find(&self, value: &str) -> Option<u32> {
         if self.values.len() < HASHED_FROM {
@@ -114,14 +114,14 @@ impl DictColumn {
             .copied()
     }
 
-    /// The rows of a value, if any row has it. Constant time.
+    /// The rows of a value, if it is in the dictionary. Constant time.
     #[inline]
     #[must_use]
     pub fn rows_of(&self, value: &str) -> Option<&Posting> {
         self.find(value).map(|code| self.posting(code))
     }
 
-    /// The distinct values, by code.
+    /// The values, by code.
     #[must_use]
     pub fn values(&self) -> &[Box<str>] {
         &self.values
@@ -133,7 +133,7 @@ impl DictColumn {
         &self.postings[code as usize]
     }
 
-    /// The bytes it holds on the heap.
+    /// Heap size in bytes.
     #[must_use]
     pub fn heap_bytes(&self) -> usize {
         let values: usize = self.values.iter().map(|value| value.len() + 16).sum();

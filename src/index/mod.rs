@@ -1,12 +1,20 @@
 //! Columnar indexes over trees: segments shared between snapshots.
 //!
-//! A [`Segment`] is an immutable index over a run of neighbouring units (the preamble of root,
-//! `^sys` and `^seq`; turns; the active head). A [`Snapshot`] is a short list of pieces of
-//! segments, so a commit costs what it changed. Rows are numbered in document order: ascending
-//! row order *is* result order, and a subtree is an interval.
+//! A [`Segment`] is an immutable index over a run of neighbouring units: the preamble (root, `^sys`
+//! and `^seq`), turns, or the active head. A [`Snapshot`] is a short list of pieces of segments, so
+//! a commit costs what it changes. Rows are numbered in document order, so ascending row order is
+//! result order, and a subtree is an interval.
 //!
-//! This room knows trees. It knows no selectors, no history and no addresses.
+//! This module knows trees. It knows no selectors, no history and no addresses.
+//!
+//! | part | files |
+//! |---|---|
+//! | columns and posting lists | `bits`, `posting`, `column`, `dictionary`, `ids`, `hash` |
+//! | segments | `segment`, `build`, `attributes` |
+//! | snapshots | `snapshot`, `view`, `changes`, `copy` |
+//! | writing | `writer`, `commit`, `merge` |
 
+mod attributes;
 mod bits;
 mod build;
 mod changes;
@@ -16,6 +24,7 @@ mod copy;
 mod dictionary;
 mod hash;
 mod ids;
+mod merge;
 mod posting;
 mod segment;
 mod snapshot;
@@ -29,10 +38,11 @@ pub use changes::Changes;
 pub use column::IntColumn;
 pub use dictionary::DictColumn;
 pub(crate) use hash::hash_text as hash_id;
+pub use merge::Merge;
 pub use posting::Posting;
 pub(crate) use posting::{each_word, zip_words};
 pub(crate) use segment::LEVEL_POSTINGS;
 pub use segment::{Field, Segment, Unit, UnitKind};
 pub use snapshot::{Cursor, Meta, Piece, Run, Snapshot};
-pub use view::{Fields, NodeRef};
-pub use writer::{Merge, Writer};
+pub use view::NodeRef;
+pub use writer::Writer;

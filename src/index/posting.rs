@@ -1,7 +1,7 @@
-//! Postings: the rows of a segment that have one value.
+//! Posting lists: the rows of a segment that have one value.
 //!
-//! Stored as a roaring set while they are few, as plain words once they are so many that words
-//! are as small and much faster to walk.
+//! Short lists are roaring bitmaps. Long ones are plain words, which are then as small and much
+//! faster to walk.
 
 use std::ops::Range;
 
@@ -9,21 +9,21 @@ use roaring::RoaringBitmap;
 
 use super::bits::{Bits, Ones, mask};
 
-/// A posting is kept as words from one row in this many.
+/// A list of at least one row in this many is stored as words.
 const DENSE_FROM: u64 = 24;
 
 /// The rows of a segment that have one value.
 #[derive(Clone, Debug)]
 pub enum Posting {
-    /// A single row: no allocation for values that occur once.
+    /// A single row, without allocation: many values occur once.
     One(u32),
     /// Few rows.
     Sparse(RoaringBitmap),
     /// Many rows.
     Dense {
-        /// One bit a row of the segment.
+        /// One bit for each row of the segment.
         words: Box<[u64]>,
-        /// How many bits are set.
+        /// Number of bits set.
         count: u32,
     },
 }
@@ -34,13 +34,13 @@ impl Default for Posting {
     }
 }
 
-/// Whether a posting of `count` rows out of `rows` is kept as words.
+/// Whether a list of `count` rows out of `rows` is stored as words.
 pub(crate) fn is_dense(count: usize, rows: u32) -> bool {
     count > 1 && count as u64 * DENSE_FROM >= u64::from(rows)
 }
 
 impl Posting {
-    /// A posting over a segment of `rows` rows, from ascending row numbers.
+    /// The list of some ascending rows of a segment of `rows` rows.
     #[must_use]
     pub fn from_rows(sorted: &[u32], rows: u32) -> Self {
         if let [row] = sorted {
@@ -61,7 +61,7 @@ impl Posting {
         Self::Sparse(set)
     }
 
-    /// A posting from one bit a row, in whichever form fits.
+    /// The list of the rows whose bits are set.
     #[must_use]
     pub fn from_words(words: Vec<u64>, rows: u32) -> Self {
         let count: u32 = words.iter().map(|word| word.count_ones()).sum();
@@ -79,7 +79,7 @@ impl Posting {
         Self::from_rows(&sorted, rows)
     }
 
-    /// How many rows. Constant time but for sparse postings (one step a container).
+    /// Number of rows. Constant time, or linear in the containers of a roaring bitmap.
     #[must_use]
     pub fn len(&self) -> u32 {
         match self {
@@ -89,7 +89,7 @@ impl Posting {
         }
     }
 
-    /// Whether there is no row.
+    /// Whether there are no rows.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         match self {
@@ -98,7 +98,7 @@ impl Posting {
         }
     }
 
-    /// Whether `row` is in it.
+    /// Whether `row` is in the list.
     #[inline]
     #[must_use]
     pub fn contains(&self, row: u32) -> bool {
@@ -121,7 +121,7 @@ impl Posting {
         }
     }
 
-    /// One bit for each of the rows `index * 64..` that is in it.
+    /// One bit for each row of the list in `index * 64..index * 64 + 64`.
     #[inline]
     #[must_use]
     pub fn word(&self, index: u32) -> u64 {
@@ -137,7 +137,7 @@ impl Posting {
         }
     }
 
-    /// Calls `visit` with every row of `rows` in it, ascending.
+    /// Calls `visit` with every row of the list in `rows`, ascending.
     pub fn for_each_in(&self, rows: Range<u32>, mut visit: impl FnMut(u32)) {
         if rows.start >= rows.end {
             return;
@@ -166,8 +166,7 @@ impl Posting {
         }
     }
 
-    /// Unites the rows of `rows` into `out`, where row `r` is put in as `r + shift`; `shift` is a
-    /// multiple of 64.
+    /// Adds the rows of the list in `rows` to `out`, each increased by `shift`, a multiple of 64.
     pub(crate) fn or_into(&self, out: &mut Bits, rows: Range<u32>, shift: u32) {
         match self {
             Self::Dense { words, .. } => {
@@ -183,7 +182,7 @@ impl Posting {
         }
     }
 
-    /// The bytes it holds on the heap.
+    /// Heap size in bytes.
     #[must_use]
     pub fn heap_bytes(&self) -> usize {
         match self {
@@ -200,12 +199,12 @@ impl Posting {
     }
 }
 
-/// Visits the words of `out` that hold the segment rows `rows` shifted by `shift`, each with the
-/// word of a dense posting over the same rows and the mask of the rows meant. Words the posting
-/// does not reach stay as they are.
+/// Visits the words of `out` for the segment rows `rows`, which `shift` takes to rows of `out`: the
+/// word, the word of `posting` for the same rows, and the mask of `rows`. Words after the end of
+/// `posting` are skipped.
 ///
-/// The mask is all ones but at both ends, which are done apart, so that what lies between becomes
-/// a plain loop over two slices.
+/// Only the first and the last mask are not all ones. They are visited apart, so that the rest is a
+/// plain loop over two slices.
 #[inline]
 pub(crate) fn zip_words(
     out: &mut Bits,
@@ -234,17 +233,17 @@ pub(crate) fn zip_words(
     if let Some((word, &posting)) = pairs.next() {
         visit(word, posting, mask(first, start, end));
     }
-    let behind = (count > 1).then(|| pairs.next_back()).flatten();
+    let last = (count > 1).then(|| pairs.next_back()).flatten();
     for (word, &posting) in pairs {
         visit(word, posting, u64::MAX);
     }
-    if let Some((word, &posting)) = behind {
+    if let Some((word, &posting)) = last {
         visit(word, posting, mask(first + count as u32 - 1, start, end));
     }
 }
 
-/// Visits the words of `out` that hold the segment rows `rows` shifted by `shift`: the word's
-/// index in the segment, the mask of the rows meant, and the word.
+/// As [`zip_words`], without a posting list: the word's index in the segment, the mask of `rows`, and
+/// the word.
 #[inline]
 pub(crate) fn each_word(
     out: &mut Bits,

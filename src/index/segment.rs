@@ -446,7 +446,7 @@ impl Segment {
         })
     }
 
-    /// The payload record of a row (see [`crate::tree::Tree`]).
+    /// The payload record of a row (see [`crate::tree::payload`]).
     #[must_use]
     pub fn payload(&self, row: u32) -> &[u8] {
         let (start, end) = self.payload_at[row as usize];

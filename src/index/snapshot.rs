@@ -1,24 +1,22 @@
-//! A snapshot: a short list of pieces of shared segments.
+//! A snapshot: a short list of pieces of shared segments. This file has its row numbers and ranges;
+//! [`super::view`] has its nodes.
 
 use std::ops::Range;
 use std::sync::Arc;
 
 use roaring::RoaringBitmap;
 
-use super::hash::hash_text;
-use super::segment::{CORE, UnitKind};
-use super::view::outer_parent;
-use super::{NodeRef, Segment};
+use super::{Segment, UnitKind};
 use crate::tree::{NONE, NodeClass};
 
-/// What a snapshot says of itself besides its nodes.
+/// The properties of a snapshot besides its nodes.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Meta {
-    /// The cycle. For a working state the newest committed cycle, which its ttls count from.
+    /// The cycle. For a working state the newest committed cycle, from which its ttls count.
     pub cycle: i64,
     /// Whether it is the working state, which has no number.
     pub working: bool,
-    /// Whether the document said its cycle.
+    /// Whether the document has a `cycle`.
     pub cycle_given: bool,
     /// `spec_version` as JSON text.
     pub spec_version: Option<Box<str>>,
@@ -26,8 +24,7 @@ pub struct Meta {
     pub extra: Box<[(Box<str>, Box<str>)]>,
 }
 
-/// A run of units on its way into a snapshot: the segment, which of its units, and the rows that
-/// are gone.
+/// A run of units that becomes a [`Piece`]: the segment, the units, and the dead rows.
 pub type Run = (Arc<Segment>, Range<u32>, Option<Arc<RoaringBitmap>>);
 
 /// A run of units of one segment inside a snapshot.
@@ -35,18 +32,18 @@ pub type Run = (Arc<Segment>, Range<u32>, Option<Arc<RoaringBitmap>>);
 pub struct Piece {
     /// The segment.
     pub segment: Arc<Segment>,
-    /// Which of its units, by number.
+    /// The units, by index.
     pub units: Range<u32>,
     /// Their rows in the segment.
     pub rows: Range<u32>,
     /// The snapshot's row of `rows.start`.
     ///
-    /// A base is at least the segment's row and equal to it modulo 64, so that words of postings
-    /// are used without shifting bits; the row numbers between pieces belong to nobody.
+    /// At least the segment's row and equal to it modulo 64, so that words of posting lists need no
+    /// shifting. The row numbers between pieces are unused.
     pub base: u32,
-    /// How many turns of the snapshot stand before it.
+    /// Number of turns in the pieces before it.
     pub turns_before: u32,
-    /// Rows of the segment that are not in this snapshot any more. Closed under "below".
+    /// Rows of the segment that were removed, with all their descendants.
     pub dead: Option<Arc<RoaringBitmap>>,
 }
 
@@ -122,7 +119,7 @@ impl Piece {
     }
 }
 
-/// An immutable tree: what one cycle committed, or the working state at one moment.
+/// An immutable tree: the state one cycle committed, or a working state.
 #[derive(Debug)]
 pub struct Snapshot {
     meta: Meta,
@@ -136,8 +133,8 @@ pub struct Snapshot {
 }
 
 impl Snapshot {
-    /// Puts a snapshot together from runs of units in document order, the preamble first. Linear
-    /// in runs, logarithmic in their units.
+    /// Makes a snapshot of runs of units in document order, the preamble first. Linear in runs,
+    /// logarithmic in their units.
     #[must_use]
     pub fn new(meta: Meta, runs: Vec<Run>) -> Self {
         let mut pieces: Vec<Piece> = Vec::with_capacity(runs.len());
@@ -159,7 +156,7 @@ impl Snapshot {
                 segment,
             };
             next = piece.end();
-            // Units of a segment stand by rank, so their number does not matter here.
+            // Units of a segment are sorted by rank: binary search.
             let kinds =
                 &piece.segment.units()[piece.units.start as usize..piece.units.end as usize];
             let ends: [u32; 3] = std::array::from_fn(|rank| {
@@ -223,13 +220,14 @@ impl Snapshot {
         self.meta.spec_version.as_deref()
     }
 
-    /// What it says of itself.
+    /// Its properties besides the nodes.
     #[must_use]
     pub fn meta(&self) -> &Meta {
         &self.meta
     }
 
     /// The pieces, in document order.
+    #[inline]
     #[must_use]
     pub fn pieces(&self) -> &[Piece] {
         &self.pieces
@@ -241,19 +239,19 @@ impl Snapshot {
         self.rows
     }
 
-    /// How many turns stand directly under `^seq`.
+    /// Number of turns directly under `^seq`.
     #[must_use]
     pub fn turns(&self) -> u32 {
         self.turns
     }
 
-    /// The rows of `^sys`; empty where there is none.
+    /// The rows of `^sys`; empty if there is none.
     #[must_use]
     pub fn sys_rows(&self) -> Range<u32> {
         self.sys.clone()
     }
 
-    /// The rows of `^ah`; empty where there is none.
+    /// The rows of `^ah`; empty if there is none.
     #[must_use]
     pub fn head_rows(&self) -> Range<u32> {
         self.head.clone()
@@ -272,8 +270,8 @@ impl Snapshot {
             .map_or(0..0, |seq| seq + 1..self.seq_end.max(seq + 1))
     }
 
-    /// The rows of the turns of depth `low` to `high`, loose nodes between them included;
-    /// empty where there are none. Logarithmic in pieces and, with loose nodes, in units.
+    /// The rows of the turns of depths `low..=high`, with loose nodes between them; empty if there
+    /// are none. Logarithmic in pieces and, with loose nodes, in units.
     #[must_use]
     pub fn turn_rows(&self, low: i64, high: i64) -> Range<u32> {
         let turns = i64::from(self.turns);
@@ -289,20 +287,20 @@ impl Snapshot {
         self.turn(oldest).start..rows.end
     }
 
-    /// The rows of the turn with `index` turns before it.
+    /// The rows of the turn after `index` others.
     fn turn(&self, index: u32) -> Range<u32> {
         let piece = self
             .pieces
             .partition_point(|piece| piece.turns_before <= index)
             - 1;
-        // Pieces without turns have the same count as the one behind them, which is taken.
+        // A piece without turns has the same count as the next one, which is taken.
         let piece = &self.pieces[piece];
         let units = piece.segment.units();
         let first = units[piece.units.start as usize].turns_before;
         let wanted = first + (index - piece.turns_before);
         let direct = piece.units.start + (index - piece.turns_before);
-        // Mostly turns stand in a row, behind the preamble if there is one: then it is where
-        // counting says.
+        // Mostly there are no loose units, so the index gives the unit, after the preamble if
+        // there is one.
         let is_it = |unit: u32| {
             units
                 .get(unit as usize)
@@ -321,7 +319,7 @@ impl Snapshot {
         rows.start + piece.shift()..rows.end + piece.shift()
     }
 
-    /// The number of the piece that holds a row. Logarithmic in pieces.
+    /// Index of the piece of a row. Logarithmic in pieces.
     #[inline]
     #[must_use]
     pub fn piece_of(&self, row: u32) -> usize {
@@ -356,23 +354,7 @@ impl Snapshot {
         self.pieces.get(at + 1).map(|piece| piece.base)
     }
 
-    /// The node of a row that belongs to a piece and is no implicit core.
-    #[inline]
-    #[must_use]
-    pub fn node(&self, row: u32) -> NodeRef<'_> {
-        let at = self.piece_of(row);
-        let piece = &self.pieces[at];
-        let local = row - piece.shift();
-        NodeRef {
-            snapshot: self,
-            segment: &piece.segment,
-            row,
-            local,
-            piece: at as u32,
-        }
-    }
-
-    /// Reads ids of rows that mostly ascend, faster than row by row.
+    /// A reader of ids, fast for rows in ascending order.
     #[must_use]
     pub fn cursor(&self) -> Cursor<'_> {
         Cursor {
@@ -383,7 +365,7 @@ impl Snapshot {
         }
     }
 
-    /// The row of the parent; none for the root.
+    /// The row of the parent; `None` for the root.
     #[must_use]
     pub fn parent(&self, row: u32) -> Option<u32> {
         let piece = &self.pieces[self.piece_of(row)];
@@ -430,130 +412,42 @@ impl Snapshot {
         Some(i64::from(self.turns - index))
     }
 
-    /// Whether a row's node is not in this snapshot any more.
+    /// Whether a row was removed.
     #[must_use]
     pub fn is_dead(&self, row: u32) -> bool {
         let piece = &self.pieces[self.piece_of(row)];
-        piece
-            .dead
-            .as_ref()
-            .is_some_and(|dead| dead.contains(row - piece.shift()))
+        piece.is_dead(row - piece.shift())
     }
 
-    /// The root.
-    #[must_use]
-    pub fn root(&self) -> NodeRef<'_> {
-        self.node(0)
-    }
-
-    /// The node of an id. One probe a piece: logarithmic in turns.
-    #[must_use]
-    pub fn find(&self, id: &str) -> Option<NodeRef<'_>> {
-        let hash = hash_text(id);
-        for (at, piece) in self.pieces.iter().enumerate() {
-            let live = |local: u32| {
-                piece.rows.contains(&local)
-                    && piece.dead.as_ref().is_none_or(|dead| !dead.contains(local))
-            };
-            if let Some(local) = piece.segment.find(hash, id, live) {
-                let row = local + piece.shift();
-                return Some(NodeRef {
-                    snapshot: self,
-                    segment: &piece.segment,
-                    row,
-                    local,
-                    piece: at as u32,
-                });
-            }
-        }
-        None
-    }
-
-    /// The node at the row of a shared segment that `node`, of another snapshot, stands at.
-    #[must_use]
-    pub fn shared(&self, node: NodeRef<'_>) -> Option<NodeRef<'_>> {
-        self.pieces.iter().enumerate().find_map(|(at, piece)| {
-            let same = std::ptr::eq(&*piece.segment, node.segment)
-                && piece.rows.contains(&node.local)
-                && piece
-                    .dead
-                    .as_ref()
-                    .is_none_or(|dead| !dead.contains(node.local));
-            same.then(|| NodeRef {
-                snapshot: self,
-                segment: &piece.segment,
-                row: node.local + piece.shift(),
-                local: node.local,
-                piece: at as u32,
-            })
-        })
-    }
-
-    /// All nodes, in document order.
-    pub fn nodes(&self) -> impl Iterator<Item = NodeRef<'_>> {
-        self.nodes_in(0..self.rows)
-    }
-
-    /// The nodes of some rows, in document order. Costs the pieces and those rows.
-    pub fn nodes_in(&self, wanted: Range<u32>) -> impl Iterator<Item = NodeRef<'_>> {
-        self.pieces.iter().enumerate().flat_map(move |(at, piece)| {
-            let local = |row: u32| row.clamp(piece.base, piece.end()) - piece.shift();
-            self.live(at, local(wanted.start)..local(wanted.end))
-        })
-    }
-
-    /// The nodes at these rows of the segment of piece `at`.
-    pub(super) fn live(&self, at: usize, rows: Range<u32>) -> impl Iterator<Item = NodeRef<'_>> {
-        let piece = &self.pieces[at];
-        let live = |local: &u32| {
-            piece.segment.class[*local as usize] != CORE
-                && piece
-                    .dead
-                    .as_ref()
-                    .is_none_or(|dead| !dead.contains(*local))
-        };
-        rows.filter(live).map(move |local| NodeRef {
-            snapshot: self,
-            segment: &piece.segment,
-            row: local + piece.shift(),
-            local,
-            piece: at as u32,
-        })
-    }
-
-    /// How many nodes there are. Linear in the words of pieces that are part of a segment.
+    /// Number of nodes. Linear in the words of pieces that are part of a segment.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.pieces
-            .iter()
-            .map(|piece| {
-                let virtuals = &piece.segment.classes[usize::from(CORE)];
-                let dead = piece.dead.as_deref();
-                let mut hidden = dead.map_or(0, |dead| {
-                    dead.range_cardinality(piece.rows.clone()) as usize
+        let nodes = self.pieces.iter().map(|piece| {
+            let mut hidden = piece.dead.as_deref().map_or(0, |dead| {
+                dead.range_cardinality(piece.rows.clone()) as usize
+            });
+            let cores = piece.segment.cores();
+            if piece.is_whole() {
+                hidden += cores.len() as usize;
+            } else {
+                cores.for_each_in(piece.rows.clone(), |row| {
+                    // Dead cores are counted already.
+                    hidden += usize::from(!piece.is_dead(row));
                 });
-                // An implicit core that is masked is hidden once.
-                let is_dead = |row| dead.is_some_and(|dead| dead.contains(row));
-                if dead.is_none() && piece.rows == (0..piece.segment.len()) {
-                    hidden += virtuals.len() as usize;
-                } else {
-                    virtuals.for_each_in(piece.rows.clone(), |row| {
-                        hidden += usize::from(!is_dead(row));
-                    });
-                }
-                piece.rows.len() - hidden
-            })
-            .sum()
+            }
+            piece.rows.len() - hidden
+        });
+        nodes.sum()
     }
 
-    /// Whether there is no node; never the case, as every tree has a root.
+    /// Whether there are no nodes: never, as every tree has a root.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.pieces.is_empty()
     }
 }
 
-/// Reads ids, remembering the piece of the last row.
+/// A reader of ids that caches the piece of the last row.
 #[derive(Clone, Debug)]
 pub struct Cursor<'a> {
     snapshot: &'a Snapshot,
@@ -576,5 +470,14 @@ impl<'a> Cursor<'a> {
         self.rows = piece.base..piece.end();
         self.shift = piece.shift();
         piece.segment.id(row - self.shift)
+    }
+}
+
+/// The parent of a unit's first row: `^seq` for its children, else the root.
+fn outer_parent(kind: UnitKind, seq: Option<u32>) -> Option<u32> {
+    match kind {
+        UnitKind::Preamble => None,
+        UnitKind::Turn | UnitKind::Loose => Some(seq.unwrap_or(NONE)),
+        UnitKind::Head | UnitKind::Rest => Some(0),
     }
 }

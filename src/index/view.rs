@@ -1,11 +1,88 @@
-//! Nodes of a snapshot, as readers see them.
+//! The nodes of a snapshot, as readers see them.
 
-use super::segment::Segment;
-use super::{Snapshot, UnitKind};
+use std::ops::Range;
+
+use super::hash::hash_text;
+use super::{Segment, Snapshot, UnitKind};
 use crate::tree::alias::{CADENCE, TAGS};
-use crate::tree::{NONE, NodeClass, Present};
+use crate::tree::{Fields, NodeClass, Present};
 
-/// One node of a snapshot: a row number and where to look it up. Cheap to copy.
+impl Snapshot {
+    /// The root.
+    #[must_use]
+    pub fn root(&self) -> NodeRef<'_> {
+        self.node(0)
+    }
+
+    /// The node of a row that belongs to a piece and is not an implicit core.
+    #[inline]
+    #[must_use]
+    pub fn node(&self, row: u32) -> NodeRef<'_> {
+        let at = self.piece_of(row);
+        self.node_at(at, row - self.pieces()[at].shift())
+    }
+
+    /// The node at a row of the segment of piece `at`.
+    #[inline]
+    fn node_at(&self, at: usize, local: u32) -> NodeRef<'_> {
+        let piece = &self.pieces()[at];
+        NodeRef {
+            snapshot: self,
+            segment: &piece.segment,
+            row: local + piece.shift(),
+            local,
+            piece: at as u32,
+        }
+    }
+
+    /// The node of an id. One lookup a piece: logarithmic in turns.
+    #[must_use]
+    pub fn find(&self, id: &str) -> Option<NodeRef<'_>> {
+        let hash = hash_text(id);
+        self.pieces().iter().enumerate().find_map(|(at, piece)| {
+            let live = |local: u32| piece.rows.contains(&local) && !piece.is_dead(local);
+            let local = piece.segment.find(hash, id, live)?;
+            Some(self.node_at(at, local))
+        })
+    }
+
+    /// The node at the same row of the same segment as `node` of another snapshot.
+    #[must_use]
+    pub fn shared(&self, node: NodeRef<'_>) -> Option<NodeRef<'_>> {
+        let local = node.local;
+        let at = self.pieces().iter().position(|piece| {
+            std::ptr::eq(&*piece.segment, node.segment)
+                && piece.rows.contains(&local)
+                && !piece.is_dead(local)
+        })?;
+        Some(self.node_at(at, local))
+    }
+
+    /// All nodes, in document order.
+    pub fn nodes(&self) -> impl Iterator<Item = NodeRef<'_>> {
+        self.nodes_in(0..self.end_row())
+    }
+
+    /// The nodes of some rows, in document order. Linear in the pieces and those rows.
+    pub fn nodes_in(&self, wanted: Range<u32>) -> impl Iterator<Item = NodeRef<'_>> {
+        self.pieces()
+            .iter()
+            .enumerate()
+            .flat_map(move |(at, piece)| {
+                let local = |row: u32| row.clamp(piece.base, piece.end()) - piece.shift();
+                self.live(at, local(wanted.start)..local(wanted.end))
+            })
+    }
+
+    /// The nodes at these rows of the segment of piece `at`.
+    pub(super) fn live(&self, at: usize, rows: Range<u32>) -> impl Iterator<Item = NodeRef<'_>> {
+        let piece = &self.pieces()[at];
+        rows.filter(|&local| !piece.segment.is_core(local) && !piece.is_dead(local))
+            .map(move |local| self.node_at(at, local))
+    }
+}
+
+/// One node of a snapshot: a row and the segment it is in. Cheap to copy.
 #[derive(Clone, Copy, Debug)]
 pub struct NodeRef<'a> {
     pub(super) snapshot: &'a Snapshot,
@@ -34,14 +111,14 @@ impl<'a> NodeRef<'a> {
     /// The class (LANGUAGE §1).
     #[must_use]
     pub fn class(self) -> NodeClass {
-        // Implicit cores are never handed out as nodes.
+        // An implicit core is never a node.
         self.segment
             .class(self.local)
             .unwrap_or(NodeClass::Container)
     }
 
-    /// The depth: -1 in `^sys`, 0 in `^ah`, 1, 2, … in turns from the newest; none elsewhere.
-    /// Logarithmic in the number of turns of a segment.
+    /// The depth: -1 in `^sys`, 0 in `^ah`, 1, 2, … in turns from the newest, else `None`.
+    /// Logarithmic in the turns of a segment.
     #[must_use]
     pub fn depth(self) -> Option<i64> {
         self.snapshot.depth(self.row)
@@ -53,7 +130,7 @@ impl<'a> NodeRef<'a> {
         self.segment.level.get(self.local) as u32
     }
 
-    /// The parent; none for the root.
+    /// The parent; `None` for the root.
     #[must_use]
     pub fn parent(self) -> Option<Self> {
         self.snapshot
@@ -84,7 +161,7 @@ impl<'a> NodeRef<'a> {
         })
     }
 
-    /// The stored nodeType as it was spelled; none where the node came without one.
+    /// The stored nodeType as written; `None` if the node was given none.
     #[must_use]
     pub fn node_type(self) -> Option<&'a str> {
         let code = self.segment.types.code(self.local)?;
@@ -94,56 +171,55 @@ impl<'a> NodeRef<'a> {
         Some(&self.segment.types.values()[code as usize])
     }
 
-    /// The nodeType, or what a node without one reads as (`mt`, `mc`, `cb`, `^root`).
+    /// The nodeType, or the one implied by the class (`mt`, `mc`, `cb`, `^root`).
     #[must_use]
     pub fn type_or_class(self) -> &'a str {
         self.segment.types.get(self.local).unwrap_or("cb")
     }
 
-    /// The role; none where absent or null.
+    /// The role; `None` if absent or null.
     #[must_use]
     pub fn role(self) -> Option<&'a str> {
         self.segment.roles.get(self.local)
     }
 
-    /// The stored kind; none where absent or null.
+    /// The stored kind; `None` if absent or null.
     #[must_use]
     pub fn kind(self) -> Option<&'a str> {
         self.segment.kinds.get(self.local)
     }
 
-    /// The key; none where absent or null.
+    /// The key; `None` if absent or null.
     #[must_use]
     pub fn key(self) -> Option<&'a str> {
         self.segment.keys.get(self.local)
     }
 
-    /// What tells nodes apart where one of each key is wanted: the key, else the id
-    /// (LANGUAGE §7, `@unique`).
+    /// The identity for `@unique` (LANGUAGE §7): the key, else the id. The flag is true for keys.
     #[must_use]
     pub fn identity(self) -> (bool, &'a str) {
         self.key().map_or((false, self.id()), |key| (true, key))
     }
 
-    /// The offset, 0 where absent.
+    /// The offset, 0 if absent.
     #[must_use]
     pub fn offset(self) -> i64 {
         self.segment.offset.get(self.local)
     }
 
-    /// The ttl as it reads in this snapshot; none where absent or null.
+    /// The ttl in this snapshot; `None` if absent or null.
     #[must_use]
     pub fn ttl(self) -> Option<i64> {
         self.segment.ttl(self.local, self.snapshot.cycle())
     }
 
-    /// The priority, 0 where absent.
+    /// The priority, 0 if absent.
     #[must_use]
     pub fn priority(self) -> i64 {
         self.segment.priority.get(self.local)
     }
 
-    /// The introducing cycle; none where absent or null.
+    /// The introducing cycle; `None` if absent or null.
     #[must_use]
     pub fn cycle(self) -> Option<i64> {
         self.present()
@@ -151,26 +227,26 @@ impl<'a> NodeRef<'a> {
             .then(|| self.segment.cycle.get(self.local))
     }
 
-    /// Creation time in nanoseconds, 0 where absent.
+    /// Creation time in nanoseconds, 0 if absent.
     #[must_use]
     pub fn created_at_ns(self) -> i64 {
         self.segment.created_at_ns.get(self.local)
     }
 
-    /// The tie-breaker inside a cycle, 0 where absent.
+    /// The tie-breaker inside a cycle, 0 if absent.
     #[must_use]
     pub fn creation_index(self) -> i64 {
         self.segment.creation_index.get(self.local)
     }
 
-    /// Which fields the node came with.
+    /// Which fields the node was given.
     #[must_use]
     pub fn present(self) -> Present {
         self.segment.present(self.local)
     }
 
-    /// The fields no column holds (see [`crate::tree::Tree`]): names, and values as JSON text;
-    /// sorted by name.
+    /// The fields of the payload record (see [`crate::tree::payload`]): names and JSON values, sorted
+    /// by name.
     #[must_use]
     pub fn fields(self) -> Fields<'a> {
         Fields::new(self.payload())
@@ -181,7 +257,7 @@ impl<'a> NodeRef<'a> {
         self.segment.payload(self.local)
     }
 
-    /// The unit the node belongs to, by its number in the segment.
+    /// Index in the segment of the node's unit.
     pub(super) fn unit(self) -> u32 {
         self.segment.unit_of(self.local)
     }
@@ -194,20 +270,19 @@ impl<'a> NodeRef<'a> {
             .map(|(_, value)| value)
     }
 
-    /// The tags as JSON text, a list of strings or a plain string as a list of one; none where
-    /// absent or null.
+    /// The tags as JSON text, a list of strings or one string; `None` if absent or null.
     #[must_use]
     pub fn tags(self) -> Option<&'a str> {
         TAGS.of(self.fields())
     }
 
-    /// The cadence as JSON text, an integer; none where absent or null.
+    /// The cadence as JSON text, an integer; `None` if absent or null.
     #[must_use]
     pub fn cadence(self) -> Option<&'a str> {
         CADENCE.of(self.fields())
     }
 
-    /// The content hash, computed from the content (RUNTIME §2), as lower-case hex digits.
+    /// The content hash (RUNTIME §2), computed, as lower-case hex digits.
     #[must_use]
     pub fn content_hash(self) -> String {
         crate::tree::hash::hex(&crate::tree::hash::content_hash(
@@ -217,33 +292,33 @@ impl<'a> NodeRef<'a> {
         ))
     }
 
-    /// The version of the unit the node belongs to, and its position in it. Equal versions in
-    /// two snapshots mean equal rows but for those removed and for ttls that count down.
+    /// The version of the node's unit, and the index of its row in the unit. Equal versions in two
+    /// snapshots mean equal rows, except removed ones and ttls that count down.
     #[must_use]
     pub fn version(self) -> (u64, u32) {
         let unit = &self.segment.units[self.unit() as usize];
         (unit.version, self.local - unit.start)
     }
 
-    /// The kind of unit the node belongs to.
+    /// The kind of the node's unit.
     #[must_use]
     pub fn unit_kind(self) -> UnitKind {
         self.segment.units[self.unit() as usize].kind
     }
 
-    /// The snapshot it is seen in.
+    /// The snapshot.
     #[must_use]
     pub fn snapshot(self) -> &'a Snapshot {
         self.snapshot
     }
 
-    /// The cycle of the snapshot it is seen in.
+    /// The cycle of the snapshot.
     #[must_use]
     pub fn snapshot_cycle(self) -> i64 {
         self.snapshot.cycle()
     }
 
-    /// Which piece of the snapshot it stands in.
+    /// Index of its piece in the snapshot.
     #[must_use]
     pub fn piece(self) -> u32 {
         self.piece
@@ -253,53 +328,5 @@ impl<'a> NodeRef<'a> {
 impl PartialEq for NodeRef<'_> {
     fn eq(&self, other: &Self) -> bool {
         std::ptr::eq(self.snapshot, other.snapshot) && self.row == other.row
-    }
-}
-
-/// The fields of a payload record, sorted by name; values are JSON text.
-#[derive(Clone, Debug)]
-pub struct Fields<'a> {
-    record: &'a [u8],
-}
-
-impl<'a> Fields<'a> {
-    /// Reads `record` (see [`crate::tree::Tree`] for its layout).
-    #[must_use]
-    pub fn new(record: &'a [u8]) -> Self {
-        Self { record }
-    }
-
-    fn text(&mut self) -> Option<&'a str> {
-        let mut length = 0_usize;
-        let mut shift = 0;
-        loop {
-            let (&byte, rest) = self.record.split_first()?;
-            self.record = rest;
-            length |= usize::from(byte & 0x7f) << shift;
-            if byte < 0x80 {
-                break;
-            }
-            shift += 7;
-        }
-        let (text, rest) = self.record.split_at_checked(length)?;
-        self.record = rest;
-        std::str::from_utf8(text).ok()
-    }
-}
-
-impl<'a> Iterator for Fields<'a> {
-    type Item = (&'a str, &'a str);
-
-    fn next(&mut self) -> Option<Self::Item> {
-        Some((self.text()?, self.text()?))
-    }
-}
-
-/// The parent of a unit's first row: `^seq` for what stands under it, else the root.
-pub(super) fn outer_parent(kind: UnitKind, seq: Option<u32>) -> Option<u32> {
-    match kind {
-        UnitKind::Preamble => None,
-        UnitKind::Turn | UnitKind::Loose => Some(seq.unwrap_or(NONE)),
-        UnitKind::Head | UnitKind::Rest => Some(0),
     }
 }

@@ -1,29 +1,26 @@
-//! Making snapshots: what is unchanged is found again and shared, the rest is indexed.
+//! Makes snapshots: unchanged units are found and shared, the others are indexed.
 //!
-//! A [`Writer`] takes trees in the order of their cycles: whole ones here, differences in
+//! A [`Writer`] takes trees in the order of their cycles: whole ones here, deltas in
 //! [`super::commit`]. Each unit of a tree is compared, row by row, with the unit of the same id in
-//! the snapshot before; equal ones are shared, ones that only lost blocks are shared with those
-//! rows masked, and the others are indexed anew.
-//! Small neighbouring segments are merged geometrically, as a log-structured merge tree does, so
-//! that T commits leave O(log T) pieces and every row is copied O(log T) times.
+//! the previous snapshot. An equal one is shared, one that only lost blocks is shared with those
+//! rows dead, and others are indexed anew.
 
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use roaring::RoaringBitmap;
-
+use super::merge::{Merge, merge, push_run};
 use super::snapshot::Run;
 use super::{Meta, Segment, SegmentBuilder, Snapshot, UnitKind};
 use crate::tree::{NodeClass, Present, Tree};
 
-/// Versions are unique in the process, so segments of any session can be told apart.
+/// Versions are unique in the process, so they also differ between sessions.
 static NEXT_VERSION: AtomicU64 = AtomicU64::new(1);
 
 /// Makes the snapshots of one session.
 #[derive(Debug)]
 pub struct Writer {
-    /// Whether ttls were seen to stay as stored rather than to count down.
+    /// Whether the ttls of the session were seen not to count down.
     stored_ttls: bool,
     /// Whether segments are merged.
     merging: bool,
@@ -45,11 +42,11 @@ pub(super) struct UnitRows {
     pub(super) rows: Range<u32>,
 }
 
-/// How a unit of a tree stands to one of the snapshot before.
+/// How a unit of a tree compares to one of the previous snapshot.
 enum Match {
-    /// Equal, but for these rows of the segment, which are gone.
+    /// Equal, except for these rows of the segment, which were removed.
     Shared(Vec<u32>),
-    /// Equal but for ttls, all of which stayed as they were.
+    /// Equal except for ttls, which did not count down.
     StoredTtls,
     /// Different.
     Different,
@@ -62,7 +59,7 @@ impl Writer {
         Self::default()
     }
 
-    /// A writer that leaves segments as they come, for tests that compare the two.
+    /// A writer that does not merge segments, for tests that compare the two.
     #[must_use]
     pub fn without_merging() -> Self {
         Self {
@@ -71,10 +68,8 @@ impl Writer {
         }
     }
 
-    /// The snapshot of `tree`, sharing what it can with `previous`. Also gives the merges made,
-    /// for [`Snapshot::moved`].
-    ///
-    /// Comparing is linear in the tree; indexing in what changed.
+    /// The snapshot of `tree`, which shares units with `previous`, and the merges made, for
+    /// [`Snapshot::moved`]. Comparing is linear in the tree, indexing in what changed.
     pub fn append(
         &mut self,
         previous: Option<&Snapshot>,
@@ -89,27 +84,27 @@ impl Writer {
                 hint = Some((piece, at + 1));
                 Some((previous, piece, at))
             });
-            parts.push(self.part(tree, unit, found, meta.cycle));
+            parts.push(self.compare(tree, unit, found, meta.cycle));
         }
         self.assemble(tree, parts, previous.is_none(), meta)
     }
 
-    /// Compares a unit of a tree with the one found for it in the snapshot before, and decides
-    /// whether it is shared.
-    pub(super) fn part(
+    /// Shares the unit of the previous snapshot that was found for a unit of a tree, if they are
+    /// equal.
+    pub(super) fn compare(
         &mut self,
         tree: &Tree,
         unit: UnitRows,
         found: Option<(&Snapshot, usize, u32)>,
         cycle: i64,
-    ) -> Part {
+    ) -> UnitSource {
         let mut ttl_cycle = (!self.stored_ttls).then_some(cycle);
         if let Some((previous, piece, at)) = found {
-            match compare(tree, &unit, previous, piece, at, cycle) {
+            match compare_unit(tree, &unit, previous, piece, at, cycle) {
                 Match::Shared(dead) => {
                     let dead = (!dead.is_empty()).then(|| Arc::new(dead.into_iter().collect()));
                     let segment = &previous.pieces()[piece].segment;
-                    return Part::Shared((Arc::clone(segment), at..at + 1, dead));
+                    return UnitSource::Shared((Arc::clone(segment), at..at + 1, dead));
                 }
                 Match::StoredTtls => {
                     self.stored_ttls = true;
@@ -118,15 +113,15 @@ impl Writer {
                 Match::Different => {}
             }
         }
-        Part::Fresh { unit, ttl_cycle }
+        UnitSource::Fresh { unit, ttl_cycle }
     }
 
-    /// The snapshot of these parts, in document order; fresh ones are units of `tree`. `first`
-    /// says that the session has none before.
+    /// The snapshot of these units, in document order. `first` is true for the first snapshot of
+    /// a session.
     pub(super) fn assemble(
         &self,
         tree: &Tree,
-        parts: Vec<Part>,
+        parts: Vec<UnitSource>,
         first: bool,
         meta: Meta,
     ) -> (Snapshot, Vec<Merge>) {
@@ -134,13 +129,13 @@ impl Writer {
         let mut builder: Option<(SegmentBuilder, UnitKind)> = None;
         for part in parts {
             match part {
-                Part::Shared(run) => {
+                UnitSource::Shared(run) => {
                     flush(&mut builder, &mut runs);
                     push_run(&mut runs, run);
                 }
-                Part::Fresh { unit, ttl_cycle } => {
-                    // Units that live differently long do not share a segment, but for the
-                    // first snapshot, which is best read in one piece.
+                UnitSource::Fresh { unit, ttl_cycle } => {
+                    // Units of different lifetimes get different segments, except in the first
+                    // snapshot, which is read fastest as one.
                     let group = group(unit.kind);
                     if builder
                         .as_ref()
@@ -172,18 +167,19 @@ impl Writer {
     }
 }
 
-/// Part of a snapshot to be.
-pub(super) enum Part {
-    /// Units of the snapshot before.
+/// Where the units of a new snapshot come from.
+pub(super) enum UnitSource {
+    /// Units of the previous snapshot.
     Shared(Run),
-    /// A unit to be indexed, its ttls counting from this cycle, or kept as stored.
+    /// A unit of the tree, to be indexed with this `ttl_cycle`, see
+    /// [`SegmentBuilder::add_tree_unit`].
     Fresh {
         unit: UnitRows,
         ttl_cycle: Option<i64>,
     },
 }
 
-/// Units of one group go into one segment.
+/// The group of a kind; units of one group share a segment.
 fn group(kind: UnitKind) -> UnitKind {
     if kind == UnitKind::Loose {
         UnitKind::Turn
@@ -197,21 +193,6 @@ fn flush(builder: &mut Option<(SegmentBuilder, UnitKind)>, runs: &mut Vec<Run>) 
         let segment = Arc::new(builder.finish());
         let units = 0..segment.units().len() as u32;
         runs.push((segment, units, None));
-    }
-}
-
-/// Adds a run, to the last one where it continues that.
-fn push_run(runs: &mut Vec<Run>, run: Run) {
-    match runs.last_mut() {
-        Some((segment, units, masked))
-            if Arc::ptr_eq(segment, &run.0) && units.end == run.1.start =>
-        {
-            units.end = run.1.end;
-            if let Some(dead) = run.2 {
-                *Arc::make_mut(masked.get_or_insert_default()) |= &*dead;
-            }
-        }
-        _ => runs.push(run),
     }
 }
 
@@ -262,8 +243,8 @@ pub(super) fn units(tree: &Tree) -> Vec<UnitRows> {
     units
 }
 
-/// The unit of the snapshot before with the same kind and id: where the last one found leads,
-/// else by look-up.
+/// The unit of the previous snapshot with the same kind and id, as its piece and its index in the
+/// segment. Tries `hint`, where the last unit was found, and the next piece before a lookup.
 pub(super) fn locate(
     previous: &Snapshot,
     tree: &Tree,
@@ -299,8 +280,8 @@ pub(super) fn locate(
     matches(piece, at).map(|()| (piece, at))
 }
 
-/// Compares a unit of a tree with a unit of a snapshot, row by row.
-fn compare(
+/// Compares a unit of a tree with unit `at` of a piece, row by row.
+fn compare_unit(
     tree: &Tree,
     unit: &UnitRows,
     previous: &Snapshot,
@@ -317,8 +298,8 @@ fn compare(
     for row in unit.rows.clone() {
         let wanted = &tree.rows[row as usize];
         let id = tree.id(row);
-        // Rows that are gone: whole subtrees of blocks. A container that goes may leave a turn
-        // without a core, which the segment's rows would not show.
+        // Skip removed rows: subtrees of blocks only, as removing a container may change the
+        // implicit core of its turn.
         loop {
             if local >= rows.end {
                 return Match::Different;
@@ -360,7 +341,7 @@ fn compare(
         local += 1;
     }
     if !ttl_moved {
-        // Sharing a unit that lost most of its rows would keep them all.
+        // Sharing a unit that lost most of its rows would keep them in memory.
         if dead.len() * 2 > rows.len() {
             Match::Different
         } else {
@@ -373,7 +354,7 @@ fn compare(
     }
 }
 
-/// Whether everything but the ttl is equal.
+/// Whether two rows are equal except for the ttl.
 fn same_row(tree: &Tree, row: u32, segment: &Segment, local: u32, kind: UnitKind) -> bool {
     let wanted = &tree.rows[row as usize];
     let text = |dictionary: &'_ crate::tree::Dictionary, code: u32, own: Option<&str>| {
@@ -384,8 +365,9 @@ fn same_row(tree: &Tree, row: u32, segment: &Segment, local: u32, kind: UnitKind
         .code(local)
         .filter(|&code| !segment.type_implied[code as usize])
         .map(|code| &*segment.types.values()[code as usize]);
-    // The root's and `^seq`'s subtrees reach beyond the preamble, so only others' ends compare;
-    // equal levels in one order make equal shapes.
+    // Equal levels in one order make equal shapes, so ends need no comparison, except that a
+    // block or region with children differs from one without. The root and `^seq` end after the
+    // preamble.
     let childless = kind == UnitKind::Preamble
         || (wanted.end == row + 1) == (segment.end[local as usize] == local + 1)
         || wanted.class == NodeClass::Turn
@@ -406,132 +388,4 @@ fn same_row(tree: &Tree, row: u32, segment: &Segment, local: u32, kind: UnitKind
         && segment.creation_index.get(local) == wanted.creation_index
         && segment.payload(local)
             == &tree.payload[wanted.payload.0 as usize..wanted.payload.1 as usize]
-}
-
-/// What a merge did: runs of units that now stand in one segment.
-#[derive(Clone, Debug)]
-pub struct Merge {
-    /// Where the units stood.
-    pub inputs: Vec<(Arc<Segment>, Range<u32>)>,
-    /// Where they stand now, from its first unit on.
-    pub output: Arc<Segment>,
-}
-
-/// How many pieces a snapshot of so many turns may have.
-fn most_pieces(turns: usize) -> usize {
-    2 * (usize::BITS - turns.leading_zeros()) as usize + 8
-}
-
-/// Merges runs of turns: the newest ones while the one before is not at least twice as large,
-/// then, while there are too many, the two smallest neighbours.
-fn merge(runs: &mut Vec<Run>) -> Vec<Merge> {
-    let rows = |run: &Run| {
-        run.0.unit_rows(run.1.end - 1).end as usize - run.0.unit_rows(run.1.start).start as usize
-    };
-    // Units of a segment stand by rank: the first and the last tell of all.
-    let turns = |run: &Run| {
-        let rank = |unit: u32| run.0.units()[unit as usize].kind.rank();
-        rank(run.1.start) == UnitKind::Turn.rank() && rank(run.1.end - 1) == UnitKind::Turn.rank()
-    };
-    let mut merges = Vec::new();
-    loop {
-        let last = runs.iter().rposition(turns);
-        let Some(last) = last.filter(|&last| last > 0 && turns(&runs[last - 1])) else {
-            break;
-        };
-        if rows(&runs[last - 1]) >= 2 * rows(&runs[last]) {
-            break;
-        }
-        merges.push(join(runs, last - 1));
-    }
-    let count: usize = runs.iter().map(|run| run.1.len()).sum();
-    while runs.len() > most_pieces(count) {
-        let smallest = (1..runs.len())
-            .filter(|&at| turns(&runs[at - 1]) && turns(&runs[at]))
-            .min_by_key(|&at| rows(&runs[at - 1]) + rows(&runs[at]));
-        let Some(at) = smallest else { break };
-        merges.push(join(runs, at - 1));
-    }
-    merges
-}
-
-/// Replaces runs `at` and `at + 1` by one of a new segment.
-fn join(runs: &mut Vec<Run>, at: usize) -> Merge {
-    let mut builder = SegmentBuilder::new();
-    let mut dead = RoaringBitmap::new();
-    let mut inputs = Vec::with_capacity(2);
-    for (segment, units, masked) in runs.drain(at..at + 2) {
-        builder.begin_segment(&segment);
-        let start = segment.unit_rows(units.start).start;
-        if let Some(masked) = masked {
-            let end = segment.unit_rows(units.end - 1).end;
-            dead.extend(
-                masked
-                    .range(start..end)
-                    .map(|row| row - start + builder.len()),
-            );
-        }
-        for unit in units.clone() {
-            builder.add_segment_unit(&segment, unit);
-        }
-        inputs.push((segment, units));
-    }
-    let output = Arc::new(builder.finish());
-    let units = 0..output.units().len() as u32;
-    let dead = (!dead.is_empty()).then(|| Arc::new(dead));
-    runs.insert(at, (Arc::clone(&output), units, dead));
-    Merge { inputs, output }
-}
-
-impl Snapshot {
-    /// The same snapshot over merged segments, so that the merged ones need not be kept; `None`
-    /// where it has none of them.
-    #[must_use]
-    pub fn moved(&self, merges: &[Merge]) -> Option<Self> {
-        let mut runs: Vec<Run> = self
-            .pieces()
-            .iter()
-            .map(|piece| {
-                (
-                    Arc::clone(&piece.segment),
-                    piece.units.clone(),
-                    piece.dead.clone(),
-                )
-            })
-            .collect();
-        let mut changed = false;
-        for merge in merges {
-            let mut first = 0;
-            for (segment, units) in &merge.inputs {
-                for run in &mut runs {
-                    let inside = units.start <= run.1.start && run.1.end <= units.end;
-                    if !Arc::ptr_eq(&run.0, segment) || !inside {
-                        continue;
-                    }
-                    changed = true;
-                    let moved = run.1.start - units.start + first..run.1.end - units.start + first;
-                    let (from, to) = (
-                        segment.unit_rows(run.1.start).start,
-                        merge.output.unit_rows(moved.start).start,
-                    );
-                    let end = segment.unit_rows(run.1.end - 1).end;
-                    if let Some(dead) = run.2.take() {
-                        let dead: RoaringBitmap =
-                            dead.range(from..end).map(|row| row - from + to).collect();
-                        run.2 = Some(Arc::new(dead));
-                    }
-                    run.0 = Arc::clone(&merge.output);
-                    run.1 = moved;
-                }
-                first += units.len() as u32;
-            }
-            // What is now neighbouring in one segment is one piece.
-            let mut joined: Vec<Run> = Vec::with_capacity(runs.len());
-            for run in runs {
-                push_run(&mut joined, run);
-            }
-            runs = joined;
-        }
-        changed.then(|| Self::new(self.meta().clone(), runs))
-    }
 }

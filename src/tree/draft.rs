@@ -9,6 +9,7 @@ use std::borrow::Cow;
 use super::fault::Faults;
 use super::json::{Halt, MAX_NESTING, Reader, Text, shorten};
 use super::model::{Dictionary, NONE, NodeClass, Present, Row, Tree};
+use super::payload::write_field;
 
 /// A `parent_id` of the text, which [`super::check`] compares with the parent.
 pub(crate) struct ParentClaim<'a> {
@@ -572,22 +573,4 @@ fn intern(dictionary: &mut Dictionary, text: Text<'_>) -> u32 {
     } else {
         dictionary.intern(text.raw)
     }
-}
-
-/// Appends one field to a payload record; [`Tree`] has the format.
-#[inline]
-pub(crate) fn write_field(payload: &mut Vec<u8>, name: &str, value: &str) {
-    write_length(payload, name.len());
-    payload.extend_from_slice(name.as_bytes());
-    write_length(payload, value.len());
-    payload.extend_from_slice(value.as_bytes());
-}
-
-#[inline]
-fn write_length(payload: &mut Vec<u8>, mut length: usize) {
-    while length >= 0x80 {
-        payload.push((length & 0x7F) as u8 | 0x80);
-        length >>= 7;
-    }
-    payload.push(length as u8);
 }

@@ -8,12 +8,12 @@
 //! | step | in | out | file |
 //! |---|---|---|---|
 //! | read | JSON text | rows in the order of the text | `json`, `text`, `draft` |
-//! | check | rows | [`Tree`], or every fault | `check`, `fault`, `model` |
+//! | check | rows | [`Tree`], or every fault | `check`, `fault`, `model`, `payload` |
 //! | document | the members of a document | [`Document`] | `document` |
 //! | source | files, directories, streams | documents | `source` |
 //! | sequence | documents | trees in cycle order, deltas applied or passed on | `sequence`, `delta`, `patch` |
-//! | read back | fields of a node | headers under either spelling | `alias` |
-//! | write | JSON text | canonical bytes, content hashes | `canonical`, `hash` |
+//! | read back | fields of a node | headers under either spelling, JSON members | `alias`, `shallow` |
+//! | write | JSON text | canonical bytes, content hashes, times | `canonical`, `hash`, `timestamp` |
 
 pub mod alias;
 pub mod canonical;
@@ -26,6 +26,7 @@ pub mod hash;
 pub mod json;
 pub mod model;
 pub mod patch;
+pub mod payload;
 pub mod sequence;
 pub(crate) mod shallow;
 pub mod source;
@@ -36,5 +37,6 @@ pub use delta::{Delta, Patch};
 pub use document::{Body, Document, Origin, read_document, read_lines};
 pub use fault::{Fault, InputError};
 pub use model::{Dictionary, NONE, NodeClass, Present, Row, Tree, is_header, text_list};
+pub use payload::Fields;
 pub use sequence::{Difference, Header, Sequence, Step, Steps, arrange};
 pub use source::{Limits, SourceError, read_slice, read_source};

@@ -104,20 +104,13 @@ pub struct Row {
 }
 
 /// One validated tree, rows in canonical document order. Row 0 is the root.
-///
-/// # Payload records
-/// A record is a run of fields sorted by name in byte order, each written as: name length
-/// (LEB128), name, value length (LEB128), value as JSON text as written.
-/// It has every field of the node that the columns of [`Row`] cannot represent: `content`,
-/// `content_hash`, `created_at_iso`, `tags`, `tag`, `cadence`, `cad`, `removable`,
-/// `provenance`, `parent_id`, custom fields, and any header given as an explicit null.
 #[derive(Debug, Default)]
 pub struct Tree {
     /// The nodes.
     pub rows: Vec<Row>,
     /// All ids, concatenated.
     pub ids: String,
-    /// All payload records. Shared with the segment, if the whole tree becomes one.
+    /// All payload records (see [`super::payload`]). Shared with the segment, if the whole tree becomes one.
     pub payload: Arc<Vec<u8>>,
     /// Stored nodeTypes.
     pub types: Dictionary,

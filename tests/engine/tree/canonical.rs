@@ -1,7 +1,7 @@
 //! Canonical JSON and content hashes (RUNTIME §2). The expected texts and digests are those of
 //! Python's `json.dumps(sort_keys=True, separators=(',', ':'), ensure_ascii=True)` and `hashlib`.
 
-use pactql::index::Fields;
+use pactql::tree::Fields;
 use pactql::tree::canonical::{canonical, write_float, write_string};
 use pactql::tree::document::Body;
 use pactql::tree::hash::{content_hash, hex};
