@@ -33,12 +33,8 @@ pub(super) struct Bench {
     #[arg(value_name = "SESSION", required = true)]
     sessions: Vec<String>,
     /// A selector; may be given several times.
-    #[arg(
-        short = 'e',
-        long = "selector",
-        value_name = "SELECTOR",
-        allow_hyphen_values = true
-    )]
+    #[arg(short = 'e', long = "selector", value_name = "SELECTOR")]
+    #[arg(allow_hyphen_values = true)]
     selectors: Vec<String>,
     /// A file of selectors, one a line.
     #[arg(long, value_name = "FILE")]
@@ -62,10 +58,8 @@ pub(super) struct Bench {
 const MOST_THREADS: usize = 1024;
 
 fn threads(text: &str) -> Result<usize, String> {
-    let count = text
-        .parse()
-        .ok()
-        .filter(|count| (1..=MOST_THREADS).contains(count));
+    let count = text.parse().ok();
+    let count = count.filter(|count| (1..=MOST_THREADS).contains(count));
     count.ok_or_else(|| format!("expected a number from 1 to {MOST_THREADS}"))
 }
 
@@ -178,11 +172,10 @@ struct Tally {
 impl Tally {
     fn new() -> Result<Self, Failure> {
         let latencies = Histogram::new(2).map_err(|error| Failure::internal(error.to_string()))?;
-        let (max, rows) = (0, 0);
         Ok(Self {
             latencies,
-            max,
-            rows,
+            max: 0,
+            rows: 0,
         })
     }
 

@@ -33,7 +33,7 @@ impl Run for Blame {
     fn run(&self, color: Color) -> Result<Exit, Failure> {
         let session = self.session.open()?;
         let life = blame(&session.moment(), &self.id).ok_or_else(|| {
-            let id = output::clean(&self.id, usize::MAX);
+            let id = output::printable(&self.id);
             Failure::value(format!("no snapshot has a node with the id `{id}`"))
                 .with_help("`pactql select SESSION \"@* *\" --format ids` lists all ids")
         })?;
@@ -55,7 +55,7 @@ fn text(life: &Life, paint: Paint) -> String {
             What::Appeared { parent } => {
                 let mut words = "appeared".to_owned();
                 if let Some(parent) = parent {
-                    let _ = write!(words, " under {}", output::clean(parent, usize::MAX));
+                    let _ = write!(words, " under {}", output::printable(parent));
                 }
                 let _ = writeln!(out, "{}", paint.tint(Tint::Added, &words));
             }
@@ -65,7 +65,7 @@ fn text(life: &Life, paint: Paint) -> String {
             What::Changed { fields, delta } => {
                 let fields: Vec<String> = fields
                     .iter()
-                    .map(|field| output::clean(field, usize::MAX))
+                    .map(|field| output::printable(field))
                     .collect();
                 let words = format!("changed {}", fields.join(", "));
                 let _ = writeln!(out, "{}", paint.tint(Tint::Changed, &words));

@@ -2,7 +2,7 @@
 
 use super::command::Run;
 use super::options::{Color, ContentModeName, EditionName, Paint, TextOrJson, Tint};
-use super::output;
+use super::output::{self, printable};
 use super::sessions::SessionArgs;
 use crate::history::{
     ChangedNode, ContentDiff, ContentMode, ContentOptions, DiffOptions, SnapshotDiff,
@@ -93,13 +93,8 @@ fn text(diff: &SnapshotDiff, paint: Paint) -> String {
     ];
     let counts = counts.map(|(count, word)| format!("{count} {word}"));
     let (newer, older) = (&diff.newer, &diff.older);
-    let title = format!("{} after {}", newer.1, older.1);
-    let _ = writeln!(
-        out,
-        "{}: {}",
-        paint.tint(Tint::Place, &title),
-        counts.join(", ")
-    );
+    let title = paint.tint(Tint::Place, &format!("{} after {}", newer.1, older.1));
+    let _ = writeln!(out, "{title}: {}", counts.join(", "));
     for (ids, snapshot, sign, tint) in [
         (&diff.added, &newer.0, '+', Tint::Added),
         (&diff.removed, &older.0, '-', Tint::Removed),
@@ -114,29 +109,21 @@ fn text(diff: &SnapshotDiff, paint: Paint) -> String {
         change(node, paint, &mut out);
     }
     for found in diff.moves.iter().flatten() {
-        let parent = |id: &Option<String>| id.as_deref().map_or("nothing".to_owned(), shown);
-        let _ = write!(out, "> {}", shown(&found.id));
+        let parent = |id: &Option<String>| id.as_deref().map_or("nothing".to_owned(), printable);
+        let [from, to] = [&found.previous_parent_id, &found.new_parent_id].map(parent);
+        let _ = write!(out, "> {}", printable(&found.id));
         if let Some(previous) = &found.previous_id {
-            let _ = write!(out, ", which was {},", shown(previous));
+            let _ = write!(out, ", which was {},", printable(previous));
         }
-        let _ = writeln!(
-            out,
-            " moved from {} to {}",
-            parent(&found.previous_parent_id),
-            parent(&found.new_parent_id)
-        );
+        let _ = writeln!(out, " moved from {from} to {to}");
     }
     out
 }
 
-fn shown(id: &str) -> String {
-    output::clean(id, usize::MAX)
-}
-
 /// A changed node: its fields, the values that fit on a line, its content.
 fn change(node: &ChangedNode, paint: Paint, out: &mut String) {
-    let fields: Vec<String> = node.fields.iter().map(|field| shown(field)).collect();
-    let title = format!("~ {} ({})", shown(&node.id), fields.join(", "));
+    let fields: Vec<String> = node.fields.iter().map(|field| printable(field)).collect();
+    let title = format!("~ {} ({})", printable(&node.id), fields.join(", "));
     let _ = writeln!(out, "{}", paint.tint(Tint::Changed, &title));
     output::values(&node.delta, out);
     if let Some(content) = &node.content_diff {

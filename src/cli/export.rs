@@ -24,12 +24,8 @@ pub(super) struct Export {
     #[command(flatten)]
     session: SessionArgs,
     /// Which snapshot, such as @t0, @t-2 or @c12 [default: the working state, or else the newest].
-    #[arg(
-        long,
-        value_name = "ADDRESS",
-        allow_hyphen_values = true,
-        conflicts_with = "jsonl"
-    )]
+    #[arg(long, value_name = "ADDRESS", conflicts_with = "jsonl")]
+    #[arg(allow_hyphen_values = true)]
     at: Option<String>,
     /// Write the whole session, one snapshot a line.
     #[arg(long)]

@@ -18,12 +18,8 @@ pub(super) struct FitArgs {
     #[arg(long, value_name = "N", allow_hyphen_values = true)]
     budget: Option<u64>,
     /// Prefer blocks with these words; without a query, blocks are taken in the order of ids.
-    #[arg(
-        long,
-        value_name = "QUERY",
-        requires = "budget",
-        allow_hyphen_values = true
-    )]
+    #[arg(long, value_name = "QUERY", requires = "budget")]
+    #[arg(allow_hyphen_values = true)]
     query: Option<OsString>,
 }
 
@@ -58,7 +54,7 @@ pub(super) fn table(fit: &Fit<'_>) -> String {
     let rows = rows.map(|(node, document)| {
         let why = &document.why;
         [
-            output::clean(node.id(), usize::MAX),
+            output::printable(node.id()),
             output::label(*node),
             format!("{:.4}", document.score),
             format!("{}/{}", why.term_matches, why.total_words),

@@ -5,7 +5,7 @@ use crate::history::Delta;
 use crate::index::NodeRef;
 pub(super) use crate::present::node::{label, node_json, quoted, snapshot_label};
 use crate::present::{Exit, Failure, answer};
-pub(super) use crate::present::{clean, counted};
+pub(super) use crate::present::{clean, counted, printable};
 use comfy_table::{ContentArrangement, Table, presets};
 use std::fmt::Write;
 
@@ -16,7 +16,7 @@ pub(super) const PREVIEW: usize = 60;
 pub(super) fn table<'a>(nodes: impl Iterator<Item = NodeRef<'a>>) -> String {
     let rows = nodes.map(|node| {
         [
-            clean(node.id(), usize::MAX),
+            printable(node.id()),
             label(node),
             node.depth()
                 .map(|depth| depth.to_string())
@@ -101,7 +101,7 @@ fn outline(found: &mut Vec<NodeRef<'_>>, text: &mut String) {
             if ancestor.row() == node.row() {
                 let _ = writeln!(text, "● {}", line(*node));
             } else {
-                let _ = writeln!(text, "○ {}", clean(ancestor.id(), usize::MAX));
+                let _ = writeln!(text, "○ {}", printable(ancestor.id()));
             }
         }
     }
@@ -123,7 +123,7 @@ pub(super) fn preview(node: NodeRef<'_>) -> String {
 
 /// A node on one line: id, role, kind, the start of its content.
 pub(super) fn line(node: NodeRef<'_>) -> String {
-    let mut line = clean(node.id(), usize::MAX);
+    let mut line = printable(node.id());
     for word in [node.role(), node.kind()].into_iter().flatten() {
         let _ = write!(line, " {}", clean(word, PREVIEW));
     }
@@ -139,13 +139,8 @@ pub(super) fn line(node: NodeRef<'_>) -> String {
 pub(super) fn values(delta: &Delta, out: &mut String) {
     for (name, newer, older) in delta.iter() {
         if name != "content_hash" {
-            let _ = writeln!(
-                out,
-                "    {}: {} → {}",
-                clean(name, PREVIEW),
-                clean(older, PREVIEW),
-                clean(newer, PREVIEW)
-            );
+            let [name, older, newer] = [name, older, newer].map(|text| clean(text, PREVIEW));
+            let _ = writeln!(out, "    {name}: {older} → {newer}");
         }
     }
 }

@@ -37,12 +37,8 @@ pub(super) struct Select {
     #[arg(value_name = "SESSION", required = true)]
     inputs: Vec<String>,
     /// The selector.
-    #[arg(
-        short = 'e',
-        long = "selector",
-        value_name = "SELECTOR",
-        allow_hyphen_values = true
-    )]
+    #[arg(short = 'e', long = "selector", value_name = "SELECTOR")]
+    #[arg(allow_hyphen_values = true)]
     selector: Option<String>,
     /// Run every line of a file as a selector; prints one line of JSON for each, which is the
     /// error if there is one.
@@ -239,33 +235,24 @@ fn changes(diff: &RangeDiff, prefix: &str, out: &mut String) {
 /// The changes as text: under each pair of snapshots what was added, removed and changed.
 fn summary(diff: &RangeDiff, out: &mut String) {
     for block in &diff.diffs {
-        let (added, removed, changed) = (
-            block.added_ids.len(),
-            block.removed_ids.len(),
-            block.changed.len(),
-        );
+        let (newer, older) = (&block.from.label, &block.to.label);
+        let (added, removed) = (block.added_ids.len(), block.removed_ids.len());
+        let changed = block.changed.len();
         let _ = writeln!(
             out,
-            "{} after {}: {added} added, {removed} removed, {changed} changed",
-            block.from.label, block.to.label
+            "{newer} after {older}: {added} added, {removed} removed, {changed} changed"
         );
-        for id in &block.added_ids {
-            let _ = writeln!(out, "  + {}", output::clean(id, usize::MAX));
-        }
-        for id in &block.removed_ids {
-            let _ = writeln!(out, "  - {}", output::clean(id, usize::MAX));
+        let added = block.added_ids.iter().map(|id| ('+', id));
+        for (sign, id) in added.chain(block.removed_ids.iter().map(|id| ('-', id))) {
+            let _ = writeln!(out, "  {sign} {}", output::printable(id));
         }
         for change in &block.changed {
-            let _ = writeln!(
-                out,
-                "  ~ {} ({})",
-                output::clean(&change.id, usize::MAX),
-                change.fields.join(", ")
-            );
+            let (id, fields) = (output::printable(&change.id), change.fields.join(", "));
+            let _ = writeln!(out, "  ~ {id} ({fields})");
             let content = change.content_diff.as_deref();
             let lines = content.and_then(|content| content.diff.as_deref());
             for line in lines.unwrap_or_default().lines() {
-                let _ = writeln!(out, "      {}", output::clean(line, usize::MAX));
+                let _ = writeln!(out, "      {}", output::printable(line));
             }
         }
     }

@@ -2,7 +2,7 @@
 
 use super::command::{Run, print};
 use super::options::{Color, TextOrJson};
-use super::output::{clean, counted, label, snapshot_label};
+use super::output::{counted, label, printable, snapshot_label};
 use super::sessions::SessionArgs;
 use crate::history::{History, Session};
 use crate::index::NodeRef;
@@ -84,21 +84,19 @@ impl Report {
             wrong,
         } = &self.hashes;
         for fault in wrong {
+            let (snapshot, id) = (&fault.snapshot, printable(&fault.id));
+            let (stored, computed) = (&fault.stored, &fault.computed);
             let _ = writeln!(
                 text,
-                "{} {}: content_hash is {}, should be {}",
-                fault.snapshot,
-                clean(&fault.id, usize::MAX),
-                fault.stored,
-                fault.computed,
+                "{snapshot} {id}: content_hash is {stored}, should be {computed}"
             );
         }
         for fault in &self.lost {
+            let snapshot = fault.snapshot.as_deref().unwrap_or("the session");
+            let at = printable(&fault.at);
             let _ = writeln!(
                 text,
-                "{} {}: not the same when read from an export",
-                fault.snapshot.as_deref().unwrap_or("the session"),
-                clean(&fault.at, usize::MAX),
+                "{snapshot} {at}: not the same when read from an export"
             );
         }
         let _ = writeln!(

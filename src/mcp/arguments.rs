@@ -16,7 +16,7 @@ pub(super) struct Parameter {
 
 /// The type of an argument.
 #[derive(Clone, Copy, Debug)]
-enum Kind {
+pub(super) enum Kind {
     /// A string.
     Text,
     /// A whole number, at least this.
@@ -30,40 +30,8 @@ enum Kind {
 }
 
 impl Parameter {
-    /// A string.
-    pub(super) const fn text(name: &'static str, about: &'static str) -> Self {
-        Self::new(name, Kind::Text, about)
-    }
-
-    /// A whole number, at least `least`.
-    pub(super) const fn count(name: &'static str, least: u64, about: &'static str) -> Self {
-        Self::new(name, Kind::Count(least), about)
-    }
-
-    /// `true` or `false`; false if it is left out.
-    pub(super) const fn flag(name: &'static str, about: &'static str) -> Self {
-        Self::new(name, Kind::Flag, about)
-    }
-
-    /// One of some words.
-    pub(super) const fn word(
-        name: &'static str,
-        words: &'static [&'static str],
-        about: &'static str,
-    ) -> Self {
-        Self::new(name, Kind::Word(words), about)
-    }
-
-    /// A list of some words.
-    pub(super) const fn words(
-        name: &'static str,
-        words: &'static [&'static str],
-        about: &'static str,
-    ) -> Self {
-        Self::new(name, Kind::Words(words), about)
-    }
-
-    const fn new(name: &'static str, kind: Kind, about: &'static str) -> Self {
+    /// An optional argument; `about` says what it is for.
+    pub(super) const fn new(name: &'static str, kind: Kind, about: &'static str) -> Self {
         Self {
             name,
             kind,
@@ -230,15 +198,15 @@ impl Arguments {
 
 #[cfg(test)]
 mod tests {
-    use super::{Arguments, Parameter, schema};
+    use super::{Arguments, Kind, Parameter, schema};
     use serde_json::{Value, json};
 
     const TABLE: [Parameter; 5] = [
-        Parameter::text("cache", "Where.").required(),
-        Parameter::count("budget", 0, "How many."),
-        Parameter::flag("moves", "Whether."),
-        Parameter::word("mode", &["one", "two"], "Which."),
-        Parameter::words("fields", &["a", "b"], "Which ones."),
+        Parameter::new("cache", Kind::Text, "Where.").required(),
+        Parameter::new("budget", Kind::Count(0), "How many."),
+        Parameter::new("moves", Kind::Flag, "Whether."),
+        Parameter::new("mode", Kind::Word(&["one", "two"]), "Which."),
+        Parameter::new("fields", Kind::Words(&["a", "b"]), "Which ones."),
     ];
 
     fn check(sent: Value) -> Result<Arguments, String> {

@@ -1,6 +1,6 @@
 //! The tools: their names and arguments, and the function of each.
 
-use super::arguments::{Arguments, Parameter};
+use super::arguments::{Arguments, Kind, Parameter};
 use super::state::{Answer, ServerState};
 use super::{context, pact};
 use crate::present::Failure;
@@ -28,14 +28,11 @@ pub(super) const TOOLS: [Tool; 6] = [
                 \"selection\": {…}}.",
         parameters: &[
             CACHE,
-            Parameter::text(
-                "query",
+            Parameter::new("query", Kind::Text,
                 "The words to look for, separated by white space; \"\" scores every document 0.",
             )
             .required(),
-            Parameter::count(
-                "budget",
-                0,
+            Parameter::new("budget", Kind::Count(0),
                 "How many tokens may be taken: a quarter of the bytes of each document, rounded up.",
             )
             .required(),
@@ -47,8 +44,7 @@ pub(super) const TOOLS: [Tool; 6] = [
         about: "List the directories that can hold a cache of documents, by name. Answers \
                 {\"caches\": [{path, has_manifest}]}; `path` is what the other context tools take \
                 as `cache`, and those with a manifest are caches.",
-        parameters: &[Parameter::text(
-            "root",
+        parameters: &[Parameter::new("root", Kind::Text,
             "The directory to look in, relative to the one served; unless given, that one.",
         )],
         run: context::list_caches,
@@ -72,50 +68,35 @@ pub(super) const TOOLS: [Tool; 6] = [
             SESSION,
             SELECTOR,
             EDITION,
-            Parameter::word(
-                "format",
-                &["json", "nodes"],
+            Parameter::new("format", Kind::Word(&["json", "nodes"]),
                 "json: ids, or the differences of a range. nodes: one JSON object a line, the \
                  node with its content, parent_id, depth and snapshot. Unless given, json.",
             ),
-            Parameter::flag("count", "Answer only how many nodes there are."),
-            Parameter::count(
-                "budget",
-                0,
+            Parameter::new("count", Kind::Flag, "Answer only how many nodes there are."),
+            Parameter::new("budget", Kind::Count(0),
                 "Choose blocks that fit this many tokens, whole or not at all, and answer in the \
                  form of context.resolve.",
             ),
-            Parameter::text(
-                "query",
+            Parameter::new("query", Kind::Text,
                 "With a budget: prefer blocks with these words.",
             ),
-            Parameter::flag(
-                "include_content",
+            Parameter::new("include_content", Kind::Flag,
                 "Ranges: show how the contents of changed nodes changed.",
             ),
-            Parameter::word(
-                "content_mode",
-                MODES,
+            Parameter::new("content_mode", Kind::Word(MODES),
                 "Ranges: how that is shown. Unless given, unified.",
             ),
             CONTEXT_LINES,
-            Parameter::words(
-                "materialize",
-                &["content", "mime", "encoding", "content_hash"],
+            Parameter::new("materialize", Kind::Words(&["content", "mime", "encoding", "content_hash"]),
                 "Ranges: show these fields of both versions of each changed node.",
             ),
-            Parameter::count(
-                "max_snapshots",
-                1,
+            Parameter::new("max_snapshots", Kind::Count(1),
                 "Ranges: take only so many snapshots, the newest.",
             ),
-            Parameter::count(
-                "max_changes",
-                0,
+            Parameter::new("max_changes", Kind::Count(0),
                 "Ranges: keep only so many changes of each pair.",
             ),
-            Parameter::flag(
-                "stats",
+            Parameter::new("stats", Kind::Flag,
                 "Ranges: count the changes of each pair, those cut off included.",
             ),
         ],
@@ -128,16 +109,14 @@ pub(super) const TOOLS: [Tool; 6] = [
                 looked up there.",
         parameters: &[
             SELECTOR,
-            Parameter::text(
-                "session",
+            Parameter::new("session", Kind::Text,
                 "A session to look the time up in: a path relative to the directory served.",
             ),
             EDITION,
-            Parameter::flag(
-                "analyze",
+            Parameter::new("analyze", Kind::Flag,
                 "Run the plan, and show the rows of each step; needs a session.",
             ),
-            Parameter::flag("verbose", "Show the normalized form after each pass."),
+            Parameter::new("verbose", Kind::Flag, "Show the normalized form after each pass."),
         ],
         run: pact::explain,
     },
@@ -148,20 +127,16 @@ pub(super) const TOOLS: [Tool; 6] = [
                 has it.",
         parameters: &[
             SESSION,
-            Parameter::text("a", PLACE).required(),
-            Parameter::text("b", PLACE).required(),
-            Parameter::text(
-                "selector",
+            Parameter::new("a", Kind::Text, PLACE).required(),
+            Parameter::new("b", Kind::Text, PLACE).required(),
+            Parameter::new("selector", Kind::Text,
                 "Which nodes to compare, as a selector without a time; unless given, all.",
             ),
             EDITION,
-            Parameter::flag(
-                "moves",
+            Parameter::new("moves", Kind::Flag,
                 "Tell what moved, and which children came and went.",
             ),
-            Parameter::word(
-                "content",
-                MODES,
+            Parameter::new("content", Kind::Word(MODES),
                 "Show how each changed content changed, in this way.",
             ),
             CONTEXT_LINES,
@@ -170,32 +145,34 @@ pub(super) const TOOLS: [Tool; 6] = [
     },
 ];
 
-const CACHE: Parameter = Parameter::text(
+const CACHE: Parameter = Parameter::new(
     "cache",
+    Kind::Text,
     "The directory of the cache, relative to the one served.",
 )
 .required();
 
-const SESSION: Parameter = Parameter::text(
+const SESSION: Parameter = Parameter::new(
     "session",
+    Kind::Text,
     "The session: a path relative to the directory served, of a file or of a directory of \
      snapshots.",
 )
 .required();
 
-const SELECTOR: Parameter = Parameter::text("selector", "The selector.").required();
+const SELECTOR: Parameter = Parameter::new("selector", Kind::Text, "The selector.").required();
 
-const EDITION: Parameter = Parameter::word(
+const EDITION: Parameter = Parameter::new(
     "edition",
-    &["v0.1", "depth", "canonical"],
+    Kind::Word(&["v0.1", "depth", "canonical"]),
     "The edition the selector is written in. Unless given, canonical.",
 );
 
 const MODES: &[&str] = &["unified", "jsonpatch", "tokens"];
 
-const CONTEXT_LINES: Parameter = Parameter::count(
+const CONTEXT_LINES: Parameter = Parameter::new(
     "context_lines",
-    0,
+    Kind::Count(0),
     "Lines around each change of a unified diff. Unless given, 3.",
 );
 

@@ -1,6 +1,6 @@
 //! How a command ends: exit codes, and failures with everything needed to report them.
 
-use super::text::clean;
+use super::text::printable;
 use crate::budget::CacheError;
 use crate::diag::{ColorChoice, Error};
 use crate::tree::{InputError, SourceError};
@@ -144,7 +144,7 @@ impl Failure {
             Self::Faults(message, faults) => {
                 text = format!("error[{}]: {message}\n", InputError::CODE);
                 for (file, fault) in faults {
-                    let (file, fault) = (clean(file, usize::MAX), clean(fault, usize::MAX));
+                    let (file, fault) = (printable(file), printable(fault));
                     let _ = writeln!(text, "  {file}: {fault}");
                 }
                 Ok(())

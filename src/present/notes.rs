@@ -1,6 +1,6 @@
 //! Notes on answers: on empty ones (LANGUAGE §10), and on a cache whose index could not be used.
 
-use super::text::clean;
+use super::text::printable;
 use crate::budget::Cache;
 use crate::engine::Engine;
 use crate::history::{Lookup, Session};
@@ -12,7 +12,7 @@ use std::sync::Arc;
 /// A line on the cache's index of terms if it could not be used; else empty.
 pub(crate) fn of_cache(cache: &Cache) -> String {
     cache.index_fault().map_or_else(String::new, |fault| {
-        let fault = clean(&fault.to_string(), usize::MAX);
+        let fault = printable(&fault.to_string());
         format!("note: every document was read, as the index is of no use: {fault}\n")
     })
 }

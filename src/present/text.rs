@@ -28,6 +28,11 @@ pub(crate) fn clean(text: &str, limit: usize) -> String {
     out
 }
 
+/// All of `text`, as [`clean`] makes it safe to print.
+pub(crate) fn printable(text: &str) -> String {
+    clean(text, usize::MAX)
+}
+
 /// Whether a character changes the writing direction of the text after it.
 fn is_direction(letter: char) -> bool {
     matches!(letter, '\u{200e}' | '\u{200f}' | '\u{061c}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
