@@ -14,7 +14,7 @@ use std::hint::black_box;
 use std::time::Duration;
 
 use criterion::{BenchmarkId, Criterion, criterion_group, criterion_main};
-use pactql::engine::Answer;
+use pactql::Answer;
 use support::pairs::{PAIRS, engine, session};
 
 fn editions(criterion: &mut Criterion) {

@@ -8,8 +8,7 @@ use std::hint::black_box;
 use std::time::Duration;
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
-use pactql::engine::Engine;
-use pactql::history::Session;
+use pactql::{Engine, Session};
 
 /// Sizes differ by this much.
 const FACTOR: usize = 8;

@@ -27,7 +27,10 @@ fn load(criterion: &mut Criterion) {
             });
         };
         bench("read", &mut |bytes| {
-            drop(pactql::tree::read_document(bytes).expect("the generated document is valid"));
+            drop(
+                pactql::internals::tree::read_document(bytes)
+                    .expect("the generated document is valid"),
+            );
         });
         bench("pactql", &mut |bytes| drop(engine::load(bytes)));
         bench("walk", &mut |bytes| drop(walk::load(bytes)));

@@ -16,7 +16,7 @@ use std::hint::black_box;
 use std::time::Duration;
 
 use criterion::{BenchmarkId, Criterion, criterion_group, criterion_main};
-use pactql::history::Session;
+use pactql::Session;
 use support::engine;
 
 const SELECTOR: &str = "@history .cb[role='assistant']";
@@ -48,7 +48,7 @@ fn separate(session: &Session) -> usize {
 
 fn ranges(criterion: &mut Criterion) {
     let session = open(1_000);
-    let engine = pactql::engine::Engine::new();
+    let engine = pactql::Engine::new();
     let count = |text: &str| engine.select(&session, text).map_or(0, |diff| diff.count());
     assert_eq!(count(SELECTOR), separate(&session), "both find the same");
     let mut group = criterion.benchmark_group("ranges/1000");

@@ -9,7 +9,7 @@ use std::fmt::Write;
 use std::hint::black_box;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
-use pactql::tree::read_document;
+use pactql::internals::tree::read_document;
 use serde::Deserialize;
 
 #[derive(Deserialize)]

@@ -14,8 +14,8 @@
 mod support;
 
 use criterion::{BatchSize, BenchmarkId, Criterion, criterion_group, criterion_main};
-use pactql::ir::Edition;
-use pactql::{ir, plan, syntax};
+use pactql::Edition;
+use pactql::internals::{ir, plan, syntax};
 use std::hint::black_box;
 use std::sync::Arc;
 use std::time::Duration;

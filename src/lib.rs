@@ -1,57 +1,103 @@
 //! A query engine for LLM context trees.
 //!
-//! PACT keeps a language model's context as a tree: regions `^sys`, `^seq` and `^ah`, turns,
-//! containers, blocks; every cycle commits an immutable snapshot. This crate reads such trees,
-//! indexes them, and answers selectors over them.
+//! PACT keeps a language model's context as a tree: regions `^sys`, `^seq` and `^ah`; turns,
+//! containers and blocks inside them. Every cycle of the conversation commits an immutable snapshot
+//! of the tree. This crate reads such snapshots, indexes them, and runs selectors over them: over
+//! one snapshot, over all of them, or over a range, which returns what changed.
 //!
 //! ```
-//! use pactql::engine::Engine;
-//! use pactql::history::Session;
+//! use pactql::{DiffOptions, Engine, ExplainOptions, Session};
 //!
-//! let session = Session::from_slice(
-//!     br#"{"root":{"children":[{"id":"seq","nodeType":"^seq","children":[
-//!         {"id":"mt:1","nodeType":"mt","children":[
-//!             {"id":"cb:1","nodeType":"cb","role":"user","content":"Hello"},
-//!             {"id":"cb:2","nodeType":"cb","role":"assistant","content":"Hi!"}]}]}]}}"#,
-//! )?;
-//! let engine = Engine::new();
-//! let replies = engine.rows(&session, "@t0 ^seq .mt:depth(1) .cb[role='assistant']")?;
-//! assert_eq!(replies.ids().collect::<Vec<_>>(), ["cb:2"]);
+//! let engine = Engine::new(); // plan cache and limits; share one per process
+//! let session = Session::open("fixtures/support-agent.jsonl")?;
 //!
+//! // The nodes that a selector matches.
+//! for node in &engine.rows(&session, "@t0 ^seq .mt:depth(1) .cb[role='assistant']")? {
+//!     println!("{}: {}", node.id(), node.text());
+//! }
+//!
+//! // Compiled once, with parameters by name.
 //! let by_role = engine.prepare("@t0 .cb[role=$role]")?;
-//! let asked = by_role.bind([("role", "user".into())])?.rows(&session)?;
-//! assert_eq!(asked.count(), 1);
+//! let questions = by_role.bind([("role", "user".into())])?.rows(&session)?;
+//! println!("{} questions", questions.count());
+//!
+//! // What changed between snapshots.
+//! let diff = engine.range(&session, "@t-3..@t0 .cb")?;
+//! assert_eq!(diff.diffs.len(), 3);
+//!
+//! // How a selector is read and planned.
+//! println!("{}", engine.explain(Some(&session), "@t0 .cb[ttl<=1]", ExplainOptions::default())?);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! | stage | in | out | module |
-//! |---|---|---|---|
-//! | lex, parse | text | spanned AST | [`syntax`] |
-//! | lower, normalize | AST, edition | [`ir::Query`] | [`ir`] |
-//! | plan, bind | query, values | [`plan::Plan`], [`plan::Bound`] | [`plan`] |
-//! | run | bound plan, snapshot | rows | [`exec`] |
-//! | answer | rows, history | [`engine::Selection`] | [`history`], [`engine`] |
-//! | read | bytes | [`tree::Tree`] | [`tree`], [`interop`] |
-//! | index | trees | [`index::Snapshot`] | [`index`] |
-//! | choose | cache, query, number of tokens | [`budget::Resolution`] | [`budget`] |
+//! # Phases
 //!
-//! `docs/architecture.md` has the picture and a paragraph a room; `docs/language.md` the
-//! language.
+//! ```text
+//! text ──syntax::parse──▶ AST ──ir::compile──▶ Query ──plan::compile──▶ Plan ──plan::bind──▶ Bound ─┐
+//!                                                                                            exec::run ──▶ rows
+//! bytes ──tree::read_slice──▶ Document ──tree::arrange──▶ Tree ──index::Writer::append──▶ Snapshot ─┘
+//! ```
+//!
+//! | phase | in | out | module |
+//! |---|---|---|---|
+//! | lex, parse | text | spanned AST | `syntax` |
+//! | lower, normalize | AST, edition | `Query` | `ir` |
+//! | plan, bind | query, values | `Plan`, `Bound` | `plan` |
+//! | execute | bound plan, snapshot | rows in result order | `exec` |
+//! | read | bytes | `Tree` | `tree`, [`interop`] |
+//! | index | trees | `Snapshot` | `index` |
+//! | compare, merge | rows of many snapshots | diffs, one list | `history` |
+//! | answer | selector, session | [`Selection`], [`RangeDiff`] | `engine` |
+//! | choose | documents, query, number of tokens | [`budget::Resolution`] | [`budget`] |
+//!
+//! `docs/architecture.md` describes each module, `docs/language.md` the selectors. JSON values in
+//! the interface are those of `serde_json`, which is part of it.
 
 pub mod budget;
 #[cfg(feature = "cli")]
+#[doc(hidden)]
 pub mod cli;
-pub mod diag;
-pub mod engine;
-pub mod exec;
-pub mod history;
-pub mod index;
+mod diag;
+mod engine;
+mod exec;
+mod history;
+mod index;
 pub mod interop;
-pub mod ir;
+mod ir;
 #[cfg(feature = "mcp")]
 mod mcp;
-pub mod plan;
+mod plan;
 #[cfg(feature = "cli")]
 mod present;
-pub mod syntax;
-pub mod tree;
+mod syntax;
+mod tree;
+
+pub use diag::{Code, ColorChoice, Diagnostic, Error, Label, Severity, Warning};
+pub use engine::{
+    Analysis, Answer, CacheStats, CheckReport, Desugared, Engine, EngineBuilder, Explain,
+    ExplainOptions, Fit, Headers, Ids, Log, LogEntry, Node, Nodes, Pass, PlanLine, Prepared,
+    Selection,
+};
+pub use exec::Counters;
+pub use history::{
+    At, Blame, BlameEvent, BlameKind, Change, ChangedNode, Children, ContentDiff, ContentMode,
+    ContentOptions, ContentSummary, Delta, DiffOptions, DiffStats, History, LoadError, Material,
+    MaterialFields, Materialized, Move, PairDiff, RangeDiff, RangeError, RangeLimits, RangeMode,
+    RangeOptions, Session, SnapshotDiff, SnapshotRef, TokenHunk, TokenRun, blame,
+};
+pub use ir::{Address, Edition};
+pub use plan::Value;
+pub use tree::{Fault, InputError, SourceError};
+
+/// The phases themselves, for this project's benches, fuzz targets and white-box tests. Not part of
+/// the crate's interface: anything here may change in any release.
+#[doc(hidden)]
+pub mod internals {
+    /// Declares a public module with everything that a private module has public.
+    macro_rules! open {
+        ($($module:ident)*) => {
+            $(#[allow(missing_docs)] pub mod $module { pub use crate::$module::*; })*
+        };
+    }
+    open!(diag engine exec history index ir plan syntax tree);
+}

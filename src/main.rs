@@ -1,4 +1,4 @@
-//! The `pactql` command. Everything is in the library's `cli` room.
+//! The `pactql` command; all of it is in the library's `cli` module.
 
 fn main() -> pactql::cli::Exit {
     pactql::cli::main()

@@ -7,8 +7,7 @@
 mod support;
 
 use pactql::budget::{BuildOptions, Cache, Indexing, Query, build};
-use pactql::engine::Engine;
-use pactql::history::Session;
+use pactql::{Engine, Session};
 use std::fs;
 use std::path::Path;
 use support::contenders::payload;

@@ -1,10 +1,8 @@
 //! The engine, asked through its public interface like anybody would.
 
 use super::queries::{Query, Task};
-use pactql::engine::{Engine, Prepared};
-use pactql::history::Session;
-use pactql::index::Segment;
-use pactql::ir::Edition;
+use pactql::internals::index::Segment;
+use pactql::{Edition, Engine, Prepared, Session};
 use std::hint::black_box;
 use std::sync::{Arc, Barrier};
 use std::time::{Duration, Instant};

@@ -5,9 +5,8 @@
 //! `cargo bench --bench editions` times them.
 
 use super::generate;
-use pactql::engine::Engine;
-use pactql::history::Session;
-use pactql::ir::Edition::{self, Canonical, Depth, V01};
+use pactql::Edition::{self, Canonical, Depth, V01};
+use pactql::{Engine, Session};
 
 /// One meaning, said twice.
 #[derive(Clone, Copy, Debug)]

@@ -4,7 +4,7 @@
 
 use libfuzzer_sys::fuzz_target;
 use pactql::interop::write_session;
-use pactql::history::Session;
+use pactql::Session;
 
 fn exported(session: &Session) -> Vec<u8> {
     let history = session.history();

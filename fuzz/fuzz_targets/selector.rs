@@ -4,7 +4,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use pactql::engine::Engine;
+use pactql::Engine;
 
 fuzz_target!(|text: &str| {
     let engine = Engine::new();

@@ -4,7 +4,7 @@ use super::command::Run;
 use super::options::{Color, Paint, TextOrJson, Tint};
 use super::output;
 use super::sessions::SessionArgs;
-use crate::history::{Blame as Life, What, blame};
+use crate::history::{Blame as Life, BlameKind, blame};
 use crate::present::{Exit, Failure};
 use clap::Args;
 use std::fmt::Write as _;
@@ -51,18 +51,18 @@ fn text(life: &Life, paint: Paint) -> String {
     for event in &life.events {
         let place = paint.tint(Tint::Place, &format!("{:width$}", event.snapshot));
         let _ = write!(out, "{place}  ");
-        match &event.what {
-            What::Appeared { parent } => {
+        match &event.kind {
+            BlameKind::Appeared { parent } => {
                 let mut words = "appeared".to_owned();
                 if let Some(parent) = parent {
                     let _ = write!(words, " under {}", output::printable(parent));
                 }
                 let _ = writeln!(out, "{}", paint.tint(Tint::Added, &words));
             }
-            What::Went => {
+            BlameKind::Went => {
                 let _ = writeln!(out, "{}", paint.tint(Tint::Removed, "went"));
             }
-            What::Changed { fields, delta } => {
+            BlameKind::Changed { fields, delta } => {
                 let fields: Vec<String> = fields
                     .iter()
                     .map(|field| output::printable(field))

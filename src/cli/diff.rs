@@ -153,7 +153,7 @@ fn contents(content: &ContentDiff, paint: Paint, out: &mut String) {
         let _ = writeln!(out, "    {line}");
     }
     if let Some(patch) = &content.patch {
-        let _ = writeln!(out, "    {}", output::verbatim(patch.get()));
+        let _ = writeln!(out, "    {}", output::verbatim(&patch.to_string()));
     }
     for hunk in content.hunks.iter().flatten() {
         let _ = write!(out, "    {}:", hunk.newer.start);

@@ -137,7 +137,7 @@ pub(super) fn line(node: NodeRef<'_>) -> String {
 /// Changed values, one a line: the older, then the newer. Content hashes are left out, because a
 /// reader learns nothing from them.
 pub(super) fn values(delta: &Delta, out: &mut String) {
-    for (name, newer, older) in delta.iter() {
+    for (name, newer, older) in delta.texts() {
         if name != "content_hash" {
             let [name, older, newer] = [name, older, newer].map(|text| clean(text, PREVIEW));
             let _ = writeln!(out, "    {name}: {older} → {newer}");

@@ -4,6 +4,7 @@ use std::fmt;
 
 /// The kind of an error. Codes never change their meaning, so callers may match on them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[non_exhaustive]
 pub enum Code {
     /// `E_SELECTOR_INVALID`: a mistake of grammar or meaning.
     SelectorInvalid,

@@ -20,6 +20,7 @@ pub(super) fn shorten(text: String) -> String {
 
 /// Whether a diagnostic prevents an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum Severity {
     /// The selector is refused.
     Error,
@@ -29,6 +30,7 @@ pub enum Severity {
 
 /// A place in the text with a remark.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Label {
     /// Byte offsets, `start..end`; empty where something is missing.
     pub span: Range<usize>,
@@ -48,6 +50,7 @@ impl Label {
 
 /// An error or a warning, with its places and a help text.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Diagnostic {
     /// Error or warning.
     pub severity: Severity,

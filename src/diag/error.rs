@@ -92,6 +92,7 @@ impl Error {
 
 /// A remark on a selector that was answered.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Warning {
     /// One line, lower case, no full stop.
     pub message: String,

@@ -1,11 +1,22 @@
-//! What a selector answers: rows or the diffs of a range.
+//! The answer to a selector: rows or the diffs of a range.
 
 use super::selection::Selection;
 use crate::diag::Warning;
 use crate::exec::Counters;
 use crate::history::RangeDiff;
 
-/// The answer to a selector.
+/// The answer to a selector, from [`Engine::select`](crate::Engine::select).
+///
+/// ```
+/// use pactql::{Answer, Engine, Session};
+///
+/// let session = Session::open("fixtures/support-agent.jsonl")?;
+/// match Engine::new().select(&session, "@t-1..@t0 .cb")? {
+///     Answer::Rows(rows) => println!("{} nodes", rows.count()),
+///     Answer::Range(diff) => println!("{} changes", diff.rows()),
+/// }
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug)]
 pub enum Answer {
     /// Nodes, in result order.
@@ -42,7 +53,7 @@ impl Answer {
         }
     }
 
-    /// What a reader should know of the selector. The extent of a range is in
+    /// Warnings about the selector. Those about the extent of a range are in
     /// [`RangeDiff::warnings`].
     #[must_use]
     pub fn warnings(&self) -> &[Warning] {
@@ -52,8 +63,7 @@ impl Answer {
         }
     }
 
-    /// Finds the rows if that has not happened yet, and returns what finding them took; for a
-    /// range, what its diffs took.
+    /// Counters of finding the rows, which happens now if it has not yet; of a range, of its diffs.
     pub fn measure(&self) -> Counters {
         match self {
             Self::Rows(rows) => rows.measure(),

@@ -1,8 +1,8 @@
-//! The plan cache: text to prepared selector, shape to plan.
+//! The plan cache: selector text to prepared selector, shape to plan.
 //!
-//! Selectors that differ only in literals share one plan, found by its shape. Both maps are
-//! bounded, by what they hold and not only by how many, and shared by all sessions and threads;
-//! a look-up takes one shard's lock for as long as a hash probe.
+//! Selectors that differ only in literals have the same shape and share a plan. Both maps are
+//! bounded by weight and shared by all sessions and threads; a look-up locks one shard for one
+//! hash probe.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -19,18 +19,17 @@ use crate::plan::{Plan, compile, same_shape, shape_hash};
 type Texts = Cache<Arc<str>, Prepared, ByHeld, DefaultHashBuilder>;
 type Shapes = Cache<u64, Arc<Plan>, ByHeld, DefaultHashBuilder>;
 
-/// Bytes that an ordinary entry holds at most, with everything that hangs from it.
+/// Bytes of an entry of weight 1, including what it points to.
 const ENTRY_BYTES: usize = 16 * 1024;
 
-/// Bytes that a byte of a selector's text becomes, as text, query, plan and bound plan: a
-/// generous guess.
+/// Estimated bytes of text, query, plan and bound plan for each byte of a selector's text.
 const SPREAD: usize = 32;
 
-/// Bytes that a step or test of a plan takes.
+/// Estimated bytes of a step or test of a plan.
 const PART_BYTES: usize = 128;
 
-/// Weighs an entry by what it holds: 1 for an ordinary selector, more for one that takes the
-/// room of several. One that weighs more than the whole cache is not kept.
+/// Weighs an entry by its estimated bytes; 1 for an ordinary selector. An entry heavier than the
+/// whole cache is not stored.
 #[derive(Clone, Copy, Debug)]
 struct ByHeld;
 
@@ -54,14 +53,14 @@ impl Weighter<u64, Arc<Plan>> for ByHeld {
     }
 }
 
-/// How a selector was found.
+/// How a look-up ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Outcome {
-    /// Its text was known.
+    /// The text was cached.
     Text,
-    /// Its shape was known: the plan was shared, the values are new.
+    /// The shape was cached: the plan is shared, the values are new.
     Shape,
-    /// It was compiled.
+    /// A plan was compiled.
     Miss,
 }
 
@@ -75,20 +74,30 @@ impl Outcome {
     }
 }
 
-/// What a plan cache did.
+/// Counters of the plan cache, from [`Engine::cache_stats`](crate::Engine::cache_stats).
+///
+/// ```
+/// let engine = pactql::Engine::new();
+/// engine.prepare("@t0 .cb[kind='call']")?;
+/// engine.prepare("@t0 .cb[kind='text']")?; // the same plan, with another value
+/// let stats = engine.cache_stats();
+/// assert_eq!((stats.misses, stats.shape_hits), (1, 1));
+/// # Ok::<(), pactql::Error>(())
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
+#[non_exhaustive]
 pub struct CacheStats {
-    /// Look-ups whose text was known.
+    /// Look-ups whose text was cached.
     pub text_hits: u64,
-    /// Look-ups whose shape was known.
+    /// Look-ups whose shape was cached.
     pub shape_hits: u64,
     /// Look-ups that compiled a plan.
     pub misses: u64,
-    /// Texts put in and gone again.
+    /// Texts evicted.
     pub evictions: u64,
-    /// Texts held now.
+    /// Texts in the cache.
     pub texts: u64,
-    /// Plans held now.
+    /// Plans in the cache.
     pub plans: u64,
 }
 

@@ -17,6 +17,7 @@ use crate::plan::{Operator, Source, sources};
 
 /// What an explanation shows beyond the plan.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct ExplainOptions {
     /// Run the selector and show rows and counters.
     pub analyze: bool,
@@ -24,8 +25,37 @@ pub struct ExplainOptions {
     pub verbose: bool,
 }
 
-/// An explanation; prints as text, and as JSON through `serde`.
+impl ExplainOptions {
+    /// Sets [`ExplainOptions::analyze`].
+    #[must_use]
+    pub fn analyze(mut self, analyze: bool) -> Self {
+        self.analyze = analyze;
+        self
+    }
+
+    /// Sets [`ExplainOptions::verbose`].
+    #[must_use]
+    pub fn verbose(mut self, verbose: bool) -> Self {
+        self.verbose = verbose;
+        self
+    }
+}
+
+/// An explanation, from [`Engine::explain`](crate::Engine::explain); prints as text, and as JSON
+/// through `serde`.
+///
+/// ```
+/// use pactql::{Engine, ExplainOptions, Session};
+///
+/// let session = Session::open("fixtures/support-agent.jsonl")?;
+/// let options = ExplainOptions::default().analyze(true);
+/// let explain = Engine::new().explain(Some(&session), "@t0 .cb[ttl<=1]", options)?;
+/// assert!(explain.analysis.is_some());
+/// println!("{explain}");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug, Serialize)]
+#[non_exhaustive]
 pub struct Explain {
     /// The selector as written.
     pub selector: String,
@@ -57,6 +87,7 @@ pub struct Explain {
 
 /// A construct next to its normal form (LANGUAGE §9).
 #[derive(Clone, Debug, Serialize)]
+#[non_exhaustive]
 pub struct Desugared {
     /// As written; empty where nothing was, for an omitted time.
     pub written: String,
@@ -70,6 +101,7 @@ pub struct Desugared {
 
 /// The normalized form after one pass.
 #[derive(Clone, Debug, Serialize)]
+#[non_exhaustive]
 pub struct Pass {
     /// The pass.
     pub name: String,
@@ -79,6 +111,7 @@ pub struct Pass {
 
 /// One operator.
 #[derive(Clone, Debug, Serialize)]
+#[non_exhaustive]
 pub struct PlanLine {
     /// The group, from 0; none for what acts on the union.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -98,6 +131,7 @@ pub struct PlanLine {
 
 /// What a run did.
 #[derive(Clone, Debug, Serialize)]
+#[non_exhaustive]
 pub struct Analysis {
     /// The snapshots it ran over, newest first.
     pub snapshots: Vec<String>,

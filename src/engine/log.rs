@@ -1,24 +1,26 @@
-//! Questions to a session's history that are no selection: the difference of two snapshots, and
-//! how many matches each snapshot brought.
+//! The difference of two snapshots, and the matches that each snapshot added and removed.
 
 use serde::Serialize;
 
-use super::{Engine, whole};
+use super::facade::Engine;
+use super::prepared::whole;
 use crate::diag::{Code, Diagnostic, Error};
 use crate::history::{At, DiffOptions, RangeOptions, Session, SnapshotDiff, Unresolved, diff};
 use crate::ir::{Address, Mode};
 
-/// How the matches of a selector grew and shrank, snapshot by snapshot.
+/// The matches of a selector, snapshot by snapshot.
 #[derive(Clone, Debug, Serialize)]
+#[non_exhaustive]
 pub struct Log {
-    /// The selector, with the time it was asked at.
+    /// The selector with its range.
     pub query: String,
     /// One entry a committed snapshot, newest first.
     pub snapshots: Vec<LogEntry>,
 }
 
-/// What a snapshot brought.
+/// The matches of one snapshot.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct LogEntry {
     /// `@t0`, `@t-1`, …
     pub label: String,
@@ -26,7 +28,7 @@ pub struct LogEntry {
     pub cycle: i64,
     /// How many matches the snapshot has.
     pub matches: usize,
-    /// Matches that the snapshot before does not have; for the oldest snapshot all of them.
+    /// Matches that the snapshot before does not have; in the oldest snapshot, all.
     pub added: usize,
     /// Matches of the snapshot before that this one does not have.
     pub removed: usize,
@@ -35,12 +37,13 @@ pub struct LogEntry {
 }
 
 impl Engine {
-    /// The difference of two snapshots of a session, in whatever order they are named (see
-    /// [`diff()`]); with a selector, of its matches. The selector takes no time.
+    /// Compares two snapshots of a session, named in either order; with a selector, which takes no
+    /// time, only its matches in either. The newer one has the later cycle; the working state is
+    /// newest.
     ///
     /// # Errors
-    /// Every mistake of the selector; a time in it; a parameter without a value; an address that
-    /// leads nowhere.
+    /// Every error of the selector; a time in it; a parameter without a value; an address without a
+    /// snapshot.
     pub fn diff(
         &self,
         session: &Session,
@@ -70,13 +73,11 @@ impl Engine {
         .map_err(|(at, error)| unresolved(at, error))
     }
 
-    /// How the matches of a selector grew and shrank over all committed snapshots. The selector
-    /// takes no time.
-    ///
-    /// Costs what the range `@t0..@t-*` does, and one count of the oldest snapshot.
+    /// Counts the matches of a selector, which takes no time, in all committed snapshots. Costs as
+    /// much as the range `@t0..@t-*` and one count of the oldest snapshot.
     ///
     /// # Errors
-    /// Every mistake of the selector; a time in it; a parameter without a value; a session
+    /// Every error of the selector; a time in it; a parameter without a value; a session
     /// without committed snapshots.
     pub fn log(&self, session: &Session, selector: &str) -> Result<Log, Error> {
         timeless(selector)?;
@@ -140,13 +141,13 @@ fn timeless(text: &str) -> Result<(), Error> {
     Err(Error::new(text, diagnostic))
 }
 
-/// Refuses a mode that makes no diff of each pair.
+/// The error for a mode that does not compare pairs.
 fn other_mode(selector: &str) -> Error {
     let message = "a log compares neighbours and takes no other mode";
     Error::new(selector, whole(selector, Code::SelectorInvalid, message))
 }
 
-/// An address that leads nowhere, as a mistake in its own text.
+/// The error for an address without a snapshot; its text is the address.
 fn unresolved(at: At, error: Unresolved) -> Error {
     let text = at.to_string();
     let diagnostic = match error {

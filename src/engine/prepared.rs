@@ -1,16 +1,16 @@
-//! Prepared selectors.
+//! Prepared selectors: a plan with its values, and the calls that run it.
 
 use std::ops::Range;
 use std::sync::Arc;
 
 use super::answer::Answer;
+use super::pipeline::Op;
 use super::selection::{Selection, Target};
-use super::whole;
 use crate::diag::{Code, Diagnostic, Error, Warning};
 use crate::exec::Trace;
 use crate::history::{
-    History, Lookup, Moment, RangeDiff, RangeOptions, Session, Span, Union, Unresolved, capped,
-    run_range,
+    History, Lookup, Moment, RangeDiff, RangeOptions, Session, SnapshotRange, Union, Unresolved,
+    capped, run_range,
 };
 use crate::ir::{Lowered, Mode, Operand, Query, Time};
 use crate::plan::{BindError, Bound, Plan, Value, bind, sources};
@@ -20,14 +20,14 @@ const ROWS_HELP: &str =
 const RANGE_HELP: &str =
     "`range` returns the diffs of a range; `@mode=union` or `@mode=latest` returns rows";
 
-/// A selector compiled, with its text and its time. What fills its plan's slots stands in the query.
+/// A compiled selector. The values of the plan's slots are in the query.
 #[derive(Debug)]
 pub(super) struct Statement {
     pub(super) text: Arc<str>,
     pub(super) query: Query,
     pub(super) warnings: Option<Arc<[Warning]>>,
     pub(super) plan: Arc<Plan>,
-    /// Where in the text the time stands, if there is one.
+    /// The byte range of the time in the text, if it has one.
     time: Option<Range<usize>>,
 }
 
@@ -67,8 +67,20 @@ impl Statement {
     }
 }
 
-/// A compiled selector, with its values unless parameters are open. Snapshot-free, immutable,
-/// cheap to clone and to share; asking it takes no lock.
+/// A compiled selector, and the values of its `$name` parameters once they are bound. Independent of
+/// any session, immutable, cheap to clone; running it takes no lock.
+///
+/// ```
+/// use pactql::{Engine, Session};
+///
+/// let session = Session::open("fixtures/support-agent.jsonl")?;
+/// let by_role = Engine::new().prepare("@t0 .cb[role=$role]")?;
+/// for role in ["user", "assistant"] {
+///     let rows = by_role.bind([("role", role.into())])?.rows(&session)?;
+///     println!("{role}: {}", rows.count());
+/// }
+/// # Ok::<(), pactql::Error>(())
+/// ```
 #[derive(Clone, Debug)]
 pub struct Prepared {
     statement: Arc<Statement>,
@@ -97,13 +109,14 @@ impl Prepared {
         self.bound.as_ref()
     }
 
-    /// The selector's text.
+    /// The selector as written.
     #[must_use]
     pub fn text(&self) -> &str {
         &self.statement.text
     }
 
     /// The normalized form.
+    #[doc(hidden)]
     #[must_use]
     pub fn query(&self) -> &Query {
         &self.statement.query
@@ -121,7 +134,7 @@ impl Prepared {
         self.statement.query.fingerprint().to_string()
     }
 
-    /// What a reader should know of the selector.
+    /// Warnings about the selector.
     #[must_use]
     pub fn warnings(&self) -> &[Warning] {
         self.statement.warnings.as_deref().unwrap_or(&[])
@@ -139,11 +152,11 @@ impl Prepared {
         names
     }
 
-    /// The same selector with values for its parameters; every one needs a value.
+    /// The same selector with a value for each of its parameters.
     ///
     /// # Errors
-    /// A parameter without a value, a name it does not have, or a value that a literal in its
-    /// place could not have (LANGUAGE §5).
+    /// A parameter without a value, an unknown name, or a value that is not valid where the
+    /// parameter is used (LANGUAGE §5).
     pub fn bind<'n>(
         &self,
         values: impl IntoIterator<Item = (&'n str, Value)>,
@@ -154,7 +167,7 @@ impl Prepared {
             .map(|(name, value)| (name.into(), value))
             .collect();
         let known = self.params();
-        // A group dropped by its form keeps its parameters in the text.
+        // Normalization may drop a group; its parameters are still in the text.
         let unknown = |name: &str| !known.contains(&name) && !mentions(&statement.text, name);
         if let Some((name, _)) = values.iter().find(|(name, _)| unknown(name)) {
             let message = format!("the selector has no parameter `${name}`");
@@ -280,7 +293,7 @@ impl Prepared {
         &self,
         bound: &Arc<Bound>,
         history: Moment,
-        span: Span,
+        span: SnapshotRange,
         options: &RangeOptions,
     ) -> Selection {
         let (span, errors) = capped(span, options);
@@ -323,7 +336,7 @@ impl Prepared {
         Error::new(text, diagnostic.with_help(help))
     }
 
-    /// The plan with its values, or which parameter has none.
+    /// The bound plan, or an error that names a parameter without a value.
     pub(super) fn ready(&self) -> Result<&Arc<Bound>, Error> {
         self.bound.as_ref().ok_or_else(|| {
             let statement = &self.statement;
@@ -358,7 +371,33 @@ impl Prepared {
     }
 }
 
-/// Whether `$name` stands in a text as a whole word.
+impl Selection {
+    /// The rows that are, or are inside, a node that `filter`, a selector without a time, matches
+    /// in the row's snapshot (LANGUAGE §6). Nothing runs yet.
+    ///
+    /// # Errors
+    /// The filter names a time, or has parameters without values.
+    pub fn filter(self, filter: &Prepared) -> Result<Self, Error> {
+        let text = filter.text();
+        let invalid = |message: &str| Error::new(text, whole(text, Code::SelectorInvalid, message));
+        if text.trim_start().starts_with('@') {
+            return Err(invalid(
+                "a filter takes no time: each row is asked in its own snapshot",
+            ));
+        }
+        let Some(bound) = filter.bound() else {
+            return Err(invalid("the filter's parameters have no values"));
+        };
+        Ok(self.then(Op::Filter(Arc::clone(bound))))
+    }
+}
+
+/// An error about a whole selector.
+pub(super) fn whole(text: &str, code: Code, message: impl Into<String>) -> Diagnostic {
+    Diagnostic::error(code, message).at(0..text.len(), "")
+}
+
+/// Whether a text contains `$name` as a whole word.
 fn mentions(text: &str, name: &str) -> bool {
     text.match_indices('$').any(|(at, _)| {
         text[at + 1..].strip_prefix(name).is_some_and(|rest| {

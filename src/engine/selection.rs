@@ -8,12 +8,12 @@ use std::sync::{Arc, OnceLock};
 
 use smallvec::SmallVec;
 
-use super::Prepared;
+use super::node::Node;
 use super::pipeline::{Op, Pipeline};
-use crate::diag::{Code, Diagnostic, Error, Warning};
+use crate::diag::Warning;
 use crate::exec::{Counters, RowIter, Rows, Trace, at_once, count, run, run_while};
-use crate::history::{Moment, Place, Union, run_union};
-use crate::index::{NodeRef, Snapshot};
+use crate::history::{Moment, Position, Union, run_union};
+use crate::index::Snapshot;
 use crate::plan::Bound;
 
 /// Nodes of immutable snapshots, in result order. Nothing is copied; rows are found when first
@@ -36,7 +36,7 @@ enum Kind {
 #[derive(Debug)]
 struct Known {
     history: Moment,
-    place: Place,
+    position: Position,
     rows: Rows,
 }
 
@@ -44,7 +44,7 @@ struct Known {
 #[derive(Clone, Debug)]
 pub(super) enum Target {
     /// One snapshot.
-    One(Place),
+    One(Position),
     /// Several, as one list.
     Union(Union),
 }
@@ -71,11 +71,11 @@ enum Found {
 }
 
 impl Recipe {
-    /// The one snapshot. A place is one of this history.
+    /// The snapshot, if there is only one.
     #[inline]
     fn snapshot(&self) -> Option<&Snapshot> {
         match self.target {
-            Target::One(place) => self.history.get(place).map(|snapshot| &**snapshot),
+            Target::One(position) => self.history.get(position).map(|snapshot| &**snapshot),
             Target::Union(_) => None,
         }
     }
@@ -126,10 +126,10 @@ impl Recipe {
 }
 
 impl Known {
-    /// The snapshot. A place is one of its history.
+    /// The snapshot.
     #[inline]
     fn snapshot(&self) -> Option<&Snapshot> {
-        self.history.get(self.place).map(|snapshot| &**snapshot)
+        self.history.get(self.position).map(|snapshot| &**snapshot)
     }
 
     /// Does something with the rows.
@@ -197,11 +197,11 @@ impl Selection {
     pub(super) fn one(
         bound: &Arc<Bound>,
         history: Moment,
-        place: Place,
+        position: Position,
         warnings: Option<Arc<[Warning]>>,
     ) -> Self {
-        let Some(snapshot) = history.get(place).filter(|_| bound.is_local()) else {
-            return Self::lazy(bound, history, Target::One(place), warnings);
+        let Some(snapshot) = history.get(position).filter(|_| bound.is_local()) else {
+            return Self::lazy(bound, history, Target::One(position), warnings);
         };
         let rows = match at_once(bound, snapshot, &*history) {
             Some(rows) => rows,
@@ -210,7 +210,7 @@ impl Selection {
         Self {
             kind: Kind::Known(Known {
                 history,
-                place,
+                position,
                 rows,
             }),
             warnings,
@@ -338,31 +338,7 @@ impl Selection {
         self.then(Op::Limit(count))
     }
 
-    /// The rows that are, or lie inside, a node that `filter`, a selector without time, matches
-    /// in the row's snapshot (LANGUAGE §6). Nothing is run yet.
-    ///
-    /// # Errors
-    /// The filter names a time, or has parameters without values.
-    pub fn filter(self, filter: &Prepared) -> Result<Self, Error> {
-        let text = filter.text();
-        let invalid = |message: &str| {
-            Error::new(
-                text,
-                Diagnostic::error(Code::SelectorInvalid, message).at(0..text.len(), ""),
-            )
-        };
-        if text.trim_start().starts_with('@') {
-            return Err(invalid(
-                "a filter takes no time: each row is asked in its own snapshot",
-            ));
-        }
-        let Some(bound) = filter.bound() else {
-            return Err(invalid("the filter's parameters have no values"));
-        };
-        Ok(self.then(Op::Filter(Arc::clone(bound))))
-    }
-
-    fn then(self, op: Op) -> Self {
+    pub(super) fn then(self, op: Op) -> Self {
         let kind = match self.kind {
             Kind::Known(known) => Kind::Known(known.then(op)),
             Kind::Recipe(recipe) => Kind::Recipe(Box::new(recipe.then(op))),
@@ -383,19 +359,19 @@ pub struct Nodes<'a> {
 }
 
 impl<'a> Iterator for Nodes<'a> {
-    type Item = NodeRef<'a>;
+    type Item = Node<'a>;
 
     #[inline]
-    fn next(&mut self) -> Option<NodeRef<'a>> {
+    fn next(&mut self) -> Option<Node<'a>> {
         if let Some((snapshot, rows)) = &mut self.one {
             let row = rows.next()?;
             self.left = self.left.saturating_sub(1);
-            return Some(snapshot.node(row));
+            return Some(Node::new(snapshot.node(row)));
         }
         let (snapshots, rows) = self.many.as_mut()?;
         let &(snapshot, row) = rows.next()?;
         self.left = self.left.saturating_sub(1);
-        Some(snapshots[snapshot as usize].node(row))
+        Some(Node::new(snapshots[snapshot as usize].node(row)))
     }
 
     fn size_hint(&self) -> (usize, Option<usize>) {
@@ -404,6 +380,15 @@ impl<'a> Iterator for Nodes<'a> {
 }
 
 impl ExactSizeIterator for Nodes<'_> {}
+
+impl<'a> IntoIterator for &'a Selection {
+    type Item = Node<'a>;
+    type IntoIter = Nodes<'a>;
+
+    fn into_iter(self) -> Nodes<'a> {
+        self.nodes()
+    }
+}
 
 /// The ids of a [`Selection`], in result order.
 #[derive(Clone, Debug)]
@@ -416,7 +401,7 @@ impl<'a> Iterator for Ids<'a> {
 
     #[inline]
     fn next(&mut self) -> Option<&'a str> {
-        self.nodes.next().map(NodeRef::id)
+        self.nodes.next().map(Node::id)
     }
 
     fn size_hint(&self) -> (usize, Option<usize>) {

@@ -2,6 +2,7 @@
 
 /// Counts that are always kept; they cost an addition each.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
+#[non_exhaustive]
 pub struct Counters {
     /// Row numbers in the windows looked at.
     pub rows_seen: u64,

@@ -1,4 +1,4 @@
-//! The history of a session at one moment, and how times address it.
+//! The history of a session at one moment, and how times resolve in it.
 
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
@@ -6,11 +6,12 @@ use std::sync::{Arc, OnceLock};
 use hashbrown::{HashMap, HashSet};
 use roaring::RoaringBitmap;
 
+use super::label::end_label;
 use crate::exec::SessionStats;
 use crate::index::{Piece, Segment, Snapshot};
 use crate::ir::{Address, RangeEnd, Time};
 
-/// The committed snapshots of a session, oldest first, and its working state. Immutable.
+/// The committed snapshots of a session and its working state, at one moment. Immutable.
 #[derive(Debug, Default)]
 pub struct History {
     committed: Vec<Arc<Snapshot>>,
@@ -18,78 +19,74 @@ pub struct History {
     first_seen: OnceLock<FirstSeen>,
 }
 
-/// Where a snapshot stands in a [`History`].
+/// The position of a snapshot in a [`History`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Place {
-    /// Among the committed ones, from 0, the oldest.
+pub enum Position {
+    /// Index among the committed ones; 0 is the oldest.
     Committed(usize),
     /// The working state.
     Working,
 }
 
-/// What a time leads to.
+/// What a time resolves to.
 #[derive(Clone, Debug)]
 pub enum Lookup {
     /// One snapshot.
-    One(Place),
+    One(Position),
     /// Every committed snapshot, newest first.
     All,
     /// A range.
-    Range(Span),
+    Range(SnapshotRange),
 }
 
-/// Neighbouring committed snapshots.
+/// Neighbouring committed snapshots; at least one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Span {
-    /// Which of the committed ones is the newest.
+pub struct SnapshotRange {
+    /// Index of the newest.
     pub newest: usize,
-    /// Which is the oldest; not behind the newest.
+    /// Index of the oldest; at most `newest`.
     pub oldest: usize,
-    /// Whether they are told by cycle, or by how far they lie back.
+    /// Whether results name them by cycle (`@c41`) or by distance (`@t-1`).
     pub by_cycle: bool,
-    /// Where the range ends instead of where it was meant to.
+    /// Where the range ends, if it was cut at the oldest snapshot.
     pub cut: Option<RangeEnd>,
 }
 
-impl Span {
-    /// How many snapshots.
+impl SnapshotRange {
+    /// The number of snapshots.
     #[must_use]
-    pub fn len(&self) -> usize {
+    pub fn count(&self) -> usize {
         self.newest - self.oldest + 1
     }
 
-    /// Never: a range that touches no snapshot is an error.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        false
-    }
-
-    /// What a reader should know of where it ends.
+    /// A warning, if the range was cut.
     #[must_use]
     pub fn warning(&self) -> Option<String> {
         self.cut.map(|end| {
-            let end = super::range::label(end);
+            let end = end_label(end);
             format!("the range reaches past the oldest snapshot and is cut to {end}")
         })
     }
 }
 
-/// Why a time leads to nothing.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// Why a time has no snapshot.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Unresolved {
     /// No such snapshot.
+    #[error("{why}; {which}")]
     NotFound {
-        /// Why the address leads to none, in words.
+        /// Why, as text.
         why: &'static str,
-        /// Which snapshots there are, in words.
+        /// Which snapshots there are, as text.
         which: String,
     },
-    /// No time was given and there is no working state.
+    /// There is no working state.
+    #[error("the session has no working state")]
     NoWorkingState,
 }
 
 impl History {
-    /// A history of snapshots with rising cycles.
+    /// A history of snapshots in ascending order of cycle.
     #[must_use]
     pub fn new(committed: Vec<Arc<Snapshot>>, working: Option<Arc<Snapshot>>) -> Self {
         debug_assert!(committed.is_sorted_by_key(|snapshot| snapshot.cycle()));
@@ -100,44 +97,54 @@ impl History {
         }
     }
 
+    /// The cycles of the committed snapshots, ascending.
+    pub fn cycles(&self) -> impl ExactSizeIterator<Item = i64> + DoubleEndedIterator {
+        self.committed.iter().map(|snapshot| snapshot.cycle())
+    }
+
     /// The committed snapshots, oldest first.
+    #[doc(hidden)]
     #[must_use]
     pub fn committed(&self) -> &[Arc<Snapshot>] {
         &self.committed
     }
 
     /// The working state.
+    #[doc(hidden)]
     #[must_use]
     pub fn working(&self) -> Option<&Arc<Snapshot>> {
         self.working.as_ref()
     }
 
-    /// The working state, else the newest snapshot: what commands show that were told no time.
+    /// The working state, else the newest snapshot: the default of commands without a time.
+    #[doc(hidden)]
     #[must_use]
     pub fn latest(&self) -> Option<&Arc<Snapshot>> {
         self.working.as_ref().or(self.committed.last())
     }
 
-    /// The snapshot at a place of this history; none for a place of another one.
+    /// The snapshot at a position.
+    #[doc(hidden)]
     #[inline]
     #[must_use]
-    pub fn get(&self, place: Place) -> Option<&Arc<Snapshot>> {
-        match place {
-            Place::Committed(index) => self.committed.get(index),
-            Place::Working => self.working.as_ref(),
+    pub fn get(&self, position: Position) -> Option<&Arc<Snapshot>> {
+        match position {
+            Position::Committed(index) => self.committed.get(index),
+            Position::Working => self.working.as_ref(),
         }
     }
 
-    /// The snapshot at an address. Constant time for `@tN`, logarithmic for `@cN`.
+    /// The snapshot at an address. O(1) for `@tN`, O(log snapshots) for `@cN`.
     ///
     /// # Errors
-    /// There is none there.
+    /// There is none.
+    #[doc(hidden)]
     #[inline]
     pub fn at(&self, address: Address) -> Result<&Arc<Snapshot>, Unresolved> {
         self.index_of(address).map(|index| &self.committed[index])
     }
 
-    /// Which of the committed snapshots an address means.
+    /// The index of the committed snapshot at an address.
     #[inline]
     fn index_of(&self, address: Address) -> Result<usize, Unresolved> {
         let found = match address {
@@ -162,7 +169,7 @@ impl History {
         Unresolved::NotFound { why, which }
     }
 
-    /// Which snapshots there are, in words.
+    /// Which snapshots there are, as text.
     fn inventory(&self) -> String {
         match self.committed.as_slice() {
             [] => "there is no committed snapshot".to_owned(),
@@ -176,18 +183,19 @@ impl History {
         }
     }
 
-    /// What a time leads to (LANGUAGE §3).
+    /// Resolves a time (LANGUAGE §3).
     ///
     /// # Errors
-    /// No such snapshot, a range that touches none, or no working state.
+    /// No such snapshot, a range without snapshots, or no working state.
+    #[doc(hidden)]
     #[inline]
     pub fn resolve(&self, time: Time) -> Result<Lookup, Unresolved> {
         match time {
-            Time::Working if self.working.is_some() => Ok(Lookup::One(Place::Working)),
+            Time::Working if self.working.is_some() => Ok(Lookup::One(Position::Working)),
             Time::Working => Err(Unresolved::NoWorkingState),
             Time::At(address) => {
                 let index = self.index_of(address)?;
-                Ok(Lookup::One(Place::Committed(index)))
+                Ok(Lookup::One(Position::Committed(index)))
             }
             Time::All => Ok(Lookup::All),
             Time::Range(a, b) => self.range(a, b),
@@ -212,7 +220,7 @@ impl History {
                     return Err(not_found());
                 }
                 let first = self.committed[0].cycle();
-                Ok(Lookup::Range(Span {
+                Ok(Lookup::Range(SnapshotRange {
                     newest: end - 1,
                     oldest: start,
                     by_cycle: true,
@@ -228,7 +236,7 @@ impl History {
                 if newer > oldest {
                     return Err(not_found());
                 }
-                Ok(Lookup::Range(Span {
+                Ok(Lookup::Range(SnapshotRange {
                     newest: (oldest - newer) as usize,
                     oldest: (oldest - older.min(oldest)) as usize,
                     by_cycle: false,
@@ -240,7 +248,7 @@ impl History {
 }
 
 impl SessionStats for History {
-    /// Built on the first question: one pass over the versions of the history's units.
+    /// The first call builds the table: one pass over the unit versions of the history.
     fn first_seen(&self, id: &str) -> Option<i64> {
         let seen = self
             .first_seen
@@ -249,29 +257,29 @@ impl SessionStats for History {
     }
 }
 
-/// When each id was seen first.
+/// The cycle in which each id occurs first.
 #[derive(Debug, Default)]
 struct FirstSeen {
     cycles: HashMap<Box<str>, i64>,
-    /// How many rows were looked at to find out.
+    /// How many rows were read to build the table.
     rows: usize,
 }
 
 impl FirstSeen {
-    /// Looks at each version of a unit once, in the oldest snapshot that has it, where none of its
-    /// rows is gone yet; units that neighbouring snapshots share are passed over as a whole.
+    /// Reads each unit version once, in the oldest snapshot that has it, where none of its rows has
+    /// been removed yet. Runs of units that neighbouring snapshots share are skipped as a whole.
     fn new(committed: &[Arc<Snapshot>]) -> Self {
         let mut found = Self::default();
         let mut versions: HashSet<u64> = HashSet::new();
-        // By segment, which the snapshots keep where it is: a run of units looked at.
+        // Visited unit range per segment; the key is valid because snapshots keep the Arc alive.
         let mut known: HashMap<*const Segment, Range<u32>> = HashMap::new();
         for snapshot in committed {
             for piece in snapshot.pieces() {
                 let (units, segment) = (&piece.units, &piece.segment);
                 let known = known.entry(Arc::as_ptr(segment)).or_insert(0..0);
                 let before = units.start..units.end.min(known.start);
-                let behind = units.start.max(known.end)..units.end;
-                for unit in before.chain(behind) {
+                let after = units.start.max(known.end)..units.end;
+                for unit in before.chain(after) {
                     if versions.insert(segment.units()[unit as usize].version) {
                         found.add(piece, segment.unit_rows(unit), snapshot.cycle());
                     }

@@ -1,59 +1,69 @@
-//! The life of one node: in which cycles it appeared, changed and went.
+//! The history of one node: in which cycles it appeared, changed and was removed.
 
 use serde::Serialize;
 
 use super::address::History;
-use super::compare::change_of;
-use super::diff::Delta;
+use super::change::{Delta, change_of};
 use crate::index::NodeRef;
 
-/// What happened to the node of an id, oldest first.
+/// The history of one node.
 #[derive(Clone, Debug, Serialize)]
+#[non_exhaustive]
 pub struct Blame {
     /// The id.
     pub id: String,
-    /// What happened; never empty.
-    pub events: Vec<Event>,
+    /// Its events, oldest first; at least one.
+    pub events: Vec<BlameEvent>,
 }
 
-/// Something that happened to a node between two neighbouring snapshots.
+/// A change of a node between two neighbouring snapshots.
 #[derive(Clone, Debug, Serialize)]
-pub struct Event {
-    /// The cycle that shows it first; for the working state the newest committed one.
+#[non_exhaustive]
+pub struct BlameEvent {
+    /// The first cycle that shows it; for the working state the newest committed one.
     pub cycle: i64,
-    /// The snapshot that shows it first: `@c12`, or `working`.
+    /// The first snapshot that shows it: `@c12` or `working`.
     pub snapshot: String,
     /// What happened.
     #[serde(flatten)]
-    pub what: What,
+    pub kind: BlameKind,
 }
 
-/// What can happen to a node.
+/// The kind of a [`BlameEvent`].
 #[derive(Clone, Debug, Serialize)]
 #[serde(tag = "event", rename_all = "lowercase")]
-pub enum What {
-    /// It is there, and was not in the snapshot before.
+#[non_exhaustive]
+pub enum BlameKind {
+    /// The snapshot before did not have the node.
     Appeared {
-        /// The id of its parent; none for the root.
+        /// The id of its parent; `None` for the root.
         parent: Option<String>,
     },
-    /// It differs from what it was in the snapshot before.
+    /// It differs from its version in the snapshot before.
     Changed {
         /// The headers and fields that differ, sorted by name (LANGUAGE §8).
         fields: Vec<String>,
-        /// Their values where they are scalar: `from` is the newer, `to` the older.
+        /// The values of the scalar ones.
         #[serde(skip_serializing_if = "Delta::is_empty")]
         delta: Delta,
     },
-    /// It is not there any more.
+    /// The snapshot does not have the node any more.
     Went,
 }
 
-/// What happened to the node of an id in the committed snapshots, oldest to newest, and then in
-/// the working state; none where no snapshot ever had it.
+/// The history of one node id over the committed snapshots and the working state; `None` if the
+/// id never existed.
 ///
-/// One look-up a snapshot; fields are compared only where the node's unit has another version,
-/// or what the node's ttl or parent reads as is another.
+/// One look-up a snapshot; fields are compared only where the node's unit has another version, or
+/// its effective ttl or parent id differs.
+///
+/// ```
+/// let session = pactql::Session::open("fixtures/support-agent.jsonl")?;
+/// let id = pactql::Engine::new().rows(&session, "@t0 .cb @limit=1")?.to_ids()[0].to_owned();
+/// let blame = pactql::blame(&session.history(), &id).expect("the node exists");
+/// println!("{id} appeared in cycle {}", blame.events[0].cycle);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[must_use]
 pub fn blame(history: &History, id: &str) -> Option<Blame> {
     let mut events = Vec::new();
@@ -62,26 +72,28 @@ pub fn blame(history: &History, id: &str) -> Option<Blame> {
         let now = before
             .and_then(|node| snapshot.shared(node))
             .or_else(|| snapshot.find(id));
-        let what = match (before, now) {
+        let kind = match (before, now) {
             (None, None) => None,
-            (None, Some(node)) => Some(What::Appeared {
+            (None, Some(node)) => Some(BlameKind::Appeared {
                 parent: node.parent().map(|parent| parent.id().to_owned()),
             }),
-            (Some(_), None) => Some(What::Went),
-            (Some(older), Some(newer)) => change_of(newer, older).map(|change| What::Changed {
-                fields: change.fields,
-                delta: change.delta,
-            }),
+            (Some(_), None) => Some(BlameKind::Went),
+            (Some(older), Some(newer)) => {
+                change_of(newer, older).map(|change| BlameKind::Changed {
+                    fields: change.fields,
+                    delta: change.delta,
+                })
+            }
         };
-        if let Some(what) = what {
-            events.push(Event {
+        if let Some(kind) = kind {
+            events.push(BlameEvent {
                 cycle: snapshot.cycle(),
                 snapshot: if snapshot.is_working() {
                     "working".to_owned()
                 } else {
                     format!("@c{}", snapshot.cycle())
                 },
-                what,
+                kind,
             });
         }
         before = now;

@@ -1,9 +1,7 @@
-//! How the content of a node changed: unified text, JSON Patch, or words (source 000 §4,
-//! LANGUAGE §8).
+//! Content diffs: unified text, JSON Patch, or words (source 000 §4, LANGUAGE §8).
 //!
-//! A content diff goes from older to newer, so that it turns the older content into the newer.
-//! This file knows nodes and their fields; which nodes are compared, and why, is decided
-//! elsewhere. The same two nodes always give the same bytes: nothing here looks at a clock.
+//! A content diff turns the older content into the newer one. Equal inputs give equal bytes: there
+//! is no time limit. Which nodes are compared is decided elsewhere.
 
 use std::borrow::Cow;
 
@@ -12,31 +10,30 @@ use serde::{Serialize, Serializer};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use super::diff::shown;
 use super::edits::{edits, unified, words};
+use super::json::{shown, text_of};
 use crate::index::NodeRef;
 use crate::tree::canonical::canonical;
-use crate::tree::json::unescape;
 
-/// How the difference of two contents is told.
+/// The form of a content diff.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
+#[non_exhaustive]
 pub enum ContentMode {
-    /// The unified form of `diff -u`, by lines. A content that is no text is compared as its
-    /// canonical JSON text (RUNTIME §2).
+    /// By lines, as `diff -u` writes it. Content that is not a string is compared as canonical
+    /// JSON (RUNTIME §2).
     #[default]
     Unified,
-    /// A JSON Patch (RFC 6902). It takes two contents that are JSON: both objects or arrays, or
-    /// both texts that hold an object or array and nothing else. What is said of others, and of
-    /// JSON with numbers or depths that a JSON Patch library would not keep, is
-    /// [`ContentMode::Unified`].
+    /// A JSON Patch (RFC 6902), if both contents are objects or arrays, or both are strings that
+    /// contain one. [`ContentMode::Unified`] for other contents, and for JSON with numbers or
+    /// depths that a JSON Patch library would not preserve.
     JsonPatch,
-    /// The words that differ, as [`TokenHunk`]s.
+    /// By words, as [`TokenHunk`]s.
     Tokens,
 }
 
 impl ContentMode {
-    /// The mode of a name: `unified`, `jsonpatch` or `tokens`.
+    /// The mode named `unified`, `jsonpatch` or `tokens`.
     #[must_use]
     pub fn named(name: &str) -> Option<Self> {
         match name {
@@ -50,12 +47,13 @@ impl ContentMode {
 
 /// How contents are compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct ContentOptions {
-    /// How the difference is told.
+    /// The form of the diff.
     pub mode: ContentMode,
     /// Lines around each hunk of a unified diff.
     pub context_lines: usize,
-    /// Contents of more bytes than this, either of the two, are not compared: the diff says
+    /// If either content has more bytes than this, they are not compared: the diff says
     /// `truncated` and has no `diff`, `patch` or `hunks`.
     pub max_bytes: usize,
 }
@@ -71,7 +69,30 @@ impl Default for ContentOptions {
     }
 }
 
-/// What the two snapshots are called in the header of a unified diff: `@t0`, `@c12`.
+impl ContentOptions {
+    /// Sets [`ContentOptions::mode`].
+    #[must_use]
+    pub fn mode(mut self, mode: ContentMode) -> Self {
+        self.mode = mode;
+        self
+    }
+
+    /// Sets [`ContentOptions::context_lines`].
+    #[must_use]
+    pub fn context_lines(mut self, lines: usize) -> Self {
+        self.context_lines = lines;
+        self
+    }
+
+    /// Sets [`ContentOptions::max_bytes`].
+    #[must_use]
+    pub fn max_bytes(mut self, bytes: usize) -> Self {
+        self.max_bytes = bytes;
+        self
+    }
+}
+
+/// The names of the two snapshots in the header of a unified diff: `@t0`, `@c12`.
 #[derive(Clone, Copy, Debug)]
 pub struct Labels<'a> {
     /// The newer snapshot.
@@ -80,66 +101,69 @@ pub struct Labels<'a> {
     pub older: &'a str,
 }
 
-/// The difference of two contents, as `content_diff` has it (source 000 §4).
+/// The difference of two contents: the member `content_diff` of a change (source 000 §4).
 #[derive(Clone, Debug, Serialize)]
+#[non_exhaustive]
 pub struct ContentDiff {
-    /// How it is told: the mode asked for, or `unified` where that one does not apply.
+    /// The form: the requested one, or `unified` where that does not apply.
     pub mode: ContentMode,
-    /// What kind of content it is, where the newer node says so (see [`Material::Mime`]).
+    /// The newer node's MIME type, if it has one (see [`Material::Mime`]).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mime: Option<String>,
-    /// Sizes, and whether there is anything to tell.
+    /// Sizes, and whether the contents are equal.
     pub summary: ContentSummary,
     /// In mode `unified`: text for `patch`, with the headers `--- @t-1/id` and `+++ @t0/id`;
     /// empty for equal contents.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub diff: Option<String>,
-    /// In mode `jsonpatch`: the list of operations, as JSON text.
+    /// In mode `jsonpatch`: the list of operations.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub patch: Option<Box<RawValue>>,
-    /// In mode `tokens`: what differs, in order.
+    pub patch: Option<Value>,
+    /// In mode `tokens`: the hunks, in order.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hunks: Option<Vec<TokenHunk>>,
 }
 
-/// Sizes of two contents. Lengths are bytes of UTF-8: of the text, or of the canonical JSON text
-/// of what is no text; 0 where there is no content.
+/// Sizes of two contents, in bytes of UTF-8: of a string, or of the canonical JSON of any other
+/// value; 0 if there is no content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct ContentSummary {
     /// Length of the newer content.
     pub bytes_newer: usize,
     /// Length of the older content.
     pub bytes_older: usize,
-    /// Whether they are equal: the hashes then differ for another reason, such as the role.
+    /// Whether they are equal; the hashes then differ for another reason, such as the role.
     pub identical: bool,
     /// Whether they were too long to compare.
     pub truncated: bool,
 }
 
-/// A run of words of the older content and what stands in its place in the newer one. Replacing
-/// all of them, last to first, turns the older content into the newer.
+/// A run of words of the older content and the run that replaces it. Applying all of them, last
+/// to first, turns the older content into the newer.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct TokenHunk {
-    /// The words that went.
+    /// The words removed.
     pub older: TokenRun,
-    /// The words that came.
+    /// The words added.
     pub newer: TokenRun,
 }
 
-/// Words in a row, and where they stand.
+/// A run of words.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct TokenRun {
-    /// How many bytes of the content stand before them.
+    /// Its byte offset in the content.
     pub start: usize,
-    /// The words; empty where words only came or only went.
+    /// The words; empty if words were only added or only removed.
     pub text: String,
 }
 
-/// How the content of `newer` came from that of `older`, two versions of one node.
+/// The difference of the contents of two versions of a node.
 ///
-/// About linear in the contents where they are much alike; bounded by
-/// [`ContentOptions::max_bytes`].
+/// About linear for similar contents; bounded by [`ContentOptions::max_bytes`].
 #[must_use]
 pub fn content_diff(
     newer: NodeRef<'_>,
@@ -148,7 +172,7 @@ pub fn content_diff(
     labels: Labels<'_>,
 ) -> ContentDiff {
     let (new_raw, old_raw) = (newer.field("content"), older.field("content"));
-    let (new_text, old_text) = (content_text(new_raw), content_text(old_raw));
+    let (new_text, old_text) = (text_of(new_raw), text_of(old_raw));
     let is_text = |raw: Option<&str>| raw.is_none_or(|raw| raw.starts_with('"'));
     let truncated = new_text.len().max(old_text.len()) > options.max_bytes;
     let mut outcome = ContentDiff {
@@ -192,22 +216,7 @@ pub fn content_diff(
     outcome
 }
 
-/// A content as text: what a text says, the canonical JSON text of anything else.
-fn content_text(raw: Option<&str>) -> Cow<'_, str> {
-    let Some(raw) = raw else {
-        return Cow::Borrowed("");
-    };
-    match raw
-        .strip_prefix('"')
-        .and_then(|body| body.strip_suffix('"'))
-    {
-        Some(body) if memchr::memchr(b'\\', body.as_bytes()).is_none() => Cow::Borrowed(body),
-        Some(body) => Cow::Owned(unescape(body)),
-        None => Cow::Owned(canonical(raw)),
-    }
-}
-
-/// The words that differ.
+/// The hunks of two contents.
 fn token_hunks(older: &str, newer: &str) -> Vec<TokenHunk> {
     let (old_words, new_words) = (words(older), words(newer));
     let starts = |words: &[&str]| -> Vec<usize> {
@@ -235,15 +244,15 @@ fn token_hunks(older: &str, newer: &str) -> Vec<TokenHunk> {
         .collect()
 }
 
-/// The JSON Patch between two JSON texts; none where one is no object or array, or would not
-/// survive being read and written.
-fn json_patch(older: &str, newer: &str) -> Option<Box<RawValue>> {
+/// The JSON Patch between two JSON texts; `None` if either is not an object or array, or is not
+/// preserved by reading and writing it.
+fn json_patch(older: &str, newer: &str) -> Option<Value> {
     let patch = json_patch::diff(&faithful(older)?, &faithful(newer)?);
-    serde_json::value::to_raw_value(&patch).ok()
+    serde_json::to_value(&patch).ok()
 }
 
-/// A JSON object or array as a value that holds all of it: numbers that would be rounded, equal
-/// keys and depths that are refused make it none.
+/// A JSON object or array as a value; `None` if it has numbers that would be rounded, duplicate
+/// keys, or nesting that `serde_json` refuses.
 fn faithful(text: &str) -> Option<Value> {
     if !text.trim_start().starts_with(['{', '[']) {
         return None;
@@ -253,10 +262,11 @@ fn faithful(text: &str) -> Option<Value> {
     (canonical(text.trim()) == canonical(&written)).then_some(value)
 }
 
-/// A field that a changed row can show both values of (`materialize`, source 000 §4).
+/// A field of which a change can show both values (`materialize`, source 000 §4).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[non_exhaustive]
 pub enum Material {
-    /// The content as it is stored.
+    /// The content as stored.
     Content,
     /// `mime`, else `content_mime`, else `content_type`.
     Mime,
@@ -270,7 +280,7 @@ const MIME: &[&str] = &["mime", "content_mime", "content_type"];
 const ENCODING: &[&str] = &["encoding", "content_encoding"];
 
 impl Material {
-    /// All of them, in the order they are shown in.
+    /// All of them, in the order of results.
     pub const ALL: [Self; 4] = [Self::Content, Self::Mime, Self::Encoding, Self::ContentHash];
 
     /// Its name: `content`, `mime`, `encoding` or `content_hash`.
@@ -284,13 +294,13 @@ impl Material {
         }
     }
 
-    /// The field of a name.
+    /// The field with a name.
     #[must_use]
     pub fn named(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|field| field.name() == name)
     }
 
-    /// Its value in a node as JSON text; none where there is no value.
+    /// Its value in a node, as JSON text.
     fn of(self, node: NodeRef<'_>) -> Option<Cow<'_, str>> {
         let first = |names: &[&str]| names.iter().find_map(|name| node.field(name));
         match self {
@@ -305,16 +315,16 @@ impl Material {
     }
 }
 
-/// The first of some fields, where it is a text.
+/// The first of some fields, if it is a string.
 fn text_field(node: NodeRef<'_>, names: &[&str]) -> Option<String> {
     let raw = names.iter().find_map(|name| node.field(name))?;
     serde_json::from_str(raw).ok()
 }
 
-/// Both values of some fields of a changed row: `{"from":{…},"to":{…}}`, `from` being the newer
-/// as everywhere in a diff (LANGUAGE §8). Each field that was asked for is there, null where the
-/// node has none, in the order of [`Material::ALL`].
+/// Both values of the requested fields of a changed node, null where a node has none, in the order
+/// of [`Material::ALL`] (LANGUAGE §8).
 #[derive(Clone, Debug, Serialize)]
+#[non_exhaustive]
 pub struct Materialized {
     /// The newer node's.
     pub from: MaterialFields,
@@ -322,14 +332,17 @@ pub struct Materialized {
     pub to: MaterialFields,
 }
 
-/// Values of fields as JSON text, by name.
+/// Values of fields, by name.
 #[derive(Clone, Debug)]
 pub struct MaterialFields(Vec<(Material, Box<RawValue>)>);
 
 impl MaterialFields {
-    /// The fields in their order, values as JSON text.
-    pub fn iter(&self) -> impl Iterator<Item = (Material, &str)> {
-        self.0.iter().map(|(field, value)| (*field, value.get()))
+    /// The fields in their order. Numbers beyond 64 bits are rounded.
+    pub fn iter(&self) -> impl Iterator<Item = (Material, Value)> {
+        let value = |json: &str| serde_json::from_str(json).unwrap_or_default();
+        self.0
+            .iter()
+            .map(move |(field, json)| (*field, value(json.get())))
     }
 }
 
@@ -343,7 +356,7 @@ impl Serialize for MaterialFields {
     }
 }
 
-/// The named fields of two versions of a node. Naming a field twice changes nothing.
+/// The requested fields of two versions of a node; duplicates in `fields` count once.
 #[must_use]
 pub fn materialize(newer: NodeRef<'_>, older: NodeRef<'_>, fields: &[Material]) -> Materialized {
     let of = |node: NodeRef<'_>| {

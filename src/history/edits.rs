@@ -1,18 +1,16 @@
-//! Which lines or words of two texts differ, and the unified form of that.
+//! Line and word diffs of two texts, and unified diffs.
 //!
-//! Texts only: this file knows no nodes. The outcome depends on the texts alone, never on how
-//! fast the machine is.
+//! Texts only. The result depends on the texts alone, never on the speed of the machine.
 
 use std::fmt::Write;
 use std::ops::Range;
 
 use similar::{Algorithm, DiffOp, capture_diff_slices};
 
-/// Sequences that differ in more tokens than this, once what they begin and end with alike is
-/// set aside, are told as replaced in one piece.
+/// Sequences longer than this, after their common prefix and suffix are removed, become one edit.
 const MOST_TOKENS: usize = 1 << 16;
 
-/// A run of tokens of the older text and the run of the newer one in its place. Never both empty.
+/// A run of tokens of the older text and the run that replaces it. Never both empty.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Edit {
     /// Tokens of the older text.
@@ -21,10 +19,10 @@ pub(super) struct Edit {
     pub(super) newer: Range<usize>,
 }
 
-/// What turns `older` into `newer`, in order, with equal tokens between any two edits.
+/// The edits that turn `older` into `newer`, in order, with equal tokens between any two.
 ///
-/// About linear for texts that are much alike; bounded by the search limits of `similar` and by
-/// [`MOST_TOKENS`] for others.
+/// About linear for similar texts; otherwise bounded by the search limits of `similar` and by
+/// [`MOST_TOKENS`].
 pub(super) fn edits(older: &[&str], newer: &[&str]) -> Vec<Edit> {
     let alike = |(a, b): &(&&str, &&str)| a == b;
     let start = older.iter().zip(newer).take_while(alike).count();
@@ -64,8 +62,8 @@ pub(super) fn lines(text: &str) -> Vec<&str> {
     text.split_inclusive('\n').collect()
 }
 
-/// The words of a text: runs of letters, digits and `_`; runs of white space, a line feed alone;
-/// everything else character by character. Put together they are the text.
+/// The words of a text: runs of letters, digits and `_`; runs of white space, with each line feed
+/// a word by itself; any other character by itself. Concatenated they are the text.
 pub(super) fn words(text: &str) -> Vec<&str> {
     #[derive(PartialEq)]
     enum Kind {
@@ -96,10 +94,8 @@ pub(super) fn words(text: &str) -> Vec<&str> {
     words
 }
 
-/// The unified form of a difference, with headers that name both sides; empty for equal texts.
-///
-/// What `diff -u` writes: hunks with `context` lines around them, and `\ No newline at end of
-/// file` where a last line has none.
+/// A unified diff as `diff -u` writes it, with `context` lines around hunks; empty for equal texts.
+/// Each side is a name and a text.
 pub(super) fn unified(older: (&str, &str), newer: (&str, &str), context: usize) -> String {
     let (older_name, older) = older;
     let (newer_name, newer) = newer;
@@ -122,7 +118,7 @@ pub(super) fn unified(older: (&str, &str), newer: (&str, &str), context: usize) 
         }
         out.push('\n');
     }
-    // Longer contexts than the text has lines mean the same.
+    // Avoids overflow below; a longer context has no effect.
     let context = context.min(old_lines.len());
     for group in edits.chunk_by(|a, b| b.older.start - a.older.end <= 2 * context) {
         hunk(group, &old_lines, &new_lines, context, &mut out);
@@ -139,7 +135,7 @@ fn hunk(group: &[Edit], older: &[&str], newer: &[&str], context: usize, out: &mu
     let trail = context.min(older.len() - last.older.end);
     let place = |range: Range<usize>| match range.len() {
         1 => (range.start + 1).to_string(),
-        // An empty range stands behind the line before it.
+        // An empty range names the line before it.
         0 => format!("{},0", range.start),
         length => format!("{},{length}", range.start + 1),
     };

@@ -1,34 +1,36 @@
-//! History: sessions, addresses, ranges, diffs.
+//! Sessions over time: snapshots, addresses, ranges and diffs.
 //!
-//! A [`Session`] is a history of snapshots and perhaps a working state. Readers take the
-//! [`History`] of a moment without a lock; it never changes under them. Addresses find snapshots
-//! in it, ranges compare the answers of neighbouring ones in parallel.
+//! A [`Session`] publishes an immutable [`History`] of snapshots; readers take one without a lock.
+//! Addresses resolve to positions in it; ranges compare the rows of neighbouring snapshots in
+//! parallel; `@*`, union and latest merge the rows of several into one list.
 //!
-//! This room knows execution and what is below it. It knows no selector text and no command
-//! line.
+//! This module may use execution and what is below it. It knows no selector text, no engine and
+//! no command line.
 
 mod address;
 mod blame;
-mod compare;
+mod change;
 mod content;
-mod diff;
 mod edits;
+mod json;
+mod label;
 mod range;
 mod session;
+mod snapshot_diff;
 mod union;
 
-pub use address::{History, Lookup, Place, Span, Unresolved};
-pub use blame::{Blame, Event, What, blame};
-pub use compare::{At, ChangedNode, Children, DiffOptions, Move, SnapshotDiff, diff};
+pub use address::{History, Lookup, Position, SnapshotRange, Unresolved};
+pub use blame::{Blame, BlameEvent, BlameKind, blame};
+pub use change::{Change, Delta, changed_fields};
 pub use content::{
     ContentDiff, ContentMode, ContentOptions, ContentSummary, Labels, Material, MaterialFields,
     Materialized, TokenHunk, TokenRun, content_diff, materialize,
 };
-pub use diff::{Change, Delta, changed_fields};
-pub use range::{
-    DiffBlock, DiffStats, RangeDiff, RangeError, RangeLimits, RangeOptions, SnapshotRef,
-};
+pub use label::SnapshotRef;
+pub use range::{DiffStats, PairDiff, RangeDiff, RangeError, RangeLimits, RangeMode, RangeOptions};
 pub use session::{LoadError, Moment, Session};
+pub use snapshot_diff::{At, ChangedNode, Children, DiffOptions, Move, SnapshotDiff, diff};
 
+pub(crate) use json::text_of;
 pub(crate) use range::{capped, run_range};
 pub(crate) use union::{Union, run_union};

@@ -1,137 +1,201 @@
-//! Ranges: the answers of snapshots compared, pair by pair or end with end (LANGUAGE §8).
+//! Ranges: the rows of snapshots compared, pair by pair or end to end (LANGUAGE §8).
 //!
-//! Where a plan's answer in a unit depends on that unit alone, only units in which the two
-//! snapshots differ are run and compared, so that a range costs what changed in it. Other plans
-//! are run over each snapshot in full, once. Pairs are compared in parallel and collected in
-//! snapshot order, so the number of threads never shows.
+//! If a plan's rows in a unit depend on that unit alone, only units that differ between the two
+//! snapshots are run, so a range costs what changed in it. Any other plan runs once over each
+//! whole snapshot. Pairs are compared in parallel and collected in snapshot order, so results do
+//! not depend on the number of threads.
 
 use std::sync::{Arc, OnceLock};
 
 use rayon::prelude::*;
-use serde::Serialize;
+use serde::ser::SerializeStruct;
+use serde::{Serialize, Serializer};
 
-use super::address::{History, Span};
-use super::compare::{change_of, counterpart};
+use super::address::{History, SnapshotRange};
+use super::change::{Change, change_of, counterpart};
 use super::content::{ContentOptions, Labels, Material, content_diff, materialize};
-use super::diff::Change;
+use super::label::SnapshotRef;
 use crate::diag::{Code, Warning};
 use crate::exec::{Counters, Rows, Trace, is_unit_local, run, run_in};
 use crate::index::{Bits, Changes, Snapshot};
 use crate::ir::{Mode, RangeEnd};
 use crate::plan::Bound;
 
-/// What a range answers beside its diffs, and how much of them (source 000 §4, LANGUAGE §8).
-/// Selectors without a range ignore it.
+/// What a range returns besides its diffs, and caps (source 000 §4, LANGUAGE §8).
+///
+/// ```
+/// use pactql::{ContentOptions, Engine, RangeOptions, Session};
+///
+/// let session = Session::open("fixtures/support-agent.jsonl")?;
+/// let options = RangeOptions::default()
+///     .content(ContentOptions::default())
+///     .max_snapshots(3)
+///     .stats(true);
+/// let diff = Engine::new().range_with(&session, "@t0..@t-* .cb", &options)?;
+/// assert_eq!(diff.snapshots.len(), 3);
+/// assert!(diff.limits.is_some_and(|limits| limits.truncated));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct RangeOptions {
-    /// Say how the contents of changed nodes changed, where their content hash did.
+    /// Diff the contents of changed nodes whose content hash differs.
     pub content: Option<ContentOptions>,
     /// Fields that every change shows of both versions.
     pub materialize: Vec<Material>,
-    /// Take only so many snapshots, the newest.
+    /// At most this many snapshots, the newest.
     pub max_snapshots: Option<usize>,
-    /// Keep only so many changes of each pair: added ones first, then removed, then changed.
+    /// At most this many changes of each pair: added ones first, then removed, then changed.
     pub max_changes: Option<usize>,
-    /// Count the changes of each pair, those cut off included.
+    /// Count the changes of each pair, including those cut off.
     pub stats: bool,
 }
 
-/// What a range answers: the diffs of each snapshot with the next older one.
+impl RangeOptions {
+    /// Sets [`RangeOptions::content`].
+    #[must_use]
+    pub fn content(mut self, content: ContentOptions) -> Self {
+        self.content = Some(content);
+        self
+    }
+
+    /// Sets [`RangeOptions::materialize`].
+    #[must_use]
+    pub fn materialize(mut self, fields: impl IntoIterator<Item = Material>) -> Self {
+        self.materialize = fields.into_iter().collect();
+        self
+    }
+
+    /// Sets [`RangeOptions::max_snapshots`].
+    #[must_use]
+    pub fn max_snapshots(mut self, most: usize) -> Self {
+        self.max_snapshots = Some(most);
+        self
+    }
+
+    /// Sets [`RangeOptions::max_changes`].
+    #[must_use]
+    pub fn max_changes(mut self, most: usize) -> Self {
+        self.max_changes = Some(most);
+        self
+    }
+
+    /// Sets [`RangeOptions::stats`].
+    #[must_use]
+    pub fn stats(mut self, stats: bool) -> Self {
+        self.stats = stats;
+        self
+    }
+}
+
+/// Which snapshots of a range are compared. Serializes to `pairwise` or `reduce`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+#[non_exhaustive]
+pub enum RangeMode {
+    /// Each snapshot with the next older one.
+    Pairwise,
+    /// The newest with the oldest.
+    Reduce,
+}
+
+/// The diffs of a range of snapshots, from [`Engine::range`](crate::Engine::range).
+///
+/// ```
+/// let session = pactql::Session::open("fixtures/support-agent.jsonl")?;
+/// let diff = pactql::Engine::new().range(&session, "@t-2..@t0 .cb[kind='call']")?;
+/// for pair in &diff.diffs {
+///     println!("{} since {}: {:?}", pair.from.label, pair.to.label, pair.added_ids);
+/// }
+/// assert_eq!(diff.diffs.len(), 2);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug, Serialize)]
+#[non_exhaustive]
 pub struct RangeDiff {
-    /// The selector as it was typed.
+    /// The selector as written.
     pub query: String,
     /// The snapshots, newest first.
     pub snapshots: Vec<SnapshotRef>,
-    /// One block for each pair of neighbours, newest first.
-    pub diffs: Vec<DiffBlock>,
-    /// `pairwise` or `reduce`.
-    pub mode: &'static str,
-    /// The caps, where any was given.
+    /// The pairs, newest first.
+    pub diffs: Vec<PairDiff>,
+    /// Which pairs they are.
+    pub mode: RangeMode,
+    /// The caps, if any was set.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub limits: Option<RangeLimits>,
-    /// What a reader should know; left out when empty.
+    /// Warnings about the extent of the range.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,
-    /// What was left out; left out when empty.
+    /// What the caps left out.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub errors: Vec<RangeError>,
-    /// What it took.
+    /// The work done.
     #[serde(skip)]
     pub counters: Counters,
-    /// What a reader should know of the selector itself; never in the JSON.
+    /// Warnings about the selector itself, which the JSON does not have.
     #[serde(skip)]
-    pub selector_warnings: Option<Arc<[Warning]>>,
+    pub(crate) selector_warnings: Option<Arc<[Warning]>>,
 }
 
 /// The caps of a range.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct RangeLimits {
-    /// How many snapshots at most.
+    /// At most this many snapshots.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_snapshots: Option<usize>,
-    /// How many changes a pair at most.
+    /// At most this many changes a pair.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_changes_per_snapshot: Option<usize>,
     /// Whether anything was left out.
     pub truncated: bool,
 }
 
-/// Something that did not stop the answer.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+/// Something that a cap left out of a range. Serializes with the member `"fatal":false`.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{message}")]
+#[non_exhaustive]
 pub struct RangeError {
     /// The code.
-    pub code: &'static str,
-    /// What happened.
+    pub code: Code,
+    /// What was left out.
     pub message: String,
-    /// Always `false`.
-    pub fatal: bool,
 }
 
-impl RangeError {
-    fn new(code: Code, message: String) -> Self {
-        Self {
-            code: code.as_str(),
-            message,
-            fatal: false,
-        }
+impl Serialize for RangeError {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut members = serializer.serialize_struct("RangeError", 3)?;
+        members.serialize_field("code", self.code.as_str())?;
+        members.serialize_field("message", &self.message)?;
+        members.serialize_field("fatal", &false)?;
+        members.end()
     }
 }
 
-/// How a snapshot is named in a result.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct SnapshotRef {
-    /// `t` or `c`, as in the selector.
-    pub kind: &'static str,
-    /// 0, -1, -2, … or the cycle.
-    pub value: i64,
-    /// `@t-1` or `@c41`.
-    pub label: String,
-    /// The cycle.
-    pub cycle: i64,
-}
-
-/// The difference of one pair.
+/// The difference between the rows of two snapshots.
 #[derive(Clone, Debug, Serialize)]
-pub struct DiffBlock {
+#[non_exhaustive]
+pub struct PairDiff {
     /// The newer snapshot.
     pub from: SnapshotRef,
     /// The older snapshot.
     pub to: SnapshotRef,
-    /// Matched in the newer only, in its order.
+    /// Ids matched in the newer only, in its order.
     pub added_ids: Vec<String>,
-    /// Matched in the older only, in its order.
+    /// Ids matched in the older only, in its order.
     pub removed_ids: Vec<String>,
-    /// Matched in both and different, in the newer's order.
+    /// Nodes matched in both that differ, in the newer's order.
     pub changed: Vec<Change>,
-    /// How many there are, when asked for.
+    /// Counts before any cap, if requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stats: Option<DiffStats>,
 }
 
-/// How many rows a diff has, whether or not all of them are shown.
+/// Counts of a [`PairDiff`] before any cap.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct DiffStats {
     /// Rows matched in the newer snapshot only.
     pub added: usize,
@@ -142,48 +206,23 @@ pub struct DiffStats {
 }
 
 impl RangeDiff {
-    /// How many rows its diffs have: added, removed and changed ones.
+    /// The number of changes in all pairs: added, removed and changed nodes.
     #[must_use]
     pub fn rows(&self) -> usize {
-        let rows = |block: &DiffBlock| {
+        let rows = |block: &PairDiff| {
             block.added_ids.len() + block.removed_ids.len() + block.changed.len()
         };
         self.diffs.iter().map(rows).sum()
     }
 }
 
-/// The label of a range's end or member.
-pub(super) fn label(end: RangeEnd) -> String {
-    match end {
-        RangeEnd::Back(0) => "@t0".to_owned(),
-        RangeEnd::Back(back) => format!("@t-{back}"),
-        RangeEnd::Oldest => "@t-*".to_owned(),
-        RangeEnd::Cycle(cycle) => format!("@c{cycle}"),
-    }
-}
-
-impl SnapshotRef {
-    fn new(snapshot: &Snapshot, end: RangeEnd) -> Self {
-        let (kind, value) = match end {
-            RangeEnd::Back(back) => ("t", -i64::try_from(back).unwrap_or(i64::MAX)),
-            RangeEnd::Oldest => ("t", i64::MIN),
-            RangeEnd::Cycle(cycle) => ("c", cycle),
-        };
-        Self {
-            kind,
-            value,
-            label: label(end),
-            cycle: snapshot.cycle(),
-        }
-    }
-}
-
-/// Runs `bound` over the snapshots of a range and compares them as its mode says.
+/// Runs `bound` over the snapshots of a range and compares their rows. `query` is the selector's
+/// text.
 pub(crate) fn run_range(
     query: &str,
     bound: &Bound,
     history: &History,
-    span: Span,
+    span: SnapshotRange,
     options: &RangeOptions,
     trace: &mut Trace,
 ) -> RangeDiff {
@@ -193,19 +232,19 @@ pub(crate) fn run_range(
         history,
         local: is_unit_local(bound),
         traced: trace.is_on(),
-        answers: (0..span.len()).map(|_| OnceLock::new()).collect(),
+        full: (0..span.count()).map(|_| OnceLock::new()).collect(),
         span,
     };
     let (mode, pairs): (_, Vec<(usize, usize)>) = match bound.plan.mode {
-        Mode::Reduce if span.len() > 1 => ("reduce", vec![(span.newest, span.oldest)]),
-        Mode::Reduce => ("reduce", Vec::new()),
+        Mode::Reduce if span.count() > 1 => (RangeMode::Reduce, vec![(span.newest, span.oldest)]),
+        Mode::Reduce => (RangeMode::Reduce, Vec::new()),
         Mode::Pairwise | Mode::Union | Mode::Latest => {
             let newer = (span.oldest + 1..=span.newest).rev();
-            ("pairwise", newer.map(|at| (at, at - 1)).collect())
+            (RangeMode::Pairwise, newer.map(|at| (at, at - 1)).collect())
         }
     };
     let compare = |pair| range.pair(pair, options);
-    let compared: Vec<(DiffBlock, bool, Trace)> = if range.is_short(pairs.len()) {
+    let compared: Vec<(PairDiff, bool, Trace)> = if range.is_short(pairs.len()) {
         pairs.into_iter().map(compare).collect()
     } else {
         pairs.into_par_iter().map(compare).collect()
@@ -217,11 +256,14 @@ pub(crate) fn run_range(
         cut |= was_cut;
         trace.add(&counted);
     }
-    for (_, counted) in range.answers.iter().filter_map(OnceLock::get) {
+    for (_, counted) in range.full.iter().filter_map(OnceLock::get) {
         trace.add(counted);
     }
     if cut {
-        errors.push(RangeError::new(Code::Limit, "changes were cut".to_owned()));
+        errors.push(RangeError {
+            code: Code::Limit,
+            message: "changes were cut".to_owned(),
+        });
     }
     let capped = options.max_snapshots.is_some() || options.max_changes.is_some();
     RangeDiff {
@@ -244,23 +286,29 @@ pub(crate) fn run_range(
     }
 }
 
-/// The newest snapshots of a range that its cap leaves, and what to say of the others.
-pub(crate) fn capped(span: Span, options: &RangeOptions) -> (Span, Vec<RangeError>) {
+/// The newest snapshots of a range, as many as its cap allows, and an error if there were more.
+pub(crate) fn capped(
+    span: SnapshotRange,
+    options: &RangeOptions,
+) -> (SnapshotRange, Vec<RangeError>) {
     let most = options.max_snapshots.unwrap_or(usize::MAX);
-    if span.len() <= most {
+    if span.count() <= most {
         return (span, Vec::new());
     }
-    // A range has one snapshot at least.
+    // A range has at least one snapshot.
     let oldest = span.newest + 1 - most.max(1);
     let message = format!("only the newest {most} snapshots were taken");
     (
-        Span { oldest, ..span },
-        vec![RangeError::new(Code::SnapshotRangeLimit, message)],
+        SnapshotRange { oldest, ..span },
+        vec![RangeError {
+            code: Code::SnapshotRangeLimit,
+            message,
+        }],
     )
 }
 
-/// Whether nothing outside their own unit tells rows of two snapshots apart: the root and the
-/// `^seq` node, which are above all, are equal.
+/// Whether the nodes above all units, the root and `^seq`, are equal in two snapshots. If so, a
+/// row can differ only by what is in its own unit.
 pub(super) fn same_spine(newer: &Snapshot, older: &Snapshot) -> bool {
     let same = |a: u32, b: u32| {
         let (a, b) = (newer.node(a), older.node(b));
@@ -274,26 +322,26 @@ pub(super) fn same_spine(newer: &Snapshot, older: &Snapshot) -> bool {
         }
 }
 
-/// A range that is being answered.
+/// A range in progress.
 struct Range<'a> {
     bound: &'a Bound,
     history: &'a History,
-    span: Span,
-    /// Whether only what differs must be run.
+    span: SnapshotRange,
+    /// Whether running the units that differ is enough.
     local: bool,
     traced: bool,
-    /// The whole answer of each snapshot that was run in full, oldest first.
-    answers: Vec<OnceLock<(Rows, Trace)>>,
+    /// The rows of each snapshot that was run in full, oldest first.
+    full: Vec<OnceLock<(Rows, Trace)>>,
 }
 
-/// Up to about so many rows a range is answered by the thread that asks: waking others takes as
-/// long as they would.
+/// Up to this many rows a range runs on the calling thread: waking others takes as long as they
+/// would save.
 const SHORT: usize = 8_192;
-/// How many rows comparing two snapshots by what differs in them counts for.
+/// Estimated cost of one comparison of the units that differ, in rows.
 const PAIR: usize = 256;
 
 impl Range<'_> {
-    /// Whether comparing so many pairs is not worth sharing out.
+    /// Whether `pairs` comparisons are too few to share out among threads.
     fn is_short(&self, pairs: usize) -> bool {
         let rows = match self.local {
             true => PAIR,
@@ -313,7 +361,7 @@ impl Range<'_> {
         }
     }
 
-    /// How a snapshot is named, by its position in the history.
+    /// The name of the snapshot at an index of the history.
     fn reference(&self, at: usize) -> SnapshotRef {
         let snapshot = self.snapshot(at);
         let back = (self.history.committed().len() - 1 - at) as u64;
@@ -324,9 +372,9 @@ impl Range<'_> {
         SnapshotRef::new(snapshot, end)
     }
 
-    /// The whole answer of a snapshot, made once.
-    fn answer(&self, at: usize) -> &Rows {
-        let (rows, _) = self.answers[at - self.span.oldest].get_or_init(|| {
+    /// The rows of a whole snapshot; run once.
+    fn rows(&self, at: usize) -> &Rows {
+        let (rows, _) = self.full[at - self.span.oldest].get_or_init(|| {
             let mut trace = self.trace();
             let rows = run(self.bound, self.snapshot(at), self.history, &mut trace);
             (rows, trace)
@@ -334,8 +382,8 @@ impl Range<'_> {
         rows
     }
 
-    /// Compares two snapshots; also whether changes were cut, and what was done.
-    fn pair(&self, (from, to): (usize, usize), options: &RangeOptions) -> (DiffBlock, bool, Trace) {
+    /// Compares two snapshots. Also returns whether changes were cut, and the work done.
+    fn pair(&self, (from, to): (usize, usize), options: &RangeOptions) -> (PairDiff, bool, Trace) {
         let (newer, older) = (self.snapshot(from), self.snapshot(to));
         let mut trace = self.trace();
         let changes = self.local.then(|| Changes::between(newer, older));
@@ -351,7 +399,7 @@ impl Range<'_> {
                 let older_rows = rows(older, &changes.older);
                 compare((newer, &newer_rows), (older, &older_rows))
             }
-            None => compare((newer, self.answer(from)), (older, self.answer(to))),
+            None => compare((newer, self.rows(from)), (older, self.rows(to))),
         };
         let stats = DiffStats {
             added: added_ids.len(),
@@ -386,7 +434,7 @@ impl Range<'_> {
                 change.materialized = Some(materialize(new, old, &options.materialize));
             }
         }
-        let block = DiffBlock {
+        let block = PairDiff {
             from: from_label,
             to: to_label,
             added_ids,
@@ -398,7 +446,7 @@ impl Range<'_> {
     }
 }
 
-/// The difference of two answers.
+/// Added ids, removed ids and changes between the rows of two snapshots.
 fn compare(
     (newer, newer_rows): (&Snapshot, &Rows),
     (older, older_rows): (&Snapshot, &Rows),
@@ -427,13 +475,13 @@ fn compare(
     (added, removed, changed)
 }
 
-/// Whether rows are among an answer's, in constant time.
+/// A set of rows, for membership tests in O(1).
 struct Membership {
     bits: Bits,
 }
 
 impl Membership {
-    /// Costs the rows, and a bit for each row number between the first and the last of them.
+    /// O(rows), and one bit for each row number between the first and the last.
     fn new(rows: &Rows) -> Self {
         let (mut first, mut last) = (u32::MAX, 0);
         rows.for_each(|row| {

@@ -1,4 +1,4 @@
-//! Sessions: histories that can be read from anywhere while one writer adds to them.
+//! Sessions: reading documents into a history that any number of threads can read.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -12,46 +12,33 @@ use crate::tree::{
     read_source,
 };
 
-/// A session: the history of one conversation's context. `Send + Sync`; readers take no lock.
+/// The history of one conversation's context. `Send + Sync`; readers take no lock.
+///
+/// ```
+/// let session = pactql::Session::open("fixtures/support-agent.jsonl")?;
+/// assert_eq!(session.history().cycles().len(), 6);
+/// # Ok::<(), pactql::LoadError>(())
+/// ```
 #[derive(Debug)]
 pub struct Session {
     history: ArcSwap<History>,
 }
 
 /// Why a session could not be loaded.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum LoadError {
-    /// The source could not be read, or a document of it is wrong.
-    Source(SourceError),
-    /// The documents do not make a session.
-    Input(InputError),
-}
-
-impl std::fmt::Display for LoadError {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::Source(error) => error.fmt(f),
-            Self::Input(error) => error.fmt(f),
-        }
-    }
-}
-
-impl std::error::Error for LoadError {}
-
-impl From<SourceError> for LoadError {
-    fn from(error: SourceError) -> Self {
-        Self::Source(error)
-    }
-}
-
-impl From<InputError> for LoadError {
-    fn from(error: InputError) -> Self {
-        Self::Input(error)
-    }
+    /// The source could not be read, or one of its documents is invalid.
+    #[error(transparent)]
+    Source(#[from] SourceError),
+    /// The documents do not form a session.
+    #[error(transparent)]
+    Input(#[from] InputError),
 }
 
 impl Session {
     /// A session with this history.
+    #[doc(hidden)]
     #[must_use]
     pub fn new(history: History) -> Self {
         Self {
@@ -62,7 +49,7 @@ impl Session {
     /// Opens a file or directory of snapshot documents (RUNTIME §1).
     ///
     /// # Errors
-    /// What is not there, not readable, or not valid; nothing is half-loaded.
+    /// A missing or unreadable file, or an invalid document. Loads all or nothing.
     pub fn open(path: impl AsRef<Path>) -> Result<Self, LoadError> {
         let documents = read_source(path.as_ref(), Limits::default())?;
         Ok(Self::from_documents(documents)?)
@@ -71,7 +58,7 @@ impl Session {
     /// Reads one JSON document, or JSON Lines, from memory.
     ///
     /// # Errors
-    /// Every fault of the input, with its path.
+    /// Every fault of the input, with its position.
     pub fn from_slice(bytes: &[u8]) -> Result<Self, InputError> {
         Self::from_documents(read_slice(bytes)?)
     }
@@ -80,14 +67,16 @@ impl Session {
     ///
     /// # Errors
     /// Documents that contradict each other, and differences that cannot be applied.
+    #[doc(hidden)]
     pub fn from_documents(documents: Vec<Document>) -> Result<Self, InputError> {
         Self::build(documents, Writer::new())
     }
 
-    /// As [`Session::from_documents`], with a writer of one's own.
+    /// As [`Session::from_documents`], with a custom writer.
     ///
     /// # Errors
     /// As [`Session::from_documents`].
+    #[doc(hidden)]
     pub fn build(documents: Vec<Document>, mut writer: Writer) -> Result<Self, InputError> {
         let mut committed: Vec<Arc<Snapshot>> = Vec::new();
         let mut working = None;
@@ -121,8 +110,8 @@ impl Session {
                 }
             };
             if !merges.is_empty() {
-                // Older snapshots follow into the merged segments, so that nothing is kept
-                // twice; only the newest of them can hold what was merged.
+                // Older snapshots move to the merged segments, so that no row is stored twice.
+                // Only the newest ones can refer to what was merged.
                 for older in committed.iter_mut().rev() {
                     match older.moved(&merges) {
                         Some(moved) => *older = Arc::new(moved),
@@ -139,14 +128,14 @@ impl Session {
         Ok(Self::new(History::new(committed, working)))
     }
 
-    /// The history of this moment. It does not change afterwards. Lock-free.
+    /// The history as it is now; it never changes afterwards. Lock-free.
     #[must_use]
     pub fn history(&self) -> Arc<History> {
         self.history.load_full()
     }
 
-    /// A hold on the history of this moment, cheaper than [`Session::history`] where it is let go
-    /// soon. Lock-free.
+    /// As [`Session::history`], cheaper for short use. Lock-free.
+    #[doc(hidden)]
     #[inline]
     #[must_use]
     pub fn moment(&self) -> Moment {
@@ -154,8 +143,7 @@ impl Session {
     }
 }
 
-/// A hold on the history of one moment. It keeps the history alive and does not stop anyone from
-/// adding to the session; many held at once by one thread cost no more than an `Arc` each.
+/// Keeps the history of one moment alive without blocking writers. Costs at most an `Arc`.
 pub struct Moment(Guard<Arc<History>>);
 
 impl std::ops::Deref for Moment {
@@ -179,7 +167,7 @@ impl std::fmt::Debug for Moment {
     }
 }
 
-/// The tree a difference starts from.
+/// The tree that a difference applies to.
 fn base(committed: &[Arc<Snapshot>], difference: &Difference) -> Tree {
     let cycle = difference.delta().base;
     committed

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use hashbrown::HashSet;
 
-use super::address::{History, Span};
+use super::address::{History, SnapshotRange};
 use super::range::same_spine;
 use crate::exec::{Trace, answers_by_unit, run_in, run_unwindowed};
 use crate::index::{Changes, NodeRef, Snapshot};
@@ -29,7 +29,7 @@ impl Union {
     }
 
     /// The snapshots of a range.
-    pub(crate) fn of(span: Span, latest: bool) -> Self {
+    pub(crate) fn of(span: SnapshotRange, latest: bool) -> Self {
         Self {
             snapshots: span.oldest..span.newest + 1,
             latest,

@@ -6,6 +6,7 @@ use std::str::FromStr;
 /// The edition that a selector is written in (LANGUAGE, first table). Later editions have more
 /// constructs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[non_exhaustive]
 pub enum Edition {
     /// `v0.1`: chains. An omitted time is `@t0`, `#x` is an id, `.cb:sub` a nodeType.
     V01,

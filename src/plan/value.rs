@@ -4,6 +4,7 @@ use crate::ir::{Literal, Operand};
 
 /// A value for a slot: a literal of a selector, or what a caller binds to `$name`.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub enum Value {
     /// `null`
     Null,

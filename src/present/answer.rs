@@ -70,8 +70,8 @@ impl<'a> Found<'a> {
     /// The nodes in the order of the result; `None` for a range.
     pub(crate) fn nodes(&self) -> Option<Box<dyn Iterator<Item = NodeRef<'_>> + '_>> {
         match (&self.fit, self.answer) {
-            (Some(fit), _) => Some(Box::new(fit.nodes.iter().copied())),
-            (None, Answer::Rows(rows)) => Some(Box::new(rows.nodes())),
+            (Some(fit), _) => Some(Box::new(fit.nodes.iter().map(|node| node.row()))),
+            (None, Answer::Rows(rows)) => Some(Box::new(rows.nodes().map(|node| node.row()))),
             (None, Answer::Range(_)) => None,
         }
     }

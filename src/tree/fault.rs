@@ -37,6 +37,7 @@ impl Default for Position {
 
 /// One fault of an input.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Fault {
     /// The file, in reports on sessions, which may have several; `None` where the caller named the
     /// input.
@@ -71,6 +72,7 @@ impl fmt::Display for Fault {
 
 /// All faults of one input, at least one. Its code is [`InputError::CODE`].
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub struct InputError {
     /// The faults in the order of their positions, at most [`MAX_FAULTS`].
     pub faults: Vec<Fault>,

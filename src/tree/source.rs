@@ -30,6 +30,7 @@ impl Default for Limits {
 
 /// Why a session could not be read.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum SourceError {
     /// There is no such file or directory (exit code 4).
     #[error("{}: no such file or directory", .0.display())]

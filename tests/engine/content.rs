@@ -3,7 +3,7 @@
 use std::io::Write as _;
 use std::process::Command;
 
-use pactql::history::{
+use pactql::internals::history::{
     ContentDiff, ContentMode, ContentOptions, Labels, Material, Session, TokenHunk, content_diff,
     materialize,
 };
@@ -36,11 +36,9 @@ fn diff_fields(older: &Value, newer: &Value, options: &ContentOptions) -> Conten
 }
 
 fn diff(older: &Value, newer: &Value, mode: ContentMode, context_lines: usize) -> ContentDiff {
-    let options = ContentOptions {
-        mode,
-        context_lines,
-        ..ContentOptions::default()
-    };
+    let options = ContentOptions::default()
+        .mode(mode)
+        .context_lines(context_lines);
     diff_fields(
         &json!({"content": older}),
         &json!({"content": newer}),
@@ -181,7 +179,7 @@ proptest! {
         let nested = |value: &Value| value.is_object() || value.is_array();
         if nested(&older) && nested(&newer) {
             let patch = told.patch.expect("a patch");
-            let patch: json_patch::Patch = serde_json::from_str(patch.get()).expect("operations");
+            let patch: json_patch::Patch = serde_json::from_value(patch).expect("operations");
             let mut patched = older;
             json_patch::patch(&mut patched, &patch).expect("it applies");
             prop_assert_eq!(patched, newer);
@@ -247,10 +245,7 @@ fn the_shape_is_that_of_the_source() {
     let older = json!({"content": "one\ntwo\nthree", "content_mime": "text/plain"});
     let newer = json!({"content": "one\n2\nthree", "content_mime": "text/plain"});
     let told = |mode| {
-        let options = ContentOptions {
-            mode,
-            ..ContentOptions::default()
-        };
+        let options = ContentOptions::default().mode(mode);
         serde_json::to_string(&diff_fields(&older, &newer, &options)).unwrap()
     };
     let start = r#""mime":"text/plain","summary":{"bytesNewer":11,"bytesOlder":13,"identical":false,"truncated":false},"#;
@@ -310,10 +305,7 @@ fn json_that_a_patch_would_not_keep_is_compared_as_text() {
 
 #[test]
 fn long_contents_are_not_compared() {
-    let options = ContentOptions {
-        max_bytes: 10,
-        ..ContentOptions::default()
-    };
+    let options = ContentOptions::default().max_bytes(10);
     let told = diff_fields(
         &json!({"content": "short"}),
         &json!({"content": "much longer"}),

@@ -4,12 +4,10 @@
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-use pactql::engine::{Answer, Engine};
-use pactql::history::{History, Session};
-use pactql::index::{Meta, NodeRef, Snapshot, Writer};
+use pactql::internals::index::{Meta, NodeRef, Snapshot, Writer};
+use pactql::internals::tree::{Body, arrange, read_document, read_slice};
 use pactql::interop::{write_document, write_members};
-use pactql::ir::Edition;
-use pactql::tree::{Body, arrange, read_document, read_slice};
+use pactql::{Answer, Edition, Engine, History, Session};
 
 use crate::support::random::{self, Rng};
 

@@ -1,8 +1,8 @@
 //! Diagnostics as JSON and in colour, and how long and how many they may be. The rendered text of
 //! typical mistakes is in `tests/cases/diagnostics`.
 
-use pactql::diag::{ColorChoice, Error};
-use pactql::ir::{Edition, compile};
+use pactql::internals::ir::{Edition, compile};
+use pactql::{ColorChoice, Error};
 
 #[track_caller]
 fn error(text: &str, edition: Edition) -> Error {

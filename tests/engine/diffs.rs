@@ -2,9 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use pactql::engine::Engine;
-use pactql::history::{At, ContentOptions, DiffOptions, Session, blame};
-use pactql::ir::{Address, Edition};
+use pactql::{Address, At, ContentOptions, DiffOptions, Edition, Engine, Session, blame};
 use serde_json::{Value, json};
 
 use crate::support::random;
@@ -97,10 +95,9 @@ fn a_diff_has_exactly_the_members_of_the_source() {
 #[test]
 fn moves_children_and_contents_are_told_on_request() {
     let session = moving();
-    let options = DiffOptions {
-        moves: true,
-        content: Some(ContentOptions::default()),
-    };
+    let options = DiffOptions::default()
+        .moves(true)
+        .content(ContentOptions::default());
     let told: Value = serde_json::from_str(&diff(&session, BEFORE, NEWEST, None, options)).unwrap();
     assert_eq!(
         told["moves"],

@@ -3,8 +3,7 @@
 
 use std::cell::{Cell, RefCell};
 
-use pactql::engine::Engine as Inner;
-use pactql::ir::Edition as Name;
+use pactql::{Edition as Name, Engine as Inner};
 
 use crate::support::engine::{self, Engine};
 use crate::support::random::{self, same};

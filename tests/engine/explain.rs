@@ -1,8 +1,7 @@
 //! `explain` as JSON, and the plan that selectors of one meaning share. Its text is in
 //! `tests/cases/explain`.
 
-use pactql::engine::{Engine, Explain, ExplainOptions};
-use pactql::ir::Edition;
+use pactql::{Edition, Engine, Explain, ExplainOptions};
 
 #[track_caller]
 fn explain(engine: &Engine, text: &str) -> Explain {

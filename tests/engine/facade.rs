@@ -2,11 +2,7 @@
 
 use std::path::Path;
 
-use pactql::diag::Code;
-use pactql::engine::{Engine, ExplainOptions};
-use pactql::history::Session;
-use pactql::ir::Edition;
-use pactql::plan::Value;
+use pactql::{Code, Edition, Engine, ExplainOptions, Session, Value};
 
 fn session() -> Session {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/support-agent.jsonl");
@@ -23,8 +19,8 @@ fn engines_sessions_and_prepared_selectors_cross_threads() {
     fn shared<T: Send + Sync>() {}
     shared::<Engine>();
     shared::<Session>();
-    shared::<pactql::engine::Prepared>();
-    shared::<pactql::engine::Selection>();
+    shared::<pactql::Prepared>();
+    shared::<pactql::Selection>();
 }
 
 #[test]
@@ -72,7 +68,7 @@ fn parameters_are_bound_by_name_and_checked_like_literals() {
     let expected = ids(&engine, &session, "@t0 .cb[kind='call'][priority>=0]");
     assert_eq!(selection.ids().collect::<Vec<_>>(), expected);
 
-    let code = |result: Result<_, pactql::diag::Error>| result.map(|_| ()).map_err(|e| e.code());
+    let code = |result: Result<_, pactql::Error>| result.map(|_| ()).map_err(|e| e.code());
     let invalid = Err(Code::SelectorInvalid);
     assert_eq!(code(prepared.bind([("kind", "call".into())])), invalid);
     assert_eq!(
@@ -143,7 +139,7 @@ fn times_that_lead_nowhere_say_what_there_is() {
         .expect_err("no such snapshot");
     assert_eq!(error.code(), Code::SnapshotNotFound);
     // The label says what is wrong with the address, the help what there is.
-    let text = error.render(pactql::diag::ColorChoice::Never);
+    let text = error.render(pactql::ColorChoice::Never);
     assert!(text.contains("no commit is that far back"), "{text}");
     assert_eq!(text.matches("@t0 to @t-5 (@c6 to @c1)").count(), 1);
 
@@ -193,7 +189,7 @@ fn a_bound_list_of_one_is_its_element() {
     let bound = |text: &str, value: Value| {
         let prepared = engine.prepare(text).expect("valid");
         let selection = prepared.bind([("k", value)])?.rows(&session)?;
-        Ok::<_, pactql::diag::Error>(selection.ids().map(str::to_owned).collect::<Vec<_>>())
+        Ok::<_, pactql::Error>(selection.ids().map(str::to_owned).collect::<Vec<_>>())
     };
     let one = |value: Value| Value::List([value].into());
     let newest_first = Some(vec!["b".to_owned(), "a".to_owned()]);
@@ -216,10 +212,7 @@ fn a_bound_list_of_one_is_its_element() {
 #[test]
 fn explanations_show_text_plan_rows_and_counters() {
     let (engine, session) = (Engine::new(), session());
-    let options = ExplainOptions {
-        analyze: true,
-        verbose: false,
-    };
+    let options = ExplainOptions::default().analyze(true);
     let text = "@t0 ^seq .mt:depth(1-2) > .mc > .cb[kind='call']:first";
     let explain = engine
         .explain(Some(&session), text, options)
@@ -256,10 +249,7 @@ rows         1
     assert_eq!(json["analysis"]["rows"], 1);
     assert_eq!(json["plan"][1]["actual_rows"], 1);
 
-    let verbose = ExplainOptions {
-        analyze: false,
-        verbose: true,
-    };
+    let verbose = ExplainOptions::default().verbose(true);
     let again = engine
         .explain(None, "@t0 .mt, .mt", verbose)
         .expect("valid");
@@ -314,10 +304,7 @@ fn the_cache_is_bounded_by_what_it_holds() {
 #[test]
 fn an_analysis_that_was_asked_for_is_given_or_refused() {
     let (engine, session) = (Engine::new(), session());
-    let options = |analyze| ExplainOptions {
-        analyze,
-        ..ExplainOptions::default()
-    };
+    let options = |analyze| ExplainOptions::default().analyze(analyze);
     let text = "@t0 .cb[role=$r]";
     assert!(engine.explain(Some(&session), text, options(false)).is_ok());
     let error = engine

@@ -1,9 +1,9 @@
 //! Rules of the language that need no data and more than a selector and its canonical text. The
 //! others are cases in `tests/cases/language` and `tests/cases/translation`.
 
-use pactql::diag::{ColorChoice, Error};
-use pactql::ir::Edition::{self, Canonical, Depth, V01};
-use pactql::ir::{Lowered, compile, translate};
+use pactql::Edition::{self, Canonical, Depth, V01};
+use pactql::internals::ir::{Lowered, compile, translate};
+use pactql::{ColorChoice, Error};
 
 /// The canonical text of a valid selector.
 #[track_caller]

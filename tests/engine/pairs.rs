@@ -10,10 +10,7 @@ mod generate;
 #[path = "../../benches/support/pairs.rs"]
 mod pairs;
 
-use pactql::engine::{Engine, ExplainOptions};
-use pactql::exec::Counters;
-use pactql::history::Session;
-use pactql::ir::Edition;
+use pactql::{Counters, Edition, Engine, ExplainOptions, Session};
 use pairs::{PAIRS, Pair, engine, session};
 use serde_json::Value;
 
@@ -31,10 +28,7 @@ struct Asked {
 
 fn ask(session: &Session, (edition, text): (Edition, &str)) -> Asked {
     let engine: Engine = engine(edition);
-    let options = ExplainOptions {
-        analyze: true,
-        ..ExplainOptions::default()
-    };
+    let options = ExplainOptions::default().analyze(true);
     let explained = engine
         .explain(Some(session), text, options)
         .expect("the selector is valid");

@@ -3,10 +3,9 @@
 
 use std::cell::Cell;
 
-use pactql::history::Session;
-use pactql::index::Writer;
-use pactql::plan::Value as Param;
-use pactql::tree::read_lines;
+use pactql::internals::index::Writer;
+use pactql::internals::tree::read_lines;
+use pactql::{Session, Value as Param};
 
 use crate::support::documents::Sample;
 use crate::support::engine::Engine;

@@ -3,9 +3,7 @@
 
 use std::fmt::Write;
 
-use pactql::engine::Engine;
-use pactql::exec::Counters;
-use pactql::history::Session;
+use pactql::{Counters, Engine, Session};
 
 /// Blocks of a turn, beside the turn and its container.
 const BLOCKS: usize = 8;

@@ -7,9 +7,9 @@ use crate::support::random::{self, Case, Rng, same};
 use crate::support::selector::{Edition, Mode, Sel, Time};
 use crate::support::tree::Session as Reference;
 use crate::support::{range, text};
-use pactql::history::Session;
-use pactql::index::Writer;
-use pactql::tree::read_lines;
+use pactql::Session;
+use pactql::internals::index::Writer;
+use pactql::internals::tree::read_lines;
 
 const EDITIONS: [Edition; 3] = [Edition::V01, Edition::Depth, Edition::Canonical];
 

@@ -6,9 +6,7 @@
 
 use std::fmt::Write as _;
 
-use pactql::engine::Answer;
-use pactql::history::{RangeOptions, Session};
-use pactql::plan::Value as Param;
+use pactql::{Answer, RangeOptions, Session, Value as Param};
 
 use crate::support::engine::{self, Engine};
 use crate::support::json::Json;

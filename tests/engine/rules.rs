@@ -5,7 +5,7 @@ use crate::support::engine::{self, Engine};
 use crate::support::selector::Edition::Canonical;
 use crate::support::tree::Session as Reference;
 use crate::support::{answer, json, outline, parse};
-use pactql::history::RangeOptions;
+use pactql::RangeOptions;
 
 const HISTORY: &str = include_str!("../cases/sessions/ranges.outline");
 
@@ -68,12 +68,10 @@ fn paths_of_a_deep_and_wide_tree() {
 }
 
 fn options(max_snapshots: Option<usize>, max_changes: Option<usize>, stats: bool) -> RangeOptions {
-    RangeOptions {
-        max_snapshots,
-        max_changes,
-        stats,
-        ..RangeOptions::default()
-    }
+    let mut options = RangeOptions::default().stats(stats);
+    options.max_snapshots = max_snapshots;
+    options.max_changes = max_changes;
+    options
 }
 
 #[test]

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::sync::Arc;
 
-use pactql::history::{History, Session};
-use pactql::index::{NodeRef, Segment, Snapshot, Writer};
-use pactql::tree::read_lines;
+use pactql::internals::index::{NodeRef, Segment, Snapshot, Writer};
+use pactql::internals::tree::read_lines;
+use pactql::{History, Session};
 
 /// One block of a turn.
 fn block(id: &str, offset: i64, ttl: Option<i64>) -> String {

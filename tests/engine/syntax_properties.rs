@@ -4,8 +4,8 @@
 
 use std::time::{Duration, Instant};
 
-use pactql::ir::{Edition, compile, compile_observed, desugar};
-use pactql::syntax::parse;
+use pactql::internals::ir::{Edition, compile, compile_observed, desugar};
+use pactql::internals::syntax::parse;
 use proptest::prelude::*;
 use proptest::sample::select;
 
@@ -99,7 +99,7 @@ fn prop() -> impl Strategy<Value = String> {
         ])
         .prop_map(str::to_owned),
         any::<i64>().prop_map(|number| number.to_string()),
-        "[a-zé\\\\' ]{0,6}".prop_map(|text| pactql::syntax::quote(&text)),
+        "[a-zé\\\\' ]{0,6}".prop_map(|text| pactql::internals::syntax::quote(&text)),
     ];
     (name, op, value).prop_map(|(name, op, value)| format!("{name}{op}{value}"))
 }
@@ -276,7 +276,7 @@ proptest! {
                 // Whatever is printed reads as what was meant.
                 prop_assert!(reason.construct() != "this selector", "{} in {}", text, to);
                 prop_assert!(reason.since() != Some(to));
-                let error = pactql::ir::translate(&text, from, to);
+                let error = pactql::internals::ir::translate(&text, from, to);
                 let code = error.as_ref().err().map(|error| error.code().as_str());
                 prop_assert_eq!(code, Some("E_EDITION"));
             }
@@ -363,7 +363,7 @@ proptest! {
                     prop_assert!(span.start >= last);
                     last = span.start;
                 }
-                prop_assert!(!error.render(pactql::diag::ColorChoice::Never).is_empty());
+                prop_assert!(!error.render(pactql::ColorChoice::Never).is_empty());
             }
         }
     }
@@ -452,7 +452,12 @@ fn large_and_deep_selectors_take_linear_time() {
                         .diagnostics()
                         .take(3)
                         .map(|one| {
-                            pactql::diag::render_diagnostic(&text, one, Default::default()).len()
+                            pactql::internals::diag::render_diagnostic(
+                                &text,
+                                one,
+                                Default::default(),
+                            )
+                            .len()
                         })
                         .sum();
                     assert!(shown < 20_000, "{piece:?}: {shown}");

@@ -2,8 +2,7 @@
 
 use std::sync::Barrier;
 
-use pactql::engine::{Engine as Inner, Prepared, Selection};
-use pactql::history::Session;
+use pactql::{Engine as Inner, Prepared, Selection, Session};
 
 use crate::support::documents::Sample;
 use crate::support::engine::{self, Engine};
@@ -45,7 +44,7 @@ fn many_threads_give_the_bytes_of_one() {
     }
     // A small cache, so that threads also meet while plans are thrown out.
     let inner = Inner::builder()
-        .edition(pactql::ir::Edition::V01)
+        .edition(pactql::Edition::V01)
         .cached_texts(50)
         .build();
     let shared = Engine(inner);

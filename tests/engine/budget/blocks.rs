@@ -2,8 +2,7 @@
 
 use super::{by_definition, text};
 use pactql::budget::{Query, version_of};
-use pactql::engine::Engine;
-use pactql::history::Session;
+use pactql::{Engine, Session};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 

@@ -7,9 +7,8 @@ mod file;
 
 use std::fmt::Write as _;
 
-use pactql::diag::{ColorChoice, Error, Label, Warning};
-use pactql::engine::{Engine as Inner, ExplainOptions};
-use pactql::ir::{self, Edition as IrEdition};
+use pactql::internals::ir::{self, Edition as IrEdition};
+use pactql::{ColorChoice, Engine as Inner, Error, ExplainOptions, Label, Warning};
 
 use crate::support::engine::{self, Engine};
 use crate::support::selector::Edition;

@@ -4,12 +4,12 @@ mod import;
 mod odd;
 mod render;
 
-use pactql::index::{Meta, Snapshot, Writer};
+use pactql::internals::index::{Meta, Snapshot, Writer};
+use pactql::internals::tree::{arrange, read_document, read_lines};
 use pactql::interop::{
     ImportOptions, Imported, MessageLocation, Pointer, import, write_openai, write_session,
     write_thread,
 };
-use pactql::tree::{arrange, read_document, read_lines};
 use serde_json::Value;
 use std::sync::Arc;
 

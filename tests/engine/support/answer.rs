@@ -7,8 +7,7 @@
 
 use std::fmt::Write as _;
 
-use pactql::engine::Answer;
-use pactql::history::Session;
+use pactql::{Answer, Session};
 
 use super::engine::Engine;
 use super::json::{self, Json};

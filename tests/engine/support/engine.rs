@@ -1,7 +1,6 @@
 //! The engine behind the few questions the tests ask it.
 
-use pactql::engine::{Answer, Engine as Inner, EngineBuilder};
-use pactql::history::Session;
+use pactql::{Answer, Engine as Inner, EngineBuilder, Session};
 
 use super::json;
 use super::selector::Edition;
@@ -43,9 +42,9 @@ impl Engine {
 
 fn builder(edition: Edition) -> EngineBuilder {
     Inner::builder().edition(match edition {
-        Edition::V01 => pactql::ir::Edition::V01,
-        Edition::Depth => pactql::ir::Edition::Depth,
-        Edition::Canonical => pactql::ir::Edition::Canonical,
+        Edition::V01 => pactql::Edition::V01,
+        Edition::Depth => pactql::Edition::Depth,
+        Edition::Canonical => pactql::Edition::Canonical,
     })
 }
 

@@ -14,7 +14,7 @@ use super::documents::Sample;
 use super::json::{self, Json};
 use super::selector::{Axis, Body, Controls, Edition, Sel, Step};
 use super::{selectors, text};
-use pactql::history::Session;
+use pactql::Session;
 
 /// The cases of a property: 2,000, and 20,000 in CI.
 pub(crate) fn cases() -> u32 {

@@ -6,10 +6,10 @@
 use std::fmt::Write;
 use std::sync::Arc;
 
-use pactql::index::{Meta, Snapshot, Writer};
+use pactql::internals::index::{Meta, Snapshot, Writer};
+use pactql::internals::tree::canonical::canonical;
+use pactql::internals::tree::{Document, arrange, read_document, read_lines};
 use pactql::interop::{write_document, write_session};
-use pactql::tree::canonical::canonical;
-use pactql::tree::{Document, arrange, read_document, read_lines};
 use proptest::prelude::*;
 
 use crate::support::random::{Rng, config};

@@ -3,8 +3,8 @@
 
 use std::fmt::Write;
 
-use pactql::tree::document::Body;
-use pactql::tree::{Document, NodeClass, Present, Tree, read_document, read_lines};
+use pactql::internals::tree::document::Body;
+use pactql::internals::tree::{Document, NodeClass, Present, Tree, read_document, read_lines};
 use proptest::prelude::*;
 
 fn read(text: &str) -> Document {
@@ -699,7 +699,7 @@ proptest! {
     #[test]
     fn reader_and_serde_json_agree(text in fragments()) {
         // Where this reader finds well-formed JSON, so does the other, and the reverse.
-        let mut reader = pactql::tree::json::Reader::new(&text);
+        let mut reader = pactql::internals::tree::json::Reader::new(&text);
         let ours = reader.skip_value().and_then(|_| reader.end()).is_ok() && reader.problems().is_empty();
         let theirs = serde_json::from_str::<serde_json::Value>(&text).is_ok();
         // It reads large numbers as infinity or fails, and takes the last of equal keys.

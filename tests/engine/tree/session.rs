@@ -4,11 +4,11 @@
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use pactql::history::{LoadError, Session};
-use pactql::tree::source::{Limits, SourceError, read_source, read_stream};
-use pactql::tree::{
+use pactql::internals::tree::source::{Limits, SourceError, read_source, read_stream};
+use pactql::internals::tree::{
     Document, Fault, Header, InputError, Tree, arrange, read_document, read_lines, read_slice,
 };
+use pactql::{LoadError, Session};
 
 fn documents(lines: &[&str]) -> Vec<Document> {
     match read_lines(lines.join("\n").as_bytes()) {
@@ -418,19 +418,25 @@ fn all_faults_of_all_lines_come_in_one_report() {
                 })
                 .collect();
             let found = faults(text.join("\n").as_bytes());
-            let expected: Vec<Fault> = expected
+            let found: Vec<_> = found
+                .into_iter()
+                .map(|fault| {
+                    let place = (fault.offset, fault.line, fault.column);
+                    (fault.path, fault.message, place)
+                })
+                .collect();
+            let expected: Vec<_> = expected
                 .iter()
                 .map(|&(line, begins, path, message)| {
                     let text = &text[line - 1];
                     let at = text.find(begins).expect("the text at fault");
-                    Fault {
-                        file: None,
-                        path: path.to_owned(),
-                        message: message.to_owned(),
-                        offset: (starts[line - 1] + at) as u64,
-                        line: line as u64,
-                        column: text[..at].chars().count() as u64 + 1,
-                    }
+                    let offset = (starts[line - 1] + at) as u64;
+                    let column = text[..at].chars().count() as u64 + 1;
+                    (
+                        path.to_owned(),
+                        message.to_owned(),
+                        (offset, line as u64, column),
+                    )
                 })
                 .collect();
             assert_eq!(found, expected, "{lines:?}");

@@ -1,7 +1,5 @@
-//! The difference of any two snapshots (RUNTIME §4, source 002 chapter 05 §4.3).
-//!
-//! Beside what was added, removed and changed it tells, on request, what moved, which children
-//! came and went under which parent, and how contents changed.
+//! The difference of any two snapshots (RUNTIME §4, source 002 chapter 05 §4.3): nodes added,
+//! removed and changed and, if requested, nodes moved, children per parent, and content diffs.
 
 use std::fmt;
 use std::sync::Arc;
@@ -11,16 +9,17 @@ use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 
 use super::address::{History, Unresolved};
+use super::change::{Change, Delta, change_of, counterpart};
 use super::content::{ContentDiff, ContentOptions, Labels, content_diff};
-use super::diff::{Change, Delta, changed_fields};
 use crate::exec::{Trace, run};
 use crate::index::{Bits, NodeRef, Snapshot};
 use crate::ir::Address;
 use crate::plan::Bound;
 use crate::tree::NodeClass;
 
-/// A single snapshot of a history, the working state among them.
+/// The address of one snapshot: a committed one or the working state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum At {
     /// The working state.
     Working,
@@ -29,7 +28,7 @@ pub enum At {
 }
 
 impl At {
-    /// The snapshot.
+    /// The snapshot at this address.
     ///
     /// # Errors
     /// The history has none there.
@@ -50,18 +49,36 @@ impl fmt::Display for At {
     }
 }
 
-/// What a diff tells beside added, removed and changed nodes.
+/// What a [`SnapshotDiff`] has besides added, removed and changed nodes: nothing by default.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct DiffOptions {
-    /// What moved, and which children came and went.
+    /// List moved nodes, and children added to and removed from parents.
     pub moves: bool,
-    /// How contents changed, and how that is told.
+    /// Diff the contents of changed nodes.
     pub content: Option<ContentOptions>,
 }
 
-/// The difference of two snapshots. It serializes to exactly the members of source 002
-/// (`added`, `removed`, `changed`) and those that were asked for.
+impl DiffOptions {
+    /// Sets [`DiffOptions::moves`].
+    #[must_use]
+    pub fn moves(mut self, moves: bool) -> Self {
+        self.moves = moves;
+        self
+    }
+
+    /// Sets [`DiffOptions::content`].
+    #[must_use]
+    pub fn content(mut self, content: ContentOptions) -> Self {
+        self.content = Some(content);
+        self
+    }
+}
+
+/// The difference of two snapshots. Serializes to `added`, `removed`, `changed` and the members
+/// that were requested (source 002).
 #[derive(Clone, Debug, Serialize)]
+#[non_exhaustive]
 pub struct SnapshotDiff {
     /// In the newer only, in its document order.
     pub added: Vec<String>,
@@ -69,31 +86,32 @@ pub struct SnapshotDiff {
     pub removed: Vec<String>,
     /// In both and different, in the newer's document order.
     pub changed: Vec<ChangedNode>,
-    /// What moved, in the newer's document order, when asked for.
+    /// Nodes that moved, in the newer's document order, if requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub moves: Option<Vec<Move>>,
-    /// Which children parents have that they did not have, when asked for.
+    /// Children that parents gained, if requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub children_added: Option<Children>,
-    /// Which children parents do not have any more, when asked for.
+    /// Children that parents lost, if requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub children_removed: Option<Children>,
-    /// The newer snapshot, and what it is called.
+    /// The newer snapshot and its address.
     #[serde(skip)]
-    pub newer: (Arc<Snapshot>, At),
-    /// The older snapshot, and what it is called.
+    pub(crate) newer: (Arc<Snapshot>, At),
+    /// The older snapshot and its address.
     #[serde(skip)]
-    pub older: (Arc<Snapshot>, At),
+    pub(crate) older: (Arc<Snapshot>, At),
 }
 
-/// A node that is in both snapshots and differs.
+/// A node that both snapshots have and that differs.
 #[derive(Clone, Debug, Serialize)]
+#[non_exhaustive]
 pub struct ChangedNode {
     /// The id.
     pub id: String,
     /// The headers and fields that differ, sorted by name.
     pub fields: Vec<String>,
-    /// How the content changed: where that was asked for and `fields` has `content_hash`.
+    /// The content diff, if requested and if `fields` has `content_hash`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub content_diff: Option<ContentDiff>,
     /// Newer and older values of the scalar fields.
@@ -101,14 +119,14 @@ pub struct ChangedNode {
     pub delta: Delta,
 }
 
-/// A node that stands elsewhere: the same id under another parent, or the same content under
-/// another id.
+/// A node that moved: the same id under another parent, or the same content under another id.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct Move {
     /// Its id in the newer snapshot.
     pub id: String,
-    /// Its id in the older one, where it was another: a node that was added has the content hash
-    /// of one that was removed.
+    /// Its id in the older one, if that was another: an added node with the content hash of a
+    /// removed one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub previous_id: Option<String>,
     /// Its parent in the older snapshot.
@@ -117,11 +135,9 @@ pub struct Move {
     pub new_parent_id: Option<String>,
 }
 
-/// Ids of children by the id of their parent; parents in the order of their first child here.
-/// A JSON object.
+/// Ids of children by the id of their parent; parents in the order of their first child listed.
 ///
-/// Of a parent that is itself new or gone only children are listed that moved: of the others,
-/// the parent says it.
+/// Under a parent that was itself added or removed, only children that moved are listed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Children {
     parents: Vec<(String, Vec<String>)>,
@@ -129,7 +145,7 @@ pub struct Children {
 }
 
 impl Children {
-    /// The id of each parent and those of its children.
+    /// The id of each parent and the ids of its children.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &[String])> {
         self.parents
             .iter()
@@ -162,14 +178,13 @@ impl Serialize for Children {
     }
 }
 
-/// Compares two snapshots of a history, in whatever order they are named: the newer is the one of
-/// the later cycle, and the working state is newest. With a selector, the nodes are its matches
-/// in either; without, all nodes.
+/// Compares two snapshots of a history, named in either order: the newer one has the later cycle,
+/// and the working state is newest. With a selector, only its matches in either are compared.
 ///
-/// Costs the matches; of nodes whose units have the same version no field is read.
+/// O(matches); no field is read of nodes whose units have the same version.
 ///
 /// # Errors
-/// There is no such snapshot; with the address that leads nowhere.
+/// An address without a snapshot, and why there is none.
 pub fn diff(
     history: &History,
     a: At,
@@ -257,7 +272,7 @@ impl Matches {
     }
 }
 
-/// Two snapshots while they are compared.
+/// A comparison in progress.
 struct Comparison<'a> {
     newer: &'a Snapshot,
     older: &'a Snapshot,
@@ -305,8 +320,8 @@ impl<'a> Comparison<'a> {
         }
     }
 
-    /// What stands elsewhere. Equal contents are paired in their order; contents that are absent,
-    /// and nodes that only hold others, are nobody's.
+    /// The nodes that moved. Equal contents are paired in document order; only blocks with content
+    /// are paired.
     fn moves(&self) -> Vec<Move> {
         let content = |node: &NodeRef<'_>| {
             let has = node.class() == NodeClass::Block && node.field("content").is_some();
@@ -321,7 +336,7 @@ impl<'a> Comparison<'a> {
         let parent = |node: NodeRef<'_>| node.parent().map(|parent| parent.id().to_owned());
         let mut found: Vec<(u32, Move)> = Vec::new();
         for node in &self.added {
-            // Nothing was taken away: no hash need be computed.
+            // If nothing was removed, no hash is needed.
             let twin = (!gone.is_empty())
                 .then(|| content(node))
                 .flatten()
@@ -354,7 +369,7 @@ impl<'a> Comparison<'a> {
         found.into_iter().map(|(_, found)| found).collect()
     }
 
-    /// Nodes that have another parent than before.
+    /// Nodes whose parent changed.
     fn reparented(&self) -> impl Iterator<Item = (NodeRef<'a>, NodeRef<'a>)> {
         self.changed
             .iter()
@@ -362,7 +377,7 @@ impl<'a> Comparison<'a> {
             .map(|(node, other, _)| (*node, *other))
     }
 
-    /// The children that came, and those that went.
+    /// The children added and removed, by parent.
     fn children(&self) -> (Children, Children) {
         let list = |mut nodes: Vec<(NodeRef<'_>, bool)>, other: &Snapshot| {
             nodes.sort_by_key(|(node, _)| node.row());
@@ -385,22 +400,4 @@ impl<'a> Comparison<'a> {
             list(went.collect(), self.newer),
         )
     }
-}
-
-/// The node of the same id in another snapshot: at the same row of a shared segment, else by
-/// look-up.
-pub(super) fn counterpart<'a>(node: NodeRef<'_>, other: &'a Snapshot) -> Option<NodeRef<'a>> {
-    other.shared(node).or_else(|| other.find(node.id()))
-}
-
-/// How a node differs from what it was. Equal versions are equal rows, of which only what depends
-/// on the snapshot can differ: no field is read then.
-pub(super) fn change_of(newer: NodeRef<'_>, older: NodeRef<'_>) -> Option<Change> {
-    let same = newer.version() == older.version()
-        && newer.ttl() == older.ttl()
-        && newer.parent().map(NodeRef::id) == older.parent().map(NodeRef::id);
-    if same {
-        return None;
-    }
-    changed_fields(newer, older)
 }

@@ -1,0 +1,233 @@
+//! Nodes of a snapshot, as callers see them.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use serde_json::Value;
+
+use crate::history::text_of;
+use crate::index::NodeRef;
+use crate::tree::{is_header, text_list};
+
+/// A node of an immutable snapshot. Small and `Copy`; borrows from the [`Selection`] it is from.
+///
+/// Headers are O(1). Content, tags, cadence and attributes are one pass over the node's fields.
+///
+/// ```
+/// let session = pactql::Session::open("fixtures/support-agent.jsonl")?;
+/// for node in &pactql::Engine::new().rows(&session, "@t0 .cb[role='user']")? {
+///     println!("{} {:?}: {}", node.id(), node.role(), node.text());
+///     assert!(node.tags().count() <= 9 && node.headers().priority == node.priority());
+/// }
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// [`Selection`]: crate::Selection
+#[derive(Clone, Copy, PartialEq)]
+pub struct Node<'a>(NodeRef<'a>);
+
+/// The headers of a [`Node`] (RUNTIME §1), with the defaults that absent ones read as.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Headers<'a> {
+    /// See [`Node::id`].
+    pub id: &'a str,
+    /// See [`Node::node_type`].
+    pub node_type: &'a str,
+    /// See [`Node::role`].
+    pub role: Option<&'a str>,
+    /// See [`Node::kind`].
+    pub kind: Option<&'a str>,
+    /// See [`Node::key`].
+    pub key: Option<&'a str>,
+    /// See [`Node::tags`].
+    pub tags: Vec<String>,
+    /// See [`Node::offset`].
+    pub offset: i64,
+    /// See [`Node::ttl`].
+    pub ttl: Option<i64>,
+    /// See [`Node::priority`].
+    pub priority: i64,
+    /// See [`Node::cadence`].
+    pub cadence: Option<i64>,
+    /// See [`Node::cycle`].
+    pub cycle: Option<i64>,
+    /// See [`Node::created_at_ns`].
+    pub created_at_ns: i64,
+    /// See [`Node::creation_index`].
+    pub creation_index: i64,
+}
+
+impl<'a> Node<'a> {
+    pub(crate) fn new(node: NodeRef<'a>) -> Self {
+        Self(node)
+    }
+
+    /// The row it wraps.
+    pub(crate) fn row(self) -> NodeRef<'a> {
+        self.0
+    }
+
+    /// The id, unique in its snapshot.
+    #[must_use]
+    pub fn id(self) -> &'a str {
+        self.0.id()
+    }
+
+    /// The nodeType as stored; a node without one reads as `mt`, `mc`, `cb` or `^root`.
+    #[must_use]
+    pub fn node_type(self) -> &'a str {
+        self.0.type_or_class()
+    }
+
+    /// The role.
+    #[must_use]
+    pub fn role(self) -> Option<&'a str> {
+        self.0.role()
+    }
+
+    /// The kind.
+    #[must_use]
+    pub fn kind(self) -> Option<&'a str> {
+        self.0.kind()
+    }
+
+    /// The key.
+    #[must_use]
+    pub fn key(self) -> Option<&'a str> {
+        self.0.key()
+    }
+
+    /// The content as text, as a provider thread has it (RUNTIME §5): a string as it is, any other
+    /// value as canonical JSON, empty if absent or null. Borrowed if it has no escapes.
+    #[must_use]
+    pub fn text(self) -> Cow<'a, str> {
+        text_of(self.0.field("content").filter(|json| *json != "null"))
+    }
+
+    /// The content as a JSON value. Numbers beyond 64 bits are rounded.
+    #[must_use]
+    pub fn content(self) -> Option<Value> {
+        self.0.field("content").and_then(value)
+    }
+
+    /// The tags, in the order stored.
+    pub fn tags(self) -> impl Iterator<Item = String> {
+        self.0.tags().map(text_list).into_iter().flatten()
+    }
+
+    /// The offset among its siblings; 0 if absent.
+    #[must_use]
+    pub fn offset(self) -> i64 {
+        self.0.offset()
+    }
+
+    /// Cycles left to live, as seen from its snapshot.
+    #[must_use]
+    pub fn ttl(self) -> Option<i64> {
+        self.0.ttl()
+    }
+
+    /// The priority; 0 if absent.
+    #[must_use]
+    pub fn priority(self) -> i64 {
+        self.0.priority()
+    }
+
+    /// The cadence.
+    #[must_use]
+    pub fn cadence(self) -> Option<i64> {
+        self.0.cadence().and_then(|json| json.parse().ok())
+    }
+
+    /// The cycle that introduced the node.
+    #[must_use]
+    pub fn cycle(self) -> Option<i64> {
+        self.0.cycle()
+    }
+
+    /// Creation time in nanoseconds; 0 if absent.
+    #[must_use]
+    pub fn created_at_ns(self) -> i64 {
+        self.0.created_at_ns()
+    }
+
+    /// The tie-breaker of equal creation times; 0 if absent.
+    #[must_use]
+    pub fn creation_index(self) -> i64 {
+        self.0.creation_index()
+    }
+
+    /// All headers at once.
+    #[must_use]
+    pub fn headers(self) -> Headers<'a> {
+        Headers {
+            id: self.id(),
+            node_type: self.node_type(),
+            role: self.role(),
+            kind: self.kind(),
+            key: self.key(),
+            tags: self.tags().collect(),
+            offset: self.offset(),
+            ttl: self.ttl(),
+            priority: self.priority(),
+            cadence: self.cadence(),
+            cycle: self.cycle(),
+            created_at_ns: self.created_at_ns(),
+            creation_index: self.creation_index(),
+        }
+    }
+
+    /// A custom attribute: a field that is not a header (LANGUAGE §5).
+    #[must_use]
+    pub fn attribute(self, name: &str) -> Option<Value> {
+        let custom = !is_header(name);
+        custom.then(|| self.0.field(name)).flatten().and_then(value)
+    }
+
+    /// The custom attributes, sorted by name.
+    pub fn attributes(self) -> impl Iterator<Item = (&'a str, Value)> {
+        let custom = self.0.fields().filter(|(name, _)| !is_header(name));
+        custom.filter_map(|(name, json)| Some((name, value(json)?)))
+    }
+
+    /// The parent; `None` for the root.
+    #[must_use]
+    pub fn parent(self) -> Option<Self> {
+        self.0.parent().map(Self)
+    }
+
+    /// The children, in canonical order.
+    pub fn children(self) -> impl Iterator<Item = Self> {
+        self.0.children().map(Self)
+    }
+
+    /// The depth: -1 in `^sys`, 0 in `^ah`, 1, 2, … in turns from the newest, `None` elsewhere.
+    /// O(log turns).
+    #[must_use]
+    pub fn depth(self) -> Option<i64> {
+        self.0.depth()
+    }
+
+    /// SHA-256 of the content (RUNTIME §2), in lower-case hex digits. O(content).
+    #[must_use]
+    pub fn content_hash(self) -> String {
+        self.0.content_hash()
+    }
+
+    /// The cycle of the snapshot that it is from; of the working state, the newest commit's.
+    #[must_use]
+    pub fn snapshot_cycle(self) -> i64 {
+        self.0.snapshot_cycle()
+    }
+}
+
+impl fmt::Debug for Node<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Node").field(&self.id()).finish()
+    }
+}
+
+fn value(json: &str) -> Option<Value> {
+    serde_json::from_str(json).ok()
+}

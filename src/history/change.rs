@@ -1,0 +1,270 @@
+//! The difference between two versions of one node.
+
+use serde::Serialize;
+use serde::ser::SerializeMap;
+use serde_json::value::RawValue;
+
+use super::content::{ContentDiff, Materialized};
+use super::json::{same_json, shown};
+use crate::index::{NodeRef, Snapshot};
+use crate::ir::normal_type;
+use crate::tree::alias::{CADENCE, TAGS};
+use crate::tree::canonical::canonical;
+use crate::tree::is_header;
+
+/// A node that two snapshots both have and that differs.
+#[derive(Clone, Debug, Serialize)]
+#[non_exhaustive]
+pub struct Change {
+    /// The id.
+    pub id: String,
+    /// The headers and fields that differ, sorted by name.
+    pub fields: Vec<String>,
+    /// Newer and older values of the scalar ones, sorted by name.
+    #[serde(skip_serializing_if = "Delta::is_empty")]
+    pub delta: Delta,
+    /// The content diff, if requested and if the content hash differs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub content_diff: Option<Box<ContentDiff>>,
+    /// Requested fields of both versions.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub materialized: Option<Materialized>,
+}
+
+/// Values of changed fields, sorted by name.
+#[derive(Clone, Debug, Default)]
+pub struct Delta(Vec<FieldChange>);
+
+/// Name, newer value, older value.
+type FieldChange = (String, Box<RawValue>, Box<RawValue>);
+
+impl Delta {
+    /// Whether no scalar field differs.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Name, newer value and older value; sorted by name. Numbers beyond 64 bits are rounded.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, serde_json::Value, serde_json::Value)> {
+        let value = |json: &str| serde_json::from_str(json).unwrap_or_default();
+        self.texts()
+            .map(move |(name, newer, older)| (name, value(newer), value(older)))
+    }
+
+    /// Name, newer value and older value, as JSON text.
+    pub(crate) fn texts(&self) -> impl Iterator<Item = (&str, &str, &str)> {
+        self.0
+            .iter()
+            .map(|(name, newer, older)| (name.as_str(), newer.get(), older.get()))
+    }
+}
+
+impl Serialize for Delta {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        /// `from` is the newer value (LANGUAGE §8).
+        #[derive(Serialize)]
+        struct Pair<'a> {
+            from: &'a RawValue,
+            to: &'a RawValue,
+        }
+        let mut map = serializer.serialize_map(Some(self.0.len()))?;
+        for (name, from, to) in &self.0 {
+            map.serialize_entry(name, &Pair { from, to })?;
+        }
+        map.end()
+    }
+}
+
+/// The node with the same id in another snapshot: the same row of a shared segment, else a
+/// look-up by id.
+pub(super) fn counterpart<'a>(node: NodeRef<'_>, other: &'a Snapshot) -> Option<NodeRef<'a>> {
+    other.shared(node).or_else(|| other.find(node.id()))
+}
+
+/// How a node differs from its older version. Equal unit versions are equal rows, except for what
+/// depends on the snapshot (ttl, parent); then no field is read.
+pub(super) fn change_of(newer: NodeRef<'_>, older: NodeRef<'_>) -> Option<Change> {
+    let same = newer.version() == older.version()
+        && newer.ttl() == older.ttl()
+        && newer.parent().map(NodeRef::id) == older.parent().map(NodeRef::id);
+    if same {
+        return None;
+    }
+    changed_fields(newer, older)
+}
+
+/// How `newer` differs from `older`; `None` where they are equal (LANGUAGE §8).
+///
+/// O(fields of both). Content hashes are computed only where the content differs.
+#[must_use]
+pub fn changed_fields(newer: NodeRef<'_>, older: NodeRef<'_>) -> Option<Change> {
+    let mut found = Found::default();
+    columns(newer, older, &mut found);
+    let rehash = payload(newer, older, &mut found);
+    json_headers(newer, older, &mut found);
+    content_hash(newer, older, rehash, &mut found);
+    found.into_change(newer.id())
+}
+
+/// Compares the headers that have columns.
+fn columns(newer: NodeRef<'_>, older: NodeRef<'_>, found: &mut Found) {
+    let pair = |read: fn(NodeRef<'_>) -> Option<i64>| (read(newer), read(older));
+    for (name, (from, to)) in [
+        ("created_at_ns", pair(|node| Some(node.created_at_ns()))),
+        ("creation_index", pair(|node| Some(node.creation_index()))),
+        ("cycle", pair(|node| node.cycle())),
+        ("offset", pair(|node| Some(node.offset()))),
+        ("priority", pair(|node| Some(node.priority()))),
+        ("ttl", pair(|node| node.ttl())),
+    ] {
+        if from != to {
+            let text = |value: Option<i64>| value.map(|value| value.to_string());
+            found.add(name, text(from), text(to));
+        }
+    }
+    for (name, from, to) in [
+        ("key", newer.key(), older.key()),
+        ("kind", newer.kind(), older.kind()),
+        ("role", newer.role(), older.role()),
+    ] {
+        if from != to {
+            found.add(name, from.map(quoted), to.map(quoted));
+        }
+    }
+    let (from, to) = (newer.parent(), older.parent());
+    let (from, to) = (from.map(NodeRef::id), to.map(NodeRef::id));
+    if from != to {
+        found.add("parent", from.map(quoted), to.map(quoted));
+    }
+    let (from, to) = (newer.type_or_class(), older.type_or_class());
+    if from != to && normal_type(from) != normal_type(to) {
+        found.add("nodeType", Some(quoted(from)), Some(quoted(to)));
+    }
+}
+
+/// Compares the custom attributes, which only the payload has. Returns whether anything differs
+/// that the content hash covers.
+fn payload(newer: NodeRef<'_>, older: NodeRef<'_>, found: &mut Found) -> bool {
+    let mut rehash = newer.role() != older.role() || newer.kind() != older.kind();
+    let mut left = newer.fields().peekable();
+    let mut right = older.fields().peekable();
+    loop {
+        // Both records are sorted by name.
+        let (name, from, to) = match (left.peek(), right.peek()) {
+            (None, None) => return rehash,
+            (Some(&(name, from)), Some(&(other, to))) if name == other => {
+                left.next();
+                right.next();
+                (name, Some(from), Some(to))
+            }
+            (Some(&(name, from)), other) if other.is_none_or(|&(other, _)| name < other) => {
+                left.next();
+                (name, Some(from), None)
+            }
+            (_, Some(&(name, to))) => {
+                right.next();
+                (name, None, Some(to))
+            }
+            (Some(_), None) => return rehash,
+        };
+        if from == to {
+            continue;
+        }
+        let hashed = name == "content" || name.starts_with("data_") || name.starts_with("content_");
+        // An absent role and an explicit null have different hashes.
+        rehash |= hashed && name != "content_hash" || name == "role" || name == "kind";
+        if !is_header(name) && !same_json(from, to) {
+            found.add(
+                name,
+                from.map(|json| shown(json).into_owned()),
+                to.map(|json| shown(json).into_owned()),
+            );
+        }
+    }
+}
+
+/// Compares the headers that only the payload has.
+fn json_headers(newer: NodeRef<'_>, older: NodeRef<'_>, found: &mut Found) {
+    let created = |node: NodeRef<'_>| {
+        node.field("created_at_iso")
+            .map(|json| shown(json).into_owned())
+    };
+    let cadence = |node: NodeRef<'_>| node.cadence().map(|json| shown(json).into_owned());
+    // A plain string is a list of one.
+    let tags = |node: NodeRef<'_>| {
+        node.tags().map(|json| match json.starts_with('"') {
+            true => format!("[{json}]"),
+            false => shown(json).into_owned(),
+        })
+    };
+    for (name, from, to) in [
+        (CADENCE.name, cadence(newer), cadence(older)),
+        ("created_at_iso", created(newer), created(older)),
+        (TAGS.name, tags(newer), tags(older)),
+    ] {
+        if !same_json(from.as_deref(), to.as_deref()) {
+            found.add(name, from, to);
+        }
+    }
+}
+
+/// Compares the computed content hashes if `rehash` is set, and the stored ones where those are
+/// equal.
+fn content_hash(newer: NodeRef<'_>, older: NodeRef<'_>, rehash: bool, found: &mut Found) {
+    if rehash {
+        let (from, to) = (newer.content_hash(), older.content_hash());
+        if from != to {
+            found.add("content_hash", Some(quoted(&from)), Some(quoted(&to)));
+            return;
+        }
+    }
+    let stored = |node: NodeRef<'_>| node.field("content_hash").map(canonical);
+    let (from, to) = (stored(newer), stored(older));
+    if !same_json(from.as_deref(), to.as_deref()) {
+        found.add("content_hash", from, to);
+    }
+}
+
+fn quoted(text: &str) -> String {
+    serde_json::to_string(text).unwrap_or_default()
+}
+
+/// The differences found so far: name, newer and older value as JSON text.
+#[derive(Default)]
+struct Found(Vec<(String, Option<String>, Option<String>)>);
+
+impl Found {
+    fn add(&mut self, name: &str, from: Option<String>, to: Option<String>) {
+        self.0.push((name.to_owned(), from, to));
+    }
+
+    fn into_change(mut self, id: &str) -> Option<Change> {
+        if self.0.is_empty() {
+            return None;
+        }
+        self.0.sort_unstable_by(|a, b| a.0.cmp(&b.0));
+        let scalar = |json: &Option<String>| {
+            !json
+                .as_deref()
+                .is_some_and(|json| json.starts_with(['[', '{']))
+        };
+        let raw = |json: &Option<String>| {
+            RawValue::from_string(json.clone().unwrap_or_else(|| "null".to_owned())).ok()
+        };
+        let delta = self
+            .0
+            .iter()
+            .filter(|(_, from, to)| scalar(from) && scalar(to))
+            .filter_map(|(name, from, to)| Some((name.clone(), raw(from)?, raw(to)?)))
+            .collect();
+        let fields = self.0.into_iter().map(|(name, _, _)| name).collect();
+        Some(Change {
+            id: id.to_owned(),
+            fields,
+            delta: Delta(delta),
+            content_diff: None,
+            materialized: None,
+        })
+    }
+}

@@ -1,0 +1,46 @@
+//! How snapshots are named in results: `@t0`, `@t-1`, `@c41`, `working`.
+
+use serde::Serialize;
+
+use crate::index::Snapshot;
+use crate::ir::RangeEnd;
+
+/// How a snapshot is named in a result.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct SnapshotRef {
+    /// `t` or `c`, as in the selector.
+    pub kind: &'static str,
+    /// 0, -1, -2, … for `t`; the cycle for `c`.
+    pub value: i64,
+    /// `@t-1` or `@c41`.
+    pub label: String,
+    /// The cycle of the snapshot.
+    pub cycle: i64,
+}
+
+impl SnapshotRef {
+    pub(super) fn new(snapshot: &Snapshot, end: RangeEnd) -> Self {
+        let (kind, value) = match end {
+            RangeEnd::Back(back) => ("t", -i64::try_from(back).unwrap_or(i64::MAX)),
+            RangeEnd::Oldest => ("t", i64::MIN),
+            RangeEnd::Cycle(cycle) => ("c", cycle),
+        };
+        Self {
+            kind,
+            value,
+            label: end_label(end),
+            cycle: snapshot.cycle(),
+        }
+    }
+}
+
+/// The text of one end of a range.
+pub(super) fn end_label(end: RangeEnd) -> String {
+    match end {
+        RangeEnd::Back(0) => "@t0".to_owned(),
+        RangeEnd::Back(back) => format!("@t-{back}"),
+        RangeEnd::Oldest => "@t-*".to_owned(),
+        RangeEnd::Cycle(cycle) => format!("@c{cycle}"),
+    }
+}
