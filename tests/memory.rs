@@ -1,7 +1,7 @@
-//! What a loaded session holds, counted in bytes asked of the allocator: the same number on
-//! every machine, so that limits can be asserted where times could not.
+//! The memory of a loaded session, counted as bytes requested from the allocator. The number is
+//! the same on every machine, so limits can be asserted, unlike times.
 //!
-//! One test function, so that nothing else allocates while it counts.
+//! There is one test function, so that nothing else allocates while it counts.
 
 #[path = "../benches/support/mod.rs"]
 mod support;
@@ -17,7 +17,8 @@ use support::{generate, walk};
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
-/// What a node may hold beyond its id, content and custom fields: 14 MB for 100,000 nodes.
+/// Bytes a node may take in addition to its id, content and custom fields: 14 MB for 100,000
+/// nodes.
 const BYTES_PER_NODE: usize = 140;
 
 /// Loads `bytes`; returns the session and the bytes it holds.
@@ -29,7 +30,7 @@ fn load(bytes: &[u8]) -> (Session, usize) {
 
 #[test]
 fn memory_follows_nodes_and_changes() {
-    // The first load makes what the process makes once.
+    // The first load allocates what the process allocates once.
     drop(load(&generate::document(1_000)));
 
     an_index_is_small();
@@ -58,8 +59,8 @@ fn an_index_is_small() {
     }
 }
 
-/// Each commit adds a turn, so twice as many commits may hold little more than twice the bytes;
-/// with rows for each snapshot it would be four times.
+/// Each commit adds a turn, so twice as many commits may take little more than twice the bytes.
+/// With rows for each snapshot it would be four times.
 fn a_long_session_shares_its_rows() {
     let (_short, short) = load(&generate::committed(300));
     let (session, long) = load(&generate::committed(600));
@@ -78,9 +79,9 @@ fn a_long_session_shares_its_rows() {
     }
 }
 
-/// Eight times as many commits, each of which adds a turn, may ask for little more than eight
-/// times the bytes while they are loaded (rows are copied once more each time their number
-/// doubles); with a tree for each snapshot it would be sixty-four times.
+/// Loading eight times as many commits, each with one more turn, may request little more than
+/// eight times the bytes (rows are copied again each time their number doubles). With a tree for
+/// each snapshot it would be sixty-four times.
 fn a_difference_costs_what_it_changes() {
     let work = |turns: usize| {
         let bytes = generate::committed(turns);
@@ -91,7 +92,7 @@ fn a_difference_costs_what_it_changes() {
     assert!(long < short * 13, "{short} bytes became {long}");
 }
 
-/// The same snapshots written whole hold about what they hold written as differences.
+/// Whole snapshots take about the memory of the same snapshots written as deltas.
 fn whole_snapshots_find_the_sharing_again() {
     let bytes = generate::committed_whole(120);
     let (session, held) = load(&bytes);
@@ -145,8 +146,8 @@ fn counting_lists_nothing() {
     assert!(peak < 1_024, "counting {count} blocks took {peak} bytes");
 }
 
-/// A build holds the largest document, a few words on each, and the index of terms, however much
-/// the documents have together; an answer from the index holds the manifest and what it chose.
+/// A build needs memory for the largest document, a few words for each document, and the term
+/// index, whatever the total size; an answer from the index needs the manifest and its result.
 fn a_cache_is_built_in_one_pass() {
     const DOCUMENT: usize = 40_000;
     let scratch = Path::new(env!("CARGO_TARGET_TMPDIR")).join("memory-budget");

@@ -1,4 +1,4 @@
-//! Content diffs turn the older content into the newer, whoever applies them.
+//! Content diffs: applied to the older content, they give the newer one.
 
 use std::io::Write as _;
 use std::process::Command;
@@ -117,7 +117,7 @@ fn text() -> impl Strategy<Value = String> {
     proptest::collection::vec(piece, 0..14).prop_map(|pieces| pieces.concat())
 }
 
-/// A text and what became of it.
+/// A text and a changed version of it.
 fn texts() -> impl Strategy<Value = (String, String)> {
     prop_oneof![
         (text(), text()),
@@ -276,23 +276,23 @@ fn the_shape_is_that_of_the_source() {
 #[test]
 fn json_that_a_patch_would_not_keep_is_compared_as_text() {
     for (older, newer) in [
-        // Beyond what the library's numbers hold.
+        // Numbers that the JSON library cannot represent.
         (
             r#"{"n":18446744073709551617}"#,
             r#"{"n":18446744073709551618}"#,
         ),
         // Equal keys.
         (r#"{"n":1,"n":2}"#, r#"{"n":2}"#),
-        // A text, and no JSON.
+        // A text that is not JSON.
         ("[1]", "[1"),
-        // Deeper than the library reads.
+        // Deeper than the JSON library reads.
         (&"[".repeat(200), "[]"),
     ] {
         let told = diff(&older.into(), &newer.into(), ContentMode::JsonPatch, 3);
         assert_eq!(told.mode, ContentMode::Unified, "{older}");
         assert!(told.patch.is_none() && told.diff.is_some());
     }
-    // An object is no text that holds one.
+    // An object is not equal to a text that contains one.
     let told = diff(
         &json!({"a": 1}),
         &json!("{\"a\":1}"),

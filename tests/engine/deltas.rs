@@ -1,5 +1,5 @@
-//! Sessions of differences: what is loaded difference by difference is what whole trees make,
-//! and what cannot be loaded is refused in the same words.
+//! Sessions of deltas: loading delta by delta gives the same session as loading whole trees, or
+//! the same error.
 
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use pactql::{Answer, Edition, Engine, History, Session};
 
 use crate::support::random::{self, Rng};
 
-/// Random documents and differences.
+/// Random documents and deltas.
 struct Random(Rng);
 
 impl Random {
@@ -27,7 +27,7 @@ impl Random {
         items[self.below(items.len())]
     }
 
-    /// The members of a node below `parent`, the id aside.
+    /// The members of a node below `parent`, without the id.
     fn members(&mut self, parent: &str) -> String {
         let mut out = String::new();
         let types = ["cb", "cb", "mc", "mt", "note", "cb:summary", ""];
@@ -69,7 +69,7 @@ impl Random {
         out
     }
 
-    /// A node with what stands below it.
+    /// A node with its descendants.
     fn node(&mut self, next: &mut usize, parent: &str, levels: usize) -> String {
         *next += 1;
         let mut out = format!(r#"{{"id":"n{next}"{}"#, self.members(parent));
@@ -104,7 +104,7 @@ impl Random {
         )
     }
 
-    /// A line that changes a few nodes of `newest`, mostly to what is allowed.
+    /// A delta that changes a few nodes of `newest`, mostly in ways that are allowed.
     fn delta(&mut self, newest: &Snapshot, next: &mut usize) -> String {
         let ids: Vec<&str> = newest.nodes().map(NodeRef::id).collect();
         let mut parents = ids.clone();
@@ -112,7 +112,7 @@ impl Random {
         let mut replace: Vec<String> = Vec::new();
         let mut named: Vec<String> = Vec::new();
         if self.chance(40) {
-            // The client counts: ttls fall, and the line says so.
+            // The client counts ttls down and writes each of them.
             for node in newest.nodes().filter(|node| node.ttl() > Some(0)) {
                 let ttl = (node.ttl().unwrap_or(0) - 1).to_string();
                 let Some(parent) = node.parent().map(|parent| format!("\"{}\"", parent.id()))
@@ -129,7 +129,7 @@ impl Random {
         }
         for _ in 0..self.below(4) {
             let (id, parent) = match self.below(5) {
-                // In its place, with other members.
+                // Replaced in place.
                 0 => {
                     let node = newest.find(self.pick(&ids)).expect("an id of it");
                     let Some(parent) = node.parent() else {
@@ -137,9 +137,9 @@ impl Random {
                     };
                     (node.id().to_owned(), parent.id())
                 }
-                // Elsewhere.
+                // Moved.
                 1 => (self.pick(&ids).to_owned(), self.pick(&parents)),
-                // Rarely below nothing.
+                // Rarely below a parent that does not exist.
                 2 if self.chance(4) => ("lost".to_owned(), "nowhere"),
                 _ => {
                     *next += 1;
@@ -177,7 +177,7 @@ impl Random {
     }
 }
 
-/// A session of whole trees: every difference is applied to the whole base first.
+/// Loads a session through whole trees: every delta is applied to the tree of its base.
 fn by_trees(text: &str) -> Result<Session, String> {
     let documents = read_slice(text.as_bytes()).map_err(|error| error.to_string())?;
     let mut writer = Writer::new();
@@ -237,7 +237,7 @@ fn bytes(snapshot: &Snapshot) -> String {
     String::from_utf8(out).expect("ASCII")
 }
 
-/// Both histories read alike, and so do the trees made of them again.
+/// Both histories have the same contents, also after a round trip through trees.
 fn assert_alike(one: &History, other: &History, text: &str) {
     assert_eq!(one.committed().len(), other.committed().len());
     let snapshots = |history: &History| -> Vec<Arc<Snapshot>> {

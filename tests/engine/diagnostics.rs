@@ -53,7 +53,7 @@ fn colour_is_a_choice() {
     assert_eq!(error.to_string(), "E_SELECTOR_INVALID: unknown root `^sek`");
 }
 
-/// Texts of a reader may be long; what is said about them is not.
+/// Diagnostics are short even if the selector is long.
 #[test]
 fn diagnostics_stay_short() {
     for text in [
@@ -70,7 +70,7 @@ fn diagnostics_stay_short() {
     }
 }
 
-/// However many mistakes there are, 64 are told; patterns stop being compiled at a limit.
+/// At most 64 mistakes are reported; patterns are compiled up to a limit.
 #[test]
 fn what_is_told_is_bounded() {
     let many = |piece: &str, count: usize| piece.repeat(count);
@@ -119,7 +119,7 @@ fn what_is_told_is_bounded() {
     }
 }
 
-/// LANGUAGE §10: the help is what can be written.
+/// LANGUAGE §10: the help names a value that is accepted.
 #[test]
 fn a_number_that_is_too_large() {
     for (text, help) in [
@@ -145,7 +145,7 @@ fn a_number_that_is_too_large() {
     }
 }
 
-/// A long text is not shown whole; where the part that is shown begins is said.
+/// Of a long text only a part is shown, with the place where it begins.
 #[test]
 fn places_in_long_texts() {
     let text = format!("@t0 {}.cb[x==1]", "[a='ä'] ".repeat(2_000));

@@ -14,7 +14,7 @@ fn block(id: &str, content: &str) -> Value {
     json!({"id": id, "nodeType": "cb", "role": "user", "content": content})
 }
 
-/// Snapshots of one turn with these containers, and perhaps a working state.
+/// Snapshots of one turn with these containers, and optionally a working state.
 fn session(snapshots: &[Value], working: Option<Value>) -> Session {
     let root = |turn: &Value| {
         json!({"id": "root", "children": [{"id": "seq", "nodeType": "^seq", "children": [
@@ -80,7 +80,7 @@ fn a_diff_has_exactly_the_members_of_the_source() {
     let none = r#"{"added":[],"removed":[],"changed":[]}"#;
     let plain = DiffOptions::default();
     assert_eq!(diff(&session, NEWEST, NEWEST, None, plain), none);
-    // Rows are the matches in either: what stops matching is removed.
+    // A node that stops matching counts as removed.
     assert_eq!(
         diff(&session, NEWEST, BEFORE, Some(".mc[offset=0] > .cb"), plain),
         r#"{"added":[],"removed":["a"],"changed":[{"id":"b","fields":["content_hash"]}]}"#
@@ -116,9 +116,9 @@ fn moves_children_and_contents_are_told_on_request() {
         content["diff"],
         "--- @t-1/b\n+++ @t0/b\n@@ -1 +1,2 @@\n-B\n\\ No newline at end of file\n+B2\n+more\n\\ No newline at end of file\n"
     );
-    // A move changes no content.
+    // A move does not change the content.
     assert!(told["changed"][1].get("content_diff").is_none());
-    // Of a parent that went whole, the parent says it.
+    // A removed parent is listed under its own parent, its children are not listed again.
     let told: Value =
         serde_json::from_str(&diff(&session, NEWEST, At::Working, None, options)).unwrap();
     assert_eq!(told["removed"], json!(["mc:2", "a", "c2", "new"]));

@@ -1,5 +1,5 @@
-//! Translation between editions over sessions: a selector in the words of another edition gives
-//! the same rows in the same order, and selectors of equal meaning share one plan.
+//! Translation between editions over sessions: a translated selector gives the same rows in the
+//! same order, and selectors with one meaning share one plan.
 
 use std::cell::{Cell, RefCell};
 
@@ -84,8 +84,8 @@ fn a_translated_selector_gives_the_same_rows() {
     }
 }
 
-/// What random selectors seldom say: a list against a node that holds a list, and words that one
-/// edition takes apart.
+/// Cases that random selectors seldom reach: lists compared with lists, and types that one edition
+/// splits into type and kind.
 #[test]
 fn the_corners_of_a_translation() {
     let session = engine::open(
@@ -181,7 +181,7 @@ fn the_corners_of_a_translation() {
         assert_eq!(ids(from, text), rows, "{text}");
         assert_eq!(ids(to, &translated), rows, "{text} as {translated}");
     }
-    // A list of several values asks a node's own list for all of them, one value for itself.
+    // A list of several values matches a stored list that contains all of them, or one equal value.
     assert_eq!(ids(Name::Canonical, "@t0 [data_x=[p,q]]"), "a b");
     let engine = Inner::new();
     assert!(engine.translate("@t0 [data_x=[p,q]]", Name::Depth).is_err());
@@ -192,7 +192,7 @@ fn the_corners_of_a_translation() {
     );
 }
 
-/// A range's answer repeats the selector as typed, which a translation is not.
+/// Removes the selector text that a range's answer repeats.
 fn without_query(answer: Result<Vec<String>, String>, query: &str) -> Result<Vec<String>, String> {
     let query = serde_json::to_string(query).unwrap();
     answer.map(|lines| {
@@ -249,7 +249,7 @@ fn equal_meanings_share_a_plan() {
             assert_eq!((stats.shape_hits, stats.misses), (at as u64, 1), "{text}");
             assert_eq!(stats.plans, 1);
         }
-        // The canonical text is the same selector to an engine of the canonical edition.
+        // An engine of the canonical edition reads the canonical text as the same selector.
         let canonical = Inner::new();
         assert_eq!(
             canonical.check(&first.canonical).unwrap().fingerprint,

@@ -1,13 +1,12 @@
-//! The equivalence law of roots and depths (LANGUAGE §4; sources 001 and 003 §3.4), over random
+//! The equivalence of roots and depths (LANGUAGE §4; sources 001 and 003 §3.4), over random
 //! sessions and chains:
 //!
-//! - `^sys` is `depth(-1)` and `^ah` is `depth(0)`, wherever a step can stand;
+//! - `^sys` is `depth(-1)` and `^ah` is `depth(0)`, in any step;
 //! - `^seq` as a group of one step is `depth(>=1)`;
 //! - anywhere else `^seq` is the region node.
 //!
-//! Steps are put into random chains at random places, with whatever tests, picks and zones stand
-//! around them, and the two spellings must give the same rows; the interpreter, which walks, is
-//! asked as well.
+//! Such steps are put at random places of random chains. The two spellings must give the same rows,
+//! which are also those of the reference interpreter.
 
 use std::cell::Cell;
 
@@ -22,7 +21,7 @@ use crate::support::selector::{
 };
 use crate::support::{eval, selectors, text};
 
-/// Two spellings of one step: what stands first in it, and whether it is all of its group.
+/// Two spellings of one step: the first part of each, and whether the step is a whole group.
 #[derive(Clone)]
 struct Law {
     root: Part,
@@ -36,7 +35,7 @@ fn depths(low: i64, high: Option<i64>) -> Part {
     Part::Anchor(Depths(vec![(Some(low), high)]))
 }
 
-/// `^sys` and `^ah` anywhere, as a group of their own or inside of a chain.
+/// `^sys` and `^ah`, as a whole group or inside of a chain.
 fn anchors(rng: &mut Rng) -> Law {
     let (root, depth) = *rng.pick(&[(Region::Sys, -1), (Region::Head, 0)]);
     Law {
@@ -47,7 +46,7 @@ fn anchors(rng: &mut Rng) -> Law {
     }
 }
 
-/// `^seq` as all of a group.
+/// `^seq` as a whole group.
 fn sealed(_: &mut Rng) -> Law {
     Law {
         root: Part::Root(Region::Seq),
@@ -57,7 +56,7 @@ fn sealed(_: &mut Rng) -> Law {
     }
 }
 
-/// `^seq` with other steps beside it.
+/// `^seq` in a chain with other steps.
 fn region(_: &mut Rng) -> Law {
     Law {
         root: Part::Root(Region::Seq),
@@ -67,8 +66,8 @@ fn region(_: &mut Rng) -> Law {
     }
 }
 
-/// Puts a step that begins with `head` into the chain: in place of the one at `at`, keeping its
-/// other tests where `keep` says so, or in front of it.
+/// Puts a step that begins with `head` into the chain, before the step at `at` or, with `replace`,
+/// in its place; `keep` takes over that step's tests.
 fn with_step(chain: &Chain, law: &Law, head: &Part, at: usize, replace: bool, keep: bool) -> Chain {
     let mut chain = chain.clone();
     let mut step = NodeStep {
@@ -76,7 +75,7 @@ fn with_step(chain: &Chain, law: &Law, head: &Part, at: usize, replace: bool, ke
         pseudos: Vec::new(),
     };
     if keep && let (_, Step::Node(old)) = &chain.steps[at] {
-        // Another type, root or id beside a root matches nothing most of the time.
+        // A root with another type, root or id matches nothing most of the time.
         let other = |part: &&Part| matches!(part, Part::Attr(_) | Part::Tag(_));
         step.parts.extend(old.parts.iter().filter(other).cloned());
         step.pseudos = old.pseudos.clone();
@@ -112,8 +111,8 @@ fn hold(
         let law = law(&mut rng);
         let at = rng.below(chain.steps.len());
         let (replace, keep) = (rng.chance(50), rng.chance(60));
-        // Beside a group that can match nothing by its form, the interpreter does not know
-        // whether it counts for key order; nor is the other spelling always seen to be such.
+        // The engine drops a group that is a contradiction before it looks at pinned keys. The
+        // interpreter does not, and the other spelling is not always seen to be a contradiction.
         let rest = if law.one_form { rest } else { Vec::new() };
         let single = rest.is_empty();
         sel.time = match rng.below(4) {
@@ -198,8 +197,7 @@ fn seq_elsewhere_is_the_region_node() {
     holds("^seq elsewhere", region, (2_000, 500));
 }
 
-/// The forms the sources print as identical (001 and 003 §3.4), over random sessions: the same
-/// rows, and, but for `^seq`, which a chain keeps, the same plan.
+/// The forms that sources 001 and 003 §3.4 print as identical give the same rows.
 #[test]
 fn the_printed_equivalences_hold_over_random_sessions() {
     let rows = [
@@ -220,8 +218,7 @@ fn the_printed_equivalences_hold_over_random_sessions() {
                 let ask = |text: &str| engine.ids(&session, &format!("@* {text}")).unwrap();
                 same!(ask(one), ask(other), "{edition:?}: {one} and {other}");
             }
-            // Below `^seq`, an anchor is a turn of that depth: nested turns are not, and `.mt`
-            // takes them too.
+            // An anchor is a turn directly below `^seq`; `.mt` also matches nested turns.
             let ask = |text: &str| engine.ids(&session, &format!("@t0 {text}")).unwrap();
             same!(ask("^seq .mt:depth(1)"), ask(".mt:depth(1)"), "{edition:?}");
             same!(ask("^seq > .mt:depth(2)"), ask("depth(2)"), "{edition:?}");
@@ -230,7 +227,7 @@ fn the_printed_equivalences_hold_over_random_sessions() {
     }
 }
 
-/// In a step with a pick the law holds before and behind it (the pick is of what matched so far).
+/// The equivalence is also true for steps with picks, which take from what matched so far.
 #[test]
 fn picks_take_from_either_spelling() {
     let pseudos = [

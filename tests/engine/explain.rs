@@ -42,7 +42,7 @@ fn as_json() {
 "#);
 }
 
-/// Where nothing stands for anything else, nothing is said.
+/// Without sugar there is no such section.
 #[test]
 fn without_sugar() {
     let explain = explain(
@@ -54,8 +54,7 @@ fn without_sugar() {
     assert!(explain.to_json().get("sugar").is_none());
 }
 
-/// LANGUAGE §9: one meaning in several spellings has one fingerprint, and the second finds the
-/// plan of the first.
+/// LANGUAGE §9: spellings with one meaning have one fingerprint, and share one plan.
 #[test]
 fn spellings_share_a_plan() {
     let engine = engine(Edition::Canonical);
@@ -66,7 +65,7 @@ fn spellings_share_a_plan() {
     assert_eq!(second.cache, "shape hit");
     assert_eq!(second.fingerprint, first.fingerprint);
     assert_eq!(second.normalized, first.normalized);
-    // Another literal: another selector, the same plan.
+    // A different literal makes a different selector with the same plan.
     assert_eq!(third.cache, "shape hit");
     assert_ne!(third.fingerprint, first.fingerprint);
     let stats = engine.cache_stats();

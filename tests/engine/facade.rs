@@ -1,4 +1,4 @@
-//! The engine as a library is used: plan cache, parameters, selections, explanations.
+//! The public interface of the engine: plan cache, parameters, selections, explanations.
 
 use std::path::Path;
 
@@ -138,7 +138,7 @@ fn times_that_lead_nowhere_say_what_there_is() {
         .rows(&session(), "@t-99 .cb")
         .expect_err("no such snapshot");
     assert_eq!(error.code(), Code::SnapshotNotFound);
-    // The label says what is wrong with the address, the help what there is.
+    // The label says what is wrong with the address, the help which addresses exist.
     let text = error.render(pactql::ColorChoice::Never);
     assert!(text.contains("no commit is that far back"), "{text}");
     assert_eq!(text.matches("@t0 to @t-5 (@c6 to @c1)").count(), 1);
@@ -200,7 +200,7 @@ fn a_bound_list_of_one_is_its_element() {
     let none = Some(Vec::new());
     assert_eq!(bound("@t0 .cb[key!=$k]", one("K".into())).ok(), none);
     assert_eq!(bound("@t0 .cb[priority!=$k]", one(0.into())).ok(), none);
-    // As for a literal in that place: a list has no order and is no count.
+    // The same errors as for a literal: a list cannot be ordered and is not a count.
     for text in ["@t0 .cb[key<$k]", "@t0 .cb @limit=$k"] {
         let text = text.to_owned();
         let list = bound(&text, one(1.into()));
@@ -262,7 +262,7 @@ rows         1
     assert_eq!(passes.last(), Some(&"@t0 .mt"));
 }
 
-/// LANGUAGE §5: a bound value is checked by the rules for a literal in that place.
+/// LANGUAGE §5: a bound value is checked like a literal at that place.
 #[test]
 fn bound_patterns_are_bounded_like_literal_ones() {
     let engine = Engine::new();
@@ -288,7 +288,7 @@ fn bound_patterns_are_bounded_like_literal_ones() {
     }
 }
 
-/// The cache holds fewer selectors where they are large.
+/// The cache keeps fewer selectors if they are large.
 #[test]
 fn the_cache_is_bounded_by_what_it_holds() {
     let engine = Engine::builder().cached_texts(1_024).build();

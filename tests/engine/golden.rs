@@ -9,8 +9,8 @@ use crate::support::selector::Edition::{self, Canonical, Depth};
 /// One tree as the snapshot of cycle 42 and as the working state.
 const EXAMPLES: &str = include_str!("../cases/sessions/examples.outline");
 
-/// The summaries of source 000 §3.7 (002 ch. 04 §3.7): one comes with `@t-1`, one goes with
-/// `@t0`.
+/// The summaries of source 000 §3.7 (source 002 chapter 04 §3.7): one appears with `@t-1`, one
+/// disappears with `@t0`.
 const SUMMARIES: &str = r#"
 {"cycle":100,"root":{"children":[{"id":"seq","nodeType":"^seq","children":[{"id":"mt:1","nodeType":"mt","children":[{"id":"cb:sum:c101","nodeType":"cb:summary"}]}]}]}}
 {"cycle":101,"root":{"children":[{"id":"seq","nodeType":"^seq","children":[{"id":"mt:1","nodeType":"mt","children":[{"id":"cb:sum:c101","nodeType":"cb:summary"}]}]}]}}
@@ -67,7 +67,7 @@ fn section_37_the_printed_ranges() {
     );
 }
 
-/// The source prints a snapshot by its label alone.
+/// The source prints only the label of a snapshot.
 fn only_labels(json: &Json) -> Json {
     match json {
         Json::Obj(members) => {
@@ -104,7 +104,7 @@ fn source_002_chapter_05_both_range_marks_are_one() {
         (Edition::V01, "@t-5:-1 ^ah .cb"),
         (Edition::V01, "@t-1..@t-5 ^ah .cb"),
         (Edition::V01, "@t-5:@t-1 ^ah .cb"),
-        // 001 §6 and 003 §6.
+        // sources 001, 003 §6.
         (Edition::Depth, "@t-5:@t-1 ^ah .cb"),
         (Edition::Canonical, "@t-5:@t-1 ^ah .block"),
     ];
@@ -214,7 +214,7 @@ fn source_002_section_12_the_provider_threads() {
     }
 }
 
-/// 001 §6, 003 §6: windows and filters on results.
+/// Sources 001, 003 §6: windows and filters on results.
 #[test]
 fn windows_and_filters_of_the_library() {
     let session = engine::open(&outline::lines(EXAMPLES).join("\n"));
@@ -229,7 +229,7 @@ fn windows_and_filters_of_the_library() {
     }
 }
 
-/// 003 §3.10: formatters merge `{ tag=… }` with `+tag` chains, in one order.
+/// Source 003 §3.10: formatters merge `{ tag=… }` with `+tag` chains, in one order.
 #[test]
 fn tags_are_merged_and_sorted() {
     let Engine(engine) = Engine::new(Canonical);
@@ -263,8 +263,8 @@ root -
 --- 9
 "#;
 
-/// 003 §3.7.1: `@history` is `@t0..@t-*`. 003 §6: with `@first`, each snapshot's first row
-/// (LANGUAGE §12).
+/// Source 003 §3.7.1: `@history` is `@t0..@t-*`. Source 003 §6: with `@first`, each snapshot's
+/// first row (LANGUAGE §12).
 #[test]
 fn history_is_a_range() {
     let session = engine::open(&outline::lines(FEATURED).join("\n"));
@@ -296,7 +296,7 @@ fn history_is_a_range() {
     assert!(!first.contains(r#""c""#), "{first}");
 }
 
-/// 001 §3.7, 003 §3.7, §7 15: without a time the working state, never a snapshot.
+/// Sources 001, 003 §3.7: without a time a selector reads the working state, never a snapshot.
 #[test]
 fn no_time_is_never_a_snapshot() {
     let lines = outline::lines(EXAMPLES);

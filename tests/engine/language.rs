@@ -97,7 +97,7 @@ fn limits_of_lists() {
     limited(Canonical, &over, &over[6..over.len() - 1], "1024 values");
 }
 
-/// A union may have as many groups as any selector, and no more.
+/// A translation has as many groups as any selector may have, and no more.
 #[test]
 fn limits_of_translations() {
     let list = |count: usize| {
@@ -144,7 +144,7 @@ fn pinned_keys() {
     }
 }
 
-/// LANGUAGE §5: parameters stand for whole literals.
+/// LANGUAGE §5: a parameter takes the place of a whole literal.
 #[test]
 fn parameters() {
     let query = lowered("#$id.cb[a=$x][b<$y]:nth($n), .mt[a=$x]", V01).query;
@@ -152,7 +152,8 @@ fn parameters() {
     assert_eq!(lowered(".cb", V01).query.params(), [] as [&str; 0]);
 }
 
-/// Where an omitted time means the working state, `v0.1` says `@t0`; the rest is one language.
+/// An omitted time is `@t0` in `v0.1` and the working state in later editions; the rest of such
+/// selectors has one canonical text.
 #[test]
 fn editions_meet_in_one_form() {
     for text in [

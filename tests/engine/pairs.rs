@@ -1,5 +1,5 @@
-//! No construct costs more than what says the same without it: one plan, one set of counters,
-//! which are the same on every machine.
+//! A construct costs the same as its equivalent without it: one plan and equal counters, which are
+//! the same on every machine.
 
 #[allow(
     dead_code,
@@ -14,11 +14,11 @@ use pactql::{Counters, Edition, Engine, ExplainOptions, Session};
 use pairs::{PAIRS, Pair, engine, session};
 use serde_json::Value;
 
-/// What asking a selector comes to.
+/// The result of running a selector.
 #[derive(Debug, PartialEq)]
 struct Asked {
     ids: Vec<String>,
-    /// The operators, with the rows each kept.
+    /// The operators, with the rows each of them kept.
     plan: Value,
     /// What `explain --analyze` counts.
     analyzed: Value,
@@ -60,14 +60,14 @@ fn constructs_have_the_plans_and_counters_of_their_equivalents() {
             assert!(!construct.analyzed.is_null(), "{pair:?} was run");
             found += usize::from(!construct.ids.is_empty());
         }
-        // All but the range, which has a diff instead, and what a small session may lack.
+        // All but the range, whose answer is a diff, and selectors that may find nothing here.
         assert!(found >= PAIRS.len() - 4, "only {found} find anything");
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// Later editions read the kind of namespaced types, too, so the same words make another plan
-/// there; over sessions without such types it costs the same.
+/// Later editions read the kind out of namespaced types, so the same text has another plan there.
+/// Over sessions without such types it costs the same.
 #[test]
 fn kinds_cost_the_same_in_every_edition() {
     let session = session(5_000);
@@ -87,8 +87,8 @@ fn kinds_cost_the_same_in_every_edition() {
     }
 }
 
-/// A turn type with a depth takes nested turns, too, so it is another plan than the region; where
-/// there are none it costs the same.
+/// A turn type with a depth also matches nested turns, so its plan differs from that of the region.
+/// Without nested turns it costs the same.
 #[test]
 fn depths_of_turn_types_cost_what_regions_do() {
     let session = session(5_000);
@@ -104,10 +104,10 @@ fn depths_of_turn_types_cost_what_regions_do() {
     }
 }
 
-/// Spellings of one meaning in one edition are one plan in the cache.
+/// Spellings with one meaning share one plan in the cache.
 #[test]
 fn constructs_share_the_cached_plan_of_their_equivalents() {
-    // `@order=pre` stays in the normal form, as it would switch key order off.
+    // `@order=pre` is kept in the normal form, because it switches key order off.
     let within =
         |pair: &&Pair| pair.construct.0 == pair.plain.0 && !pair.construct.1.contains("@order");
     for pair in PAIRS.iter().filter(within) {

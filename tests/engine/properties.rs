@@ -1,5 +1,5 @@
-//! Random selectors over random sessions: the engine answers as the reference interpreter does,
-//! on every snapshot, however the answer is asked for.
+//! Random selectors over random sessions: the engine gives the answer of the reference interpreter
+//! on every snapshot, through every part of its interface.
 
 use std::cell::Cell;
 
@@ -17,7 +17,7 @@ use crate::support::{eval, selectors, text};
 
 const EDITIONS: [Edition; 3] = [Edition::V01, Edition::Depth, Edition::Canonical];
 
-/// Every address of a session a selector can be asked at.
+/// Every address of the session at which the selector can run.
 fn times(session: &Reference, edition: Edition, sel: &Sel) -> Vec<Time> {
     let mut times: Vec<Time> = session
         .committed

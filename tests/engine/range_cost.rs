@@ -1,14 +1,14 @@
-//! What a range costs: the change, not the size. Asserted by counters, which are the same on
-//! every machine.
+//! The cost of a range follows the changes, not the size of the session. Asserted with counters,
+//! which are the same on every machine.
 
 use std::fmt::Write;
 
 use pactql::{Counters, Engine, Session};
 
-/// Blocks of a turn, beside the turn and its container.
+/// Blocks of a turn, which also has the turn itself and its container.
 const BLOCKS: usize = 8;
 
-/// A session of `cycles` snapshots, each of which seals a turn of ten nodes more.
+/// A session of `cycles` snapshots; each seals one more turn of ten nodes.
 fn session(cycles: usize) -> Session {
     let mut lines = String::from(
         r#"{"cycle":1,"root":{"id":"r","children":[{"id":"s","nodeType":"^sys","children":[{"id":"p","nodeType":"cb","offset":0}]},{"id":"q","nodeType":"^seq"},{"id":"a","nodeType":"^ah"}]}}"#,
@@ -96,7 +96,7 @@ fn a_reduced_range_compares_its_ends_only() {
     assert!(counters.rows_seen <= 9 * (BLOCKS as u64 + 2) + 64);
 }
 
-/// A depth moves with every commit, so that nothing can be left out, but its scope still can.
+/// Depths move with every commit, so unchanged turns are read again; turns out of scope are not.
 #[test]
 fn depths_are_read_where_they_are() {
     let session = session(300);
@@ -130,7 +130,7 @@ fn a_limit_leaves_the_rest_alone() {
         assert!(counters.rows_seen * 10 < whole.rows_seen, "{counters:?}");
         assert_eq!(counters.rows_seen + counters.rows_left, whole.rows_seen);
     }
-    // A filter is run no further than the rows it is asked about.
+    // A filter reads no more than the rows it is applied to.
     let filter = engine.prepare(".mt").expect("a selector");
     let few = engine
         .rows(&session, "@t0 .cb[role=user]")
@@ -138,7 +138,7 @@ fn a_limit_leaves_the_rest_alone() {
     let few = few.filter(&filter).expect("a filter").skip(1).limit(4);
     assert!(few.measure().rows_left > 0);
     assert_eq!(few.to_ids(), ids[1..]);
-    // Where the order asks for the last row first, everything is read.
+    // If the last row comes first in the order, everything is read.
     let post = engine
         .rows(&session, "@t0 .cb[role=user] @order=post @limit=5")
         .expect("an answer");

@@ -1,4 +1,4 @@
-//! Ranges in every mode: the engine's bytes are the reference interpreter's.
+//! Ranges in every mode: the engine gives the bytes of the reference interpreter.
 
 use crate::support::documents::Sample;
 use crate::support::engine::{self, Engine};
@@ -28,7 +28,7 @@ fn random_range(rng: &mut Rng, session: &Reference) -> Time {
     Time::BackRange(Some(a), Some(b))
 }
 
-/// What the interpreter answers to a range, whatever its mode.
+/// The reference interpreter's answer to a range of any mode.
 fn expected(
     session: &Reference,
     edition: Edition,
@@ -44,7 +44,7 @@ fn expected(
     .map_err(str::to_owned)
 }
 
-/// What the engine answers to a range, whatever its mode.
+/// The engine's answer to a range of any mode.
 fn answered(engine: &Engine, session: &Session, sel: &Sel, text: &str) -> Result<String, String> {
     match sel.controls.mode {
         None | Some(Mode::Reduce) => engine.range(session, text),
@@ -140,7 +140,7 @@ fn a_diff_leads_from_the_older_to_the_newer() {
             };
             let (newer, older) = (ids(back), ids(back + 1));
             let (added, removed) = (list(block, "added_ids"), list(block, "removed_ids"));
-            // What was removed and added makes the newer list of the older one.
+            // Removing and adding turns the older list into the newer one.
             let mut made: Vec<String> = older;
             made.retain(|id| !removed.contains(id));
             made.extend(added);

@@ -1,8 +1,8 @@
-//! Selectors over real logs: every session that can be imported, against the reference
+//! Selectors over recorded logs: every session that can be imported, compared with the reference
 //! interpreter.
 //!
-//! The logs stand beside the repository, in `../shared/data` or wherever `PACTQL_DATA` says;
-//! without them the test prints a line and passes.
+//! The logs are not part of the repository. They are read from `PACTQL_DATA`, or from
+//! `../shared/data`; without them the test prints a line and passes.
 
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
@@ -15,7 +15,7 @@ use crate::support::selector::{Edition, Sel, Time};
 use crate::support::tree::Session as Reference;
 use crate::support::{eval, parse, range};
 
-/// What one might ask of a recorded agent run: the list that `pactql bench` is measured with.
+/// Selectors for a recorded agent run: the list that `pactql bench` is measured with.
 const SELECTORS: &str = include_str!("../../benches/selectors.txt");
 
 fn data() -> Option<PathBuf> {
@@ -36,7 +36,7 @@ fn unpacked(path: &Path) -> Vec<u8> {
     bytes
 }
 
-/// The sessions at a pointer, each as the lines `import` writes; none where nothing is there.
+/// The sessions at a pointer, each as the lines that `import` writes; empty if there are none.
 fn sessions(bytes: &[u8], place: MessageLocation) -> Vec<Vec<String>> {
     let options = ImportOptions {
         location: place,
@@ -90,7 +90,7 @@ fn compare(name: &str, all: &[Vec<String>]) -> usize {
                 "{name}, session {number}: {text}"
             );
         }
-        // The heart of the list on every snapshot, not only the newest.
+        // The most common selectors on every snapshot, not only the newest.
         for text in [".cb", "^seq .mt:depth(1) .mc > .cb", "^seq .mt .cb:first"] {
             for tree in &reference.committed {
                 let sel = Sel {
@@ -146,8 +146,8 @@ fn every_recorded_session_answers_as_walking_does() {
     assert_eq!(histories, 7, "every trajectory has a history");
 }
 
-/// What was sent to the model, step by step: one agent rewrote an older tool result in each step
-/// from the sixth on, the other only ever added.
+/// The inputs of the model, step by step: one agent rewrote an older tool result in each step
+/// from the sixth on, the other only appended.
 #[test]
 fn a_history_tells_what_was_rewritten() {
     let Some(root) = data() else { return };

@@ -1,8 +1,8 @@
-//! The language reference cannot rot: every example of `docs/language.md` is run, in the editions
-//! it names, by the engine and by the reference interpreter, and must give what the page says.
+//! Every example of `docs/language.md` is run, in the editions it names, by the engine and by the
+//! reference interpreter, and must give what the page says.
 //!
-//! A table is known by its head; one with a head unknown here, a row without a result, or a
-//! session that differs from the outline on the page fails.
+//! Tables are recognized by their head. An unknown head, a row without a result, or a session that
+//! differs from the outline on the page fails.
 
 use std::fmt::Write as _;
 
@@ -59,7 +59,7 @@ fn spans(cell: &'static str) -> Vec<&'static str> {
     cell.split('`').skip(1).step_by(2).collect()
 }
 
-/// The editions a cell names, and whether it says that the ones before refuse.
+/// The editions a cell names, and whether it says that earlier editions refuse the selector.
 fn editions(row: &Row, cell: &str) -> (Vec<Edition>, bool) {
     let named = |name: &str| match name {
         "v0.1" => Edition::V01,
@@ -83,7 +83,7 @@ fn rank(edition: Edition) -> usize {
     EDITIONS.iter().position(|other| *other == edition).unwrap()
 }
 
-/// What a result cell says: `nothing`, or its code span; with what stands behind it.
+/// The content of a result cell: `nothing` or its code span, and the text after it.
 fn stated(row: &Row, cell: &'static str) -> String {
     let (result, rest) = match cell.strip_prefix("nothing") {
         Some(rest) => ("nothing", rest),
@@ -106,7 +106,7 @@ fn shown(selection: &Answer) -> String {
     or_nothing(answer::of(selection))
 }
 
-/// An answer, and whether a warning comes with it; those of a range's extent are in its diff.
+/// An answer, and whether it has a warning. Warnings about a range's extent are in its diff.
 fn noted(selection: &Answer) -> String {
     let diff = selection.range();
     let warned = !selection.warnings().is_empty() || diff.is_some_and(|d| !d.warnings.is_empty());
@@ -114,7 +114,7 @@ fn noted(selection: &Answer) -> String {
     format!("{}{note}", shown(selection))
 }
 
-/// What the engine answers, as the page writes it.
+/// The answer of the engine, as the page writes it.
 fn answer(engine: &Engine, session: &Session, text: &str) -> String {
     match engine.0.select(session, text) {
         Err(error) => error.code().to_string(),
@@ -122,7 +122,7 @@ fn answer(engine: &Engine, session: &Session, text: &str) -> String {
     }
 }
 
-/// What walking the trees gives; warnings are the engine's own.
+/// The answer of the reference interpreter, which has no warnings.
 fn walked(session: &tree::Session, edition: Edition, text: &str) -> String {
     let sel = parse::parse(text, edition);
     let answer = answer::walked(session, edition, &sel, text);
@@ -136,7 +136,7 @@ fn or_nothing(answer: String) -> String {
     }
 }
 
-/// What differs from the page, collected so that one run shows all of it.
+/// The differences from the page, collected so that one run shows all of them.
 #[derive(Default)]
 struct Check {
     cases: usize,
@@ -169,7 +169,7 @@ fn every_table_is_run() {
         "| selector | edition | values | result |",
         "| example | edition | normal form | because |",
         "| code | example | edition | when |",
-        // What the editions are, in words.
+        // A description of the editions.
         "| edition | omitted time | `#x` | `.cb:sub` | adds |",
     ];
     let lines: Vec<&str> = PAGE.lines().collect();
@@ -353,7 +353,7 @@ fn every_code_is_given() {
         }
     }
     check.done(15);
-    // The one that needs another session.
+    // This example needs another session.
     let bare = engine::open(FIXTURE.lines().next().unwrap());
     for (edition, code) in EDITIONS.into_iter().zip(["ah", NO_STATE, NO_STATE]) {
         assert_eq!(answer(&Engine::new(edition), &bare, "^ah"), code);
@@ -362,8 +362,8 @@ fn every_code_is_given() {
 
 const NO_STATE: &str = "E_NO_WORKING_STATE";
 
-/// The session is drawn on the page as it is: its newest snapshot, what the working state has
-/// beside that, and what older snapshots had.
+/// The page draws the session of the examples: its newest snapshot, what the working state adds,
+/// and what older snapshots had.
 #[test]
 fn the_session_is_the_one_on_the_page() {
     let lines: Vec<&str> = FIXTURE.lines().collect();

@@ -11,7 +11,7 @@ const HISTORY: &str = include_str!("../cases/sessions/ranges.outline");
 
 #[test]
 fn paths_of_a_deep_and_wide_tree() {
-    // Ids fall where document order rises, on every level.
+    // On every level, ids descend in document order.
     let levels = 60;
     let mut root = String::from("null");
     for level in (0..levels).rev() {
@@ -53,7 +53,7 @@ fn paths_of_a_deep_and_wide_tree() {
     let reference = Reference::from_lines(&lines);
     for (text, expected) in [
         ("@t0 * @order=path", &expected),
-        // Few of the nodes: they are sorted, not walked.
+        // Few nodes: they are sorted, the tree is not walked.
         ("@t0 .cb[id~'7$'] @order=path", &some),
     ] {
         let sel = parse::parse(text, Canonical);
@@ -126,7 +126,7 @@ fn caps_keep_the_newest_snapshots_and_the_first_changes() {
             "@history .cb @mode=reduce",
             "@t0 since @t-2: +back (+2 -2 ~1); E_SNAPSHOT_RANGE_LIMIT; E_LIMIT",
         ),
-        // Windows come before caps.
+        // Windows are applied before caps.
         (
             (None, Some(1), true),
             "@t0..@t-1 .cb @limit=2",
@@ -155,7 +155,7 @@ fn caps_keep_the_newest_snapshots_and_the_first_changes() {
     }
 }
 
-/// LANGUAGE §8: which members stand behind the diffs, and what they say.
+/// LANGUAGE §8: the members after the diffs.
 #[test]
 fn caps_are_told() {
     let session = engine::open(&outline::lines(HISTORY).join("\n"));
@@ -206,14 +206,14 @@ fn caps_are_told() {
         let got = tail("@history .cb", &options(most, changes, false));
         assert_eq!(got, format!("{{{expected}}}"));
     }
-    // Warnings stand before errors; counts leave no trace there.
+    // Warnings come before errors; requested counts do not appear there.
     assert_eq!(
         tail("@t0..@t-9 .cb @mode=reduce", &options(None, Some(1), true)),
         format!(
             r#"{{"mode":"reduce","limits":{{"maxChangesPerSnapshot":1,"truncated":true}},"warnings":["the range reaches past the oldest snapshot and is cut to @t-3"],"errors":[{changes}]}}"#
         )
     );
-    // A list says it in its warnings.
+    // A list has its caps in its warnings.
     let options = options(Some(2), None, false);
     let list = engine.select_with(&session, "@t0..@t-9 .cb @mode=union", &options);
     let warnings: Vec<String> = list

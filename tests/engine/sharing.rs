@@ -1,4 +1,4 @@
-//! What snapshots share: rows are kept for what changed, not for every snapshot.
+//! Sharing between snapshots: rows are stored for changes, not for every snapshot.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -14,7 +14,7 @@ fn block(id: &str, offset: i64, ttl: Option<i64>) -> String {
     format!(r#"{{"id":"{id}","nodeType":"cb","offset":{offset},"ttl":{ttl},"content":"of {id}"}}"#)
 }
 
-/// A whole document of cycle `cycle` with the turns given.
+/// A whole document of cycle `cycle` with these turns.
 fn document(cycle: i64, turns: &[String]) -> String {
     format!(
         r#"{{"cycle":{cycle},"root":{{"id":"r","children":[{{"id":"s","nodeType":"^sys","children":[{}]}},{{"id":"q","nodeType":"^seq","children":[{}]}},{{"id":"a","nodeType":"^ah","children":[]}}]}}}}"#,
@@ -30,7 +30,7 @@ fn turn(number: usize, blocks: &[String]) -> String {
     )
 }
 
-/// A session whose document of cycle N holds the turns that `turns` gives for N.
+/// A session whose document of cycle N has the turns that `turns` returns for N.
 fn session(cycles: i64, turns: impl Fn(i64) -> Vec<String>) -> (String, Arc<History>) {
     let mut lines = String::new();
     for cycle in 1..=cycles {
@@ -40,7 +40,7 @@ fn session(cycles: i64, turns: impl Fn(i64) -> Vec<String>) -> (String, Arc<Hist
     (lines, session.history())
 }
 
-/// The distinct segments of a history and how many rows they have together.
+/// The number of distinct segments of a history and of their rows.
 fn segments(history: &History) -> (usize, usize) {
     let mut seen: BTreeMap<*const Segment, usize> = BTreeMap::new();
     for snapshot in history.committed() {
@@ -69,8 +69,8 @@ fn contents(snapshot: &Snapshot) -> Vec<String> {
     snapshot.nodes().map(show).collect()
 }
 
-/// Every snapshot reads as it does in a session whose segments were never merged, and as its own
-/// document does when read alone.
+/// Every snapshot has the contents it has in a session without merging, and those of its own
+/// document read alone.
 fn assert_reads_alike(lines: &str, history: &History) {
     let documents = read_lines(lines.as_bytes()).expect("the lines are valid");
     let apart = Session::build(documents, Writer::without_merging()).expect("a session");
@@ -101,7 +101,7 @@ fn a_growing_session_keeps_each_turn_about_once_and_has_few_pieces() {
             .collect()
     });
     let (count, rows) = segments(&history);
-    // A turn is three rows with its implicit core. Every snapshot on its own would be 60,000.
+    // A turn has three rows with its implicit core. Without sharing there would be 60,000.
     let whole: usize = history
         .committed()
         .iter()

@@ -1,6 +1,5 @@
-//! Laws of parsing, printing and lowering that hold for every text: printing is the inverse of
-//! parsing, canonical text is a fixed point, and no text panics, recurses or takes more than
-//! linear time.
+//! Properties of parsing, printing and lowering: printing is the inverse of parsing, canonical text
+//! is a fixed point, and no text panics, recurses or takes more than linear time.
 
 use std::time::{Duration, Instant};
 
@@ -218,7 +217,7 @@ proptest! {
         }
     }
 
-    /// Canonical text, read in the canonical edition, is the same query, says nothing new and
+    /// Canonical text, read in the canonical edition, is the same query without warnings, and
     /// prints as itself.
     #[test]
     fn canonical_text_is_a_fixed_point(text in selector(), edition in edition()) {
@@ -235,8 +234,8 @@ proptest! {
         }
     }
 
-    /// What an edition can read it can say: printed in its own words, a query reads back as
-    /// itself. (A filter behind a position becomes a test of its step.)
+    /// A query translated into its own edition is the same query. (A filter after a position
+    /// becomes a test of its step.)
     #[test]
     fn an_edition_has_words_for_what_it_reads(text in selector(), edition in edition()) {
         if let Ok(lowered) = compile(&text, edition) {
@@ -253,8 +252,8 @@ proptest! {
         }
     }
 
-    /// A translation is a selector of its edition, says nothing new, and is itself in the words
-    /// of that edition. Canonical has words for everything, and keeps the query as it is.
+    /// A translation is a valid selector of its edition without warnings, and its own translation
+    /// into that edition. Into the canonical edition, every query translates to itself.
     #[test]
     fn translations_read_back(text in selector(), from in edition(), to in edition()) {
         let Ok(lowered) = compile(&text, from) else { return Ok(()) };
@@ -273,7 +272,7 @@ proptest! {
             }
             Err(reason) => {
                 prop_assert!(to != from && to != Edition::Canonical, "{} in {}: {}", text, to, reason);
-                // Whatever is printed reads as what was meant.
+                // The printed text parses to the same meaning.
                 prop_assert!(reason.construct() != "this selector", "{} in {}", text, to);
                 prop_assert!(reason.since() != Some(to));
                 let error = pactql::internals::ir::translate(&text, from, to);
@@ -283,7 +282,7 @@ proptest! {
         }
     }
 
-    /// What stands for something else is told with its place, and canonical text has none of it.
+    /// Sugar is reported with its place, and canonical text has none.
     #[test]
     fn canonical_text_is_free_of_sugar(text in selector(), edition in edition()) {
         if let Ok(lowered) = compile(&text, edition) {
@@ -301,8 +300,8 @@ proptest! {
         }
     }
 
-    /// What a reader is told to write instead is a selector of the edition, and where another
-    /// edition is named, one of that.
+    /// A suggested rewrite is a valid selector of the edition, or of the edition that the help
+    /// names.
     #[test]
     fn advice_can_be_taken(text in selector(), edition in edition()) {
         let Err(error) = compile(&text, edition) else { return Ok(()) };
@@ -311,7 +310,7 @@ proptest! {
         }
         let help = error.first().help.clone().unwrap_or_default();
         let parts: Vec<&str> = help.split('`').collect();
-        // A part of the selector, where the whole has no words: a time, a name.
+        // A suggestion may be only a part of the selector: a time or a name.
         let part = |said: &str| matches!(said, "@t0..@t-*" | "nodeType" | "kind");
         match parts.as_slice() {
             ["write ", said, ""] | ["write ", said, ", or choose edition ", _, ""] => {
@@ -369,7 +368,7 @@ proptest! {
     }
 }
 
-/// Bytes of any kind, read as text the way a command line reads them.
+/// Any bytes, read as text as the command line reads them.
 #[test]
 fn random_bytes_never_panic() {
     let mut state = 0x9e37_79b9_7f4a_7c15_u64;
@@ -389,7 +388,7 @@ fn random_bytes_never_panic() {
     }
 }
 
-/// What is repeated fills a selector of the largest size, and one of a megabyte.
+/// Repeated pieces fill a selector of the largest size, and one of a megabyte.
 #[test]
 fn large_and_deep_selectors_take_linear_time() {
     let pieces = [
@@ -464,12 +463,12 @@ fn large_and_deep_selectors_take_linear_time() {
                 }
             }
         }
-        // Far above what a linear run takes, far below a quadratic one.
+        // Far above the time of a linear run, far below that of a quadratic one.
         assert!(start.elapsed() < budget, "too slow at {piece:?}");
     }
 }
 
-/// The passes are a named list that an observer can follow.
+/// An observer sees the passes by name, in order.
 #[test]
 fn observers_see_each_pass() {
     let mut seen = Vec::new();

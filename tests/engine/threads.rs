@@ -1,4 +1,4 @@
-//! One engine and one session under many threads.
+//! One engine and one session shared by many threads.
 
 use std::sync::Barrier;
 
@@ -42,7 +42,7 @@ fn many_threads_give_the_bytes_of_one() {
         }
         sessions.push(session);
     }
-    // A small cache, so that threads also meet while plans are thrown out.
+    // A small cache, so that plans are evicted while other threads use them.
     let inner = Inner::builder()
         .edition(pactql::Edition::V01)
         .cached_texts(50)

@@ -1,7 +1,7 @@
 //! Runs what the documents show: every block fenced as `console` in the README and in `docs`.
 //!
 //! A line that starts with `$ ` is a command, the lines below it are what it prints, on standard
-//! output and standard error. A line with only `…` stands for any lines. The blocks of a document
+//! output and standard error. A line with only `…` means any lines. The blocks of a document
 //! run in order in one directory with a copy of `fixtures`, so a later command finds the files of
 //! an earlier one. `cargo run -q --` is read as `pactql`. Blocks fenced as `sh` are not run.
 //!

@@ -1,5 +1,5 @@
-//! The server of the Model Context Protocol, talked to in lines of JSON through a real child
-//! process. Nothing here knows the SDK, so what is tested is what goes over the wire.
+//! The MCP server, as a child process that is sent lines of JSON. The tests do not use the SDK:
+//! they check the messages themselves.
 
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -11,10 +11,10 @@ use std::sync::mpsc::{Receiver, channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// How long any one answer, or the end, may take. A server that hangs fails, it does not block.
+/// The longest wait for an answer or for the end. A server that hangs fails the test.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// A directory to serve: a session, a log, caches, and a neighbour that must stay unseen.
+/// A directory to serve: a session, a log, caches, and a file outside that must stay unseen.
 struct Scratch(PathBuf);
 
 impl Scratch {
@@ -57,7 +57,7 @@ impl Scratch {
         self.0.join(name)
     }
 
-    /// What the command line says, in the directory served: exit code, output, messages.
+    /// Runs the command line in the served directory: exit code, output, messages.
     fn command(&self, arguments: &[&str]) -> (i32, String, String) {
         let output = Command::new(env!("CARGO_BIN_EXE_pactql"))
             .args(arguments)
@@ -92,7 +92,7 @@ struct Client {
 }
 
 impl Client {
-    /// Starts a server and says nothing to it.
+    /// Starts a server without a handshake.
     fn silent(root: &Path) -> Self {
         let mut client = Self::spawn(root);
         let mut errors = client.unread.take().expect("a pipe");
@@ -104,7 +104,7 @@ impl Client {
         client
     }
 
-    /// Starts a server of whose standard error nothing is read.
+    /// Starts a server whose standard error is not read.
     fn spawn(root: &Path) -> Self {
         let mut server = Command::new(env!("CARGO_BIN_EXE_pactql"))
             .args(["context", "serve", "--root"])
@@ -135,12 +135,12 @@ impl Client {
         }
     }
 
-    /// Starts a server and shakes hands.
+    /// Starts a server and does the handshake.
     fn start(root: &Path) -> Self {
         Self::silent(root).greeted()
     }
 
-    /// Shakes hands.
+    /// Does the handshake.
     fn greeted(mut self) -> Self {
         let answer = self.ask(
             "initialize",
@@ -195,14 +195,14 @@ impl Client {
         answer
     }
 
-    /// Calls a tool: whether it failed, and the texts it answered with.
+    /// Calls a tool. Returns whether it failed, and the texts of its answer.
     #[track_caller]
     fn call(&mut self, tool: &str, arguments: Value) -> (bool, Vec<String>) {
         let answer = self.ask("tools/call", json!({"name": tool, "arguments": arguments}));
         texts(&answer)
     }
 
-    /// The answer of a tool that must succeed and have nothing to say beside it.
+    /// The answer of a tool that must succeed without notes.
     #[track_caller]
     fn answer(&mut self, tool: &str, arguments: Value) -> String {
         let (failed, mut texts) = self.call(tool, arguments);
@@ -219,8 +219,8 @@ impl Client {
         error["error"].clone()
     }
 
-    /// Ends the input and waits for the server: its exit code, and what it wrote on standard
-    /// error. What it still says must be messages.
+    /// Closes the input and waits for the server. Returns its exit code and its standard error.
+    /// All remaining output must be messages.
     fn end(mut self) -> (i32, String) {
         drop(self.input.take());
         let start = Instant::now();
@@ -247,7 +247,7 @@ impl Client {
 
 impl Drop for Client {
     fn drop(&mut self) {
-        // Nothing happens to one that has ended.
+        // No effect on a process that has ended.
         let _ = self.server.kill();
         let _ = self.server.wait();
     }
@@ -326,7 +326,7 @@ fn a_conversation_from_the_handshake_to_the_end() {
         "[\"cb:c4\",\"cb:c5\"]"
     );
 
-    // An unknown tool is a mistake of the client, and told by the protocol.
+    // An unknown tool is a mistake of the client, reported as a protocol error.
     let unknown = client.ask("tools/call", json!({"name": "pact.selec", "arguments": {}}));
     assert_eq!(unknown["error"]["code"], -32602);
     assert_eq!(
@@ -341,7 +341,7 @@ fn a_conversation_from_the_handshake_to_the_end() {
     let method = client.ask("nothing/known", json!({}));
     assert_eq!(method["error"]["code"], -32601);
 
-    // What is no JSON has no id to answer to; the conversation goes on.
+    // A line that is not JSON has no id to answer; the server continues.
     client.send("{\"jsonrpc\":\"2.0\",\"id\":");
     client.send("\u{0}\u{1}");
     client.send("");
@@ -373,7 +373,7 @@ fn every_revision_of_the_protocol_is_spoken() {
         answers.push(texts(&client.ask("tools/call", call.clone())));
         assert_eq!(client.end().0, 0);
     }
-    // The newest has no handshake: each request says who asks.
+    // The newest protocol has no handshake: each request names the client.
     let mut client = Client::silent(&scratch.path("root"));
     let mut call = call;
     call["_meta"] = json!({
@@ -400,7 +400,7 @@ fn documented_calls_over_sessions_are_answered_as_documented() {
     for pair in blocks.windows(2) {
         let call: Value = match serde_json::from_str(pair[0]) {
             Ok(call) => call,
-            // A result that is cut short.
+            // A result that is shortened in the document.
             Err(_) => continue,
         };
         let Some(tool) = call["name"]
@@ -410,7 +410,7 @@ fn documented_calls_over_sessions_are_answered_as_documented() {
             continue;
         };
         let answer = client.answer(tool, call["arguments"].clone());
-        // What is cut out is not compared.
+        // The omitted part is not compared.
         let mut rest = &*answer;
         for part in pair[1].trim_end().split('…') {
             let at = rest.find(part);
@@ -430,7 +430,7 @@ fn the_list_of_tools_says_what_they_take() {
     let mut client = scratch.client();
     let tools = client.ask("tools/list", json!({}));
     insta::assert_json_snapshot!("tools", tools["result"]);
-    // It is the same to the byte however often it is asked for.
+    // Every request gets the same bytes.
     assert_eq!(
         tools["result"],
         client.ask("tools/list", json!({}))["result"]
@@ -655,12 +655,12 @@ fn answers_are_those_of_the_command_line_to_the_byte() {
     ] {
         let (code, out, err) = scratch.command(command);
         assert_eq!(code, 0, "{command:?}: {err}");
-        // What a command says beside its answer is a second block.
+        // The notes of a command are a second block.
         let said = Some(err).filter(|err| !err.is_empty());
         let expected: Vec<String> = std::iter::once(out.trim_end().to_owned())
             .chain(said)
             .collect();
-        // Twice: what is kept between calls is not seen in the answers.
+        // Twice: what is cached between calls does not change the answers.
         for _ in 0..2 {
             let answer = client.call(tool, arguments.clone());
             assert_eq!(answer, (false, expected.clone()), "{command:?}");
@@ -776,7 +776,7 @@ fn errors_are_those_of_the_command_line() {
         assert!(failed, "{command:?}: {texts:?}");
         assert_eq!(texts, [err.trim_end()], "{command:?}");
     }
-    // A call that fails is told on standard error too, in words.
+    // A failed call is also reported on standard error, as text.
     let (code, errors) = client.end();
     assert_eq!(code, 0);
     let told = "context.resolve: error[E_MISSING]: caches/none is not a directory\n";
@@ -905,7 +905,7 @@ fn nothing_outside_of_the_root_is_read() {
                 "{tool}: {message}"
             );
         }
-        // A directory whose files lie outside is a session that is refused, and no cache at all.
+        // A directory of links to outside is refused as a session and not listed as a cache.
         if name == "many" {
             continue;
         }
@@ -932,7 +932,7 @@ fn nothing_outside_of_the_root_is_read() {
         let listed = client.answer("context.list_caches", json!({}));
         assert!(!listed.contains("cache-link"), "{listed}");
     }
-    // `-` is a name like any other here: the input is the client's.
+    // `-` is an ordinary name here: standard input belongs to the client.
     let error = client.error("pact.select", reading("-")("pact.select"));
     assert_eq!(error["code"], "E_MISSING");
     assert_eq!(client.end().0, 0);
@@ -995,7 +995,7 @@ fn many_calls_at_once_are_all_answered() {
             &result
         );
     }
-    // A call that is cancelled is not answered, or was before; the next one is.
+    // A cancelled call has no answer unless it came before; the next call has one.
     let arguments = reading("agent.jsonl")("pact.select");
     let call = json!({"name": "pact.select", "arguments": arguments});
     let cancelled = client.request("tools/call", call);
@@ -1005,7 +1005,7 @@ fn many_calls_at_once_are_all_answered() {
     );
     let next = client.request("ping", json!({}));
     while client.receive()["id"] != next {}
-    // Calls that run when the input ends are answered first; how many have begun is theirs.
+    // Calls that are running when the input ends are answered first; their number may vary.
     for _ in 0..4 {
         let arguments = reading("agent.jsonl")("pact.select");
         client.request(
@@ -1020,7 +1020,7 @@ fn many_calls_at_once_are_all_answered() {
 fn a_client_that_does_not_read_messages_is_answered() {
     let scratch = Scratch::new("unread");
     let mut client = Client::spawn(&scratch.path("root")).greeted();
-    // More than a pipe holds.
+    // More than the buffer of a pipe.
     let selector = format!("@t0 {}", ".cb[nope".repeat(40));
     for _ in 0..300 {
         let arguments = json!({"session": "agent.jsonl", "selector": selector});
@@ -1044,7 +1044,7 @@ fn the_end_of_the_input_is_the_end() {
     let scratch = Scratch::new("end");
     let silent = Client::silent(&scratch.path("root"));
     assert_eq!(silent.end(), (0, String::new()));
-    // A client of another protocol.
+    // A client that speaks another protocol.
     let mut other = Client::silent(&scratch.path("root"));
     other.send("{\"jsonrpc\":\"2.0\",\"method\":\"notifications/initialized\"}");
     let (code, errors) = other.end();
@@ -1053,7 +1053,7 @@ fn the_end_of_the_input_is_the_end() {
         errors.starts_with("error[E_INPUT]: the client did not begin"),
         "{errors}"
     );
-    // A root that is none.
+    // A root that is not a directory.
     for (root, code, told) in [
         (
             "none",

@@ -18,7 +18,7 @@ fn session(blocks: &[(&str, Value)]) -> Session {
     Session::from_slice(document.to_string().as_bytes()).expect("a session")
 }
 
-/// The ids chosen of all blocks, with their tokens.
+/// The chosen ids of all blocks, with their tokens.
 fn fitting(session: &Session, query: &str, budget: u64) -> Vec<(String, u64)> {
     let selection = Engine::new().rows(session, "@t0 .cb").expect("blocks");
     let fit = selection.fit(&Query::new(query), budget);
@@ -38,7 +38,7 @@ fn blocks_are_chosen_as_documents_are() {
         ("cb:none", json!("brakes")),
     ]);
     for (query, budget, expected) in [
-        // Best score first; what does not fit is skipped; equal scores by id.
+        // Best score first, equal scores by id; what does not fit is skipped.
         ("wheel", 9, &["cb:long"][..]),
         ("wheel", 7, &["cb:a", "cb:b", "cb:none"]),
         ("wheel", 11, &["cb:long", "cb:a"]),
@@ -104,7 +104,7 @@ fn the_answer_has_the_shape_of_source_004() {
          \"documents_considered\":2,\"documents_selected\":1,\"documents_excluded_by_budget\":1}}"
     );
     assert_eq!(fit.nodes[0].id(), "cb:2");
-    // The root, the region, the turn and the container are no blocks.
+    // The root, the region, the turn and the container are not blocks.
     assert_eq!(fit.others, selection.count() - 2);
 }
 

@@ -1,5 +1,4 @@
-//! Scores, filling and caches: each rule of source 004, random documents, caches that are damaged
-//! in every way.
+//! Scores, filling and caches: the rules of source 004, random documents, damaged caches.
 
 use super::{Scratch, answer, by_definition, chosen, faults, text};
 use pactql::budget::build::{BuildOptions, Indexing, build};
@@ -191,7 +190,7 @@ proptest! {
         };
         let expected = by_definition(&documents, &query, budget);
         prop_assert_eq!(names(&candidates), expected.clone());
-        // The order the candidates come in does not show.
+        // The order of the candidates does not change the answer.
         candidates.reverse();
         prop_assert_eq!(names(&candidates), expected);
     }
@@ -278,7 +277,7 @@ fn only_caches_are_replaced_and_only_when_asked() {
         scratch.try_build(false, Indexing::Auto),
         Err(CacheError::Exists(_))
     ));
-    // One that is broken is replaced all the same.
+    // A broken cache is replaced too.
     scratch.damage("manifest.json", |_| String::new());
     let cache = scratch
         .try_build(true, Indexing::Auto)
@@ -426,7 +425,7 @@ fn missing_files_and_indexes_of_other_documents_are_found() {
             "index.json: lacks `a.md`"
         ]
     );
-    // One reader takes the first member of a name, another the last.
+    // Readers differ in which of two members with one name they take.
     scratch.build();
     scratch.damage("index.json", |text| {
         text.replacen('{', "{\"a.md\": \"../secret.json\",", 1)
@@ -535,7 +534,7 @@ fn files_of_no_document_are_found() {
 
 #[test]
 fn what_is_put_in_order_part_by_part_is_filled_as_a_whole() {
-    // More candidates than one part, many of equal score, in an order that is not that of ids.
+    // More candidates than fit one part, many of equal score, not in the order of their ids.
     let documents: Vec<(String, String)> = (0..1500_usize)
         .map(|n| {
             let (n, words) = (n * 787 % 1500, n % 13);
@@ -575,7 +574,7 @@ fn a_manifest_out_of_order_or_with_an_id_twice_is_invalid() {
         let found = faults(scratch.cache());
         let message = format!("manifest.json: {message}");
         assert!(found.contains(&message), "{found:?}");
-        // Ids and versions in another order have another version.
+        // Another order of ids and versions gives another version.
         let version = "manifest.json: cache_version is not that of the documents listed";
         assert!(found.iter().any(|fault| fault == version), "{found:?}");
     };

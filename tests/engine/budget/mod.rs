@@ -1,4 +1,4 @@
-//! Budgeted selection held to source 004, each rule by its words, and to a plain reading of it.
+//! Budgeted selection: the rules of source 004 one by one, and a plain implementation of them.
 
 mod blocks;
 mod caches;
@@ -12,7 +12,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, UNIX_EPOCH};
 
-/// A directory of its own for one test, removed at the end.
+/// A directory for one test, removed at the end.
 struct Scratch(PathBuf);
 
 impl Scratch {
@@ -75,7 +75,7 @@ fn chosen(cache: &Cache, query: &str, budget: u64) -> Vec<String> {
     documents.into_iter().map(|document| document.id).collect()
 }
 
-/// The faults of a cache, found on opening it or by looking through it.
+/// The faults of a cache, found on opening or verifying it.
 fn faults(dir: PathBuf) -> Vec<String> {
     let found = match Cache::open(dir) {
         Ok(cache) => verify(&cache).expect("a readable cache"),
@@ -84,7 +84,7 @@ fn faults(dir: PathBuf) -> Vec<String> {
     found.iter().map(ToString::to_string).collect()
 }
 
-/// Source 004, read aloud.
+/// Source 004, implemented literally.
 fn by_definition(documents: &[(String, String)], query: &str, budget: u64) -> Vec<(String, f32)> {
     let query = query.to_lowercase();
     let terms: HashSet<&str> = query.split_whitespace().collect();
@@ -111,7 +111,7 @@ fn by_definition(documents: &[(String, String)], query: &str, budget: u64) -> Ve
     chosen
 }
 
-/// Texts of few words, so that they meet, between every kind of white space.
+/// Texts of few different words, so that documents share some, with every kind of white space.
 fn text() -> impl Strategy<Value = String> {
     let word = prop::sample::select(vec![
         "a", "A", "b", "ab", "ΟΔΟΣ", "οδος", "Σ", "ß", "İ", "i\u{307}", "Ǆ", "a\u{301}", "'Σ'",

@@ -1,4 +1,4 @@
-//! The index of terms: answers from it are those of the definition, whatever is in the file.
+//! The term index: its answers are those of the definition, whatever bytes are in the file.
 
 use super::{Scratch, answer, faults, text};
 use pactql::budget::score::Measure;
@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use sha2::{Digest, Sha256};
 use std::fs;
 
-/// Where the header of the file has what (the layout is in `docs/budget.md`).
+/// Offsets in the header of the file (the layout is in `docs/budget.md`).
 const FINGERPRINT: std::ops::Range<usize> = 12..44;
 const DIRECTORY_BYTES: std::ops::Range<usize> = 60..68;
 const DIRECTORY_SUM: std::ops::Range<usize> = 76..84;
@@ -38,11 +38,11 @@ fn open(scratch: &Scratch) -> Cache {
     Cache::open(scratch.cache()).expect("a good cache")
 }
 
-/// The answers with the index as it is and without it, and what was said of it.
+/// The answers with the index and without it, and what was reported about it.
 fn both(scratch: &Scratch, query: &str, budget: u64) -> (String, String, Option<String>) {
     let cache = open(scratch);
     let with = answer(&cache, query, budget);
-    // Asked again, for what was found out about the index is kept.
+    // Asked twice, because what is known about the index is cached.
     assert_eq!(answer(&cache, query, budget), with);
     let fault = cache.index_fault().map(|fault| fault.to_string());
     let without = answer(&cache.without_index(), query, budget);
@@ -54,7 +54,7 @@ fn sum(bytes: &[u8]) -> [u8; 8] {
     Sha256::digest(bytes)[..8].try_into().expect("eight bytes")
 }
 
-/// Makes the checksums of an index of one block right again.
+/// Corrects the checksums of an index of one block.
 fn seal(bytes: &mut [u8]) {
     let directory = bytes[DIRECTORY_BYTES].try_into().expect("eight bytes");
     let end = HEADER.saturating_add(u64::from_le_bytes(directory) as usize);
@@ -257,7 +257,7 @@ fn each_fault_of_an_index_is_named() {
         let (with, without, _) = both(&scratch, "two", 1);
         assert_eq!(with, without, "{message}");
     }
-    // Where a document is at fault too, the index is held to its checksums alone.
+    // If a document is at fault too, only the checksums of the index are verified.
     put(&scratch, &whole);
     let entry = open(&scratch).manifest().documents[0].clone();
     scratch.damage(&entry.file, |_| String::new());

@@ -36,7 +36,7 @@ fn lines(imported: &Imported, session: usize, full: bool) -> Vec<Value> {
         .collect()
 }
 
-/// Every node of a whole document: id, parent id, object.
+/// Every node of a whole document: its id, its parent's id, the object.
 fn nodes(document: &Value) -> Vec<(String, String, Value)> {
     let mut found = Vec::new();
     let mut open = vec![(document["root"].clone(), String::new())];
@@ -272,7 +272,7 @@ fn steps_are_snapshots_whose_rewritten_messages_keep_their_ids() {
     };
     assert_eq!(ids(1), "mt:2 mc:2 cb:4.1 mc:3 cb:5.1");
     assert_eq!(ids(2), "cb:3.1 mt:3 mc:3 cb:6.1");
-    // The rewritten message was made in the first cycle still.
+    // The rewritten message keeps the cycle in which it was created.
     assert_eq!(changes[2]["replace"][0]["cycle"], 1);
     assert_eq!(changes[2]["replace"][0]["content"], "elided");
     assert_eq!(changes[3]["remove"], json!(["mt:2", "mt:3"]));

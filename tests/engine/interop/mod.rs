@@ -1,4 +1,4 @@
-//! The interop room: logs in, documents and threads out.
+//! `interop`: logs are imported, documents and threads are exported.
 
 mod import;
 mod odd;
@@ -60,7 +60,7 @@ impl Session {
         session
     }
 
-    /// The working state, else the newest snapshot.
+    /// The working state, or the newest snapshot if there is none.
     fn current(&self) -> &Snapshot {
         let newest = self.working.as_ref().or_else(|| self.committed.last());
         newest.expect("a snapshot")

@@ -1,4 +1,4 @@
-//! Random logs: whatever is a list comes back equal, whatever is not text is refused.
+//! Random logs: a list comes back equal, and bytes that are not JSON are refused.
 
 use super::{holds_together, imported, openai, pointer};
 use pactql::interop::{ImportOptions, MessageLocation, import};
@@ -28,7 +28,7 @@ fn object(members: Vec<(String, Value)>) -> Value {
     Value::from(members.into_iter().collect::<Map<String, Value>>())
 }
 
-/// Names and words that mean something to the importer, and others.
+/// Names that the importer knows, and others.
 fn text() -> impl Strategy<Value = String> {
     prop_oneof![
         prop::sample::select(vec![
@@ -64,7 +64,7 @@ fn text() -> impl Strategy<Value = String> {
     ]
 }
 
-/// Mostly the value that should stand there.
+/// Mostly the expected value, sometimes any other.
 fn mostly<T: Into<Value> + std::fmt::Debug + Clone>(
     right: impl Strategy<Value = T>,
 ) -> impl Strategy<Value = Value> {

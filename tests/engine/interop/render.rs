@@ -1,5 +1,5 @@
-//! Rendering threads and messages, exporting documents, and the way from a log to a session and
-//! back.
+//! Rendering threads and messages, exporting documents, and round trips from a log to a session
+//! and back.
 
 use super::{Session, holds_together, imported, openai, pointer, thread};
 use pactql::interop::{MessageLocation, write_document, write_openai};
@@ -88,7 +88,7 @@ fn the_thread_has_roles_by_region_blocks_at_any_level_and_no_empty_members() {
     );
 }
 
-/// Messages of every shape seen, and of shapes nobody should send.
+/// Messages of every known shape, and of malformed ones.
 fn odd_messages() -> Value {
     let text = r#"[
         {"role": "system", "content": ""},
@@ -245,8 +245,8 @@ fn a_document_comes_back_as_canonical_bytes() {
 
 #[test]
 fn differences_say_the_same_as_whole_documents() {
-    // Moves out of a removed node, a removal deep below one, ttls that fall and that stand, fields
-    // that a line of changes cannot carry, and a root that changes.
+    // Moves out of a removed node, a removal far below one, ttls that fall and ttls that do not,
+    // fields that a delta line cannot carry, and a root that changes.
     let pad = "p".repeat(400);
     let keep = format!(r#"{{"id":"keep","nodeType":"cb","content":"{pad}"}}"#);
     let lines = [
@@ -283,7 +283,7 @@ fn differences_say_the_same_as_whole_documents() {
     assert_eq!(again.export(false), short);
 }
 
-/// The folder of real sessions, or nothing (and a printed line) where it is missing.
+/// The directory of recorded sessions; prints a line and returns nothing if it is missing.
 fn data(folder: &str) -> Option<PathBuf> {
     let root = std::env::var_os("PACTQL_DATA").map_or_else(
         || PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../shared/data"),

@@ -1,9 +1,9 @@
-//! Answers in one line that a reader can check, whatever they answer to.
+//! Answers of every kind as one line of text.
 //!
 //! A list is its ids, separated by blanks. A diff is its pairs, separated by `; `: the newer
 //! snapshot (of a reduced range `newest since oldest`), then `+` ids that only it has, `-` ids
 //! that only the older one has, `~` ids that changed, with the changed headers; `=` where nothing
-//! did. Counts that were asked for follow in parentheses, codes of what was left out at the end.
+//! did. Requested counts follow in parentheses; the codes of errors come last.
 
 use std::fmt::Write as _;
 
@@ -14,10 +14,10 @@ use super::json::{self, Json};
 use super::selector::{Edition, Mode, Sel, Time};
 use super::{eval, range, tree};
 
-/// What a range of a single snapshot answers: it has no neighbour.
+/// The answer of a range of a single snapshot, which has no neighbour to compare with.
 pub(crate) const NO_PAIR: &str = "no pair";
 
-/// What the engine answers, or the code of its error.
+/// The answer of the engine, or the code of its error.
 pub(crate) fn asked(engine: &Engine, session: &Session, text: &str) -> Result<String, String> {
     match engine.0.select(session, text) {
         Ok(selection) => Ok(of(&selection)),
@@ -25,7 +25,7 @@ pub(crate) fn asked(engine: &Engine, session: &Session, text: &str) -> Result<St
     }
 }
 
-/// An answer of the engine.
+/// An answer of the engine as a line.
 pub(crate) fn of(answer: &Answer) -> String {
     match answer {
         Answer::Range(diff) => line(&json::parse(&serde_json::to_string(diff).unwrap())),
@@ -33,7 +33,7 @@ pub(crate) fn of(answer: &Answer) -> String {
     }
 }
 
-/// What walking the trees gives, or the code of the error.
+/// The answer of the reference interpreter, or the code of its error.
 pub(crate) fn walked(
     session: &tree::Session,
     edition: Edition,
@@ -51,7 +51,7 @@ pub(crate) fn walked(
     }
 }
 
-/// The diffs of a range.
+/// The diffs of a range as a line.
 pub(crate) fn line(diff: &Json) -> String {
     let reduced = diff.get("mode").and_then(Json::as_str) == Some("reduce");
     let mut parts: Vec<String> = list(diff, "diffs")

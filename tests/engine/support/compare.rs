@@ -1,4 +1,4 @@
-//! What an attribute reads as and how it compares (LANGUAGE §1, §5), in the plainest way.
+//! The value of an attribute and how it compares (LANGUAGE §1, §5).
 
 use std::cmp::Ordering;
 
@@ -13,17 +13,17 @@ pub(crate) enum Read {
     Number(Option<i64>),
     /// A string header.
     Text(Option<String>),
-    /// nodeType as stored, in one vocabulary.
+    /// nodeType as stored, with aliases replaced.
     StoredType(String),
-    /// nodeType as the later editions read it: the head, and the whole.
+    /// nodeType as the later editions read it: the head and the whole text.
     SplitType(String, String),
     /// The tags.
     Tags(Option<Vec<String>>),
-    /// Anything else, by the value the node holds.
+    /// Any other attribute, by the stored value.
     Dynamic(Option<Json>),
 }
 
-/// Whether `prop` holds on `item`.
+/// Whether `prop` is true for `item`.
 pub(crate) fn holds(
     session: &Session,
     tree: &Tree,
@@ -275,8 +275,8 @@ pub(crate) fn reads_as_number(text: &str) -> bool {
     }
 }
 
-/// Compares two numbers by their exact value: integers of any length as they stand, decimals
-/// as the f64 they read as.
+/// Compares two numbers exactly: integers of any length by their digits, decimals by the value
+/// of their f64.
 pub(crate) fn compare_numbers(a: &str, b: &str) -> Ordering {
     let (a, b) = (exact(a), exact(b));
     let magnitude = a
@@ -293,7 +293,7 @@ pub(crate) fn compare_numbers(a: &str, b: &str) -> Ordering {
     }
 }
 
-/// Sign and decimal digits, no leading zeros in front and no trailing ones behind.
+/// Sign and decimal digits, without leading and trailing zeros.
 struct Exact {
     negative: bool,
     whole: String,
@@ -304,7 +304,7 @@ fn exact(text: &str) -> Exact {
     let negative = text.starts_with('-');
     let unsigned = text.trim_start_matches(['+', '-']);
     let digits = match unsigned.parse::<f64>().unwrap() {
-        // Only texts reach beyond a double, and they stand as they are written.
+        // Only texts can exceed a double; they are compared as written.
         double if unsigned.contains(['.', 'e', 'E']) && double.is_finite() => {
             format!("{double:.1100}")
         }

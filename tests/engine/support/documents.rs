@@ -5,7 +5,7 @@ use super::json::Json;
 use super::random::Rng;
 use super::tree::Session;
 
-/// A random session: what the engine reads, and what the oracle made of it.
+/// A random session: its lines, and how the reference interpreter reads them.
 #[derive(Debug)]
 pub(crate) struct Sample {
     pub(crate) lines: Vec<String>,
@@ -51,7 +51,7 @@ struct Maker {
     time: i64,
 }
 
-/// Values that are drawn again and again, so that selectors find something.
+/// Few different values, so that selectors find something.
 pub(crate) const ROLES: [&str; 5] = ["user", "assistant", "tool", "system", ""];
 pub(crate) const KINDS: [&str; 6] = ["text", "call", "result", "summary", "image", "né"];
 pub(crate) const KEYS: [&str; 4] = ["K", "hero", "hero banner", ""];
@@ -184,7 +184,7 @@ impl Maker {
         Json::Obj(members).write()
     }
 
-    /// Siblings may stand in any order in a document.
+    /// Siblings may be in any order in a document.
     fn shuffle(&mut self, draft: &mut Draft) {
         if self.rng.chance(60) {
             self.rng.shuffle(&mut draft.children);
@@ -412,8 +412,8 @@ impl Maker {
         node
     }
 
-    /// One of two spellings of a header. Beside the alias the name may stand as a null, and
-    /// beside the name the alias with a value that plays no part.
+    /// A header by its name or by its alias. With the alias, the name may be there too, as a null;
+    /// with the name, the alias may be there too, and is ignored.
     fn spelled(
         &mut self,
         node: &mut Draft,
@@ -531,7 +531,7 @@ impl Maker {
         root
     }
 
-    /// One cycle passes: some nodes count their ttl down and go at the end of it.
+    /// One cycle passes: some ttls count down, and nodes at the end of theirs are removed.
     fn pass(&mut self, node: &mut Draft) {
         let counts = |node: &Draft| node.id.as_ref().is_some_and(|id| id.len() % 2 == 0);
         node.children.retain(|child| {

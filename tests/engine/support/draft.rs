@@ -1,10 +1,10 @@
-//! Trees on the way to a document, and what one snapshot says of another.
+//! Trees that can be changed before they are written as documents, and delta lines between them.
 
 use std::collections::BTreeMap;
 
 use super::json::Json;
 
-/// A node on the way to a document.
+/// A node of a tree that is not written yet.
 #[derive(Clone)]
 pub(crate) struct Draft {
     pub(crate) id: Option<String>,
@@ -44,7 +44,7 @@ impl Draft {
         1 + self.children.iter().map(Draft::count).sum::<usize>()
     }
 
-    /// The `n`th node of the tree, in the order it stands here.
+    /// The `n`th node of the tree, in the order of the draft (not canonical order).
     pub(crate) fn nth(&mut self, n: &mut usize) -> Option<&mut Draft> {
         if *n == 0 {
             return Some(self);
@@ -75,7 +75,7 @@ impl Draft {
         }
     }
 
-    /// Ids from the top down, parents first.
+    /// All ids, parents before children.
     pub(crate) fn ids<'a>(&'a self, out: &mut Vec<&'a str>) {
         out.push(self.id.as_deref().unwrap_or("^root"));
         for child in &self.children {
@@ -86,7 +86,7 @@ impl Draft {
 
 pub(crate) type Flat<'a> = BTreeMap<&'a str, (Option<&'a str>, &'a Vec<(String, Json)>)>;
 
-/// Takes the `n`th node out, unless it is the root or a region.
+/// Removes the `n`th node, unless it is the root or a region.
 pub(crate) fn take(node: &mut Draft, n: &mut usize) -> Option<Draft> {
     if *n == 0 {
         return None;
@@ -105,7 +105,7 @@ pub(crate) fn take(node: &mut Draft, n: &mut usize) -> Option<Draft> {
     None
 }
 
-/// At most one container of a turn may say that its offset is 0, so the others leave it out.
+/// Only one container of a turn may have an explicit offset 0; the others drop theirs.
 pub(crate) fn one_core(node: &mut Draft) {
     let mut said = false;
     for child in &mut node.children {
@@ -124,7 +124,7 @@ pub(crate) fn one_core(node: &mut Draft) {
     }
 }
 
-/// The delta line from an earlier snapshot, where one can say it.
+/// The delta line from an earlier snapshot, if the change can be written as one.
 pub(crate) fn delta((base_cycle, base): &(i64, Draft), draft: &Draft, cycle: i64) -> Option<Json> {
     let (mut old, mut new) = (Flat::new(), Flat::new());
     base.flatten(None, &mut old);
@@ -150,7 +150,7 @@ pub(crate) fn delta((base_cycle, base): &(i64, Draft), draft: &Draft, cycle: i64
             if *old_parent == parent && *old_fields == fields {
                 continue;
             }
-            // A node that goes below what stood below it cannot be said row by row.
+            // A delta cannot move a node below one of its own descendants.
             let turned = |up: &String| {
                 old.contains_key(up.as_str()) && above(&old, up).contains(&id.to_owned())
             };

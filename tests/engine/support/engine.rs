@@ -1,4 +1,4 @@
-//! The engine behind the few questions the tests ask it.
+//! The engine, reduced to the calls that tests compare.
 
 use pactql::{Answer, Engine as Inner, EngineBuilder, Session};
 
@@ -13,7 +13,7 @@ impl Engine {
         Self(builder(edition).build())
     }
 
-    /// An engine that compiles every text anew.
+    /// An engine without a plan cache: it compiles every text again.
     pub(crate) fn without_cache(edition: Edition) -> Self {
         Self(builder(edition).cached_texts(0).build())
     }
@@ -30,8 +30,8 @@ impl Engine {
         }
     }
 
-    /// The JSON of a range's diffs, or the code of its error. Strings are read and written once,
-    /// so that escapes play no part; the order of members and the text of numbers stand.
+    /// The JSON of a range's diffs, or the code of its error. It is parsed and written again, so
+    /// that escapes do not matter; the order of members and the text of numbers are kept.
     pub(crate) fn range(&self, session: &Session, text: &str) -> Result<String, String> {
         match self.0.range(session, text) {
             Err(error) => Err(error.code().to_string()),

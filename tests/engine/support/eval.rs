@@ -11,21 +11,21 @@ use super::selector::{
 };
 use super::tree::{Class, Item, Node, Session, Tree};
 
-/// What a step hangs from.
+/// The left context of a step.
 enum Context {
     Item(Item),
-    /// A virtual container: its owner's height and its members.
+    /// A zone: the level of its owner and its members.
     Zone(i64, Vec<usize>),
 }
 
-/// A selector at work on one snapshot.
+/// Evaluates selectors on one snapshot.
 pub(crate) struct Eval<'a> {
     pub(crate) session: &'a Session,
     pub(crate) tree: &'a Tree,
     pub(crate) edition: Edition,
 }
 
-/// The ids of a selector without a range, in result order; an error's code where there is one.
+/// The ids of a selector without a range, in result order, or the code of the error.
 pub(crate) fn ids(
     session: &Session,
     edition: Edition,
@@ -57,7 +57,7 @@ pub(crate) fn rows<'a>(
         Time::All => session.committed.iter().rev().collect(),
         Time::BackRange(..) | Time::CycleRange(..) => panic!("a range has no plain ids"),
     };
-    // Each id once, where the newest matching snapshot puts it, newest snapshot first.
+    // Newest snapshot first; each id once, at the place of its newest match.
     let mut seen = HashSet::new();
     let mut rows: Vec<(&Tree, usize)> = Vec::new();
     for tree in trees {
@@ -149,7 +149,7 @@ impl Eval<'_> {
         self.holds(item, &Prop::new("tags", Op::Eq, Value::text(tag)))
     }
 
-    /// The nodes one group matches, in no order.
+    /// The nodes that one group matches, in any order.
     pub(crate) fn chain(&self, chain: &Chain) -> Vec<usize> {
         let mut left: Option<Vec<Context>> = None;
         let alone = chain.steps.len() == 1;
@@ -166,7 +166,7 @@ impl Eval<'_> {
         self.nodes_of(left.unwrap_or_default())
     }
 
-    /// The nodes a last step stands for; implicit cores are never in a result.
+    /// The nodes among the matches of a last step: implicit cores are never in a result.
     fn nodes_of(&self, contexts: Vec<Context>) -> Vec<usize> {
         let nodes = contexts.into_iter().flat_map(|context| match context {
             Context::Item(Item::Node(node)) => vec![node],
@@ -176,7 +176,7 @@ impl Eval<'_> {
         nodes.collect()
     }
 
-    /// One zone for each left-context node; one for the whole tree where there is none.
+    /// One zone for each left-context node, or one for the whole tree if there is no left context.
     fn zones(&self, left: Option<&[Context]>, axis: Axis, sign: Sign) -> Vec<Context> {
         let members = |items: Vec<Item>| {
             let nodes = items.into_iter().filter_map(|item| match item {
@@ -206,7 +206,7 @@ impl Eval<'_> {
         }
     }
 
-    /// The items a combinator leads to from one context.
+    /// The items that a combinator reaches from one left-context node.
     fn reach(&self, context: &Context, axis: Axis) -> Vec<Item> {
         match (context, axis) {
             (Context::Item(item), Axis::Child) => self.tree.children(*item),
@@ -233,7 +233,7 @@ impl Eval<'_> {
         step: &NodeStep,
         alone: bool,
     ) -> Vec<Item> {
-        // Each candidate hangs from its nearest left-context node: the deepest that leads to it.
+        // A candidate belongs to the deepest left-context node that reaches it.
         let mut groups: HashMap<Item, (i64, usize)> = HashMap::new();
         match left {
             None => groups.extend(self.tree.order.iter().map(|item| (*item, (0, 0)))),
@@ -297,7 +297,7 @@ impl Eval<'_> {
             .collect()
     }
 
-    /// Every test of the step but its pseudo-classes.
+    /// The tests of the step, without its pseudo-classes.
     fn step_matches(&self, item: Item, step: &NodeStep, alone: bool) -> bool {
         let names_container = step
             .parts
@@ -368,7 +368,7 @@ impl Eval<'_> {
             }
     }
 
-    /// Whether the item is `^sys`, `^ah` or a turn directly under `^seq`, of such a depth.
+    /// Whether the item is `^sys`, `^ah` or a turn directly under `^seq` with a depth of the set.
     fn is_anchor(&self, item: Item, accepts: impl Fn(i64) -> bool) -> bool {
         let Item::Node(node) = item else { return false };
         let n = &self.tree.nodes[node];
@@ -485,7 +485,7 @@ impl Eval<'_> {
         }
     }
 
-    /// Whether every group's last step, or a filter on the final set, pins the same one key.
+    /// Whether the last step of every group, or a filter on the final set, pins the same key.
     fn pins_one_key(&self, sel: &Sel) -> bool {
         let props_keys = |props: &[Prop]| props.iter().filter_map(pinned_key).collect();
         let by_filters: HashSet<String> = sel
@@ -562,7 +562,7 @@ fn is_depth(pseudo: &Pseudo) -> bool {
     matches!(pseudo, Pseudo::Depth(_))
 }
 
-/// Whether `:depth(…)` stands without a type, id, key, tag or attribute, so that it means the
+/// Whether the step has no type, id, key, tag or attribute, so that its `:depth(…)` is an
 /// anchor. An offset pseudo-class is a test of an attribute.
 fn depth_alone(step: &NodeStep) -> bool {
     let only_star = step.parts.iter().all(|part| *part == Part::Star);
@@ -570,13 +570,13 @@ fn depth_alone(step: &NodeStep) -> bool {
     only_star && !offset && step.pseudos.iter().any(is_depth)
 }
 
-/// The key `[key=…]` asks for: one text, or a list of one.
+/// The key that `[key=…]` pins: one text, or a list of one.
 fn pinned_key(prop: &Prop) -> Option<String> {
     let (Op::Eq, value) = prop.test.as_ref()? else {
         return None;
     };
     let value = match value {
-        // The same value twice is one value.
+        // A repeated value counts once.
         Value::List(values) if values.windows(2).all(|pair| pair[0] == pair[1]) => {
             values.first()?
         }

@@ -1,5 +1,5 @@
-//! JSON as the oracle sees it: numbers keep the text they were written with, objects keep
-//! their order. Parser and writers are its own, so nothing is shared with the engine's reader.
+//! JSON for the reference interpreter: numbers keep their text, objects keep their order. Parser
+//! and writers are separate from the engine's, so that a fault cannot be in both.
 
 use std::fmt::Write as _;
 
@@ -49,7 +49,7 @@ impl Json {
         !matches!(self, Self::List(_) | Self::Obj(_))
     }
 
-    /// Equal in meaning: 1 is 1.0 at any level, and the order of members plays no part.
+    /// Equality by value: 1 equals 1.0 at any level, and the order of members does not matter.
     pub(crate) fn same(&self, other: &Json) -> bool {
         match (self, other) {
             (Self::Num(a), Self::Num(b)) => {
@@ -67,7 +67,7 @@ impl Json {
         }
     }
 
-    /// As it would be written in a document, without white space.
+    /// The JSON text without white space.
     pub(crate) fn write(&self) -> String {
         let mut out = String::new();
         self.write_to(&mut out);

@@ -1,7 +1,7 @@
-//! The oracle: everything the engine is compared with, written from the language's rules alone.
+//! The reference interpreter and the generators of random cases.
 //!
-//! Nothing here uses the engine's parser, normalized form, index or plan; where a rule can be
-//! stated plainly or run fast, it is stated plainly.
+//! The interpreter is written from the language's rules alone: it does not use the engine's
+//! parser, normalized form, index or plan, and prefers plain code to fast code.
 
 pub(crate) mod answer;
 pub(crate) mod compare;

@@ -1,12 +1,12 @@
 //! Sessions written as outlines: one node a line, children indented by two spaces.
 //!
-//! A line is `id nodeType name=value …`; `-` stands for no nodeType, a value is JSON where it
-//! reads as JSON and a text otherwise. A line `--- 7` closes the snapshot of cycle 7,
+//! A line is `id nodeType name=value …`; `-` means no nodeType; a value is JSON if it
+//! parses as JSON and a text otherwise. A line `--- 7` closes the snapshot of cycle 7,
 //! `--- working` the working state, `--- 7 working` both.
 
 use super::json::{self, Json};
 
-/// The lines of the session an outline describes.
+/// The session of an outline, as lines of JSON.
 pub(crate) fn lines(outline: &str) -> Vec<String> {
     let mut documents = Vec::new();
     let mut nodes: Vec<(usize, Json)> = Vec::new();
@@ -56,7 +56,7 @@ fn node(text: &str) -> Json {
     Json::Obj(members)
 }
 
-/// Hangs every node below the last one that stands further left.
+/// Makes every node a child of the last node with a smaller indentation.
 fn nest(mut nodes: Vec<(usize, Json)>) -> Json {
     let base = nodes[0].0;
     while nodes.len() > 1 {

@@ -1,6 +1,5 @@
-//! Reads hand-written selectors into the oracle's model, so that a table of rules can be put to
-//! the interpreter too. It takes what tests write and stops at anything else; telling good
-//! selectors from bad ones is the engine's work.
+//! Parses hand-written selectors for the reference interpreter. It knows the syntax that the
+//! tests use and panics at anything else; refusing wrong selectors is tested on the engine alone.
 
 use super::compare::one_vocabulary;
 use super::selector::{
@@ -230,7 +229,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// A word, or a quoted one; trailing pseudo-classes are left where they are.
+    /// A word, plain or quoted, without trailing pseudo-classes.
     fn word(&mut self) -> String {
         if self.rest.starts_with(['\'', '"']) {
             return self.quoted();
@@ -509,8 +508,8 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// In a selector that begins with nothing but `#word` or a run of tags, brackets behind white
-/// space are filters.
+/// If a selector begins with only `#word` or a run of tags, brackets after white space are
+/// filters.
 fn leading_search(sel: &mut Sel) {
     let Body::Union(chains) = &mut sel.body else {
         return;

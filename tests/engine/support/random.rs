@@ -121,7 +121,7 @@ impl Case {
         }
     }
 
-    /// Numbers for what is random beside session and selectors, the same in every smaller case.
+    /// Random numbers for the test itself; the same in every smaller case.
     pub(crate) fn rng(&self) -> Rng {
         Rng::new(self.seed)
     }
@@ -192,7 +192,7 @@ pub(crate) fn sessions(count: u32, test: impl Fn(&Case) -> Result<(), TestCaseEr
     selectors(count, Edition::Canonical, 0, test);
 }
 
-/// [`check`] over random small sessions with so many selectors each.
+/// [`check`] over random small sessions, each with `selectors` random selectors.
 #[track_caller]
 pub(crate) fn selectors(
     count: u32,

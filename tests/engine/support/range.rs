@@ -7,7 +7,7 @@ use super::json::Json;
 use super::selector::{Edition, Mode, Sel, Time};
 use super::tree::{Node, Session, Tree};
 
-/// The snapshots a range names, newest first, and the warning where it was cut.
+/// The snapshots a range names, newest first, and the warning if the range was cut.
 pub(crate) fn snapshots(
     session: &Session,
     time: Time,
@@ -55,8 +55,8 @@ fn back_label(back: u64) -> String {
     }
 }
 
-/// The ids of a range as one list: those that match in any of its snapshots or, for `latest`,
-/// those whose newest version in it matches.
+/// The ids of a range as one list: for `union` the ids that match in any of its snapshots, for
+/// `latest` those whose newest version in the range matches.
 pub(crate) fn list(
     session: &Session,
     edition: Edition,
@@ -193,7 +193,7 @@ fn compare(newer: &[(&Tree, usize)], older: &[(&Tree, usize)]) -> Json {
     ])
 }
 
-/// Headers that are tracked beside the custom fields.
+/// The headers a diff compares, in addition to the custom fields.
 const HEADERS: [&str; 15] = [
     "cadence",
     "content_hash",
@@ -259,7 +259,7 @@ fn change(newer: (&Tree, usize), older: (&Tree, usize)) -> Option<Json> {
     Some(Json::Obj(members))
 }
 
-/// The computed hashes where they differ, else the stored ones.
+/// The computed hashes if they differ, otherwise the stored ones.
 fn hashes(new: &Node, old: &Node) -> (Json, Json) {
     let (a, b) = (new.computed_hash(), old.computed_hash());
     if a != b {

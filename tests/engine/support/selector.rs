@@ -1,4 +1,4 @@
-//! The oracle's own model of a selector: what was written, part by part, before any meaning.
+//! The reference interpreter's model of a selector: its parts as written, without meaning.
 //!
 //! It prints to selector text (`text.rs`) and is evaluated by walking (`eval.rs`). It knows
 //! nothing of the engine's syntax tree or normalized form.
@@ -16,7 +16,7 @@ pub(crate) enum Edition {
 pub(crate) struct Sel {
     pub(crate) time: Time,
     pub(crate) body: Body,
-    /// Tests of the final set: braces, trailing tags, brackets behind them. `canonical` only.
+    /// Tests of the final set: braces, trailing tags, brackets after them. `canonical` only.
     pub(crate) filters: Vec<Filter>,
     pub(crate) controls: Controls,
 }
@@ -37,13 +37,13 @@ pub(crate) enum Time {
 pub(crate) enum Body {
     /// `group, group …`
     Union(Vec<Chain>),
-    /// `(hop, hop, …)`, perhaps with a search behind it.
+    /// `(hop, hop, …)`, optionally followed by a search.
     Position(Vec<Hop>, Option<Search>),
     /// A leading search of everything: `?? {…}`, `{…}`, `#key`, `+tag …`.
     Search(Vec<Prop>),
 }
 
-/// A search behind a position: below its nodes or among their children.
+/// A search after a position: among the descendants of its nodes, or among their children.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Search {
     pub(crate) axis: Axis,
@@ -64,7 +64,7 @@ pub(crate) enum Axis {
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Step {
     Node(NodeStep),
-    /// A step that is nothing but `:pre`, `:core` or `:post`.
+    /// A step that is only `:pre`, `:core` or `:post`.
     Zone(Sign),
 }
 
@@ -198,7 +198,7 @@ pub(crate) enum Hop {
     Depth(Depths),
     /// `seg`, `cont`, `block` with a kind and properties.
     Class(String, Option<String>, Vec<Prop>),
-    /// `*` or `N`, perhaps with the class the child must have.
+    /// `*` or `N`, optionally with the class the child must have.
     Offset(Option<i64>, Option<String>, Vec<Prop>),
     /// `?{…}`
     Props(Vec<Prop>),

@@ -11,7 +11,7 @@ use super::selector::{
 use super::text::is_word;
 use super::tree::{Class, Item, Session, Tree};
 
-/// A random selector without a time of its own.
+/// A random selector without a time.
 pub(crate) fn selector(rng: &mut Rng, session: &Session, edition: Edition) -> Sel {
     let mut trees: Vec<&Tree> = session.committed.iter().collect();
     trees.extend(&session.working);
@@ -39,8 +39,8 @@ pub(crate) fn selector(rng: &mut Rng, session: &Session, edition: Edition) -> Se
     sel
 }
 
-/// Takes groups that match nowhere out of a union in which a key is pinned: one that can match
-/// nothing by its form is dropped before it is asked which keys the groups pin.
+/// Removes groups without any match from a union that pins a key. The engine drops groups that
+/// are contradictions before it looks at pinned keys; the interpreter does not know contradictions.
 fn drop_dead_groups(session: &Session, edition: Edition, sel: &mut Sel) {
     let text = super::text::plain(sel, edition);
     let Body::Union(chains) = &mut sel.body else {
@@ -119,7 +119,7 @@ impl Maker<'_> {
     }
 
     /// A chain along the path to some node: steps for some of its ancestors, with zones and
-    /// implicit cores where they can stand.
+    /// implicit cores where the grammar allows them.
     fn chain(&mut self) -> Chain {
         let target = self.rng.below(self.tree.nodes.len());
         let mut path = vec![target];
@@ -254,7 +254,7 @@ impl Maker<'_> {
         }
         if self.rng.chance(12) {
             pseudos.push(self.pick_pseudo());
-            // What stands behind a pick narrows what was picked.
+            // Pseudo-classes after a pick narrow what was picked.
             if self.rng.chance(15) {
                 pseudos.push(self.pick_pseudo());
             } else if self.rng.chance(10) {
@@ -330,7 +330,7 @@ impl Maker<'_> {
         }
     }
 
-    /// A comparison on an attribute the node has, most often one that holds.
+    /// A comparison on an attribute the node has, most often a true one.
     fn prop(&mut self, node: usize) -> Prop {
         let n = &self.tree.nodes[node];
         let mut names: Vec<&str> = n
@@ -560,7 +560,7 @@ impl Maker<'_> {
         if hops.is_empty() {
             hops.push(Hop::Offset(None, None, Vec::new()));
         }
-        // The last hop `-1` would be an insertion point, `+N` likewise.
+        // `-1` or `+N` as the last hop would be an insertion point.
         if let Some(Hop::Offset(Some(offset), None, props)) = hops.last_mut()
             && *offset < 0
             && props.is_empty()

@@ -17,7 +17,7 @@ pub(crate) fn plain(sel: &Sel, edition: Edition) -> String {
     .selector(sel)
 }
 
-/// One of the spellings that mean the same.
+/// A random one of the spellings with the same meaning.
 pub(crate) fn variant(sel: &Sel, edition: Edition, rng: &mut Rng) -> String {
     Printer {
         edition,
@@ -27,7 +27,8 @@ pub(crate) fn variant(sel: &Sel, edition: Edition, rng: &mut Rng) -> String {
     .selector(sel)
 }
 
-/// The plain text with a parameter for every literal that can be one, and their values.
+/// The plain text with every literal replaced by a parameter where that is allowed, and the
+/// values of the parameters.
 pub(crate) fn with_params(sel: &Sel, edition: Edition) -> (String, Vec<(String, Value)>) {
     let mut printer = Printer {
         edition,
@@ -40,9 +41,9 @@ pub(crate) fn with_params(sel: &Sel, edition: Edition) -> (String, Vec<(String, 
 
 struct Printer<'a> {
     edition: Edition,
-    /// Where spellings are drawn from; `None` prints the plain one.
+    /// The source of random spellings; `None` prints the plain one.
     rng: Option<&'a mut Rng>,
-    /// The literals that were printed as parameters, where they are.
+    /// The literals that were printed as parameters; `None` prints literals.
     params: Option<Vec<(String, Value)>>,
 }
 
@@ -70,7 +71,7 @@ impl Printer<'_> {
         Some(format!("${name}"))
     }
 
-    /// White space where it means nothing.
+    /// White space where it has no meaning.
     fn gap(&mut self) -> &'static str {
         self.either("", &["", "", " ", "  "])
     }
@@ -240,7 +241,7 @@ impl Printer<'_> {
         let mut i = 0;
         while i < parts.len() {
             let mut text = self.part(parts[i]);
-            // A group right after a type takes over the brackets that follow it.
+            // A group right after a type absorbs the brackets that follow it.
             if matches!(parts[i], Part::Type(..)) && text.starts_with('.') {
                 let mut grouped = Vec::new();
                 while let Some(Part::Attr(prop)) = parts.get(i + 1) {
@@ -284,8 +285,8 @@ impl Printer<'_> {
             }
         }
         // `:pre` alone would be a zone; a tag or a bracket at the front may mean something else
-        // behind a chain or a search.
-        // `depth(` would run into a word in front of it.
+        // after a chain or a search.
+        // `depth(` directly after a word would be read as part of the word.
         printed.sort_by_key(|part| !part.starts_with("depth("));
         let starts = printed.first().map_or("", |first| first.as_str());
         let bare_zone = printed.is_empty() && step.pseudos.len() == 1;
@@ -537,7 +538,7 @@ fn sign_text(sign: Sign) -> &'static str {
     }
 }
 
-/// A word that can stand without quotes and in which nothing could be taken for a pseudo-class.
+/// Whether a word needs no quotes and cannot be read as a pseudo-class.
 pub(crate) fn is_word(text: &str) -> bool {
     const PSEUDOS: [&str; 7] = ["first", "last", "pre", "core", "post", "nth", "depth"];
     !text.is_empty()

@@ -66,7 +66,7 @@ impl Node {
         field(&self.fields, name)
     }
 
-    /// nodeType as spelled, or as the node reads without one.
+    /// nodeType as written, or its default.
     pub(crate) fn read_type(&self) -> String {
         match (self.field("nodeType").and_then(Json::as_str), self.class) {
             (Some(spelled), _) => spelled.to_owned(),
@@ -77,7 +77,7 @@ impl Node {
         }
     }
 
-    /// The tags, a plain string being a list of one.
+    /// The tags; a plain string is a list of one.
     pub(crate) fn tags(&self) -> Option<Vec<String>> {
         match self.field("tags").or_else(|| self.field("tag"))? {
             Json::List(items) => Some(
@@ -91,7 +91,7 @@ impl Node {
         }
     }
 
-    /// The stored content hash, else the computed one.
+    /// The stored content hash, or the computed one.
     pub(crate) fn content_hash(&self) -> String {
         match self.field("content_hash").and_then(Json::as_str) {
             Some(stored) => stored.to_owned(),
@@ -129,7 +129,7 @@ fn field<'a>(fields: &'a [(String, Json)], name: &str) -> Option<&'a Json> {
         .map(|(_, v)| v)
 }
 
-/// A node of a document, away from its place: fields and the parent's id.
+/// A node outside of a tree: its fields and the id of its parent.
 #[derive(Clone, Debug)]
 struct Loose {
     parent: Option<String>,
@@ -140,7 +140,7 @@ struct Loose {
 type Flat = BTreeMap<String, Loose>;
 
 impl Session {
-    /// Reads the lines of a session: full documents, deltas, and perhaps a working state.
+    /// Reads the lines of a session: full documents, deltas, at most one working state.
     pub(crate) fn from_lines<T: AsRef<str>>(lines: &[T]) -> Self {
         let mut seen: Vec<(i64, Flat)> = Vec::new();
         let mut working = None;
@@ -202,8 +202,8 @@ fn flatten_into(node: &Json, parent: Option<&str>, flat: &mut Flat) {
     }
 }
 
-/// The base with the delta's nodes put in, moved or replaced, then those removed gone with all
-/// below them (RUNTIME §1).
+/// Applies a delta: adds, moves and replaces nodes, then removes nodes with their descendants
+/// (RUNTIME §1).
 fn materialise(base: &Flat, delta: &Json) -> Flat {
     let mut flat = base.clone();
     if let Some(Json::List(rows)) = delta.get("replace") {
@@ -424,7 +424,7 @@ impl Tree {
         found
     }
 
-    /// How far down an item stands; an implicit core is between its turn and its blocks.
+    /// The level of an item; an implicit core is between its turn and its blocks.
     pub(crate) fn height(&self, item: Item) -> i64 {
         match item {
             Item::Node(node) => 2 * self.nodes[node].level,

@@ -197,7 +197,7 @@ fn value() -> impl Strategy<Value = serde_json::Value> {
 proptest! {
     #![proptest_config(crate::support::random::config(1_000))]
 
-    /// Canonical text means the same value, is ASCII, and is its own canonical text.
+    /// Canonical text has the same value, is ASCII, and is its own canonical text.
     #[test]
     fn canonical_means_the_same(value in value(), pretty in any::<bool>()) {
         let raw = if pretty { serde_json::to_string_pretty(&value) } else { serde_json::to_string(&value) }.expect("JSON");
@@ -223,7 +223,7 @@ proptest! {
         prop_assert_eq!(serde_json::from_slice::<String>(&out).expect("JSON"), text);
     }
 
-    /// Text that is no JSON does no harm.
+    /// Text that is not JSON never panics.
     #[test]
     fn anything(text in any::<String>()) {
         let _ = canonical(&text);

@@ -1,4 +1,4 @@
-//! What goes in comes out: random sessions through reader, index and export (RUNTIME §1, §2).
+//! Round trips: random sessions through reader, index and export (RUNTIME §1, §2).
 //!
 //! The expected bytes are made from the random documents themselves, without reader or index:
 //! every field a node came with, children in canonical order, canonical JSON.
@@ -208,7 +208,7 @@ impl Random {
         node
     }
 
-    /// A tree with some of the regions, in any order, and loose nodes beside them.
+    /// A tree with some of the regions in any order, and nodes outside of them.
     fn tree(&mut self, number: &mut u64) -> Node {
         let mut root = self.node(number, &["", "^root"], 5);
         if self.below(3) == 0 {
@@ -241,7 +241,7 @@ impl Random {
             let path = parts[self.below(parts.len() as u64) as usize].clone();
             match self.below(6) {
                 0 => {
-                    // Gone, with all below it.
+                    // Removed with its descendants.
                     if let Some((last, above)) = path.split_last() {
                         at(&mut root, above).children.remove(*last);
                     }
@@ -449,7 +449,7 @@ fn session_bytes(snapshots: &[Arc<Snapshot>], full: bool) -> String {
 proptest! {
     #![proptest_config(config(600))]
 
-    /// One document: what comes out is what went in, canonically; and again, byte for byte.
+    /// The export of a document is its canonical form; exporting that gives the same bytes.
     #[test]
     fn documents(seed in any::<u64>()) {
         let mut random = Random(Rng::new(seed));
@@ -463,7 +463,7 @@ proptest! {
         prop_assert_eq!(document_bytes(&snapshots(vec![again])[0]), exported);
     }
 
-    /// A session: every snapshot of every form of it is the document it was.
+    /// Every snapshot of a session, written in any form, is the document it came from.
     #[test]
     fn sessions(seed in any::<u64>(), length in 2usize..6) {
         let mut random = Random(Rng::new(seed));
@@ -495,7 +495,7 @@ proptest! {
         }
     }
 
-    /// Any text between the lines of a good session is an error or is read; never a panic.
+    /// Any text between the lines of a valid session is read or an error, never a panic.
     #[test]
     fn broken_sessions(seed in any::<u64>(), at in any::<prop::sample::Index>(), byte in any::<u8>()) {
         let mut random = Random(Rng::new(seed));

@@ -87,7 +87,7 @@ fn document_members() {
     assert_eq!(tree.rows[0].class, NodeClass::Root);
     assert!(tree.rows[0].present.has(Present::ID_IMPLIED));
     assert!(!tree.rows[0].present.has(Present::EMPTY_CHILDREN));
-    // A byte order mark is passed over.
+    // A byte order mark is skipped.
     assert!(read_document(b"\xEF\xBB\xBF{\"root\":{}}").is_ok());
 }
 
@@ -213,7 +213,7 @@ fn canonical_order() {
     }
 }
 
-/// Rows are in pre-order, `end` and `level` fit.
+/// Checks that rows are in pre-order, and their `end` and `level`.
 fn check_shape(tree: &Tree) {
     let mut stack: Vec<u32> = Vec::new();
     for (index, row) in (0u32..).zip(&tree.rows) {
@@ -404,7 +404,7 @@ fn single_faults() {
             r#"{"id":"a","data_x":-1e309}"#,
             &["$.root.children[0].data_x: a number outside the range of a double"],
         ),
-        // Malformed JSON ends the reading, with what was found before it.
+        // Malformed JSON ends the report; faults before it are kept.
         (
             r#"{"id":"a","ttl":-1},{"id":"b" "role":1}"#,
             &[
@@ -497,7 +497,7 @@ fn single_faults() {
 #[test]
 fn accepted() {
     for nodes in [
-        // Several containers in a turn, where not two say offset 0.
+        // Several containers in a turn are fine if at most one has an explicit offset 0.
         r#"{"id":"t","nodeType":"mt","children":[{"id":"a","nodeType":"mc"},{"id":"b","nodeType":"mc"},{"id":"c","nodeType":"mc","offset":0}]}"#,
         r#"{"id":"t","nodeType":"^sys","children":[{"id":"a","nodeType":"mc","offset":0},{"id":"b","nodeType":"mc","offset":0}]}"#,
         // Integers of any size and small floats, outside headers.
@@ -524,7 +524,7 @@ fn all_faults_in_one_report() {
         error.to_string().lines().last(),
         Some("3:1: $.root.children[1].id: the id `a` stands twice, first at $.root.children[0].id")
     );
-    // The list is cut, and says by how much.
+    // The list is cut and says how many are missing.
     let many = under_root(&vec!["{}"; 1_000].join(","));
     let error = read_document(many.as_bytes()).expect_err("a thousand faults");
     assert_eq!((error.faults.len(), error.more), (100, 900));
@@ -580,7 +580,7 @@ fn nesting() {
         assert_eq!(faults(&value(1_001)).len(), 1);
         assert_eq!(faults(&value(100_000)).len(), 1);
     }
-    // Nothing closes.
+    // Brackets that are never closed.
     faults(&r#"{"root":{"id":"a","children":["#.repeat(100_000));
     faults(&format!(r#"{{"root":{{"x":{}"#, "[".repeat(1_000_000)));
 }
@@ -698,11 +698,11 @@ proptest! {
 
     #[test]
     fn reader_and_serde_json_agree(text in fragments()) {
-        // Where this reader finds well-formed JSON, so does the other, and the reverse.
+        // This reader and serde_json agree on what is well-formed JSON.
         let mut reader = pactql::internals::tree::json::Reader::new(&text);
         let ours = reader.skip_value().and_then(|_| reader.end()).is_ok() && reader.problems().is_empty();
         let theirs = serde_json::from_str::<serde_json::Value>(&text).is_ok();
-        // It reads large numbers as infinity or fails, and takes the last of equal keys.
+        // serde_json reads large numbers as infinity or fails, and takes the last of equal keys.
         if ours { prop_assert!(theirs, "{}", text); }
         if theirs && !ours { prop_assert!(!reader.problems().is_empty()); }
     }

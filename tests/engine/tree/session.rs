@@ -17,7 +17,7 @@ fn documents(lines: &[&str]) -> Vec<Document> {
     }
 }
 
-/// The headers and the ids of every tree, in order; or the faults.
+/// The headers and the ids of every tree in order, or the faults.
 fn run(documents: Vec<Document>) -> Result<Vec<(Header, String)>, String> {
     arrange(documents)
         .map(|item| match item {
@@ -136,7 +136,7 @@ fn differences_apply() {
             r#"{"base":1,"replace":[{"id":"y","parent_id":"x"},{"id":"x","parent_id":"h"}]}"#,
             "r(q(t1(c1(b1 b2)) t2) h(x(y)))",
         ),
-        // Moved with what is below it.
+        // A subtree is moved.
         (
             r#"{"base":1,"replace":[{"id":"c1","parent_id":"t2"}]}"#,
             "r(q(t1 t2(c1(b1 b2))) h)",
@@ -148,7 +148,7 @@ fn differences_apply() {
         ),
         (r#"{"base":1,"remove":["t1"]}"#, "r(q(t2) h)"),
         (r#"{"base":1,"remove":["t1","b1"]}"#, "r(q(t2) h)"),
-        // First in, then out: what was moved out of a removed node stays.
+        // Replacements come before removals: a node moved out of a removed one stays.
         (
             r#"{"base":1,"replace":[{"id":"b1","parent_id":"h"}],"remove":["c1"]}"#,
             "r(q(t1 t2) h(b1))",
@@ -161,7 +161,7 @@ fn differences_apply() {
             r#"{"base":1,"replace":[{"id":"r","key":"new"}]}"#,
             "r(q(t1(c1(b1 b2)) t2) h)",
         ),
-        // Two that trade places.
+        // Two nodes trade places.
         (
             r#"{"base":1,"replace":[{"id":"b1","parent_id":"t1"},{"id":"c1","parent_id":"b1"}]}"#,
             "r(q(t1(b1(c1(b2))) t2) h)",
@@ -224,7 +224,7 @@ fn differences_that_cannot_be() {
     }
 }
 
-/// The faults of a session as the library tells them, by differences and by whole trees alike.
+/// The faults of a session; the same whether deltas are applied to trees or to the index.
 fn faults(text: &[u8]) -> Vec<Fault> {
     let error = Session::from_slice(text).expect_err("a session at fault");
     let by_trees: Vec<InputError> = arrange(read_slice(text).expect("documents"))
@@ -275,7 +275,7 @@ fn all_faults_of_all_lines_come_in_one_report() {
                 ),
             ],
         ),
-        // The root stays where it is, whatever the line says.
+        // The root stays the root, whatever `parent_id` the line gives.
         (
             &[
                 r#"{"base":1,"replace":[{"id":"r","parent_id":"h"},{"id":"c2","parent_id":"t1","nodeType":"mc","offset":0}],"remove":["zz"]}"#,
@@ -296,7 +296,7 @@ fn all_faults_of_all_lines_come_in_one_report() {
                 (2, r#""zz""#, "$.remove[0]", "no node has the id `zz`"),
             ],
         ),
-        // Columns count characters, offsets bytes; the lists may stand in either order.
+        // Columns count characters, offsets count bytes; the lists may be in either order.
         (
             &[r#"{"note":"äö","replace":[{"id":"ü","parent_id":"é"}],"base":1,"remove":["ß"]}"#],
             &[
@@ -309,7 +309,7 @@ fn all_faults_of_all_lines_come_in_one_report() {
                 (2, r#""ß""#, "$.remove[0]", "no node has the id `ß`"),
             ],
         ),
-        // What hangs below a node that hangs nowhere, or below itself, is not at fault.
+        // A child of a node without a place, or of a node below itself, is not a fault of its own.
         (
             &[
                 r#"{"base":1,"replace":[{"id":"y","parent_id":"x"},{"id":"x","parent_id":"?"},{"id":"m","parent_id":"n"},{"id":"n","parent_id":"n"}]}"#,
@@ -329,7 +329,7 @@ fn all_faults_of_all_lines_come_in_one_report() {
                 ),
             ],
         ),
-        // A wrong line does not hide the faults of others; what starts from it is not judged.
+        // A wrong line does not hide the faults of others; lines based on it are not checked.
         (
             &[
                 r#"{"cycle":2,"base":1,"remove":["zz"]}"#,
@@ -351,7 +351,7 @@ fn all_faults_of_all_lines_come_in_one_report() {
                 (7, r#""b1""#, "$.remove[0]", "no node has the id `b1`"),
             ],
         ),
-        // Nor do faults between documents hide those in them.
+        // Faults between documents do not hide faults in them.
         (
             &[
                 r#"{"cycle":1,"root":{}}"#,
@@ -393,7 +393,7 @@ fn all_faults_of_all_lines_come_in_one_report() {
                 ),
             ],
         ),
-        // Differences of later cycles are applied early, and judged like others.
+        // Deltas of later cycles are applied early and checked like others.
         (
             &[
                 r#"{"cycle":9,"base":1,"remove":["zz"]}"#,
@@ -461,7 +461,7 @@ fn nesting_too_deep_by_a_difference_hides_no_other_fault() {
         .into_iter()
         .map(|fault| (fault.path, fault.message))
         .collect();
-    // Root and region stand above, so 998 more levels fit.
+    // The root and the region are two levels, so 998 more fit.
     let expected = [
         ("$.replace[998]", "nested more than 1000 levels deep"),
         ("$.remove[0]", "no node has the id `zz`"),
@@ -566,13 +566,13 @@ fn a_long_chain_does_not_recurse() {
     for cycle in 1..20_000 {
         lines.push(format!(r#"{{"base":{cycle}}}"#));
     }
-    // The newest first, so that the whole chain is needed at once.
+    // The newest comes first, so the whole chain of deltas is needed at once.
     lines.push(r#"{"cycle":-1,"base":20000}"#.to_owned());
     let found = run(read_lines(lines.join("\n").as_bytes()).expect("lines")).expect("a session");
     assert_eq!(found.len(), 20_001);
 }
 
-/// A directory of this test run, empty.
+/// An empty directory for this test.
 fn directory(name: &str) -> PathBuf {
     let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
     let _ = std::fs::remove_dir_all(&path);

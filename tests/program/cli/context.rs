@@ -124,7 +124,7 @@ fn an_index_of_terms_is_kept_when_asked_and_shows_in_no_answer() {
     fails(&verify, 5, "terms.bin: is cut short");
     fails(&[&build[..], &["--index", "often"]].concat(), 1, "--index");
     fails(&[&build[..6], &["--index", "often"]].concat(), 3, "--index");
-    // What cannot be written to is a failure of the file system.
+    // A directory that cannot be written is an I/O error.
     let below = scratch.path("docs/b.md/cache");
     let build = ["context", "build", "--sources", &docs, "--cache", &below];
     fails(&build, 6, "b.md");

@@ -7,7 +7,7 @@ fn parsed(text: &str) -> Value {
     serde_json::from_str(text).expect("JSON")
 }
 
-/// A session in which a block is rewritten, one goes and one comes.
+/// A session in which one block is rewritten, one removed and one added.
 fn small(scratch: &Scratch) -> String {
     let document = |cycle: i64, blocks: Value| {
         json!({"cycle": cycle, "root": {"id": "r", "children": [
@@ -165,7 +165,7 @@ fn log_counts_what_each_snapshot_brought() {
     let entries = whole["snapshots"].as_array().expect("snapshots");
     let stats = parsed(&answer(&["select", AGENT, "@t0 *", "--count"]));
     assert_eq!(entries[0]["matches"], stats);
-    // Long bars are cut to size, and every kind of change stays visible.
+    // Long bars are shortened, and every kind of change stays visible.
     for line in answer(&["log", AGENT, "--format", "text"]).lines() {
         assert!(line.len() < 100, "{line}");
     }

@@ -11,7 +11,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// What a run left behind.
+/// The result of a run.
 #[derive(Debug)]
 struct Ran {
     code: i32,
@@ -37,7 +37,7 @@ fn with_input(arguments: &[&str], input: &[u8]) -> Ran {
         .expect("the program starts");
     let mut stdin = child.stdin.take().expect("a pipe");
     let input = input.to_vec();
-    // A program that does not read closes the pipe; that is no failure of the test.
+    // A program that does not read closes the pipe, which is fine.
     let feeder = std::thread::spawn(move || drop(stdin.write_all(&input)));
     let output = child.wait_with_output().expect("the program ends");
     feeder.join().expect("the feeder ends");
@@ -48,14 +48,15 @@ fn with_input(arguments: &[&str], input: &[u8]) -> Ran {
     }
 }
 
-/// The answer of a run that must succeed.
+/// The standard output of a run that must succeed.
 fn answer(arguments: &[&str]) -> String {
     let ran = pactql(arguments);
     assert_eq!(ran.code, 0, "{arguments:?}: {}", ran.err);
     ran.out
 }
 
-/// Runs what must fail: with this code, nothing on standard output, and this in the message.
+/// Runs a command that must fail with this code, without output, and with this text in its
+/// message. Returns the message.
 #[track_caller]
 fn fails(arguments: &[&str], code: i32, message: &str) -> String {
     let ran = pactql(arguments);
@@ -65,7 +66,7 @@ fn fails(arguments: &[&str], code: i32, message: &str) -> String {
     ran.err
 }
 
-/// A directory of its own for one test, removed at the end.
+/// A directory for one test, removed at the end.
 pub(crate) struct Scratch(pub(crate) PathBuf);
 
 impl Scratch {
@@ -93,7 +94,7 @@ impl Drop for Scratch {
     }
 }
 
-/// The sessions of ours.
+/// The fixtures.
 const AGENT: &str = "fixtures/support-agent.jsonl";
 const CHAT: &str = "fixtures/chat.openai.json";
 

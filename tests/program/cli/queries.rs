@@ -125,7 +125,7 @@ fn several_sessions_are_labelled() {
     );
     let nodes: Vec<Value> = run(&["--format", "nodes"]).lines().map(parsed).collect();
     assert_eq!(nodes[1]["session"], json!(other));
-    // One that has no answer leaves none.
+    // A selector without an answer writes no file.
     let error = fails(
         &["select", AGENT, &other, "-e", "@c6 .cb"],
         2,
@@ -175,7 +175,7 @@ fn mistakes_in_a_selector_are_told_in_words_or_json() {
         assert_eq!(error["error"]["code"], "E_SELECTOR_INVALID");
         assert!(error["error"]["spans"][0]["start"].is_u64(), "{error}");
     }
-    // A wrong selector is told before a missing file.
+    // A wrong selector is reported before a missing file.
     fails(
         &["select", "missing.jsonl", "@t0 .cb["],
         2,
@@ -429,7 +429,7 @@ fn bench_reports_rates_and_latencies() {
     );
 }
 
-/// LANGUAGE §1: an implicit core is counted nowhere.
+/// LANGUAGE §1: implicit cores are never counted.
 #[test]
 fn stats_count_nodes_and_no_implicit_cores() {
     let turns: Vec<String> = (0..5)
@@ -453,7 +453,7 @@ fn stats_count_nodes_and_no_implicit_cores() {
     assert!(text.contains(" 1 segment\n"), "{text}");
 }
 
-/// What cannot be written is no input that is missing (RUNTIME §7).
+/// A failed write is not reported as missing input (RUNTIME §7).
 #[test]
 fn an_output_that_cannot_be_written_is_exit_6() {
     const SESSION: &str = "fixtures/support-agent.jsonl";
@@ -463,7 +463,7 @@ fn an_output_that_cannot_be_written_is_exit_6() {
     fails(&["stats", "/nonexistent/x.jsonl"], 4, "error[E_MISSING]: ");
 }
 
-/// LANGUAGE §8: warnings go to standard error, and a report tells its own.
+/// LANGUAGE §8: warnings go to standard error; reports contain their own.
 #[test]
 fn warnings_are_told_once() {
     const SESSION: &str = "fixtures/support-agent.jsonl";
@@ -483,7 +483,7 @@ fn warnings_are_told_once() {
     );
 }
 
-/// Text that could turn a line around does not reach the terminal.
+/// Characters that change the direction of text do not reach the terminal.
 #[test]
 fn directions_are_not_printed() {
     let document =

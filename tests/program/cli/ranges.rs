@@ -3,7 +3,7 @@
 use super::{Scratch, answer, fails, pactql};
 use serde_json::{Value, json};
 
-/// Three snapshots: `a` changes its content twice, `b` comes and goes, `c` comes last.
+/// Three snapshots: `a` changes twice, `b` appears and disappears, `c` appears last.
 const SESSION: &str = r#"{"cycle":1,"root":{"id":"r","children":[{"id":"h","nodeType":"^ah","children":[{"id":"a","nodeType":"cb","role":"user","content":"one\ntwo\n","mime":"text/plain"}]}]}}
 {"cycle":2,"root":{"id":"r","children":[{"id":"h","nodeType":"^ah","children":[{"id":"a","nodeType":"cb","role":"user","content":"one\n2\n","mime":"text/plain"},{"id":"b","nodeType":"cb"}]}]}}
 {"cycle":3,"root":{"id":"r","children":[{"id":"h","nodeType":"^ah","children":[{"id":"a","nodeType":"cb","role":"user","content":"1\n2\n","mime":"text/plain"},{"id":"c","nodeType":"cb"}]}]}}

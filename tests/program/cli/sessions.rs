@@ -33,7 +33,7 @@ fn a_log_comes_back_from_a_session() {
     );
     let rendered = with_input(&["render", "-", "--as", "openai"], imported.out.as_bytes());
     assert_eq!(parsed(&rendered.out), parsed(&log));
-    // What was imported is canonical: exporting it changes nothing.
+    // An imported session is canonical: exporting it changes nothing.
     assert_eq!(answer(&["export", "--jsonl", &session]), imported.out);
 }
 
@@ -122,7 +122,7 @@ fn render_prints_the_thread_at_an_address() {
             .map(|block| block["id"].as_str().expect("an id").to_owned())
             .collect()
     };
-    // The working state is what is rendered unless told otherwise.
+    // Without an address the working state is rendered.
     assert_eq!(ids(&newest).last().map(String::as_str), Some("cb:plan"));
     let second = parsed(&answer(&["render", AGENT, "--at", "@c2"]));
     assert_eq!(
@@ -171,7 +171,7 @@ fn verify_checks_content_hashes_and_the_export() {
     assert_eq!(report["valid"], json!(true));
     // An export was read again, and every snapshot came back as it was.
     assert_eq!(report["export"], json!({"differs": []}));
-    // Also where a cycle that was counted does not follow the one before any more.
+    // Also if a counted cycle no longer follows the one before.
     let path = scratch.write(
         "cycles.jsonl",
         "{\"root\":{}}\n{\"cycle\":-5,\"root\":{}}\n{\"base\":-5,\"replace\":[],\"remove\":[]}\n",
@@ -264,7 +264,7 @@ fn faults_between_documents_are_told_with_their_place() {
          3:31: $.remove[0]: no node has the id `a`\n"
     );
 
-    // Files of a directory are told apart like those with faults of their own.
+    // Faults between the files of a directory name the file, like faults in one.
     let scratch = Scratch::new("between");
     let first = scratch.write("1.json", "{\"cycle\":1,\"root\":{}}");
     let second = scratch.write("2.json", "{\"root\":{},\n \"cycle\":1}");
