@@ -19,8 +19,8 @@ use tokio::sync::Semaphore;
 /// What a client is told about the server as a whole.
 const INSTRUCTIONS: &str = "\
 Caches of documents (context.*) and sessions of conversations (pact.*) below one directory; every \
-path is relative to it. Nothing is written. The first block of an answer is JSON; a second one, \
-where there is one, has warnings and notes in words. Errors are JSON too: \
+path is relative to it. Nothing is written. The first block of a result is JSON; a second block, \
+if there is one, has warnings and notes as text. Errors are JSON too: \
 {\"error\": {\"code\", \"message\", \"spans\", \"help\"}}.";
 
 /// Answers requests: the handshake, the list of tools, calls.

@@ -22,18 +22,23 @@ pub(super) struct Tool {
 pub(super) const TOOLS: [Tool; 6] = [
     Tool {
         name: "context.resolve",
-        about: "Choose documents of a cache that fit a budget of tokens, best first: whole \
-                documents, scored by the share of their words that are words of the query. \
-                Answers {\"documents\": [{id, version, content, score, tokens, why}], \
+        about: "Choose documents of a cache that fit a budget of tokens, best first and each whole \
+                or not at all. A document's score is the share of its words that occur in the \
+                query. Returns {\"documents\": [{id, version, content, score, tokens, why}], \
                 \"selection\": {…}}.",
         parameters: &[
             CACHE,
-            Parameter::new("query", Kind::Text,
+            Parameter::new(
+                "query",
+                Kind::Text,
                 "The words to look for, separated by white space; \"\" scores every document 0.",
             )
             .required(),
-            Parameter::new("budget", Kind::Count(0),
-                "How many tokens may be taken: a quarter of the bytes of each document, rounded up.",
+            Parameter::new(
+                "budget",
+                Kind::Count(0),
+                "The number of tokens to fit: a document counts a quarter of its bytes, rounded \
+                 up.",
             )
             .required(),
         ],
@@ -41,26 +46,28 @@ pub(super) const TOOLS: [Tool; 6] = [
     },
     Tool {
         name: "context.list_caches",
-        about: "List the directories that can hold a cache of documents, by name. Answers \
-                {\"caches\": [{path, has_manifest}]}; `path` is what the other context tools take \
-                as `cache`, and those with a manifest are caches.",
-        parameters: &[Parameter::new("root", Kind::Text,
-            "The directory to look in, relative to the one served; unless given, that one.",
+        about: "List the directories that may be caches of documents, by name; those with a \
+                manifest are. Returns {\"caches\": [{path, has_manifest}]}; give a `path` to the \
+                other context tools as `cache`.",
+        parameters: &[Parameter::new(
+            "root",
+            Kind::Text,
+            "The directory to list, relative to the one served (which is the default).",
         )],
         run: context::list_caches,
     },
     Tool {
         name: "context.inspect_cache",
-        about: "Tell what a cache of documents is. Answers {cache_version, document_count, \
-                total_bytes, valid}; `valid` is whether every file is as the manifest says.",
+        about: "Describe a cache of documents. Returns {cache_version, document_count, \
+                total_bytes, valid}; `valid` says whether every file agrees with the manifest.",
         parameters: &[CACHE],
         run: context::inspect_cache,
     },
     Tool {
         name: "pact.select",
         about: "Find nodes of a session (the tree of a conversation's context, with a snapshot \
-                for each cycle) by a selector. Answers a list of ids; a range of snapshots is \
-                answered with the differences of neighbours. Examples: \
+                for each cycle) with a selector. Returns a list of ids, or for a range of \
+                snapshots the differences between neighbours. Examples: \
                 \"@t0 ^seq .mt:depth(1) .cb[role='assistant']\" is the newest reply, \
                 \"@t0 .cb[kind='call']\" every tool call, \"@t-3..@t0 .cb[kind='result']\" how \
                 tool results changed over the last three cycles.",
@@ -68,76 +75,108 @@ pub(super) const TOOLS: [Tool; 6] = [
             SESSION,
             SELECTOR,
             EDITION,
-            Parameter::new("format", Kind::Word(&["json", "nodes"]),
+            Parameter::new(
+                "format",
+                Kind::Word(&["json", "nodes"]),
                 "json: ids, or the differences of a range. nodes: one JSON object a line, the \
-                 node with its content, parent_id, depth and snapshot. Unless given, json.",
+                 node with its content, parent_id, depth and snapshot. Default: json.",
             ),
-            Parameter::new("count", Kind::Flag, "Answer only how many nodes there are."),
-            Parameter::new("budget", Kind::Count(0),
-                "Choose blocks that fit this many tokens, whole or not at all, and answer in the \
-                 form of context.resolve.",
+            Parameter::new("count", Kind::Flag, "Return only the number of nodes."),
+            Parameter::new(
+                "budget",
+                Kind::Count(0),
+                "Choose blocks that fit this many tokens, each whole or not at all, and return them \
+                 in the form of context.resolve.",
             ),
-            Parameter::new("query", Kind::Text,
+            Parameter::new(
+                "query",
+                Kind::Text,
                 "With a budget: prefer blocks with these words.",
             ),
-            Parameter::new("include_content", Kind::Flag,
-                "Ranges: show how the contents of changed nodes changed.",
+            Parameter::new(
+                "include_content",
+                Kind::Flag,
+                "Ranges: also show the differences of changed contents.",
             ),
-            Parameter::new("content_mode", Kind::Word(MODES),
-                "Ranges: how that is shown. Unless given, unified.",
+            Parameter::new(
+                "content_mode",
+                Kind::Word(MODES),
+                "Ranges: how to show the differences of contents. Default: unified.",
             ),
             CONTEXT_LINES,
-            Parameter::new("materialize", Kind::Words(&["content", "mime", "encoding", "content_hash"]),
-                "Ranges: show these fields of both versions of each changed node.",
+            Parameter::new(
+                "materialize",
+                Kind::Words(&["content", "mime", "encoding", "content_hash"]),
+                "Ranges: also show these fields of each changed node, before and after.",
             ),
-            Parameter::new("max_snapshots", Kind::Count(1),
-                "Ranges: take only so many snapshots, the newest.",
+            Parameter::new(
+                "max_snapshots",
+                Kind::Count(1),
+                "Ranges: take at most this many snapshots, the newest ones.",
             ),
-            Parameter::new("max_changes", Kind::Count(0),
-                "Ranges: keep only so many changes of each pair.",
+            Parameter::new(
+                "max_changes",
+                Kind::Count(0),
+                "Ranges: show at most this many changes of each pair.",
             ),
-            Parameter::new("stats", Kind::Flag,
-                "Ranges: count the changes of each pair, those cut off included.",
+            Parameter::new(
+                "stats",
+                Kind::Flag,
+                "Ranges: also count the changes of each pair, including those not shown.",
             ),
         ],
         run: pact::select,
     },
     Tool {
         name: "pact.explain",
-        about: "Show how a selector is read and answered: its normalized text and fingerprint, \
-                what stands for what in it, and its plan. Needs no session; with one, the time is \
+        about: "Show how a selector is read and run: its normalized text and fingerprint, what \
+                its abbreviations mean, and its plan. With a session, the snapshots it names are \
                 looked up there.",
         parameters: &[
             SELECTOR,
-            Parameter::new("session", Kind::Text,
-                "A session to look the time up in: a path relative to the directory served.",
+            Parameter::new(
+                "session",
+                Kind::Text,
+                "The session: a path relative to the directory served.",
             ),
             EDITION,
-            Parameter::new("analyze", Kind::Flag,
+            Parameter::new(
+                "analyze",
+                Kind::Flag,
                 "Run the plan, and show the rows of each step; needs a session.",
             ),
-            Parameter::new("verbose", Kind::Flag, "Show the normalized form after each pass."),
+            Parameter::new(
+                "verbose",
+                Kind::Flag,
+                "Show the normalized form after each pass.",
+            ),
         ],
         run: pact::explain,
     },
     Tool {
         name: "pact.diff",
-        about: "Compare two snapshots of a session, in whatever order they are named. Answers \
-                {\"added\": [id], \"removed\": [id], \"changed\": [{id, fields}]} as the newer \
-                has it.",
+        about: "Compare two snapshots of a session, in whatever order they are named. Returns \
+                {\"added\": [id], \"removed\": [id], \"changed\": [{id, fields}]}: the changes \
+                from the older to the newer one.",
         parameters: &[
             SESSION,
             Parameter::new("a", Kind::Text, PLACE).required(),
             Parameter::new("b", Kind::Text, PLACE).required(),
-            Parameter::new("selector", Kind::Text,
-                "Which nodes to compare, as a selector without a time; unless given, all.",
+            Parameter::new(
+                "selector",
+                Kind::Text,
+                "Which nodes to compare: a selector without a time. Default: all nodes.",
             ),
             EDITION,
-            Parameter::new("moves", Kind::Flag,
-                "Tell what moved, and which children came and went.",
+            Parameter::new(
+                "moves",
+                Kind::Flag,
+                "Also list moved nodes, and the children that each parent gained and lost.",
             ),
-            Parameter::new("content", Kind::Word(MODES),
-                "Show how each changed content changed, in this way.",
+            Parameter::new(
+                "content",
+                Kind::Word(MODES),
+                "Also show the differences of changed contents, in this form.",
             ),
             CONTEXT_LINES,
         ],
@@ -165,7 +204,7 @@ const SELECTOR: Parameter = Parameter::new("selector", Kind::Text, "The selector
 const EDITION: Parameter = Parameter::new(
     "edition",
     Kind::Word(&["v0.1", "depth", "canonical"]),
-    "The edition the selector is written in. Unless given, canonical.",
+    "The edition the selector is written in. Default: canonical.",
 );
 
 const MODES: &[&str] = &["unified", "jsonpatch", "tokens"];
@@ -173,7 +212,7 @@ const MODES: &[&str] = &["unified", "jsonpatch", "tokens"];
 const CONTEXT_LINES: Parameter = Parameter::new(
     "context_lines",
     Kind::Count(0),
-    "Lines around each change of a unified diff. Unless given, 3.",
+    "Lines around each change of a unified diff. Default: 3.",
 );
 
 const PLACE: &str = "A snapshot: @t0 is the newest, @t-2 two commits back, @c12 that of cycle 12, \
