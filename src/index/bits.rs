@@ -21,7 +21,6 @@ pub struct Bits {
 
 impl Bits {
     /// The empty set over the words that cover `rows`.
-    #[must_use]
     pub fn new(rows: Range<u32>) -> Self {
         let first_word = rows.start / 64;
         let last = rows.end.div_ceil(64).max(first_word);
@@ -35,7 +34,6 @@ impl Bits {
     }
 
     /// The set of the rows `start + bit` for the bits of `word`.
-    #[must_use]
     pub fn from_word(start: u32, word: u64) -> Self {
         let shift = start % 64;
         let mut words = SmallVec::new();
@@ -73,31 +71,26 @@ impl Bits {
     }
 
     /// The empty set over the same window.
-    #[must_use]
     pub fn cleared(&self) -> Self {
         Self::new(self.start()..self.end())
     }
 
     /// The first row of the window, a multiple of 64.
-    #[must_use]
     pub fn start(&self) -> u32 {
         self.first_word * 64
     }
 
     /// One past the last row of the window.
-    #[must_use]
     pub fn end(&self) -> u32 {
         self.start() + self.words.len() as u32 * 64
     }
 
     /// [`Bits::start`] in words.
-    #[must_use]
     pub fn first_word(&self) -> u32 {
         self.first_word
     }
 
     /// The words, ascending.
-    #[must_use]
     pub fn words(&self) -> &[u64] {
         &self.words
     }
@@ -108,7 +101,6 @@ impl Bits {
     }
 
     /// Number of rows in the set. Linear in the window.
-    #[must_use]
     pub fn count(&self) -> usize {
         self.words
             .iter()
@@ -117,14 +109,12 @@ impl Bits {
     }
 
     /// Whether no row is in the set.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.words.iter().all(|&word| word == 0)
     }
 
     /// Whether `row` is in the set; false outside the window.
     #[inline]
-    #[must_use]
     pub fn contains(&self, row: u32) -> bool {
         let word = (row / 64).wrapping_sub(self.first_word) as usize;
         self.words
@@ -248,18 +238,8 @@ impl Bits {
         }
     }
 
-    /// Whether every row of a set over the same window is also in this one.
-    #[must_use]
-    pub fn contains_all(&self, other: &Self) -> bool {
-        self.words
-            .iter()
-            .zip(&other.words)
-            .all(|(word, other)| other & !word == 0)
-    }
-
     /// The first row of the set at or after `row`.
     #[inline]
-    #[must_use]
     pub fn next(&self, row: u32) -> Option<u32> {
         let row = row.max(self.start());
         let mut index = (row / 64 - self.first_word) as usize;
@@ -272,7 +252,6 @@ impl Bits {
     }
 
     /// The last row of the set before `row`.
-    #[must_use]
     pub fn previous(&self, row: u32) -> Option<u32> {
         let last = row
             .min(self.end())
@@ -331,33 +310,79 @@ impl Iterator for Ones {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+    use std::ops::Range;
+
+    use proptest::collection::vec;
+    use proptest::prelude::*;
+
     use super::Bits;
 
-    #[test]
-    fn ranges_cross_words() {
-        let mut bits = Bits::new(70..400);
-        assert_eq!((bits.start(), bits.end()), (64, 448));
-        bits.insert_range(0..66);
-        bits.insert_range(127..130);
-        bits.insert_range(447..1_000);
-        assert_eq!(
-            bits.iter().collect::<Vec<_>>(),
-            [64, 65, 127, 128, 129, 447]
-        );
-        bits.retain_range(65..129);
-        assert_eq!(bits.iter().collect::<Vec<_>>(), [65, 127, 128]);
-        assert_eq!((bits.next(66), bits.previous(127)), (Some(127), Some(65)));
-        assert_eq!((bits.next(0), bits.next(129)), (Some(65), None));
-        assert_eq!((bits.previous(9_999), bits.previous(65)), (Some(128), None));
+    /// Rows of all windows below.
+    const ROWS: u32 = 320;
+
+    fn range() -> impl Strategy<Value = Range<u32>> {
+        (0..ROWS, 0..ROWS).prop_map(|(a, b)| a.min(b)..a.max(b))
     }
 
-    #[test]
-    fn an_empty_window_holds_nothing() {
-        let mut bits = Bits::new(5..5);
-        bits.insert(700);
-        bits.insert_range(64..900);
-        assert!(!bits.contains(700));
-        assert_eq!(bits.next(64), None);
-        assert_eq!(bits.previous(0), None);
+    /// The bitmap of some rows.
+    fn bits(window: &Range<u32>, rows: &BTreeSet<u32>) -> Bits {
+        let mut bits = Bits::new(window.clone());
+        rows.iter().for_each(|&row| bits.insert(row));
+        bits
+    }
+
+    proptest! {
+        #[test]
+        fn bitmaps_are_sets(
+            window in range(),
+            some in vec(0..ROWS, 0..40),
+            others in vec(0..ROWS, 0..40),
+            rows in range(),
+            row in 0..ROWS,
+            word in any::<u64>(),
+        ) {
+            let covered = Bits::new(window.clone());
+            let (start, end) = (covered.start(), covered.end());
+            prop_assert!(start % 64 == 0 && end % 64 == 0 && start <= window.start && window.end <= end);
+            let inside = |rows: Vec<u32>| rows.into_iter().filter(|row| (start..end).contains(row));
+            let model: BTreeSet<u32> = inside(some).collect();
+            let other: BTreeSet<u32> = inside(others).collect();
+            let (set, operand) = (bits(&window, &model), bits(&window, &other));
+            let list = |bits: &Bits| bits.iter().collect::<Vec<_>>();
+
+            prop_assert!(set.iter().eq(model.iter().copied()));
+            prop_assert_eq!((set.count(), set.is_empty()), (model.len(), model.is_empty()));
+            prop_assert_eq!(set.contains(row), model.contains(&row));
+            prop_assert_eq!(set.next(row), model.range(row..).next().copied());
+            prop_assert_eq!(set.previous(row), model.range(..row).next_back().copied());
+            let mut seen = Vec::new();
+            set.for_each_in(rows.clone(), |row| seen.push(row));
+            prop_assert!(seen.into_iter().eq(model.range(rows.clone()).copied()));
+
+            let changed = |change: &dyn Fn(&mut Bits)| {
+                let mut changed = set.clone();
+                change(&mut changed);
+                list(&changed)
+            };
+            let expect = |keep: &dyn Fn(u32) -> bool| (start..end).filter(|&row| keep(row)).collect::<Vec<_>>();
+            let (has, also) = (|row| model.contains(&row), |row| other.contains(&row));
+            prop_assert_eq!(changed(&|bits| bits.and(&operand)), expect(&|row| has(row) && also(row)));
+            prop_assert_eq!(changed(&|bits| bits.or(&operand)), expect(&|row| has(row) || also(row)));
+            prop_assert_eq!(changed(&|bits| bits.and_not(&operand)), expect(&|row| has(row) && !also(row)));
+            prop_assert_eq!(changed(&|bits| bits.insert_range(rows.clone())), expect(&|row| has(row) || rows.contains(&row)));
+            prop_assert_eq!(changed(&|bits| bits.retain_range(rows.clone())), expect(&|row| has(row) && rows.contains(&row)));
+            prop_assert_eq!(changed(&|bits| bits.flip(row)), expect(&|at| has(at) != (at == row)));
+            prop_assert_eq!(changed(&|bits| bits.remove(row)), expect(&|at| has(at) && at != row));
+
+            let all = bits(&(0..ROWS), &other);
+            prop_assert_eq!(changed(&|bits| bits.and_inside(&all)), expect(&|row| has(row) && also(row)));
+            let part = rows.start.max(window.start)..rows.end.min(window.end);
+            let copied = Bits::of_words(window.clone(), part.clone(), all.words(), 0);
+            prop_assert_eq!(list(&copied), expect(&|row| also(row) && part.contains(&row)));
+            let from_word = list(&Bits::from_word(row, word));
+            let expected: Vec<u32> = (0..64).filter(|bit| word >> bit & 1 == 1).map(|bit| row + bit).collect();
+            prop_assert_eq!(from_word, expected);
+        }
     }
 }

@@ -143,19 +143,16 @@ enum Core {
 
 impl SegmentBuilder {
     /// A builder without rows.
-    #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
     /// Number of rows so far.
-    #[must_use]
     pub fn len(&self) -> u32 {
         self.parent.len() as u32
     }
 
     /// Whether there are no rows yet.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.parent.is_empty()
     }
@@ -410,7 +407,6 @@ impl SegmentBuilder {
     }
 
     /// The segment of all units added.
-    #[must_use]
     pub fn finish(mut self) -> Segment {
         let rows = self.len();
         self.fill_ttls();

@@ -27,7 +27,6 @@ pub struct Changes {
 impl Changes {
     /// Compares two snapshots. Linear in pieces, differing units, rows with a ttl that counts down,
     /// and units in different segments; shared rows cost nothing.
-    #[must_use]
     pub fn between(newer: &Snapshot, older: &Snapshot) -> Self {
         let mut found = Self::default();
         let (mut left, mut right) = (Rest::new(newer), Rest::new(older));
@@ -88,14 +87,12 @@ impl Changes {
     }
 
     /// Total length of the ranges of both snapshots.
-    #[must_use]
     pub fn rows(&self) -> u64 {
         let ranges = self.newer.iter().chain(&self.older);
         ranges.map(|rows| u64::from(rows.end - rows.start)).sum()
     }
 
     /// Whether the preamble differs.
-    #[must_use]
     pub fn has_preamble(&self) -> bool {
         let at_root = |ranges: &[Range<u32>]| ranges.first().is_some_and(|rows| rows.start == 0);
         at_root(&self.newer) || at_root(&self.older)

@@ -123,7 +123,6 @@ impl Codes {
 
 impl IntColumn {
     /// Packs `values`.
-    #[must_use]
     pub fn new(values: &[i64]) -> Self {
         let base = values.iter().copied().min().unwrap_or(0);
         let max = values.iter().copied().max().unwrap_or(0);
@@ -136,7 +135,6 @@ impl IntColumn {
 
     /// The value of a row.
     #[inline]
-    #[must_use]
     pub fn get(&self, row: u32) -> i64 {
         self.base.wrapping_add(self.codes.get(row) as i64)
     }
@@ -157,7 +155,6 @@ impl IntColumn {
     /// One bit for each of the rows `start..start + 64` whose value is in `low..=high`. Bits of
     /// rows past the end are undefined.
     #[inline]
-    #[must_use]
     pub(crate) fn word_in(&self, start: u32, low: i64, high: i64) -> u64 {
         if high < self.base || low > high {
             return 0;
@@ -167,7 +164,6 @@ impl IntColumn {
     }
 
     /// Heap size in bytes.
-    #[must_use]
     pub fn heap_bytes(&self) -> usize {
         self.codes.heap_bytes()
     }

@@ -8,7 +8,6 @@ use crate::tree::{NONE, Row, Tree};
 impl Snapshot {
     /// The tree of this snapshot, equal to the one it was made from; ttls are those of its cycle.
     /// Linear in the nodes.
-    #[must_use]
     pub fn to_tree(&self) -> Tree {
         let mut copy = Copy::default();
         self.nodes().for_each(|node| copy.push(node));

@@ -21,7 +21,6 @@ pub struct DictColumn {
 
 impl DictColumn {
     /// The column of a code for each row, an index into `values` or [`NONE`].
-    #[must_use]
     pub fn new(codes: &[u32], values: Vec<Box<str>>) -> Self {
         let rows = codes.len() as u32;
         let mut counts = vec![0_usize; values.len()];
@@ -87,19 +86,16 @@ impl DictColumn {
 
     /// The code of a row; `None` if it has no value.
     #[inline]
-    #[must_use]
     pub fn code(&self, row: u32) -> Option<u32> {
         (self.codes.get(row) as u32).checked_sub(1)
     }
 
     /// The value of a row.
-    #[must_use]
     pub fn get(&self, row: u32) -> Option<&str> {
         self.code(row).map(|code| &*self.values[code as usize])
     }
 
     /// The code of a value, if it is in the dictionary. Constant time.
-    #[must_use]
     pub fn find(&self, value: &str) -> Option<u32> {
         if self.values.len() < HASHED_FROM {
             return self
@@ -116,25 +112,21 @@ impl DictColumn {
 
     /// The rows of a value, if it is in the dictionary. Constant time.
     #[inline]
-    #[must_use]
     pub fn rows_of(&self, value: &str) -> Option<&Posting> {
         self.find(value).map(|code| self.posting(code))
     }
 
     /// The values, by code.
-    #[must_use]
     pub fn values(&self) -> &[Box<str>] {
         &self.values
     }
 
     /// The rows of a code.
-    #[must_use]
     pub fn posting(&self, code: u32) -> &Posting {
         &self.postings[code as usize]
     }
 
     /// Heap size in bytes.
-    #[must_use]
     pub fn heap_bytes(&self) -> usize {
         let values: usize = self.values.iter().map(|value| value.len() + 16).sum();
         let postings: usize = self

@@ -89,7 +89,6 @@ fn join(runs: &mut Vec<Run>, at: usize) -> Merge {
 impl Snapshot {
     /// The same snapshot on the merged segments, so that the old ones can be freed; `None` if it
     /// has none of them.
-    #[must_use]
     pub fn moved(&self, merges: &[Merge]) -> Option<Self> {
         let mut runs: Vec<Run> = self
             .pieces()

@@ -41,7 +41,6 @@ pub(crate) fn is_dense(count: usize, rows: u32) -> bool {
 
 impl Posting {
     /// The list of some ascending rows of a segment of `rows` rows.
-    #[must_use]
     pub fn from_rows(sorted: &[u32], rows: u32) -> Self {
         if let [row] = sorted {
             return Self::One(*row);
@@ -62,7 +61,6 @@ impl Posting {
     }
 
     /// The list of the rows whose bits are set.
-    #[must_use]
     pub fn from_words(words: Vec<u64>, rows: u32) -> Self {
         let count: u32 = words.iter().map(|word| word.count_ones()).sum();
         if is_dense(count as usize, rows) {
@@ -80,7 +78,6 @@ impl Posting {
     }
 
     /// Number of rows. Constant time, or linear in the containers of a roaring bitmap.
-    #[must_use]
     pub fn len(&self) -> u32 {
         match self {
             Self::One(_) => 1,
@@ -90,7 +87,6 @@ impl Posting {
     }
 
     /// Whether there are no rows.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         match self {
             Self::Sparse(set) => set.is_empty(),
@@ -100,7 +96,6 @@ impl Posting {
 
     /// Whether `row` is in the list.
     #[inline]
-    #[must_use]
     pub fn contains(&self, row: u32) -> bool {
         match self {
             Self::One(one) => *one == row,
@@ -113,7 +108,6 @@ impl Posting {
 
     /// The bitmap of a dense list, one bit for each row of the segment; `None` for other lists.
     #[inline]
-    #[must_use]
     pub fn dense_words(&self) -> Option<&[u64]> {
         match self {
             Self::Dense { words, .. } => Some(words),
@@ -123,7 +117,6 @@ impl Posting {
 
     /// One bit for each row of the list in `index * 64..index * 64 + 64`.
     #[inline]
-    #[must_use]
     pub fn word(&self, index: u32) -> u64 {
         let base = index * 64;
         match self {
@@ -183,7 +176,6 @@ impl Posting {
     }
 
     /// Heap size in bytes.
-    #[must_use]
     pub fn heap_bytes(&self) -> usize {
         match self {
             Self::One(_) => 0,

@@ -131,33 +131,39 @@ pub struct Segment {
     pub(crate) has_loose: bool,
 }
 
+/// Getters of fields: `name: field -> type`.
+macro_rules! columns {
+    ($($(#[$doc:meta])* $name:ident: $field:ident -> $type:ty,)*) => {$(
+        $(#[$doc])*
+        #[inline]
+        pub fn $name(&self) -> &$type {
+            &self.$field
+        }
+    )*};
+}
+
 impl Segment {
     /// Number of rows, implicit cores included.
-    #[must_use]
     pub fn len(&self) -> u32 {
         self.parent.len() as u32
     }
 
     /// Whether there are no rows.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.parent.is_empty()
     }
 
     /// Number of nodes: all rows but implicit cores (LANGUAGE §1).
-    #[must_use]
     pub fn nodes(&self) -> u32 {
         self.len() - self.cores().len()
     }
 
     /// The units, in document order.
-    #[must_use]
     pub fn units(&self) -> &[Unit] {
         &self.units
     }
 
     /// The rows of a unit.
-    #[must_use]
     pub fn unit_rows(&self, unit: u32) -> Range<u32> {
         let start = self.units[unit as usize].start;
         let end = self
@@ -168,49 +174,42 @@ impl Segment {
     }
 
     /// The unit a row belongs to. Logarithmic in the number of units.
-    #[must_use]
     pub fn unit_of(&self, row: u32) -> u32 {
         self.units.partition_point(|unit| unit.start <= row) as u32 - 1
     }
 
     /// Whether a unit is of kind [`UnitKind::Loose`].
     #[inline]
-    #[must_use]
     pub fn has_loose_units(&self) -> bool {
         self.has_loose
     }
 
     /// Whether a turn with an implicit core has a child at offset 0 that is not a block.
     #[inline]
-    #[must_use]
     pub fn has_irregular_cores(&self) -> bool {
         self.irregular_cores
     }
 
     /// One past the last row of the subtree of `row`.
     #[inline]
-    #[must_use]
     pub fn end_of(&self, row: u32) -> u32 {
         self.end[row as usize]
     }
 
     /// [`Segment::end_of`] of every row.
     #[inline]
-    #[must_use]
     pub fn ends(&self) -> &[u32] {
         &self.end
     }
 
     /// The rows of a class.
     #[inline]
-    #[must_use]
     pub fn of_class(&self, class: NodeClass) -> &Posting {
         &self.classes[class as usize]
     }
 
     /// The rows of implicit cores.
     #[inline]
-    #[must_use]
     pub fn cores(&self) -> &Posting {
         &self.classes[usize::from(CORE)]
     }
@@ -218,49 +217,23 @@ impl Segment {
     /// The rows of a level, implicit cores included; `None` from level [`Segment::levels_indexed`]
     /// on.
     #[inline]
-    #[must_use]
     pub fn at_level(&self, level: u32) -> Option<&Posting> {
         self.levels.get(level as usize)
     }
 
     /// Number of levels with a posting list: those that have rows, at most [`LEVEL_POSTINGS`].
     #[inline]
-    #[must_use]
     pub fn levels_indexed(&self) -> u32 {
         self.levels.len() as u32
     }
 
     /// The rows whose offset is below (0), at (1) or above (2) zero.
     #[inline]
-    #[must_use]
     pub fn of_sign(&self, sign: usize) -> &Posting {
         &self.signs[sign]
     }
 
-    /// The rows with children, and the root and `^seq`, whose children may be in other segments.
-    #[inline]
-    #[must_use]
-    pub fn with_children(&self) -> &Posting {
-        &self.inner
-    }
-
-    /// The rows with a ttl.
-    #[inline]
-    #[must_use]
-    pub fn with_ttl(&self) -> &Posting {
-        &self.has_ttl
-    }
-
-    /// The rows whose ttl is the number in [`Segment::ttls`]. For others with a ttl the column
-    /// has the cycle in which it expires.
-    #[inline]
-    #[must_use]
-    pub fn with_stored_ttl(&self) -> &Posting {
-        &self.ttl_stored
-    }
-
     /// The rows with a tag; `None` if there are none. Logarithmic in the number of tags.
-    #[must_use]
     pub fn of_tag(&self, tag: &str) -> Option<&Posting> {
         let at = self.tags.binary_search_by(|(known, _)| (**known).cmp(tag));
         at.ok().map(|at| &self.tags[at].1)
@@ -268,7 +241,6 @@ impl Segment {
 
     /// A custom attribute, or `cadence` under its own name, whichever spelling a node has.
     /// Logarithmic in the number of attributes.
-    #[must_use]
     pub fn custom(&self, name: &str) -> Option<&Field> {
         let at = self
             .fields
@@ -276,86 +248,40 @@ impl Segment {
         at.ok().map(|at| &self.fields[at])
     }
 
-    /// The nodeTypes, also those that are implied by the class.
-    #[inline]
-    #[must_use]
-    pub fn types(&self) -> &DictColumn {
-        &self.types
-    }
-
-    /// The roles.
-    #[inline]
-    #[must_use]
-    pub fn roles(&self) -> &DictColumn {
-        &self.roles
-    }
-
-    /// The stored kinds.
-    #[inline]
-    #[must_use]
-    pub fn kinds(&self) -> &DictColumn {
-        &self.kinds
-    }
-
-    /// The keys.
-    #[inline]
-    #[must_use]
-    pub fn keys(&self) -> &DictColumn {
-        &self.keys
-    }
-
-    /// The offsets, 0 where absent.
-    #[inline]
-    #[must_use]
-    pub fn offsets(&self) -> &IntColumn {
-        &self.offset
-    }
-
-    /// The ttls in the form of [`Segment::with_stored_ttl`]; meaningless for rows without one.
-    #[inline]
-    #[must_use]
-    pub fn ttls(&self) -> &IntColumn {
-        &self.ttl
-    }
-
-    /// The priorities, 0 where absent.
-    #[inline]
-    #[must_use]
-    pub fn priorities(&self) -> &IntColumn {
-        &self.priority
-    }
-
-    /// The introducing cycles; meaningless for rows without [`Present::CYCLE`].
-    #[inline]
-    #[must_use]
-    pub fn cycles(&self) -> &IntColumn {
-        &self.cycle
-    }
-
-    /// The creation times in nanoseconds, 0 where absent.
-    #[inline]
-    #[must_use]
-    pub fn creation_times(&self) -> &IntColumn {
-        &self.created_at_ns
-    }
-
-    /// The tie-breakers inside a cycle, 0 where absent.
-    #[inline]
-    #[must_use]
-    pub fn creation_indexes(&self) -> &IntColumn {
-        &self.creation_index
-    }
-
-    /// The levels below the root.
-    #[inline]
-    #[must_use]
-    pub fn levels(&self) -> &IntColumn {
-        &self.level
+    columns! {
+        /// The nodeTypes, also those implied by the class.
+        types: types -> DictColumn,
+        /// The roles.
+        roles: roles -> DictColumn,
+        /// The stored kinds.
+        kinds: kinds -> DictColumn,
+        /// The keys.
+        keys: keys -> DictColumn,
+        /// The levels below the root.
+        levels: level -> IntColumn,
+        /// The offsets, 0 if absent.
+        offsets: offset -> IntColumn,
+        /// The ttls in the form of [`Segment::with_stored_ttl`]; undefined for rows without one.
+        ttls: ttl -> IntColumn,
+        /// The priorities, 0 if absent.
+        priorities: priority -> IntColumn,
+        /// The introducing cycles; undefined for rows without [`Present::CYCLE`].
+        cycles: cycle -> IntColumn,
+        /// The creation times in nanoseconds, 0 if absent.
+        creation_times: created_at_ns -> IntColumn,
+        /// The tie-breakers inside a cycle, 0 if absent.
+        creation_indexes: creation_index -> IntColumn,
+        /// The rows with children, and the root and `^seq`, whose children may be in other segments.
+        with_children: inner -> Posting,
+        /// The rows with a ttl.
+        with_ttl: has_ttl -> Posting,
+        /// The rows whose ttl is the number in [`Segment::ttls`]. For other rows with a ttl the
+        /// column has the cycle in which it expires.
+        with_stored_ttl: ttl_stored -> Posting,
     }
 
     /// The id of a row; empty for an implicit core.
     #[inline]
-    #[must_use]
     pub fn id(&self, row: u32) -> &str {
         self.ids.get(row)
     }
@@ -377,7 +303,6 @@ impl Segment {
     }
 
     /// The class of a row; `None` for an implicit core.
-    #[must_use]
     pub fn class(&self, row: u32) -> Option<NodeClass> {
         Some(match self.class[row as usize] {
             0 => NodeClass::Root,
@@ -393,28 +318,24 @@ impl Segment {
 
     /// The class codes of some rows: `NodeClass as u8`, and one more for implicit cores.
     #[inline]
-    #[must_use]
     pub fn class_codes(&self, rows: Range<u32>) -> &[u8] {
         &self.class[rows.start as usize..rows.end as usize]
     }
 
     /// Whether a row is an implicit core.
     #[inline]
-    #[must_use]
     pub fn is_core(&self, row: u32) -> bool {
         self.class[row as usize] == CORE
     }
 
     /// [`Segment::is_core`], until its callers use that name.
     #[inline]
-    #[must_use]
     pub fn is_virtual(&self, row: u32) -> bool {
         self.is_core(row)
     }
 
     /// Which fields the node of a row was given.
     #[inline]
-    #[must_use]
     pub fn present(&self, row: u32) -> Present {
         Present(self.present[row as usize])
     }
@@ -422,7 +343,6 @@ impl Segment {
     /// One bit for each of the rows `start..start + 64` that was given the field `bit`, a
     /// constant of [`Present`].
     #[inline]
-    #[must_use]
     pub fn present_word(&self, start: u32, bit: u8) -> u64 {
         let present = self.present.get(start as usize..).unwrap_or(&[]);
         let bits = present.iter().take(64).enumerate();
@@ -433,7 +353,6 @@ impl Segment {
 
     /// The ttl of a row in `cycle`.
     #[inline]
-    #[must_use]
     pub fn ttl(&self, row: u32, cycle: i64) -> Option<i64> {
         if !self.present(row).has(Present::TTL) {
             return None;
@@ -447,14 +366,12 @@ impl Segment {
     }
 
     /// The payload record of a row (see [`crate::tree::payload`]).
-    #[must_use]
     pub fn payload(&self, row: u32) -> &[u8] {
         let (start, end) = self.payload_at[row as usize];
         &self.payload[start as usize..end as usize]
     }
 
     /// Heap size in bytes, without payload records and id text.
-    #[must_use]
     pub fn index_bytes(&self) -> usize {
         let rows = self.parent.len();
         let columns = rows * (4 + 4 + 1 + 1 + 4 + 8)
@@ -510,7 +427,6 @@ impl Segment {
     }
 
     /// The bytes of ids and payload records.
-    #[must_use]
     pub fn payload_bytes(&self) -> usize {
         self.ids.text_bytes() + self.payload.len()
     }

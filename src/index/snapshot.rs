@@ -50,63 +50,54 @@ pub struct Piece {
 impl Piece {
     /// The segment.
     #[inline]
-    #[must_use]
     pub fn segment(&self) -> &Arc<Segment> {
         &self.segment
     }
 
     /// The units of the segment that belong to the piece.
     #[inline]
-    #[must_use]
     pub fn units(&self) -> Range<u32> {
         self.units.clone()
     }
 
     /// The rows of those units in the segment.
     #[inline]
-    #[must_use]
     pub fn rows(&self) -> Range<u32> {
         self.rows.clone()
     }
 
     /// The snapshot's number of the first row.
     #[inline]
-    #[must_use]
     pub fn start(&self) -> u32 {
         self.base
     }
 
     /// One past the snapshot's number of the last row.
     #[inline]
-    #[must_use]
     pub fn end(&self) -> u32 {
         self.base + (self.rows.end - self.rows.start)
     }
 
     /// Snapshot row minus segment row; a multiple of 64.
     #[inline]
-    #[must_use]
     pub fn shift(&self) -> u32 {
         self.base - self.rows.start
     }
 
     /// Whether all rows of the segment belong to the piece and none is dead.
     #[inline]
-    #[must_use]
     pub fn is_whole(&self) -> bool {
         self.dead.is_none() && self.rows == (0..self.segment.len())
     }
 
     /// Whether some rows may be dead.
     #[inline]
-    #[must_use]
     pub fn has_dead(&self) -> bool {
         self.dead.is_some()
     }
 
     /// Whether a row of the segment was removed since the segment was built.
     #[inline]
-    #[must_use]
     pub fn is_dead(&self, local: u32) -> bool {
         self.dead.as_ref().is_some_and(|dead| dead.contains(local))
     }
@@ -135,7 +126,6 @@ pub struct Snapshot {
 impl Snapshot {
     /// Makes a snapshot of runs of units in document order, the preamble first. Linear in runs,
     /// logarithmic in their units.
-    #[must_use]
     pub fn new(meta: Meta, runs: Vec<Run>) -> Self {
         let mut pieces: Vec<Piece> = Vec::with_capacity(runs.len());
         let (mut next, mut turns) = (0, 0);
@@ -203,68 +193,57 @@ impl Snapshot {
     }
 
     /// The cycle; for a working state the newest committed one.
-    #[must_use]
     pub fn cycle(&self) -> i64 {
         self.meta.cycle
     }
 
     /// Whether it is the working state.
-    #[must_use]
     pub fn is_working(&self) -> bool {
         self.meta.working
     }
 
     /// `spec_version` as JSON text.
-    #[must_use]
     pub fn spec_version(&self) -> Option<&str> {
         self.meta.spec_version.as_deref()
     }
 
     /// Its properties besides the nodes.
-    #[must_use]
     pub fn meta(&self) -> &Meta {
         &self.meta
     }
 
     /// The pieces, in document order.
     #[inline]
-    #[must_use]
     pub fn pieces(&self) -> &[Piece] {
         &self.pieces
     }
 
     /// One past the last row number.
-    #[must_use]
     pub fn end_row(&self) -> u32 {
         self.rows
     }
 
     /// Number of turns directly under `^seq`.
-    #[must_use]
     pub fn turns(&self) -> u32 {
         self.turns
     }
 
     /// The rows of `^sys`; empty if there is none.
-    #[must_use]
     pub fn sys_rows(&self) -> Range<u32> {
         self.sys.clone()
     }
 
     /// The rows of `^ah`; empty if there is none.
-    #[must_use]
     pub fn head_rows(&self) -> Range<u32> {
         self.head.clone()
     }
 
     /// The row of `^seq`.
-    #[must_use]
     pub fn seq_row(&self) -> Option<u32> {
         self.seq
     }
 
     /// The rows below `^seq`.
-    #[must_use]
     pub fn seq_rows(&self) -> Range<u32> {
         self.seq
             .map_or(0..0, |seq| seq + 1..self.seq_end.max(seq + 1))
@@ -272,7 +251,6 @@ impl Snapshot {
 
     /// The rows of the turns of depths `low..=high`, with loose nodes between them; empty if there
     /// are none. Logarithmic in pieces and, with loose nodes, in units.
-    #[must_use]
     pub fn turn_rows(&self, low: i64, high: i64) -> Range<u32> {
         let turns = i64::from(self.turns);
         let (low, high) = (low.max(1), high.min(turns));
@@ -321,7 +299,6 @@ impl Snapshot {
 
     /// Index of the piece of a row. Logarithmic in pieces.
     #[inline]
-    #[must_use]
     pub fn piece_of(&self, row: u32) -> usize {
         self.pieces
             .partition_point(|piece| piece.base <= row)
@@ -355,7 +332,6 @@ impl Snapshot {
     }
 
     /// A reader of ids, fast for rows in ascending order.
-    #[must_use]
     pub fn cursor(&self) -> Cursor<'_> {
         Cursor {
             snapshot: self,
@@ -366,7 +342,6 @@ impl Snapshot {
     }
 
     /// The row of the parent; `None` for the root.
-    #[must_use]
     pub fn parent(&self, row: u32) -> Option<u32> {
         let piece = &self.pieces[self.piece_of(row)];
         let local = row - piece.shift();
@@ -380,7 +355,6 @@ impl Snapshot {
     }
 
     /// One past the last row of a subtree.
-    #[must_use]
     pub fn end(&self, row: u32) -> u32 {
         if row == 0 {
             return self.rows;
@@ -393,7 +367,6 @@ impl Snapshot {
     }
 
     /// The depth of a row: -1 in `^sys`, 0 in `^ah`, 1, 2, … in turns from the newest.
-    #[must_use]
     pub fn depth(&self, row: u32) -> Option<i64> {
         if self.sys.contains(&row) {
             return Some(-1);
@@ -413,14 +386,12 @@ impl Snapshot {
     }
 
     /// Whether a row was removed.
-    #[must_use]
     pub fn is_dead(&self, row: u32) -> bool {
         let piece = &self.pieces[self.piece_of(row)];
         piece.is_dead(row - piece.shift())
     }
 
     /// Number of nodes. Linear in the words of pieces that are part of a segment.
-    #[must_use]
     pub fn len(&self) -> usize {
         let nodes = self.pieces.iter().map(|piece| {
             let mut hidden = piece.dead.as_deref().map_or(0, |dead| {
@@ -441,7 +412,6 @@ impl Snapshot {
     }
 
     /// Whether there are no nodes: never, as every tree has a root.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.pieces.is_empty()
     }

@@ -9,14 +9,12 @@ use crate::tree::{Fields, NodeClass, Present};
 
 impl Snapshot {
     /// The root.
-    #[must_use]
     pub fn root(&self) -> NodeRef<'_> {
         self.node(0)
     }
 
     /// The node of a row that belongs to a piece and is not an implicit core.
     #[inline]
-    #[must_use]
     pub fn node(&self, row: u32) -> NodeRef<'_> {
         let at = self.piece_of(row);
         self.node_at(at, row - self.pieces()[at].shift())
@@ -36,7 +34,6 @@ impl Snapshot {
     }
 
     /// The node of an id. One lookup a piece: logarithmic in turns.
-    #[must_use]
     pub fn find(&self, id: &str) -> Option<NodeRef<'_>> {
         let hash = hash_text(id);
         self.pieces().iter().enumerate().find_map(|(at, piece)| {
@@ -47,7 +44,6 @@ impl Snapshot {
     }
 
     /// The node at the same row of the same segment as `node` of another snapshot.
-    #[must_use]
     pub fn shared(&self, node: NodeRef<'_>) -> Option<NodeRef<'_>> {
         let local = node.local;
         let at = self.pieces().iter().position(|piece| {
@@ -97,19 +93,16 @@ pub struct NodeRef<'a> {
 
 impl<'a> NodeRef<'a> {
     /// The row in the snapshot: ascending rows are in document order.
-    #[must_use]
     pub fn row(self) -> u32 {
         self.row
     }
 
     /// The id. Constant time.
-    #[must_use]
     pub fn id(self) -> &'a str {
         self.segment.id(self.local)
     }
 
     /// The class (LANGUAGE §1).
-    #[must_use]
     pub fn class(self) -> NodeClass {
         // An implicit core is never a node.
         self.segment
@@ -119,19 +112,16 @@ impl<'a> NodeRef<'a> {
 
     /// The depth: -1 in `^sys`, 0 in `^ah`, 1, 2, … in turns from the newest, else `None`.
     /// Logarithmic in the turns of a segment.
-    #[must_use]
     pub fn depth(self) -> Option<i64> {
         self.snapshot.depth(self.row)
     }
 
     /// Levels below the root.
-    #[must_use]
     pub fn level(self) -> u32 {
         self.segment.level.get(self.local) as u32
     }
 
     /// The parent; `None` for the root.
-    #[must_use]
     pub fn parent(self) -> Option<Self> {
         self.snapshot
             .parent(self.row)
@@ -162,7 +152,6 @@ impl<'a> NodeRef<'a> {
     }
 
     /// The stored nodeType as written; `None` if the node was given none.
-    #[must_use]
     pub fn node_type(self) -> Option<&'a str> {
         let code = self.segment.types.code(self.local)?;
         if self.segment.type_implied[code as usize] {
@@ -172,55 +161,46 @@ impl<'a> NodeRef<'a> {
     }
 
     /// The nodeType, or the one implied by the class (`mt`, `mc`, `cb`, `^root`).
-    #[must_use]
     pub fn type_or_class(self) -> &'a str {
         self.segment.types.get(self.local).unwrap_or("cb")
     }
 
     /// The role; `None` if absent or null.
-    #[must_use]
     pub fn role(self) -> Option<&'a str> {
         self.segment.roles.get(self.local)
     }
 
     /// The stored kind; `None` if absent or null.
-    #[must_use]
     pub fn kind(self) -> Option<&'a str> {
         self.segment.kinds.get(self.local)
     }
 
     /// The key; `None` if absent or null.
-    #[must_use]
     pub fn key(self) -> Option<&'a str> {
         self.segment.keys.get(self.local)
     }
 
     /// The identity for `@unique` (LANGUAGE §7): the key, else the id. The flag is true for keys.
-    #[must_use]
     pub fn identity(self) -> (bool, &'a str) {
         self.key().map_or((false, self.id()), |key| (true, key))
     }
 
     /// The offset, 0 if absent.
-    #[must_use]
     pub fn offset(self) -> i64 {
         self.segment.offset.get(self.local)
     }
 
     /// The ttl in this snapshot; `None` if absent or null.
-    #[must_use]
     pub fn ttl(self) -> Option<i64> {
         self.segment.ttl(self.local, self.snapshot.cycle())
     }
 
     /// The priority, 0 if absent.
-    #[must_use]
     pub fn priority(self) -> i64 {
         self.segment.priority.get(self.local)
     }
 
     /// The introducing cycle; `None` if absent or null.
-    #[must_use]
     pub fn cycle(self) -> Option<i64> {
         self.present()
             .has(Present::CYCLE)
@@ -228,26 +208,22 @@ impl<'a> NodeRef<'a> {
     }
 
     /// Creation time in nanoseconds, 0 if absent.
-    #[must_use]
     pub fn created_at_ns(self) -> i64 {
         self.segment.created_at_ns.get(self.local)
     }
 
     /// The tie-breaker inside a cycle, 0 if absent.
-    #[must_use]
     pub fn creation_index(self) -> i64 {
         self.segment.creation_index.get(self.local)
     }
 
     /// Which fields the node was given.
-    #[must_use]
     pub fn present(self) -> Present {
         self.segment.present(self.local)
     }
 
     /// The fields of the payload record (see [`crate::tree::payload`]): names and JSON values, sorted
     /// by name.
-    #[must_use]
     pub fn fields(self) -> Fields<'a> {
         Fields::new(self.payload())
     }
@@ -263,7 +239,6 @@ impl<'a> NodeRef<'a> {
     }
 
     /// The value of one of [`NodeRef::fields`] as JSON text.
-    #[must_use]
     pub fn field(self, name: &str) -> Option<&'a str> {
         self.fields()
             .find(|(known, _)| *known == name)
@@ -271,19 +246,16 @@ impl<'a> NodeRef<'a> {
     }
 
     /// The tags as JSON text, a list of strings or one string; `None` if absent or null.
-    #[must_use]
     pub fn tags(self) -> Option<&'a str> {
         TAGS.of(self.fields())
     }
 
     /// The cadence as JSON text, an integer; `None` if absent or null.
-    #[must_use]
     pub fn cadence(self) -> Option<&'a str> {
         CADENCE.of(self.fields())
     }
 
     /// The content hash (RUNTIME §2), computed, as lower-case hex digits.
-    #[must_use]
     pub fn content_hash(self) -> String {
         crate::tree::hash::hex(&crate::tree::hash::content_hash(
             self.role(),
@@ -294,32 +266,27 @@ impl<'a> NodeRef<'a> {
 
     /// The version of the node's unit, and the index of its row in the unit. Equal versions in two
     /// snapshots mean equal rows, except removed ones and ttls that count down.
-    #[must_use]
     pub fn version(self) -> (u64, u32) {
         let unit = &self.segment.units[self.unit() as usize];
         (unit.version, self.local - unit.start)
     }
 
     /// The kind of the node's unit.
-    #[must_use]
     pub fn unit_kind(self) -> UnitKind {
         self.segment.units[self.unit() as usize].kind
     }
 
     /// The snapshot.
-    #[must_use]
     pub fn snapshot(self) -> &'a Snapshot {
         self.snapshot
     }
 
     /// The cycle of the snapshot.
-    #[must_use]
     pub fn snapshot_cycle(self) -> i64 {
         self.snapshot.cycle()
     }
 
     /// Index of its piece in the snapshot.
-    #[must_use]
     pub fn piece(self) -> u32 {
         self.piece
     }

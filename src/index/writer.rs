@@ -54,13 +54,11 @@ enum Match {
 
 impl Writer {
     /// A writer that merges segments.
-    #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
     /// A writer that does not merge segments, for tests that compare the two.
-    #[must_use]
     pub fn without_merging() -> Self {
         Self {
             merging: false,

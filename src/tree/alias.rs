@@ -26,7 +26,6 @@ pub const CADENCE: Aliased = Aliased {
 
 impl Aliased {
     /// Whether a field is one of the two spellings.
-    #[must_use]
     pub fn is(&self, field: &str) -> bool {
         field == self.name || field == self.alias
     }

@@ -30,7 +30,6 @@ pub fn write_value<W: Write + ?Sized>(out: &mut W, raw: &str) -> io::Result<()> 
 }
 
 /// The canonical form of a JSON value as a string; see [`write_value`].
-#[must_use]
 pub fn canonical(raw: &str) -> String {
     let mut out = Vec::with_capacity(raw.len());
     // Writing to memory fails only for text that is not JSON, which is returned unchanged.

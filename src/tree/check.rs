@@ -16,7 +16,6 @@ use super::json::shorten;
 use super::model::{Dictionary, NONE, NodeClass, Present, Row, Tree};
 
 /// The class of a stored nodeType (LANGUAGE §1).
-#[must_use]
 pub fn class_of(node_type: &str) -> NodeClass {
     match node_type {
         "^root" => NodeClass::Root,

@@ -16,7 +16,6 @@ pub type ContentHash = [u8; 32];
 /// payload record: sorted by name in byte order, values as JSON text, among them an explicit null
 /// role or kind. Absent counts as the empty string, an explicit null as null. Linear; the hashed
 /// bytes are not built in memory.
-#[must_use]
 pub fn content_hash<'a>(
     role: Option<&str>,
     kind: Option<&str>,
@@ -77,7 +76,6 @@ fn write_hashed<'a>(
 }
 
 /// Lower-case hex digits of a digest.
-#[must_use]
 pub fn hex(hash: &[u8]) -> String {
     const DIGITS: &[u8; 16] = b"0123456789abcdef";
     hash.iter()

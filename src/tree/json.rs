@@ -87,7 +87,6 @@ pub struct Reader<'a> {
 
 impl<'a> Reader<'a> {
     /// A reader at the start of `text`.
-    #[must_use]
     pub fn new(text: &'a str) -> Self {
         Self {
             text,
@@ -100,19 +99,16 @@ impl<'a> Reader<'a> {
     }
 
     /// The offset of the next byte.
-    #[must_use]
     pub fn offset(&self) -> usize {
         self.at
     }
 
     /// The problems in the order found; at most [`MAX_PROBLEMS`] and a halt.
-    #[must_use]
     pub fn problems(&self) -> &[Problem] {
         &self.problems
     }
 
     /// How many more problems were found.
-    #[must_use]
     pub fn uncounted(&self) -> usize {
         self.uncounted
     }

@@ -58,7 +58,6 @@ impl Present {
     pub const ID_IMPLIED: u8 = 1 << 7;
 
     /// Whether `bit` is set.
-    #[must_use]
     pub fn has(self, bit: u8) -> bool {
         self.0 & bit != 0
     }
@@ -124,7 +123,6 @@ pub struct Tree {
 
 impl Tree {
     /// The id of a row.
-    #[must_use]
     pub fn id(&self, row: u32) -> &str {
         let (start, end) = self.rows[row as usize].id;
         &self.ids[start as usize..end as usize]
@@ -159,24 +157,12 @@ impl Dictionary {
         code
     }
 
-    /// The code of `value`, if it has one.
-    #[must_use]
-    pub fn code(&self, value: &str) -> Option<u32> {
-        use std::hash::BuildHasher;
-        let hash = self.hasher.hash_one(value);
-        self.table
-            .find(hash, |&code| &*self.values[code as usize] == value)
-            .copied()
-    }
-
     /// The string of a code; `None` for [`NONE`] and unknown codes.
-    #[must_use]
     pub fn get(&self, code: u32) -> Option<&str> {
         self.values.get(code as usize).map(|value| &**value)
     }
 
     /// All strings, by code.
-    #[must_use]
     pub fn values(&self) -> &[Box<str>] {
         &self.values
     }
@@ -190,7 +176,6 @@ impl std::fmt::Debug for Dictionary {
 
 /// The tags of a `tags` value given as JSON text: the strings of a list, or one plain string
 /// (LANGUAGE §5).
-#[must_use]
 pub fn text_list(json: &str) -> Vec<String> {
     if json.starts_with('"') {
         return serde_json::from_str(json).into_iter().collect();
@@ -201,7 +186,6 @@ pub fn text_list(json: &str) -> Vec<String> {
 /// Whether a field of a payload record is a header (RUNTIME §1), not a custom attribute
 /// (LANGUAGE §5). Both spellings of `tags` and `cadence` are headers; `removable` and
 /// `provenance` are custom, as selectors have no names for them.
-#[must_use]
 pub fn is_header(name: &str) -> bool {
     alias::TAGS.is(name)
         || alias::CADENCE.is(name)

@@ -31,7 +31,6 @@ pub struct Fields<'a> {
 
 impl<'a> Fields<'a> {
     /// Reads a record.
-    #[must_use]
     pub fn new(record: &'a [u8]) -> Self {
         Self { record }
     }

@@ -7,7 +7,7 @@
 //! A document at fault is skipped, so that the faults of later ones are found too. The faults of
 //! all documents come last, as one error.
 
-use std::collections::{BTreeMap, btree_map};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::delta::Delta;
@@ -104,81 +104,66 @@ impl Report {
 ///
 /// Two documents of one cycle, two working states, a base that is not the cycle of an earlier
 /// document and a cycle beyond 64 bits are faults, which the sequence reports at its end.
-#[must_use]
 pub fn arrange(documents: Vec<Document>) -> Sequence {
-    let mut report = Report::default();
-    let mut entries: Vec<Entry> = Vec::with_capacity(documents.len());
-    // The entry of each cycle so far.
-    let mut cycles: BTreeMap<i64, usize> = BTreeMap::new();
-    let mut working: Option<usize> = None;
-    let mut previous = 0i64;
+    let mut found = Arranged::default();
     for document in documents {
-        let index = entries.len();
-        let origin = document.origin;
-        let mut header = Header {
-            cycle: 0,
-            cycle_given: document.cycle.is_some() && !document.working,
-            working: document.working,
-            spec_version: document.spec_version,
-            extra: document.extra,
-        };
-        let mut wrong = false;
+        found.add(document);
+    }
+    let order: Vec<usize> = found.cycles.into_values().chain(found.working).collect();
+    Sequence {
+        entries: found.entries,
+        order: order.into_iter(),
+        report: found.report,
+    }
+}
+
+/// The documents arranged so far.
+#[derive(Default)]
+struct Arranged {
+    entries: Vec<Entry>,
+    /// The entry of each cycle.
+    cycles: BTreeMap<i64, usize>,
+    working: Option<usize>,
+    /// The cycle of the last committed document.
+    previous: i64,
+    report: Report,
+}
+
+impl Arranged {
+    fn add(&mut self, document: Document) {
+        let index = self.entries.len();
         let mut base = None;
+        let mut lost = false;
         if let Body::Delta(delta) = &document.body {
-            base = cycles.get(&delta.base).copied();
-            if base.is_none() {
+            base = self.cycles.get(&delta.base).copied();
+            lost = base.is_none();
+            if lost {
                 let message = format!("no earlier document has cycle {}", delta.base);
-                report.add(index, origin.fault("$.base", origin.marks.base, message));
-                wrong = true;
+                let origin = &document.origin;
+                let fault = origin.fault("$.base", origin.marks.base, message);
+                self.report.add(index, fault);
             }
         }
-        // Whether it has no cycle of its own, so that it is neither yielded nor a base.
-        let mut surplus = false;
-        if header.working {
-            match working {
-                Some(other) => {
-                    let first = entries[other].origin.seen_from(&origin);
-                    let message = format!("a second working state, the first is {first}");
-                    report.add(
-                        index,
-                        origin.fault("$.working", origin.marks.working, message),
-                    );
-                    surplus = true;
-                }
-                None => working = Some(index),
+        let cycle = self.cycle_of(index, &document);
+        let wrong = lost || cycle.is_none();
+        let mut spec_version = document.spec_version;
+        if let Some(base) = base.and_then(|base| self.entries.get_mut(base)) {
+            if spec_version.is_none() {
+                spec_version.clone_from(&base.header.spec_version);
             }
-        } else if let Some(cycle) = document.cycle.or_else(|| previous.checked_add(1)) {
-            header.cycle = cycle;
-            previous = cycle;
-            match cycles.entry(cycle) {
-                btree_map::Entry::Vacant(slot) => {
-                    slot.insert(index);
-                }
-                btree_map::Entry::Occupied(slot) => {
-                    let first = entries[*slot.get()].origin.seen_from(&origin);
-                    let message =
-                        format!("a second document of cycle {cycle}, the first is {first}");
-                    report.add(index, origin.fault("$.cycle", origin.marks.cycle, message));
-                    surplus = true;
-                }
-            }
-        } else {
-            let message = "no cycle follows the previous document's".to_owned();
-            report.add(index, origin.fault("$.cycle", origin.marks.cycle, message));
-            surplus = true;
+            base.uses += usize::from(cycle.is_some());
         }
-        wrong |= surplus;
-        if let Some(base) = base.and_then(|base| entries.get_mut(base)) {
-            if header.spec_version.is_none() {
-                header.spec_version.clone_from(&base.header.spec_version);
-            }
-            base.uses += usize::from(!surplus);
-        }
-        entries.push(Entry {
-            header,
-            origin,
+        self.entries.push(Entry {
+            header: Header {
+                cycle: cycle.unwrap_or(0),
+                cycle_given: document.cycle.is_some() && !document.working,
+                working: document.working,
+                spec_version,
+                extra: document.extra,
+            },
+            origin: document.origin,
             body: (!wrong).then_some(document.body),
-            base: base.filter(|_| !surplus),
+            base: base.filter(|_| cycle.is_some()),
             uses: 0,
             early: false,
             given: false,
@@ -186,17 +171,39 @@ pub fn arrange(documents: Vec<Document>) -> Sequence {
             tree: None,
         });
     }
-    let order: Vec<usize> = cycles.into_values().chain(working).collect();
-    Sequence {
-        entries,
-        order: order.into_iter(),
-        report,
+
+    /// The cycle of a document, 0 for the working state. `None` if another document has taken it
+    /// or there is none left, which is reported.
+    fn cycle_of(&mut self, index: usize, document: &Document) -> Option<i64> {
+        let origin = &document.origin;
+        let (path, at, message) = if document.working {
+            let Some(other) = self.working else {
+                self.working = Some(index);
+                return Some(0);
+            };
+            let first = self.entries[other].origin.seen_from(origin);
+            let message = format!("a second working state, the first is {first}");
+            ("$.working", origin.marks.working, message)
+        } else if let Some(cycle) = document.cycle.or_else(|| self.previous.checked_add(1)) {
+            self.previous = cycle;
+            let other = *self.cycles.entry(cycle).or_insert(index);
+            if other == index {
+                return Some(cycle);
+            }
+            let first = self.entries[other].origin.seen_from(origin);
+            let message = format!("a second document of cycle {cycle}, the first is {first}");
+            ("$.cycle", origin.marks.cycle, message)
+        } else {
+            let message = "no cycle follows the previous document's".to_owned();
+            ("$.cycle", origin.marks.cycle, message)
+        };
+        self.report.add(index, origin.fault(path, at, message));
+        None
     }
 }
 
 impl Sequence {
     /// The same documents, with deltas that are not applied.
-    #[must_use]
     pub fn steps(mut self) -> Steps {
         for index in 0..self.entries.len() {
             let entry = &self.entries[index];
@@ -339,7 +346,6 @@ pub struct Difference {
 
 impl Difference {
     /// The delta itself.
-    #[must_use]
     pub fn delta(&self) -> &Delta {
         &self.delta
     }

@@ -14,7 +14,6 @@ pub struct Text<'a> {
 impl<'a> Text<'a> {
     /// The decoded string, borrowed if there are no escapes. A lone surrogate, which was reported
     /// when it was read, becomes U+FFFD.
-    #[must_use]
     pub fn decode(self) -> Cow<'a, str> {
         if self.escaped {
             Cow::Owned(unescape(self.raw))
@@ -26,7 +25,6 @@ impl<'a> Text<'a> {
 
 /// Decodes the text between the quotes of a JSON string. Escapes must be well-formed; a lone
 /// surrogate becomes U+FFFD.
-#[must_use]
 pub fn unescape(raw: &str) -> String {
     let mut out = String::with_capacity(raw.len());
     let mut rest = raw;
