@@ -101,3 +101,12 @@ pub mod internals {
     }
     open!(diag engine exec history index ir plan syntax tree);
 }
+
+/// Compiles and runs the Rust blocks of the documents.
+#[cfg(doctest)]
+mod documents {
+    #[doc = include_str!("../README.md")]
+    struct Readme;
+    #[doc = include_str!("../docs/budget.md")]
+    struct Budget;
+}

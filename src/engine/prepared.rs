@@ -79,7 +79,7 @@ impl Statement {
 ///     let rows = by_role.bind([("role", role.into())])?.rows(&session)?;
 ///     println!("{role}: {}", rows.count());
 /// }
-/// # Ok::<(), pactql::Error>(())
+/// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Debug)]
 pub struct Prepared {
