@@ -122,13 +122,8 @@ impl Warning {
     /// Sets the help text.
     #[must_use]
     pub fn with_help(mut self, help: impl Into<String>) -> Self {
-        self.set_help(help);
-        self
-    }
-
-    /// Sets the help text.
-    pub fn set_help(&mut self, help: impl Into<String>) {
         self.help = Some(shorten(help.into()));
+        self
     }
 
     /// The warning as text with underlined places of `text`; ends in a newline.

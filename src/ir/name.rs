@@ -2,7 +2,24 @@
 
 use std::borrow::Cow;
 
-use super::query::{Attr, Class, Facet};
+use super::query::{Attr, Class, Facet, Mode, Order};
+
+/// The values of `@mode`; the default has no word.
+pub(super) const MODES: [(&str, Mode); 3] = [
+    ("union", Mode::Union),
+    ("latest", Mode::Latest),
+    ("reduce", Mode::Reduce),
+];
+
+/// The values of `@order`; the default has no word.
+pub(super) const ORDERS: [(&str, Order); 6] = [
+    ("pre", Order::Pre),
+    ("post", Order::Post),
+    ("bfs", Order::Bfs),
+    ("path", Order::Path),
+    ("turn:desc,pre", Order::TurnDesc),
+    ("turn:asc,pre", Order::TurnAsc),
+];
 
 impl Attr {
     /// The header, facet or custom attribute that a bare name means (LANGUAGE §5), with `nodeType`

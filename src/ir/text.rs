@@ -7,9 +7,10 @@
 use std::fmt::{self, Display, Formatter};
 
 use super::depth::DepthSet;
+use super::name::{MODES, ORDERS};
 use super::query::{
-    Address, Attr, AttrTest, Axis, Chain, Class, Controls, Literal, Mode, NodeStep, Op, Operand,
-    Order, Pick, Query, RangeEnd, Step, Tail, Test, Time, TypeTest, Zone,
+    Address, Attr, AttrTest, Axis, Chain, Class, Controls, Literal, NodeStep, Op, Operand, Pick,
+    Query, RangeEnd, Step, Tail, Test, Time, TypeTest, Zone,
 };
 use crate::syntax::words::tag_text;
 use crate::syntax::{is_name, quote};
@@ -109,6 +110,17 @@ impl Display for RangeEnd {
 impl Display for Chain {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         let sole = self.steps.len() == 1;
+        self.write(f, |f, node| node.write(f, sole))
+    }
+}
+
+impl Chain {
+    /// Writes the chain, and each node step of it by `write_node`.
+    pub(super) fn write(
+        &self,
+        f: &mut Formatter<'_>,
+        write_node: impl Fn(&mut Formatter<'_>, &NodeStep) -> fmt::Result,
+    ) -> fmt::Result {
         for (index, (axis, step)) in self.steps.iter().enumerate() {
             match axis {
                 _ if index == 0 => {}
@@ -117,7 +129,7 @@ impl Display for Chain {
             }
             match step {
                 Step::Zone(zone) => zone.fmt(f)?,
-                Step::Node(node) => node.write(f, sole)?,
+                Step::Node(node) => write_node(f, node)?,
             }
         }
         Ok(())
@@ -301,25 +313,10 @@ impl Display for Literal {
 impl Display for Controls {
     /// Each control, after a space.
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        let order = match self.order {
-            Order::Default => None,
-            Order::Pre => Some("pre"),
-            Order::Post => Some("post"),
-            Order::Bfs => Some("bfs"),
-            Order::Path => Some("path"),
-            Order::TurnDesc => Some("turn:desc,pre"),
-            Order::TurnAsc => Some("turn:asc,pre"),
-        };
-        let mode = match self.mode {
-            Mode::Pairwise => None,
-            Mode::Union => Some("union"),
-            Mode::Latest => Some("latest"),
-            Mode::Reduce => Some("reduce"),
-        };
-        if let Some(mode) = mode {
+        if let Some((mode, _)) = MODES.iter().find(|(_, mode)| *mode == self.mode) {
             write!(f, " @mode={mode}")?;
         }
-        if let Some(order) = order {
+        if let Some((order, _)) = ORDERS.iter().find(|(_, order)| *order == self.order) {
             write!(f, " @order={order}")?;
         }
         if self.unique {

@@ -2,67 +2,42 @@
 
 use std::borrow::Cow;
 
-use smallvec::smallvec;
+use smallvec::SmallVec;
 
 use super::ast::{
     Attrs, Combinator, Filter, Group, Hop, HopHead, HopPart, Name, Part, Position, Search,
-    SearchKind, Step, Union,
+    SearchKind, Step,
 };
 use super::span::{Span, Spanned};
 
 /// A part; for a type, also the group of properties after it.
 pub(super) type Piece<'s> = (Spanned<Part<'s>>, Option<Spanned<Part<'s>>>);
 
-/// A union of one group with one step.
-pub(super) fn union(piece: Piece<'_>) -> Union<'_> {
-    smallvec![group(piece)]
-}
-
-/// Adds a group after a comma.
-pub(super) fn next_group<'s>(mut union: Union<'s>, piece: Piece<'s>) -> Union<'s> {
-    union.push(group(piece));
-    union
-}
-
-/// Adds a step after a combinator.
-pub(super) fn next_step<'s>(mut union: Union<'s>, how: Combinator, piece: Piece<'s>) -> Union<'s> {
-    if let Some(group) = union.last_mut() {
-        group.steps.push((how, step(piece)));
-    }
-    union
-}
-
-/// Adds a part to the last step.
-pub(super) fn next_part<'s>(mut union: Union<'s>, piece: Piece<'s>) -> Union<'s> {
-    let group = union.last_mut();
-    if let Some((_, step)) = group.and_then(|group| group.steps.last_mut()) {
-        attach(step, [piece.0]);
-        attach(step, piece.1);
-    }
-    union
-}
-
-fn group(piece: Piece<'_>) -> Group<'_> {
+/// A group of one step.
+pub(super) fn group(step: Step<'_>) -> Group<'_> {
     // Most groups have a few steps, and growing one at a time costs more than spare capacity.
     let mut steps = Vec::with_capacity(4);
-    steps.push((Combinator::Descendant, step(piece)));
+    steps.push((Combinator::Descendant, step));
     Group { steps }
 }
 
-fn step((part, group): Piece<'_>) -> Step<'_> {
-    let span = part.span;
+/// A step of one piece.
+pub(super) fn step(piece: Piece<'_>) -> Step<'_> {
     let mut step = Step {
-        parts: smallvec![part],
-        span,
+        parts: SmallVec::new(),
+        span: piece.0.span,
     };
-    attach(&mut step, group);
+    add(&mut step, piece);
     step
 }
 
-fn attach<'s>(step: &mut Step<'s>, parts: impl IntoIterator<Item = Spanned<Part<'s>>>) {
-    for part in parts {
-        step.span = step.span.to(part.span);
-        step.parts.push(part);
+/// Adds a piece to a step.
+pub(super) fn add<'s>(step: &mut Step<'s>, (part, group): Piece<'s>) {
+    step.span = step.span.to(part.span);
+    step.parts.push(part);
+    if let Some(group) = group {
+        step.span = step.span.to(group.span);
+        step.parts.push(group);
     }
 }
 

@@ -4,26 +4,11 @@ use super::lowerer::Lowerer;
 use super::notes::in_list;
 use crate::diag::nearest;
 use crate::ir::edition::Edition;
-use crate::ir::query::{
-    Attr, Controls, Kind, Literal, Mode, Op, Operand, Order, Test, Tests, Time,
-};
+use crate::ir::name::{MODES, ORDERS};
+use crate::ir::query::{Attr, Controls, Kind, Literal, Op, Operand, Test, Tests, Time};
 use crate::syntax::ast::{Control, Filter, Form};
 use crate::syntax::words::CONTROLS;
 use crate::syntax::{Span, is_name, quote};
-
-const MODES: [(&str, Mode); 3] = [
-    ("union", Mode::Union),
-    ("latest", Mode::Latest),
-    ("reduce", Mode::Reduce),
-];
-const ORDERS: [(&str, Order); 6] = [
-    ("pre", Order::Pre),
-    ("post", Order::Post),
-    ("bfs", Order::Bfs),
-    ("path", Order::Path),
-    ("turn:desc,pre", Order::TurnDesc),
-    ("turn:asc,pre", Order::TurnAsc),
-];
 
 /// The filters and controls of a selector.
 #[derive(Default)]
@@ -32,15 +17,16 @@ pub(super) struct Filters {
     pub(super) controls: Controls,
 }
 
-/// The place of each control, to find repetitions.
+/// The controls so far, with their places.
 #[derive(Default)]
-struct Seen {
-    limit: Option<Span>,
-    first: Option<Span>,
-    page: Option<Span>,
-    order: Option<Span>,
-    mode: Option<Span>,
-    unique: Option<Span>,
+struct Seen<'a>(Vec<(&'a str, Span)>);
+
+impl Seen<'_> {
+    /// The last place of a control.
+    fn place(&self, name: &str) -> Option<Span> {
+        let seen = self.0.iter().rfind(|seen| seen.0 == name);
+        seen.map(|seen| seen.1)
+    }
 }
 
 impl Lowerer {
@@ -71,9 +57,9 @@ impl Lowerer {
             };
             self.note_filter(filter, lowered.tests.get(before..).unwrap_or_default());
         }
-        if let Some(page) = seen.page
-            && seen.limit.is_none()
-            && seen.first.is_none()
+        if let Some(page) = seen.place("p")
+            && seen.place("limit").is_none()
+            && seen.place("first").is_none()
             && !self.fragment
         {
             self.invalid(
@@ -84,7 +70,7 @@ impl Lowerer {
             .help("add `@limit=10`");
             sound = false;
         }
-        if let Some(mode) = seen.mode
+        if let Some(mode) = seen.place("mode")
             && !self.fragment
             && time.is_some_and(|time| !matches!(time, Time::Range(..)))
         {
@@ -111,11 +97,11 @@ impl Lowerer {
         }
     }
 
-    fn control(
+    fn control<'a>(
         &mut self,
-        control: &Control<'_>,
+        control: &Control<'a>,
         controls: &mut Controls,
-        seen: &mut Seen,
+        seen: &mut Seen<'a>,
     ) -> Option<()> {
         let name = control.name.node;
         let span = control.span();
@@ -129,19 +115,14 @@ impl Lowerer {
         };
         self.needs(since, span, &format!("`@{name}`"), None)
             .then_some(())?;
-        let slot = match name {
-            "limit" => &mut seen.limit,
-            "first" => &mut seen.first,
-            "p" => &mut seen.page,
-            "order" => &mut seen.order,
-            "mode" => &mut seen.mode,
-            _ => &mut seen.unique,
-        };
-        if slot.replace(span).is_some() {
+        let repeated = seen.place(name).is_some();
+        seen.0.push((name, span));
+        if repeated {
             self.invalid(span, format!("`@{name}` is given twice"), "the second one");
             return None;
         }
-        if seen.limit.is_some() && seen.first.is_some() && matches!(name, "limit" | "first") {
+        let both = seen.place("limit").is_some() && seen.place("first").is_some();
+        if both && matches!(name, "limit" | "first") {
             self.invalid(
                 span,
                 "`@limit` and `@first` exclude each other",

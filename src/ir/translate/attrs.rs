@@ -27,21 +27,27 @@ pub(super) fn alternatives(tests: &[Test], edition: Edition) -> Result<Lists, Co
             Test::Attr(test) => attribute(test, &pinned, edition)?,
             Test::Type(_) | Test::Depth(_) => vec![vec![test.clone()]],
         };
-        if ways.len().saturating_mul(lists.len()) > MAX_GROUPS {
-            return Err(Construct::Size);
-        }
-        let mut longer = Vec::with_capacity(ways.len() * lists.len());
-        for way in &ways {
-            for list in &lists {
-                longer.push([way.as_slice(), list.as_slice()].concat());
-            }
-        }
-        ways = longer;
+        ways = joined(&ways, &lists)?;
     }
     if ways.len() > 1 {
         ways.iter_mut().for_each(drop_idle_bounds);
     }
     Ok(ways)
+}
+
+/// Each of `heads` followed by each of `tails`.
+pub(super) fn joined<T: Clone>(
+    heads: &[Vec<T>],
+    tails: &[Vec<T>],
+) -> Result<Vec<Vec<T>>, Construct> {
+    if heads.len().saturating_mul(tails.len()) > MAX_GROUPS {
+        return Err(Construct::Size);
+    }
+    let join = |head: &Vec<T>, tail: &Vec<T>| [head.as_slice(), tail.as_slice()].concat();
+    let joined = heads
+        .iter()
+        .flat_map(|head| tails.iter().map(move |tail| join(head, tail)));
+    Ok(joined.collect())
 }
 
 /// Drops the bounds of a nodeType that an equality satisfies anyway.
@@ -109,11 +115,7 @@ fn list(
         if any {
             ways.extend(lists);
         } else {
-            let joined = ways.iter().flat_map(|way| {
-                let join = |list: &Vec<Test>| [way.as_slice(), list.as_slice()].concat();
-                lists.iter().map(join)
-            });
-            ways = joined.collect();
+            ways = joined(&ways, &lists)?;
         }
         if ways.len() > MAX_GROUPS {
             return Err(Construct::Size);

@@ -134,16 +134,7 @@ fn unfold(chain: &Chain, edition: Edition) -> Result<Vec<Chain>, Construct> {
         if ways.len() > 1 && chain.steps.iter().skip(index).any(picks) {
             return Err(Construct::Pick);
         }
-        if unfolded.len().saturating_mul(ways.len()) > MAX_GROUPS {
-            return Err(Construct::Size);
-        }
-        let mut longer = Vec::with_capacity(unfolded.len() * ways.len());
-        for steps in &unfolded {
-            for way in &ways {
-                longer.push([steps.as_slice(), way.as_slice()].concat());
-            }
-        }
-        unfolded = longer;
+        unfolded = attrs::joined(&unfolded, &ways)?;
     }
     let chains = unfolded.into_iter().map(|mut steps| {
         // As the only step `^seq` means the turns in this edition.

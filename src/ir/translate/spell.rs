@@ -6,7 +6,7 @@ use crate::ir::depth::DepthSet;
 use crate::ir::edition::Edition;
 use crate::ir::lower::near_pseudo;
 use crate::ir::query::{
-    Attr, AttrTest, Axis, Literal, NodeStep, Op, Operand, Query, Step, Tail, Test, Time, TypeTest,
+    Attr, AttrTest, Literal, NodeStep, Op, Operand, Query, Tail, Test, Time, TypeTest,
 };
 use crate::syntax::words::CLASSES;
 use crate::syntax::{is_name, quote};
@@ -37,17 +37,7 @@ impl Display for Spelled<'_> {
             if index > 0 {
                 f.write_str(", ")?;
             }
-            for (at, (axis, step)) in chain.steps.iter().enumerate() {
-                match axis {
-                    _ if at == 0 => {}
-                    Axis::Descendant => f.write_str(" ")?,
-                    Axis::Child => f.write_str(" > ")?,
-                }
-                match step {
-                    Step::Zone(zone) => zone.fmt(f)?,
-                    Step::Node(step) => write_step(f, step, edition)?,
-                }
-            }
+            chain.write(f, |f, step| write_step(f, step, edition))?;
         }
         query.controls.fmt(f)?;
         for test in query.filters.iter().filter_map(Test::attr) {
