@@ -159,6 +159,9 @@ fn run_once(engine: &Engine, session: &Session, selector: &str) -> Result<usize,
     })
 }
 
+/// The longest latency that percentiles tell apart, in nanoseconds: an hour.
+const LONGEST: u64 = 3_600_000_000_000;
+
 /// The measurements of one selector.
 #[derive(Clone)]
 struct Tally {
@@ -171,7 +174,8 @@ struct Tally {
 
 impl Tally {
     fn new() -> Result<Self, Failure> {
-        let latencies = Histogram::new(2).map_err(|error| Failure::internal(error.to_string()))?;
+        let latencies = Histogram::new_with_bounds(1, LONGEST, 2)
+            .map_err(|error| Failure::internal(error.to_string()))?;
         Ok(Self {
             latencies,
             max: 0,

@@ -1,9 +1,9 @@
 //! The command line: one file for each command.
 //!
 //! Results go to standard output and everything else to standard error; a command that fails
-//! leaves standard output empty. [`Exit`] lists the exit codes. Arguments have two phases: as
-//! clap parsed them, then resolved (engine, options, opened sessions) at the start of
-//! [`Run::run`]. This module may use every other one; none uses it.
+//! leaves standard output empty. [`Exit`] lists the exit codes. Arguments have two phases: as clap
+//! parsed them, then resolved (engine, options, opened sessions) when the command runs. This
+//! module may use every other one; none uses it.
 
 mod bench;
 mod blame;
