@@ -1,21 +1,19 @@
-//! Choosing documents of a large cache, from its index of terms and by definition.
+//! Choosing documents of a large cache, with its term index and by scoring every document.
 //!
-//! What is measured, over 10,000 documents of 1,000 words (`-- --quick`: 1,000 documents):
-//! - `ratio`, printed first: the program `context resolve` from its start to its end, and the
-//!   library from opening the cache to the answer, each from the index, and by the definition
-//!   (every document is read and scored) on one thread and on all, in turns; of each the fastest
-//!   run. The answers are checked to be the same bytes.
-//! - `build`, printed too: how long one pass over the sources takes, the bytes it holds at its
-//!   peak, and the bytes of the index.
+//! Measured, over 10,000 documents of 1,000 words (`-- --quick`: 1,000 documents):
+//! - `ratio`, printed first: a whole run of `pactql context resolve`, and the library from opening
+//!   the cache to the answer; each with the index and by definition (every document is read and
+//!   scored), on one thread and on all. Runs are interleaved, the fastest counts. The answers are
+//!   checked to be the same bytes.
+//! - `build`, printed too: the time of one pass over the sources, its peak memory, and the bytes of
+//!   the index.
 //! - `budget/…`: the library's part again, by criterion.
 //!
-//! The data model: words are drawn from a vocabulary of 50,000 with Zipf's law, so the most
-//! frequent ones stand in every document and half of the vocabulary in a handful; the same for
-//! every run.
+//! The data model: words are drawn from a vocabulary of 50,000 by Zipf's law, so the most frequent
+//! ones are in every document and half of the vocabulary is in a few. The same for every run.
 //!
-//! Caveats: the files are in the page cache. Definition means a file, a JSON parse, a SHA-256 and
-//! a pass over the words for each document, as the manifest's trust demands; the index spares all
-//! of it for documents that are not chosen.
+//! Caveats: the files are in the page cache. By definition, each document costs a file read, a JSON
+//! parse, a SHA-256 and a pass over its words; with the index, only chosen documents do.
 
 use criterion::{Criterion, criterion_group, criterion_main};
 use pactql::budget::{BuildOptions, Cache, Indexing, Query, build};
@@ -24,9 +22,9 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant, UNIX_EPOCH};
 
-#[allow(dead_code, reason = "the bench takes what it needs")]
-#[path = "support/memory.rs"]
-mod memory;
+mod support;
+
+use support::memory;
 
 #[global_allocator]
 static ALLOCATOR: memory::Counting = memory::Counting;
@@ -34,13 +32,13 @@ static ALLOCATOR: memory::Counting = memory::Counting;
 /// Words of a document.
 const WORDS: usize = 1_000;
 
-/// How many words there are to draw from.
+/// Size of the vocabulary.
 const VOCABULARY: f64 = 50_000.0;
 
-/// What is asked for: a word of nearly every document, two of some, one of few, and one of none.
+/// The query: a word of nearly every document, two of some, one of few, and one of none.
 const QUERY: &str = "wc Wdb wzzb wbfhg unknown";
 
-/// Enough for two or three documents.
+/// The token budget: enough for two or three documents.
 const BUDGET: u64 = 4_000;
 
 /// The word of a rank: `w` and letters, some with a capital or a full stop.
@@ -73,7 +71,7 @@ fn write_sources(dir: &Path, documents: usize) {
     }
 }
 
-/// The cache the bench asks, built once in a scratch directory of the target directory.
+/// The cache of the bench, built once in a scratch directory of the target directory.
 fn cache() -> PathBuf {
     let documents = if quick() { 1_000 } else { 10_000 };
     let dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("bench-budget-{documents}"));
@@ -119,7 +117,7 @@ fn fastest(runs: usize, timed: &mut dyn FnMut() -> Duration) -> Duration {
     (0..runs).map(|_| timed()).min().unwrap_or_default()
 }
 
-/// Opens the cache and asks it, from the index or by definition.
+/// Opens the cache and resolves the query, with the index or by definition.
 fn ask(dir: &Path, indexed: bool) -> String {
     let mut cache = Cache::open(dir).expect("a good cache");
     if !indexed {
@@ -131,7 +129,7 @@ fn ask(dir: &Path, indexed: bool) -> String {
     answer
 }
 
-/// Runs the program on so many threads; 0 stands for all there are.
+/// Runs the program on `threads` threads; 0 means all.
 fn run(dir: &Path, threads: &str) -> String {
     let output = Command::new(env!("CARGO_BIN_EXE_pactql"))
         .env("RAYON_NUM_THREADS", threads)
@@ -144,10 +142,10 @@ fn run(dir: &Path, threads: &str) -> String {
     String::from_utf8(output.stdout).expect("UTF-8")
 }
 
-/// Prints how much faster the index is, and leaves the cache for the rest.
+/// Prints how much faster the index is. The cache is kept for the other benches.
 fn ratio(criterion: &mut Criterion) {
     let dir = cache();
-    // The program has no option to do without the index: a cache without one shows it.
+    // The program has no option to ignore the index, so a cache without one is used.
     let plain = dir.with_file_name("plain");
     if !plain.exists() {
         let copy = Command::new("cp").arg("-r").arg(&dir).arg(&plain).status();
@@ -194,10 +192,7 @@ fn ratio(criterion: &mut Criterion) {
 
 criterion_group! {
     name = benches;
-    config = Criterion::default()
-        .sample_size(10)
-        .warm_up_time(Duration::from_millis(200))
-        .measurement_time(Duration::from_secs(2));
+    config = support::timing::criterion(10, 2_000);
     targets = ratio
 }
 criterion_main!(benches);

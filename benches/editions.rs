@@ -1,17 +1,16 @@
-//! Constructs of the later editions beside what says the same without them.
+//! Constructs of the later editions, compared with their equivalents.
 //!
-//! What is measured: the time until the caller holds the ids (for a range: the number of changes)
-//! of a prepared selector, over a generated session of 10,000 nodes in one snapshot. `with` is
-//! the construct, `without` its equivalent of edition `v0.1` or, where that has none, the long
-//! form; the pairs are those of `support/pairs.rs`.
+//! Measured: the time until the caller has the ids (for a range, the number of changes) of a
+//! prepared selector, over a generated session of 10,000 nodes in one snapshot. `with` is the
+//! construct, `without` its equivalent in edition `v0.1` or, if there is none, the long form in the
+//! same edition. The pairs are in `support/pairs.rs`.
 //!
-//! Caveats: both sides have one plan, so a difference is noise. `tests/engine/pairs.rs` asserts it by
-//! counters, which is the proof; this shows that nothing outside of plans adds to it.
+//! Caveats: both sides have the same plan, so differences are noise. `tests/engine/pairs.rs` asserts
+//! this with counters; the bench shows that nothing outside of plans adds a cost.
 
 mod support;
 
 use std::hint::black_box;
-use std::time::Duration;
 
 use criterion::{BenchmarkId, Criterion, criterion_group, criterion_main};
 use pactql::Answer;
@@ -44,10 +43,7 @@ fn editions(criterion: &mut Criterion) {
 
 criterion_group! {
     name = benches;
-    config = Criterion::default()
-        .sample_size(20)
-        .warm_up_time(Duration::from_millis(100))
-        .measurement_time(Duration::from_millis(400));
+    config = support::timing::criterion(20, 400);
     targets = editions
 }
 criterion_main!(benches);

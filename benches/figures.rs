@@ -1,24 +1,22 @@
-//! The figures to reach, in one table.
+//! The performance targets, in one table.
 //!
-//! What is measured: every query class on one snapshot of 100,000 nodes, the four that look at
-//! one place only at 1,000 nodes too, and the four big ones there; one thread, caches warm,
-//! selector prepared; a time ends when the caller holds the ids as a `Vec<&str>`. Beside them
-//! counting, compiling, loading, two threads, and the bytes held after loading. All contenders
-//! run in this process and take turns of a few milliseconds, so ratios hold on any machine while
-//! times hold on none.
+//! Measured: every query class on one snapshot of 100,000 nodes, and the four local and the four
+//! large ones also at 1,000 nodes; one thread, warm caches, prepared selectors. A time ends when
+//! the caller has the ids as a `Vec<&str>`. Also counting, compiling, loading, two threads, and the
+//! memory after loading. All contenders run in this process in turns of a few milliseconds, so
+//! ratios are comparable between machines; times are not.
 //!
 //! The data model is that of `support/generate.rs`; the contenders are the loop over plain
-//! structs (`walk`), SQLite, and bare bitsets (the floor: no planning, no session, made for these
-//! ten questions). Before anything is timed, all are checked to give the same ids in the same
-//! order. A figure is reached when the ratio to the better of walk and SQLite is at least the
-//! required one; for memory, when the bytes are at most those required.
+//! structs (`walk`), SQLite, and bare bitsets (a lower bound: no planning, no session, written for
+//! these ten queries). Before timing, all contenders are checked to give the same ids in the same
+//! order. A target is reached if the ratio to the better of `walk` and SQLite is at least the
+//! required one; for memory, if the bytes are at most those required.
 //!
-//! Caveats: contents of generated blocks are shorter than real ones, roles and kinds are evenly
-//! mixed over the session, and nothing else competes for the caches between two runs of one
-//! query.
+//! Caveats: generated contents are shorter than real ones, roles and kinds are evenly distributed
+//! over the session, and nothing else uses the CPU caches between two runs of one query.
 //!
-//! `cargo bench --bench figures` takes about a minute, with `-- --quick` some ten seconds. Run as
-//! a test it only compares the answers.
+//! `cargo bench --bench figures` takes about a minute, `-- --quick` about ten seconds. As a test it
+//! only compares the answers.
 
 mod support;
 
@@ -83,14 +81,14 @@ fn queries(contenders: &Contenders, effort: Effort, table: &mut Table) {
     }
 }
 
-/// On the small session: what looks at one place takes no longer than on the large one, and what
-/// looks at everything is never slower than the loop.
+/// On the small session: local queries take no longer than on the large one, and queries that read
+/// everything are never slower than the loop.
 fn small(contenders: &Contenders, effort: Effort, table: &mut Table) {
     table.section("1,000 nodes");
     for query in Query::LOCAL {
         let mut line = measure(contenders, query, effort, query.figure().ratio());
         if query == Query::ById {
-            // The loop finds one of a thousand nodes in no time; the figure is SQLite's.
+            // Among a thousand nodes the loop is trivial, so the target compares with SQLite.
             line.walk = f64::NAN;
         }
         table.add(line);
@@ -123,7 +121,7 @@ fn measure(contenders: &Contenders, query: Query, effort: Effort, required: f64)
     }
 }
 
-/// Counting every block, held against listing them.
+/// Counting all blocks, compared with listing them.
 fn counting(contenders: &Contenders, effort: Effort, table: &mut Table) {
     let figure = Figure {
         reach: 300.0,
@@ -146,7 +144,7 @@ fn counting(contenders: &Contenders, effort: Effort, table: &mut Table) {
     });
 }
 
-/// From text to something that runs.
+/// Compiling: from text to a prepared selector.
 fn compiling(contenders: &Contenders, effort: Effort, table: &mut Table) {
     table.section("compiling 50 characters");
     let (new, known) = (shapes(128), literals(128));
@@ -177,7 +175,7 @@ fn compiling(contenders: &Contenders, effort: Effort, table: &mut Table) {
     }
 }
 
-/// From bytes in memory to something that answers.
+/// Loading: from bytes in memory to a session.
 fn loading(contenders: &Contenders, effort: Effort, table: &mut Table) {
     table.section("loading 31 MB, every check on");
     let bytes = &contenders.bytes;
@@ -217,7 +215,7 @@ fn threads(contenders: &Contenders, effort: Effort) {
     );
 }
 
-/// What a loaded session holds beyond ids, contents and custom fields.
+/// The memory of a loaded session without ids, contents and custom fields.
 fn memory_held(contenders: &Contenders) {
     const LIMIT: usize = 14_000_000;
     let payload = payload(&contenders.tree);

@@ -1,16 +1,17 @@
-//! Inputs that once took time with the square of their size.
+//! Inputs that once took quadratic time.
 //!
-//! What is measured: loading a document and asking one selector of it, at one size and at eight
-//! times that size, for documents that are wide in one way: many attribute names, both spellings
-//! of tags, many zones to pick from. Bytes a second stay about the same where time is linear.
+//! Measured: loading a document and running one selector, at one size and at eight times that
+//! size, for documents that are large in one way: many attribute names, tags in both spellings,
+//! many zones to pick from. If time is linear, the bytes a second stay about the same.
 
 use std::hint::black_box;
-use std::time::Duration;
+
+mod support;
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use pactql::{Engine, Session};
 
-/// Sizes differ by this much.
+/// The factor between the two sizes.
 const FACTOR: usize = 8;
 
 /// What is measured: a name, the smaller size, the document of a size, and a selector.
@@ -84,10 +85,7 @@ fn growth(criterion: &mut Criterion) {
 
 criterion_group! {
     name = benches;
-    config = Criterion::default()
-        .sample_size(10)
-        .warm_up_time(Duration::from_millis(200))
-        .measurement_time(Duration::from_secs(1));
+    config = support::timing::criterion(10, 1_000);
     targets = growth
 }
 criterion_main!(benches);

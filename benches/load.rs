@@ -1,19 +1,17 @@
-//! From the bytes of a document to something that answers questions.
+//! Loading: from the bytes of a document to a session that can be queried.
 //!
-//! What is measured: 1,000, 10,000 and 100,000 nodes (31 MB) of JSON in memory, read, validated
-//! with every check on, and indexed; the reading alone; and what the baselines do with the same
-//! bytes: serde_json into plain structs (`walk`, which checks nothing but types), and SQLite
-//! with its table and covering indexes.
+//! Measured: 1,000, 10,000 and 100,000 nodes (31 MB) of JSON in memory, read with all checks and
+//! indexed; reading alone; and the baselines on the same bytes: serde_json into plain structs
+//! (`walk`, which checks only types), and SQLite with its table and covering indexes.
 //!
 //! The data model is that of `support/generate.rs`.
 //!
-//! Caveats: dropping what was loaded is part of the time; SQLite is fed from the plain structs,
-//! and reading those is part of its time.
+//! Caveats: dropping the session is part of the time. SQLite is filled from the plain structs, and
+//! reading those is part of its time.
 
 mod support;
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
-use std::time::Duration;
 use support::{engine, generate, sqlite, walk};
 
 fn load(criterion: &mut Criterion) {
@@ -41,10 +39,7 @@ fn load(criterion: &mut Criterion) {
 
 criterion_group! {
     name = benches;
-    config = Criterion::default()
-        .sample_size(10)
-        .warm_up_time(Duration::from_millis(300))
-        .measurement_time(Duration::from_secs(2));
+    config = support::timing::criterion(10, 2_000);
     targets = load
 }
 criterion_main!(benches);

@@ -1,20 +1,18 @@
 //! One bench for each query class, contender and size.
 //!
-//! What is measured: the time until the caller holds the ids of the answer as a `Vec<&str>`; one
-//! thread, one snapshot, selector or statement prepared, caches warm. Sizes are 1,000, 10,000
-//! and 100,000 nodes; labels give the number of ids in the answer, which is what most of the
-//! time goes by.
+//! Measured: the time until the caller has the ids of the answer as a `Vec<&str>`, on one thread
+//! and one snapshot, with a prepared selector or statement and warm caches. Sizes are 1,000, 10,000
+//! and 100,000 nodes. Labels give the number of ids in the answer, which decides most of the time.
 //!
 //! The data model is that of `support/generate.rs`, the contenders are described in
 //! `support/{walk,sqlite,bitset,engine}.rs`. All answers are compared before anything is timed.
 //!
-//! Caveats: contenders run one after the other, so on a busy machine only large differences mean
-//! something; `figures` lets them take turns and is what the documentation quotes.
+//! Caveats: contenders run one after the other, so on a busy machine only large differences are
+//! significant. `figures` interleaves them and is what the documentation quotes.
 
 mod support;
 
 use criterion::{BenchmarkId, Criterion, criterion_group, criterion_main};
-use std::time::Duration;
 use support::contenders::Contenders;
 use support::queries::Query;
 
@@ -35,10 +33,7 @@ fn queries(criterion: &mut Criterion) {
 
 criterion_group! {
     name = benches;
-    config = Criterion::default()
-        .sample_size(20)
-        .warm_up_time(Duration::from_millis(200))
-        .measurement_time(Duration::from_millis(800));
+    config = support::timing::criterion(20, 800);
     targets = queries
 }
 criterion_main!(benches);

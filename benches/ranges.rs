@@ -1,11 +1,14 @@
 //! Ranges over a long session.
 //!
-//! What is measured: a session of 1,000 snapshots and 10,000 live nodes, each cycle adding a turn
-//! of ten. `history` is the diffs of the whole history for one selector, found by comparing what
-//! differs; `depth` the same for a selector whose answer moves with every commit, so that each
-//! snapshot is asked; `separate` is what a client without ranges does: 1,000 selects, each answer
-//! compared with the one before by a set of ids. `growth` is `history` at 250, 500 and 1,000
-//! snapshots: the cost follows the number of changes.
+//! Measured on a session of 1,000 snapshots and 10,000 live nodes, where each cycle adds a turn of
+//! ten nodes:
+//! - `history`: the diffs of the whole history for one selector, found by comparing only changed
+//!   units.
+//! - `depth`: the same for a selector whose answer changes with every commit, so that it runs on
+//!   each snapshot.
+//! - `separate`: the work of a client without ranges, 1,000 selects and a set comparison of the
+//!   ids of neighbours.
+//! - `growth`: `history` at 250, 500 and 1,000 snapshots. The cost follows the number of changes.
 //!
 //! Caveats: `separate` compares ids only, not headers, so it does less.
 
@@ -13,7 +16,6 @@ mod support;
 
 use std::collections::HashSet;
 use std::hint::black_box;
-use std::time::Duration;
 
 use criterion::{BenchmarkId, Criterion, criterion_group, criterion_main};
 use pactql::Session;
@@ -25,7 +27,7 @@ fn open(turns: usize) -> Session {
     engine::load(&support::generate::committed(turns))
 }
 
-/// Selects at every snapshot and compares neighbours' ids: added and removed.
+/// Selects at every snapshot and compares the ids of neighbours: added and removed.
 fn separate(session: &Session) -> usize {
     let engine = engine::engine();
     let count = session.history().committed().len();
@@ -77,10 +79,7 @@ fn ranges(criterion: &mut Criterion) {
 
 criterion_group! {
     name = benches;
-    config = Criterion::default()
-        .sample_size(10)
-        .warm_up_time(Duration::from_millis(200))
-        .measurement_time(Duration::from_secs(1));
+    config = support::timing::criterion(10, 1_000);
     targets = ranges
 }
 criterion_main!(benches);

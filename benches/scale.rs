@@ -1,24 +1,22 @@
 //! How costs grow with the length of a session.
 //!
-//! What is measured:
-//! - `local`: the four queries that look at one node, the newest turns or the head, on sessions
-//!   of 100, 1,000 and 3,000 turns that were committed one by one (as many snapshots). Flat
-//!   lines are right.
-//! - `commits`: reading such a session from lines that each name what is new; throughput is
-//!   commits a second, nearly the same for every length.
-//! - `whole`: the same from whole snapshots, 30 and 100 turns: the bytes are quadratic, what is
-//!   kept is not.
+//! Measured:
+//! - `local`: the four queries of one node, the newest turns or the head, on sessions of 100, 1,000
+//!   and 3,000 turns with a snapshot for each turn. The times should not grow.
+//! - `commits`: reading such a session from delta lines. Throughput is in commits a second and
+//!   nearly the same for every length.
+//! - `whole`: the same from whole snapshots of 30 and 100 turns. The bytes read are quadratic, the
+//!   memory is not.
 //! - `threads`: the ten query classes in turn over 100,000 nodes, on one thread and on two that
 //!   share engine and session.
 //!
 //! The data model is that of `support/generate.rs`.
 //!
-//! Caveats: two threads gain what the machine has to give; on a busy one that is little.
+//! Caveats: on a busy machine, two threads gain little.
 
 mod support;
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
-use std::time::Duration;
 use support::contenders::Contenders;
 use support::engine::{self, Pact};
 use support::generate;
@@ -75,10 +73,7 @@ fn threads(criterion: &mut Criterion) {
 
 criterion_group! {
     name = benches;
-    config = Criterion::default()
-        .sample_size(10)
-        .warm_up_time(Duration::from_millis(200))
-        .measurement_time(Duration::from_secs(1));
+    config = support::timing::criterion(10, 1_000);
     targets = local, commits, threads
 }
 criterion_main!(benches);

@@ -1,15 +1,15 @@
-//! What each stage of a selector's way costs.
+//! The cost of each stage from selector text to rows.
 //!
-//! What is measured, for selectors of about 50 characters: text to syntax tree (`parse`), text
-//! to normalized form (`lower`, parsing included), normalized form to plan (`plan`), plan and
-//! values to something that runs (`bind`), and the whole way through an engine that has seen
-//! nothing (`compile/new`), the shape (`compile/known shape`), or the text (`compile/seen`).
-//! Then running: by text with a cold plan cache and with a warm one, and prepared, for a query
-//! that looks at the newest turn and for one that looks at every node of 10,000.
+//! Measured, for selectors of about 50 characters: text to syntax tree (`parse`), text to
+//! normalized form (`lower`, which includes parsing), normalized form to plan (`plan`), plan and
+//! values to a bound plan (`bind`), and all of it in an engine whose cache is empty
+//! (`compile/new`), has the shape (`compile/known shape`) or has the text (`compile/seen`). Then
+//! running: by text with a cold and with a warm plan cache, and prepared, for a query of the newest
+//! turn and for one that reads all of 10,000 nodes.
 //!
 //! The data model is that of `support/generate.rs`. Throughput is selectors a second.
 //!
-//! Caveats: the cold cache is made new for each run, outside the measured time.
+//! Caveats: the cold cache is created for each run, outside of the measured time.
 
 mod support;
 
@@ -112,10 +112,7 @@ fn run(criterion: &mut Criterion) {
 
 criterion_group! {
     name = benches;
-    config = Criterion::default()
-        .sample_size(20)
-        .warm_up_time(Duration::from_millis(200))
-        .measurement_time(Duration::from_millis(800));
+    config = support::timing::criterion(20, 800);
     targets = stages, compile, run
 }
 criterion_main!(benches);

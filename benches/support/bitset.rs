@@ -1,5 +1,5 @@
-//! The floor: what the answers cost when nothing is left to find out. Bitsets of plain words over
-//! nodes in preorder, made by hand for these ten questions, and ids in one string.
+//! A lower bound for the engine: bitsets over nodes in preorder, written by hand for these ten
+//! queries, and ids in one string. There is no planning and no session.
 
 use super::queries::{Query, Task};
 use super::walk::{Node, NodeType, Tree};
@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::hash::BuildHasher;
 use std::hint::black_box;
 
-/// One bit a node.
+/// One bit for each node.
 #[derive(Clone, Default)]
 struct Bits(Vec<u64>);
 
@@ -29,7 +29,7 @@ impl Bits {
 /// The session as bitsets.
 pub(crate) struct Floor {
     ids: String,
-    /// Where each id ends; it starts where the one before it ends.
+    /// The end of each id, which is the start of the next.
     ends: Vec<u32>,
     directory: HashTable<u32>,
     hasher: DefaultHashBuilder,
@@ -134,7 +134,7 @@ impl Floor {
         id_in(&self.ids, &self.ends, row)
     }
 
-    /// The ids of the rows of `range` whose bit is set in what `word` gives for each word.
+    /// The ids of the rows of `range` whose bit is set in the words that `word` returns.
     fn list(&self, range: (usize, usize), word: impl Fn(usize) -> u64) -> Vec<&str> {
         let words = range.0 / 64..range.1.div_ceil(64);
         let clip = |at: usize| {
@@ -209,7 +209,7 @@ impl Floor {
             }
             Query::Blocks => self.list(self.all(), |at| blocks.word(at)),
             Query::FirstBlocks => {
-                // A container's first child stands right behind it.
+                // The first child of a container is the next row.
                 let cores = &self.cores;
                 self.list(self.sealed, |at| {
                     let before = if at == 0 { 0 } else { cores.word(at - 1) >> 63 };

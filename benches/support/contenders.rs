@@ -12,12 +12,12 @@ pub(crate) struct Contenders {
     pub(crate) database: sqlite::Database,
     pub(crate) floor: bitset::Floor,
     pub(crate) pact: Pact,
-    /// What the query by id asks for.
+    /// The id for the query by id.
     pub(crate) id: String,
 }
 
 impl Contenders {
-    /// Generates a document of `nodes` nodes and loads it everywhere.
+    /// Generates a document of `nodes` nodes and loads it in every form.
     pub(crate) fn new(nodes: usize) -> Self {
         let bytes = generate::document(nodes);
         let tree = walk::load(&bytes);
@@ -32,8 +32,8 @@ impl Contenders {
         }
     }
 
-    /// Makes sure that every contender gives the same ids in the same order, and returns how
-    /// many.
+    /// Asserts that every contender gives the same ids in the same order, and returns their
+    /// number.
     pub(crate) fn check(&self, query: Query) -> usize {
         let expected = walk::answer(&self.tree, query, &self.id);
         let name = query.name();
@@ -63,8 +63,7 @@ impl Contenders {
     }
 }
 
-/// Bytes of what nodes are given to keep: ids, contents and custom fields, as they stand in the
-/// document.
+/// Bytes of the ids, contents and custom fields of all nodes, as written in the document.
 pub(crate) fn payload(tree: &walk::Tree) -> usize {
     fn below(node: &walk::Node) -> usize {
         let text = |text: &String| serde_json::to_string(text).map_or(0, |json| json.len());

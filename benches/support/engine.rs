@@ -1,4 +1,4 @@
-//! The engine, asked through its public interface like anybody would.
+//! The engine as a contender, used through its public interface.
 
 use super::queries::{Query, Task};
 use pactql::internals::index::Segment;
@@ -7,18 +7,18 @@ use std::hint::black_box;
 use std::sync::{Arc, Barrier};
 use std::time::{Duration, Instant};
 
-/// A session and the engine that answers over it.
+/// A session and an engine.
 pub(crate) struct Pact {
     pub(crate) engine: Engine,
     pub(crate) session: Session,
 }
 
-/// Reads a document or lines, every check on, and indexes what they hold.
+/// Reads and indexes a document or lines, with all checks.
 pub(crate) fn load(bytes: &[u8]) -> Session {
     Session::from_slice(bytes).expect("the generated document is valid")
 }
 
-/// An engine with an empty plan cache. The edition is `v0.1`, where `#` asks for an id.
+/// An engine with an empty plan cache. The edition is `v0.1`, where `#` selects by id.
 pub(crate) fn engine() -> Engine {
     Engine::builder().edition(Edition::V01).build()
 }
@@ -58,7 +58,7 @@ impl Pact {
         })
     }
 
-    /// The same by its text, which the plan cache has seen.
+    /// The same by text, which is in the plan cache.
     pub(crate) fn by_text<'a>(&'a self, query: Query, id: &str) -> Task<'a> {
         let text = query.selector(id);
         Box::new(move || {
@@ -81,8 +81,8 @@ impl Pact {
         })
     }
 
-    /// The time `threads` threads take that each ask the ten queries in turn `rounds` times, from
-    /// the first beginning, when all have started, to the last end.
+    /// The time that `threads` threads take to run the ten queries `rounds` times each, from the
+    /// moment when all have started to the last end.
     pub(crate) fn in_turn(&self, id: &str, threads: usize, rounds: u64) -> Duration {
         let prepared: Vec<Prepared> = Query::ALL
             .iter()
@@ -115,8 +115,8 @@ impl Pact {
     }
 }
 
-/// The bytes of the columns, postings and directories of a session's segments, as the segments
-/// count them.
+/// The bytes of the columns, postings and directories of a session's segments, by their own
+/// count.
 pub(crate) fn index_bytes(session: &Session) -> usize {
     let history = session.history();
     let mut segments: Vec<&Arc<Segment>> = history

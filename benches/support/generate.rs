@@ -1,30 +1,31 @@
-//! Sessions to measure on: made from a seed, the same bytes on every machine.
+//! Generated sessions: from a fixed seed, with the same bytes on every machine.
 //!
 //! # The data model
-//! A document of `n` nodes holds `n × 0.1182` turns. A turn has 0-3 pre blocks, a core container
+//! A document of `n` nodes has `n × 0.1182` turns. A turn has 0-3 pre blocks, a core container
 //! of 2-8 blocks and 0-2 post blocks; `^sys` has four blocks, `^ah` eight pre blocks
 //! (retrieved context gathers there), a core of four and one post block. Ids have 12 characters.
-//! Of the blocks, 42 % have the role `assistant`; kinds are `text`, `call` (a fifth of the core blocks), `result`, `image`,
-//! `thinking`, `note` and, rarely (1.24 %), `summary`; 6.6 % have a ttl, most of them 1;
+//! Of the blocks, 42 % have the role `assistant`; kinds are `text`, `call` (a fifth of the core
+//! blocks), `result`, `image`, `thinking`, `note` and, rarely (1.24 %), `summary`; 6.6 % have a ttl,
+//! most of them 1;
 //! priorities are 0-9, evenly. Every node carries every required header. Contents are six to
 //! thirty words with the odd line break and quote, so that 100,000 nodes are 31 MB of JSON.
 //!
 //! The last three turns and the head are the same at every size: a query that looks only there
-//! has the same answer to build at 1,000 nodes and at 100,000. Their seed is one that leaves two
-//! blocks of the assistant in the newest core and seven of the user in the last three turns.
+//! has the same answer at 1,000 nodes and at 100,000. Their seed gives two blocks of the assistant
+//! in the newest core and seven of the user in the last three turns.
 
 use std::fmt::Write;
 
 /// The seed of everything made here.
 const SEED: u64 = 0x0070_6163_7471_6c00;
 
-/// When the first node was made, in seconds since 1970.
+/// The creation time of the first node, in seconds since 1970.
 const EPOCH_SECONDS: u64 = 1_700_000_000;
 
 /// Turns for each node of a document.
 const TURNS_PER_NODE: f64 = 0.1182;
 
-/// `splitmix64`: a few lines, good enough, and never changes under a bench.
+/// `splitmix64`: good enough, and independent of the version of any library.
 pub(crate) struct Random(u64);
 
 impl Random {
@@ -42,7 +43,7 @@ impl Random {
         ((u128::from(self.next()) * u128::from(limit)) >> 64) as u64
     }
 
-    /// The index of one of `weights`, as often as its share of their sum.
+    /// A random index into `weights`, each with the probability of its weight.
     fn weighted(&mut self, weights: &[u64]) -> usize {
         let mut left = self.below(weights.iter().sum());
         for (index, &weight) in weights.iter().enumerate() {
@@ -61,7 +62,7 @@ fn mix(mut z: u64) -> u64 {
     z ^ (z >> 31)
 }
 
-/// How many blocks stand where in one turn.
+/// The number of blocks at each place of a turn.
 #[derive(Clone, Copy)]
 struct Turn {
     pre: u64,
@@ -107,7 +108,7 @@ const SYSTEM_BLOCKS: u64 = 4;
 /// Root, three regions, the head's container, and the blocks under `^sys` and `^ah`.
 const FIXED_NODES: u64 = 4 + 1 + SYSTEM_BLOCKS + HEAD.pre + HEAD.core + HEAD.post;
 
-/// Where a block stands.
+/// The place of a block.
 #[derive(Clone, Copy, PartialEq)]
 enum Place {
     System,
@@ -140,7 +141,7 @@ pub(crate) fn document(nodes: usize) -> Vec<u8> {
         let fixed = turns.len() - LAST_TURNS.len();
         for (index, &turn) in turns.iter().enumerate() {
             if index == fixed {
-                // From here on the same bytes whatever came before, ids and times aside.
+                // From here on the bytes do not depend on the size, except for ids and times.
                 writer.random = Random::new(SEED + 10);
             }
             writer.cycle += 1;
@@ -167,7 +168,7 @@ pub(crate) fn committed(turns: usize) -> Vec<u8> {
     writer.text.into_bytes()
 }
 
-/// The same session with every snapshot written whole, as a client without deltas would. The
+/// The same session with every snapshot written whole, as a client without deltas writes it. The
 /// bytes grow with the square of `turns`.
 pub(crate) fn committed_whole(turns: usize) -> Vec<u8> {
     let mut writer = Writer::new(Random::new(SEED ^ 2), Form::Nested);
@@ -195,10 +196,11 @@ pub(crate) fn committed_whole(turns: usize) -> Vec<u8> {
     text.into_bytes()
 }
 
-/// Stands before the turns, and nowhere else (ids hold no such text).
+/// The text before the turns, which occurs nowhere else.
 const SEQ_MARK: &str = r#""nodeType":"^seq","children":["#;
 
-/// The turns of a document of `nodes` nodes: drawn, then the cores nudged until the sum is right.
+/// The turns of a document of `nodes` nodes: random ones, whose cores are then adjusted until the
+/// sum is right.
 fn shapes(nodes: u64, random: &mut Random) -> Vec<Turn> {
     let count = (nodes as f64 * TURNS_PER_NODE).round() as usize;
     let drawn = count.saturating_sub(LAST_TURNS.len());
@@ -227,7 +229,7 @@ fn draw(random: &mut Random) -> Turn {
     }
 }
 
-/// Writes nodes as JSON, numbering and dating them as it goes.
+/// Writes nodes as JSON, with consecutive ids and times.
 struct Writer {
     text: String,
     random: Random,
@@ -265,8 +267,8 @@ impl Writer {
         draw(&mut self.random)
     }
 
-    /// The root and its regions, nested, with `turns` writing what stands under `^seq`. Returns
-    /// the id of `^seq`.
+    /// The root and its regions, nested; `turns` writes the children of `^seq`. Returns the id of
+    /// `^seq`.
     fn root(&mut self, turns: impl FnOnce(&mut Self)) -> String {
         self.open("^root", 0, "");
         self.begin_children();
@@ -311,7 +313,7 @@ impl Writer {
         self.end_children();
     }
 
-    /// What stands in a turn or in the head.
+    /// The descendants of a turn or of the head.
     fn inside(&mut self, turn: Turn, parent: &str) {
         for index in 0..turn.pre {
             self.comma(index > 0);
@@ -331,7 +333,7 @@ impl Writer {
         }
     }
 
-    /// What stands between a node's headers and its children. In the flat form the node ends
+    /// Writes what is between a node's headers and its children. In the flat form the node ends
     /// here and its children follow it.
     fn begin_children(&mut self) {
         self.text.push_str(match self.form {
@@ -403,7 +405,7 @@ impl Writer {
         if self.form == Form::Flat {
             let _ = write!(self.text, r#","parent_id":"{parent}""#);
         }
-        // Last, so that the mark that stands before the turns is one text.
+        // Last, so that the text before the turns is the same for every document.
         let _ = write!(self.text, r#","nodeType":"{node_type}""#);
         self.created += 1;
         self.creation_index += 1;
@@ -433,7 +435,7 @@ impl Writer {
     }
 }
 
-/// The id of the `n`-th node: 12 characters, a letter first, different for different `n`.
+/// The id of the `n`-th node: a letter and 11 more characters, unique for `n`.
 pub(crate) fn id(n: u64) -> String {
     const DIGITS: &[u8; 32] = b"abcdefghijklmnopqrstuvwxyz234567";
     let mut bits = mix(n.wrapping_add(SEED));
@@ -453,7 +455,7 @@ struct Iso(u64);
 impl std::fmt::Display for Iso {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let (days, seconds) = (self.0 / 86_400, self.0 % 86_400);
-        // Days to a date by the usual shift to a year that starts in March.
+        // Days to a date, by shifting to a year that starts in March.
         let shifted = days + 719_468;
         let era = shifted / 146_097;
         let of_era = shifted % 146_097;

@@ -1,13 +1,13 @@
 //! An allocator that counts, for the figures on memory.
 //!
-//! Bytes are those asked for, not what the system allocator rounds them up to, so the figures
+//! Bytes are the requested ones, not what the system allocator rounds them up to, so the figures
 //! are the same on every machine.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicBool, AtomicIsize, AtomicUsize, Ordering};
 
-/// Counts bytes while [`measure`] or [`asked_by`] runs, and costs next to nothing otherwise, so
-/// that nothing is timed with the counting in it. Make one with `#[global_allocator]`.
+/// Counts bytes while [`measure`] or [`asked_by`] runs. Otherwise it costs next to nothing, so that
+/// timings are not affected. Install it with `#[global_allocator]`.
 pub(crate) struct Counting;
 
 static COUNTING: AtomicBool = AtomicBool::new(false);
@@ -15,8 +15,8 @@ static HELD: AtomicIsize = AtomicIsize::new(0);
 static PEAK: AtomicIsize = AtomicIsize::new(0);
 static ASKED: AtomicUsize = AtomicUsize::new(0);
 
-/// Runs `make` and returns what it made, with the bytes it holds and the most that was held on
-/// the way beyond what was held before. One at a time.
+/// Runs `make` and returns its result, the bytes it allocated and kept, and the peak above the
+/// bytes allocated before. Not reentrant.
 pub(crate) fn measure<T>(make: impl FnOnce() -> T) -> (T, usize, usize) {
     for counter in [&HELD, &PEAK] {
         counter.store(0, Ordering::Relaxed);
@@ -26,8 +26,8 @@ pub(crate) fn measure<T>(make: impl FnOnce() -> T) -> (T, usize, usize) {
     (made, kept.max(0) as usize, peak as usize)
 }
 
-/// The bytes that `work` asks for, whatever becomes of them: a measure of work that is the same
-/// on every machine.
+/// All bytes that `work` requests, freed or not: a measure of work that is the same on every
+/// machine.
 pub(crate) fn asked_by<T>(work: impl FnOnce() -> T) -> usize {
     ASKED.store(0, Ordering::Relaxed);
     counted(work);
@@ -55,8 +55,8 @@ fn shrink(bytes: usize) {
     }
 }
 
-// Everything is passed on to the system allocator unchanged, whose contract is this one's.
-#[allow(unsafe_code)]
+// SAFETY: every call is passed on unchanged to the system allocator, which has the same contract.
+#[allow(unsafe_code, reason = "a global allocator cannot be written without")]
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         grow(layout.size());

@@ -1,8 +1,7 @@
-//! What the benches share: the generated sessions, the ten query classes, the three baselines
-//! the engine is measured against, and the ways of measuring.
+//! Shared by the benches: generated sessions, the ten query classes, the three baselines, and
+//! measuring of time and memory.
 //!
-//! Nothing here knows how the engine works; it is asked through its public interface like the
-//! baselines are.
+//! The engine is used through its public interface, like the baselines.
 
 #![allow(
     dead_code,

@@ -1,23 +1,23 @@
-//! Constructs of the later editions, each beside what says the same without it.
+//! Constructs of the later editions, each with an equivalent selector.
 //!
-//! The other side is of edition `v0.1` wherever that has words for it, else the long form of the
-//! same edition. `tests/engine/pairs.rs` holds both sides to one plan and one set of counters;
+//! The equivalent is in edition `v0.1` if that can express it, otherwise the long form in the same
+//! edition. `tests/engine/pairs.rs` asserts that both have the same plan and counters;
 //! `cargo bench --bench editions` times them.
 
 use super::generate;
 use pactql::Edition::{self, Canonical, Depth, V01};
 use pactql::{Engine, Session};
 
-/// One meaning, said twice.
+/// Two selectors with the same meaning.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Pair {
     /// The construct, in its edition.
     pub(crate) construct: (Edition, &'static str),
-    /// The same without it.
+    /// The equivalent without it.
     pub(crate) plain: (Edition, &'static str),
 }
 
-/// A construct of an edition beside a selector of `v0.1`.
+/// A construct of an edition and a selector of `v0.1`.
 const fn pair(edition: Edition, construct: &'static str, plain: &'static str) -> Pair {
     Pair {
         construct: (edition, construct),
@@ -25,7 +25,7 @@ const fn pair(edition: Edition, construct: &'static str, plain: &'static str) ->
     }
 }
 
-/// A construct beside the long form in the same edition, as `v0.1` has none.
+/// A construct and the long form in the same edition, because `v0.1` has no equivalent.
 const fn within(edition: Edition, construct: &'static str, plain: &'static str) -> Pair {
     Pair {
         construct: (edition, construct),

@@ -1,4 +1,4 @@
-//! The ten query classes, and the figures that are to be reached with them.
+//! The ten query classes and their targets.
 
 use super::walk;
 
@@ -17,8 +17,8 @@ pub(crate) enum Query {
     FirstBlocks,
 }
 
-/// A time to reach, and what the baselines took on the machine where the figure was set. Only
-/// the ratio counts: the better of the two baselines by the time to reach.
+/// The target time, and the times of the baselines on the machine where it was set. Only the ratio
+/// counts: the better of the two baselines divided by the target.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Figure {
     /// Nanoseconds SQLite took.
@@ -27,7 +27,7 @@ pub(crate) struct Figure {
     pub(crate) walk: f64,
     /// Nanoseconds bare bitsets took.
     pub(crate) floor: f64,
-    /// Nanoseconds to reach.
+    /// The target, in nanoseconds.
     pub(crate) reach: f64,
 }
 
@@ -61,7 +61,7 @@ impl Query {
         Self::FirstBlocks,
     ];
 
-    /// The four that look at one node, the newest turns or the head only.
+    /// The four local ones, which read one node, the newest turns or the head.
     pub(crate) const LOCAL: [Self; 4] =
         [Self::ById, Self::LastTurn, Self::LastThree, Self::HeadPre];
 
@@ -81,7 +81,7 @@ impl Query {
         }
     }
 
-    /// The selector, in words that mean the same in every edition but for `#`.
+    /// The selector. It has the same meaning in every edition, except for `#`.
     pub(crate) fn selector(self, id: &str) -> String {
         match self {
             Self::ById => format!("@t0 #{id}"),
@@ -97,7 +97,7 @@ impl Query {
         }
     }
 
-    /// The figure at 100,000 nodes.
+    /// The target at 100,000 nodes.
     pub(crate) fn figure(self) -> Figure {
         let (sqlite, walk, floor, reach) = match self {
             Self::ById => (470.0, 970e3, 33.0, 100.0),
@@ -120,17 +120,17 @@ impl Query {
     }
 }
 
-/// One answer, timed: builds the list of ids, lets the optimizer believe that someone reads it,
-/// and returns its length.
+/// A timed query: builds the list of ids, keeps the optimizer from removing it, and returns its
+/// length.
 pub(crate) type Task<'a> = Box<dyn FnMut() -> usize + 'a>;
 
-/// The id the query by id asks for: that of a block halfway through the tree.
+/// The id for the query by id: a block halfway through the tree.
 pub(crate) fn asked_id(tree: &walk::Tree) -> String {
     let blocks = walk::blocks(tree);
     blocks[blocks.len() / 2].to_owned()
 }
 
-/// `count` selectors of 50 characters, each of a shape of its own: no two share a plan.
+/// `count` selectors of 50 characters with different shapes: no two share a plan.
 pub(crate) fn shapes(count: usize) -> Vec<String> {
     const ROOTS: [&str; 3] = ["^seq", "^root", "depth(1-9)"];
     const AXES: [&str; 2] = [" ", " > "];

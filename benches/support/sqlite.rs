@@ -2,9 +2,9 @@
 //! with the end of their subtree, depth and parent stored, a covering index for each query,
 //! prepared statements.
 //!
-//! The ids of an answer are read out as strings and listed from there, since what a statement
-//! lends is gone at its next step. Joins along `.mt .mc .cb` assume that turns do not
-//! nest in turns, nor containers in containers, which saves SQLite a `DISTINCT`.
+//! Ids are copied into strings, because a statement's row is only valid until its next step. Joins
+//! along `.mt .mc .cb` assume that turns and containers do not nest, which saves SQLite a
+//! `DISTINCT`.
 
 use super::queries::{Query, Task};
 use super::walk::{Node, NodeType, Tree};
@@ -61,7 +61,7 @@ fn fill(tree: &Tree) -> rusqlite::Result<Database> {
     Ok(Database(connection))
 }
 
-/// Inserts `node` and what is below it. `next` is the next preorder number.
+/// Inserts `node` and its descendants. `next` is the next preorder number.
 fn insert_below(
     insert: &mut Statement<'_>,
     node: &Node,
@@ -164,7 +164,7 @@ pub(crate) fn statement(query: Query) -> &'static str {
     }
 }
 
-/// Runs a statement and hands the ids over.
+/// Runs a statement and returns the ids.
 fn run<R>(
     statement: &mut Statement<'_>,
     id: Option<&str>,
@@ -222,8 +222,8 @@ impl Database {
         })
     }
 
-    /// Preparing a statement that asks what a selector of some 50 characters does, as something
-    /// to time. It comes without the hints of the timed queries: a new question has none.
+    /// Preparing a statement equivalent to a selector of about 50 characters, to be timed. It has
+    /// no hints, unlike the timed queries.
     pub(crate) fn compile(&self) -> Task<'_> {
         Box::new(|| {
             let statement = self

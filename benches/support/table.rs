@@ -1,16 +1,16 @@
-//! The table of figures as a person reads it.
+//! Prints the table of figures.
 
 use super::timing::nice;
 use std::fmt::{self, Display, Formatter};
 
-/// One figure: times in nanoseconds, NaN where a contender does not take part.
+/// One figure: times in nanoseconds, NaN for a contender that does not take part.
 pub(crate) struct Line {
     pub(crate) name: String,
     pub(crate) sqlite: f64,
     pub(crate) walk: f64,
     pub(crate) floor: f64,
     pub(crate) pactql: f64,
-    /// The ratio to the better of SQLite and walk that is to be reached.
+    /// The required ratio to the better of SQLite and walk.
     pub(crate) required: f64,
 }
 
@@ -20,7 +20,7 @@ impl Line {
         self.sqlite.min(self.walk) / self.pactql
     }
 
-    /// What the engine may take in this run.
+    /// The most the engine may take in this run.
     fn allowed(&self) -> f64 {
         self.sqlite.min(self.walk) / self.required
     }
@@ -78,7 +78,7 @@ impl Display for Table {
     }
 }
 
-/// Whether a figure is reached, in words.
+/// Whether a figure is reached, as text.
 pub(crate) fn verdict(reached: bool) -> &'static str {
     if reached { "reached" } else { "NOT REACHED" }
 }

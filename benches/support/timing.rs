@@ -1,10 +1,11 @@
-//! Timing several contenders against each other on a machine that others use too.
+//! Timing several contenders against each other on a machine with other load.
 //!
-//! Each round gives every contender one short turn, one after the other, so that whatever slows
-//! the machine down slows all of them. Of each contender's rounds the fastest tenth ends where its
-//! time is read: other load only ever adds time, so the fast rounds say what the code costs.
+//! Each round gives every contender one short turn, so that other load slows all of them. The time
+//! of a contender is the 10th percentile of its rounds: load only adds time, so fast rounds show
+//! what the code costs.
 
 use super::queries::Task;
+use criterion::Criterion;
 use std::time::{Duration, Instant};
 
 /// How long to measure.
@@ -12,17 +13,17 @@ use std::time::{Duration, Instant};
 pub(crate) struct Effort {
     /// Rounds of each group of contenders.
     pub(crate) rounds: usize,
-    /// How long one contender's turn lasts at least, unless one run is longer.
+    /// The shortest turn of a contender, unless a single run is longer.
     pub(crate) turn: Duration,
 }
 
 impl Effort {
-    /// Enough for a ratio that holds within a few per cent.
+    /// Enough for a ratio that is right within a few per cent.
     pub(crate) const FULL: Self = Self {
         rounds: 61,
         turn: Duration::from_millis(3),
     };
-    /// Enough to see whether something is badly off.
+    /// Enough to see large regressions.
     pub(crate) const QUICK: Self = Self {
         rounds: 21,
         turn: Duration::from_millis(1),
@@ -35,7 +36,7 @@ pub(crate) fn interleaved(effort: Effort, tasks: &mut [Task<'_>]) -> Vec<f64> {
     let mut times = vec![Vec::with_capacity(effort.rounds); tasks.len()];
     for _ in 0..effort.rounds {
         for ((task, &repeats), times) in tasks.iter_mut().zip(&repeats).zip(&mut times) {
-            // One run to bring the contender's own data back into the caches.
+            // One run to bring the contender's data back into the caches.
             task();
             times.push(per_run(task, repeats));
         }
@@ -43,7 +44,7 @@ pub(crate) fn interleaved(effort: Effort, tasks: &mut [Task<'_>]) -> Vec<f64> {
     times.iter_mut().map(|times| settled(times)).collect()
 }
 
-/// How many runs make one turn.
+/// The number of runs in one turn.
 fn repeats(effort: Effort, task: &mut Task<'_>) -> u32 {
     let mut repeats = 1;
     loop {
@@ -65,13 +66,21 @@ pub(crate) fn per_run(task: &mut Task<'_>, repeats: u32) -> f64 {
     start.elapsed().as_nanos() as f64 / f64::from(repeats)
 }
 
-/// The time a tenth of the rounds stayed below.
+/// The 10th percentile of the rounds.
 pub(crate) fn settled(times: &mut [f64]) -> f64 {
     times.sort_by(f64::total_cmp);
     times.get(times.len() / 10).copied().unwrap_or(f64::NAN)
 }
 
-/// Nanoseconds as a person writes them: three digits and a unit.
+/// The settings of a criterion bench: samples, and milliseconds for all of them.
+pub(crate) fn criterion(samples: usize, millis: u64) -> Criterion {
+    Criterion::default()
+        .sample_size(samples)
+        .warm_up_time(Duration::from_millis(200))
+        .measurement_time(Duration::from_millis(millis))
+}
+
+/// Nanoseconds with three digits and a unit.
 pub(crate) fn nice(nanoseconds: f64) -> String {
     let (value, unit) = match nanoseconds {
         ns if ns.is_nan() => return "-".into(),
@@ -90,7 +99,7 @@ pub(crate) fn nice(nanoseconds: f64) -> String {
     format!("{value:.digits$} {unit}")
 }
 
-/// The time `make` takes, without dropping what it made, in nanoseconds. For what takes long.
+/// The time of `make` in nanoseconds, without dropping its result. For long runs.
 pub(crate) fn once<T>(make: impl FnOnce() -> T) -> f64 {
     let start = Instant::now();
     let made = std::hint::black_box(make());

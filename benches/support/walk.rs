@@ -1,9 +1,9 @@
 //! The loop a user would write by hand: plain structs, read by serde_json, and one function for
-//! each question that goes where the answer is.
+//! each query.
 //!
-//! A question about the newest turns goes straight to the end of `^seq`; one about everything
-//! walks everything. The children are trusted to be in document order, and turns to hold
-//! containers which hold blocks, as they do in the sessions measured here.
+//! A query of the newest turns goes straight to the end of `^seq`; one of all nodes walks all. The
+//! code assumes that children are in document order, and that turns contain containers which
+//! contain blocks, as in the generated sessions.
 
 use super::queries::{Query, Task};
 use serde::Deserialize;
@@ -16,7 +16,7 @@ pub(crate) struct Tree {
     pub(crate) root: Node,
 }
 
-/// What a node is. Roles and kinds are an open vocabulary and stay strings.
+/// The class of a node. Roles and kinds are an open vocabulary and stay strings.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
 pub(crate) enum NodeType {
     #[serde(rename = "^root")]
@@ -36,7 +36,7 @@ pub(crate) enum NodeType {
 }
 
 impl NodeType {
-    /// As it stands in a document.
+    /// The name in a document.
     pub(crate) fn text(self) -> &'static str {
         match self {
             Self::Root => "^root",
@@ -50,7 +50,7 @@ impl NodeType {
     }
 }
 
-/// A node with its fields as they stand in the document.
+/// A node with its fields as in the document.
 #[derive(Deserialize)]
 pub(crate) struct Node {
     pub(crate) id: String,
@@ -229,8 +229,8 @@ fn head_pre(tree: &Tree) -> Vec<&str> {
         .collect()
 }
 
-/// Descendants, not children: a container may hang anywhere below a turn, a block anywhere below
-/// a container.
+/// Descendants, not children: a container may be anywhere below a turn, a block anywhere below a
+/// container.
 fn calls(tree: &Tree) -> Vec<&str> {
     fn walk<'t>(node: &'t Node, in_turn: bool, in_core: bool, found: &mut Vec<&'t str>) {
         if in_core && node.is(NodeType::Block) && node.kind.as_deref() == Some("call") {

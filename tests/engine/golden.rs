@@ -3,8 +3,8 @@
 
 use crate::support::engine::{self, Engine};
 use crate::support::json::{self, Json};
-use crate::support::outline;
 use crate::support::selector::Edition::{self, Canonical, Depth};
+use crate::support::{answer, outline};
 
 /// One tree as the snapshot of cycle 42 and as the working state.
 const EXAMPLES: &str = include_str!("../cases/sessions/examples.outline");
@@ -108,23 +108,10 @@ fn source_002_chapter_05_both_range_marks_are_one() {
         (Edition::Depth, "@t-5:@t-1 ^ah .cb"),
         (Edition::Canonical, "@t-5:@t-1 ^ah .block"),
     ];
-    let answers: Vec<String> = texts
-        .iter()
-        .map(|(edition, text)| {
-            let engine = Engine::new(*edition);
-            let json = json::parse(&engine.range(&session, text).unwrap());
-            let Json::Obj(members) = json else {
-                panic!("an object")
-            };
-            Json::Obj(
-                members
-                    .into_iter()
-                    .filter(|(name, _)| name != "query")
-                    .collect(),
-            )
-            .write()
-        })
-        .collect();
+    let answers = texts.map(|(edition, text)| {
+        let diff = Engine::new(edition).range(&session, text).unwrap();
+        answer::without_query(&diff)
+    });
     assert!(
         answers[0].contains(r#""added_ids":["cb:6"],"removed_ids":["cb:4"]"#),
         "{}",
@@ -269,13 +256,7 @@ root -
 fn history_is_a_range() {
     let session = engine::open(&outline::lines(FEATURED).join("\n"));
     let engine = Engine::new(Canonical);
-    let ask = |query: &str| {
-        let Json::Obj(mut members) = json::parse(&engine.range(&session, query).unwrap()) else {
-            panic!("an object")
-        };
-        members.retain(|(name, _)| name != "query");
-        Json::Obj(members).write()
-    };
+    let ask = |query: &str| answer::without_query(&engine.range(&session, query).unwrap());
     let sugar = ask("@history +featured");
     assert_eq!(sugar, ask("@t0..@t-* +featured"));
     assert_eq!(sugar, ask("@t-2..@t0 ?? { tag='featured' }"));

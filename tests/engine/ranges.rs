@@ -6,7 +6,7 @@ use crate::support::json::{self, Json};
 use crate::support::random::{self, Case, Rng, same};
 use crate::support::selector::{Edition, Mode, Sel, Time};
 use crate::support::tree::Session as Reference;
-use crate::support::{range, text};
+use crate::support::{answer, range, text};
 use pactql::Session;
 use pactql::internals::index::Writer;
 use pactql::internals::tree::read_lines;
@@ -181,17 +181,6 @@ fn threads_do_not_show() {
 #[test]
 fn both_marks_and_both_directions_give_the_same_bytes() {
     let engine = Engine::new(Edition::V01);
-    let without_query = |text: &str| -> Json {
-        let Json::Obj(members) = json::parse(text) else {
-            panic!("an object")
-        };
-        Json::Obj(
-            members
-                .into_iter()
-                .filter(|(name, _)| name != "query")
-                .collect(),
-        )
-    };
     random::selectors(random::share(60), Edition::V01, 1, |case| {
         let (session, sample) = case.open()?;
         let mut rng = case.rng();
@@ -209,11 +198,8 @@ fn both_marks_and_both_directions_give_the_same_bytes() {
             };
             for _ in 0..4 {
                 let text = text::variant(&sel, Edition::V01, &mut rng);
-                answers.push(
-                    engine
-                        .range(&session, &text)
-                        .map(|text| without_query(&text)),
-                );
+                let diff = engine.range(&session, &text);
+                answers.push(diff.map(|diff| answer::without_query(&diff)));
             }
         }
         for answer in &answers {

@@ -104,3 +104,12 @@ fn list<'a>(json: &'a Json, name: &str) -> &'a [Json] {
 fn member<'a>(json: &'a Json, name: &str) -> &'a str {
     json.get(name).and_then(Json::as_str).unwrap()
 }
+
+/// The JSON of a range's diffs without the selector text, which differs between spellings.
+pub(crate) fn without_query(diff: &str) -> String {
+    let Json::Obj(mut members) = json::parse(diff) else {
+        panic!("an object")
+    };
+    members.retain(|(name, _)| name != "query");
+    Json::Obj(members).write()
+}
