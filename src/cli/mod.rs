@@ -135,7 +135,7 @@ pub fn main() -> Exit {
         Ok(exit) => exit,
         Err(Failure::ClosedPipe) => Exit::Ok,
         Err(failure) => {
-            tell(&failure, wants_json(&matches), cli.color);
+            report(&failure, wants_json(&matches), cli.color);
             failure.exit()
         }
     }
@@ -153,7 +153,7 @@ fn wants_json(matches: &ArgMatches) -> bool {
 }
 
 /// Prints a failure on standard error.
-fn tell(failure: &Failure, json: bool, color: Color) {
+fn report(failure: &Failure, json: bool, color: Color) {
     if json {
         say(&format!("{}\n", failure.json()));
     } else {
@@ -177,7 +177,7 @@ fn refuse(error: &clap::Error) -> Exit {
         let message = error.to_string();
         let message = message.lines().next().unwrap_or_default();
         let message = message.strip_prefix("error: ").unwrap_or(message);
-        tell(&Failure::plain(exit, message), true, Color::Never);
+        report(&Failure::plain(exit, message), true, Color::Never);
     } else {
         // Help whose reader has gone is not a failure.
         let _ = error.print();

@@ -228,8 +228,8 @@ mod tests {
     }
 
     #[test]
-    fn what_it_does_not_allow_is_told() {
-        for (sent, told) in [
+    fn what_it_does_not_allow_is_reported() {
+        for (sent, message) in [
             (json!({}), "error[E_USAGE]: tool needs the argument `cache`"),
             (json!({"cache": null}), "needs the argument `cache`"),
             (json!({"cache": "x", "bugdet": 1}), "did you mean `budget`?"),
@@ -252,8 +252,8 @@ mod tests {
             ),
             (json!({"cache": "x", "fields": "a"}), "a list of a, b"),
         ] {
-            let error = check(sent.clone()).expect_err(told);
-            assert!(error.contains(told), "{sent}: {error}");
+            let error = check(sent.clone()).expect_err(message);
+            assert!(error.contains(message), "{sent}: {error}");
         }
     }
 

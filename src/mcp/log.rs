@@ -38,7 +38,7 @@ impl Log {
     }
 
     /// Writes a message, which ends in a line feed.
-    pub(super) fn tell(&self, message: String) {
+    pub(super) fn write(&self, message: String) {
         let _ = self.0.try_send(message);
     }
 }

@@ -16,7 +16,7 @@ use rmcp::{ErrorData, ServerHandler, ServiceExt};
 use std::sync::Arc;
 use tokio::sync::Semaphore;
 
-/// What a client is told about the server as a whole.
+/// What the server is, for the client to read.
 const INSTRUCTIONS: &str = "\
 Caches of documents (context.*) and sessions of conversations (pact.*) below one directory; every \
 path is relative to it. Nothing is written. The first block of a result is JSON; a second block, \
@@ -127,7 +127,7 @@ impl ServerHandler for Server {
             }
             Err(failure) => {
                 let text = failure.text(ColorChoice::Never);
-                self.log.tell(format!("{}: {text}", tool.name));
+                self.log.write(format!("{}: {text}", tool.name));
                 CallToolResult::error(vec![ContentBlock::text(failure.json().to_string())])
             }
         };
