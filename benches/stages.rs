@@ -41,8 +41,8 @@ fn stages(criterion: &mut Criterion) {
         group.bench_function(id("plan"), |bencher| {
             bencher.iter(|| plan::compile(black_box(&lowered.query)));
         });
-        let compiled = plan::compile(&lowered.query);
-        let (plan, sources) = (Arc::new(compiled.plan), compiled.sources);
+        let plan = Arc::new(plan::compile(&lowered.query));
+        let sources = plan::sources(&lowered.query);
         group.bench_function(id("bind"), |bencher| {
             bencher.iter(|| plan::bind(black_box(&plan), &sources, &[]).is_ok());
         });

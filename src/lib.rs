@@ -75,8 +75,8 @@ mod tree;
 pub use diag::{Code, ColorChoice, Diagnostic, Error, Label, Severity, Warning};
 pub use engine::{
     Analysis, Answer, CacheStats, CheckReport, Desugared, Engine, EngineBuilder, Explain,
-    ExplainOptions, Fit, Headers, Ids, Log, LogEntry, Node, Nodes, Pass, PlanLine, Prepared,
-    Selection,
+    ExplainOptions, Fit, Headers, Ids, Log, LogEntry, Node, Nodes, NotChosen, Pass, PlanLine,
+    Prepared, Runs, Selection, StrategyLine,
 };
 pub use exec::Counters;
 pub use history::{

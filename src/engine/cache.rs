@@ -14,10 +14,10 @@ use quick_cache::sync::{Cache, DefaultLifecycle};
 use super::prepared::{Prepared, Statement};
 use crate::diag::Error;
 use crate::ir::Edition;
-use crate::plan::{Plan, compile, same_shape, shape_hash};
+use crate::plan::{Plan, Shape, compile};
 
 type Texts = Cache<Arc<str>, Prepared, ByHeld, DefaultHashBuilder>;
-type Shapes = Cache<u64, Arc<Plan>, ByHeld, DefaultHashBuilder>;
+type Shapes = Cache<Box<[u8]>, Arc<Plan>, ByHeld, DefaultHashBuilder>;
 
 /// Bytes of an entry of weight 1, including what it points to.
 const ENTRY_BYTES: usize = 16 * 1024;
@@ -46,10 +46,10 @@ impl Weighter<Arc<str>, Prepared> for ByHeld {
     }
 }
 
-impl Weighter<u64, Arc<Plan>> for ByHeld {
-    fn weight(&self, _: &u64, plan: &Arc<Plan>) -> u64 {
+impl Weighter<Box<[u8]>, Arc<Plan>> for ByHeld {
+    fn weight(&self, shape: &Box<[u8]>, plan: &Arc<Plan>) -> u64 {
         let steps = plan.chains.iter().map(|chain| chain.steps.len());
-        Self::weight((steps.sum::<usize>() + plan.slots) * PART_BYTES)
+        Self::weight((steps.sum::<usize>() + plan.slots) * PART_BYTES + shape.len())
     }
 }
 
@@ -105,7 +105,6 @@ pub struct CacheStats {
 pub(super) struct PlanCache {
     texts: Option<Texts>,
     shapes: Shapes,
-    hasher: DefaultHashBuilder,
     text_hits: AtomicU64,
     shape_hits: AtomicU64,
     misses: AtomicU64,
@@ -134,7 +133,6 @@ impl PlanCache {
                 hasher.clone(),
                 DefaultLifecycle::default(),
             ),
-            hasher,
             text_hits: AtomicU64::new(0),
             shape_hits: AtomicU64::new(0),
             misses: AtomicU64::new(0),
@@ -158,12 +156,11 @@ impl PlanCache {
             return Ok((prepared, Outcome::Text));
         }
         let lowered = crate::ir::compile(text, edition)?;
-        let shape = shape_hash(&lowered.query, &self.hasher);
+        let shape = Shape::of(&lowered.query);
         let known = self
             .texts
             .as_ref()
-            .and_then(|_| self.shapes.get(&shape))
-            .filter(|plan| same_shape(plan, &lowered.query));
+            .and_then(|_| self.shapes.get(shape.bytes()));
         let (plan, outcome) = match known {
             Some(plan) => {
                 self.shape_hits.fetch_add(1, Ordering::Relaxed);
@@ -171,9 +168,9 @@ impl PlanCache {
             }
             None => {
                 self.misses.fetch_add(1, Ordering::Relaxed);
-                let plan = Arc::new(compile(&lowered.query).plan);
+                let plan = Arc::new(compile(&lowered.query));
                 if self.texts.is_some() {
-                    self.shapes.insert(shape, Arc::clone(&plan));
+                    self.shapes.insert(shape.bytes().into(), Arc::clone(&plan));
                 }
                 (plan, Outcome::Miss)
             }

@@ -9,11 +9,11 @@ use super::cache::PlanCache;
 use super::prepared::Prepared;
 use super::selection::{Selection, Target};
 use crate::diag::{Error, Warning};
-use crate::exec::{Counters, Trace};
-use crate::history::{Lookup, RangeOptions, Session, Union, run_range};
+use crate::exec::{self, Counters, Reason, Strategy, Trace, Want};
+use crate::history::{Lookup, Moment, RangeOptions, Session, Union, run_range};
 use crate::index::Snapshot;
 use crate::ir::{Edition, Mode};
-use crate::plan::{Operator, Source, sources};
+use crate::plan::{Bound, Operator, Source, sources};
 
 /// What an explanation shows beyond the plan.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -77,6 +77,9 @@ pub struct Explain {
     pub values: Vec<String>,
     /// The operators, the last to run first.
     pub plan: Vec<PlanLine>,
+    /// How it runs over the session, if one was given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub strategy: Option<StrategyLine>,
     /// What running it did, when asked for and possible.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub analysis: Option<Analysis>,
@@ -129,6 +132,42 @@ pub struct PlanLine {
     pub actual_rows: Option<u64>,
 }
 
+/// How the selector runs: its strategy.
+#[derive(Clone, Debug, Serialize)]
+#[non_exhaustive]
+pub struct StrategyLine {
+    /// The strategy: `by id`, `word`, `chunks` or `windows`.
+    pub name: &'static str,
+    /// What it does, in a few words.
+    pub summary: &'static str,
+    /// Why cheaper strategies do not fit, the cheapest first.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub cheaper: Vec<NotChosen>,
+    /// The strategies that ran, if the selector was run.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub ran: Vec<Runs>,
+}
+
+/// A cheaper strategy that does not fit.
+#[derive(Clone, Debug, Serialize)]
+#[non_exhaustive]
+pub struct NotChosen {
+    /// The strategy.
+    pub name: &'static str,
+    /// Why it does not fit.
+    pub reason: &'static str,
+}
+
+/// How often a strategy ran: over several snapshots or parts of them.
+#[derive(Clone, Debug, Serialize)]
+#[non_exhaustive]
+pub struct Runs {
+    /// The strategy.
+    pub name: &'static str,
+    /// The number of runs.
+    pub runs: u64,
+}
+
 /// What a run did.
 #[derive(Clone, Debug, Serialize)]
 #[non_exhaustive]
@@ -162,9 +201,9 @@ pub(super) fn explain(
             actual_rows: None,
         })
         .collect();
-    let analysis = match session {
+    let (strategy, analysis) = match session {
         Some(session) => analyze(&prepared, session, options.analyze, &mut plan)?,
-        None => None,
+        None => (None, None),
     };
     let passes = if options.verbose {
         let mut passes = Vec::new();
@@ -200,6 +239,7 @@ pub(super) fn explain(
             .map(|source| Source::from(source).to_string())
             .collect(),
         plan,
+        strategy,
         analysis,
         warnings: prepared
             .warnings()
@@ -209,78 +249,126 @@ pub(super) fn explain(
     })
 }
 
-/// Runs the selector over each snapshot its time leads to.
+/// Runs the selector, if asked for, as a selection or a range does; chooses its strategy.
 fn analyze(
     prepared: &Prepared,
     session: &Session,
     analyze: bool,
     plan: &mut [PlanLine],
-) -> Result<Option<Analysis>, Error> {
+) -> Result<(Option<StrategyLine>, Option<Analysis>), Error> {
     let history = session.history();
     let lookup = history
         .resolve(prepared.statement().query.time)
         .map_err(|error| prepared.unresolved(error))?;
+    let mode = prepared.query().controls.mode;
+    let compares = matches!(mode, Mode::Pairwise | Mode::Reduce);
+    let committed = history.committed();
+    let (snapshots, want): (Vec<&Snapshot>, Want) = match lookup {
+        Lookup::One(place) => {
+            let snapshot = history.get(place).map(|snapshot| &**snapshot);
+            (snapshot.into_iter().collect(), Want::Rows)
+        }
+        Lookup::All => (newest_first(committed), Want::Matches),
+        Lookup::Range(span) => {
+            let snapshots = newest_first(&committed[span.oldest..=span.newest]);
+            let want = if compares {
+                Want::Changes
+            } else {
+                Want::Matches
+            };
+            (snapshots, want)
+        }
+    };
+    let planned = |bound: &Bound| {
+        let newest = snapshots.first()?;
+        Some(exec::strategy(bound, newest, &*history, want))
+    };
     if !analyze {
-        return Ok(None);
+        // A selector with open parameters has no strategy yet.
+        let planned = prepared.bound().and_then(|bound| planned(bound));
+        return Ok((planned.map(|planned| StrategyLine::new(planned, &[])), None));
     }
     let bound = prepared.ready()?;
-    let name = |snapshot: &Snapshot| match snapshot.is_working() {
-        true => "working state".to_owned(),
-        false => format!("@c{}", snapshot.cycle()),
-    };
     let mut trace = Trace::on();
-    // What a selection does, with a record of it.
-    let mut follow = |target: Target| {
-        let selection = Selection::lazy(bound, Arc::clone(&history).into(), target, None);
-        selection.trace(&mut trace);
-        selection.count() as u64
-    };
-    let (names, rows) = match lookup {
+    let moment = || Moment::from(Arc::clone(&history));
+    let (rows, counters) = match lookup {
+        Lookup::Range(span) if compares => {
+            let (text, options) = (prepared.text(), RangeOptions::default());
+            let diff = run_range(text, bound, &history, span, &options, &mut trace);
+            (diff.rows(), trace.counters)
+        }
         Lookup::One(place) => {
-            let snapshot = history.get(place).map(|snapshot| name(snapshot));
-            (snapshot.into_iter().collect(), follow(Target::One(place)))
+            let selection = Selection::one(bound, moment(), place, None, &mut trace);
+            found(&selection, &mut trace)
         }
-        Lookup::All => {
-            let committed = history.committed().iter().rev();
-            (
-                committed.map(|snapshot| name(snapshot)).collect(),
-                follow(Target::Union(Union::all(&history))),
-            )
-        }
-        Lookup::Range(span) => {
-            let snapshots = history.committed()[span.oldest..=span.newest].iter().rev();
-            let names = snapshots.map(|snapshot| name(snapshot)).collect();
-            let mode = prepared.query().controls.mode;
-            let rows = match mode {
-                Mode::Union | Mode::Latest => {
-                    follow(Target::Union(Union::of(span, mode == Mode::Latest)))
-                }
-                Mode::Pairwise | Mode::Reduce => {
-                    let options = RangeOptions::default();
-                    run_range(prepared.text(), bound, &history, span, &options, &mut trace).rows()
-                        as u64
-                }
+        Lookup::All | Lookup::Range(_) => {
+            let union = match lookup {
+                Lookup::Range(span) => Union::of(span, mode == Mode::Latest),
+                _ => Union::all(&history),
             };
-            (names, rows)
+            let target = Target::Union(union);
+            let selection = Selection::lazy(bound, moment(), target, None);
+            found(&selection, &mut trace)
         }
     };
     for line in plan.iter_mut() {
         match (line.group, line.step) {
-            (None, _) => line.actual_rows = Some(rows),
+            (None, _) => line.actual_rows = Some(rows as u64),
             (Some(group), Some(step)) => {
-                let done = trace.steps.get(group).and_then(|steps| steps.get(step));
+                let done = trace.steps().get(group).and_then(|steps| steps.get(step));
                 line.actual_rows = Some(done.map_or(0, |done| done.rows));
                 line.estimated_rows = done.and_then(|done| done.estimate);
             }
             (Some(_), None) => {}
         }
     }
-    let analysis = Analysis {
-        snapshots: names,
-        rows,
-        counters: trace.counters,
+    let name = |snapshot: &&Snapshot| match snapshot.is_working() {
+        true => "working state".to_owned(),
+        false => format!("@c{}", snapshot.cycle()),
     };
-    Ok(Some(analysis))
+    let analysis = Analysis {
+        snapshots: snapshots.iter().map(name).collect(),
+        rows: rows as u64,
+        counters,
+    };
+    let strategy = planned(bound).map(|planned| StrategyLine::new(planned, trace.strategies()));
+    Ok((strategy, Some(analysis)))
+}
+
+fn newest_first(snapshots: &[Arc<Snapshot>]) -> Vec<&Snapshot> {
+    snapshots.iter().rev().map(|snapshot| &**snapshot).collect()
+}
+
+/// The number of rows of a selection, and the work of finding them.
+fn found(selection: &Selection, trace: &mut Trace) -> (usize, Counters) {
+    let counters = selection.trace(trace);
+    (selection.count(), counters)
+}
+
+impl StrategyLine {
+    /// A planned strategy, or those that ran instead, with their number of runs.
+    fn new((planned, reasons): (Strategy, Vec<Reason>), ran: &[(Strategy, u64)]) -> Self {
+        let strategy = ran.first().map_or(planned, |(strategy, _)| *strategy);
+        let not = |Reason { strategy, reason }: Reason| NotChosen {
+            name: strategy.name(),
+            reason,
+        };
+        let runs = |(strategy, runs): &(Strategy, u64)| Runs {
+            name: strategy.name(),
+            runs: *runs,
+        };
+        Self {
+            name: strategy.name(),
+            summary: strategy.summary(),
+            // They are those of the planned strategy.
+            cheaper: reasons
+                .into_iter()
+                .filter(|_| strategy == planned)
+                .map(not)
+                .collect(),
+            ran: ran.iter().map(runs).collect(),
+        }
+    }
 }
 
 impl Explain {
@@ -308,6 +396,21 @@ impl Explain {
                 shown(one),
                 one.normal
             )?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Display for StrategyLine {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "strategy     {}: {}", self.name, self.summary)?;
+        for NotChosen { name, reason } in &self.cheaper {
+            writeln!(f, "{:<13}not {name}: {reason}", "")?;
+        }
+        if !matches!(&*self.ran, [] | [Runs { runs: 1, .. }]) {
+            let ran = |Runs { name, runs }: &Runs| format!("{name} {runs} times");
+            let ran: Vec<String> = self.ran.iter().map(ran).collect();
+            writeln!(f, "{:<13}ran {}", "", ran.join(", "))?;
         }
         Ok(())
     }
@@ -366,6 +469,9 @@ impl fmt::Display for Explain {
             } else {
                 indent + 1
             };
+        }
+        if let Some(strategy) = &self.strategy {
+            strategy.fmt(f)?;
         }
         if let Some(analysis) = &self.analysis {
             let Analysis {

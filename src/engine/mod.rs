@@ -22,7 +22,9 @@ mod selection;
 
 pub use answer::Answer;
 pub use cache::CacheStats;
-pub use explain::{Analysis, Desugared, Explain, ExplainOptions, Pass, PlanLine};
+pub use explain::{
+    Analysis, Desugared, Explain, ExplainOptions, NotChosen, Pass, PlanLine, Runs, StrategyLine,
+};
 pub use facade::{CheckReport, Engine, EngineBuilder};
 pub use fit::Fit;
 pub use log::{Log, LogEntry};

@@ -1,84 +1,86 @@
-//! What is done with rows one by one on their way out of a selection: skip, limit, filter.
+//! Operations on the rows of a selection, one row at a time: skip, limit, filter.
 
 use std::sync::Arc;
 
-use crate::exec::Inside;
+use crate::exec::{Counters, Inside, Tail};
 use crate::history::Moment;
 use crate::index::NodeRef;
 use crate::plan::Bound;
 
-/// Something to do with rows.
+/// An operation on rows.
 #[derive(Clone, Debug)]
 pub(super) enum Op {
-    /// Leave out the first ones.
+    /// Leaves out the first rows.
     Skip(usize),
-    /// Take no more than so many.
+    /// Ends after a number of rows.
     Limit(usize),
-    /// Take those that are, or lie inside, a match.
+    /// Keeps rows that are, or are inside, a match.
     Filter(Arc<Bound>),
 }
 
-/// Operations on their way.
+/// Operations in progress.
 pub(super) struct Pipeline<'a> {
     stages: Vec<Stage<'a>>,
     history: &'a Moment,
     done: bool,
+    /// The work of filters over snapshots that are finished.
+    counters: Counters,
 }
 
 enum Stage<'a> {
-    /// How many are still left out.
-    Skip(usize),
-    /// How many are still taken.
-    Limit(usize),
-    /// The filter, and what is known of it in the snapshot asked last.
+    Tail(Tail<'a>),
+    /// The filter over the snapshot of the last row.
     Filter(&'a Bound, Option<Inside<'a>>),
 }
 
 impl<'a> Pipeline<'a> {
     pub(super) fn new(ops: &'a [Op], history: &'a Moment) -> Self {
-        let stages: Vec<Stage<'_>> = ops
-            .iter()
-            .map(|op| match op {
-                Op::Skip(count) => Stage::Skip(*count),
-                Op::Limit(count) => Stage::Limit(*count),
-                Op::Filter(bound) => Stage::Filter(bound, None),
-            })
-            .collect();
+        let stage = |op: &'a Op| match op {
+            Op::Skip(count) => Stage::Tail(Tail::skip(*count)),
+            Op::Limit(count) => Stage::Tail(Tail::limit(*count)),
+            Op::Filter(bound) => Stage::Filter(bound, None),
+        };
         Self {
-            done: stages.iter().any(|stage| matches!(stage, Stage::Limit(0))),
-            stages,
+            done: ops.iter().any(|op| matches!(op, Op::Limit(0))),
+            stages: ops.iter().map(stage).collect(),
             history,
+            counters: Counters::default(),
         }
     }
 
-    /// Whether no further row can pass.
+    /// Whether no further row passes.
     pub(super) fn is_done(&self) -> bool {
         self.done
+    }
+
+    /// The work of all filters.
+    pub(super) fn counters(&self) -> Counters {
+        let mut counters = self.counters;
+        for stage in &self.stages {
+            if let Stage::Filter(_, Some(inside)) = stage {
+                counters += inside.counters();
+            }
+        }
+        counters
     }
 
     /// Whether the next row passes.
     pub(super) fn admits(&mut self, node: NodeRef<'a>) -> bool {
         for stage in &mut self.stages {
             let passes = match stage {
-                Stage::Skip(0) => true,
-                Stage::Skip(left) => {
-                    *left -= 1;
-                    false
-                }
-                Stage::Limit(left) => {
-                    *left = left.saturating_sub(1);
-                    self.done |= *left == 0;
-                    true
+                Stage::Tail(tail) => {
+                    let passes = tail.admits(node);
+                    self.done |= tail.is_done();
+                    passes
                 }
                 Stage::Filter(bound, inside) => {
                     let snapshot = node.snapshot();
-                    let known = inside
-                        .take()
-                        .filter(|inside| std::ptr::eq(inside.snapshot(), snapshot));
+                    if let Some(old) = inside.take_if(|old| !std::ptr::eq(old.snapshot(), snapshot))
+                    {
+                        self.counters += old.counters();
+                    }
                     inside
-                        .insert(
-                            known.unwrap_or_else(|| Inside::new(bound, snapshot, &**self.history)),
-                        )
+                        .get_or_insert_with(|| Inside::new(bound, snapshot, &**self.history))
                         .contains(node.row())
                 }
             };

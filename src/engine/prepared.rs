@@ -44,15 +44,11 @@ impl Statement {
     }
 
     fn error(&self, error: BindError) -> Error {
-        let code = if error.limit {
-            Code::Limit
-        } else {
-            Code::SelectorInvalid
-        };
+        let (code, message) = (error.code(), error.to_string());
         let mut diagnostic = match &error.param {
-            None => whole(&self.text, code, error.message),
+            None => whole(&self.text, code, message),
             Some(name) => {
-                let diagnostic = Diagnostic::error(code, error.message);
+                let diagnostic = Diagnostic::error(code, message);
                 let written = format!("${name}");
                 match self.text.find(&written) {
                     Some(at) => diagnostic.at(at..at + written.len(), "this parameter"),
@@ -60,7 +56,7 @@ impl Statement {
                 }
             }
         };
-        if let Some(help) = error.help {
+        if let Some(help) = error.help() {
             diagnostic.set_help(help);
         }
         Error::new(&self.text, diagnostic)
@@ -279,7 +275,10 @@ impl Prepared {
             .map_err(|error| self.unresolved(error))?;
         let warnings = self.statement.warnings.clone();
         match lookup {
-            Lookup::One(place) => Ok(Selection::one(bound, history, place, warnings)),
+            Lookup::One(place) => {
+                let trace = &mut Trace::off();
+                Ok(Selection::one(bound, history, place, warnings, trace))
+            }
             Lookup::All => {
                 let all = Target::Union(Union::all(&history));
                 Ok(Selection::lazy(bound, history, all, warnings))

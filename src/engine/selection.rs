@@ -11,7 +11,7 @@ use smallvec::SmallVec;
 use super::node::Node;
 use super::pipeline::{Op, Pipeline};
 use crate::diag::Warning;
-use crate::exec::{Counters, RowIter, Rows, Trace, at_once, count, run, run_while};
+use crate::exec::{Counters, RowIter, Rows, Trace, count, is_local, run, run_while};
 use crate::history::{Moment, Position, Union, run_union};
 use crate::index::Snapshot;
 use crate::plan::Bound;
@@ -38,6 +38,7 @@ struct Known {
     history: Moment,
     position: Position,
     rows: Rows,
+    counters: Counters,
 }
 
 /// The snapshots that a recipe reads.
@@ -58,7 +59,8 @@ struct Recipe {
     bound: Arc<Bound>,
     /// What to do with the rows, in turn.
     ops: Vec<Op>,
-    found: OnceLock<Found>,
+    /// The rows, and the work of the run that found them.
+    found: OnceLock<(Found, Counters)>,
 }
 
 /// Rows.
@@ -80,41 +82,52 @@ impl Recipe {
         }
     }
 
-    fn found(&self) -> &Found {
-        self.found.get_or_init(|| self.find(&mut Trace::off()))
+    /// The rows and the work of finding them. `trace` is new, and records the run if the rows are
+    /// not known yet.
+    fn found(&self, trace: &mut Trace) -> &(Found, Counters) {
+        self.found.get_or_init(|| {
+            let found = self.find(trace);
+            (found, trace.counters)
+        })
+    }
+
+    fn rows(&self) -> &Found {
+        &self.found(&mut Trace::off()).0
     }
 
     fn find(&self, trace: &mut Trace) -> Found {
-        let bound = &*self.bound;
+        let (bound, history) = (&*self.bound, &*self.history);
+        let snapshot = self.snapshot();
+        if let (Some(snapshot), []) = (snapshot, &*self.ops) {
+            return Found::One(run(bound, snapshot, history, trace));
+        }
         let mut pipeline = Pipeline::new(&self.ops, &self.history);
-        if let Target::Union(union) = &self.target {
-            let mut rows = Vec::new();
-            if !pipeline.is_done() {
-                run_union(bound, &self.history, union, trace, &mut |at, node| {
+        let (mut one, mut many) = (SmallVec::new(), Vec::new());
+        match (&self.target, snapshot) {
+            _ if pipeline.is_done() => {}
+            (Target::Union(union), _) => {
+                run_union(bound, history, union, trace, &mut |at, node| {
                     if pipeline.admits(node) {
-                        rows.push((at as u32, node.row()));
+                        many.push((at as u32, node.row()));
                     }
                     !pipeline.is_done()
                 });
             }
-            return Found::Many(rows);
-        }
-        Found::One(match self.snapshot() {
-            Some(snapshot) if self.ops.is_empty() => run(bound, snapshot, &*self.history, trace),
-            Some(snapshot) => {
-                let mut rows = SmallVec::new();
-                if !pipeline.is_done() {
-                    run_while(bound, snapshot, &*self.history, trace, &mut |row| {
-                        if pipeline.admits(snapshot.node(row)) {
-                            rows.push(row);
-                        }
-                        !pipeline.is_done()
-                    });
-                }
-                Rows::List(rows)
+            (Target::One(_), Some(snapshot)) => {
+                run_while(bound, snapshot, history, trace, &mut |row| {
+                    if pipeline.admits(snapshot.node(row)) {
+                        one.push(row);
+                    }
+                    !pipeline.is_done()
+                });
             }
-            None => Rows::List(SmallVec::new()),
-        })
+            (Target::One(_), None) => {}
+        }
+        trace.counters += pipeline.counters();
+        match self.target {
+            Target::One(_) => Found::One(Rows::List(one)),
+            Target::Union(_) => Found::Many(many),
+        }
     }
 
     /// Adds something to do with the rows.
@@ -147,9 +160,12 @@ impl Known {
                 }
             }
         }
+        let mut counters = self.counters;
+        counters += pipeline.counters();
         drop(pipeline);
         Self {
             rows: Rows::List(rows),
+            counters,
             ..self
         }
     }
@@ -193,25 +209,25 @@ fn ids_of<'a>(snapshot: &'a Snapshot, rows: &Rows) -> Vec<&'a str> {
 }
 
 impl Selection {
+    /// The rows of one snapshot: found at once, recorded in `trace`, if the plan is local.
     #[inline]
     pub(super) fn one(
         bound: &Arc<Bound>,
         history: Moment,
         position: Position,
         warnings: Option<Arc<[Warning]>>,
+        trace: &mut Trace,
     ) -> Self {
-        let Some(snapshot) = history.get(position).filter(|_| bound.is_local()) else {
+        let Some(snapshot) = history.get(position).filter(|_| is_local(bound)) else {
             return Self::lazy(bound, history, Target::One(position), warnings);
         };
-        let rows = match at_once(bound, snapshot, &*history) {
-            Some(rows) => rows,
-            None => run(bound, snapshot, &*history, &mut Trace::off()),
-        };
+        let rows = run(bound, snapshot, &*history, trace);
         Self {
             kind: Kind::Known(Known {
                 history,
                 position,
                 rows,
+                counters: trace.counters,
             }),
             warnings,
         }
@@ -250,9 +266,10 @@ impl Selection {
             Kind::Recipe(recipe) => recipe,
         };
         if let (None, Some(snapshot), []) = (recipe.found.get(), recipe.snapshot(), &*recipe.ops) {
-            return count(&recipe.bound, snapshot, &*recipe.history) as usize;
+            let trace = &mut Trace::off();
+            return count(&recipe.bound, snapshot, &*recipe.history, trace) as usize;
         }
-        match recipe.found() {
+        match recipe.rows() {
             Found::One(rows) => rows.len(),
             Found::Many(rows) => rows.len(),
         }
@@ -277,7 +294,7 @@ impl Selection {
             Kind::Recipe(recipe) => recipe,
         };
         match (recipe.snapshot(), recipe.found.get()) {
-            (Some(snapshot), Some(Found::One(rows))) => ids_of(snapshot, rows),
+            (Some(snapshot), Some((Found::One(rows), _))) => ids_of(snapshot, rows),
             // Not kept: whoever wants all ids at once rarely asks again, and keeping costs.
             (Some(snapshot), None) => match recipe.find(&mut Trace::off()) {
                 Found::One(rows) => ids_of(snapshot, &rows),
@@ -292,7 +309,7 @@ impl Selection {
     pub fn nodes(&self) -> Nodes<'_> {
         let (snapshot, rows) = match &self.kind {
             Kind::Known(known) => (known.snapshot(), &known.rows),
-            Kind::Recipe(recipe) => match recipe.found() {
+            Kind::Recipe(recipe) => match recipe.rows() {
                 Found::One(rows) => (recipe.snapshot(), rows),
                 Found::Many(rows) => {
                     return Nodes {
@@ -310,18 +327,17 @@ impl Selection {
         })
     }
 
-    /// Finds the rows, if that is not done yet, and says what it took; nothing where they were
-    /// known already.
+    /// The work of the run that found the rows. Finds them first, if that is not done yet.
     pub fn measure(&self) -> Counters {
-        let mut trace = Trace::off();
-        self.trace(&mut trace);
-        trace.counters
+        self.trace(&mut Trace::off())
     }
 
-    /// Finds the rows, recorded in `trace`, and keeps them.
-    pub(super) fn trace(&self, trace: &mut Trace) {
-        if let Kind::Recipe(recipe) = &self.kind {
-            recipe.found.get_or_init(|| recipe.find(trace));
+    /// Finds the rows, if that is not done yet, recorded in `trace`; returns the work of the run
+    /// that found them.
+    pub(super) fn trace(&self, trace: &mut Trace) -> Counters {
+        match &self.kind {
+            Kind::Known(known) => known.counters,
+            Kind::Recipe(recipe) => recipe.found(trace).1,
         }
     }
 

@@ -1,16 +1,16 @@
-//! Questions to nodes: what no posting and no column answers.
+//! Tests of single nodes, for what has no posting list and no column.
 //!
-//! Here values are read as comparisons see them (LANGUAGE §5): payload fields as JSON values,
-//! nodeTypes in one vocabulary, facets from the snapshot and the session.
+//! Values are read as comparisons see them (LANGUAGE §5): payload fields as JSON values, nodeTypes
+//! in one vocabulary, facets from the snapshot and the session.
 
-use super::SessionStats;
+use super::stats::SessionStats;
 use crate::index::NodeRef;
 use crate::ir::{Attr, Class, Facet, TypeTest, normal_type};
 use crate::plan::{BoundTest, Compare, Condition, Scalar, TextTest, has_text};
 
 /// Whether an implicit core satisfies a test: its nodeType is `mc`, its offset 0, and every
-/// other attribute null (LANGUAGE §1). Its depth is its turn's, and seen to where the row is known,
-/// as a facet, too.
+/// other attribute null (LANGUAGE §1). Tests of its depth, the depth of its turn, are left to
+/// callers, which know the row.
 pub(super) fn core_holds(test: &BoundTest) -> bool {
     match test {
         BoundTest::Depth(_) | BoundTest::Type(TypeTest::Class(Class::Container)) => true,
@@ -26,8 +26,8 @@ pub(super) fn core_holds(test: &BoundTest) -> bool {
     }
 }
 
-/// Whether a later edition's nodeType test holds: `head:sub` counts as `head`, and is still found
-/// whole; orderings and patterns see the whole text.
+/// Evaluates a later edition's nodeType test: equality accepts `head:sub` and also its `head`;
+/// orderings and patterns see the whole text.
 pub(super) fn node_type_holds(test: &TextTest, text: &str) -> bool {
     let whole = normal_type(text);
     let TextTest::In { texts, negated, .. } = test else {
@@ -37,7 +37,7 @@ pub(super) fn node_type_holds(test: &TextTest, text: &str) -> bool {
     (has_text(texts, &whole) || has_text(texts, head)) != *negated
 }
 
-/// The part of a nodeType behind the colon.
+/// The part of a nodeType after the colon.
 pub(super) fn sub_type(text: &str) -> Option<&str> {
     text.split_once(':').map(|(_, sub)| sub)
 }
@@ -69,7 +69,7 @@ pub(super) fn scalar(json: &str) -> Scalar<'_> {
     }
 }
 
-/// Asks the node itself.
+/// Evaluates a comparison on a node.
 pub(super) fn node_holds(
     condition: &Condition,
     node: NodeRef<'_>,

@@ -1,102 +1,98 @@
 //! The rows of a window that satisfy a step's tests.
 //!
-//! The cheapest access seeds a step's matches; the others narrow them, by words where answers are
-//! dense and row by row where few are left. Depths are windows, not tests, and are seen to
-//! elsewhere.
+//! The access with the smallest estimate seeds the rows. The others narrow them, by words where
+//! many rows are left and row by row where few are. Depth tests are left to windows.
 
 use std::ops::Range;
 
 use smallvec::SmallVec;
 
-use super::access::{Access, Scope, node_class, of_one_value};
+use super::access::{Access, node_class, of_one_value};
+use super::cost::fills_words;
 use super::eval::core_holds;
+use super::stats::Input;
 use super::trace::Counters;
 use crate::index::{Bits, Ones, Piece, Posting, zip_words};
 use crate::ir::{Attr, Facet, TypeTest};
 use crate::plan::{BoundTest, Compare, Condition, NumberSet};
 
-/// The rows of `window` that satisfy every test, but for depth tests; implicit cores, if the
-/// step takes them, where their fixed attributes satisfy the tests.
+/// The rows of `window` that satisfy every test but depth tests. Also implicit cores, if `cores`
+/// is set and their fixed attributes satisfy the tests.
 pub(super) fn fill_tests(
     tests: &[BoundTest],
     cores: bool,
     window: Range<u32>,
-    scope: Scope<'_>,
+    input: Input<'_>,
     counters: &mut Counters,
 ) -> Bits {
-    if let Some(only) = of_one_posting(tests, cores, &window, scope, counters) {
+    if let Some(only) = of_one_posting(tests, cores, &window, input, counters) {
         return only;
     }
     let mut out = Bits::new(window.clone());
-    let cycle = scope.snapshot.cycle();
+    let cycle = input.snapshot.cycle();
     let cores = cores && tests.iter().all(core_holds);
-    for piece in scope.snapshot.pieces_in(window.clone()) {
+    for piece in input.snapshot.pieces_in(window.clone()) {
         let mut accesses: SmallVec<[Access<'_>; 6]> = SmallVec::new();
         for test in tests {
-            match Access::new(test, &piece.segment, cycle) {
+            match Access::new(test, piece.segment(), cycle) {
                 Access::Always => {}
                 access => accesses.push(access),
             }
         }
-        let single = scope.snapshot.pieces().len() == 1
-            || (out.start() >= piece.base && out.end() <= piece.end());
+        let single = input.snapshot.pieces().len() == 1
+            || (out.start() >= piece.start() && out.end() <= piece.end());
         if single || accesses.len() <= 1 {
-            fill_piece(&mut accesses, piece, &mut out, scope, counters);
+            fill_piece(&mut accesses, piece, &mut out, input, counters);
         } else {
             // Other pieces share the words of the window: narrow this one's rows apart.
-            let rows = piece.base.max(window.start)..piece.end().min(window.end);
+            let rows = piece.start().max(window.start)..piece.end().min(window.end);
             let mut own = Bits::new(rows);
-            fill_piece(&mut accesses, piece, &mut own, scope, counters);
+            fill_piece(&mut accesses, piece, &mut own, input, counters);
             let offset = (own.first_word() - out.first_word()) as usize;
             for (word, own) in out.words_mut()[offset..].iter_mut().zip(own.words()) {
                 *word |= own;
             }
         }
-        if let Some(dead) = &piece.dead {
-            for row in dead.range(piece.rows.clone()) {
-                out.remove(row + piece.shift());
-            }
-        }
         if cores {
-            let virtuals = piece.segment.cores();
-            let shift = piece.shift();
-            if tests.iter().all(|test| depth_facet(test).is_none()) {
-                virtuals.or_into(&mut out, piece.rows.clone(), shift);
-            } else {
-                virtuals.for_each_in(piece.rows.clone(), |row| {
-                    let depth = scope.snapshot.depth(row + shift);
-                    let mut sets = tests.iter().filter_map(depth_facet);
-                    if sets.all(|set| set.contains(depth)) {
-                        out.insert(row + shift);
-                    }
-                });
-            }
-            if let Some(dead) = &piece.dead {
-                for row in dead.range(piece.rows.clone()) {
-                    out.remove(row + piece.shift());
-                }
-            }
+            add_cores(tests, piece, &mut out, input);
+        }
+        for row in piece.dead_rows(piece.rows()) {
+            out.remove(row + piece.shift());
         }
     }
     out.retain_range(window);
     out
 }
 
-/// As [`fill_tests`], where one dense posting of an only piece is all there is to it: its words,
-/// copied.
+/// Adds the implicit cores of a piece; of the tests, only those of the depth facet decide.
+fn add_cores(tests: &[BoundTest], piece: &Piece, out: &mut Bits, input: Input<'_>) {
+    let (cores, shift) = (piece.segment().cores(), piece.shift());
+    if tests.iter().all(|test| depth_facet(test).is_none()) {
+        return cores.or_into(out, piece.rows(), shift);
+    }
+    cores.for_each_in(piece.rows(), |row| {
+        let depth = input.snapshot.depth(row + shift);
+        let mut sets = tests.iter().filter_map(depth_facet);
+        if sets.all(|set| set.contains(depth)) {
+            out.insert(row + shift);
+        }
+    });
+}
+
+/// [`fill_tests`] where it copies the words of one dense posting list of the only piece.
 fn of_one_posting(
     tests: &[BoundTest],
     cores: bool,
     window: &Range<u32>,
-    scope: Scope<'_>,
+    input: Input<'_>,
     counters: &mut Counters,
 ) -> Option<Bits> {
-    let ([test], [piece]) = (tests, scope.snapshot.pieces()) else {
+    let ([test], [piece]) = (tests, input.snapshot.pieces()) else {
         return None;
     };
-    let segment = &*piece.segment;
+    let segment = piece.segment();
     let takes_cores = cores && !segment.cores().is_empty();
-    if takes_cores || piece.dead.is_some() || window.start < piece.shift() {
+    if takes_cores || piece.has_dead() || window.start < piece.shift() {
         return None;
     }
     let posting = match test {
@@ -108,11 +104,11 @@ fn of_one_posting(
         return None;
     };
     counters.postings += 1;
-    let rows = window.start.max(piece.base)..window.end.min(piece.end());
+    let rows = window.start.max(piece.start())..window.end.min(piece.end());
     Some(Bits::of_words(window.clone(), rows, words, piece.shift()))
 }
 
-/// The depths a test of the facet `depth` asks for: the one facet an implicit core has.
+/// The numbers of a test of the facet `depth`, the one facet an implicit core has.
 fn depth_facet(test: &BoundTest) -> Option<&NumberSet> {
     match test {
         BoundTest::Attr(Condition {
@@ -123,15 +119,15 @@ fn depth_facet(test: &BoundTest) -> Option<&NumberSet> {
     }
 }
 
-/// Fills `out`, empty so far, with the rows of a piece that every access answers for.
+/// Fills `out`, which is empty, with the rows of a piece that satisfy every access.
 fn fill_piece(
     accesses: &mut SmallVec<[Access<'_>; 6]>,
     piece: &Piece,
     out: &mut Bits,
-    scope: Scope<'_>,
+    input: Input<'_>,
     counters: &mut Counters,
 ) {
-    // The smallest known answer goes first; what can only be asked row by row goes last.
+    // The smallest estimate goes first, tests of single nodes last.
     if accesses.len() > 1 {
         accesses.sort_by_key(|access| match access.estimate() {
             Some(estimate) => u64::from(estimate),
@@ -140,11 +136,11 @@ fn fill_piece(
         });
     }
     let Some((seed, rest)) = accesses.split_first() else {
-        Access::Always.fill(piece, out, scope, counters);
+        Access::Always.fill(piece, out, input, counters);
         return;
     };
     if rest.is_empty() {
-        seed.fill(piece, out, scope, counters);
+        seed.fill(piece, out, input, counters);
         return;
     }
     if matches!(seed, Access::Never) {
@@ -152,41 +148,36 @@ fn fill_piece(
     }
     let shift = piece.shift();
     if let Access::Posting(posting @ (Posting::One(_) | Posting::Sparse(_))) = seed {
-        // Few rows: the others are asked row by row on the way, and no pass over words is made.
+        // Few rows: the others test them row by row, without a pass over words.
         counters.postings += 1;
-        let start = out.start().saturating_sub(shift).max(piece.rows.start);
-        let end = out.end().saturating_sub(shift).min(piece.rows.end);
+        let start = out.start().saturating_sub(shift).max(piece.rows().start);
+        let end = out.end().saturating_sub(shift).min(piece.rows().end);
         let mut rows: SmallVec<[u32; 16]> = SmallVec::new();
         posting.for_each_in(start..end, |row| rows.push(row));
         for access in rest {
-            access.retain(&mut rows, piece, scope, counters);
+            access.retain(&mut rows, piece, input, counters);
         }
         rows.iter().for_each(|row| out.insert(row + shift));
         return;
     }
-    seed.fill(piece, out, scope, counters);
+    seed.fill(piece, out, input, counters);
     let mut scratch: Option<Bits> = None;
     for access in rest {
         if let Access::Posting(Posting::Dense { words, .. }) = access {
             counters.postings += 1;
-            zip_words(
-                out,
-                words,
-                piece.rows.clone(),
-                shift,
-                |word, posting, mask| *word &= posting | !mask,
-            );
+            zip_words(out, words, piece.rows(), shift, |word, posting, mask| {
+                *word &= posting | !mask
+            });
             continue;
         }
         let left = out.count();
         if left == 0 {
             return;
         }
-        // Filling words costs a fixed pass over the window; asking costs by the row.
-        if access.by_words() && left > out.words().len() * 8 {
+        if access.by_words() && fills_words(left, out.words().len()) {
             let other = scratch.get_or_insert_with(|| out.cleared());
             other.words_mut().fill(0);
-            access.fill(piece, other, scope, counters);
+            access.fill(piece, other, input, counters);
             out.and(other);
             continue;
         }
@@ -194,7 +185,7 @@ fn fill_piece(
         for (index, word) in out.words_mut().iter_mut().enumerate() {
             for bit in Ones(*word) {
                 let row = base + index as u32 * 64 + bit - shift;
-                if !access.holds(piece, row, scope, counters) {
+                if !access.holds(piece, row, input, counters) {
                     *word &= !(1 << bit);
                 }
             }

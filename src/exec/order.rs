@@ -1,43 +1,42 @@
-//! Result order, uniqueness and windows (LANGUAGE §6).
+//! Result order (LANGUAGE §6).
 
 use std::cmp::Ordering;
 
 use hashbrown::HashSet;
 use smallvec::SmallVec;
 
-use super::Rows;
+use super::rows::Rows;
 use crate::index::{NodeRef, Snapshot};
-use crate::ir::Order;
-use crate::plan::Bound;
+use crate::plan::RowOrder;
 
 /// Puts rows, given in document order, into result order.
-pub(super) fn arrange(bound: &Bound, snapshot: &Snapshot, rows: Rows) -> Rows {
-    let order = bound.plan.order;
-    if bound.in_document_order() {
+pub(super) fn arrange(order: RowOrder, snapshot: &Snapshot, rows: Rows) -> Rows {
+    if order == RowOrder::Document {
         return rows;
     }
     let mut list: SmallVec<[u32; 4]> = rows.iter().collect();
     let node = |row: u32| snapshot.node(row);
     match order {
-        // Other default orders are document order.
-        Order::Default => list.sort_by(|&a, &b| key_order(node(a), node(b))),
-        Order::Pre => {}
-        // A subtree ends where its last descendant's does; the deeper of two comes first.
-        Order::Post => list.sort_by_key(|&row| (last_row(snapshot, row), std::cmp::Reverse(row))),
-        Order::Bfs => list.sort_by_key(|&row| (node(row).level(), row)),
-        Order::Path => by_path(snapshot, &mut list),
-        Order::TurnDesc => list.sort_by_key(|&row| (depth_rank(snapshot.depth(row)), row)),
-        Order::TurnAsc => {
+        RowOrder::Document => {}
+        RowOrder::Key => list.sort_by(|&a, &b| key_order(node(a), node(b))),
+        // Of two subtrees with the same last row, the deeper comes first.
+        RowOrder::Post => {
+            list.sort_by_key(|&row| (last_row(snapshot, row), std::cmp::Reverse(row)))
+        }
+        RowOrder::Bfs => list.sort_by_key(|&row| (node(row).level(), row)),
+        RowOrder::Path => by_path(snapshot, &mut list),
+        RowOrder::TurnDesc => list.sort_by_key(|&row| (depth_rank(snapshot.depth(row)), row)),
+        RowOrder::TurnAsc => {
             list.sort_by_key(|&row| (std::cmp::Reverse(depth_rank(snapshot.depth(row))), row))
         }
     }
     Rows::List(list)
 }
 
-/// The last row of a subtree: equal for a node and the last node below it.
+/// The last node row of a subtree.
 fn last_row(snapshot: &Snapshot, row: u32) -> u32 {
     let mut end = snapshot.end(row);
-    // Ends may differ by rows that belong to no node; the last real row does not.
+    // Row numbers between pieces belong to no node.
     while end > row + 1 {
         let last = end - 1;
         if snapshot.next_row(last) == Some(last) {
@@ -46,25 +45,6 @@ fn last_row(snapshot: &Snapshot, row: u32) -> u32 {
         end = last;
     }
     row
-}
-
-/// Cuts the window.
-pub(super) fn window(bound: &Bound, rows: Rows) -> Rows {
-    let Some((skip, limit)) = bound.window else {
-        return rows;
-    };
-    let clamp = |count: u64| usize::try_from(count).unwrap_or(usize::MAX);
-    Rows::List(rows.iter().skip(clamp(skip)).take(clamp(limit)).collect())
-}
-
-/// The first row of each key, or of each id where there is no key.
-pub(super) fn unique(snapshot: &Snapshot, rows: &Rows) -> Rows {
-    let mut seen: HashSet<(bool, &str)> = HashSet::new();
-    Rows::List(
-        rows.iter()
-            .filter(|&row| seen.insert(snapshot.node(row).identity()))
-            .collect(),
-    )
 }
 
 /// Key order: newest first by depth, creation time and creation index, then by id.
@@ -76,7 +56,7 @@ pub(crate) fn key_order(a: NodeRef<'_>, b: NodeRef<'_>) -> Ordering {
         .then_with(|| a.id().cmp(b.id()))
 }
 
-/// 0, 1, 2, …, then negative depths, then none.
+/// Sort rank of a depth: 0, 1, 2, …, then negative depths, then none.
 fn depth_rank(depth: Option<i64>) -> (u8, i64) {
     match depth {
         Some(depth) if depth >= 0 => (0, depth),
@@ -85,9 +65,8 @@ fn depth_rank(depth: Option<i64>) -> (u8, i64) {
     }
 }
 
-/// Puts rows in the order of the lists of ids from the root, element by element; a list comes
-/// before its continuations. That is a walk over the rows and what they lie in, siblings by id:
-/// O(n log n) comparisons of ids, n counting both.
+/// Sorts rows by their list of ids from the root; a list comes before its continuations. Walks the
+/// rows and their ancestors, siblings by id: `O(n log n)` comparisons of ids in their number.
 fn by_path(snapshot: &Snapshot, rows: &mut SmallVec<[u32; 4]>) {
     let wanted: HashSet<u32> = rows.iter().copied().collect();
     let mut seen: HashSet<u32> = HashSet::with_capacity(wanted.len());

@@ -1,13 +1,12 @@
-//! Picks: one node of each group of nodes that hang from one left-context node.
+//! Picks: one node of each group. A group is the matches on the axis of one left-context node.
 
-use std::cmp::Ordering;
-
-use super::access::Scope;
 use super::axis::Nodes;
 use super::order::key_order;
+use super::stats::Input;
 use crate::index::Bits;
+use crate::tree::NodeClass;
 
-/// Which node of a group is kept.
+/// The node of a group that is kept.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Which {
     First,
@@ -16,39 +15,38 @@ pub(super) enum Which {
     Nth(u64),
 }
 
-/// Keeps one of `matched` for each node of `left` they hang from; one of all without `left`.
-/// `level` is the level of all of `left`, where the chain tells.
+/// Keeps one of `matched` for each node of `left`; one of all without `left`. `level` is the level
+/// of every row of `left`, if the chain decides it.
 pub(super) fn pick(
     matched: &mut Bits,
     left: Option<&Nodes>,
     level: Option<u32>,
     which: Which,
     by_key: bool,
-    scope: Scope<'_>,
+    input: Input<'_>,
 ) {
     let Some(left) = left else {
         let mut group: Vec<u32> = matched.iter().collect();
         matched.words_mut().fill(0);
-        return keep(&mut group, which, by_key, scope, matched);
+        return keep(&mut group, which, by_key, input, matched);
     };
     if !by_key && which == Which::First && level.is_some() && !left.root && !left.seq {
-        return keep_first_behind(matched, &left.bits);
+        return keep_first_after(matched, &left.bits);
     }
-    let flat = (!by_key).then(|| pick_flat(matched, &left.bits, which, scope));
+    let flat = (!by_key).then(|| pick_flat(matched, &left.bits, which, input));
     *matched = flat.flatten().unwrap_or_else(|| {
-        let groups = groups(matched, &left.bits, scope);
-        pick_groups(groups, matched, which, by_key, scope)
+        let groups = groups(matched, &left.bits, input);
+        pick_groups(groups, matched, which, by_key, input)
     });
 }
 
-/// Keeps one of each group; `groups` are pairs of a group and a member, members in document
-/// order inside a group.
+/// Keeps one of each group; `groups` are pairs of group and member.
 pub(super) fn pick_groups(
     mut groups: Vec<(u32, u32)>,
     matched: &Bits,
     which: Which,
     by_key: bool,
-    scope: Scope<'_>,
+    input: Input<'_>,
 ) -> Bits {
     groups.sort_unstable();
     let mut out = matched.cleared();
@@ -56,18 +54,18 @@ pub(super) fn pick_groups(
     for group in groups.chunk_by(|a, b| a.0 == b.0) {
         members.clear();
         members.extend(group.iter().map(|&(_, row)| row));
-        keep(&mut members, which, by_key, scope, &mut out);
+        keep(&mut members, which, by_key, input, &mut out);
     }
     out
 }
 
-/// Keeps the first of `matched` behind each row of `left`.
+/// Keeps the first of `matched` after each row of `left`.
 ///
-/// Rows of one level do not lie inside each other, and all of `matched` lies below some row of
-/// `left`: so what comes first behind a row of `left`, before the next one, is its first. A carry
-/// started behind each row of `left` runs through the rows in neither set and stops at the first
-/// that is in one.
-fn keep_first_behind(matched: &mut Bits, left: &Bits) {
+/// Rows of one level are not inside each other, and all of `matched` are descendants of rows of
+/// `left`. So the first match after a row of `left`, before the next one, is its first. A carry
+/// started after each row of `left` passes the rows in neither set and stops at the first that is
+/// in one.
+fn keep_first_after(matched: &mut Bits, left: &Bits) {
     let (mut starts, mut carry) = (0, false);
     for (matched, left) in matched.words_mut().iter_mut().zip(left.words()) {
         let neither = !(*matched | left);
@@ -79,23 +77,24 @@ fn keep_first_behind(matched: &mut Bits, left: &Bits) {
     }
 }
 
-/// Where no left-context node lies inside another, groups are disjoint intervals.
-fn pick_flat(matched: &Bits, left: &Bits, which: Which, scope: Scope<'_>) -> Option<Bits> {
-    let snapshot = scope.snapshot;
+/// Picks where no left-context node is inside another: groups are then disjoint row ranges. `None`
+/// elsewhere.
+fn pick_flat(matched: &Bits, left: &Bits, which: Which, input: Input<'_>) -> Option<Bits> {
+    let snapshot = input.snapshot;
     let mut out = matched.cleared();
     for piece in snapshot.pieces_in(left.start()..left.end()) {
-        if piece.segment.irregular_cores {
+        if piece.segment().has_irregular_cores() {
             return None;
         }
         let shift = piece.shift();
-        let mut row = left.next(piece.base);
+        let mut row = left.next(piece.start());
         while let Some(at) = row
             && at < piece.end()
         {
             let end = if at == 0 || Some(at) == snapshot.seq_row() {
                 snapshot.end(at)
             } else {
-                piece.segment.end[(at - shift) as usize] + shift
+                piece.segment().end_of(at - shift) + shift
             };
             row = left.next(at + 1);
             if row.is_some_and(|next| next < end) {
@@ -124,9 +123,9 @@ fn pick_flat(matched: &Bits, left: &Bits, which: Which, scope: Scope<'_>) -> Opt
     Some(out)
 }
 
-/// The nearest node of `left` above each row of `matched`.
-fn groups(matched: &Bits, left: &Bits, scope: Scope<'_>) -> Vec<(u32, u32)> {
-    let snapshot = scope.snapshot;
+/// For each row of `matched` the nearest node of `left` above it.
+fn groups(matched: &Bits, left: &Bits, input: Input<'_>) -> Vec<(u32, u32)> {
+    let snapshot = input.snapshot;
     let mut groups = Vec::new();
     let mut open: Vec<(u32, u32)> = Vec::new();
     let mut next = left.next(left.start());
@@ -143,12 +142,12 @@ fn groups(matched: &Bits, left: &Bits, scope: Scope<'_>) -> Vec<(u32, u32)> {
         while open.last().is_some_and(|&(_, end)| end <= row) {
             open.pop();
         }
-        // An implicit core's interval may span a nested turn that it does not hold.
+        // The row range of an implicit core can span a nested turn outside the core.
         let nearest = open.iter().rev().find(|&&(at, _)| {
             let piece = &snapshot.pieces()[snapshot.piece_of(at)];
-            !piece.segment.irregular_cores
-                || !piece.segment.is_virtual(at - piece.shift())
-                || core_holds(at, row, scope)
+            !piece.segment().has_irregular_cores()
+                || !piece.segment().is_core(at - piece.shift())
+                || core_holds(at, row, input)
         });
         if let Some(&(at, _)) = nearest {
             groups.push((at, row));
@@ -157,10 +156,10 @@ fn groups(matched: &Bits, left: &Bits, scope: Scope<'_>) -> Vec<(u32, u32)> {
     groups
 }
 
-/// Whether an implicit core holds a row: below one of its turn's blocks of offset 0.
-fn core_holds(core: u32, row: u32, scope: Scope<'_>) -> bool {
-    use crate::tree::NodeClass;
-    let snapshot = scope.snapshot;
+/// Whether a row is inside an implicit core: in the subtree of one of its turn's blocks of
+/// offset 0.
+fn core_holds(core: u32, row: u32, input: Input<'_>) -> bool {
+    let snapshot = input.snapshot;
     let owner = snapshot.parent(core);
     let mut at = row;
     while let Some(parent) = snapshot.parent(at) {
@@ -172,10 +171,11 @@ fn core_holds(core: u32, row: u32, scope: Scope<'_>) -> bool {
     false
 }
 
-/// Puts the chosen member of a group, given in document order, into `out`.
-fn keep(group: &mut [u32], which: Which, by_key: bool, scope: Scope<'_>, out: &mut Bits) {
+/// Adds the chosen member of a group, given in document order, to `out`.
+fn keep(group: &mut [u32], which: Which, by_key: bool, input: Input<'_>, out: &mut Bits) {
     if by_key {
-        group.sort_by(|&a, &b| key_or_document(a, b, scope));
+        let node = |row: u32| input.snapshot.node(row);
+        group.sort_by(|&a, &b| key_order(node(a), node(b)));
     }
     let kept = match which {
         Which::First => group.first(),
@@ -187,8 +187,4 @@ fn keep(group: &mut [u32], which: Which, by_key: bool, scope: Scope<'_>, out: &m
     if let Some(&kept) = kept {
         out.insert(kept);
     }
-}
-
-fn key_or_document(a: u32, b: u32, scope: Scope<'_>) -> Ordering {
-    key_order(scope.snapshot.node(a), scope.snapshot.node(b))
 }

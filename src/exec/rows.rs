@@ -1,4 +1,4 @@
-//! Rows of a snapshot: what a run gives.
+//! The result of a run: rows of one snapshot.
 
 use std::ops::Range;
 
@@ -9,14 +9,14 @@ use crate::index::{Bits, Ones};
 /// Matches of one snapshot, in result order.
 #[derive(Clone, Debug)]
 pub enum Rows {
-    /// In document order: up to 64 rows from `start` on whose bits are set in `word`.
+    /// In document order: the rows `start + bit` of the bits set in `word`.
     Word {
         /// The row of bit 0.
         start: u32,
         /// One bit a row.
         word: u64,
     },
-    /// In document order: bit sets over ascending windows.
+    /// In document order: bit sets over ascending row ranges.
     Bits(Vec<Bits>),
     /// In the order of the list.
     List(SmallVec<[u32; 4]>),
@@ -29,7 +29,7 @@ impl Rows {
         Self::List(SmallVec::new())
     }
 
-    /// One row at most.
+    /// At most one row.
     #[inline]
     #[must_use]
     pub fn of(row: Option<u32>) -> Self {
@@ -39,7 +39,7 @@ impl Rows {
         }
     }
 
-    /// How many rows. Linear in the words of a bit set.
+    /// Number of rows. Linear in the words of a bit set.
     #[must_use]
     pub fn len(&self) -> usize {
         match self {
@@ -87,7 +87,7 @@ impl Rows {
         }
     }
 
-    /// Whether a row is among them.
+    /// Whether it contains a row.
     #[must_use]
     pub fn contains(&self, row: u32) -> bool {
         match self {
@@ -121,7 +121,7 @@ impl Rows {
         }
     }
 
-    /// The union, in document order; both lie inside `within`.
+    /// The union, in document order; both are inside `within`.
     pub(super) fn union(self, other: Self, within: &Range<u32>) -> Self {
         if other.is_empty() {
             return self;
@@ -134,7 +134,7 @@ impl Rows {
     }
 }
 
-/// The rows of a [`Rows`], in result order.
+/// Iterator over [`Rows`], in result order.
 #[derive(Clone, Debug)]
 pub struct RowIter<'a> {
     windows: &'a [Bits],

@@ -1,20 +1,22 @@
-//! What a run did, in numbers.
+//! Counters of a run, and on request rows per step.
 
-/// Counts that are always kept; they cost an addition each.
+use super::strategy::Strategy;
+
+/// Work done by a run. Always counted; an addition each.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
 #[non_exhaustive]
 pub struct Counters {
-    /// Row numbers in the windows looked at.
+    /// Row numbers in the windows read.
     pub rows_seen: u64,
-    /// Postings read.
+    /// Posting lists read.
     pub postings: u64,
-    /// Rows whose columns or nodes were asked one by one.
+    /// Rows whose columns or nodes were read one by one.
     pub probes: u64,
     /// Pieces of the snapshot outside every window.
     pub pieces_pruned: u64,
     /// Pieces of the snapshot inside a window.
     pub pieces_read: u64,
-    /// Row numbers never looked at because enough rows were found before.
+    /// Row numbers not read because enough rows were found before.
     pub rows_left: u64,
 }
 
@@ -29,95 +31,133 @@ impl std::ops::AddAssign for Counters {
     }
 }
 
-/// What one step of one chain did.
+/// Rows of one step of one chain.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
 pub struct StepTrace {
-    /// How many rows an index look-up promises at most; none where nothing was looked up.
+    /// Upper bound from an index lookup; `None` if nothing was looked up.
     pub estimate: Option<u64>,
-    /// How many rows the step kept.
+    /// Rows kept.
     pub rows: u64,
 }
 
-/// The record of a run: counters always, steps when asked.
+/// The record of a run: counters always, details on request.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Trace {
     /// The counters.
     pub counters: Counters,
-    /// For each chain, its steps; empty when steps are off.
-    pub steps: Vec<Vec<StepTrace>>,
-    on: bool,
+    details: Option<Box<Details>>,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Details {
+    steps: Vec<Vec<StepTrace>>,
     /// The chain that runs.
     chain: usize,
+    strategies: Vec<(Strategy, u64)>,
 }
 
 impl Trace {
     /// Counters only.
+    #[inline]
     #[must_use]
     pub fn off() -> Self {
         Self::default()
     }
 
-    /// Counters and steps.
+    /// Counters and details.
     #[must_use]
     pub fn on() -> Self {
         Self {
-            on: true,
+            details: Some(Box::default()),
             ..Self::default()
         }
     }
 
-    /// Whether steps are recorded.
+    /// Whether details are recorded.
     #[must_use]
     pub fn is_on(&self) -> bool {
-        self.on
+        self.details.is_some()
     }
 
-    /// Adds what another run of the same plan did.
+    /// The steps of each chain; empty if details are off.
+    #[must_use]
+    pub fn steps(&self) -> &[Vec<StepTrace>] {
+        self.details.as_ref().map_or(&[], |details| &details.steps)
+    }
+
+    /// The strategies that ran, each with the number of runs, in order of first use; empty if
+    /// details are off.
+    #[must_use]
+    pub fn strategies(&self) -> &[(Strategy, u64)] {
+        self.details
+            .as_ref()
+            .map_or(&[], |details| &details.strategies)
+    }
+
+    /// Adds another run of the same plan.
     pub fn add(&mut self, other: &Self) {
         self.counters += other.counters;
-        if self.steps.len() < other.steps.len() {
-            self.steps.resize_with(other.steps.len(), Vec::new);
+        let (Some(details), Some(other)) = (&mut self.details, &other.details) else {
+            return;
+        };
+        for (chain, added) in other.steps.iter().enumerate() {
+            for (step, added) in added.iter().enumerate() {
+                details.add_step(chain, step, *added);
+            }
         }
-        for (chain, added) in self.steps.iter_mut().zip(&other.steps) {
-            if chain.len() < added.len() {
-                chain.resize(added.len(), StepTrace::default());
-            }
-            for (step, added) in chain.iter_mut().zip(added) {
-                step.rows += added.rows;
-                if let Some(estimate) = added.estimate {
-                    *step.estimate.get_or_insert(0) += estimate;
-                }
-            }
+        for &(strategy, runs) in &other.strategies {
+            details.add_runs(strategy, runs);
         }
     }
 
+    /// Records that a strategy runs.
+    #[inline]
+    pub(super) fn strategy(&mut self, strategy: Strategy) {
+        if let Some(details) = &mut self.details {
+            details.add_runs(strategy, 1);
+        }
+    }
+
+    /// The following steps are those of this chain.
+    #[inline]
     pub(super) fn begin_chain(&mut self, index: usize) {
-        if self.on {
-            self.chain = index;
-            if self.steps.len() <= index {
-                self.steps.resize_with(index + 1, Vec::new);
-            }
+        if let Some(details) = &mut self.details {
+            details.chain = index;
         }
     }
 
-    /// Adds to what step `step` of the chain begun last kept.
+    /// Adds rows to a step of the current chain.
     #[inline]
     pub(super) fn step(&mut self, step: usize, rows: impl FnOnce() -> u64, estimate: Option<u64>) {
-        if self.on {
-            self.add_step(step, rows(), estimate);
+        if let Some(details) = &mut self.details {
+            let rows = rows();
+            details.add_step(details.chain, step, StepTrace { estimate, rows });
+        }
+    }
+}
+
+impl Details {
+    #[cold]
+    fn add_step(&mut self, chain: usize, step: usize, added: StepTrace) {
+        if self.steps.len() <= chain {
+            self.steps.resize_with(chain + 1, Vec::new);
+        }
+        let steps = &mut self.steps[chain];
+        if steps.len() <= step {
+            steps.resize(step + 1, StepTrace::default());
+        }
+        steps[step].rows += added.rows;
+        if let Some(estimate) = added.estimate {
+            *steps[step].estimate.get_or_insert(0) += estimate;
         }
     }
 
     #[cold]
-    fn add_step(&mut self, step: usize, rows: u64, estimate: Option<u64>) {
-        if let Some(chain) = self.steps.get_mut(self.chain) {
-            if chain.len() <= step {
-                chain.resize(step + 1, StepTrace::default());
-            }
-            chain[step].rows += rows;
-            if let Some(estimate) = estimate {
-                *chain[step].estimate.get_or_insert(0) += estimate;
-            }
+    fn add_runs(&mut self, strategy: Strategy, runs: u64) {
+        let known = self.strategies.iter_mut();
+        match known.into_iter().find(|(known, _)| *known == strategy) {
+            Some((_, count)) => *count += runs,
+            None => self.strategies.push((strategy, runs)),
         }
     }
 }

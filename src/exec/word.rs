@@ -1,79 +1,45 @@
-//! Chains over at most 64 rows: the newest turns, the head, `^sys`.
+//! Strategy "word": a chain over at most 64 rows.
 //!
-//! What a running conversation is asked most is about a handful of rows, where setting up sets
-//! and passes costs more than the rows do. Here a set of rows is one word, bit 0 being the first
-//! row of the window, and a step is a few operations on it. The answers are those of
-//! [`super::chain`], which takes every chain this file hands back.
+//! A running conversation mostly asks for the newest turns, the head or `^sys`: a handful of rows,
+//! for which setting up bit sets costs more than the rows do. Here a set of rows is one word, bit
+//! 0 is the first row of the window, and a step is a few operations on words. Results are those
+//! of [`super::chain`].
 
 use std::ops::Range;
 
-use super::access::{Access, Scope, node_class, of_one_value, row_holds};
-use super::{SessionStats, Trace};
-use crate::index::{LEVEL_POSTINGS, Ones, Piece, Posting, Snapshot};
+use super::access::{Access, node_class, of_one_value, row_holds};
+use super::cost::WORD_ROWS;
+use super::rows::Rows;
+use super::stats::Input;
+use super::trace::Trace;
+use crate::index::{LEVEL_POSTINGS, Ones, Piece, Posting};
 use crate::ir::{Axis, TypeTest};
-use crate::plan::{Ambient, Bound, BoundChain, BoundStep, BoundTest, ChainPlan, StepOperator};
+use crate::plan::{Ambient, Bound, BoundChain, BoundStep, BoundTest};
 use crate::tree::NodeClass;
 
-/// A window made from an interval of depths.
-pub(super) struct WordRun<'a> {
+/// The rows of a depth interval, where they fit one word.
+pub(super) struct WordWindow<'a> {
     /// The rows of the snapshot, at most 64.
     window: Range<u32>,
-    /// The depths they have, both included.
+    /// Their depths, both included.
     depths: (i64, i64),
     piece: &'a Piece,
     /// The first row of the window in the segment.
     start: u32,
-    scope: Scope<'a>,
+    input: Input<'a>,
 }
 
-/// The left context of a step: rows of the window, and what stands before it.
+/// The left context of a step: rows of the window, and nodes before it.
 #[derive(Clone, Copy)]
-struct Left {
+struct Kept {
     rows: u64,
     root: bool,
     seq: bool,
-    /// The level of the rows, where the plan tells.
+    /// The level of all rows, if the chain decides it.
     level: Option<u32>,
 }
 
-/// Runs a plan that is tests along one chain over one interval of depths ([`Bound::interval`]):
-/// the rows as one word, and the row of its first bit. `None` where that is more than one word's
-/// work.
-///
-/// Inlined by force, like [`WordRun::new`]: a window that goes through memory on its way to the run
-/// costs a tenth of the whole select.
-#[inline(always)]
-pub(super) fn run(
-    bound: &Bound,
-    (low, high): (i64, i64),
-    snapshot: &Snapshot,
-    stats: &dyn SessionStats,
-    trace: &mut Trace,
-) -> Option<(u32, u64)> {
-    let ([plan], [chain]) = (&*bound.plan.chains, &*bound.chains) else {
-        return None;
-    };
-    let window = match low {
-        1.. => snapshot.turn_rows(low, high),
-        0 => snapshot.head_rows(),
-        _ => snapshot.sys_rows(),
-    };
-    let pieces = snapshot.pieces().len() as u64;
-    trace.begin_chain(0);
-    if window.start >= window.end {
-        trace.counters.pieces_pruned += pieces;
-        return Some((window.start, 0));
-    }
-    let start = window.start;
-    let small = WordRun::new(&window, (low, high), Scope { snapshot, stats })?;
-    let word = small.run(plan, chain, trace)?;
-    trace.counters.rows_seen += u64::from(window.end - start);
-    trace.counters.pieces_read += 1;
-    trace.counters.pieces_pruned += pieces - 1;
-    Some((start, word))
-}
-
-impl Left {
+impl Kept {
     /// `^seq` alone.
     const SEQ: Self = Self {
         rows: 0,
@@ -82,74 +48,93 @@ impl Left {
         level: None,
     };
 
-    /// How many nodes.
     fn count(self) -> u64 {
         u64::from(self.rows.count_ones()) + u64::from(self.root) + u64::from(self.seq)
     }
 }
 
-impl<'a> WordRun<'a> {
-    /// The window, if it is one that can be run here: short, of one piece, no node removed from
-    /// it, no implicit core in it, and without the root and `^seq`.
+impl<'a> WordWindow<'a> {
+    /// The rows of the depths that `bound` reads; `Ok(None)` if the snapshot has none. Otherwise
+    /// why words do not serve.
+    ///
+    /// Inlined by force: passing the window through memory costs a tenth of a whole select.
     #[inline(always)]
-    pub(super) fn new(window: &Range<u32>, depths: (i64, i64), scope: Scope<'a>) -> Option<Self> {
-        if window.end - window.start > 64 || window.start == 0 {
-            return None;
+    pub(super) fn of(bound: &Bound, input: Input<'a>) -> Result<Option<Self>, &'static str> {
+        let Some((low, high)) = bound.interval() else {
+            return Err("not a chain of plain tests over one interval of depths");
+        };
+        let snapshot = input.snapshot;
+        let window = match low {
+            1.. => snapshot.turn_rows(low, high),
+            0 => snapshot.head_rows(),
+            _ => snapshot.sys_rows(),
+        };
+        if window.start >= window.end {
+            return Ok(None);
         }
-        let piece = &scope.snapshot.pieces()[scope.snapshot.piece_of(window.start)];
-        let plain = window.end <= piece.end()
-            && piece.dead.is_none()
-            && !piece.segment.has_loose
-            && piece.segment.cores().is_empty();
-        plain.then(|| Self {
-            window: window.clone(),
-            depths,
+        if window.end - window.start > WORD_ROWS || window.start == 0 {
+            return Err("more than 64 rows at these depths");
+        }
+        let piece = &snapshot.pieces()[snapshot.piece_of(window.start)];
+        let segment = piece.segment();
+        let simple = window.end <= piece.end()
+            && !piece.has_dead()
+            && !segment.has_loose_units()
+            && segment.cores().is_empty();
+        if !simple {
+            return Err("the rows span segments, or have removed nodes or implicit cores");
+        }
+        Ok(Some(Self {
+            depths: (low, high),
             piece,
             start: window.start - piece.shift(),
-            scope,
-        })
+            window,
+            input,
+        }))
     }
 
-    /// Runs a chain: one bit for each row of the window. `None`, with nothing counted, where a
-    /// step takes more than words.
-    ///
-    /// Tests of the depth are not asked: the window's depths lie in the chain's scope, which is
-    /// what all of them allow while there is no pick.
-    #[inline(never)]
-    pub(super) fn run(
-        &self,
-        plan: &ChainPlan,
-        chain: &BoundChain,
-        trace: &mut Trace,
-    ) -> Option<u64> {
-        if !plan.plain {
-            return None;
+    /// Runs the chain, which is plain: it has tests only. Depth tests need no evaluation: without
+    /// picks, the window is inside the intersection of their depths.
+    #[inline]
+    pub(super) fn run(&self, chain: &BoundChain, trace: &mut Trace) -> Rows {
+        let word = self.steps(chain, trace);
+        let counters = &mut trace.counters;
+        counters.rows_seen += u64::from(self.window.end - self.window.start);
+        counters.pieces_read += 1;
+        counters.pieces_pruned += self.input.snapshot.pieces().len() as u64 - 1;
+        Rows::Word {
+            start: self.window.start,
+            word,
         }
+    }
+
+    #[inline(never)]
+    fn steps(&self, chain: &BoundChain, trace: &mut Trace) -> u64 {
         let all = u64::MAX >> (64 - (self.window.end - self.window.start));
-        let mut left: Option<Left> = None;
-        for (index, (plan, step)) in plan.steps.iter().zip(&chain.steps).enumerate() {
-            let (StepOperator::Filter(filter), BoundStep::Filter { axis, tests, .. }) =
-                (&plan.operator, step)
-            else {
-                return None;
+        let mut left: Option<Kept> = None;
+        trace.begin_chain(0);
+        for (index, step) in chain.steps.iter().enumerate() {
+            let BoundStep::Filter(filter) = step else {
+                continue;
             };
-            if index == 0 && matches!(**tests, [BoundTest::Type(TypeTest::Seq)]) {
-                let seq = self.scope.snapshot.seq_row().is_some();
+            let tests = &*filter.tests;
+            if index == 0 && matches!(tests, [BoundTest::Type(TypeTest::Seq)]) {
+                let seq = self.input.snapshot.seq_row().is_some();
                 trace.step(index, || u64::from(seq), None);
                 if !seq {
-                    return Some(0);
+                    return 0;
                 }
-                left = Some(Left::SEQ);
+                left = Some(Kept::SEQ);
                 continue;
             }
             let (reach, level) = match left {
                 None => (all, None),
                 Some(left) => {
-                    let level = match axis {
+                    let level = match filter.axis {
                         Axis::Child => self.level(left).map(|level| level + 1),
                         Axis::Descendant => None,
                     };
-                    (all & self.reach(left, *axis, level), level)
+                    (all & self.reach(left, filter.axis, level), level)
                 }
             };
             let (root, seq) = match filter.ambient {
@@ -160,7 +145,7 @@ impl<'a> WordRun<'a> {
                         && self.ambient(ambient, tests, Ambient::Seq, trace),
                 ),
             };
-            let kept = Left {
+            let kept = Kept {
                 rows: self.filter(tests, reach, trace),
                 root,
                 seq,
@@ -168,14 +153,14 @@ impl<'a> WordRun<'a> {
             };
             trace.step(index, || kept.count(), None);
             if kept.rows == 0 && !root && !seq {
-                return Some(0);
+                return 0;
             }
             left = Some(kept);
         }
-        Some(left.map_or(0, |left| left.rows))
+        left.map_or(0, |left| left.rows)
     }
 
-    /// Whether the root or `^seq`, which stand before the window, satisfies a step.
+    /// Whether the root or `^seq`, as `only` says, satisfies a step. Both are before the window.
     fn ambient(
         &self,
         kept: Ambient,
@@ -187,20 +172,20 @@ impl<'a> WordRun<'a> {
             return false;
         }
         let row = match only {
-            Ambient::Seq => self.scope.snapshot.seq_row(),
+            Ambient::Seq => self.input.snapshot.seq_row(),
             _ => Some(0),
         };
         match (row, tests) {
             (None, _) => false,
             (Some(_), [BoundTest::Type(TypeTest::Seq)]) => only == Ambient::Seq,
             (Some(_), [BoundTest::Type(TypeTest::Root)]) => only == Ambient::Root,
-            (Some(row), tests) => row_holds(tests, row, self.scope, &mut trace.counters),
+            (Some(row), tests) => row_holds(tests, row, self.input, &mut trace.counters),
         }
     }
 
-    /// Those of `rows` that satisfy every test.
+    /// The rows of `rows` that satisfy every test.
     fn filter(&self, tests: &[BoundTest], mut rows: u64, trace: &mut Trace) -> u64 {
-        let segment = &*self.piece.segment;
+        let segment = &**self.piece.segment();
         for test in tests {
             if rows == 0 {
                 break;
@@ -220,7 +205,7 @@ impl<'a> WordRun<'a> {
                 });
                 continue;
             }
-            rows = match &Access::new(test, segment, self.scope.snapshot.cycle()) {
+            rows = match &Access::new(test, segment, self.input.snapshot.cycle()) {
                 Access::Never => 0,
                 Access::Always => rows,
                 Access::Posting(posting) => {
@@ -230,7 +215,7 @@ impl<'a> WordRun<'a> {
                 access => Ones(rows)
                     .filter(|bit| {
                         let row = self.start + bit;
-                        access.holds(self.piece, row, self.scope, &mut trace.counters)
+                        access.holds(self.piece, row, self.input, &mut trace.counters)
                     })
                     .fold(0, |kept, bit| kept | 1 << bit),
             };
@@ -239,7 +224,7 @@ impl<'a> WordRun<'a> {
     }
 
     fn of_type(&self, test: TypeTest, rows: u64) -> u64 {
-        // A region's window begins with the region.
+        // The window of a region starts with the region.
         let region = u64::from(self.depths.1 <= 0);
         match test {
             TypeTest::Root | TypeTest::Seq => 0,
@@ -252,26 +237,26 @@ impl<'a> WordRun<'a> {
 
     /// The rows of a class.
     fn of_class(&self, class: NodeClass) -> u64 {
-        let segment = &*self.piece.segment;
+        let segment = self.piece.segment();
         if let Posting::Dense { words, .. } = segment.of_class(class) {
             return self.of_words(words);
         }
-        // Where a class is rare, the column tells sooner than a set.
-        let rows = self.start as usize..(self.start + self.window.end - self.window.start) as usize;
-        let classes = segment.class[rows].iter().enumerate();
+        // For a rare class the column is faster than a set.
+        let rows = self.start..self.start + (self.window.end - self.window.start);
+        let classes = segment.class_codes(rows).iter().enumerate();
         classes.fold(0, |word, (bit, &of_row)| {
             word | u64::from(of_row == class as u8) << bit
         })
     }
 
-    /// Those of `rows` on a level.
+    /// The rows of `rows` on a level.
     #[inline]
     fn of_level(&self, level: u32, rows: u64) -> u64 {
-        let posting = self.piece.segment.levels.get(level as usize);
+        let posting = self.piece.segment().at_level(level);
         posting.map_or(0, |posting| self.of_posting(posting, rows))
     }
 
-    /// Those of `rows` in a posting.
+    /// The rows of `rows` in a posting list.
     #[inline]
     fn of_posting(&self, posting: &Posting, rows: u64) -> u64 {
         match posting {
@@ -286,33 +271,33 @@ impl<'a> WordRun<'a> {
             .fold(0, |kept, bit| kept | 1 << bit)
     }
 
-    /// What words of one bit a row of the segment say of the rows from the first on.
+    /// Reads 64 bits of a dense bitmap, one bit a row of the segment, at bit `self.start`.
     #[inline]
     fn of_words(&self, words: &[u64]) -> u64 {
         let (index, shift) = ((self.start / 64) as usize, self.start % 64);
         match words.get(index..).unwrap_or_default() {
             [] => 0,
             [word] => word >> shift,
-            // The second in two steps, as no shift moves all 64 bits out.
+            // In two steps, because a shift by 64 is not defined.
             [word, next, ..] => word >> shift | next << 1 << (63 - shift),
         }
     }
 
-    /// The level of a left context's rows, if they share one and it is at hand.
+    /// The level of all rows of a left context, if it is known.
     #[inline]
-    fn level(&self, left: Left) -> Option<u32> {
-        // The first row of a window is a turn or a region.
+    fn level(&self, left: Kept) -> Option<u32> {
+        // A window starts with a turn or a region.
         let first = if self.depths.0 > 0 { 2 } else { 1 };
         match left {
-            Left { root: true, .. } | Left { seq: true, .. } => None,
-            Left { rows: 1, .. } => Some(first),
-            Left { level, .. } => level,
+            Kept { root: true, .. } | Kept { seq: true, .. } => None,
+            Kept { rows: 1, .. } => Some(first),
+            Kept { level, .. } => level,
         }
     }
 
-    /// The rows that hang from the left context; by `>`, those on `level`, if it is known.
-    fn reach(&self, left: Left, axis: Axis, level: Option<u32>) -> u64 {
-        // A window of one interval of depths lies below `^seq` or in a region.
+    /// The rows on `axis` of the left context. Children are those on `level`, if it is known.
+    fn reach(&self, left: Kept, axis: Axis, level: Option<u32>) -> u64 {
+        // A window is below `^seq` or inside a region.
         let sealed = self.depths.0 > 0;
         let mut reach = match axis {
             Axis::Descendant if left.root || left.seq && sealed => return u64::MAX,
@@ -320,10 +305,10 @@ impl<'a> WordRun<'a> {
             Axis::Child if left.root && !sealed => 1,
             Axis::Descendant | Axis::Child => 0,
         };
-        // Of rows on one level, the children are what lies below them one level on.
+        // The children of rows on one level are the descendants one level down.
         let level = level.filter(|&level| level < LEVEL_POSTINGS);
         let by_rows = axis == Axis::Child && level.is_none();
-        let ends = &self.piece.segment.end;
+        let ends = self.piece.segment().ends();
         let (mut below, mut next) = (0, 0);
         for bit in Ones(left.rows) {
             let row = self.start + bit;
@@ -335,7 +320,7 @@ impl<'a> WordRun<'a> {
                     child = ends[child as usize];
                 }
             } else if row >= next && end > row + 1 {
-                // `end` is at most the window's, and `row + 1` lies before it.
+                // `row + 1 < end`, and `end` is inside the window.
                 let to = u64::MAX >> (64 - (end - self.start));
                 below |= to & u64::MAX << (bit + 1);
                 next = end;

@@ -16,7 +16,7 @@ use super::change::{Change, change_of, counterpart};
 use super::content::{ContentOptions, Labels, Material, content_diff, materialize};
 use super::label::SnapshotRef;
 use crate::diag::{Code, Warning};
-use crate::exec::{Counters, Rows, Trace, is_unit_local, run, run_in};
+use crate::exec::{Counters, Rows, Trace, run, run_in};
 use crate::index::{Bits, Changes, Snapshot};
 use crate::ir::{Mode, RangeEnd};
 use crate::plan::Bound;
@@ -230,12 +230,12 @@ pub(crate) fn run_range(
     let range = Range {
         bound,
         history,
-        local: is_unit_local(bound),
+        local: bound.compares_by_unit(),
         traced: trace.is_on(),
         full: (0..span.count()).map(|_| OnceLock::new()).collect(),
         span,
     };
-    let (mode, pairs): (_, Vec<(usize, usize)>) = match bound.plan.mode {
+    let (mode, pairs): (_, Vec<(usize, usize)>) = match bound.mode {
         Mode::Reduce if span.count() > 1 => (RangeMode::Reduce, vec![(span.newest, span.oldest)]),
         Mode::Reduce => (RangeMode::Reduce, Vec::new()),
         Mode::Pairwise | Mode::Union | Mode::Latest => {

@@ -6,7 +6,7 @@ use hashbrown::HashSet;
 
 use super::address::{History, SnapshotRange};
 use super::range::same_spine;
-use crate::exec::{Trace, answers_by_unit, run_in, run_unwindowed};
+use crate::exec::{Tail, Trace, run_in, run_untailed};
 use crate::index::{Changes, NodeRef, Snapshot};
 use crate::plan::Bound;
 
@@ -50,17 +50,16 @@ pub(crate) fn run_union<'a>(
     trace: &mut Trace,
     visit: &mut dyn FnMut(usize, NodeRef<'a>) -> bool,
 ) {
-    // The window and uniqueness act on the whole list, not on each snapshot.
-    let local = answers_by_unit(bound);
+    // The tail acts on the whole list, not on each snapshot.
+    let mut tail = Tail::of(bound);
+    let local = bound.is_unit_local();
     let mut seen: HashSet<&str> = HashSet::new();
-    let mut keys: HashSet<(bool, &str)> = HashSet::new();
     // Ids of newer snapshots that the next older one does not share: `latest` must not return an
     // older version of them.
     let mut newer_ids: HashSet<&str> = HashSet::new();
-    let (mut skip, mut left) = bound.window.unwrap_or((0, u64::MAX));
     let mut newer: Option<&Snapshot> = None;
     for at in union.snapshots.clone().rev() {
-        if left == 0 {
+        if tail.is_done() {
             return;
         }
         let snapshot = &*history.committed()[at];
@@ -74,7 +73,7 @@ pub(crate) fn run_union<'a>(
                 trace.counters.pieces_read += snapshot.pieces().len() as u64;
                 run_in(bound, snapshot, history, &changes.older, trace)
             }
-            _ => run_unwindowed(bound, snapshot, history, trace),
+            _ => run_untailed(bound, snapshot, history, trace),
         };
         if union.latest
             && let Some((newer, changes)) = &changes
@@ -90,19 +89,10 @@ pub(crate) fn run_union<'a>(
             let id = node.id();
             let superseded = union.latest
                 && newer.is_some_and(|newer| newer_ids.contains(id) || newer.find(id).is_some());
-            if superseded || !seen.insert(id) || bound.plan.unique && !keys.insert(node.identity())
-            {
+            if superseded || !seen.insert(id) || !tail.admits(node) {
                 continue;
             }
-            if skip > 0 {
-                skip -= 1;
-                continue;
-            }
-            if left == 0 {
-                return;
-            }
-            left -= 1;
-            if !visit(at, node) {
+            if !visit(at, node) || tail.is_done() {
                 return;
             }
         }

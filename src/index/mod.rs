@@ -37,7 +37,7 @@ pub use build::SegmentBuilder;
 pub use changes::Changes;
 pub use column::IntColumn;
 pub use dictionary::DictColumn;
-pub(crate) use hash::hash_text as hash_id;
+pub(crate) use hash::hash_text;
 pub use merge::Merge;
 pub use posting::Posting;
 pub(crate) use posting::{each_word, zip_words};

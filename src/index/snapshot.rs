@@ -102,11 +102,11 @@ impl Piece {
         self.dead.as_ref().is_some_and(|dead| dead.contains(local))
     }
 
-    /// The dead rows of the piece, ascending, as rows of the segment.
+    /// The dead rows among some rows of the segment, ascending.
     #[inline]
-    pub fn dead_rows(&self) -> impl Iterator<Item = u32> + '_ {
+    pub fn dead_rows(&self, rows: Range<u32>) -> impl Iterator<Item = u32> + '_ {
         let dead = self.dead.iter();
-        dead.flat_map(|dead| dead.range(self.rows.clone()))
+        dead.flat_map(move |dead| dead.range(rows.clone()))
     }
 }
 

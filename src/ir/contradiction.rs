@@ -6,7 +6,8 @@
 use std::cmp::Ordering;
 
 use super::depth::DepthSet;
-use super::order::{self, compare_numbers};
+use super::number::compare_numbers;
+use super::order;
 use super::query::{
     Attr, AttrTest, Axis, Chain, Class, Kind, Literal, NodeStep, Op, Operand, Step, Tail, Test,
     TypeTest,

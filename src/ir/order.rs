@@ -5,46 +5,6 @@ use std::cmp::Ordering;
 
 use super::query::{AttrTest, Axis, Chain, Literal, NodeStep, Operand, Pick, Step, Tail, Test};
 
-/// The exact order of two numbers; `None` if either is not a number.
-#[must_use]
-pub fn compare_numbers(a: &Literal, b: &Literal) -> Option<Ordering> {
-    match (a, b) {
-        (Literal::Int(a), Literal::Int(b)) => Some(a.cmp(b)),
-        (Literal::Int(a), Literal::Decimal(b, _)) => Some(compare_exactly(*a, *b)),
-        (Literal::Decimal(a, _), Literal::Int(b)) => Some(compare_exactly(*b, *a).reverse()),
-        (Literal::Decimal(a, _), Literal::Decimal(b, _)) => a.partial_cmp(b),
-        _ => None,
-    }
-}
-
-/// An integer against a double, without rounding either.
-fn compare_exactly(int: i64, double: f64) -> Ordering {
-    // 2^63, the first double above every i64; its negative is i64::MIN exactly.
-    const ABOVE: f64 = 9_223_372_036_854_775_808.0;
-    if double >= ABOVE {
-        return Ordering::Less;
-    }
-    if double < -ABOVE {
-        return Ordering::Greater;
-    }
-    // In this range the whole part of a double is an i64 exactly.
-    #[expect(
-        clippy::cast_possible_truncation,
-        reason = "the range was checked above"
-    )]
-    let whole = double.trunc() as i64;
-    int.cmp(&whole).then_with(|| {
-        let fraction = double.fract();
-        if fraction > 0.0 {
-            Ordering::Less
-        } else if fraction < 0.0 {
-            Ordering::Greater
-        } else {
-            Ordering::Equal
-        }
-    })
-}
-
 pub(super) fn literals(a: &Literal, b: &Literal) -> Ordering {
     fn rank(literal: &Literal) -> u8 {
         match literal {
@@ -146,31 +106,4 @@ fn steps(a: &(Axis, Step), b: &(Axis, Step)) -> Ordering {
 
 pub(super) fn chains(a: &Chain, b: &Chain) -> Ordering {
     slices(&a.steps, &b.steps, steps)
-}
-
-#[cfg(test)]
-mod tests {
-    use std::cmp::Ordering;
-
-    use super::compare_exactly;
-
-    #[test]
-    fn integers_and_doubles_compare_without_rounding() {
-        let big = 9_007_199_254_740_993; // 2^53 + 1, no double
-        assert_eq!(
-            compare_exactly(big, 9_007_199_254_740_992.0),
-            Ordering::Greater
-        );
-        assert_eq!(
-            compare_exactly(i64::MAX, 9_223_372_036_854_775_808.0),
-            Ordering::Less
-        );
-        assert_eq!(
-            compare_exactly(i64::MIN, -9_223_372_036_854_775_808.0),
-            Ordering::Equal
-        );
-        assert_eq!(compare_exactly(-1, -0.5), Ordering::Less);
-        assert_eq!(compare_exactly(0, -0.5), Ordering::Greater);
-        assert_eq!(compare_exactly(3, 3.0), Ordering::Equal);
-    }
 }

@@ -1,219 +1,212 @@
-//! From the normalized form to a plan, and the shape under which a plan is found again.
-
-use std::hash::{BuildHasher, Hash, Hasher};
+//! From the normalized form to a plan.
 
 use smallvec::SmallVec;
 
-use super::{
-    Ambient, ChainPlan, FilterPlan, Plan, Predicate, Slot, StepOperator, StepPlan, TailPlan,
+use super::steps::{
+    Ambient, ChainPlan, FilterPlan, PickPlan, Plan, Predicate, Slot, StepOperator, StepPlan,
 };
-use crate::ir::{
-    Attr, Axis, Chain, Class, Controls, DepthSet, NodeStep, Op, Operand, Pick, Query, Step, Tail,
-    Test, TypeTest,
-};
-
-/// What the slots of a plan are filled from, in slot order: operands of the query.
-pub type Sources<'q> = SmallVec<[&'q Operand; 8]>;
-
-/// A plan and what its slots are filled from.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Compiled<'q> {
-    /// The plan.
-    pub plan: Plan,
-    /// What fills the slots.
-    pub sources: Sources<'q>,
-}
+use super::walk::{Part, walk};
+use crate::ir::{Attr, Axis, Class, DepthSet, Op, Pick, Query, Step, Test, TypeTest, Zone};
 
 /// Compiles a query. Linear in its size.
 #[must_use]
-pub fn compile(query: &Query) -> Compiled<'_> {
-    let mut lift = Lift {
-        sources: Sources::new(),
-    };
-    let chains: Box<[ChainPlan]> = query.chains.iter().map(|chain| lift.chain(chain)).collect();
-    let filters: Box<[Predicate]> = query.filters.iter().map(|test| lift.test(test)).collect();
-    let key_slots = key_slots(&chains, &filters);
-    let plan = Plan {
-        key_slots,
-        chains,
-        filters,
-        order: query.controls.order,
-        unique: query.controls.unique,
-        limit: query
-            .controls
-            .limit
-            .as_ref()
-            .map(|operand| lift.slot(operand)),
-        page: query
-            .controls
-            .page
-            .as_ref()
-            .map(|operand| lift.slot(operand)),
-        mode: query.controls.mode,
-        slots: lift.sources.len(),
-    };
-    Compiled {
-        plan,
-        sources: lift.sources,
-    }
-}
-
-/// Lifts literals into slots while the plan is built.
-struct Lift<'q> {
-    sources: Sources<'q>,
-}
-
-impl<'q> Lift<'q> {
-    fn slot(&mut self, operand: &'q Operand) -> Slot {
-        let slot = self.sources.len() as Slot;
-        self.sources.push(operand);
-        slot
-    }
-
-    fn test(&mut self, test: &'q Test) -> Predicate {
-        match test {
-            Test::Type(test) => Predicate::Type(*test),
-            Test::Depth(depths) => Predicate::Depth(depths.clone()),
-            Test::Attr(test) => Predicate::Attr {
-                attr: test.attr.clone(),
-                op: test.op,
-                slot: self.slot(&test.operand),
-            },
-        }
-    }
-
-    fn chain(&mut self, chain: &'q Chain) -> ChainPlan {
-        let mut steps: Vec<StepPlan> = Vec::with_capacity(chain.steps.len());
-        let mut scope: Option<DepthSet> = None;
-        let (mut separable, mut scope_open) = (true, true);
-        // What is known of the step before: its level, and whether it can be the root or `^seq`.
-        let mut level: Option<u32> = None;
-        let mut left_ambient = true;
-        for (index, (axis, step)) in chain.steps.iter().enumerate() {
-            let operator = match step {
-                Step::Zone(zone) => {
-                    level = None;
-                    StepOperator::Zone(*zone)
-                }
-                Step::Node(node) => {
-                    let filter = self.filter(node, (index > 0).then_some((*axis, level)));
-                    if scope_open {
-                        for test in &filter.tests {
-                            if let Predicate::Depth(depths) = test {
-                                scope = Some(match scope {
-                                    Some(scope) => scope.intersection(depths),
-                                    None => depths.clone(),
-                                });
-                            }
-                        }
-                    }
-                    if left_ambient && !filter.tail.is_empty() {
-                        // A group may span the whole tree: what later steps demand must not
-                        // narrow what this one picks from.
-                        separable = false;
-                        scope_open = false;
-                    }
-                    level = filter.level;
-                    left_ambient = filter.ambient != Ambient::Never;
-                    StepOperator::Filter(filter)
-                }
-            };
-            steps.push(StepPlan {
-                axis: *axis,
-                operator,
-            });
-        }
-        let plain = steps.iter().all(|step| match &step.operator {
-            StepOperator::Filter(filter) => filter.tail.is_empty(),
-            StepOperator::Zone(_) => false,
-        });
-        ChainPlan {
-            scope,
-            separable,
-            plain,
-            steps: steps.into(),
-        }
-    }
-
-    /// `left` is the axis and the level of the step before, if there is one.
-    fn filter(&mut self, step: &'q NodeStep, left: Option<(Axis, Option<u32>)>) -> FilterPlan {
-        let tests: SmallVec<[Predicate; 1]> =
-            step.tests.iter().map(|test| self.test(test)).collect();
-        let tail = step
-            .tail
-            .iter()
-            .map(|tail| match tail {
-                Tail::Pick(Pick::First) => TailPlan::First,
-                Tail::Pick(Pick::Last) => TailPlan::Last,
-                Tail::Pick(Pick::Nth(operand)) => TailPlan::Nth(self.slot(operand)),
-                Tail::Test(test) => TailPlan::Test(self.test(test)),
-            })
-            .collect();
-        let mut ambient = Ambient::Maybe;
-        let mut level = match left {
-            Some((Axis::Child, Some(level))) => Some(level + 1),
-            _ => None,
-        };
-        for test in &tests {
-            match test {
-                Predicate::Type(TypeTest::Root) => {
-                    ambient = Ambient::Root;
-                    level = Some(0);
-                }
-                Predicate::Type(TypeTest::Seq) => {
-                    ambient = Ambient::Seq;
-                    level = Some(1);
-                }
-                Predicate::Type(TypeTest::Anchor) => {
-                    ambient = Ambient::Never;
-                    level = anchor_level(&tests);
-                }
-                Predicate::Type(_) | Predicate::Depth(_) => ambient = Ambient::Never,
-                Predicate::Attr { .. } => {}
+pub fn compile(query: &Query) -> Plan {
+    let mut chains = Vec::with_capacity(query.chains.len());
+    let mut filters = Vec::with_capacity(query.filters.len());
+    let mut steps = Vec::new();
+    let mut step = OpenStep::new(Axis::Descendant, None, 0);
+    let mut slots: Slot = 0;
+    let mut in_chains = true;
+    walk(query, &mut |part| match part {
+        Part::Chain(chain) => steps = Vec::with_capacity(chain.steps.len()),
+        Part::Step(axis, Step::Zone(zone)) => step = OpenStep::new(axis, Some(*zone), 0),
+        Part::Step(axis, Step::Node(node)) => step = OpenStep::new(axis, None, node.tail.len()),
+        Part::Test(test) => {
+            let test = predicate(test, slots);
+            match in_chains {
+                true => step.test(test),
+                false => filters.push(test),
             }
         }
-        FilterPlan {
-            ambient,
-            cores: tests.contains(&Predicate::Type(TypeTest::Class(Class::Container))),
-            key_slot: pinned_key(&tests),
-            level,
-            tests,
-            tail,
+        Part::Pick(pick) => step.picks.push(match pick {
+            Pick::First => PickPlan::First,
+            Pick::Last => PickPlan::Last,
+            Pick::Nth(_) => PickPlan::Nth(slots),
+        }),
+        Part::StepEnd => {
+            let closed = step.close(steps.last());
+            steps.push(closed);
         }
+        Part::ChainEnd => chains.push(chain(std::mem::take(&mut steps))),
+        Part::Filters(_) => in_chains = false,
+        Part::Operand(_) => slots += 1,
+        Part::Controls(_) => {}
+    });
+    let controls = &query.controls;
+    // The operands of the controls have the last slots.
+    let page = controls.page.is_some().then(|| slots - 1);
+    let limit = controls.limit.is_some();
+    Plan {
+        key_slots: key_slots(&chains, &filters),
+        chains: chains.into(),
+        filters: filters.into(),
+        order: controls.order,
+        unique: controls.unique,
+        limit: limit.then(|| slots - 1 - Slot::from(page.is_some())),
+        page,
+        mode: controls.mode,
+        slots: slots as usize,
+    }
+}
+
+fn predicate(test: &Test, slot: Slot) -> Predicate {
+    match test {
+        Test::Type(test) => Predicate::Type(*test),
+        Test::Depth(depths) => Predicate::Depth(depths.clone()),
+        Test::Attr(test) => Predicate::Attr {
+            attr: test.attr.clone(),
+            op: test.op,
+            slot,
+        },
+    }
+}
+
+/// A step whose parts are being collected.
+struct OpenStep {
+    axis: Axis,
+    zone: Option<Zone>,
+    tests: SmallVec<[Predicate; 1]>,
+    picks: Vec<PickPlan>,
+}
+
+impl OpenStep {
+    fn new(axis: Axis, zone: Option<Zone>, picks: usize) -> Self {
+        Self {
+            axis,
+            zone,
+            tests: SmallVec::new(),
+            picks: Vec::with_capacity(picks),
+        }
+    }
+
+    fn test(&mut self, test: Predicate) {
+        // What comes before the first pick is one of the tests.
+        match self.picks.is_empty() {
+            true => self.tests.push(test),
+            false => self.picks.push(PickPlan::Test(test)),
+        }
+    }
+
+    /// The collected step, which comes after `left`.
+    fn close(&mut self, left: Option<&StepPlan>) -> StepPlan {
+        let axis = self.axis;
+        let operator = match self.zone {
+            Some(zone) => StepOperator::Zone(zone),
+            None => {
+                let tests = std::mem::take(&mut self.tests);
+                let picks = std::mem::take(&mut self.picks);
+                StepOperator::Filter(filter(axis, tests, picks, left))
+            }
+        };
+        StepPlan { axis, operator }
+    }
+}
+
+fn filter(
+    axis: Axis,
+    tests: SmallVec<[Predicate; 1]>,
+    picks: Vec<PickPlan>,
+    left: Option<&StepPlan>,
+) -> FilterPlan {
+    let mut ambient = Ambient::Maybe;
+    let mut level = match left.map(|left| &left.operator) {
+        Some(StepOperator::Filter(left)) if axis == Axis::Child => left.level.map(|up| up + 1),
+        _ => None,
+    };
+    for test in &tests {
+        match test {
+            Predicate::Type(TypeTest::Root) => {
+                ambient = Ambient::Root;
+                level = Some(0);
+            }
+            Predicate::Type(TypeTest::Seq) => {
+                ambient = Ambient::Seq;
+                level = Some(1);
+            }
+            Predicate::Type(TypeTest::Anchor) => {
+                ambient = Ambient::Never;
+                level = anchor_level(&tests);
+            }
+            Predicate::Type(_) | Predicate::Depth(_) => ambient = Ambient::Never,
+            Predicate::Attr { .. } => {}
+        }
+    }
+    FilterPlan {
+        ambient,
+        cores: tests.contains(&Predicate::Type(TypeTest::Class(Class::Container))),
+        key_slot: pinned_key(&tests),
+        level,
+        tests,
+        picks: picks.into(),
+    }
+}
+
+/// A group of these steps: where its matches can be.
+fn chain(steps: Vec<StepPlan>) -> ChainPlan {
+    let (mut separable, mut plain) = (true, true);
+    let mut scope: Option<DepthSet> = None;
+    // Whether the root or `^seq` can be in the left context.
+    let mut left_ambient = true;
+    for step in &steps {
+        let StepOperator::Filter(filter) = &step.operator else {
+            plain = false;
+            continue;
+        };
+        plain &= filter.picks.is_empty();
+        let depths = filter.tests.iter().filter_map(Predicate::depths);
+        // A group of a pick that spans the tree must be seen whole: what later steps demand does
+        // not narrow the scope any more.
+        for depths in depths.filter(|_| separable) {
+            scope = Some(match scope {
+                Some(scope) => scope.intersection(depths),
+                None => depths.clone(),
+            });
+        }
+        separable &= !left_ambient || filter.picks.is_empty();
+        left_ambient = filter.ambient != Ambient::Never;
+    }
+    ChainPlan {
+        scope,
+        separable,
+        plain,
+        steps: steps.into(),
     }
 }
 
 /// The slots of the keys that every group's last step, or a filter, pins (LANGUAGE §6). Whether
-/// they hold one key is seen when they are bound.
+/// all are the same key is known once values are bound.
 fn key_slots(chains: &[ChainPlan], filters: &[Predicate]) -> Box<[Slot]> {
     if let Some(slot) = pinned_key(filters) {
         return Box::new([slot]);
     }
-    let slots: Option<Box<[Slot]>> = chains
-        .iter()
-        .map(|chain| match &chain.steps.last()?.operator {
-            StepOperator::Filter(filter) => filter.key_slot,
-            StepOperator::Zone(_) => None,
-        })
-        .collect();
+    let pinned = |chain: &ChainPlan| match &chain.steps.last()?.operator {
+        StepOperator::Filter(filter) => filter.key_slot,
+        StepOperator::Zone(_) => None,
+    };
+    let slots: Option<Box<[Slot]>> = chains.iter().map(pinned).collect();
     slots.unwrap_or_default()
 }
 
-/// The level of the anchors of a step, where its depths tell: regions are on 1, turns on 2.
+/// The level of the anchors of a step, if its depths decide it: regions are on 1, turns on 2.
 fn anchor_level(tests: &[Predicate]) -> Option<u32> {
-    let depths = tests.iter().find_map(|test| match test {
-        Predicate::Depth(depths) => Some(depths),
-        _ => None,
-    })?;
-    match depths.ranges() {
+    match tests.iter().find_map(Predicate::depths)?.ranges() {
         [.., (_, high)] if *high <= 0 => Some(1),
         [(low, _), ..] if *low >= 1 => Some(2),
         _ => None,
     }
 }
 
-/// The slot of a `key = …` among `tests`. Whether the value is a single key is seen when it is
-/// bound.
+/// The slot of a `key = …` among `tests`.
 fn pinned_key(tests: &[Predicate]) -> Option<Slot> {
     tests.iter().find_map(|test| match test {
         Predicate::Attr {
@@ -223,135 +216,4 @@ fn pinned_key(tests: &[Predicate]) -> Option<Slot> {
         } => Some(*slot),
         _ => None,
     })
-}
-
-/// A hash over everything of a query but its literals and its time.
-#[must_use]
-pub fn shape_hash(query: &Query, hasher: &impl BuildHasher) -> u64 {
-    let mut state = hasher.build_hasher();
-    for chain in &query.chains {
-        chain.steps.len().hash(&mut state);
-        for (axis, step) in &chain.steps {
-            axis.hash(&mut state);
-            match step {
-                Step::Zone(zone) => zone.hash(&mut state),
-                Step::Node(node) => {
-                    node.tests.len().hash(&mut state);
-                    node.tests
-                        .iter()
-                        .for_each(|test| hash_test(test, &mut state));
-                    node.tail.len().hash(&mut state);
-                    for tail in &node.tail {
-                        match tail {
-                            Tail::Pick(pick) => std::mem::discriminant(pick).hash(&mut state),
-                            Tail::Test(test) => hash_test(test, &mut state),
-                        }
-                    }
-                }
-            }
-        }
-    }
-    query
-        .filters
-        .iter()
-        .for_each(|test| hash_test(test, &mut state));
-    let controls = &query.controls;
-    (controls.order, controls.mode, controls.unique).hash(&mut state);
-    (controls.limit.is_some(), controls.page.is_some()).hash(&mut state);
-    state.finish()
-}
-
-fn hash_test(test: &Test, state: &mut impl Hasher) {
-    match test {
-        Test::Type(test) => test.hash(state),
-        Test::Depth(depths) => depths.hash(state),
-        Test::Attr(test) => (&test.attr, test.op).hash(state),
-    }
-}
-
-/// Whether `plan` is what [`compile`] would make of `query`. Cheaper than compiling: it builds
-/// nothing.
-#[must_use]
-pub fn same_shape(plan: &Plan, query: &Query) -> bool {
-    pairwise(&plan.chains, &query.chains, |plan, chain| {
-        pairwise(&plan.steps, &chain.steps, |plan, (axis, step)| {
-            plan.axis == *axis
-                && match (&plan.operator, step) {
-                    (StepOperator::Zone(a), Step::Zone(b)) => a == b,
-                    (StepOperator::Filter(plan), Step::Node(step)) => {
-                        pairwise(&plan.tests, &step.tests, same_test)
-                            && pairwise(&plan.tail, &step.tail, same_tail)
-                    }
-                    _ => false,
-                }
-        })
-    }) && pairwise(&plan.filters, &query.filters, same_test)
-        && plan.order == query.controls.order
-        && plan.unique == query.controls.unique
-        && plan.mode == query.controls.mode
-        && plan.limit.is_some() == query.controls.limit.is_some()
-        && plan.page.is_some() == query.controls.page.is_some()
-}
-
-/// Whether two lists are of one length and `same` holds for what stands at each place.
-fn pairwise<A, B>(a: &[A], b: &[B], same: impl Fn(&A, &B) -> bool) -> bool {
-    let mut others = b.iter();
-    a.len() == b.len() && a.iter().all(|a| others.next().is_some_and(|b| same(a, b)))
-}
-
-fn same_tail(plan: &TailPlan, tail: &Tail) -> bool {
-    match (plan, tail) {
-        (TailPlan::First, Tail::Pick(Pick::First))
-        | (TailPlan::Last, Tail::Pick(Pick::Last))
-        | (TailPlan::Nth(_), Tail::Pick(Pick::Nth(_))) => true,
-        (TailPlan::Test(plan), Tail::Test(test)) => same_test(plan, test),
-        _ => false,
-    }
-}
-
-fn same_test(plan: &Predicate, test: &Test) -> bool {
-    match (plan, test) {
-        (Predicate::Type(a), Test::Type(b)) => a == b,
-        (Predicate::Depth(a), Test::Depth(b)) => a == b,
-        (Predicate::Attr { attr, op, .. }, Test::Attr(test)) => {
-            *attr == test.attr && *op == test.op
-        }
-        _ => false,
-    }
-}
-
-/// What fills the slots of the plan of `query`, in their order. Linear in the query.
-#[must_use]
-pub fn sources(query: &Query) -> Sources<'_> {
-    let mut sources = Sources::new();
-    for chain in &query.chains {
-        for (_, step) in &chain.steps {
-            let Step::Node(step) = step else {
-                continue;
-            };
-            operands(&step.tests, &mut sources);
-            for tail in &step.tail {
-                match tail {
-                    Tail::Pick(Pick::Nth(operand)) => sources.push(operand),
-                    Tail::Pick(Pick::First | Pick::Last) => {}
-                    Tail::Test(test) => operands(std::slice::from_ref(test), &mut sources),
-                }
-            }
-        }
-    }
-    operands(&query.filters, &mut sources);
-    let Controls { limit, page, .. } = &query.controls;
-    for operand in [limit, page].into_iter().flatten() {
-        sources.push(operand);
-    }
-    sources
-}
-
-/// Adds what `tests` compare with. By pushes, for these are few and extending costs more.
-fn operands<'q>(tests: &'q [Test], sources: &mut Sources<'q>) {
-    for test in tests {
-        if let Test::Attr(test) = test {
-            sources.push(&test.operand);
-        }
-    }
 }

@@ -2,7 +2,8 @@
 
 use std::fmt::Write;
 
-use super::{FilterPlan, Plan, Predicate, Source, StepOperator, StepPlan, TailPlan, Value};
+use super::steps::{FilterPlan, PickPlan, Plan, Predicate, StepOperator, StepPlan};
+use super::value::{Source, Value};
 use crate::ir::{Axis, Class, DepthSet, Op, Order, TypeTest, Zone};
 
 /// One operator of a plan, as `explain` shows it.
@@ -105,12 +106,12 @@ impl FilterPlan {
             parts.push("any node".to_owned());
         }
         let mut label = parts.join(", ");
-        for tail in &self.tail {
-            let _ = match tail {
-                TailPlan::First => write!(label, "; first of each group"),
-                TailPlan::Last => write!(label, "; last of each group"),
-                TailPlan::Nth(slot) => write!(label, "; number ?{} of each group", slot + 1),
-                TailPlan::Test(test) => write!(label, "; then {}", predicate_label(test)),
+        for pick in &self.picks {
+            let _ = match pick {
+                PickPlan::First => write!(label, "; first of each group"),
+                PickPlan::Last => write!(label, "; last of each group"),
+                PickPlan::Nth(slot) => write!(label, "; number ?{} of each group", slot + 1),
+                PickPlan::Test(test) => write!(label, "; then {}", predicate_label(test)),
             };
         }
         label

@@ -235,6 +235,10 @@ plan
            └─ match  below: turn, depth 1..2  [rows 2]
               └─ match  anywhere: ^seq  [rows 1]
                  └─ scope  depth 1..2
+strategy     windows: bit sets over the rows that can match
+             not by id: not every group names an id
+             not word: not a chain of plain tests over one interval of depths
+             not chunks: every row is wanted
 snapshots    @c6
 rows         1
 ",

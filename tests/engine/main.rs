@@ -13,6 +13,7 @@ mod budget;
 mod cases;
 mod citations;
 mod content;
+mod counters;
 mod deltas;
 mod diagnostics;
 mod diffs;

@@ -1,11 +1,11 @@
-//! Numbers as comparisons see them (LANGUAGE §2): integers are exact whatever their length,
-//! decimals are doubles, and the two compare by their exact values.
+//! Exact comparison of numbers (LANGUAGE §2).
 //!
-//! What fits a machine number is one; what does not is compared by its digits, so that no number
-//! a document can hold is rounded on the way. This file knows spellings of numbers and no values
-//! of slots or nodes.
+//! Integers are exact at any length, decimals are doubles, and the two compare by exact value:
+//! no number that a document can contain is rounded.
 
 use std::cmp::Ordering;
+
+use super::query::Literal;
 
 /// A number, read from its spelling.
 #[derive(Clone, Copy, Debug)]
@@ -14,24 +14,24 @@ pub enum Number<'a> {
     Int(i128),
     /// A decimal. Never a NaN, and never the negative zero.
     Decimal(f64),
-    /// A number beyond both, by its digits.
+    /// A number beyond both, as its digits.
     Long(Digits<'a>),
 }
 
-/// A number of more than 128 bits, by its digits. Either an integer, or one beyond what a double
-/// reaches; its size is above that of every [`Number::Int`].
+/// A number of more than 128 bits, as its digits: an integer, or a decimal too large for a double.
+/// Its magnitude is above that of every [`Number::Int`].
 #[derive(Clone, Copy, Debug)]
 pub struct Digits<'a> {
     negative: bool,
     /// Before the point, without leading zeros.
     whole: &'a str,
-    /// Behind the point, without trailing zeros.
+    /// After the point, without trailing zeros.
     fraction: &'a str,
 }
 
 impl<'a> Number<'a> {
-    /// Reads `[+-]?digits[.digits]`, or a number as JSON spells it; none for anything else and for
-    /// an exponent beyond what a double reaches. Linear in the text.
+    /// Reads `[+-]?digits[.digits]` or a JSON number. `None` for anything else, and for an exponent
+    /// that overflows a double. Linear in the text.
     #[must_use]
     pub fn new(text: &'a str) -> Option<Self> {
         let unsigned = text.strip_prefix(['+', '-']).unwrap_or(text);
@@ -60,14 +60,14 @@ impl<'a> Number<'a> {
         (plain(whole) && plain(fraction)).then(|| long(whole, fraction))
     }
 
-    /// A decimal. Both zeros are one number.
+    /// A decimal. Both zeros are the same number.
     #[must_use]
     pub fn decimal(number: f64) -> Self {
         Self::Decimal(number + 0.0)
     }
 
-    /// How two numbers stand to each other, by their exact values: a total order. Takes no memory
-    /// but where a number of more than 128 bits meets another kind.
+    /// Compares exact values: a total order. Allocates only to compare a number of more than 128
+    /// bits with a decimal.
     #[must_use]
     pub fn compare(&self, other: &Number<'_>) -> Ordering {
         match (self, other) {
@@ -85,7 +85,7 @@ impl<'a> Number<'a> {
 }
 
 impl Digits<'_> {
-    /// On which side of all smaller numbers it lies.
+    /// How it compares with every number of smaller magnitude.
     fn side(&self) -> Ordering {
         if self.negative {
             Ordering::Less
@@ -115,8 +115,8 @@ impl Digits<'_> {
                 Ordering::Less
             };
         }
-        // So far out a double has no part behind the point, and the format gives all its digits.
-        // Nearer in, its length alone decides.
+        // A double this large has no fraction, and the format prints all its digits. A smaller
+        // one has fewer digits, which decides.
         let digits = format!("{:.0}", other.abs());
         self.compare(&Digits {
             negative: other < 0.0,
@@ -126,8 +126,19 @@ impl Digits<'_> {
     }
 }
 
-/// Exact comparison of an integer with a decimal.
-pub(super) fn int_with_decimal(int: i128, decimal: f64) -> Ordering {
+/// Compares two numeric literals exactly; `None` where either is not a number.
+#[must_use]
+pub fn compare_numbers(a: &Literal, b: &Literal) -> Option<Ordering> {
+    let number = |literal: &Literal| match literal {
+        Literal::Int(int) => Some(Number::Int(i128::from(*int))),
+        Literal::Decimal(decimal, _) => Some(Number::decimal(*decimal)),
+        Literal::Null | Literal::Text(_) => None,
+    };
+    Some(number(a)?.compare(&number(b)?))
+}
+
+/// Compares an integer with a decimal without rounding either.
+fn int_with_decimal(int: i128, decimal: f64) -> Ordering {
     // Both bounds are powers of two, so nothing is rounded here.
     if decimal >= i128::MAX as f64 {
         return Ordering::Less;

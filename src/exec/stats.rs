@@ -1,0 +1,26 @@
+//! What a run reads: a snapshot, and facts that only the session knows.
+
+use crate::index::Snapshot;
+
+/// Facts of a session that one snapshot does not have.
+pub trait SessionStats {
+    /// The cycle of the session's oldest snapshot that has the id.
+    fn first_seen(&self, id: &str) -> Option<i64>;
+}
+
+/// The facts of a snapshot without a session: no id was seen before.
+#[derive(Clone, Copy, Debug)]
+pub struct NoStats;
+
+impl SessionStats for NoStats {
+    fn first_seen(&self, _: &str) -> Option<i64> {
+        None
+    }
+}
+
+/// What a run reads.
+#[derive(Clone, Copy)]
+pub(super) struct Input<'a> {
+    pub(super) snapshot: &'a Snapshot,
+    pub(super) stats: &'a dyn SessionStats,
+}

@@ -1,0 +1,67 @@
+//! The strategies: the ways to run a plan over a snapshot.
+
+/// How a plan runs, the cheapest way first. Ways that do not fit the plan, the snapshot or what is
+/// wanted are passed over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Strategy {
+    /// Adds up the lengths of posting lists.
+    Count,
+    /// Looks up ids and reads at most their units.
+    ById,
+    /// Runs the chain on one machine word of rows.
+    Word,
+    /// Runs over chunks of whole units: until enough rows are found, or those that changed.
+    Chunks,
+    /// Runs each chain over its windows.
+    Windows,
+}
+
+impl Strategy {
+    /// Its name, as `explain` prints it.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Count => "count",
+            Self::ById => "by id",
+            Self::Word => "word",
+            Self::Chunks => "chunks",
+            Self::Windows => "windows",
+        }
+    }
+
+    /// What it does, in a few words.
+    #[must_use]
+    pub fn summary(self) -> &'static str {
+        match self {
+            Self::Count => "adds up the lengths of posting lists",
+            Self::ById => "looks up the id and reads at most its turn",
+            Self::Word => "one machine word holds all rows at these depths",
+            Self::Chunks => "reads chunks of whole turns, only those needed",
+            Self::Windows => "bit sets over the rows that can match",
+        }
+    }
+}
+
+/// What is wanted of a result.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Want {
+    /// Every row of the result.
+    Rows,
+    /// Every match, before the tail.
+    Matches,
+    /// The number of rows.
+    Count,
+    /// Rows from the first on, until the caller stops.
+    First,
+    /// The rows in which snapshots differ.
+    Changes,
+}
+
+/// Why a cheaper strategy does not run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Reason {
+    /// The strategy.
+    pub strategy: Strategy,
+    /// Why it does not fit.
+    pub reason: &'static str,
+}

@@ -1,0 +1,214 @@
+//! Comparisons of texts, and why a value does not fit a comparison.
+
+use std::borrow::Cow;
+use std::cmp::Ordering;
+
+use smallvec::SmallVec;
+
+use super::value::Value;
+use crate::diag::Code;
+use crate::ir::{Op, Pattern, PatternError, Patterns};
+
+/// A comparison of a string header. Texts order by code point.
+#[derive(Clone, Debug)]
+pub enum TextTest {
+    /// One of these texts, or null where `null` is set; negated for `!=`.
+    In {
+        /// The texts.
+        texts: SmallVec<[Box<str>; 1]>,
+        /// Whether null is among them.
+        null: bool,
+        /// Whether the test holds for everything else instead.
+        negated: bool,
+    },
+    /// Ordered against a text in one of these ways.
+    Ordered {
+        /// The right side.
+        text: Box<str>,
+        /// Less, equal or greater.
+        orders: &'static [Ordering],
+    },
+    /// Found in the text.
+    Matches(Pattern),
+    /// Never holds: an ordering with null.
+    Never,
+}
+
+/// The orderings an operator accepts.
+pub(super) fn orders(op: Op) -> &'static [Ordering] {
+    match op {
+        Op::Lt => &[Ordering::Less],
+        Op::Le => &[Ordering::Less, Ordering::Equal],
+        Op::Gt => &[Ordering::Greater],
+        Op::Ge => &[Ordering::Greater, Ordering::Equal],
+        Op::Eq | Op::Ne | Op::Matches => &[],
+    }
+}
+
+/// Numbers compare with texts as they are written.
+pub(super) fn as_text(value: &Value) -> Option<Cow<'_, str>> {
+    match value {
+        Value::Text(text) => Some(Cow::Borrowed(text)),
+        Value::Int(number) => Some(number.to_string().into()),
+        Value::Decimal(number) => Some(number.to_string().into()),
+        Value::Null | Value::List(_) => None,
+    }
+}
+
+/// As [`as_text`], of a value that is not needed otherwise.
+fn into_text(value: Value) -> Option<Box<str>> {
+    match value {
+        Value::Text(text) => Some(text),
+        value => as_text(&value).map(Into::into),
+    }
+}
+
+impl TextTest {
+    /// `text op value`. `normalize` is applied to every text of the right side.
+    ///
+    /// # Errors
+    /// A pattern that is no regular expression or one too much for `patterns`, or a list with
+    /// an ordering.
+    pub fn new(
+        op: Op,
+        value: Value,
+        normalize: fn(Box<str>) -> Box<str>,
+        patterns: &mut Patterns,
+    ) -> Result<Self, Unfit> {
+        Ok(match (op, value) {
+            (Op::Eq | Op::Ne, Value::List(items)) => {
+                let null = items.contains(&Value::Null);
+                let texts = items.into_iter().filter_map(into_text).map(normalize);
+                let mut texts: SmallVec<[Box<str>; 1]> = texts.collect();
+                texts.sort_unstable();
+                texts.dedup();
+                Self::In {
+                    texts,
+                    null,
+                    negated: op == Op::Ne,
+                }
+            }
+            (Op::Eq | Op::Ne, value) => Self::In {
+                null: value == Value::Null,
+                texts: into_text(value).map(normalize).into_iter().collect(),
+                negated: op == Op::Ne,
+            },
+            (_, Value::Null) => Self::Never,
+            (Op::Matches, value) => Self::Matches(pattern(&value, patterns)?),
+            (_, value) => match into_text(value) {
+                Some(text) => Self::Ordered {
+                    text: normalize(text),
+                    orders: orders(op),
+                },
+                None => return Err("a list goes with `=` and `!=` only".into()),
+            },
+        })
+    }
+
+    /// Whether the comparison holds for a text, or for null.
+    #[must_use]
+    pub fn holds(&self, text: Option<&str>) -> bool {
+        match (self, text) {
+            (Self::In { texts, negated, .. }, Some(text)) => has_text(texts, text) != *negated,
+            (Self::In { null, negated, .. }, None) => null != negated,
+            (
+                Self::Ordered {
+                    text: right,
+                    orders,
+                },
+                Some(text),
+            ) => orders.contains(&text.cmp(right)),
+            (Self::Matches(pattern), Some(text)) => pattern.is_match(text),
+            (Self::Ordered { .. } | Self::Matches(_), None) | (Self::Never, _) => false,
+        }
+    }
+
+    /// The one text that holds, for a test that is a plain equality.
+    #[must_use]
+    pub fn only(&self) -> Option<&str> {
+        match self {
+            Self::In {
+                texts,
+                null: false,
+                negated: false,
+            } if texts.len() == 1 => Some(&texts[0]),
+            _ => None,
+        }
+    }
+}
+
+/// Whether `text` is among sorted texts.
+pub(crate) fn has_text(texts: &[Box<str>], text: &str) -> bool {
+    texts.binary_search_by(|known| (**known).cmp(text)).is_ok()
+}
+
+/// Compiles the right side of `~`.
+pub(super) fn pattern(value: &Value, patterns: &mut Patterns) -> Result<Pattern, Unfit> {
+    let text = as_text(value).ok_or("`~` takes a text")?;
+    Ok(patterns.compile(&text)?)
+}
+
+/// Why a comparison cannot take a value.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Unfit {
+    /// The rules for a literal in its place forbid it.
+    #[error("{0}")]
+    Rule(Cow<'static, str>),
+    /// The pattern cannot be compiled.
+    #[error(transparent)]
+    Pattern(#[from] PatternError),
+}
+
+impl Unfit {
+    /// The code of a diagnostic about it.
+    #[must_use]
+    pub fn code(&self) -> Code {
+        match self {
+            Self::Pattern(error) if error.is_limit() => Code::Limit,
+            Self::Pattern(_) | Self::Rule(_) => Code::SelectorInvalid,
+        }
+    }
+
+    /// What to write instead.
+    #[must_use]
+    pub fn help(&self) -> Option<&'static str> {
+        match self {
+            Self::Rule(_) => None,
+            Self::Pattern(error) => Some(error.help()),
+        }
+    }
+}
+
+impl From<&'static str> for Unfit {
+    fn from(message: &'static str) -> Self {
+        Self::Rule(message.into())
+    }
+}
+
+impl From<String> for Unfit {
+    fn from(message: String) -> Self {
+        Self::Rule(message.into())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Patterns, TextTest, Value};
+    use crate::ir::Op;
+
+    #[test]
+    fn texts_compare_by_code_point_and_null_only_by_equality() {
+        let test = |op, value: Value| {
+            TextTest::new(op, value, |text| text, &mut Patterns::new()).expect("valid")
+        };
+        assert!(test(Op::Lt, "é".into()).holds(Some("z")));
+        assert!(!test(Op::Lt, "a".into()).holds(None));
+        assert!(test(Op::Ne, "a".into()).holds(None));
+        assert!(
+            test(Op::Eq, Value::Null).holds(None) && !test(Op::Eq, Value::Null).holds(Some(""))
+        );
+        assert!(test(Op::Eq, 5.into()).holds(Some("5")));
+        assert!(!test(Op::Ge, Value::Null).holds(Some("a")));
+        assert!(test(Op::Matches, "^a.c$".into()).holds(Some("abc")));
+    }
+}

@@ -1,0 +1,314 @@
+//! Comparisons of values whose kind each node decides: custom attributes, tags, content.
+
+use std::borrow::Cow;
+use std::cmp::Ordering;
+
+use smallvec::SmallVec;
+
+use super::text_test::{Unfit, as_text, orders, pattern};
+use super::value::Value;
+use crate::ir::{Number, Op, Pattern, Patterns};
+
+/// A value of a node as comparisons see it. Lists hold no lists: what is nested equals nothing.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Scalar<'a> {
+    /// Absent or null.
+    Null,
+    /// A text, or a boolean as its text.
+    Text(Cow<'a, str>),
+    /// A number, as it is written.
+    Number(&'a str),
+    /// A list.
+    List(Vec<Scalar<'a>>),
+    /// An object, or a list in a list: equal to nothing.
+    Other,
+}
+
+/// A comparison of an attribute whose kind each node decides.
+#[derive(Clone, Debug)]
+pub struct ValueTest {
+    op: Op,
+    value: Value,
+    wanted: Wanted,
+    pattern: Option<Pattern>,
+    /// Compare as texts only, numbers by how they are written (for string headers).
+    text_only: bool,
+}
+
+impl ValueTest {
+    /// `value-of-the-node op value`.
+    ///
+    /// # Errors
+    /// A pattern that is no regular expression, or one too much for `patterns`.
+    pub fn new(
+        op: Op,
+        value: Value,
+        text_only: bool,
+        patterns: &mut Patterns,
+    ) -> Result<Self, Unfit> {
+        let pattern = match (op, &value) {
+            (Op::Matches, Value::Null) => None,
+            (Op::Matches, value) => Some(pattern(value, patterns)?),
+            _ => None,
+        };
+        Ok(Self {
+            op,
+            wanted: Wanted::new(&value, text_only),
+            value,
+            pattern,
+            text_only,
+        })
+    }
+
+    /// Whether the comparison holds.
+    #[must_use]
+    pub fn holds(&self, node: &Scalar<'_>) -> bool {
+        match self.op {
+            Op::Eq => self.wanted.holds(node),
+            Op::Ne => !self.wanted.holds(node),
+            Op::Matches => self
+                .pattern
+                .as_ref()
+                .is_some_and(|pattern| found(pattern, node)),
+            op => self
+                .compare(node)
+                .is_some_and(|order| orders(op).contains(&order)),
+        }
+    }
+
+    /// The texts that a list must all hold, for an equality.
+    #[must_use]
+    pub fn texts(&self) -> Option<Vec<&str>> {
+        let text = |value: &'_ Value| matches!(value, Value::Text(_));
+        match (self.op, &self.value) {
+            (Op::Eq, Value::Text(text)) => Some(vec![text]),
+            (Op::Eq, Value::List(items)) if items.iter().all(text) => Some(
+                items
+                    .iter()
+                    .filter_map(|item| match item {
+                        Value::Text(text) => Some(&**text),
+                        _ => None,
+                    })
+                    .collect(),
+            ),
+            _ => None,
+        }
+    }
+
+    /// How the node's value stands to the right side; none where they cannot be ordered.
+    fn compare(&self, node: &Scalar<'_>) -> Option<Ordering> {
+        let right = as_text(&self.value)?;
+        let (left, is_number) = match node {
+            Scalar::Text(text) => (&**text, false),
+            Scalar::Number(text) => (*text, true),
+            Scalar::Null | Scalar::List(_) | Scalar::Other => return None,
+        };
+        if self.text_only {
+            return Some(left.cmp(&*right));
+        }
+        let left_number = if is_number || reads_as_number(left) {
+            Number::new(left)
+        } else {
+            None
+        };
+        let right_number = match &self.value {
+            Value::Text(text) if !reads_as_number(text) => None,
+            Value::Text(text) => Number::new(text),
+            value => number_of(value),
+        };
+        Some(match (left_number, right_number) {
+            (Some(left), Some(right)) => left.compare(&right),
+            _ => left.cmp(&*right),
+        })
+    }
+}
+
+/// The right side of an equality, sorted to be searched.
+#[derive(Clone, Debug)]
+struct Wanted {
+    /// Sorted, each once. Numbers too, as they are written, where only texts are compared.
+    texts: SmallVec<[Box<str>; 1]>,
+    /// Sorted, each once.
+    numbers: Box<[Number<'static>]>,
+    null: bool,
+    text_only: bool,
+}
+
+impl Wanted {
+    fn new(value: &Value, text_only: bool) -> Self {
+        let items = match value {
+            Value::List(items) => items,
+            value => std::slice::from_ref(value),
+        };
+        let mut texts: SmallVec<[Box<str>; 1]> = SmallVec::new();
+        let mut numbers: Vec<Number<'static>> = Vec::new();
+        for item in items {
+            match number_of(item) {
+                Some(number) if !text_only => numbers.push(number),
+                _ => texts.extend(as_text(item).map(Into::into)),
+            }
+        }
+        texts.sort_unstable();
+        texts.dedup();
+        numbers.sort_unstable_by(Number::compare);
+        numbers.dedup_by(|a, b| a.compare(b).is_eq());
+        Self {
+            texts,
+            numbers: numbers.into(),
+            null: items.contains(&Value::Null),
+            text_only,
+        }
+    }
+
+    /// A list holds all of several values; anything else is one of them.
+    fn holds(&self, node: &Scalar<'_>) -> bool {
+        let Scalar::List(items) = node else {
+            return self.find(node).is_some();
+        };
+        let wanted = self.texts.len() + self.numbers.len() + usize::from(self.null);
+        if wanted <= 1 {
+            return items.iter().any(|item| self.find(item).is_some());
+        }
+        // Each element is one value at most.
+        if items.len() < wanted {
+            return false;
+        }
+        let mut missing = vec![true; wanted];
+        for at in items.iter().filter_map(|item| self.find(item)) {
+            missing[at] = false;
+        }
+        !missing.contains(&true)
+    }
+
+    /// Which of the values a value that is no list is: the texts are counted first, then the
+    /// numbers, then null. Logarithmic in their number.
+    fn find(&self, node: &Scalar<'_>) -> Option<usize> {
+        let text = |text: &str| {
+            self.texts
+                .binary_search_by(|known| (**known).cmp(text))
+                .ok()
+        };
+        match node {
+            Scalar::Text(node) => text(node),
+            Scalar::Number(node) if self.text_only => text(node),
+            Scalar::Number(node) => {
+                let node = Number::new(node)?;
+                let at = self
+                    .numbers
+                    .binary_search_by(|known| known.compare(&node))
+                    .ok()?;
+                Some(self.texts.len() + at)
+            }
+            Scalar::Null => self.null.then_some(self.texts.len() + self.numbers.len()),
+            Scalar::List(_) | Scalar::Other => None,
+        }
+    }
+}
+
+/// Whether a pattern is found in a text, a number, or an element of a list.
+fn found(pattern: &Pattern, node: &Scalar<'_>) -> bool {
+    match node {
+        Scalar::Text(text) => pattern.is_match(text),
+        Scalar::Number(text) => pattern.is_match(text),
+        Scalar::List(items) => items.iter().any(|item| match item {
+            Scalar::List(_) => false,
+            item => found(pattern, item),
+        }),
+        Scalar::Null | Scalar::Other => false,
+    }
+}
+
+/// Whether a whole text is `[+-]?digits[.digits]`.
+fn reads_as_number(text: &str) -> bool {
+    let text = text.strip_prefix(['+', '-']).unwrap_or(text);
+    let digits = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
+    match text.split_once('.') {
+        Some((whole, fraction)) => digits(whole) && digits(fraction),
+        None => digits(text),
+    }
+}
+
+fn number_of(value: &Value) -> Option<Number<'static>> {
+    match value {
+        Value::Int(int) => Some(Number::Int(i128::from(*int))),
+        Value::Decimal(decimal) => Some(Number::decimal(*decimal)),
+        Value::Null | Value::Text(_) | Value::List(_) => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Patterns, Scalar, Value, ValueTest};
+    use crate::ir::Op;
+
+    #[test]
+    fn lists_contain_any_of_one_and_all_of_several() {
+        let mixed = Value::List(
+            [
+                "b".into(),
+                2.into(),
+                Value::Null,
+                2.5.into(),
+                "a".into(),
+                2.0.into(),
+            ]
+            .into(),
+        );
+        let test = ValueTest::new(Op::Eq, mixed, false, &mut Patterns::new()).expect("valid");
+        let text = |text: &'static str| Scalar::Text(text.into());
+        let number = Scalar::Number;
+        for node in [
+            text("a"),
+            text("b"),
+            number("2.0"),
+            number("25e-1"),
+            Scalar::Null,
+        ] {
+            assert!(test.holds(&node), "{node:?}");
+        }
+        for node in [text("2"), text(""), number("3"), Scalar::Other] {
+            assert!(!test.holds(&node), "{node:?}");
+        }
+        let all = vec![
+            number("2.5"),
+            text("a"),
+            Scalar::Null,
+            number("2"),
+            text("b"),
+        ];
+        assert!(test.holds(&Scalar::List(all.clone())));
+        assert!(!test.holds(&Scalar::List(all[1..].to_vec())));
+        let twice = [&all[1..], &all[1..]].concat();
+        assert!(!test.holds(&Scalar::List(twice)));
+    }
+
+    #[test]
+    fn custom_values_keep_their_type_for_equality_and_order_as_numbers_where_both_read_so() {
+        let test = |op, value: Value, node: &Scalar<'_>| {
+            ValueTest::new(op, value, false, &mut Patterns::new())
+                .expect("valid")
+                .holds(node)
+        };
+        let text = |text: &'static str| Scalar::Text(text.into());
+        assert!(!test(Op::Eq, "10".into(), &Scalar::Number("10")));
+        assert!(test(Op::Eq, 10.into(), &Scalar::Number("10.0")));
+        assert!(test(Op::Lt, "10".into(), &text("9")));
+        assert!(!test(Op::Lt, "10".into(), &text("9a")));
+        assert!(test(
+            Op::Gt,
+            i64::MAX.into(),
+            &Scalar::Number("9223372036854775808")
+        ));
+        let list = Scalar::List(vec![
+            text("a"),
+            Scalar::Number("2"),
+            Scalar::List(vec![text("z")]),
+        ]);
+        assert!(test(Op::Eq, "a".into(), &list) && test(Op::Eq, 2.into(), &list));
+        assert!(!test(Op::Eq, "z".into(), &list) && !test(Op::Lt, "b".into(), &list));
+        let both = Value::List(["a".into(), "b".into()].into());
+        assert!(!test(Op::Eq, both.clone(), &list) && test(Op::Eq, both, &text("b")));
+        assert!(test(Op::Ne, "a".into(), &Scalar::Other));
+        assert!(!test(Op::Eq, Value::Null, &Scalar::List(Vec::new())));
+    }
+}

@@ -1,0 +1,151 @@
+//! Counters: a selection and `explain --analyze` are the same run and count the same work.
+
+use std::path::Path;
+
+use pactql::{Answer, Counters, Engine, ExplainOptions, Session};
+
+/// Every query class, control, strategy and kind of answer.
+const SELECTORS: &[&str] = &[
+    "@t0 [id='cb:a1']",
+    "@t0 [id='cb:none']",
+    "@t0 [id='cb:a1'], [id='cb:n1']",
+    "@t0 [id='cb:a1'][role='assistant']",
+    "@t0 .mt [id='cb:a1']",
+    "@t0 [id='cb:a1'], .cb[kind='call']",
+    "@t0 .cb[role='assistant']",
+    "@t0 ^seq .mt:depth(1) .cb",
+    "@t0 ^seq .mt:depth(1) > .mc > .cb[role='assistant']",
+    "@t0 ^seq .mt:depth(1-3) .cb[role='user']",
+    "@t0 depth(-1,1) .cb",
+    "@t0 depth(99) .cb",
+    "@t0 .cb[kind='summary'][priority>=8]",
+    "@t0 [ttl<=1]",
+    "@t0 ^ah > .cb[offset<0]",
+    "@t0 ^seq .mt .mc .cb[kind='call']",
+    "@t0 .cb",
+    "@t0 ^seq > .mt > .mc > .cb:first",
+    "@t0 .mt:first .cb",
+    "@t0 ^seq .mt :core .cb",
+    "@t0 ^seq .mt:depth(1-2) :pre",
+    "@t0 .cb {role='user'}",
+    "@t0 .cb[content~'the'] {ttl>=0}",
+    "@t0 .cb[age>=0]",
+    "@t0 .cb[born_turn<=2][depth>=1]",
+    "@t0 .cb, ^ah .mc, .mt:last",
+    "@t0 .cb @limit=2",
+    "@t0 .cb @limit=2 @p=2",
+    "@t0 ^seq .mt:depth(1) .cb @first",
+    "@t0 ^seq .mt .cb @limit=1 @order=post",
+    "@t0 .cb @unique",
+    "@t0 .cb @unique @limit=1",
+    "@t0 none",
+    ".cb[role='user']",
+    "@* .cb[role='user']",
+    "@* .cb @limit=2",
+    "@* ^seq .mt:depth(1) .cb",
+    "@t0..@t-* .cb @mode=union",
+    "@t0..@t-* .cb[role='user'] @mode=latest",
+    "@t0..@t-* .cb",
+    "@t0..@t-* ^seq .mt:depth(1) .cb",
+    "@t0..@t-* .cb @mode=reduce",
+];
+
+/// The number of rows and the work of finding them, as a selection and as an explanation tell.
+fn both(engine: &Engine, session: &Session, text: &str) -> Option<[(u64, Counters); 2]> {
+    let answer = engine.select(session, text).ok()?;
+    let selected = match &answer {
+        Answer::Rows(rows) => {
+            let first = rows.measure();
+            assert_eq!(rows.ids().count(), rows.count(), "{text}");
+            assert_eq!(rows.measure(), first, "{text}: a measure is kept");
+            (rows.count() as u64, first)
+        }
+        Answer::Range(diff) => (diff.rows() as u64, diff.counters),
+    };
+    let options = ExplainOptions::default().analyze(true);
+    let explain = engine.explain(Some(session), text, options).ok()?;
+    let strategy = explain.strategy.expect("a strategy is named");
+    assert!(!strategy.ran.is_empty(), "{text}");
+    let analysis = explain.analysis.expect("it was run");
+    Some([selected, (analysis.rows, analysis.counters)])
+}
+
+#[test]
+fn a_selection_counts_what_its_explanation_counts() {
+    let engine = Engine::new();
+    for fixture in ["support-agent.jsonl", "greenhouse.jsonl"] {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures");
+        let session = Session::open(path.join(fixture)).expect("the fixture is valid");
+        let mut answered = 0;
+        for text in SELECTORS {
+            let Some([selected, explained]) = both(&engine, &session, text) else {
+                continue;
+            };
+            answered += 1;
+            assert_eq!(selected, explained, "{fixture}: {text}");
+            let read =
+                |counters: Counters| counters.rows_seen + counters.probes + counters.postings;
+            if selected.0 > 0 {
+                assert!(read(selected.1) > 0, "{fixture}: {text} counts nothing");
+            }
+        }
+        let refused = SELECTORS.len() - answered;
+        // Only the working state is missing from a fixture.
+        assert!(refused <= 1, "{fixture}: {refused} selectors were refused");
+    }
+}
+
+/// Selections count for every way of asking: a limit, a filter, and rows that were found at once.
+#[test]
+fn operations_on_rows_count_too() {
+    let engine = Engine::new();
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/support-agent.jsonl");
+    let session = Session::open(path).expect("the fixture is valid");
+    for text in ["@t0 .cb", "@t0 ^seq .mt:depth(1) .cb"] {
+        let rows = || engine.rows(&session, text).expect("rows");
+        let all = rows().measure();
+        assert!(all.rows_seen > 0, "{text}");
+        let limited = rows().limit(1);
+        assert_eq!(limited.count(), 1, "{text}");
+        assert!(limited.measure().rows_seen > 0, "{text}");
+        let filter = engine.prepare(".cb[role='user']").expect("a filter");
+        let filtered = rows().filter(&filter).expect("a filter applies");
+        assert!(filtered.count() > 0, "{text}");
+        let work = filtered.measure();
+        assert!(
+            work.postings > all.postings,
+            "{text}: the filter's work is missing"
+        );
+        assert!(rows().skip(1).measure().rows_seen > 0, "{text}");
+    }
+}
+
+/// `explain` names the strategy, and why cheaper ones do not fit.
+#[test]
+fn strategies_are_named_with_reasons() {
+    let engine = Engine::new();
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/support-agent.jsonl");
+    let session = Session::open(path).expect("the fixture is valid");
+    for (text, name, cheaper) in [
+        ("@t0 [id='cb:a1']", "by id", 0),
+        ("@t0 ^seq .mt:depth(1) .cb", "word", 1),
+        ("@t0 .cb @limit=1", "chunks", 2),
+        ("@t0 .cb", "windows", 3),
+        ("@t0..@t-* .cb", "chunks", 0),
+    ] {
+        for run in [false, true] {
+            let options = ExplainOptions::default().analyze(run);
+            let explain = engine.explain(Some(&session), text, options).expect(text);
+            let strategy = explain.strategy.as_ref().expect(text);
+            assert_eq!(
+                (strategy.name, strategy.cheaper.len()),
+                (name, cheaper),
+                "{text}"
+            );
+            assert_eq!(strategy.ran.is_empty(), !run, "{text}");
+            let line = format!("strategy     {name}: {}\n", strategy.summary);
+            assert!(explain.to_string().contains(&line), "{explain}");
+            assert_eq!(explain.to_json()["strategy"]["name"], name);
+        }
+    }
+}
