@@ -26,17 +26,11 @@ impl Lowerer {
         match &selector.body {
             Body::Empty => self.empty(selector),
             Body::Nothing(span) => {
-                let narrowed = selector
-                    .filters
-                    .iter()
-                    .any(|filter| !matches!(filter, Filter::Control(_)));
-                if narrowed {
-                    self.invalid(
-                        *span,
-                        "`none` stands alone",
-                        "nothing can be filtered out of it",
-                    )
-                    .help("write `none` alone behind the time");
+                let narrows = |filter: &Filter<'_>| !matches!(filter, Filter::Control(_));
+                if selector.filters.iter().any(narrows) {
+                    let label = "nothing can be filtered out of it";
+                    self.invalid(*span, "`none` stands alone", label)
+                        .help("write `none` alone behind the time");
                     return None;
                 }
                 Some(Chains::default())

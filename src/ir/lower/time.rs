@@ -24,14 +24,11 @@ impl Lowerer {
 
     fn written_time(&mut self, time: &Spanned<ast::Time>) -> Option<Time> {
         match &time.node {
-            ast::Time::History => self
-                .needs(
-                    Edition::Canonical,
-                    time.span,
-                    "`@history`",
-                    Some("@t0..@t-*".to_owned()),
-                )
-                .then_some(Time::Range(RangeEnd::Back(0), RangeEnd::Oldest)),
+            ast::Time::History => {
+                let instead = Some("@t0..@t-*".to_owned());
+                self.needs(Edition::Canonical, time.span, "`@history`", instead)
+                    .then_some(Time::Range(RangeEnd::Back(0), RangeEnd::Oldest))
+            }
             ast::Time::Point(point) => self.point(&Spanned::new(*point, time.span)),
             ast::Time::Range(ends) => self.range(&ends.0, &ends.1),
         }

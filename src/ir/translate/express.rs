@@ -76,14 +76,15 @@ fn controls(query: &Query, edition: Edition) -> Result<Controls, Construct> {
         Order::Pre if query.pinned_key().is_none() => {}
         _ => return Err(Construct::Control("order")),
     }
-    if *unique {
-        return Err(Construct::Control("unique"));
-    }
-    if limit.is_some() {
-        return Err(Construct::Control("limit"));
-    }
-    if page.is_some() {
-        return Err(Construct::Control("p"));
+    let mut missing = [
+        ("unique", *unique),
+        ("limit", limit.is_some()),
+        ("p", page.is_some()),
+    ]
+    .into_iter()
+    .filter(|(_, written)| *written);
+    if let Some((name, _)) = missing.next() {
+        return Err(Construct::Control(name));
     }
     Ok(Controls {
         mode: *mode,

@@ -143,35 +143,26 @@ impl<'a> Word<'a> {
             });
             found.next().filter(|_| found.next().is_none())
         };
-        let word = if edition == Edition::V01 {
-            let (test, whole) = equals(&Attr::StoredType)?;
-            Self {
-                text: whole.to_owned(),
-                replaces: vec![test],
-            }
+        let v01 = edition == Edition::V01;
+        let attr = if v01 {
+            Attr::StoredType
         } else {
-            let (test, head) = equals(&Attr::NodeType)?;
-            match equals(&Attr::Kind) {
-                _ if head.contains(':') => return None,
-                Some((kind, sub)) => Self {
-                    text: format!("{head}:{sub}"),
-                    replaces: vec![test, kind],
-                },
-                None => Self {
-                    text: head.to_owned(),
-                    replaces: vec![test],
-                },
-            }
+            Attr::NodeType
+        };
+        let (test, head) = equals(&attr)?;
+        let (text, replaces) = match equals(&Attr::Kind) {
+            _ if v01 => (head.to_owned(), vec![test]),
+            _ if head.contains(':') => return None,
+            Some((kind, sub)) => (format!("{head}:{sub}"), vec![test, kind]),
+            None => (head.to_owned(), vec![test]),
         };
         // `.cb` would test the class. A part that is nearly a pseudo-class would be a warning.
-        let mut parts = word.text.split(':');
-        let plain = word
-            .text
-            .starts_with(|first: char| first.is_ascii_alphabetic())
-            && is_name(&word.text)
-            && !CLASSES.contains(&&*word.text)
+        let mut parts = text.split(':');
+        let plain = text.starts_with(|first: char| first.is_ascii_alphabetic())
+            && is_name(&text)
+            && !CLASSES.contains(&&*text)
             && parts.all(|part| !part.is_empty() && near_pseudo(part).is_none());
-        plain.then_some(word)
+        plain.then_some(Self { text, replaces })
     }
 }
 
