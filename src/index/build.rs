@@ -142,11 +142,6 @@ enum Core {
 }
 
 impl SegmentBuilder {
-    /// A builder without rows.
-    pub fn new() -> Self {
-        Self::default()
-    }
-
     /// Number of rows so far.
     pub fn len(&self) -> u32 {
         self.parent.len() as u32

@@ -60,7 +60,7 @@ pub(super) fn merge(runs: &mut Vec<Run>) -> Vec<Merge> {
 
 /// Replaces runs `at` and `at + 1` by a run of a new segment.
 fn join(runs: &mut Vec<Run>, at: usize) -> Merge {
-    let mut builder = SegmentBuilder::new();
+    let mut builder = SegmentBuilder::default();
     let mut dead = RoaringBitmap::new();
     let mut inputs = Vec::with_capacity(2);
     for (segment, units, masked) in runs.drain(at..at + 2) {

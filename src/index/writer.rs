@@ -142,7 +142,7 @@ impl Writer {
                         flush(&mut builder, &mut runs);
                     }
                     let (builder, _) = builder.get_or_insert_with(|| {
-                        let mut builder = SegmentBuilder::new();
+                        let mut builder = SegmentBuilder::default();
                         if first {
                             builder.begin_whole(tree);
                         } else {

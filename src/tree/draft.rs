@@ -365,7 +365,13 @@ impl<'r, 'a> NodeReader<'r, 'a> {
     fn integer(&mut self, row: u32, column: usize, at: usize) -> Result<(), Halt> {
         let (name, bit, present) = COLUMNS[column];
         let first = self.see(bit, at);
-        let Some((value, offset)) = self.integer_value(name, at)? else {
+        let byte = self.reader.peek();
+        let offset = self.reader.offset();
+        let value = match self.reader.short_integer() {
+            None => self.other_integer(name, at, byte, offset)?,
+            short => short,
+        };
+        let Some(value) = value else {
             return Ok(());
         };
         if bit == name::TTL && value < 0 {
@@ -387,44 +393,32 @@ impl<'r, 'a> NodeReader<'r, 'a> {
         Ok(())
     }
 
-    /// Reads an integer and its offset. An explicit null is kept as a field.
-    #[inline]
-    fn integer_value(
+    /// Reads an integer that is not short. An explicit null is kept as a field; other values are
+    /// reported.
+    fn other_integer(
         &mut self,
         name: &'static str,
         at: usize,
-    ) -> Result<Option<(i64, usize)>, Halt> {
-        let byte = self.reader.peek();
-        let offset = self.reader.offset();
-        if let Some(value) = self.reader.short_integer() {
-            return Ok(Some((value, offset)));
-        }
-        match byte {
-            Some(b'-' | b'0'..=b'9') => {
-                let number = self.reader.number()?;
-                if !number.integer {
-                    let message = format!("{name} must be an integer or null");
-                    self.faults.add(offset, message);
-                    return Ok(None);
-                }
-                let value = number.raw.parse().ok();
-                if value.is_none() {
-                    let message = format!("{name} is outside the range of 64 bits");
-                    self.faults.add(offset, message);
-                }
-                Ok(value.map(|value| (value, offset)))
+        byte: Option<u8>,
+        offset: usize,
+    ) -> Result<Option<i64>, Halt> {
+        let wrong = if let Some(b'-' | b'0'..=b'9') = byte {
+            let number = self.reader.number()?;
+            match number.raw.parse() {
+                Ok(value) => return Ok(Some(value)),
+                Err(_) if number.integer => "is outside the range of 64 bits",
+                Err(_) => "must be an integer or null",
             }
-            _ => {
-                let value = self.reader.skip_value()?;
-                if value == "null" {
-                    self.keep(Cow::Borrowed(name), value, at);
-                } else {
-                    let message = format!("{name} must be an integer or null");
-                    self.faults.add(offset, message);
-                }
-                Ok(None)
+        } else {
+            let value = self.reader.skip_value()?;
+            if value == "null" {
+                self.keep(Cow::Borrowed(name), value, at);
+                return Ok(None);
             }
-        }
+            "must be an integer or null"
+        };
+        self.faults.add(offset, format!("{name} {wrong}"));
+        Ok(None)
     }
 
     fn children(&mut self, row: u32, at: usize) -> Result<bool, Halt> {
