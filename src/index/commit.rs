@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::copy::Copy;
+use super::copy::TreeBuilder;
 use super::merge::Merge;
 use super::snapshot::Run;
 use super::writer::{UnitRows, UnitSource, locate, units};
@@ -131,7 +131,7 @@ impl Touched {
 
     /// The tree of these units, with the root and the regions.
     fn excerpt(&self, previous: &Snapshot) -> Tree {
-        let mut copy = Copy::default();
+        let mut copy = TreeBuilder::default();
         let mut places = self.units.clone();
         places.insert(self.preamble);
         places.extend(self.head);

@@ -9,7 +9,7 @@ impl Snapshot {
     /// The tree of this snapshot, equal to the one it was made from; ttls are those of its cycle.
     /// Linear in the nodes.
     pub fn to_tree(&self) -> Tree {
-        let mut copy = Copy::default();
+        let mut copy = TreeBuilder::default();
         self.nodes().for_each(|node| copy.push(node));
         copy.finish()
     }
@@ -17,7 +17,7 @@ impl Snapshot {
 
 /// A tree under construction.
 #[derive(Default)]
-pub(super) struct Copy {
+pub(super) struct TreeBuilder {
     tree: Tree,
     /// The bytes of [`Tree::payload`] to be.
     payload: Vec<u8>,
@@ -25,7 +25,7 @@ pub(super) struct Copy {
     open: Vec<u32>,
 }
 
-impl Copy {
+impl TreeBuilder {
     /// Appends a node. Nodes come in document order, after their parents.
     pub(super) fn push(&mut self, node: NodeRef<'_>) {
         self.close(node.level() as usize);

@@ -17,12 +17,12 @@ pub struct Delta {
     /// Ids whose subtrees are removed.
     pub remove: Vec<Box<str>>,
     /// The positions of all of these in the text.
-    pub(crate) places: DeltaPlaces,
+    pub(crate) positions: DeltaPositions,
 }
 
 /// Positions of a delta in the text of its document, for messages.
 #[derive(Debug, Default)]
-pub(crate) struct DeltaPlaces {
+pub(crate) struct DeltaPositions {
     /// The value of `base`.
     pub(crate) base: Position,
     /// The nodes of `replace`.

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use rayon::prelude::*;
 
 use super::check;
-use super::delta::{Delta, DeltaPlaces, Patch};
+use super::delta::{Delta, DeltaPositions, Patch};
 use super::draft::{Draft, Form, NodeReader};
 use super::fault::{Fault, Faults, InputError, Lines, Position};
 use super::json::{Halt, Reader, shorten};
@@ -399,9 +399,9 @@ fn read_ids(reader: &mut Reader<'_>, faults: &mut Faults) -> Result<Vec<(Box<str
 /// Checks the members against each other and makes the document. `text` is what was read.
 fn assemble(members: Members<'_>, text: &str, faults: &mut Faults) -> Option<Document> {
     let mut lines = Lines::new(text);
-    let document = lines.place(members.start);
+    let document = lines.position(members.start);
     // In the usual order of the members, as going back counts the lines anew.
-    let mut mark = |at: Option<usize>| at.map_or(document, |at| lines.place(at));
+    let mut mark = |at: Option<usize>| at.map_or(document, |at| lines.position(at));
     let mut marks = Marks {
         document,
         base: mark(members.base_at),
@@ -426,20 +426,20 @@ fn assemble(members: Members<'_>, text: &str, faults: &mut Faults) -> Option<Doc
             let (replace, starts) = Patch::finish(members.replace.unwrap_or_default(), faults);
             let ids = members.remove.unwrap_or_default();
             check_remove(&ids, &replace, faults);
-            let places = delta_places(marks.base, &starts, &ids, &mut lines);
+            let positions = delta_positions(marks.base, &starts, &ids, &mut lines);
             members.base.map(|base| {
                 Body::Delta(Delta {
                     base,
                     replace,
                     remove: ids.into_iter().map(|(id, _)| id).collect(),
-                    places,
+                    positions,
                 })
             })
         }
         (None, None) => None,
     };
     if let Some(at) = members.working_at {
-        marks.working = lines.place(at);
+        marks.working = lines.position(at);
     }
     Some(Document {
         cycle: members.cycle,
@@ -459,13 +459,13 @@ fn assemble(members: Members<'_>, text: &str, faults: &mut Faults) -> Option<Doc
 }
 
 /// The positions of the nodes of `replace`, which start at `starts`, and of the ids of `remove`.
-fn delta_places(
+fn delta_positions(
     base: Position,
     starts: &[usize],
     remove: &[(Box<str>, usize)],
     lines: &mut Lines<'_>,
-) -> DeltaPlaces {
-    let mut place = |offset: usize| lines.place(offset);
+) -> DeltaPositions {
+    let mut place = |offset: usize| lines.position(offset);
     let nodes = starts.iter().copied();
     let ids = remove.iter().map(|(_, at)| *at);
     // First the list that comes first, so that the lines are counted once.
@@ -475,7 +475,7 @@ fn delta_places(
     } else {
         (nodes.map(&mut place).collect(), ids.map(place).collect())
     };
-    DeltaPlaces {
+    DeltaPositions {
         base,
         replace,
         remove,

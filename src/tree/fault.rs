@@ -249,7 +249,7 @@ impl Faults {
         let paths = paths(text, &offsets).into_iter();
         let places: Vec<(String, Position)> = paths
             .zip(&offsets)
-            .map(|(path, &offset)| (path, lines.place(offset)))
+            .map(|(path, &offset)| (path, lines.position(offset)))
             .collect();
         self.resolve_with(|offset| {
             let index = offsets.binary_search(&offset).ok();
@@ -280,7 +280,7 @@ impl<'a> Lines<'a> {
     }
 
     /// The position of an offset.
-    pub(crate) fn place(&mut self, offset: usize) -> Position {
+    pub(crate) fn position(&mut self, offset: usize) -> Position {
         if offset < self.at {
             (self.at, self.line, self.column) = (0, 1, 1);
         }
@@ -307,7 +307,7 @@ impl<'a> Lines<'a> {
 }
 
 /// One step of a path.
-enum Step<'a> {
+enum PathStep<'a> {
     /// A member of an object; `None` before its first key.
     Member(Option<Text<'a>>),
     Element(usize),
@@ -332,7 +332,7 @@ fn paths(text: &str, offsets: &[usize]) -> Vec<String> {
 /// A walk over the values of a text that finds the paths of offsets. Does not recurse.
 struct PathWalk<'a, 'o> {
     reader: Reader<'a>,
-    stack: Vec<Step<'a>>,
+    stack: Vec<PathStep<'a>>,
     /// The offsets whose paths are still to be found, ascending.
     wanted: &'o [usize],
     found: Vec<String>,
@@ -368,9 +368,9 @@ impl PathWalk<'_, '_> {
             Some(open @ (b'{' | b'[')) if self.stack.len() <= MAX_NESTING * 2 => {
                 self.reader.take(open);
                 self.stack.push(if open == b'{' {
-                    Step::Member(None)
+                    PathStep::Member(None)
                 } else {
-                    Step::Element(0)
+                    PathStep::Element(0)
                 });
                 Ok(true)
             }
@@ -386,7 +386,7 @@ impl PathWalk<'_, '_> {
     fn next(&mut self, first: bool) -> Result<bool, Halt> {
         match self.stack.last_mut() {
             None => Ok(false),
-            Some(Step::Member(name)) => {
+            Some(PathStep::Member(name)) => {
                 let Some((key, at)) = self.reader.next_key(first)? else {
                     return Ok(false);
                 };
@@ -394,7 +394,7 @@ impl PathWalk<'_, '_> {
                 self.resolve_below(at + key.raw.len() + 2);
                 Ok(true)
             }
-            Some(Step::Element(index)) => {
+            Some(PathStep::Element(index)) => {
                 *index += usize::from(!first);
                 self.reader.next_element(first)
             }
@@ -403,13 +403,13 @@ impl PathWalk<'_, '_> {
 }
 
 /// Writes a path: `$.root.children[2]['odd key']`.
-fn render(steps: &[Step<'_>]) -> String {
+fn render(steps: &[PathStep<'_>]) -> String {
     use fmt::Write;
     let mut out = String::from("$");
     for step in steps {
         match step {
-            Step::Member(None) => {}
-            Step::Member(Some(name)) => {
+            PathStep::Member(None) => {}
+            PathStep::Member(Some(name)) => {
                 let name = name.decode();
                 let plain = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
                     && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
@@ -421,7 +421,7 @@ fn render(steps: &[Step<'_>]) -> String {
                     let _ = write!(out, "['{name}']");
                 }
             }
-            Step::Element(index) => {
+            PathStep::Element(index) => {
                 let _ = write!(out, "[{index}]");
             }
         }

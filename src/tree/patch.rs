@@ -23,9 +23,9 @@ use super::model::{Dictionary, NONE, NodeClass, Present, Row, Tree};
 /// reported once; it and its descendants are not checked further.
 pub fn apply(base: &Tree, delta: &Delta) -> Result<Tree, InputError> {
     let mut faults = Faults::default();
-    let mut merge = Merge::new(base, delta, &mut faults);
-    merge.link(&mut faults);
-    let (mut tree, origins) = merge.build(&mut faults);
+    let mut union = Union::new(base, delta, &mut faults);
+    union.link(&mut faults);
+    let (mut tree, origins) = union.build(&mut faults);
     let sorted = check::settle(&mut tree, &Origins(&origins), &mut faults);
     if faults.is_empty() {
         if !sorted {
@@ -39,14 +39,14 @@ pub fn apply(base: &Tree, delta: &Delta) -> Result<Tree, InputError> {
     let position = |list: &[Position], index: usize| list.get(index).copied().unwrap_or_default();
     Err(faults.resolve_with(|place| {
         if place < patch_count {
-            let at = position(&delta.places.replace, place);
+            let at = position(&delta.positions.replace, place);
             (format!("$.replace[{place}]"), at)
         } else if place < patch_count + base_count {
             let id = base.id((place - patch_count) as u32);
-            (format!("$.base: the node `{id}`"), delta.places.base)
+            (format!("$.base: the node `{id}`"), delta.positions.base)
         } else {
             let index = place - patch_count - base_count;
-            let at = position(&delta.places.remove, index);
+            let at = position(&delta.positions.remove, index);
             (format!("$.remove[{index}]"), at)
         }
     }))
@@ -63,7 +63,7 @@ impl check::Starts for Origins<'_> {
 
 /// The union of a base and a patch under construction. Nodes are numbered, those of the patch
 /// first, then those of the base.
-struct Merge<'a> {
+struct Union<'a> {
     base: &'a Tree,
     delta: &'a Delta,
     hasher: DefaultHashBuilder,
@@ -77,11 +77,11 @@ struct Merge<'a> {
     lost: Vec<u32>,
 }
 
-impl<'a> Merge<'a> {
+impl<'a> Union<'a> {
     fn new(base: &'a Tree, delta: &'a Delta, faults: &mut Faults) -> Self {
         let patch = delta.replace.nodes.rows.len();
         let count = patch + base.rows.len();
-        let mut merge = Self {
+        let mut union = Self {
             base,
             delta,
             hasher: DefaultHashBuilder::default(),
@@ -94,32 +94,32 @@ impl<'a> Merge<'a> {
         };
         // Nodes of the patch hide nodes of the base with the same id.
         for node in 0..count as u32 {
-            let id = merge.id(node);
-            if merge.find(id).is_none() {
-                let hash = merge.hasher.hash_one(id);
-                let hasher = &merge.hasher;
-                let (base, nodes) = (merge.base, &delta.replace.nodes);
-                merge.table.insert_unique(hash, node, |&other| {
+            let id = union.id(node);
+            if union.find(id).is_none() {
+                let hash = union.hasher.hash_one(id);
+                let hasher = &union.hasher;
+                let (base, nodes) = (union.base, &delta.replace.nodes);
+                union.table.insert_unique(hash, node, |&other| {
                     hasher.hash_one(node_id(base, nodes, other))
                 });
             }
         }
-        merge.root = if base.rows.is_empty() {
+        union.root = if base.rows.is_empty() {
             NONE
         } else {
-            merge.find(base.id(0)).unwrap_or(NONE)
+            union.find(base.id(0)).unwrap_or(NONE)
         };
         for (index, id) in delta.remove.iter().enumerate() {
             let place = count + index;
-            match merge.find(id) {
+            match union.find(id) {
                 None => faults.add(place, format!("no node has the id `{}`", shorten(id))),
-                Some(node) if node == merge.root => {
+                Some(node) if node == union.root => {
                     faults.add(place, "the root cannot be removed");
                 }
-                Some(node) => merge.removed[node as usize] = true,
+                Some(node) => union.removed[node as usize] = true,
             }
         }
-        merge
+        union
     }
 
     fn patch_count(&self) -> usize {
@@ -183,7 +183,7 @@ impl<'a> Merge<'a> {
     /// The rows in pre-order, and the node of each.
     fn build(&self, faults: &mut Faults) -> (Tree, Vec<usize>) {
         let patch = self.patch_count();
-        let mut out = Copy::new(self.base, &self.delta.replace.nodes);
+        let mut out = TreeBuilder::new(self.base, &self.delta.replace.nodes);
         let mut origins = Vec::with_capacity(self.child.len());
         // The row of each open node (`NONE` if removed) and its next child.
         let mut open: Vec<(u32, u32)> = Vec::new();
@@ -296,7 +296,7 @@ fn node_id<'a>(base: &'a Tree, patch: &'a Tree, node: u32) -> &'a str {
 }
 
 /// Copies rows of two trees into a new one, which keeps the dictionary codes of the base.
-struct Copy<'a> {
+struct TreeBuilder<'a> {
     tree: Tree,
     /// The bytes of [`Tree::payload`] to be.
     payload: Vec<u8>,
@@ -304,7 +304,7 @@ struct Copy<'a> {
     patch: &'a Tree,
 }
 
-impl<'a> Copy<'a> {
+impl<'a> TreeBuilder<'a> {
     fn new(base: &'a Tree, patch: &'a Tree) -> Self {
         let mut tree = Tree {
             types: base.types.clone(),
