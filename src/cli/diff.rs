@@ -4,6 +4,7 @@ use super::command::Run;
 use super::options::{Color, ContentModeName, EditionName, Paint, TextOrJson, Tint};
 use super::output::{self, printable};
 use super::sessions::SessionArgs;
+use crate::engine::Node;
 use crate::history::{
     ChangedNode, ContentDiff, ContentMode, ContentOptions, DiffOptions, SnapshotDiff,
 };
@@ -100,7 +101,7 @@ fn text(diff: &SnapshotDiff, paint: Paint) -> String {
         (&diff.removed, &older.0, '-', Tint::Removed),
     ] {
         for id in ids {
-            let node = snapshot.find(id).map(output::line);
+            let node = snapshot.find(id).map(|node| output::line(Node::new(node)));
             let line = format!("{sign} {}", node.unwrap_or_default());
             let _ = writeln!(out, "{}", paint.tint(tint, &line));
         }

@@ -55,13 +55,13 @@ pub(super) fn table(fit: &Fit<'_>) -> String {
         let why = &document.why;
         [
             output::printable(node.id()),
-            output::label(node.row()),
+            output::label(*node),
             format!("{:.4}", document.score),
             format!("{}/{}", why.term_matches, why.total_words),
             document.tokens.to_string(),
             output::clean(node.role().unwrap_or_default(), output::PREVIEW),
             output::clean(node.kind().unwrap_or_default(), output::PREVIEW),
-            output::preview(node.row()),
+            output::preview(*node),
         ]
     });
     let header = [

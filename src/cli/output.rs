@@ -1,19 +1,20 @@
 //! Nodes of a snapshot as tables, outlines and lines.
 
 use super::command::print;
+use crate::engine::Node;
 use crate::history::Delta;
-use crate::index::NodeRef;
 pub(super) use crate::present::node::{label, node_json, quoted, snapshot_label};
 use crate::present::{Exit, Failure, answer};
 pub(super) use crate::present::{clean, counted, printable};
 use comfy_table::{ContentArrangement, Table, presets};
+use serde_json::Value;
 use std::fmt::Write;
 
 /// The length of a content preview in characters, unless the terminal is narrower.
 pub(super) const PREVIEW: usize = 60;
 
 /// A table of nodes with content previews, as wide as the terminal.
-pub(super) fn table<'a>(nodes: impl Iterator<Item = NodeRef<'a>>) -> String {
+pub(super) fn table<'a>(nodes: impl Iterator<Item = Node<'a>>) -> String {
     let rows = nodes.map(|node| {
         [
             printable(node.id()),
@@ -21,7 +22,7 @@ pub(super) fn table<'a>(nodes: impl Iterator<Item = NodeRef<'a>>) -> String {
             node.depth()
                 .map(|depth| depth.to_string())
                 .unwrap_or_default(),
-            clean(node.type_or_class(), PREVIEW),
+            clean(node.node_type(), PREVIEW),
             clean(node.role().unwrap_or_default(), PREVIEW),
             clean(node.kind().unwrap_or_default(), PREVIEW),
             node.ttl().map(|ttl| ttl.to_string()).unwrap_or_default(),
@@ -63,9 +64,9 @@ pub(super) fn columns<const N: usize>(
 
 /// The nodes as an outline below their ancestors, in document order; a new outline starts where
 /// the snapshot changes.
-pub(super) fn tree<'a>(nodes: impl Iterator<Item = NodeRef<'a>>) -> String {
+pub(super) fn tree<'a>(nodes: impl Iterator<Item = Node<'a>>) -> String {
     let mut text = String::new();
-    let mut group: Vec<NodeRef<'a>> = Vec::new();
+    let mut group: Vec<Node<'a>> = Vec::new();
     for node in nodes {
         if group
             .first()
@@ -79,26 +80,26 @@ pub(super) fn tree<'a>(nodes: impl Iterator<Item = NodeRef<'a>>) -> String {
     text
 }
 
-fn outline(found: &mut Vec<NodeRef<'_>>, text: &mut String) {
+fn outline(found: &mut Vec<Node<'_>>, text: &mut String) {
     let Some(first) = found.first() else {
         return;
     };
     let _ = writeln!(text, "{}", label(*first));
-    found.sort_unstable_by_key(|node| node.row());
-    // The rows of the last line's path; the part that the next path shares is not repeated.
-    let mut path: Vec<u32> = Vec::new();
+    found.sort_unstable_by_key(|node| node.row().row());
+    // The path of the last line; the part that the next path shares is not repeated.
+    let mut path: Vec<Node<'_>> = Vec::new();
     for node in found.iter() {
-        let mut descent: Vec<NodeRef<'_>> =
+        let mut descent: Vec<Node<'_>> =
             std::iter::successors(Some(*node), |node| node.parent()).collect();
         descent.reverse();
         for (level, ancestor) in descent.iter().enumerate() {
-            if path.get(level) == Some(&ancestor.row()) {
+            if path.get(level) == Some(ancestor) {
                 continue;
             }
             path.truncate(level);
-            path.push(ancestor.row());
+            path.push(*ancestor);
             let _ = write!(text, "{:1$}", "", level * 2 + 2);
-            if ancestor.row() == node.row() {
+            if ancestor == node {
                 let _ = writeln!(text, "● {}", line(*node));
             } else {
                 let _ = writeln!(text, "○ {}", printable(ancestor.id()));
@@ -109,20 +110,17 @@ fn outline(found: &mut Vec<NodeRef<'_>>, text: &mut String) {
 }
 
 /// The start of a node's content on one line.
-pub(super) fn preview(node: NodeRef<'_>) -> String {
-    let Some(raw) = node.field("content") else {
-        return String::new();
-    };
-    // A string a little longer than the preview is enough of it.
-    match serde_json::from_str::<serde_json::Value>(raw) {
-        Ok(serde_json::Value::String(text)) => clean(&text, PREVIEW),
-        Ok(serde_json::Value::Null) => String::new(),
-        _ => clean(raw, PREVIEW),
+pub(super) fn preview(node: Node<'_>) -> String {
+    match node.content() {
+        Some(Value::String(text)) => clean(&text, PREVIEW),
+        Some(Value::Null) => String::new(),
+        // As it is spelt in the session.
+        _ => clean(node.row().field("content").unwrap_or_default(), PREVIEW),
     }
 }
 
 /// A node on one line: id, role, kind, the start of its content.
-pub(super) fn line(node: NodeRef<'_>) -> String {
+pub(super) fn line(node: Node<'_>) -> String {
     let mut line = printable(node.id());
     for word in [node.role(), node.kind()].into_iter().flatten() {
         let _ = write!(line, " {}", clean(word, PREVIEW));

@@ -194,7 +194,7 @@ fn append(
         }
         (Format::Table, _, Some(fit)) => out.extend([title, &*fit::table(fit)]),
         (Format::Table, Answer::Rows(rows), None) => {
-            out.extend([title, &*output::table(rows.nodes().map(|node| node.row()))]);
+            out.extend([title, &*output::table(rows.nodes())]);
         }
         (Format::Table, Answer::Range(diff), None) => {
             out.push_str(title);

@@ -2,13 +2,11 @@
 
 use super::command::{Run, print};
 use super::options::{Color, TextOrJson};
-use super::output::{counted, label, printable, snapshot_label};
+use super::output::{counted, printable, snapshot_label};
 use super::sessions::SessionArgs;
 use crate::history::{History, Session};
-use crate::index::NodeRef;
 use crate::interop::{Comparison, Mismatch, write_session};
 use crate::present::{Exit, Failure};
-use crate::tree::hash::{content_hash, hex};
 use clap::Args;
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -151,10 +149,10 @@ impl Hashes {
             };
             hashes.stored += 1;
             let stored = serde_json::from_str::<Value>(raw).unwrap_or_default();
-            let computed = computed_hash(node);
+            let computed = node.content_hash();
             if stored.as_str() != Some(&computed) {
                 hashes.wrong.push(WrongHash {
-                    snapshot: label(node),
+                    snapshot: snapshot_label(node.snapshot()),
                     id: node.id().to_owned(),
                     stored,
                     computed,
@@ -205,8 +203,4 @@ fn lost(history: &History) -> Result<Vec<Lost>, Failure> {
         lost.push(Lost { snapshot, at });
     }
     Ok(lost)
-}
-
-fn computed_hash(node: NodeRef<'_>) -> String {
-    hex(&content_hash(node.role(), node.kind(), node.fields()))
 }

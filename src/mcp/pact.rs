@@ -4,9 +4,8 @@ use super::arguments::Arguments;
 use super::state::{Answer, ServerState};
 use crate::budget::Query;
 use crate::diag::ColorChoice;
-use crate::engine::{Engine, ExplainOptions};
+use crate::engine::{Engine, ExplainOptions, Node};
 use crate::history::{ContentMode, ContentOptions, DiffOptions, Material, RangeOptions};
-use crate::index::NodeRef;
 use crate::ir::Edition;
 use crate::present::answer::{Budget, Found};
 use crate::present::node::node_json;
@@ -105,7 +104,7 @@ pub(super) fn diff(state: &ServerState, arguments: &Arguments) -> Result<Answer,
 }
 
 /// Nodes, one JSON object a line, without the last line feed.
-fn lines<'a>(nodes: impl Iterator<Item = NodeRef<'a>>) -> String {
+fn lines<'a>(nodes: impl Iterator<Item = Node<'a>>) -> String {
     let mut lines = String::new();
     for node in nodes {
         node_json(node, None, &mut lines);

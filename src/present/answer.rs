@@ -5,9 +5,8 @@ use super::notes;
 use super::text::counted;
 use crate::budget::Query;
 use crate::diag::ColorChoice;
-use crate::engine::{Answer, Engine, Explain, Fit};
+use crate::engine::{Answer, Engine, Explain, Fit, Node};
 use crate::history::Session;
-use crate::index::NodeRef;
 use serde::Serialize;
 use std::fmt::Write as _;
 
@@ -68,10 +67,10 @@ impl<'a> Found<'a> {
     }
 
     /// The nodes in the order of the result; `None` for a range.
-    pub(crate) fn nodes(&self) -> Option<Box<dyn Iterator<Item = NodeRef<'_>> + '_>> {
+    pub(crate) fn nodes(&self) -> Option<Box<dyn Iterator<Item = Node<'_>> + '_>> {
         match (&self.fit, self.answer) {
-            (Some(fit), _) => Some(Box::new(fit.nodes.iter().map(|node| node.row()))),
-            (None, Answer::Rows(rows)) => Some(Box::new(rows.nodes().map(|node| node.row()))),
+            (Some(fit), _) => Some(Box::new(fit.nodes.iter().copied())),
+            (None, Answer::Rows(rows)) => Some(Box::new(rows.nodes())),
             (None, Answer::Range(_)) => None,
         }
     }

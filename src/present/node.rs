@@ -1,11 +1,12 @@
 //! Nodes as JSON, and labels of snapshots.
 
-use crate::index::{NodeRef, Snapshot};
+use crate::engine::Node;
+use crate::index::Snapshot;
 use crate::interop::write_members;
 
 /// The label of a node's snapshot: `@c12`, or `working`.
-pub(crate) fn label(node: NodeRef<'_>) -> String {
-    snapshot_label(node.snapshot())
+pub(crate) fn label(node: Node<'_>) -> String {
+    snapshot_label(node.row().snapshot())
 }
 
 /// The label of a snapshot: `@c12`, or `working`.
@@ -24,7 +25,7 @@ pub(crate) fn quoted(text: &str) -> String {
 
 /// Appends a line with the node as one JSON object: its own members without `children`, and
 /// `depth`, `parent_id`, `snapshot` and, if given, `session`.
-pub(crate) fn node_json(node: NodeRef<'_>, session: Option<&str>, out: &mut String) {
+pub(crate) fn node_json(node: Node<'_>, session: Option<&str>, out: &mut String) {
     let depth = node
         .depth()
         .map_or("null".to_owned(), |depth| depth.to_string());
@@ -39,6 +40,6 @@ pub(crate) fn node_json(node: NodeRef<'_>, session: Option<&str>, out: &mut Stri
     }
     more.push(("snapshot", &snapshot));
     out.push('{');
-    write_members(node, &more, out);
+    write_members(node.row(), &more, out);
     out.push_str("}\n");
 }
