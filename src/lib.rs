@@ -85,6 +85,7 @@ pub use history::{
     MaterialFields, Materialized, Move, PairDiff, RangeDiff, RangeError, RangeLimits, RangeMode,
     RangeOptions, Session, SnapshotDiff, SnapshotRef, TokenHunk, TokenRun, blame,
 };
+pub use index::Snapshot;
 pub use ir::{Address, Edition};
 pub use plan::Value;
 pub use tree::{Fault, InputError, SourceError};

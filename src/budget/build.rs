@@ -47,7 +47,7 @@ pub enum Indexing {
 
 /// From how many bytes of documents on [`Indexing::Auto`] makes an index: less is read faster
 /// than the difference is worth a file.
-pub const LARGE: u64 = 1 << 20;
+pub(crate) const LARGE: u64 = 1 << 20;
 
 /// Builds the cache `cache` of every file below `sources` whose name ends in `.md`; answers its
 /// manifest. Links to directories are not followed; pipes and devices are left out.

@@ -27,16 +27,16 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 /// The name of the manifest.
-pub const MANIFEST: &str = "manifest.json";
+pub(crate) const MANIFEST: &str = "manifest.json";
 
 /// The name of the index of ids.
-pub const INDEX: &str = "index.json";
+pub(crate) const INDEX: &str = "index.json";
 
 /// The name of the index of terms.
-pub const TERMS: &str = "terms.bin";
+pub(crate) const TERMS: &str = "terms.bin";
 
 /// The directory of the documents.
-pub const DOCUMENTS: &str = "documents";
+pub(crate) const DOCUMENTS: &str = "documents";
 
 /// So many documents are read before other threads have begun.
 const FEW: usize = 16;
@@ -125,7 +125,7 @@ impl Version {
 
 /// A document as its file has it.
 #[derive(Debug, Serialize, Deserialize)]
-pub struct Document<'a> {
+pub(crate) struct Document<'a> {
     /// Its id.
     #[serde(borrow)]
     pub id: Cow<'a, str>,
@@ -145,7 +145,7 @@ pub struct Document<'a> {
 
 /// What a document says about itself beside its content: an object of which nothing is kept.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
-pub struct Metadata {}
+pub(crate) struct Metadata {}
 
 /// A cache that is open for reading. Its manifest is in memory, its documents are not.
 #[derive(Debug)]

@@ -40,6 +40,7 @@ pub struct Label {
 
 impl Label {
     /// A label on `span`.
+    #[doc(hidden)]
     pub fn new(span: impl Into<Range<usize>>, message: impl Into<String>) -> Self {
         Self {
             span: span.into(),
@@ -66,6 +67,7 @@ pub struct Diagnostic {
 
 impl Diagnostic {
     /// An error without labels or help.
+    #[doc(hidden)]
     pub fn error(code: Code, message: impl Into<String>) -> Self {
         Self {
             severity: Severity::Error,
@@ -77,6 +79,7 @@ impl Diagnostic {
     }
 
     /// Adds a place. The first is the main one.
+    #[doc(hidden)]
     #[must_use]
     pub fn at(mut self, span: impl Into<Range<usize>>, message: impl Into<String>) -> Self {
         self.labels.push(Label::new(span, message));
@@ -84,6 +87,7 @@ impl Diagnostic {
     }
 
     /// Sets the help text.
+    #[doc(hidden)]
     #[must_use]
     pub fn with_help(mut self, help: impl Into<String>) -> Self {
         self.set_help(help);
@@ -91,11 +95,13 @@ impl Diagnostic {
     }
 
     /// Sets the help text.
+    #[doc(hidden)]
     pub fn set_help(&mut self, help: impl Into<String>) {
         self.help = Some(shorten(help.into()));
     }
 
     /// The start of the main label; `usize::MAX` without one, which sorts last.
+    #[doc(hidden)]
     #[must_use]
     pub fn start(&self) -> usize {
         self.labels

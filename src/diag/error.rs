@@ -20,6 +20,7 @@ pub struct Error {
 
 impl Error {
     /// An error with one diagnostic about `text`.
+    #[doc(hidden)]
     pub fn new(text: &str, diagnostic: Diagnostic) -> Self {
         Self {
             text: text.into(),
@@ -29,6 +30,7 @@ impl Error {
     }
 
     /// An error with all of `diagnostics`, sorted by place; `None` if there are none.
+    #[doc(hidden)]
     #[must_use]
     pub fn from_diagnostics(text: &str, mut diagnostics: Vec<Diagnostic>) -> Option<Self> {
         // A stable sort: diagnostics about one place keep their order.
@@ -104,6 +106,7 @@ pub struct Warning {
 
 impl Warning {
     /// A warning without labels or help.
+    #[doc(hidden)]
     pub fn new(message: impl Into<String>) -> Self {
         Self {
             message: shorten(message.into()),
@@ -113,6 +116,7 @@ impl Warning {
     }
 
     /// Adds a place. The first is the main one.
+    #[doc(hidden)]
     #[must_use]
     pub fn at(mut self, span: impl Into<Range<usize>>, message: impl Into<String>) -> Self {
         self.labels.push(Label::new(span, message));
@@ -120,6 +124,7 @@ impl Warning {
     }
 
     /// Sets the help text.
+    #[doc(hidden)]
     #[must_use]
     pub fn with_help(mut self, help: impl Into<String>) -> Self {
         self.help = Some(shorten(help.into()));

@@ -87,6 +87,7 @@ pub enum Unresolved {
 
 impl History {
     /// A history of snapshots in ascending order of cycle.
+    #[doc(hidden)]
     #[must_use]
     pub fn new(committed: Vec<Arc<Snapshot>>, working: Option<Arc<Snapshot>>) -> Self {
         debug_assert!(committed.is_sorted_by_key(|snapshot| snapshot.cycle()));
@@ -103,21 +104,18 @@ impl History {
     }
 
     /// The committed snapshots, oldest first.
-    #[doc(hidden)]
     #[must_use]
     pub fn committed(&self) -> &[Arc<Snapshot>] {
         &self.committed
     }
 
     /// The working state.
-    #[doc(hidden)]
     #[must_use]
     pub fn working(&self) -> Option<&Arc<Snapshot>> {
         self.working.as_ref()
     }
 
-    /// The working state, else the newest snapshot: the default of commands without a time.
-    #[doc(hidden)]
+    /// The working state, else the newest snapshot.
     #[must_use]
     pub fn latest(&self) -> Option<&Arc<Snapshot>> {
         self.working.as_ref().or(self.committed.last())

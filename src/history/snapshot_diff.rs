@@ -32,7 +32,7 @@ impl At {
     ///
     /// # Errors
     /// The history has none there.
-    pub fn of(self, history: &History) -> Result<&Arc<Snapshot>, Unresolved> {
+    pub(crate) fn of(self, history: &History) -> Result<&Arc<Snapshot>, Unresolved> {
         match self {
             Self::Working => history.working().ok_or(Unresolved::NoWorkingState),
             Self::Committed(address) => history.at(address),

@@ -124,6 +124,19 @@ pub struct Snapshot {
 }
 
 impl Snapshot {
+    /// The cycle; for a working state the newest committed one.
+    pub fn cycle(&self) -> i64 {
+        self.meta.cycle
+    }
+
+    /// Whether it is the working state.
+    pub fn is_working(&self) -> bool {
+        self.meta.working
+    }
+}
+
+#[doc(hidden)]
+impl Snapshot {
     /// Makes a snapshot of runs of units in document order, the preamble first. Linear in runs,
     /// logarithmic in their units.
     pub fn new(meta: Meta, runs: Vec<Run>) -> Self {
@@ -190,16 +203,6 @@ impl Snapshot {
             seq_end,
             head,
         }
-    }
-
-    /// The cycle; for a working state the newest committed one.
-    pub fn cycle(&self) -> i64 {
-        self.meta.cycle
-    }
-
-    /// Whether it is the working state.
-    pub fn is_working(&self) -> bool {
-        self.meta.working
     }
 
     /// `spec_version` as JSON text.

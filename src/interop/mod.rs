@@ -24,12 +24,17 @@ mod thread;
 mod turns;
 
 pub use delta::write_session;
+#[doc(hidden)]
 pub use equality::{Comparison, Mismatch};
-pub use export::{write_document, write_members};
+pub use export::write_document;
+#[doc(hidden)]
+pub use export::write_members;
 pub use import::{Format, ImportOptions, Imported, ImportedSession, import};
 pub use input::MessageLocation;
 pub use openai_render::write_openai;
 pub use pointer::Pointer;
 pub use recording::Recording;
 pub use report::{Fate, Report};
-pub use thread::{ThreadBlock, thread, write_thread};
+pub use thread::write_thread;
+#[doc(hidden)]
+pub use thread::{ThreadBlock, thread};

@@ -21,6 +21,7 @@ pub enum Value {
 impl Value {
     /// The value itself, or the element of a list of one: the two mean the same wherever a list
     /// may stand (LANGUAGE §5).
+    #[doc(hidden)]
     #[must_use]
     pub fn alone(&self) -> &Self {
         match self {

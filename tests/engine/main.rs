@@ -27,6 +27,7 @@ mod language;
 mod layers;
 mod pairs;
 mod properties;
+mod public_api;
 mod range_cost;
 mod ranges;
 mod real_data;

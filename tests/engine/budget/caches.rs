@@ -1,10 +1,10 @@
 //! Scores, filling and caches: the rules of source 004, random documents, damaged caches.
 
 use super::{Scratch, answer, by_definition, chosen, faults, text};
-use pactql::budget::build::{BuildOptions, Indexing, build};
-use pactql::budget::score::Measure;
-use pactql::budget::select::{Candidate, fill};
+use pactql::budget::Measure;
+use pactql::budget::{BuildOptions, Indexing, build};
 use pactql::budget::{Cache, CacheError, Query, inspect};
+use pactql::budget::{Candidate, fill};
 use proptest::prelude::*;
 use std::fs;
 use std::time::UNIX_EPOCH;

@@ -4,7 +4,7 @@ mod blocks;
 mod caches;
 mod terms;
 
-use pactql::budget::build::{BuildOptions, Indexing, build};
+use pactql::budget::{BuildOptions, Indexing, build};
 use pactql::budget::{Cache, CacheError, Query, verify};
 use proptest::prelude::*;
 use std::collections::HashSet;

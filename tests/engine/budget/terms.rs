@@ -1,7 +1,7 @@
 //! The term index: its answers are those of the definition, whatever bytes are in the file.
 
 use super::{Scratch, answer, faults, text};
-use pactql::budget::score::Measure;
+use pactql::budget::Measure;
 use pactql::budget::{Cache, Indexing, Query, inspect};
 use proptest::prelude::*;
 use sha2::{Digest, Sha256};

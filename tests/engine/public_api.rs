@@ -1,0 +1,169 @@
+//! `docs/public-api.txt` lists the public interface of the library, so that a change of it shows in
+//! review. `.ci/public-api` runs this test on the JSON that rustdoc writes; with `BLESS=1` it
+//! rewrites the file.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::Path;
+
+use serde_json::Value;
+
+/// The interface of the crate, as rustdoc sees it: without hidden and private items.
+struct Interface {
+    index: Value,
+    /// The members of each item, by the text of its declaration.
+    items: BTreeMap<String, BTreeSet<String>>,
+}
+
+fn read(path: &str) -> String {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(path);
+    fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+fn ids(list: &Value) -> impl Iterator<Item = &Value> {
+    list.as_array().into_iter().flatten()
+}
+
+impl Interface {
+    fn item(&self, id: &Value) -> Option<(Value, String, Value)> {
+        let item = self.index.get(id.to_string())?;
+        let (kind, inner) = item["inner"].as_object()?.iter().next()?;
+        Some((item.clone(), kind.clone(), inner.clone()))
+    }
+
+    /// Adds what a module declares or re-exports, below `path`.
+    fn module(&mut self, inner: &Value, path: &str) {
+        for id in ids(&inner["items"]) {
+            let Some((item, kind, inner)) = self.item(id) else {
+                continue;
+            };
+            match kind.as_str() {
+                "module" => {
+                    let path = format!("{path}::{}", item["name"].as_str().unwrap());
+                    self.items.entry(format!("pub mod {path}")).or_default();
+                    self.module(&inner, &path);
+                }
+                "use" => {
+                    if let Some((item, kind, target)) = self.item(&inner["id"]) {
+                        let name = inner["name"].as_str().unwrap();
+                        self.declare(&item, &kind, &target, path, name);
+                    }
+                }
+                _ => {
+                    let name = item["name"].as_str().unwrap().to_owned();
+                    self.declare(&item, &kind, &inner, path, &name);
+                }
+            }
+        }
+    }
+
+    fn declare(&mut self, item: &Value, kind: &str, inner: &Value, path: &str, name: &str) {
+        let source = source(item);
+        let declared = source.split(['(', '{', ';']).next().unwrap_or_default();
+        let text = match kind {
+            "struct" | "enum" | "trait" => format!("{declared} "),
+            _ => format!("{source} "),
+        };
+        let mut text = text.replacen(&format!(" {name}"), &format!(" {path}::{name}"), 1);
+        if item["attrs"].to_string().contains("non_exhaustive") {
+            text.insert_str(0, "#[non_exhaustive] ");
+        }
+        let mut members = BTreeSet::new();
+        let kinds = &inner["kind"];
+        let fields = ids(&kinds["plain"]["fields"]).chain(ids(&kinds["tuple"]));
+        let parts = fields
+            .chain(ids(&inner["variants"]))
+            .chain(ids(&inner["items"]));
+        for (member, ..) in parts.filter_map(|id| self.item(id)) {
+            members.insert(self::source(&member));
+        }
+        let mut traits = BTreeSet::new();
+        for (_, _, part) in ids(&inner["impls"]).filter_map(|id| self.item(id)) {
+            if part["is_synthetic"] == true || !part["blanket_impl"].is_null() {
+                continue;
+            }
+            match part["trait"]["path"].as_str() {
+                Some(name) => {
+                    traits.insert(name.to_owned());
+                }
+                None => {
+                    let methods = ids(&part["items"]).filter_map(|id| self.item(id));
+                    members.extend(methods.map(|(method, ..)| self::source(&method)));
+                }
+            }
+        }
+        traits.remove("StructuralPartialEq");
+        if !traits.is_empty() {
+            let traits: Vec<String> = traits.into_iter().collect();
+            members.insert(format!("impl {}", traits.join(", ")));
+        }
+        self.items
+            .entry(text.trim().to_owned())
+            .or_default()
+            .extend(members);
+    }
+}
+
+/// An item as it is written, on one line, without comments, attributes and a body.
+fn source(item: &Value) -> String {
+    let Some(file) = item["span"]["filename"].as_str() else {
+        return item["name"].as_str().unwrap_or_default().to_owned();
+    };
+    let place = |end: &str, part: usize| item["span"][end][part].as_u64().unwrap() as usize;
+    let text = read(file);
+    let mut lines: Vec<&str> = text.lines().collect();
+    lines.truncate(place("end", 0));
+    if let Some(last) = lines.last_mut() {
+        *last = &last[..place("end", 1) - 1];
+    }
+    lines.drain(..place("begin", 0) - 1);
+    if let Some(first) = lines.first_mut() {
+        *first = &first[place("begin", 1) - 1..];
+    }
+    let lines = lines.iter().map(|line| line.trim());
+    let lines = lines.filter(|line| !line.starts_with("//") && !line.starts_with("#["));
+    let text = lines.collect::<Vec<_>>().join(" ");
+    let is_fn = item["inner"].get("function").is_some();
+    let text = match text.split_once(" {") {
+        Some((declared, _)) if is_fn => declared,
+        _ => &text,
+    };
+    text.replace("( ", "(")
+        .replace(", )", ")")
+        .trim()
+        .to_owned()
+}
+
+#[test]
+#[ignore = "needs the JSON of rustdoc: run .ci/public-api"]
+fn the_public_api_is_the_one_listed() {
+    let mut json: Value = serde_json::from_str(&read("target/doc/pactql.json")).unwrap();
+    let mut interface = Interface {
+        index: json["index"].take(),
+        items: BTreeMap::new(),
+    };
+    let (_, _, root) = interface.item(&json["root"]).unwrap();
+    interface.module(&root, "pactql");
+    let mut text = String::new();
+    for (item, members) in &interface.items {
+        text.push_str(item);
+        text.push('\n');
+        for member in members {
+            text.push_str(&format!("    {member}\n"));
+        }
+    }
+    let listed = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/public-api.txt");
+    if std::env::var_os("BLESS").is_some() {
+        fs::write(&listed, text).unwrap();
+        return;
+    }
+    let known = fs::read_to_string(&listed).unwrap_or_default();
+    let (new, old): (BTreeSet<&str>, BTreeSet<&str>) =
+        (text.lines().collect(), known.lines().collect());
+    assert!(
+        text == known,
+        "docs/public-api.txt differs; BLESS=1 .ci/public-api rewrites it\nnew: {:#?}\ngone: {:#?}",
+        new.difference(&old),
+        old.difference(&new)
+    );
+}
