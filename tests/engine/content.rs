@@ -361,7 +361,7 @@ fn ids_cannot_break_a_header() {
 }
 
 #[test]
-fn materialized_fields_stand_in_one_order() {
+fn materialized_fields_have_one_order() {
     let session = session(
         &json!({"content": "é", "content_encoding": "utf-8"}),
         &json!({"content": {"b": 1, "a": 2}, "content_hash": "kept"}),

@@ -72,7 +72,7 @@ fn diagnostics_stay_short() {
 
 /// At most 64 mistakes are reported; patterns are compiled up to a limit.
 #[test]
-fn what_is_told_is_bounded() {
+fn the_number_of_reported_mistakes_is_bounded() {
     let many = |piece: &str, count: usize| piece.repeat(count);
     for (text, edition, code, count) in [
         (

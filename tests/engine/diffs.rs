@@ -93,7 +93,7 @@ fn a_diff_has_exactly_the_members_of_the_source() {
 }
 
 #[test]
-fn moves_children_and_contents_are_told_on_request() {
+fn moves_children_and_contents_are_shown_on_request() {
     let session = moving();
     let options = DiffOptions::default()
         .moves(true)
@@ -130,7 +130,7 @@ fn moves_children_and_contents_are_told_on_request() {
 }
 
 #[test]
-fn mistakes_are_told_where_they_are() {
+fn mistakes_have_the_right_code() {
     let session = session(&[json!([])], None);
     let engine = Engine::new();
     let code = |a, b, selector| {
@@ -271,7 +271,7 @@ fn a_blame_is_what_the_ranges_say_of_one_node() {
 }
 
 #[test]
-fn a_blame_tells_values() {
+fn a_blame_has_values() {
     let session = moving();
     let told = |id: &str| {
         let life = blame(&session.history(), id).unwrap();

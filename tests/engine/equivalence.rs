@@ -183,7 +183,7 @@ fn holds(name: &str, law: fn(&mut Rng) -> Law, least: (u32, u32)) {
 }
 
 #[test]
-fn sys_and_ah_are_depths_wherever_a_step_can_stand() {
+fn sys_and_ah_are_depths_in_any_step() {
     holds("^sys and ^ah", anchors, (2_000, 500));
 }
 

@@ -155,7 +155,7 @@ fn times_that_lead_nowhere_say_what_there_is() {
 }
 
 #[test]
-fn a_time_that_leads_nowhere_is_marked_as_it_stands() {
+fn a_time_without_a_snapshot_is_underlined_as_written() {
     let session = session();
     let marked = |edition: Edition, text: &'static str| {
         let engine = Engine::builder().edition(edition).build();

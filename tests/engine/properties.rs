@@ -125,7 +125,7 @@ fn long_sessions_answer_as_walking_does() {
 }
 
 #[test]
-fn however_it_is_asked_the_bytes_are_the_same() {
+fn every_way_to_select_gives_the_same_ids() {
     for edition in EDITIONS {
         let cached = Engine::new(edition);
         let fresh = Engine::without_cache(edition);

@@ -149,7 +149,7 @@ fn every_recorded_session_answers_as_walking_does() {
 /// The inputs of the model, step by step: one agent rewrote an older tool result in each step
 /// from the sixth on, the other only appended.
 #[test]
-fn a_history_tells_what_was_rewritten() {
+fn a_recorded_history_shows_what_was_rewritten() {
     let Some(root) = data() else { return };
     let engine = Engine::new(Edition::V01);
     for (name, rewritten) in [

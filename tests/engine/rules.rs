@@ -157,7 +157,7 @@ fn caps_keep_the_newest_snapshots_and_the_first_changes() {
 
 /// LANGUAGE §8: the members after the diffs.
 #[test]
-fn caps_are_told() {
+fn caps_are_reported() {
     let session = engine::open(&outline::lines(HISTORY).join("\n"));
     let Engine(engine) = Engine::new(Canonical);
     let tail = |text: &str, options: &RangeOptions| {

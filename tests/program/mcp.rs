@@ -784,7 +784,7 @@ fn errors_are_those_of_the_command_line() {
 }
 
 #[test]
-fn arguments_that_a_tool_does_not_take_are_told() {
+fn unknown_arguments_of_a_tool_are_reported() {
     let scratch = Scratch::new("arguments");
     let mut client = scratch.client();
     for (tool, arguments, code, message) in [

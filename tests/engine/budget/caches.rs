@@ -503,7 +503,7 @@ fn only_files_are_sources() {
 }
 
 #[test]
-fn what_stands_in_the_way_of_a_build_is_not_removed() {
+fn a_build_removes_nothing_that_is_in_its_way() {
     let scratch = Scratch::new("in-the-way");
     scratch.write("a.md", "x");
     let part = scratch.0.join(format!("cache.{}.part", std::process::id()));

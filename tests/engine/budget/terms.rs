@@ -266,7 +266,7 @@ fn each_fault_of_an_index_is_named() {
 
 #[test]
 #[cfg(unix)]
-fn an_index_that_is_no_plain_file_is_not_read() {
+fn an_index_that_is_not_a_plain_file_is_not_read() {
     let scratch = indexed("terms-link", &[("a.md", "one two"), ("b.md", "two")]);
     let (inside, outside) = (scratch.cache().join("terms.bin"), scratch.0.join("outside"));
     fs::rename(&inside, &outside).expect("a file");

@@ -88,7 +88,7 @@ fn each_failure_has_its_exit_code() {
 
 #[test]
 #[cfg(unix)]
-fn a_query_that_is_no_text_is_invalid() {
+fn a_query_that_is_not_text_is_invalid() {
     use std::os::unix::ffi::OsStrExt;
     let scratch = Scratch::new("context-query");
     let output = std::process::Command::new(env!("CARGO_BIN_EXE_pactql"))

@@ -111,7 +111,7 @@ fn what_makes_no_sense_is_refused() {
 
 #[test]
 #[cfg(unix)]
-fn a_query_that_is_no_text_is_invalid() {
+fn a_query_that_is_not_text_is_invalid() {
     use std::os::unix::ffi::OsStrExt;
     let output = std::process::Command::new(env!("CARGO_BIN_EXE_pactql"))
         .args(["select", AGENT, "@t0 .cb", "--budget", "9", "--query"])

@@ -175,7 +175,7 @@ fn log_counts_what_each_snapshot_brought() {
 }
 
 #[test]
-fn blame_tells_the_life_of_a_node() {
+fn blame_shows_the_history_of_a_node() {
     let scratch = Scratch::new("blame");
     let session = small(&scratch);
     assert_eq!(

@@ -133,7 +133,7 @@ fn every_command_has_help_with_examples() {
 }
 
 #[test]
-fn command_lines_that_make_no_sense_are_told_from_bad_values() {
+fn usage_errors_differ_from_bad_values() {
     fails(&[], 1, "Usage");
     fails(&["nonsense"], 1, "unrecognized subcommand");
     fails(&["select"], 1, "required");

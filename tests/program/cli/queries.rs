@@ -163,7 +163,7 @@ fn a_range_gives_differences() {
 }
 
 #[test]
-fn mistakes_in_a_selector_are_told_in_words_or_json() {
+fn mistakes_in_a_selector_are_reported_as_text_or_json() {
     let error = fails(&["select", AGENT, "@t0 .cb["], 2, "E_SELECTOR_INVALID");
     assert!(error.contains("@t0 .cb["), "{error}");
     for command in ["select", "explain", "bench"] {
@@ -276,7 +276,7 @@ fn a_file_of_selectors_is_answered_line_by_line() {
 }
 
 #[test]
-fn a_log_is_imported_and_asked_in_one_pipe() {
+fn a_log_is_imported_and_queried_in_one_pipe() {
     let imported = answer(&["import", CHAT]);
     let asked = with_input(
         &["select", "-", "@t0 .cb[kind='result']"],
@@ -465,7 +465,7 @@ fn an_output_that_cannot_be_written_is_exit_6() {
 
 /// LANGUAGE §8: warnings go to standard error; reports contain their own.
 #[test]
-fn warnings_are_told_once() {
+fn warnings_are_reported_once() {
     const SESSION: &str = "fixtures/support-agent.jsonl";
     let ran = with_input(
         &["select", SESSION, "--file", "-"],

@@ -226,7 +226,7 @@ fn stats_count_nodes_and_sharing() {
 }
 
 #[test]
-fn faults_between_documents_are_told_with_their_place() {
+fn faults_between_documents_are_reported_with_their_place() {
     let lines = b"{\"cycle\":1,\"root\":{}}\n{\"root\":{},\"cycle\":1}\n\
         {\"cycle\":2,\"base\":1,\"remove\":[\"a\"]}\n";
     let ran = with_input(&["select", "-", "@t0 *", "--format", "json"], lines);
@@ -297,7 +297,7 @@ fn faults_between_documents_are_told_with_their_place() {
 }
 
 #[test]
-fn bad_inputs_are_told_with_their_place() {
+fn bad_inputs_are_reported_with_their_place() {
     let scratch = Scratch::new("bad");
     for command in ["render", "export", "verify", "stats"] {
         fails(
@@ -354,7 +354,7 @@ fn an_import_reports_in_json_too() {
 }
 
 #[test]
-fn real_conversations_are_imported_and_asked() {
+fn real_conversations_are_imported_and_queried() {
     let root = std::env::var("PACTQL_DATA")
         .unwrap_or_else(|_| concat!(env!("CARGO_MANIFEST_DIR"), "/../shared/data").to_owned());
     let log = format!("{root}/tau-bench-airline/gpt-4o-airline.json.gz");
