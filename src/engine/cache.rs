@@ -41,7 +41,7 @@ impl ByHeld {
 
 impl Weighter<Arc<str>, Prepared> for ByHeld {
     fn weight(&self, text: &Arc<str>, prepared: &Prepared) -> u64 {
-        let patterns = prepared.bound().map_or(0, |bound| bound.pattern_bytes());
+        let patterns = prepared.bound().map_or(0, |bound| bound.pattern_bytes);
         Self::weight(text.len() * SPREAD + patterns)
     }
 }

@@ -9,11 +9,11 @@ use super::cache::PlanCache;
 use super::prepared::Prepared;
 use super::selection::{Selection, Target};
 use crate::diag::{Error, Warning};
-use crate::exec::{self, Counters, Reason, Strategy, Trace, Want};
+use crate::exec::{self, Counters, Input, Reason, Strategy, Trace, Want};
 use crate::history::{Lookup, Moment, RangeOptions, Session, Union, run_range};
 use crate::index::Snapshot;
 use crate::ir::{Edition, Mode};
-use crate::plan::{Bound, Operator, Source, sources};
+use crate::plan::{Bound, Operator, operand_label, sources};
 
 /// What an explanation shows beyond the plan.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -236,7 +236,7 @@ pub(super) fn explain(
         passes,
         values: sources(&statement.query)
             .into_iter()
-            .map(|source| Source::from(source).to_string())
+            .map(operand_label)
             .collect(),
         plan,
         strategy,
@@ -281,7 +281,7 @@ fn analyze(
     };
     let planned = |bound: &Bound| {
         let newest = snapshots.first()?;
-        Some(exec::strategy(bound, newest, &*history, want))
+        Some(exec::strategy(bound, Input::new(newest, &*history), want))
     };
     if !analyze {
         // A selector with open parameters has no strategy yet.

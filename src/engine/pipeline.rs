@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::exec::{Counters, Inside, Tail};
+use crate::exec::{Counters, Input, Inside, Tail};
 use crate::history::Moment;
 use crate::index::NodeRef;
 use crate::plan::Bound;
@@ -80,7 +80,9 @@ impl<'a> Pipeline<'a> {
                         self.counters += old.counters();
                     }
                     inside
-                        .get_or_insert_with(|| Inside::new(bound, snapshot, &**self.history))
+                        .get_or_insert_with(|| {
+                            Inside::new(bound, Input::new(snapshot, &**self.history))
+                        })
                         .contains(node.row())
                 }
             };

@@ -11,7 +11,7 @@ use smallvec::SmallVec;
 use super::node::Node;
 use super::pipeline::{Op, Pipeline};
 use crate::diag::Warning;
-use crate::exec::{Counters, RowIter, Rows, Trace, count, is_local, run, run_while};
+use crate::exec::{Counters, Input, RowIter, Rows, Trace, count, is_local, run, run_while};
 use crate::history::{Moment, Position, Union, run_union};
 use crate::index::Snapshot;
 use crate::plan::Bound;
@@ -99,7 +99,7 @@ impl Recipe {
         let (bound, history) = (&*self.bound, &*self.history);
         let snapshot = self.snapshot();
         if let (Some(snapshot), []) = (snapshot, &*self.ops) {
-            return Found::One(run(bound, snapshot, history, trace));
+            return Found::One(run(bound, Input::new(snapshot, history), trace));
         }
         let mut pipeline = Pipeline::new(&self.ops, &self.history);
         let (mut one, mut many) = (SmallVec::new(), Vec::new());
@@ -114,7 +114,8 @@ impl Recipe {
                 });
             }
             (Target::One(_), Some(snapshot)) => {
-                run_while(bound, snapshot, history, trace, &mut |row| {
+                let input = Input::new(snapshot, history);
+                run_while(bound, input, trace, &mut |row| {
                     if pipeline.admits(snapshot.node(row)) {
                         one.push(row);
                     }
@@ -221,7 +222,7 @@ impl Selection {
         let Some(snapshot) = history.get(position).filter(|_| is_local(bound)) else {
             return Self::lazy(bound, history, Target::One(position), warnings);
         };
-        let rows = run(bound, snapshot, &*history, trace);
+        let rows = run(bound, Input::new(snapshot, &*history), trace);
         Self {
             kind: Kind::Known(Known {
                 history,
@@ -267,7 +268,8 @@ impl Selection {
         };
         if let (None, Some(snapshot), []) = (recipe.found.get(), recipe.snapshot(), &*recipe.ops) {
             let trace = &mut Trace::off();
-            return count(&recipe.bound, snapshot, &*recipe.history, trace) as usize;
+            let input = Input::new(snapshot, &*recipe.history);
+            return count(&recipe.bound, input, trace) as usize;
         }
         match recipe.rows() {
             Found::One(rows) => rows.len(),

@@ -5,8 +5,6 @@
 //! indexed, a test of each node. This file chooses accesses and tests single rows; `scan` fills
 //! whole windows.
 
-use std::borrow::Cow;
-
 use smallvec::SmallVec;
 
 use super::eval::{node_holds, node_type_holds, scalar, sub_type};
@@ -35,7 +33,7 @@ pub(super) enum Access<'a> {
     /// The rows whose number in a packed column is in a set.
     Column {
         column: &'a IntColumn,
-        set: Cow<'a, NumberSet>,
+        set: &'a NumberSet,
         /// The bit of [`Present`] for rows with a value; `None` if every row has one.
         given: Option<u8>,
     },
@@ -268,11 +266,7 @@ impl<'a> Access<'a> {
         if set.ranges.ranges() == [(i64::MIN, i64::MAX)] && (set.null || given.is_none()) {
             return Self::Always;
         }
-        Self::Column {
-            column,
-            set: Cow::Borrowed(set),
-            given,
-        }
+        Self::Column { column, set, given }
     }
 
     /// Upper bound of matching rows in the segment; `None` if that takes reading rows.

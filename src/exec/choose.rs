@@ -101,7 +101,7 @@ fn count(bound: &Bound, input: Input<'_>) -> Result<u64, &'static str> {
 /// Whether every group requires an id; and the id, if it is the whole selector.
 #[inline]
 fn by_id(bound: &Bound) -> Result<Option<&str>, &'static str> {
-    if !bound.requires_ids() {
+    if !bound.requires_ids {
         return Err("not every group names an id");
     }
     let ([chain], []) = (&*bound.chains, &*bound.filters) else {

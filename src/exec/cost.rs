@@ -32,9 +32,8 @@ const FEW_INTERVALS: usize = 12;
 
 /// Whether a plan reads so little that running it at once costs no more than deferring it.
 #[inline]
-#[must_use]
 pub fn is_local(bound: &Bound) -> bool {
-    bound.breadth() < LOCAL_DEPTHS
+    bound.breadth < LOCAL_DEPTHS
 }
 
 /// The rows of the chunk after one of `rows` rows.

@@ -9,7 +9,7 @@ use super::choose::{Choice, choose, explain};
 use super::chunks;
 use super::order::arrange;
 use super::rows::Rows;
-use super::stats::{Input, SessionStats};
+use super::stats::Input;
 use super::strategy::{Reason, Strategy, Want};
 use super::tail::Tail;
 use super::trace::Trace;
@@ -17,23 +17,16 @@ use super::window::of_id;
 use crate::index::Snapshot;
 use crate::plan::Bound;
 
-/// The result of `bound` over `snapshot`, in result order.
+/// The result of `bound` over `input`, in result order.
 #[inline]
-#[must_use]
-pub fn run(
-    bound: &Bound,
-    snapshot: &Snapshot,
-    stats: &dyn SessionStats,
-    trace: &mut Trace,
-) -> Rows {
-    let input = Input { snapshot, stats };
+pub fn run(bound: &Bound, input: Input<'_>, trace: &mut Trace) -> Rows {
     match choose(bound, input, Want::Rows) {
         Choice::Chunks => in_chunks(bound, input, trace),
         choice => {
             let rows = found(choice, bound, input, trace);
             match bound.is_bare() {
                 true => rows,
-                false => finish(bound, snapshot, rows),
+                false => finish(bound, input.snapshot, rows),
             }
         }
     }
@@ -78,86 +71,60 @@ fn in_chunks(bound: &Bound, input: Input<'_>, trace: &mut Trace) -> Rows {
 /// are not read, if the strategy allows it.
 pub fn run_while(
     bound: &Bound,
-    snapshot: &Snapshot,
-    stats: &dyn SessionStats,
+    input: Input<'_>,
     trace: &mut Trace,
     take: &mut dyn FnMut(u32) -> bool,
 ) {
-    let input = Input { snapshot, stats };
     match choose(bound, input, Want::First) {
         Choice::Chunks => chunks::each(bound, input, trace, take),
         choice => {
             let rows = found(choice, bound, input, trace);
             // `all` ends after the row that is refused.
-            let _ = finish(bound, snapshot, rows).iter().all(take);
+            let _ = finish(bound, input.snapshot, rows).iter().all(take);
         }
     }
 }
 
 /// The number of rows of [`run`], without listing them where possible.
-#[must_use]
-pub fn count(
-    bound: &Bound,
-    snapshot: &Snapshot,
-    stats: &dyn SessionStats,
-    trace: &mut Trace,
-) -> u64 {
-    let input = Input { snapshot, stats };
+pub fn count(bound: &Bound, input: Input<'_>, trace: &mut Trace) -> u64 {
     match choose(bound, input, Want::Count) {
         Choice::Count(count) => {
             trace.strategy(Strategy::Count);
-            trace.counters.postings += snapshot.pieces().len() as u64;
+            trace.counters.postings += input.snapshot.pieces().len() as u64;
             count
         }
         Choice::Chunks => in_chunks(bound, input, trace).len() as u64,
         choice => {
             let rows = found(choice, bound, input, trace);
             let counted = Tail::of(bound).count(rows.len() as u64);
-            counted.unwrap_or_else(|| finish(bound, snapshot, rows).len() as u64)
+            counted.unwrap_or_else(|| finish(bound, input.snapshot, rows).len() as u64)
         }
     }
 }
 
 /// The matches in result order, before the tail.
-#[must_use]
-pub fn run_untailed(
-    bound: &Bound,
-    snapshot: &Snapshot,
-    stats: &dyn SessionStats,
-    trace: &mut Trace,
-) -> Rows {
-    let input = Input { snapshot, stats };
+pub fn run_untailed(bound: &Bound, input: Input<'_>, trace: &mut Trace) -> Rows {
     let choice = choose(bound, input, Want::Matches);
-    arrange(bound.order, snapshot, found(choice, bound, input, trace))
+    arrange(
+        bound.order,
+        input.snapshot,
+        found(choice, bound, input, trace),
+    )
 }
 
 /// The matches of [`run_untailed`] in `chunks`, which are whole units, ascending; for plans whose
 /// chains are all separable. Costs the rows of the chunks.
-#[must_use]
-pub fn run_in(
-    bound: &Bound,
-    snapshot: &Snapshot,
-    stats: &dyn SessionStats,
-    chunks: &[Range<u32>],
-    trace: &mut Trace,
-) -> Rows {
-    let input = Input { snapshot, stats };
+pub fn run_in(bound: &Bound, input: Input<'_>, chunks: &[Range<u32>], trace: &mut Trace) -> Rows {
     trace.strategy(Strategy::Chunks);
     let mut rows = SmallVec::new();
     for chunk in chunks {
         trace.counters.rows_seen += u64::from(chunk.end - chunk.start);
         matches(bound, Some(chunk), input, trace).for_each(|row| rows.push(row));
     }
-    arrange(bound.order, snapshot, Rows::List(rows))
+    arrange(bound.order, input.snapshot, Rows::List(rows))
 }
 
-/// The strategy for `snapshot`, and why cheaper ones do not fit. Runs nothing.
-#[must_use]
-pub fn strategy(
-    bound: &Bound,
-    snapshot: &Snapshot,
-    stats: &dyn SessionStats,
-    want: Want,
-) -> (Strategy, Vec<Reason>) {
-    explain(bound, Input { snapshot, stats }, want)
+/// The strategy for `input`, and why cheaper ones do not fit. Runs nothing.
+pub fn strategy(bound: &Bound, input: Input<'_>, want: Want) -> (Strategy, Vec<Reason>) {
+    explain(bound, input, want)
 }

@@ -6,7 +6,7 @@ use std::slice::from_ref;
 use super::chunks::{unit_end, unit_start};
 use super::cost::{FIRST_CHUNK, next_chunk};
 use super::driver::{run, run_in};
-use super::stats::SessionStats;
+use super::stats::Input;
 use super::trace::{Counters, Trace};
 use crate::index::{Bits, Snapshot};
 use crate::plan::Bound;
@@ -15,8 +15,7 @@ use crate::plan::Bound;
 /// the selector only as far as it is asked.
 pub struct Inside<'a> {
     bound: &'a Bound,
-    snapshot: &'a Snapshot,
-    stats: &'a dyn SessionStats,
+    input: Input<'a>,
     /// The rows that were run.
     known: Range<u32>,
     next_size: u32,
@@ -29,12 +28,11 @@ pub struct Inside<'a> {
 
 impl<'a> Inside<'a> {
     /// Runs the root and `^seq` only, or the whole selector if it cannot be run in chunks.
-    #[must_use]
-    pub fn new(bound: &'a Bound, snapshot: &'a Snapshot, stats: &'a dyn SessionStats) -> Self {
+    pub fn new(bound: &'a Bound, input: Input<'a>) -> Self {
+        let snapshot = input.snapshot;
         let mut inside = Self {
             bound,
-            snapshot,
-            stats,
+            input,
             known: 0..0,
             next_size: FIRST_CHUNK,
             rows: Bits::new(0..0),
@@ -56,13 +54,11 @@ impl<'a> Inside<'a> {
     }
 
     /// The snapshot.
-    #[must_use]
     pub fn snapshot(&self) -> &'a Snapshot {
-        self.snapshot
+        self.input.snapshot
     }
 
     /// The work done so far.
-    #[must_use]
     pub fn counters(&self) -> Counters {
         self.trace.counters
     }
@@ -73,26 +69,21 @@ impl<'a> Inside<'a> {
             return true;
         }
         if row < self.known.start {
-            self.run(0..self.snapshot.end_row());
+            self.run(0..self.input.snapshot.end_row());
         } else if row >= self.known.end {
-            let end = unit_end(self.snapshot, row.saturating_add(self.next_size));
+            let end = unit_end(self.input.snapshot, row.saturating_add(self.next_size));
             self.next_size = next_chunk(self.next_size);
-            self.run(unit_start(self.snapshot, row)..end);
+            self.run(unit_start(self.input.snapshot, row)..end);
         }
         self.rows.contains(row)
     }
 
     fn run(&mut self, chunk: Range<u32>) {
-        let (snapshot, stats) = (self.snapshot, self.stats);
+        let (input, trace) = (self.input, &mut self.trace);
+        let snapshot = input.snapshot;
         let matched = match chunk == (0..snapshot.end_row()) {
-            true => run(self.bound, snapshot, stats, &mut self.trace),
-            false => run_in(
-                self.bound,
-                snapshot,
-                stats,
-                from_ref(&chunk),
-                &mut self.trace,
-            ),
+            true => run(self.bound, input, trace),
+            false => run_in(self.bound, input, from_ref(&chunk), trace),
         };
         self.rows = Bits::new(chunk.clone());
         matched.for_each(|row| {

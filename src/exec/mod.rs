@@ -38,7 +38,7 @@ pub use cost::is_local;
 pub use driver::{count, run, run_in, run_untailed, run_while, strategy};
 pub use inside::Inside;
 pub use rows::{RowIter, Rows};
-pub use stats::{NoStats, SessionStats};
+pub use stats::{Input, NoStats, SessionStats};
 pub use strategy::{Reason, Strategy, Want};
 pub use tail::Tail;
 pub use trace::{Counters, StepTrace, Trace};

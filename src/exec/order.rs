@@ -7,26 +7,24 @@ use smallvec::SmallVec;
 
 use super::rows::Rows;
 use crate::index::{NodeRef, Snapshot};
-use crate::plan::RowOrder;
+use crate::ir::Order;
 
-/// Puts rows, given in document order, into result order.
-pub(super) fn arrange(order: RowOrder, snapshot: &Snapshot, rows: Rows) -> Rows {
-    if order == RowOrder::Document {
+/// Puts rows, given in document order, into the [order](crate::plan::Bound::order) of a bound plan.
+pub(super) fn arrange(order: Order, snapshot: &Snapshot, rows: Rows) -> Rows {
+    if order == Order::Pre {
         return rows;
     }
     let mut list: SmallVec<[u32; 4]> = rows.iter().collect();
     let node = |row: u32| snapshot.node(row);
     match order {
-        RowOrder::Document => {}
-        RowOrder::Key => list.sort_by(|&a, &b| key_order(node(a), node(b))),
+        Order::Pre => {}
+        Order::Default => list.sort_by(|&a, &b| key_order(node(a), node(b))),
         // Of two subtrees with the same last row, the deeper comes first.
-        RowOrder::Post => {
-            list.sort_by_key(|&row| (last_row(snapshot, row), std::cmp::Reverse(row)))
-        }
-        RowOrder::Bfs => list.sort_by_key(|&row| (node(row).level(), row)),
-        RowOrder::Path => by_path(snapshot, &mut list),
-        RowOrder::TurnDesc => list.sort_by_key(|&row| (depth_rank(snapshot.depth(row)), row)),
-        RowOrder::TurnAsc => {
+        Order::Post => list.sort_by_key(|&row| (last_row(snapshot, row), std::cmp::Reverse(row))),
+        Order::Bfs => list.sort_by_key(|&row| (node(row).level(), row)),
+        Order::Path => by_path(snapshot, &mut list),
+        Order::TurnDesc => list.sort_by_key(|&row| (depth_rank(snapshot.depth(row)), row)),
+        Order::TurnAsc => {
             list.sort_by_key(|&row| (std::cmp::Reverse(depth_rank(snapshot.depth(row))), row))
         }
     }

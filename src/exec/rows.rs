@@ -24,14 +24,12 @@ pub enum Rows {
 
 impl Rows {
     /// No rows.
-    #[must_use]
     pub fn none() -> Self {
         Self::List(SmallVec::new())
     }
 
     /// At most one row.
     #[inline]
-    #[must_use]
     pub fn of(row: Option<u32>) -> Self {
         Self::Word {
             start: row.unwrap_or(0),
@@ -40,7 +38,6 @@ impl Rows {
     }
 
     /// Number of rows. Linear in the words of a bit set.
-    #[must_use]
     pub fn len(&self) -> usize {
         match self {
             Self::Word { word, .. } => word.count_ones() as usize,
@@ -50,7 +47,6 @@ impl Rows {
     }
 
     /// Whether there are no rows.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         match self {
             Self::Word { word, .. } => *word == 0,
@@ -60,35 +56,29 @@ impl Rows {
     }
 
     /// The rows, in result order.
-    #[must_use]
     pub fn iter(&self) -> RowIter<'_> {
+        let none = RowIter {
+            windows: &[],
+            words: &[],
+            ones: Ones(0),
+            base: 0,
+            list: [].iter(),
+        };
         match self {
             Self::Word { start, word } => RowIter {
-                windows: &[],
-                words: &[],
                 ones: Ones(*word),
                 base: *start,
-                list: [].iter(),
+                ..none
             },
-            Self::Bits(windows) => RowIter {
-                windows,
-                words: &[],
-                ones: Ones(0),
-                base: 0,
-                list: [].iter(),
-            },
+            Self::Bits(windows) => RowIter { windows, ..none },
             Self::List(rows) => RowIter {
-                windows: &[],
-                words: &[],
-                ones: Ones(0),
-                base: 0,
                 list: rows.iter(),
+                ..none
             },
         }
     }
 
     /// Whether it contains a row.
-    #[must_use]
     pub fn contains(&self, row: u32) -> bool {
         match self {
             Self::Word { start, word } => row

@@ -20,7 +20,17 @@ impl SessionStats for NoStats {
 
 /// What a run reads.
 #[derive(Clone, Copy)]
-pub(super) struct Input<'a> {
-    pub(super) snapshot: &'a Snapshot,
-    pub(super) stats: &'a dyn SessionStats,
+pub struct Input<'a> {
+    /// The snapshot.
+    pub snapshot: &'a Snapshot,
+    /// Facts of its session.
+    pub stats: &'a dyn SessionStats,
+}
+
+impl<'a> Input<'a> {
+    /// A snapshot of a session.
+    #[inline]
+    pub fn new(snapshot: &'a Snapshot, stats: &'a dyn SessionStats) -> Self {
+        Self { snapshot, stats }
+    }
 }

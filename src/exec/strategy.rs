@@ -18,7 +18,6 @@ pub enum Strategy {
 
 impl Strategy {
     /// Its name, as `explain` prints it.
-    #[must_use]
     pub fn name(self) -> &'static str {
         match self {
             Self::Count => "count",
@@ -30,7 +29,6 @@ impl Strategy {
     }
 
     /// What it does, in a few words.
-    #[must_use]
     pub fn summary(self) -> &'static str {
         match self {
             Self::Count => "adds up the lengths of posting lists",

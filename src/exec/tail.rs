@@ -16,7 +16,6 @@ pub struct Tail<'a> {
 
 impl<'a> Tail<'a> {
     /// The tail of a bound plan.
-    #[must_use]
     pub fn of(bound: &Bound) -> Self {
         let seen = bound.unique.then(HashSet::new);
         Self {
@@ -26,7 +25,6 @@ impl<'a> Tail<'a> {
     }
 
     /// The tail that leaves out `count` rows.
-    #[must_use]
     pub fn skip(count: usize) -> Self {
         Self {
             skip: count as u64,
@@ -35,7 +33,6 @@ impl<'a> Tail<'a> {
     }
 
     /// The tail that ends after `count` rows.
-    #[must_use]
     pub fn limit(count: usize) -> Self {
         Self {
             left: count as u64,
@@ -55,7 +52,6 @@ impl<'a> Tail<'a> {
 
     /// Whether no further row passes.
     #[inline]
-    #[must_use]
     pub fn is_done(&self) -> bool {
         self.left == 0
     }

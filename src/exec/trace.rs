@@ -59,13 +59,11 @@ struct Details {
 impl Trace {
     /// Counters only.
     #[inline]
-    #[must_use]
     pub fn off() -> Self {
         Self::default()
     }
 
     /// Counters and details.
-    #[must_use]
     pub fn on() -> Self {
         Self {
             details: Some(Box::default()),
@@ -74,20 +72,17 @@ impl Trace {
     }
 
     /// Whether details are recorded.
-    #[must_use]
     pub fn is_on(&self) -> bool {
         self.details.is_some()
     }
 
     /// The steps of each chain; empty if details are off.
-    #[must_use]
     pub fn steps(&self) -> &[Vec<StepTrace>] {
         self.details.as_ref().map_or(&[], |details| &details.steps)
     }
 
     /// The strategies that ran, each with the number of runs, in order of first use; empty if
     /// details are off.
-    #[must_use]
     pub fn strategies(&self) -> &[(Strategy, u64)] {
         self.details
             .as_ref()

@@ -60,7 +60,7 @@ impl<'a> WordWindow<'a> {
     /// Inlined by force: passing the window through memory costs a tenth of a whole select.
     #[inline(always)]
     pub(super) fn of(bound: &Bound, input: Input<'a>) -> Result<Option<Self>, &'static str> {
-        let Some((low, high)) = bound.interval() else {
+        let Some((low, high)) = bound.interval else {
             return Err("not a chain of plain tests over one interval of depths");
         };
         let snapshot = input.snapshot;

@@ -16,7 +16,7 @@ use super::change::{Change, change_of, counterpart};
 use super::content::{ContentOptions, Labels, Material, content_diff, materialize};
 use super::label::SnapshotRef;
 use crate::diag::{Code, Warning};
-use crate::exec::{Counters, Rows, Trace, run, run_in};
+use crate::exec::{Counters, Input, Rows, Trace, run, run_in};
 use crate::index::{Bits, Changes, Snapshot};
 use crate::ir::{Mode, RangeEnd};
 use crate::plan::Bound;
@@ -376,7 +376,11 @@ impl Range<'_> {
     fn rows(&self, at: usize) -> &Rows {
         let (rows, _) = self.full[at - self.span.oldest].get_or_init(|| {
             let mut trace = self.trace();
-            let rows = run(self.bound, self.snapshot(at), self.history, &mut trace);
+            let rows = run(
+                self.bound,
+                Input::new(self.snapshot(at), self.history),
+                &mut trace,
+            );
             (rows, trace)
         });
         rows
@@ -393,7 +397,12 @@ impl Range<'_> {
                 let pieces = newer.pieces().len() + older.pieces().len();
                 trace.counters.pieces_read += pieces as u64;
                 let mut rows = |snapshot, blocks: &[std::ops::Range<u32>]| {
-                    run_in(self.bound, snapshot, self.history, blocks, &mut trace)
+                    run_in(
+                        self.bound,
+                        Input::new(snapshot, self.history),
+                        blocks,
+                        &mut trace,
+                    )
                 };
                 let newer_rows = rows(newer, &changes.newer);
                 let older_rows = rows(older, &changes.older);

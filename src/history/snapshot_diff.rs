@@ -11,7 +11,7 @@ use serde::{Serialize, Serializer};
 use super::address::{History, Unresolved};
 use super::change::{Change, Delta, change_of, counterpart};
 use super::content::{ContentDiff, ContentOptions, Labels, content_diff};
-use crate::exec::{Trace, run};
+use crate::exec::{Input, Trace, run};
 use crate::index::{Bits, NodeRef, Snapshot};
 use crate::ir::Address;
 use crate::plan::Bound;
@@ -207,7 +207,7 @@ pub fn diff(
         let Some(bound) = selector else {
             return Matches::All;
         };
-        let found = run(bound, snapshot, history, &mut Trace::off());
+        let found = run(bound, Input::new(snapshot, history), &mut Trace::off());
         let mut bits = Bits::new(0..snapshot.end_row());
         found.iter().for_each(|row| bits.insert(row));
         let mut rows: Vec<u32> = found.iter().collect();

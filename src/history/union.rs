@@ -6,7 +6,7 @@ use hashbrown::HashSet;
 
 use super::address::{History, SnapshotRange};
 use super::range::same_spine;
-use crate::exec::{Tail, Trace, run_in, run_untailed};
+use crate::exec::{Input, Tail, Trace, run_in, run_untailed};
 use crate::index::{Changes, NodeRef, Snapshot};
 use crate::plan::Bound;
 
@@ -63,6 +63,7 @@ pub(crate) fn run_union<'a>(
             return;
         }
         let snapshot = &*history.committed()[at];
+        let input = Input::new(snapshot, history);
         let changes = newer
             .filter(|_| local || union.latest)
             .map(|newer| (newer, Changes::between(newer, snapshot)));
@@ -71,9 +72,9 @@ pub(crate) fn run_union<'a>(
                 if local && (!changes.has_preamble() || same_spine(newer, snapshot)) =>
             {
                 trace.counters.pieces_read += snapshot.pieces().len() as u64;
-                run_in(bound, snapshot, history, &changes.older, trace)
+                run_in(bound, input, &changes.older, trace)
             }
-            _ => run_untailed(bound, snapshot, history, trace),
+            _ => run_untailed(bound, input, trace),
         };
         if union.latest
             && let Some((newer, changes)) = &changes

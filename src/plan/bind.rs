@@ -4,7 +4,6 @@ use smallvec::SmallVec;
 
 use super::bound::{
     Bound, BoundChain, BoundFilter, BoundPick, BoundStep, BoundTest, BoundTests, Condition, Page,
-    RowOrder,
 };
 use super::predicate::Compare;
 use super::steps::{FilterPlan, PickPlan, Plan, Predicate, Slot, StepOperator};
@@ -26,20 +25,17 @@ pub struct BindError {
 
 impl BindError {
     /// The error of a parameter, or of a literal where `param` is `None`.
-    #[must_use]
     pub fn new(param: Option<Box<str>>, reason: impl Into<Unfit>) -> Self {
         let reason = reason.into();
         Self { param, reason }
     }
 
     /// The code of a diagnostic about it.
-    #[must_use]
     pub fn code(&self) -> Code {
         self.reason.code()
     }
 
     /// What to write instead.
-    #[must_use]
     pub fn help(&self) -> Option<&'static str> {
         self.reason.help()
     }
@@ -253,15 +249,10 @@ impl Binder<'_> {
         })
     }
 
-    fn order(&self, plan: &Plan) -> Result<RowOrder, BindError> {
+    fn order(&self, plan: &Plan) -> Result<Order, BindError> {
         Ok(match plan.order {
-            Order::Default if self.is_one_key(&plan.key_slots)? => RowOrder::Key,
-            Order::Default | Order::Pre => RowOrder::Document,
-            Order::Post => RowOrder::Post,
-            Order::Bfs => RowOrder::Bfs,
-            Order::Path => RowOrder::Path,
-            Order::TurnDesc => RowOrder::TurnDesc,
-            Order::TurnAsc => RowOrder::TurnAsc,
+            Order::Default if !self.is_one_key(&plan.key_slots)? => Order::Pre,
+            order => order,
         })
     }
 

@@ -4,7 +4,7 @@ use smallvec::SmallVec;
 
 use super::predicate::Compare;
 use super::steps::Ambient;
-use crate::ir::{Attr, Axis, DepthSet, Facet, Mode, TypeTest, Zone};
+use crate::ir::{Attr, Axis, DepthSet, Facet, Mode, Order, TypeTest, Zone};
 
 /// A plan with its values in place, still without a snapshot. Immutable and shared.
 #[derive(Debug)]
@@ -13,18 +13,25 @@ pub struct Bound {
     pub chains: SmallVec<[BoundChain; 1]>,
     /// Tests of the final set.
     pub filters: Box<[BoundTest]>,
-    /// The result order.
-    pub order: RowOrder,
+    /// The result order: [`Order::Pre`] is document order, in which rows are found, and
+    /// [`Order::Default`] is key order.
+    pub order: Order,
     /// Keep the first row of each key.
     pub unique: bool,
     /// The rows to return of the final set; `None` for all.
     pub page: Option<Page>,
     /// What a range returns.
     pub mode: Mode,
-    pub(super) interval: Option<(i64, i64)>,
-    pub(super) breadth: u64,
-    pub(super) requires_ids: bool,
-    pub(super) pattern_bytes: usize,
+    /// The inclusive depth interval of the rows it reads, if it is one chain of plain tests over
+    /// one interval: of turns, of `^ah` or of `^sys`. `None` if a test requires an id.
+    pub interval: Option<(i64, i64)>,
+    /// The number of depths it reads beyond the first of each interval; 0 if it is one chain that
+    /// requires an id, `u64::MAX` if nothing confines it.
+    pub breadth: u64,
+    /// Whether every group requires an id, so that all matches are in the units of those ids.
+    pub requires_ids: bool,
+    /// The memory of its patterns in bytes; at most [`crate::ir::MAX_PATTERN_BYTES`].
+    pub pattern_bytes: usize,
 }
 
 /// A part of the final set, the page number worked in.
@@ -34,25 +41,6 @@ pub struct Page {
     pub skip: u64,
     /// Rows to return at most.
     pub limit: u64,
-}
-
-/// The order of result rows (LANGUAGE §6).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum RowOrder {
-    /// Document order, in which rows are found.
-    Document,
-    /// Key order.
-    Key,
-    /// `@order=post`
-    Post,
-    /// `@order=bfs`
-    Bfs,
-    /// `@order=path`
-    Path,
-    /// `@order=turn:desc,pre`
-    TurnDesc,
-    /// `@order=turn:asc,pre`
-    TurnAsc,
 }
 
 /// One group with its values in place.
@@ -150,7 +138,6 @@ impl BoundChain {
     }
 
     /// Whether a step requires an id.
-    #[must_use]
     pub fn names_id(&self) -> bool {
         self.filters().any(|filter| filter.id.is_some())
     }
@@ -169,55 +156,28 @@ impl BoundTest {
 }
 
 impl Bound {
-    /// The number of depths it reads beyond the first of each interval; 0 if it is one chain that
-    /// requires an id, `u64::MAX` if nothing confines it.
-    #[inline]
-    #[must_use]
-    pub fn breadth(&self) -> u64 {
-        self.breadth
-    }
-
-    /// The inclusive depth interval of the rows it reads, if it is one chain of plain tests over
-    /// one interval: of turns, of `^ah` or of `^sys`. `None` if a test requires an id.
-    #[inline]
-    #[must_use]
-    pub fn interval(&self) -> Option<(i64, i64)> {
-        self.interval
-    }
-
-    /// Whether every group requires an id, so that all matches are in the units of those ids.
-    #[inline]
-    #[must_use]
-    pub fn requires_ids(&self) -> bool {
-        self.requires_ids
-    }
-
     /// Whether the matches in document order are the result: there is no order, `@unique` or
     /// page.
     #[inline]
-    #[must_use]
     pub fn is_bare(&self) -> bool {
-        self.order == RowOrder::Document && !self.has_tail()
+        self.order == Order::Pre && !self.has_tail()
     }
 
     /// Whether there is `@unique` or a page.
     #[inline]
-    #[must_use]
     pub fn has_tail(&self) -> bool {
         self.unique || self.page.is_some()
     }
 
     /// Whether rows come in document order, each unit can be run by itself, and no test requires
     /// an id: the result can be found unit by unit, as far as it is wanted.
-    #[must_use]
     pub fn runs_in_chunks(&self) -> bool {
         let by_unit = |chain: &BoundChain| chain.separable && !chain.names_id();
-        self.order == RowOrder::Document && self.chains.iter().all(by_unit)
+        self.order == Order::Pre && self.chains.iter().all(by_unit)
     }
 
     /// Whether the result in a unit, before `@unique` and the page, depends only on that unit,
     /// the root and `^seq`: there is no depth, age or pick across units.
-    #[must_use]
     pub fn is_unit_local(&self) -> bool {
         let moves = |filter: &BoundFilter| {
             let after = filter.picks.iter().filter_map(|pick| match pick {
@@ -234,14 +194,7 @@ impl Bound {
 
     /// Whether the whole result in a unit depends only on that unit, the root and `^seq`: two
     /// snapshots are then compared by the units in which they differ.
-    #[must_use]
     pub fn compares_by_unit(&self) -> bool {
         !self.has_tail() && self.is_unit_local()
-    }
-
-    /// The memory of its patterns in bytes; at most [`crate::ir::MAX_PATTERN_BYTES`].
-    #[must_use]
-    pub fn pattern_bytes(&self) -> usize {
-        self.pattern_bytes
     }
 }

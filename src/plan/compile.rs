@@ -9,7 +9,6 @@ use super::walk::{Part, walk};
 use crate::ir::{Attr, Axis, Class, DepthSet, Op, Pick, Query, Step, Test, TypeTest, Zone};
 
 /// Compiles a query. Linear in its size.
-#[must_use]
 pub fn compile(query: &Query) -> Plan {
     let mut chains = Vec::with_capacity(query.chains.len());
     let mut filters = Vec::with_capacity(query.filters.len());

@@ -1,17 +1,17 @@
-//! Plans as text: one label an operator, wherever a plan is shown.
+//! Plans as text, one label per operator.
 
 use std::fmt::Write;
 
 use super::steps::{FilterPlan, PickPlan, Plan, Predicate, StepOperator, StepPlan};
-use super::value::{Source, Value};
-use crate::ir::{Axis, Class, DepthSet, Op, Order, TypeTest, Zone};
+use super::value::Value;
+use crate::ir::{Axis, Class, DepthSet, Op, Operand, Order, TypeTest, Zone};
 
 /// One operator of a plan, as `explain` shows it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Operator {
-    /// The group it belongs to; none for what acts on the union.
+    /// The group; `None` for what acts on the union.
     pub chain: Option<usize>,
-    /// The step of the group; none for its scope.
+    /// The step of the group; `None` for its scope.
     pub step: Option<usize>,
     /// What it does.
     pub label: String,
@@ -20,7 +20,6 @@ pub struct Operator {
 impl Plan {
     /// The operators, the last to run first: final set, then each group's steps from right to
     /// left, then the group's scope.
-    #[must_use]
     pub fn operators(&self) -> Vec<Operator> {
         let mut operators = vec![Operator {
             chain: None,
@@ -85,7 +84,6 @@ impl Plan {
 
 impl StepPlan {
     /// What the step does, in a line.
-    #[must_use]
     pub fn label(&self, first: bool) -> String {
         let axis = match self.axis {
             _ if first => "anywhere",
@@ -174,6 +172,21 @@ fn op_label(op: Op) -> &'static str {
     }
 }
 
+/// What fills a slot, as `explain` shows it.
+pub fn operand_label(operand: &Operand) -> String {
+    match operand {
+        Operand::Literal(literal) => Value::from(literal).to_string(),
+        Operand::Param(name) => format!("${name}"),
+        // A list of one element means that element (LANGUAGE §5).
+        Operand::List(items) if items.len() == 1 => operand_label(&items[0]),
+        Operand::List(items) => list_label(items.iter().map(operand_label)),
+    }
+}
+
+fn list_label(items: impl Iterator<Item = String>) -> String {
+    format!("[{}]", items.collect::<Vec<_>>().join(", "))
+}
+
 impl std::fmt::Display for Value {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
@@ -181,35 +194,7 @@ impl std::fmt::Display for Value {
             Self::Int(number) => number.fmt(f),
             Self::Decimal(number) => number.fmt(f),
             Self::Text(text) => write!(f, "'{}'", text.replace('\\', "\\\\").replace('\'', "\\'")),
-            Self::List(items) => {
-                f.write_str("[")?;
-                for (at, item) in items.iter().enumerate() {
-                    if at > 0 {
-                        f.write_str(", ")?;
-                    }
-                    item.fmt(f)?;
-                }
-                f.write_str("]")
-            }
-        }
-    }
-}
-
-impl std::fmt::Display for Source {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::Value(value) => value.fmt(f),
-            Self::Param(name) => write!(f, "${name}"),
-            Self::List(items) => {
-                f.write_str("[")?;
-                for (at, item) in items.iter().enumerate() {
-                    if at > 0 {
-                        f.write_str(", ")?;
-                    }
-                    item.fmt(f)?;
-                }
-                f.write_str("]")
-            }
+            Self::List(items) => f.write_str(&list_label(items.iter().map(Self::to_string))),
         }
     }
 }

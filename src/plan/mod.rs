@@ -26,10 +26,9 @@ mod walk;
 pub use bind::{BindError, bind};
 pub use bound::{
     Bound, BoundChain, BoundFilter, BoundPick, BoundStep, BoundTest, BoundTests, Condition, Page,
-    RowOrder,
 };
 pub use compile::compile;
-pub use display::Operator;
+pub use display::{Operator, operand_label};
 pub use number_set::NumberSet;
 pub use predicate::Compare;
 pub use steps::{
@@ -37,6 +36,6 @@ pub use steps::{
 };
 pub(crate) use text_test::has_text;
 pub use text_test::{TextTest, Unfit};
-pub use value::{Source, Value};
+pub use value::Value;
 pub use value_test::{Scalar, ValueTest};
 pub use walk::{Shape, Sources, sources};

@@ -1,6 +1,6 @@
 //! Values for a plan's slots.
 
-use crate::ir::{Literal, Operand};
+use crate::ir::Literal;
 
 /// A value for a slot: a literal of a selector, or what a caller binds to `$name`.
 #[derive(Clone, Debug, PartialEq)]
@@ -70,43 +70,6 @@ impl From<bool> for Value {
 impl<T: Into<Value>> From<Option<T>> for Value {
     fn from(value: Option<T>) -> Self {
         value.map_or(Self::Null, Into::into)
-    }
-}
-
-/// What a slot is filled from, as `explain` shows it: a literal, a parameter, or a list that holds
-/// parameters.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Source {
-    /// Known from the text.
-    Value(Value),
-    /// `$name`
-    Param(Box<str>),
-    /// A list with parameters among its elements.
-    List(Box<[Source]>),
-}
-
-impl From<&Operand> for Source {
-    fn from(operand: &Operand) -> Self {
-        match operand {
-            Operand::Literal(literal) => Self::Value(literal.into()),
-            Operand::Param(name) => Self::Param(name.clone()),
-            // A list of one means what its element means, everywhere.
-            Operand::List(items) if items.len() == 1 => Self::from(&items[0]),
-            Operand::List(items) => {
-                let items: Box<[Source]> = items.iter().map(Into::into).collect();
-                let values: Option<Box<[Value]>> = items
-                    .iter()
-                    .map(|item| match item {
-                        Self::Value(value) => Some(value.clone()),
-                        Self::Param(_) | Self::List(_) => None,
-                    })
-                    .collect();
-                match values {
-                    Some(values) => Self::Value(Value::List(values)),
-                    None => Self::List(items),
-                }
-            }
-        }
     }
 }
 

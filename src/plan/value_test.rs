@@ -61,7 +61,6 @@ impl ValueTest {
     }
 
     /// Whether the comparison holds.
-    #[must_use]
     pub fn holds(&self, node: &Scalar<'_>) -> bool {
         match self.op {
             Op::Eq => self.wanted.holds(node),
@@ -77,7 +76,6 @@ impl ValueTest {
     }
 
     /// The texts that a list must all hold, for an equality.
-    #[must_use]
     pub fn texts(&self) -> Option<Vec<&str>> {
         let text = |value: &'_ Value| matches!(value, Value::Text(_));
         match (self.op, &self.value) {
@@ -233,82 +231,5 @@ fn number_of(value: &Value) -> Option<Number<'static>> {
         Value::Int(int) => Some(Number::Int(i128::from(*int))),
         Value::Decimal(decimal) => Some(Number::decimal(*decimal)),
         Value::Null | Value::Text(_) | Value::List(_) => None,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::{Patterns, Scalar, Value, ValueTest};
-    use crate::ir::Op;
-
-    #[test]
-    fn lists_contain_any_of_one_and_all_of_several() {
-        let mixed = Value::List(
-            [
-                "b".into(),
-                2.into(),
-                Value::Null,
-                2.5.into(),
-                "a".into(),
-                2.0.into(),
-            ]
-            .into(),
-        );
-        let test = ValueTest::new(Op::Eq, mixed, false, &mut Patterns::new()).expect("valid");
-        let text = |text: &'static str| Scalar::Text(text.into());
-        let number = Scalar::Number;
-        for node in [
-            text("a"),
-            text("b"),
-            number("2.0"),
-            number("25e-1"),
-            Scalar::Null,
-        ] {
-            assert!(test.holds(&node), "{node:?}");
-        }
-        for node in [text("2"), text(""), number("3"), Scalar::Other] {
-            assert!(!test.holds(&node), "{node:?}");
-        }
-        let all = vec![
-            number("2.5"),
-            text("a"),
-            Scalar::Null,
-            number("2"),
-            text("b"),
-        ];
-        assert!(test.holds(&Scalar::List(all.clone())));
-        assert!(!test.holds(&Scalar::List(all[1..].to_vec())));
-        let twice = [&all[1..], &all[1..]].concat();
-        assert!(!test.holds(&Scalar::List(twice)));
-    }
-
-    #[test]
-    fn custom_values_keep_their_type_for_equality_and_order_as_numbers_where_both_read_so() {
-        let test = |op, value: Value, node: &Scalar<'_>| {
-            ValueTest::new(op, value, false, &mut Patterns::new())
-                .expect("valid")
-                .holds(node)
-        };
-        let text = |text: &'static str| Scalar::Text(text.into());
-        assert!(!test(Op::Eq, "10".into(), &Scalar::Number("10")));
-        assert!(test(Op::Eq, 10.into(), &Scalar::Number("10.0")));
-        assert!(test(Op::Lt, "10".into(), &text("9")));
-        assert!(!test(Op::Lt, "10".into(), &text("9a")));
-        assert!(test(
-            Op::Gt,
-            i64::MAX.into(),
-            &Scalar::Number("9223372036854775808")
-        ));
-        let list = Scalar::List(vec![
-            text("a"),
-            Scalar::Number("2"),
-            Scalar::List(vec![text("z")]),
-        ]);
-        assert!(test(Op::Eq, "a".into(), &list) && test(Op::Eq, 2.into(), &list));
-        assert!(!test(Op::Eq, "z".into(), &list) && !test(Op::Lt, "b".into(), &list));
-        let both = Value::List(["a".into(), "b".into()].into());
-        assert!(!test(Op::Eq, both.clone(), &list) && test(Op::Eq, both, &text("b")));
-        assert!(test(Op::Ne, "a".into(), &Scalar::Other));
-        assert!(!test(Op::Eq, Value::Null, &Scalar::List(Vec::new())));
     }
 }

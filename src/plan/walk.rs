@@ -77,7 +77,6 @@ fn walk_tail<'q>(tail: &'q Tail, visit: &mut impl FnMut(Part<'q>)) {
 pub type Sources<'q> = SmallVec<[&'q Operand; 8]>;
 
 /// The operands of `query` in slot order. Linear in the query.
-#[must_use]
 pub fn sources(query: &Query) -> Sources<'_> {
     let mut sources = Sources::new();
     walk(query, &mut |part| {
@@ -98,7 +97,6 @@ pub struct Shape(SmallVec<[u8; 128]>);
 
 impl Shape {
     /// The shape of a query. Linear in the query; small queries take no allocation.
-    #[must_use]
     pub fn of(query: &Query) -> Self {
         let mut shape = Self::default();
         walk(query, &mut |part| match part {
@@ -130,19 +128,36 @@ impl Shape {
     }
 
     /// The bytes.
-    #[must_use]
     pub fn bytes(&self) -> &[u8] {
         &self.0
     }
 }
 
-/// Records what is hashed.
+/// Records what is hashed. Most of it is small numbers, which take a byte each.
 impl Hasher for Shape {
     fn write(&mut self, bytes: &[u8]) {
         self.0.extend_from_slice(bytes);
     }
 
+    #[inline]
+    fn write_u8(&mut self, byte: u8) {
+        self.0.push(byte);
+    }
+
+    /// A length.
+    #[inline]
+    fn write_usize(&mut self, length: usize) {
+        match u8::try_from(length) {
+            Ok(length) if length < u8::MAX => self.0.push(length),
+            _ => {
+                self.0.push(u8::MAX);
+                self.write(&length.to_le_bytes());
+            }
+        }
+    }
+
     /// A discriminant: no enum of a query has more than 256 variants.
+    #[inline]
     fn write_isize(&mut self, discriminant: isize) {
         self.0.push(discriminant as u8);
     }

@@ -12,6 +12,7 @@
 mod budget;
 mod cases;
 mod citations;
+mod comparisons;
 mod content;
 mod counters;
 mod deltas;

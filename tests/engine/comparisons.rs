@@ -1,0 +1,162 @@
+//! Comparisons with their values in place (LANGUAGE §5): numbers, texts, and values whose kind each
+//! node decides.
+
+use pactql::Value;
+use pactql::internals::ir::{Number, Op, Patterns};
+use pactql::internals::plan::{NumberSet, Scalar, TextTest, ValueTest};
+
+#[test]
+fn numeric_comparisons_are_exact_over_all_integers() {
+    let numbers = [
+        i64::MIN,
+        i64::MIN + 1,
+        -3,
+        -2,
+        0,
+        2,
+        3,
+        i64::MAX - 1,
+        i64::MAX,
+    ];
+    let two_63 = 9_223_372_036_854_775_808.0;
+    let decimals = [
+        -2.5, -2.0, 2.0, 2.5, 9.3e18, -9.3e18, two_63, -two_63, 1e300,
+    ];
+    let ops = [Op::Eq, Op::Ne, Op::Lt, Op::Le, Op::Gt, Op::Ge];
+    let holds = |op, order: std::cmp::Ordering| match op {
+        Op::Eq => order.is_eq(),
+        Op::Ne => order.is_ne(),
+        Op::Lt => order.is_lt(),
+        Op::Le => order.is_le(),
+        Op::Gt => order.is_gt(),
+        _ => order.is_ge(),
+    };
+    for op in ops {
+        for left in numbers {
+            for right in numbers {
+                let set = NumberSet::new(op, &Value::Int(right)).expect("numbers compare");
+                assert_eq!(set.contains(Some(left)), holds(op, left.cmp(&right)));
+            }
+            for right in decimals {
+                let set = NumberSet::new(op, &Value::Decimal(right)).expect("numbers compare");
+                let order = Number::Int(i128::from(left)).compare(&Number::Decimal(right));
+                assert_eq!(
+                    set.contains(Some(left)),
+                    holds(op, order),
+                    "{left} {op:?} {right}"
+                );
+            }
+        }
+        let null = NumberSet::new(op, &Value::Null).expect("null compares");
+        assert_eq!(
+            (null.contains(None), null.contains(Some(0))),
+            (op == Op::Eq, op == Op::Ne)
+        );
+        let one = NumberSet::new(op, &Value::Int(1)).expect("numbers compare");
+        assert_eq!(one.contains(None), op == Op::Ne);
+    }
+    assert!(NumberSet::new(Op::Eq, &"1".into()).is_none());
+}
+
+#[test]
+fn lists_become_intervals() {
+    let values = |items: &[i64]| Value::List(items.iter().map(|&item| item.into()).collect());
+    let many: Vec<i64> = (0..1_000).rev().collect();
+    let set = NumberSet::new(Op::Eq, &values(&many)).expect("numbers compare");
+    assert_eq!(set.ranges.ranges(), [(0, 999)]);
+    let set = NumberSet::new(Op::Eq, &values(&[7, i64::MAX, 3, i64::MIN, 7, 4]));
+    let set = set.expect("numbers compare");
+    let kept = [(i64::MIN, i64::MIN), (3, 4), (7, 7), (i64::MAX, i64::MAX)];
+    assert_eq!(set.ranges.ranges(), kept);
+    for number in [i64::MIN, -1, 2, 3, 4, 5, 7, 8, i64::MAX] {
+        let inside = kept
+            .iter()
+            .any(|&(low, high)| (low..=high).contains(&number));
+        assert_eq!(set.contains(Some(number)), inside, "{number}");
+    }
+}
+
+#[test]
+fn lists_contain_any_of_one_and_all_of_several() {
+    let mixed = Value::List(
+        [
+            "b".into(),
+            2.into(),
+            Value::Null,
+            2.5.into(),
+            "a".into(),
+            2.0.into(),
+        ]
+        .into(),
+    );
+    let test = ValueTest::new(Op::Eq, mixed, false, &mut Patterns::new()).expect("valid");
+    let text = |text: &'static str| Scalar::Text(text.into());
+    let number = Scalar::Number;
+    for node in [
+        text("a"),
+        text("b"),
+        number("2.0"),
+        number("25e-1"),
+        Scalar::Null,
+    ] {
+        assert!(test.holds(&node), "{node:?}");
+    }
+    for node in [text("2"), text(""), number("3"), Scalar::Other] {
+        assert!(!test.holds(&node), "{node:?}");
+    }
+    let all = vec![
+        number("2.5"),
+        text("a"),
+        Scalar::Null,
+        number("2"),
+        text("b"),
+    ];
+    assert!(test.holds(&Scalar::List(all.clone())));
+    assert!(!test.holds(&Scalar::List(all[1..].to_vec())));
+    let twice = [&all[1..], &all[1..]].concat();
+    assert!(!test.holds(&Scalar::List(twice)));
+}
+
+#[test]
+fn custom_values_keep_their_type_for_equality_and_order_as_numbers_where_both_read_so() {
+    let test = |op, value: Value, node: &Scalar<'_>| {
+        ValueTest::new(op, value, false, &mut Patterns::new())
+            .expect("valid")
+            .holds(node)
+    };
+    let text = |text: &'static str| Scalar::Text(text.into());
+    assert!(!test(Op::Eq, "10".into(), &Scalar::Number("10")));
+    assert!(test(Op::Eq, 10.into(), &Scalar::Number("10.0")));
+    assert!(test(Op::Lt, "10".into(), &text("9")));
+    assert!(!test(Op::Lt, "10".into(), &text("9a")));
+    assert!(test(
+        Op::Gt,
+        i64::MAX.into(),
+        &Scalar::Number("9223372036854775808")
+    ));
+    let list = Scalar::List(vec![
+        text("a"),
+        Scalar::Number("2"),
+        Scalar::List(vec![text("z")]),
+    ]);
+    assert!(test(Op::Eq, "a".into(), &list) && test(Op::Eq, 2.into(), &list));
+    assert!(!test(Op::Eq, "z".into(), &list) && !test(Op::Lt, "b".into(), &list));
+    let both = Value::List(["a".into(), "b".into()].into());
+    assert!(!test(Op::Eq, both.clone(), &list) && test(Op::Eq, both, &text("b")));
+    assert!(test(Op::Ne, "a".into(), &Scalar::Other));
+    assert!(!test(Op::Eq, Value::Null, &Scalar::List(Vec::new())));
+}
+
+#[test]
+fn texts_compare_by_code_point_and_null_only_by_equality() {
+    let test = |op, value: Value| {
+        TextTest::new(op, value, |text| text, &mut Patterns::new()).expect("valid")
+    };
+    assert!(test(Op::Lt, "é".into()).holds(Some("z")));
+    assert!(!test(Op::Lt, "a".into()).holds(None));
+    assert!(test(Op::Ne, "a".into()).holds(None));
+    assert!(test(Op::Eq, Value::Null).holds(None) && !test(Op::Eq, Value::Null).holds(Some("")));
+    assert!(test(Op::Eq, 5.into()).holds(Some("5")));
+    assert!(!test(Op::Ge, Value::Null).holds(Some("a")));
+    assert!(test(Op::Matches, "^a.c$".into()).holds(Some("abc")));
+}
