@@ -124,7 +124,7 @@ pub(crate) fn index_bytes(session: &Session) -> usize {
         .iter()
         .chain(history.working())
         .flat_map(|snapshot| snapshot.pieces())
-        .map(|piece| &piece.segment)
+        .map(|piece| piece.segment())
         .collect();
     segments.sort_unstable_by_key(|segment| Arc::as_ptr(segment));
     segments.dedup_by_key(|segment| Arc::as_ptr(segment));

@@ -152,7 +152,7 @@ impl Sizes {
             let history = session.history();
             for snapshot in history.committed().iter().chain(history.working()) {
                 let pieces = snapshot.pieces().iter();
-                segments.extend(pieces.map(|piece| Arc::clone(&piece.segment)));
+                segments.extend(pieces.map(|piece| Arc::clone(piece.segment())));
             }
         }
         segments.sort_unstable_by_key(Arc::as_ptr);

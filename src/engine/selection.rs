@@ -178,7 +178,7 @@ fn ids_of<'a>(snapshot: &'a Snapshot, rows: &Rows) -> Vec<&'a str> {
     // Filling slots costs half of what adding one by one does.
     let mut ids = vec![""; rows.len()];
     if let ([piece], Rows::Bits(windows)) = (snapshot.pieces(), rows) {
-        let (of_segment, shift) = (piece.segment.ids(), piece.shift());
+        let (of_segment, shift) = (piece.segment().ids(), piece.shift());
         let mut slots = &mut *ids;
         for window in windows {
             let mut first = window.start();
@@ -200,7 +200,7 @@ fn ids_of<'a>(snapshot: &'a Snapshot, rows: &Rows) -> Vec<&'a str> {
         }
     };
     if let [piece] = snapshot.pieces() {
-        let (of_segment, shift) = (piece.segment.ids(), piece.shift());
+        let (of_segment, shift) = (piece.segment().ids(), piece.shift());
         rows.for_each(|row| put(of_segment.get(row - shift)));
     } else {
         let mut cursor = snapshot.cursor();

@@ -297,10 +297,7 @@ impl<'a> Access<'a> {
         match self {
             Self::Always => {}
             Self::Never => rows.clear(),
-            Self::Posting(Posting::Dense { words, .. }) => rows.retain(|row| {
-                let word = words.get((*row / 64) as usize);
-                word.is_some_and(|word| word >> (*row % 64) & 1 == 1)
-            }),
+            Self::Posting(posting) => posting.retain(rows),
             Self::Column {
                 column,
                 set,

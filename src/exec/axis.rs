@@ -114,7 +114,7 @@ pub(super) fn narrow_by_level(
         let Some(posting) = piece.segment().at_level(below) else {
             continue;
         };
-        if let Posting::Dense { words, .. } = posting
+        if let Some(words) = posting.dense_words()
             && words.len() as u32 * 64 >= piece.rows().end
         {
             zip_words(
@@ -342,15 +342,13 @@ fn has_cores(window: &Range<u32>, input: Input<'_>) -> bool {
 fn holds_level(left: &Bits, level: u32, window: &Range<u32>, input: Input<'_>) -> bool {
     let pieces = input.snapshot.pieces_in(window.clone());
     pieces.iter().all(|piece| {
-        match (
-            piece.segment().at_level(level),
-            piece.segment().with_children(),
-        ) {
-            (None, _) => true,
-            (Some(Posting::Dense { words: level, .. }), Posting::Dense { words: inner, .. }) => {
-                holds_words(left, level, inner, window, piece)
-            }
-            (Some(level), _) => holds_rows(left, level, piece, input),
+        let Some(posting) = piece.segment().at_level(level) else {
+            return true;
+        };
+        let inner = piece.segment().with_children();
+        match (posting.dense_words(), inner.dense_words()) {
+            (Some(level), Some(inner)) => holds_words(left, level, inner, window, piece),
+            _ => holds_rows(left, posting, piece, input),
         }
     })
 }

@@ -12,7 +12,7 @@ use super::cost::fills_words;
 use super::eval::core_holds;
 use super::stats::Input;
 use super::trace::Counters;
-use crate::index::{Bits, Ones, Piece, Posting, zip_words};
+use crate::index::{Bits, Ones, Piece, zip_words};
 use crate::ir::{Attr, Facet, TypeTest};
 use crate::plan::{BoundTest, Compare, Condition, NumberSet};
 
@@ -100,9 +100,7 @@ fn of_one_posting(
         BoundTest::Attr(condition) => of_one_value(condition, segment)??,
         BoundTest::Type(_) | BoundTest::Depth(_) => return None,
     };
-    let Posting::Dense { words, .. } = posting else {
-        return None;
-    };
+    let words = posting.dense_words()?;
     counters.postings += 1;
     let rows = window.start.max(piece.start())..window.end.min(piece.end());
     Some(Bits::of_words(window.clone(), rows, words, piece.shift()))
@@ -147,7 +145,9 @@ fn fill_piece(
         return;
     }
     let shift = piece.shift();
-    if let Access::Posting(posting @ (Posting::One(_) | Posting::Sparse(_))) = seed {
+    if let Access::Posting(posting) = seed
+        && posting.dense_words().is_none()
+    {
         // Few rows: the others test them row by row, without a pass over words.
         counters.postings += 1;
         let start = out.start().saturating_sub(shift).max(piece.rows().start);
@@ -163,7 +163,9 @@ fn fill_piece(
     seed.fill(piece, out, input, counters);
     let mut scratch: Option<Bits> = None;
     for access in rest {
-        if let Access::Posting(Posting::Dense { words, .. }) = access {
+        if let Access::Posting(posting) = access
+            && let Some(words) = posting.dense_words()
+        {
             counters.postings += 1;
             zip_words(out, words, piece.rows(), shift, |word, posting, mask| {
                 *word &= posting | !mask

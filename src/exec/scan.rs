@@ -6,7 +6,7 @@ use super::access::Access;
 use super::cost::{compares_rows, compares_words};
 use super::stats::Input;
 use super::trace::Counters;
-use crate::index::{Bits, IntColumn, Ones, Piece, Posting, each_word};
+use crate::index::{Bits, IntColumn, Ones, Piece, each_word};
 use crate::plan::NumberSet;
 
 impl Access<'_> {
@@ -160,7 +160,7 @@ fn among(column: &IntColumn, start: u32, rows: u32, ranges: &[(i64, i64)]) -> u6
 /// Adds the rows whose ttl is in `set`.
 fn fill_ttl(piece: &Piece, set: &NumberSet, cycle: i64, out: &mut Bits) {
     let (segment, rows, shift) = (piece.segment(), piece.rows(), piece.shift());
-    let Posting::Dense { words: given, .. } = segment.with_ttl() else {
+    let Some(given) = segment.with_ttl().dense_words() else {
         let start = out.start().saturating_sub(shift).max(rows.start);
         let end = out.end().saturating_sub(shift).min(rows.end);
         segment.with_ttl().for_each_in(start..end, |row| {

@@ -238,7 +238,7 @@ impl<'a> WordWindow<'a> {
     /// The rows of a class.
     fn of_class(&self, class: NodeClass) -> u64 {
         let segment = self.piece.segment();
-        if let Posting::Dense { words, .. } = segment.of_class(class) {
+        if let Some(words) = segment.of_class(class).dense_words() {
             return self.of_words(words);
         }
         // For a rare class the column is faster than a set.
@@ -259,9 +259,9 @@ impl<'a> WordWindow<'a> {
     /// The rows of `rows` in a posting list.
     #[inline]
     fn of_posting(&self, posting: &Posting, rows: u64) -> u64 {
-        match posting {
-            Posting::Dense { words, .. } => self.of_words(words),
-            Posting::One(_) | Posting::Sparse(_) => self.one_by_one(posting, rows),
+        match posting.dense_words() {
+            Some(words) => self.of_words(words),
+            None => self.one_by_one(posting, rows),
         }
     }
 

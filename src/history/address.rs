@@ -4,7 +4,6 @@ use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
 use hashbrown::{HashMap, HashSet};
-use roaring::RoaringBitmap;
 
 use super::label::end_label;
 use crate::exec::SessionStats;
@@ -273,7 +272,7 @@ impl FirstSeen {
         let mut known: HashMap<*const Segment, Range<u32>> = HashMap::new();
         for snapshot in committed {
             for piece in snapshot.pieces() {
-                let (units, segment) = (&piece.units, &piece.segment);
+                let (units, segment) = (piece.units(), piece.segment());
                 let known = known.entry(Arc::as_ptr(segment)).or_insert(0..0);
                 let before = units.start..units.end.min(known.start);
                 let after = units.start.max(known.end)..units.end;
@@ -295,11 +294,10 @@ impl FirstSeen {
     fn add(&mut self, piece: &Piece, rows: Range<u32>, cycle: i64) {
         self.rows += rows.len();
         for row in rows {
-            let dead = |dead: &Arc<RoaringBitmap>| dead.contains(row);
-            if piece.segment.is_core(row) || piece.dead.as_ref().is_some_and(dead) {
+            if piece.segment().is_core(row) || piece.is_dead(row) {
                 continue;
             }
-            let id = piece.segment.id(row);
+            let id = piece.segment().id(row);
             if !self.cycles.contains_key(id) {
                 self.cycles.insert(id.into(), cycle);
             }

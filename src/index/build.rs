@@ -14,7 +14,7 @@ use crate::tree::{Dictionary, NONE, NodeClass, Present, Row, Tree};
 
 /// Collects units, in document order, for a [`Segment`].
 #[derive(Default)]
-pub struct SegmentBuilder {
+pub(super) struct SegmentBuilder {
     units: Vec<Unit>,
     turns: u32,
     parent: Vec<u32>,
@@ -143,17 +143,12 @@ enum Core {
 
 impl SegmentBuilder {
     /// Number of rows so far.
-    pub fn len(&self) -> u32 {
+    pub(super) fn len(&self) -> u32 {
         self.parent.len() as u32
     }
 
-    /// Whether there are no rows yet.
-    pub fn is_empty(&self) -> bool {
-        self.parent.is_empty()
-    }
-
     /// Begins to read from `tree`, before its units are added.
-    pub fn begin_tree(&mut self, tree: &Tree) {
+    pub(super) fn begin_tree(&mut self, tree: &Tree) {
         self.types.begin(tree.types.values().len());
         let names = [&tree.roles, &tree.kinds, &tree.keys];
         for (column, names) in self.texts.iter_mut().zip(names) {
@@ -163,7 +158,7 @@ impl SegmentBuilder {
 
     /// As [`SegmentBuilder::begin_tree`], for a builder that reads all of one tree and nothing
     /// else: its payload records are shared, not copied.
-    pub fn begin_whole(&mut self, tree: &Tree) {
+    pub(super) fn begin_whole(&mut self, tree: &Tree) {
         self.begin_tree(tree);
         self.reserve(tree.rows.len());
         self.payload = Records::Shared(Arc::clone(&tree.payload));
@@ -193,7 +188,7 @@ impl SegmentBuilder {
 
     /// Adds the rows of a unit of `tree`. Their ttls count down from `ttl_cycle`; `None` keeps them
     /// as stored.
-    pub fn add_tree_unit(
+    pub(super) fn add_tree_unit(
         &mut self,
         tree: &Tree,
         rows: Range<u32>,
@@ -346,7 +341,7 @@ impl SegmentBuilder {
     }
 
     /// Begins to read from `segment`, before its units are added.
-    pub fn begin_segment(&mut self, segment: &Segment) {
+    pub(super) fn begin_segment(&mut self, segment: &Segment) {
         self.types.begin(segment.types.values().len());
         let sources = [&segment.roles, &segment.kinds, &segment.keys];
         for (column, source) in self.texts.iter_mut().zip(sources) {
@@ -355,7 +350,7 @@ impl SegmentBuilder {
     }
 
     /// Adds a unit of another segment.
-    pub fn add_segment_unit(&mut self, segment: &Segment, unit: u32) {
+    pub(super) fn add_segment_unit(&mut self, segment: &Segment, unit: u32) {
         let rows = segment.unit_rows(unit);
         let source = segment.units[unit as usize];
         self.add_unit(source.kind, source.version);
@@ -402,7 +397,7 @@ impl SegmentBuilder {
     }
 
     /// The segment of all units added.
-    pub fn finish(mut self) -> Segment {
+    pub(super) fn finish(mut self) -> Segment {
         let rows = self.len();
         self.fill_ttls();
         // Ids live as long as the session, so give back what they do not need.

@@ -86,12 +86,6 @@ impl Changes {
         found
     }
 
-    /// Total length of the ranges of both snapshots.
-    pub fn rows(&self) -> u64 {
-        let ranges = self.newer.iter().chain(&self.older);
-        ranges.map(|rows| u64::from(rows.end - rows.start)).sum()
-    }
-
     /// Whether the preamble differs.
     pub fn has_preamble(&self) -> bool {
         let at_root = |ranges: &[Range<u32>]| ranges.first().is_some_and(|rows| rows.start == 0);

@@ -54,11 +54,8 @@ impl DictColumn {
         let postings = (0..values.len())
             .map(|code| {
                 if dense[code] {
-                    let words = std::mem::take(&mut bits[code]).into();
-                    Posting::Dense {
-                        words,
-                        count: counts[code] as u32,
-                    }
+                    let words = std::mem::take(&mut bits[code]);
+                    Posting::dense(words, counts[code] as u32)
                 } else {
                     Posting::from_rows(&lists[code], rows)
                 }

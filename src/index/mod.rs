@@ -33,7 +33,7 @@ mod writer;
 
 pub use bits::Bits;
 pub(crate) use bits::{Ones, mask};
-pub use build::SegmentBuilder;
+use build::SegmentBuilder;
 pub use changes::Changes;
 pub use column::IntColumn;
 pub use dictionary::DictColumn;
@@ -43,6 +43,6 @@ pub use posting::Posting;
 pub(crate) use posting::{each_word, zip_words};
 pub(crate) use segment::LEVEL_POSTINGS;
 pub use segment::{Field, Segment, Unit, UnitKind};
-pub use snapshot::{Cursor, Meta, Piece, Run, Snapshot};
+pub use snapshot::{Cursor, Meta, Piece, Snapshot};
 pub use view::NodeRef;
 pub use writer::Writer;

@@ -6,6 +6,7 @@
 use std::ops::Range;
 
 use roaring::RoaringBitmap;
+use smallvec::SmallVec;
 
 use super::bits::{Bits, Ones, mask};
 
@@ -14,23 +15,21 @@ const DENSE_FROM: u64 = 24;
 
 /// The rows of a segment that have one value.
 #[derive(Clone, Debug)]
-pub enum Posting {
+pub struct Posting(Repr);
+
+#[derive(Clone, Debug)]
+enum Repr {
     /// A single row, without allocation: many values occur once.
     One(u32),
     /// Few rows.
     Sparse(RoaringBitmap),
-    /// Many rows.
-    Dense {
-        /// One bit for each row of the segment.
-        words: Box<[u64]>,
-        /// Number of bits set.
-        count: u32,
-    },
+    /// Many rows: one bit for each row of the segment, and the number of bits set.
+    Dense { words: Box<[u64]>, count: u32 },
 }
 
 impl Default for Posting {
     fn default() -> Self {
-        Self::Sparse(RoaringBitmap::new())
+        Self(Repr::Sparse(RoaringBitmap::new()))
     }
 }
 
@@ -43,31 +42,31 @@ impl Posting {
     /// The list of some ascending rows of a segment of `rows` rows.
     pub fn from_rows(sorted: &[u32], rows: u32) -> Self {
         if let [row] = sorted {
-            return Self::One(*row);
+            return Self(Repr::One(*row));
         }
         if is_dense(sorted.len(), rows) {
             let mut words = vec![0; rows.div_ceil(64) as usize];
             for &row in sorted {
                 words[(row / 64) as usize] |= 1 << (row % 64);
             }
-            return Self::Dense {
-                words: words.into(),
-                count: sorted.len() as u32,
-            };
+            return Self::dense(words, sorted.len() as u32);
         }
         let mut set = RoaringBitmap::new();
         set.extend(sorted.iter().copied());
-        Self::Sparse(set)
+        Self(Repr::Sparse(set))
+    }
+
+    /// The list of the `count` rows whose bits are set, for which [`is_dense`] is true.
+    pub(super) fn dense(words: Vec<u64>, count: u32) -> Self {
+        let words = words.into();
+        Self(Repr::Dense { words, count })
     }
 
     /// The list of the rows whose bits are set.
     pub fn from_words(words: Vec<u64>, rows: u32) -> Self {
         let count: u32 = words.iter().map(|word| word.count_ones()).sum();
         if is_dense(count as usize, rows) {
-            return Self::Dense {
-                words: words.into(),
-                count,
-            };
+            return Self::dense(words, count);
         }
         let sorted: Vec<u32> = words
             .iter()
@@ -79,28 +78,28 @@ impl Posting {
 
     /// Number of rows. Constant time, or linear in the containers of a roaring bitmap.
     pub fn len(&self) -> u32 {
-        match self {
-            Self::One(_) => 1,
-            Self::Sparse(set) => set.len() as u32,
-            Self::Dense { count, .. } => *count,
+        match &self.0 {
+            Repr::One(_) => 1,
+            Repr::Sparse(set) => set.len() as u32,
+            Repr::Dense { count, .. } => *count,
         }
     }
 
     /// Whether there are no rows.
     pub fn is_empty(&self) -> bool {
-        match self {
-            Self::Sparse(set) => set.is_empty(),
-            Self::One(_) | Self::Dense { .. } => false,
+        match &self.0 {
+            Repr::Sparse(set) => set.is_empty(),
+            Repr::One(_) | Repr::Dense { .. } => false,
         }
     }
 
     /// Whether `row` is in the list.
     #[inline]
     pub fn contains(&self, row: u32) -> bool {
-        match self {
-            Self::One(one) => *one == row,
-            Self::Sparse(set) => set.contains(row),
-            Self::Dense { words, .. } => words
+        match &self.0 {
+            Repr::One(one) => *one == row,
+            Repr::Sparse(set) => set.contains(row),
+            Repr::Dense { words, .. } => words
                 .get((row / 64) as usize)
                 .is_some_and(|word| word >> (row % 64) & 1 == 1),
         }
@@ -109,9 +108,20 @@ impl Posting {
     /// The bitmap of a dense list, one bit for each row of the segment; `None` for other lists.
     #[inline]
     pub fn dense_words(&self) -> Option<&[u64]> {
-        match self {
-            Self::Dense { words, .. } => Some(words),
-            Self::One(_) | Self::Sparse(_) => None,
+        match &self.0 {
+            Repr::Dense { words, .. } => Some(words),
+            Repr::One(_) | Repr::Sparse(_) => None,
+        }
+    }
+
+    /// Retains the rows that are in the list.
+    pub(crate) fn retain(&self, rows: &mut SmallVec<[u32; 16]>) {
+        match &self.0 {
+            Repr::Dense { words, .. } => rows.retain(|row| {
+                let word = words.get((*row / 64) as usize);
+                word.is_some_and(|word| word >> (*row % 64) & 1 == 1)
+            }),
+            Repr::One(_) | Repr::Sparse(_) => rows.retain(|row| self.contains(*row)),
         }
     }
 
@@ -119,14 +129,14 @@ impl Posting {
     #[inline]
     pub fn word(&self, index: u32) -> u64 {
         let base = index * 64;
-        match self {
-            Self::One(row) if row / 64 == index => 1 << (row % 64),
-            Self::One(_) => 0,
-            Self::Sparse(set) if set.is_empty() => 0,
-            Self::Sparse(set) => set
+        match &self.0 {
+            Repr::One(row) if row / 64 == index => 1 << (row % 64),
+            Repr::One(_) => 0,
+            Repr::Sparse(set) if set.is_empty() => 0,
+            Repr::Sparse(set) => set
                 .range(base..=base + 63)
                 .fold(0, |word, row| word | 1 << (row - base)),
-            Self::Dense { words, .. } => words.get(index as usize).copied().unwrap_or(0),
+            Repr::Dense { words, .. } => words.get(index as usize).copied().unwrap_or(0),
         }
     }
 
@@ -135,20 +145,20 @@ impl Posting {
         if rows.start >= rows.end {
             return;
         }
-        match self {
-            Self::One(one) => {
+        match &self.0 {
+            Repr::One(one) => {
                 if rows.contains(one) {
                     visit(*one);
                 }
             }
-            Self::Sparse(set) => {
+            Repr::Sparse(set) => {
                 if rows.start == 0 && set.max().is_some_and(|max| max < rows.end) {
                     set.iter().for_each(visit);
                 } else {
                     set.range(rows).for_each(visit);
                 }
             }
-            Self::Dense { words, .. } => {
+            Repr::Dense { words, .. } => {
                 for index in rows.start / 64..=(rows.end - 1) / 64 {
                     let word = words.get(index as usize).copied().unwrap_or(0);
                     for bit in Ones(word & mask(index, rows.start, rows.end)) {
@@ -161,13 +171,13 @@ impl Posting {
 
     /// Adds the rows of the list in `rows` to `out`, each increased by `shift`, a multiple of 64.
     pub(crate) fn or_into(&self, out: &mut Bits, rows: Range<u32>, shift: u32) {
-        match self {
-            Self::Dense { words, .. } => {
+        match &self.0 {
+            Repr::Dense { words, .. } => {
                 zip_words(out, words, rows, shift, |word, posting, mask| {
                     *word |= posting & mask;
                 });
             }
-            Self::One(_) | Self::Sparse(_) => {
+            Repr::One(_) | Repr::Sparse(_) => {
                 let window = out.start().saturating_sub(shift)..out.end().saturating_sub(shift);
                 let rows = rows.start.max(window.start)..rows.end.min(window.end);
                 self.for_each_in(rows, |row| out.insert(row + shift));
@@ -177,16 +187,16 @@ impl Posting {
 
     /// Heap size in bytes.
     pub fn heap_bytes(&self) -> usize {
-        match self {
-            Self::One(_) => 0,
-            Self::Sparse(set) => {
+        match &self.0 {
+            Repr::One(_) => 0,
+            Repr::Sparse(set) => {
                 let stats = set.statistics();
                 let data = stats.n_bytes_array_containers
                     + stats.n_bytes_bitset_containers
                     + stats.n_bytes_run_containers;
                 data as usize + 40 * stats.n_containers as usize
             }
-            Self::Dense { words, .. } => words.len() * 8,
+            Repr::Dense { words, .. } => words.len() * 8,
         }
     }
 }
@@ -265,7 +275,7 @@ pub(crate) fn each_word(
 
 #[cfg(test)]
 mod tests {
-    use super::{Bits, Posting};
+    use super::{Bits, Posting, Repr};
 
     #[test]
     fn every_form_answers_alike() {
@@ -289,7 +299,7 @@ mod tests {
             }
             assert!(posting.contains(0) && !posting.contains(10_001));
         }
-        assert!(matches!(Posting::from_rows(&[3], 100), Posting::One(3)));
+        assert!(matches!(Posting::from_rows(&[3], 100).0, Repr::One(3)));
         assert!(Posting::from_rows(&[], 10).is_empty());
     }
 }

@@ -25,7 +25,7 @@ use super::{DictColumn, IntColumn, Posting};
 use crate::tree::{NodeClass, Present};
 
 /// The class code of implicit cores; [`NodeClass`] has the codes below it.
-pub(crate) const CORE: u8 = 7;
+pub(super) const CORE: u8 = 7;
 /// Levels below this one have a posting list each.
 pub(crate) const LEVEL_POSTINGS: u32 = 16;
 
@@ -89,46 +89,46 @@ pub struct Field {
 /// id, payload or values, and is in no posting list of a value.
 #[derive(Debug)]
 pub struct Segment {
-    pub(crate) units: Box<[Unit]>,
-    pub(crate) parent: Box<[u32]>,
-    pub(crate) end: Box<[u32]>,
-    pub(crate) class: Box<[u8]>,
-    pub(crate) present: Box<[u8]>,
-    pub(crate) level: IntColumn,
-    pub(crate) types: DictColumn,
+    pub(super) units: Box<[Unit]>,
+    pub(super) parent: Box<[u32]>,
+    pub(super) end: Box<[u32]>,
+    pub(super) class: Box<[u8]>,
+    pub(super) present: Box<[u8]>,
+    pub(super) level: IntColumn,
+    pub(super) types: DictColumn,
     /// By code of `types`: whether the nodes have no stored nodeType and this one is implied.
-    pub(crate) type_implied: Box<[bool]>,
-    pub(crate) roles: DictColumn,
-    pub(crate) kinds: DictColumn,
-    pub(crate) keys: DictColumn,
-    pub(crate) offset: IntColumn,
-    pub(crate) ttl: IntColumn,
-    pub(crate) priority: IntColumn,
-    pub(crate) cycle: IntColumn,
-    pub(crate) created_at_ns: IntColumn,
-    pub(crate) creation_index: IntColumn,
+    pub(super) type_implied: Box<[bool]>,
+    pub(super) roles: DictColumn,
+    pub(super) kinds: DictColumn,
+    pub(super) keys: DictColumn,
+    pub(super) offset: IntColumn,
+    pub(super) ttl: IntColumn,
+    pub(super) priority: IntColumn,
+    pub(super) cycle: IntColumn,
+    pub(super) created_at_ns: IntColumn,
+    pub(super) creation_index: IntColumn,
     /// By class code.
-    pub(crate) classes: [Posting; 8],
+    pub(super) classes: [Posting; 8],
     /// Offsets below, at and above 0.
-    pub(crate) signs: [Posting; 3],
-    pub(crate) levels: Box<[Posting]>,
-    pub(crate) inner: Posting,
-    pub(crate) has_ttl: Posting,
-    pub(crate) ttl_stored: Posting,
+    pub(super) signs: [Posting; 3],
+    pub(super) levels: Box<[Posting]>,
+    pub(super) inner: Posting,
+    pub(super) has_ttl: Posting,
+    pub(super) ttl_stored: Posting,
     /// The last cycle in which a ttl that counts down expires; from then on all of them read 0.
-    pub(crate) counts_until: i64,
+    pub(super) counts_until: i64,
     /// Rows with tags, also where the list is empty.
-    pub(crate) has_tags: Posting,
+    pub(super) has_tags: Posting,
     /// By tag, sorted by tag.
-    pub(crate) tags: Box<[(Box<str>, Posting)]>,
+    pub(super) tags: Box<[(Box<str>, Posting)]>,
     /// Custom attributes, sorted by name.
-    pub(crate) fields: Box<[Field]>,
-    pub(crate) ids: Ids,
-    pub(crate) directory: HashTable<u32>,
-    pub(crate) payload: Arc<Vec<u8>>,
-    pub(crate) payload_at: Box<[(u32, u32)]>,
-    pub(crate) irregular_cores: bool,
-    pub(crate) has_loose: bool,
+    pub(super) fields: Box<[Field]>,
+    pub(super) ids: Ids,
+    pub(super) directory: HashTable<u32>,
+    pub(super) payload: Arc<Vec<u8>>,
+    pub(super) payload_at: Box<[(u32, u32)]>,
+    pub(super) irregular_cores: bool,
+    pub(super) has_loose: bool,
 }
 
 /// Getters of fields: `name: field -> type`.
@@ -326,12 +326,6 @@ impl Segment {
     #[inline]
     pub fn is_core(&self, row: u32) -> bool {
         self.class[row as usize] == CORE
-    }
-
-    /// [`Segment::is_core`], until its callers use that name.
-    #[inline]
-    pub fn is_virtual(&self, row: u32) -> bool {
-        self.is_core(row)
     }
 
     /// Which fields the node of a row was given.

@@ -25,26 +25,26 @@ pub struct Meta {
 }
 
 /// A run of units that becomes a [`Piece`]: the segment, the units, and the dead rows.
-pub type Run = (Arc<Segment>, Range<u32>, Option<Arc<RoaringBitmap>>);
+pub(super) type Run = (Arc<Segment>, Range<u32>, Option<Arc<RoaringBitmap>>);
 
 /// A run of units of one segment inside a snapshot.
 #[derive(Clone, Debug)]
 pub struct Piece {
     /// The segment.
-    pub segment: Arc<Segment>,
+    pub(super) segment: Arc<Segment>,
     /// The units, by index.
-    pub units: Range<u32>,
+    pub(super) units: Range<u32>,
     /// Their rows in the segment.
-    pub rows: Range<u32>,
+    pub(super) rows: Range<u32>,
     /// The snapshot's row of `rows.start`.
     ///
     /// At least the segment's row and equal to it modulo 64, so that words of posting lists need no
     /// shifting. The row numbers between pieces are unused.
-    pub base: u32,
+    pub(super) base: u32,
     /// Number of turns in the pieces before it.
-    pub turns_before: u32,
+    pub(super) turns_before: u32,
     /// Rows of the segment that were removed, with all their descendants.
-    pub dead: Option<Arc<RoaringBitmap>>,
+    pub(super) dead: Option<Arc<RoaringBitmap>>,
 }
 
 impl Piece {
@@ -139,7 +139,7 @@ impl Snapshot {
 impl Snapshot {
     /// Makes a snapshot of runs of units in document order, the preamble first. Linear in runs,
     /// logarithmic in their units.
-    pub fn new(meta: Meta, runs: Vec<Run>) -> Self {
+    pub(super) fn new(meta: Meta, runs: Vec<Run>) -> Self {
         let mut pieces: Vec<Piece> = Vec::with_capacity(runs.len());
         let (mut next, mut turns) = (0, 0);
         let (mut sys, mut seq, mut seq_end, mut head) = (0..0, None, 0, 0..0);

@@ -173,7 +173,7 @@ impl Unshared {
                 }
                 let segment = piece.segment();
                 segment
-                    .has_ttl
+                    .with_ttl()
                     .for_each_in(segment_rows(segment, &units), |row| {
                         if segment.ttl(row, newer.cycle()) != segment.ttl(row, older.cycle()) {
                             found.ttl_rows.push(row + piece.shift());

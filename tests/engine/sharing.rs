@@ -45,7 +45,7 @@ fn segments(history: &History) -> (usize, usize) {
     let mut seen: BTreeMap<*const Segment, usize> = BTreeMap::new();
     for snapshot in history.committed() {
         for piece in snapshot.pieces() {
-            seen.insert(Arc::as_ptr(&piece.segment), piece.segment.len() as usize);
+            seen.insert(Arc::as_ptr(piece.segment()), piece.segment().len() as usize);
         }
     }
     (seen.len(), seen.values().sum())
