@@ -416,10 +416,10 @@ fn files_of_a_module_do_not_import_each_other_in_a_circle() {
 }
 
 /// Modules that still have circles.
-const KNOWN_CIRCLES: &[&str] = &["cli/", "index/", "mcp/"];
+const KNOWN_CIRCLES: &[&str] = &["cli/", "mcp/"];
 
 /// Files that are still too long, or have functions that are.
-const KNOWN_LONG: &[&str] = &["engine/", "index/", "tree/sequence.rs"];
+const KNOWN_LONG: &[&str] = &["engine/explain.rs"];
 
 fn known_long(name: &str) -> bool {
     KNOWN_LONG.iter().any(|start| name.starts_with(start))
