@@ -33,10 +33,10 @@ pub struct BuildOptions {
     pub index: Indexing,
 }
 
-/// Whether a cache gets an index of terms ([`TERMS`]). Answers are the same with and without.
+/// Whether a cache gets an index of terms (`terms.bin`). Answers are the same with and without.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Indexing {
-    /// Where the documents together have [`LARGE`] bytes or more.
+    /// Where the documents together have 1 MiB or more.
     #[default]
     Auto,
     /// Always.

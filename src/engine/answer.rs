@@ -27,7 +27,6 @@ pub enum Answer {
 
 impl Answer {
     /// The rows, unless it is a range.
-    #[must_use]
     pub fn rows(&self) -> Option<&Selection> {
         match self {
             Self::Rows(rows) => Some(rows),
@@ -36,7 +35,6 @@ impl Answer {
     }
 
     /// The diffs, if it is a range.
-    #[must_use]
     pub fn range(&self) -> Option<&RangeDiff> {
         match self {
             Self::Rows(_) => None,
@@ -45,7 +43,6 @@ impl Answer {
     }
 
     /// How many rows there are, or how many changes the diffs have.
-    #[must_use]
     pub fn count(&self) -> usize {
         match self {
             Self::Rows(rows) => rows.count(),
@@ -55,7 +52,6 @@ impl Answer {
 
     /// Warnings about the selector. Those about the extent of a range are in
     /// [`RangeDiff::warnings`].
-    #[must_use]
     pub fn warnings(&self) -> &[Warning] {
         match self {
             Self::Rows(rows) => rows.warnings(),

@@ -69,7 +69,6 @@ impl EngineBuilder {
     }
 
     /// Builds the engine.
-    #[must_use]
     pub fn build(self) -> Engine {
         Engine {
             edition: self.edition,
@@ -92,13 +91,11 @@ pub struct CheckReport {
 
 impl Engine {
     /// An engine with default settings.
-    #[must_use]
     pub fn new() -> Self {
         Self::builder().build()
     }
 
     /// Starts an engine with other settings.
-    #[must_use]
     pub fn builder() -> EngineBuilder {
         EngineBuilder {
             edition: Edition::default(),
@@ -107,7 +104,6 @@ impl Engine {
     }
 
     /// The edition of its selectors.
-    #[must_use]
     pub fn edition(&self) -> Edition {
         self.edition
     }
@@ -218,7 +214,6 @@ impl Engine {
     }
 
     /// Counters of the plan cache.
-    #[must_use]
     pub fn cache_stats(&self) -> CacheStats {
         self.cache.stats()
     }

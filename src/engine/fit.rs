@@ -42,7 +42,6 @@ impl Selection {
     ///
     /// Reads every block's text once, on several threads. The result does not depend on their
     /// number.
-    #[must_use]
     pub fn fit(&self, query: &Query, budget: u64) -> Fit<'_> {
         let mut others = 0;
         let mut blocks = Vec::new();

@@ -69,44 +69,37 @@ impl<'a> Node<'a> {
     }
 
     /// The id, unique in its snapshot.
-    #[must_use]
     pub fn id(self) -> &'a str {
         self.0.id()
     }
 
     /// The nodeType as stored; a node without one reads as `mt`, `mc`, `cb` or `^root`.
-    #[must_use]
     pub fn node_type(self) -> &'a str {
         self.0.type_or_class()
     }
 
     /// The role.
-    #[must_use]
     pub fn role(self) -> Option<&'a str> {
         self.0.role()
     }
 
     /// The kind.
-    #[must_use]
     pub fn kind(self) -> Option<&'a str> {
         self.0.kind()
     }
 
     /// The key.
-    #[must_use]
     pub fn key(self) -> Option<&'a str> {
         self.0.key()
     }
 
     /// The content as text, as a provider thread has it (RUNTIME §5): a string as it is, any other
     /// value as canonical JSON, empty if absent or null. Borrowed if it has no escapes.
-    #[must_use]
     pub fn text(self) -> Cow<'a, str> {
         text_of(self.0.field("content").filter(|json| *json != "null"))
     }
 
     /// The content as a JSON value. Numbers beyond 64 bits are rounded.
-    #[must_use]
     pub fn content(self) -> Option<Value> {
         self.0.field("content").and_then(value)
     }
@@ -117,49 +110,41 @@ impl<'a> Node<'a> {
     }
 
     /// The offset among its siblings; 0 if absent.
-    #[must_use]
     pub fn offset(self) -> i64 {
         self.0.offset()
     }
 
     /// Cycles left to live, as seen from its snapshot.
-    #[must_use]
     pub fn ttl(self) -> Option<i64> {
         self.0.ttl()
     }
 
     /// The priority; 0 if absent.
-    #[must_use]
     pub fn priority(self) -> i64 {
         self.0.priority()
     }
 
     /// The cadence.
-    #[must_use]
     pub fn cadence(self) -> Option<i64> {
         self.0.cadence().and_then(|json| json.parse().ok())
     }
 
     /// The cycle that introduced the node.
-    #[must_use]
     pub fn cycle(self) -> Option<i64> {
         self.0.cycle()
     }
 
     /// Creation time in nanoseconds; 0 if absent.
-    #[must_use]
     pub fn created_at_ns(self) -> i64 {
         self.0.created_at_ns()
     }
 
     /// The tie-breaker of equal creation times; 0 if absent.
-    #[must_use]
     pub fn creation_index(self) -> i64 {
         self.0.creation_index()
     }
 
     /// All headers at once.
-    #[must_use]
     pub fn headers(self) -> Headers<'a> {
         Headers {
             id: self.id(),
@@ -179,7 +164,6 @@ impl<'a> Node<'a> {
     }
 
     /// A custom attribute: a field that is not a header (LANGUAGE §5).
-    #[must_use]
     pub fn attribute(self, name: &str) -> Option<Value> {
         let custom = !is_header(name);
         custom.then(|| self.0.field(name)).flatten().and_then(value)
@@ -192,7 +176,6 @@ impl<'a> Node<'a> {
     }
 
     /// The parent; `None` for the root.
-    #[must_use]
     pub fn parent(self) -> Option<Self> {
         self.0.parent().map(Self)
     }
@@ -204,19 +187,16 @@ impl<'a> Node<'a> {
 
     /// The depth: -1 in `^sys`, 0 in `^ah`, 1, 2, … in turns from the newest, `None` elsewhere.
     /// O(log turns).
-    #[must_use]
     pub fn depth(self) -> Option<i64> {
         self.0.depth()
     }
 
     /// SHA-256 of the content (RUNTIME §2), in lower-case hex digits. O(content).
-    #[must_use]
     pub fn content_hash(self) -> String {
         self.0.content_hash()
     }
 
     /// The cycle of the snapshot that it is from; of the working state, the newest commit's.
-    #[must_use]
     pub fn snapshot_cycle(self) -> i64 {
         self.0.snapshot_cycle()
     }

@@ -106,38 +106,32 @@ impl Prepared {
     }
 
     /// The selector as written.
-    #[must_use]
     pub fn text(&self) -> &str {
         &self.statement.text
     }
 
     /// The normalized form.
     #[doc(hidden)]
-    #[must_use]
     pub fn query(&self) -> &Query {
         &self.statement.query
     }
 
     /// The canonical text (LANGUAGE §9).
-    #[must_use]
     pub fn canonical(&self) -> String {
         self.statement.query.to_string()
     }
 
     /// SHA-256 of the canonical text, in lower-case hex digits.
-    #[must_use]
     pub fn fingerprint(&self) -> String {
         self.statement.query.fingerprint().to_string()
     }
 
     /// Warnings about the selector.
-    #[must_use]
     pub fn warnings(&self) -> &[Warning] {
         self.statement.warnings.as_deref().unwrap_or(&[])
     }
 
     /// The names of its `$name` parameters, sorted, without the dollar sign.
-    #[must_use]
     pub fn params(&self) -> Vec<&str> {
         let mut names = Vec::new();
         for source in sources(&self.statement.query) {

@@ -254,13 +254,11 @@ impl Selection {
     }
 
     /// What a reader should know of the selector, and of the extent of its range.
-    #[must_use]
     pub fn warnings(&self) -> &[Warning] {
         self.warnings.as_deref().unwrap_or(&[])
     }
 
     /// How many nodes were selected, without listing them. Constant time for a single class over whole snapshots.
-    #[must_use]
     pub fn count(&self) -> usize {
         let recipe = match &self.kind {
             Kind::Known(known) => return known.rows.len(),
@@ -278,7 +276,6 @@ impl Selection {
     }
 
     /// The ids, in result order.
-    #[must_use]
     pub fn ids(&self) -> Ids<'_> {
         Ids {
             nodes: self.nodes(),
@@ -286,7 +283,6 @@ impl Selection {
     }
 
     /// The ids, in result order, in one go: the fastest way to hold them all.
-    #[must_use]
     pub fn to_ids(&self) -> Vec<&str> {
         let recipe = match &self.kind {
             Kind::Known(known) => {
@@ -307,7 +303,6 @@ impl Selection {
     }
 
     /// The nodes, in result order.
-    #[must_use]
     pub fn nodes(&self) -> Nodes<'_> {
         let (snapshot, rows) = match &self.kind {
             Kind::Known(known) => (known.snapshot(), &known.rows),

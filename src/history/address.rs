@@ -53,13 +53,11 @@ pub struct SnapshotRange {
 
 impl SnapshotRange {
     /// The number of snapshots.
-    #[must_use]
     pub fn count(&self) -> usize {
         self.newest - self.oldest + 1
     }
 
     /// A warning, if the range was cut.
-    #[must_use]
     pub fn warning(&self) -> Option<String> {
         self.cut.map(|end| {
             let end = end_label(end);
@@ -87,7 +85,6 @@ pub enum Unresolved {
 impl History {
     /// A history of snapshots in ascending order of cycle.
     #[doc(hidden)]
-    #[must_use]
     pub fn new(committed: Vec<Arc<Snapshot>>, working: Option<Arc<Snapshot>>) -> Self {
         debug_assert!(committed.is_sorted_by_key(|snapshot| snapshot.cycle()));
         Self {
@@ -103,19 +100,16 @@ impl History {
     }
 
     /// The committed snapshots, oldest first.
-    #[must_use]
     pub fn committed(&self) -> &[Arc<Snapshot>] {
         &self.committed
     }
 
     /// The working state.
-    #[must_use]
     pub fn working(&self) -> Option<&Arc<Snapshot>> {
         self.working.as_ref()
     }
 
     /// The working state, else the newest snapshot.
-    #[must_use]
     pub fn latest(&self) -> Option<&Arc<Snapshot>> {
         self.working.as_ref().or(self.committed.last())
     }
@@ -123,7 +117,6 @@ impl History {
     /// The snapshot at a position.
     #[doc(hidden)]
     #[inline]
-    #[must_use]
     pub fn get(&self, position: Position) -> Option<&Arc<Snapshot>> {
         match position {
             Position::Committed(index) => self.committed.get(index),

@@ -64,7 +64,6 @@ pub enum BlameKind {
 /// println!("{id} appeared in cycle {}", blame.events[0].cycle);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-#[must_use]
 pub fn blame(history: &History, id: &str) -> Option<Blame> {
     let mut events = Vec::new();
     let mut before: Option<NodeRef<'_>> = None;

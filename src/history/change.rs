@@ -40,7 +40,6 @@ type FieldChange = (String, Box<RawValue>, Box<RawValue>);
 
 impl Delta {
     /// Whether no scalar field differs.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -97,7 +96,6 @@ pub(super) fn change_of(newer: NodeRef<'_>, older: NodeRef<'_>) -> Option<Change
 /// How `newer` differs from `older`; `None` where they are equal (LANGUAGE §8).
 ///
 /// O(fields of both). Content hashes are computed only where the content differs.
-#[must_use]
 pub fn changed_fields(newer: NodeRef<'_>, older: NodeRef<'_>) -> Option<Change> {
     let mut found = Found::default();
     columns(newer, older, &mut found);

@@ -34,7 +34,6 @@ pub enum ContentMode {
 
 impl ContentMode {
     /// The mode named `unified`, `jsonpatch` or `tokens`.
-    #[must_use]
     pub fn named(name: &str) -> Option<Self> {
         match name {
             "unified" => Some(Self::Unified),
@@ -164,7 +163,6 @@ pub struct TokenRun {
 /// The difference of the contents of two versions of a node.
 ///
 /// About linear for similar contents; bounded by [`ContentOptions::max_bytes`].
-#[must_use]
 pub fn content_diff(
     newer: NodeRef<'_>,
     older: NodeRef<'_>,
@@ -284,7 +282,6 @@ impl Material {
     pub const ALL: [Self; 4] = [Self::Content, Self::Mime, Self::Encoding, Self::ContentHash];
 
     /// Its name: `content`, `mime`, `encoding` or `content_hash`.
-    #[must_use]
     pub fn name(self) -> &'static str {
         match self {
             Self::Content => "content",
@@ -295,7 +292,6 @@ impl Material {
     }
 
     /// The field with a name.
-    #[must_use]
     pub fn named(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|field| field.name() == name)
     }
@@ -357,7 +353,6 @@ impl Serialize for MaterialFields {
 }
 
 /// The requested fields of two versions of a node; duplicates in `fields` count once.
-#[must_use]
 pub fn materialize(newer: NodeRef<'_>, older: NodeRef<'_>, fields: &[Material]) -> Materialized {
     let of = |node: NodeRef<'_>| {
         let values = Material::ALL

@@ -207,7 +207,6 @@ pub struct DiffStats {
 
 impl RangeDiff {
     /// The number of changes in all pairs: added, removed and changed nodes.
-    #[must_use]
     pub fn rows(&self) -> usize {
         let rows = |block: &PairDiff| {
             block.added_ids.len() + block.removed_ids.len() + block.changed.len()

@@ -39,7 +39,6 @@ pub enum LoadError {
 impl Session {
     /// A session with this history.
     #[doc(hidden)]
-    #[must_use]
     pub fn new(history: History) -> Self {
         Self {
             history: ArcSwap::from_pointee(history),
@@ -129,7 +128,6 @@ impl Session {
     }
 
     /// The history as it is now; it never changes afterwards. Lock-free.
-    #[must_use]
     pub fn history(&self) -> Arc<History> {
         self.history.load_full()
     }
@@ -137,7 +135,6 @@ impl Session {
     /// As [`Session::history`], cheaper for short use. Lock-free.
     #[doc(hidden)]
     #[inline]
-    #[must_use]
     pub fn moment(&self) -> Moment {
         Moment(self.history.load())
     }

@@ -153,7 +153,6 @@ impl Children {
     }
 
     /// Whether there are none.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.parents.is_empty()
     }

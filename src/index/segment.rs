@@ -221,7 +221,7 @@ impl Segment {
         self.levels.get(level as usize)
     }
 
-    /// Number of levels with a posting list: those that have rows, at most [`LEVEL_POSTINGS`].
+    /// Number of levels with a posting list: those that have rows, at most `LEVEL_POSTINGS`.
     #[inline]
     pub fn levels_indexed(&self) -> u32 {
         self.levels.len() as u32

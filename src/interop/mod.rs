@@ -1,6 +1,6 @@
 //! Chat logs in, snapshot documents and provider threads out.
 //!
-//! [`import`] turns the bytes of a log into sessions. It finds the message lists (`input`), reads
+//! [`import()`] turns the bytes of a log into sessions. It finds the message lists (`input`), reads
 //! the messages of one [`Format`] (one file a format), cuts them into turns (`turns`) and yields a
 //! [`Recording`], which writes itself as snapshot documents. The other direction starts from a
 //! snapshot: [`write_document`] and [`write_session`] write it as documents, [`write_thread`] and
