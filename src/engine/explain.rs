@@ -7,12 +7,11 @@ use serde::Serialize;
 
 use super::cache::PlanCache;
 use super::prepared::Prepared;
-use super::selection::{Selection, Target};
 use crate::diag::{Error, Warning};
 use crate::exec::{self, Counters, Input, Reason, Strategy, Trace, Want};
-use crate::history::{Lookup, Moment, RangeOptions, Session, Union, run_range};
+use crate::history::{Lookup, Moment, RangeOptions, Session};
 use crate::index::Snapshot;
-use crate::ir::{Edition, Mode};
+use crate::ir::Edition;
 use crate::plan::{Bound, Operator, operand_label, sources};
 
 /// What an explanation shows beyond the plan.
@@ -260,23 +259,20 @@ fn analyze(
     let lookup = history
         .resolve(prepared.statement().query.time)
         .map_err(|error| prepared.unresolved(error))?;
-    let mode = prepared.query().controls.mode;
-    let compares = matches!(mode, Mode::Pairwise | Mode::Reduce);
     let committed = history.committed();
+    let compares = prepared.compares();
     let (snapshots, want): (Vec<&Snapshot>, Want) = match lookup {
-        Lookup::One(place) => {
-            let snapshot = history.get(place).map(|snapshot| &**snapshot);
+        Lookup::One(position) => {
+            let snapshot = history.get(position).map(|snapshot| &**snapshot);
             (snapshot.into_iter().collect(), Want::Rows)
         }
         Lookup::All => (newest_first(committed), Want::Matches),
         Lookup::Range(span) => {
-            let snapshots = newest_first(&committed[span.oldest..=span.newest]);
-            let want = if compares {
-                Want::Changes
-            } else {
-                Want::Matches
+            let want = match compares {
+                true => Want::Changes,
+                false => Want::Matches,
             };
-            (snapshots, want)
+            (newest_first(&committed[span.oldest..=span.newest]), want)
         }
     };
     let planned = |bound: &Bound| {
@@ -290,38 +286,17 @@ fn analyze(
     }
     let bound = prepared.ready()?;
     let mut trace = Trace::on();
-    let moment = || Moment::from(Arc::clone(&history));
-    let (rows, counters) = match lookup {
-        Lookup::Range(span) if compares => {
-            let (text, options) = (prepared.text(), RangeOptions::default());
-            let diff = run_range(text, bound, &history, span, &options, &mut trace);
-            (diff.rows(), trace.counters)
-        }
-        Lookup::One(place) => {
-            let selection = Selection::one(bound, moment(), place, None, &mut trace);
-            found(&selection, &mut trace)
-        }
-        Lookup::All | Lookup::Range(_) => {
-            let union = match lookup {
-                Lookup::Range(span) => Union::of(span, mode == Mode::Latest),
-                _ => Union::all(&history),
-            };
-            let target = Target::Union(union);
-            let selection = Selection::lazy(bound, moment(), target, None);
-            found(&selection, &mut trace)
-        }
+    let options = RangeOptions::default();
+    let (rows, counters) = if compares {
+        let diff = prepared.diffs_at(&history, &options, &mut trace)?;
+        (diff.rows(), diff.counters)
+    } else {
+        let moment = Moment::from(Arc::clone(&history));
+        let selection = prepared.rows_at(moment, &options, &mut trace)?;
+        let counters = selection.trace(&mut trace);
+        (selection.count(), counters)
     };
-    for line in plan.iter_mut() {
-        match (line.group, line.step) {
-            (None, _) => line.actual_rows = Some(rows as u64),
-            (Some(group), Some(step)) => {
-                let done = trace.steps().get(group).and_then(|steps| steps.get(step));
-                line.actual_rows = Some(done.map_or(0, |done| done.rows));
-                line.estimated_rows = done.and_then(|done| done.estimate);
-            }
-            (Some(_), None) => {}
-        }
-    }
+    count_rows(plan, rows as u64, &trace);
     let name = |snapshot: &&Snapshot| match snapshot.is_working() {
         true => "working state".to_owned(),
         false => format!("@c{}", snapshot.cycle()),
@@ -339,10 +314,19 @@ fn newest_first(snapshots: &[Arc<Snapshot>]) -> Vec<&Snapshot> {
     snapshots.iter().rev().map(|snapshot| &**snapshot).collect()
 }
 
-/// The number of rows of a selection, and the work of finding them.
-fn found(selection: &Selection, trace: &mut Trace) -> (usize, Counters) {
-    let counters = selection.trace(trace);
-    (selection.count(), counters)
+/// Writes the rows of a run to its operators.
+fn count_rows(plan: &mut [PlanLine], rows: u64, trace: &Trace) {
+    for line in plan {
+        match (line.group, line.step) {
+            (None, _) => line.actual_rows = Some(rows),
+            (Some(group), Some(step)) => {
+                let done = trace.steps().get(group).and_then(|steps| steps.get(step));
+                line.actual_rows = Some(done.map_or(0, |done| done.rows));
+                line.estimated_rows = done.and_then(|done| done.estimate);
+            }
+            (Some(_), None) => {}
+        }
+    }
 }
 
 impl StrategyLine {

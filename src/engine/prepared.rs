@@ -191,8 +191,8 @@ impl Prepared {
     /// As [`Prepared::select`].
     pub fn select_with(&self, session: &Session, options: &RangeOptions) -> Result<Answer, Error> {
         Ok(match self.compares() {
-            true => Answer::Range(self.diffs_at(&session.moment(), options)?),
-            false => Answer::Rows(self.rows_at(session.moment(), options)?),
+            true => Answer::Range(self.diffs_at(&session.moment(), options, &mut Trace::off())?),
+            false => Answer::Rows(self.rows_at(session.moment(), options, &mut Trace::off())?),
         })
     }
 
@@ -240,14 +240,14 @@ impl Prepared {
     /// As [`Prepared::range`].
     pub fn range_in(&self, history: &History, options: &RangeOptions) -> Result<RangeDiff, Error> {
         match self.compares() {
-            true => self.diffs_at(history, options),
+            true => self.diffs_at(history, options, &mut Trace::off()),
             false => Err(self.other_kind("the selector asks for rows", ROWS_HELP)),
         }
     }
 
     /// Whether the selector compares the snapshots of a range; else it asks for rows.
     #[inline]
-    fn compares(&self) -> bool {
+    pub(super) fn compares(&self) -> bool {
         let query = &self.statement.query;
         matches!(query.time, Time::Range(..))
             && matches!(query.controls.mode, Mode::Pairwise | Mode::Reduce)
@@ -258,21 +258,25 @@ impl Prepared {
         if self.compares() {
             return Err(self.other_kind("the selector asks for the diffs of a range", RANGE_HELP));
         }
-        self.rows_at(history, &RangeOptions::default())
+        self.rows_at(history, &RangeOptions::default(), &mut Trace::off())
     }
 
+    /// The rows of a selector that does not [compare](Self::compares). What runs at once is recorded
+    /// in `trace`.
     #[inline]
-    fn rows_at(&self, history: Moment, options: &RangeOptions) -> Result<Selection, Error> {
+    pub(super) fn rows_at(
+        &self,
+        history: Moment,
+        options: &RangeOptions,
+        trace: &mut Trace,
+    ) -> Result<Selection, Error> {
         let bound = self.ready()?;
         let lookup = history
             .resolve(self.statement.query.time)
             .map_err(|error| self.unresolved(error))?;
         let warnings = self.statement.warnings.clone();
         match lookup {
-            Lookup::One(place) => {
-                let trace = &mut Trace::off();
-                Ok(Selection::one(bound, history, place, warnings, trace))
-            }
+            Lookup::One(position) => Ok(Selection::one(bound, history, position, warnings, trace)),
             Lookup::All => {
                 let all = Target::Union(Union::all(&history));
                 Ok(Selection::lazy(bound, history, all, warnings))
@@ -305,8 +309,13 @@ impl Prepared {
         )
     }
 
-    /// The diffs of a selector that [compares](Self::compares).
-    fn diffs_at(&self, history: &History, options: &RangeOptions) -> Result<RangeDiff, Error> {
+    /// The diffs of a selector that [compares](Self::compares), recorded in `trace`.
+    pub(super) fn diffs_at(
+        &self,
+        history: &History,
+        options: &RangeOptions,
+        trace: &mut Trace,
+    ) -> Result<RangeDiff, Error> {
         let bound = self.ready()?;
         let lookup = history
             .resolve(self.statement.query.time)
@@ -315,7 +324,7 @@ impl Prepared {
             return Err(self.other_kind("the selector asks for rows", ROWS_HELP));
         };
         let text = &self.statement.text;
-        let mut diff = run_range(text, bound, history, span, options, &mut Trace::off());
+        let mut diff = run_range(text, bound, history, span, options, trace);
         diff.selector_warnings = self.statement.warnings.clone();
         Ok(diff)
     }

@@ -50,14 +50,13 @@ pub(super) enum Target {
     Union(Union),
 }
 
-/// What to do for rows, and the rows once it is done.
+/// How to find rows, and the rows once they are found.
 #[derive(Debug)]
 struct Recipe {
     history: Moment,
     target: Target,
-    /// What to look for.
     bound: Arc<Bound>,
-    /// What to do with the rows, in turn.
+    /// Operations on the rows, in order.
     ops: Vec<Op>,
     /// The rows, and the work of the run that found them.
     found: OnceLock<(Found, Counters)>,
@@ -293,7 +292,7 @@ impl Selection {
         };
         match (recipe.snapshot(), recipe.found.get()) {
             (Some(snapshot), Some((Found::One(rows), _))) => ids_of(snapshot, rows),
-            // Not kept: whoever wants all ids at once rarely asks again, and keeping costs.
+            // Not kept: callers that list all ids rarely ask again, and keeping rows costs.
             (Some(snapshot), None) => match recipe.find(&mut Trace::off()) {
                 Found::One(rows) => ids_of(snapshot, &rows),
                 Found::Many(_) => self.ids().collect(),

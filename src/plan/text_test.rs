@@ -12,25 +12,25 @@ use crate::ir::{Op, Pattern, PatternError, Patterns};
 /// A comparison of a string header. Texts order by code point.
 #[derive(Clone, Debug)]
 pub enum TextTest {
-    /// One of these texts, or null where `null` is set; negated for `!=`.
+    /// `=` and `!=`: one of these texts, or null if `null` is set.
     In {
         /// The texts.
         texts: SmallVec<[Box<str>; 1]>,
         /// Whether null is among them.
         null: bool,
-        /// Whether the test holds for everything else instead.
+        /// Whether everything else satisfies the test instead.
         negated: bool,
     },
-    /// Ordered against a text in one of these ways.
+    /// `<`, `<=`, `>` and `>=`.
     Ordered {
         /// The right side.
         text: Box<str>,
-        /// Less, equal or greater.
+        /// The orderings of the node's text and the right side that satisfy the test.
         orders: &'static [Ordering],
     },
-    /// Found in the text.
+    /// `~`: a pattern found in the text.
     Matches(Pattern),
-    /// Never holds: an ordering with null.
+    /// An ordering with null, which nothing satisfies.
     Never,
 }
 
@@ -45,7 +45,7 @@ pub(super) fn orders(op: Op) -> &'static [Ordering] {
     }
 }
 
-/// Numbers compare with texts as they are written.
+/// The text of a scalar: numbers compare with texts as they are written.
 pub(super) fn as_text(value: &Value) -> Option<Cow<'_, str>> {
     match value {
         Value::Text(text) => Some(Cow::Borrowed(text)),
@@ -55,7 +55,7 @@ pub(super) fn as_text(value: &Value) -> Option<Cow<'_, str>> {
     }
 }
 
-/// As [`as_text`], of a value that is not needed otherwise.
+/// [`as_text`] by value.
 fn into_text(value: Value) -> Option<Box<str>> {
     match value {
         Value::Text(text) => Some(text),
@@ -67,8 +67,7 @@ impl TextTest {
     /// `text op value`. `normalize` is applied to every text of the right side.
     ///
     /// # Errors
-    /// A pattern that is no regular expression or one too much for `patterns`, or a list with
-    /// an ordering.
+    /// A pattern that cannot be compiled, or a list with an ordering.
     pub fn new(
         op: Op,
         value: Value,
@@ -105,7 +104,7 @@ impl TextTest {
         })
     }
 
-    /// Whether the comparison holds for a text, or for null.
+    /// Whether a text, or null, satisfies the comparison.
     pub fn holds(&self, text: Option<&str>) -> bool {
         match (self, text) {
             (Self::In { texts, negated, .. }, Some(text)) => has_text(texts, text) != *negated,
@@ -122,7 +121,7 @@ impl TextTest {
         }
     }
 
-    /// The one text that holds, for a test that is a plain equality.
+    /// The text of an equality with one text.
     pub fn only(&self) -> Option<&str> {
         match self {
             Self::In {

@@ -2,7 +2,7 @@
 
 use crate::ir::Literal;
 
-/// A value for a slot: a literal of a selector, or what a caller binds to `$name`.
+/// A value for a slot: a literal of a selector, or the value a caller binds to `$name`.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Value {
@@ -14,13 +14,12 @@ pub enum Value {
     Decimal(f64),
     /// A text.
     Text(Box<str>),
-    /// A list, of anything but lists.
+    /// A list of other values, not of lists.
     List(Box<[Value]>),
 }
 
 impl Value {
-    /// The value itself, or the element of a list of one: the two mean the same wherever a list
-    /// may stand (LANGUAGE §5).
+    /// The value, or the element of a list of one, which means the same (LANGUAGE §5).
     #[doc(hidden)]
     #[must_use]
     pub fn alone(&self) -> &Self {
@@ -30,7 +29,7 @@ impl Value {
         }
     }
 
-    /// As [`Value::alone`], of a value that is not needed otherwise.
+    /// [`Value::alone`] by value.
     pub(super) fn into_alone(self) -> Self {
         match self {
             Self::List(items) => match <[Self; 1]>::try_from(items.into_vec()) {

@@ -9,14 +9,14 @@ use super::text_test::{Unfit, as_text, orders, pattern};
 use super::value::Value;
 use crate::ir::{Number, Op, Pattern, Patterns};
 
-/// A value of a node as comparisons see it. Lists hold no lists: what is nested equals nothing.
+/// A value of a node as comparisons see it. A list inside a list is [`Scalar::Other`].
 #[derive(Clone, Debug, PartialEq)]
 pub enum Scalar<'a> {
     /// Absent or null.
     Null,
     /// A text, or a boolean as its text.
     Text(Cow<'a, str>),
-    /// A number, as it is written.
+    /// A number, as written.
     Number(&'a str),
     /// A list.
     List(Vec<Scalar<'a>>),
@@ -31,7 +31,7 @@ pub struct ValueTest {
     value: Value,
     wanted: Wanted,
     pattern: Option<Pattern>,
-    /// Compare as texts only, numbers by how they are written (for string headers).
+    /// Compare texts only, and numbers as written: for string headers.
     text_only: bool,
 }
 
@@ -39,7 +39,7 @@ impl ValueTest {
     /// `value-of-the-node op value`.
     ///
     /// # Errors
-    /// A pattern that is no regular expression, or one too much for `patterns`.
+    /// A pattern that cannot be compiled.
     pub fn new(
         op: Op,
         value: Value,
@@ -60,7 +60,7 @@ impl ValueTest {
         })
     }
 
-    /// Whether the comparison holds.
+    /// Whether a node's value satisfies the comparison.
     pub fn holds(&self, node: &Scalar<'_>) -> bool {
         match self.op {
             Op::Eq => self.wanted.holds(node),
@@ -75,7 +75,7 @@ impl ValueTest {
         }
     }
 
-    /// The texts that a list must all hold, for an equality.
+    /// The texts of an equality with nothing but texts; a list must contain all of them.
     pub fn texts(&self) -> Option<Vec<&str>> {
         let text = |value: &'_ Value| matches!(value, Value::Text(_));
         match (self.op, &self.value) {
@@ -93,7 +93,7 @@ impl ValueTest {
         }
     }
 
-    /// How the node's value stands to the right side; none where they cannot be ordered.
+    /// The order of the node's value and the right side; `None` if there is none.
     fn compare(&self, node: &Scalar<'_>) -> Option<Ordering> {
         let right = as_text(&self.value)?;
         let (left, is_number) = match node {
@@ -121,12 +121,12 @@ impl ValueTest {
     }
 }
 
-/// The right side of an equality, sorted to be searched.
+/// The right side of an equality, sorted for binary search.
 #[derive(Clone, Debug)]
 struct Wanted {
-    /// Sorted, each once. Numbers too, as they are written, where only texts are compared.
+    /// Sorted, without duplicates. With `text_only` also the numbers, as written.
     texts: SmallVec<[Box<str>; 1]>,
-    /// Sorted, each once.
+    /// Sorted, without duplicates.
     numbers: Box<[Number<'static>]>,
     null: bool,
     text_only: bool,
@@ -158,7 +158,7 @@ impl Wanted {
         }
     }
 
-    /// A list holds all of several values; anything else is one of them.
+    /// A list must contain all values; anything else must be one of them.
     fn holds(&self, node: &Scalar<'_>) -> bool {
         let Scalar::List(items) = node else {
             return self.find(node).is_some();
@@ -167,7 +167,7 @@ impl Wanted {
         if wanted <= 1 {
             return items.iter().any(|item| self.find(item).is_some());
         }
-        // Each element is one value at most.
+        // An element is at most one of the values.
         if items.len() < wanted {
             return false;
         }
@@ -178,8 +178,8 @@ impl Wanted {
         !missing.contains(&true)
     }
 
-    /// Which of the values a value that is no list is: the texts are counted first, then the
-    /// numbers, then null. Logarithmic in their number.
+    /// The index of a scalar in the values, in the order texts, numbers, null. Logarithmic in
+    /// their number.
     fn find(&self, node: &Scalar<'_>) -> Option<usize> {
         let text = |text: &str| {
             self.texts
@@ -216,7 +216,7 @@ fn found(pattern: &Pattern, node: &Scalar<'_>) -> bool {
     }
 }
 
-/// Whether a whole text is `[+-]?digits[.digits]`.
+/// Whether a text is `[+-]?digits[.digits]`.
 fn reads_as_number(text: &str) -> bool {
     let text = text.strip_prefix(['+', '-']).unwrap_or(text);
     let digits = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
