@@ -1,17 +1,17 @@
 //! Building a cache of the `.md` files below a directory.
 //!
-//! Sources are read once, one at a time, in the order of their ids, and written as they are read:
-//! memory holds the largest document, a few words on each, and the index of terms. The cache is
-//! made beside its place and renamed into it: readers find the old one, or the new one, or none.
+//! The cache is made in a temporary directory next to its target and then renamed: readers find
+//! the old cache, the new one, or none.
 
-use super::cache::{
+use super::error::{CacheError, Fault};
+use super::files::is_missing;
+use super::manifest::{
     BuildConfig, DOCUMENTS, Document, Entry, INDEX, MANIFEST, Manifest, Metadata, SHA256, TERMS,
     version_of,
 };
-use super::error::{CacheError, Fault};
-use super::files::is_missing;
 use super::terms::Collector;
 use crate::tree::hash::hex;
+use crate::tree::timestamp::rfc3339;
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 use std::borrow::Cow;
@@ -21,22 +21,21 @@ use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// How a cache is built.
+/// Options of [`build`].
 #[derive(Clone, Copy, Debug)]
 pub struct BuildOptions {
-    /// Whether a cache that is there already is replaced. Anything else is never replaced, but for
-    /// an empty directory.
+    /// Whether an existing cache is replaced. An empty directory always is, anything else never.
     pub force: bool,
-    /// What the manifest says of when it was built.
+    /// The time of the build, for the manifest.
     pub created_at: SystemTime,
-    /// Whether an index of terms is made.
+    /// Whether to make an index of terms.
     pub index: Indexing,
 }
 
-/// Whether a cache gets an index of terms (`terms.bin`). Answers are the same with and without.
+/// Whether a cache gets an index of terms (`terms.bin`). Answers are the same.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Indexing {
-    /// Where the documents together have 1 MiB or more.
+    /// If the documents together have 1 MiB or more.
     #[default]
     Auto,
     /// Always.
@@ -45,42 +44,40 @@ pub enum Indexing {
     Never,
 }
 
-/// From how many bytes of documents on [`Indexing::Auto`] makes an index: less is read faster
-/// than the difference is worth a file.
-pub(crate) const LARGE: u64 = 1 << 20;
+/// The bytes of documents from which [`Indexing::Auto`] makes an index. Smaller caches are read so
+/// fast that a further file is not worth it.
+const LARGE: u64 = 1 << 20;
 
-/// Builds the cache `cache` of every file below `sources` whose name ends in `.md`; answers its
-/// manifest. Links to directories are not followed; pipes and devices are left out.
+/// Builds a cache of every file below `sources` whose name ends in `.md`, and returns its manifest.
+/// Links to directories are not followed; pipes and devices are left out.
 ///
-/// One pass: each source is read once and written as it is read. Memory holds the largest one, a
-/// few words on each, and the index of terms.
-///
-/// The same sources give the same bytes in every file, but for `created_at` in the manifest.
+/// Reads each source once. Memory: the largest source, an entry per source, and the index of terms.
+/// The same sources give the same bytes in every file, except for `created_at` in the manifest.
 ///
 /// # Errors
-/// There are no such sources; names or contents that are not UTF-8 and ids that collide, all of
-/// them told at once; a cache that is there already; failures of the file system. Nothing is left
-/// behind, and what was there stays.
+/// The directory of sources is missing; all names or contents that are not UTF-8 and ids that
+/// collide; the target exists; failures of the file system. On an error nothing is left of the new
+/// cache, and an old one stays.
 pub fn build(sources: &Path, cache: &Path, options: BuildOptions) -> Result<Manifest, CacheError> {
     let found = find(sources)?;
     replaceable(cache, options.force)?;
     if let Some(parent) = cache.parent() {
         fs::create_dir_all(parent).map_err(CacheError::io(parent))?;
     }
-    // What is there already is another's, and stays.
-    let part = beside(cache, "part");
+    // Fails if the directory exists: it belongs to another process.
+    let part = sibling(cache, "part");
     fs::create_dir(&part).map_err(CacheError::io(&part))?;
     let outcome = write(sources, &found, &part, options)
         .and_then(|manifest| put(&part, cache).map(|()| manifest));
     if outcome.is_err() {
-        // The first failure is the one to tell.
+        // The first failure is returned, not one of cleaning up.
         let _ = fs::remove_dir_all(&part);
     }
     outcome
 }
 
-/// A source: where it is, and its path below the sources with forward slashes.
-struct Source {
+/// A source: its path, and its path below the sources with forward slashes.
+struct SourceFile {
     path: PathBuf,
     name: String,
 }
@@ -89,7 +86,7 @@ struct Source {
 ///
 /// # Errors
 /// Ids that collide, and names that are not UTF-8.
-fn find(sources: &Path) -> Result<BTreeMap<String, Source>, CacheError> {
+fn find(sources: &Path) -> Result<BTreeMap<String, SourceFile>, CacheError> {
     match fs::metadata(sources) {
         Ok(data) if data.is_dir() => {}
         Err(error) if !is_missing(&error) => {
@@ -104,7 +101,7 @@ fn find(sources: &Path) -> Result<BTreeMap<String, Source>, CacheError> {
             let entry = entry.map_err(CacheError::io(&dir))?;
             let path = entry.path();
             let kind = entry.file_type().map_err(CacheError::io(&path))?;
-            // A pipe has no end, and a link to nothing fails where it is read.
+            // Pipes are left out, as they have no end. A dangling link fails when it is read.
             let is_file = || fs::metadata(&path).map_or(true, |data| data.is_file());
             if kind.is_dir() {
                 open.push(path);
@@ -115,9 +112,9 @@ fn find(sources: &Path) -> Result<BTreeMap<String, Source>, CacheError> {
             }
         }
     }
-    // Directories list their files in any order.
+    // The order of a directory is arbitrary.
     files.sort_unstable();
-    let mut found: BTreeMap<String, Source> = BTreeMap::new();
+    let mut found: BTreeMap<String, SourceFile> = BTreeMap::new();
     let mut faults = Vec::new();
     for path in files {
         let below = path.strip_prefix(sources).unwrap_or(&path);
@@ -137,7 +134,7 @@ fn find(sources: &Path) -> Result<BTreeMap<String, Source>, CacheError> {
             ));
             continue;
         }
-        found.insert(id, Source { path, name });
+        found.insert(id, SourceFile { path, name });
     }
     if faults.is_empty() {
         Ok(found)
@@ -146,8 +143,8 @@ fn find(sources: &Path) -> Result<BTreeMap<String, Source>, CacheError> {
     }
 }
 
-/// Whether a cache may be put at `cache`: there is nothing, an empty directory, or, with `force`,
-/// what a cache consists of and nothing else.
+/// Checks that nothing or an empty directory is at `cache` or, with `force`, only the files of a
+/// cache.
 fn replaceable(cache: &Path, force: bool) -> Result<(), CacheError> {
     match fs::symlink_metadata(cache) {
         Ok(data) if data.is_dir() => {}
@@ -182,7 +179,7 @@ fn replaceable(cache: &Path, force: bool) -> Result<(), CacheError> {
 /// Writes a whole cache in the directory `part`.
 fn write(
     sources: &Path,
-    found: &BTreeMap<String, Source>,
+    found: &BTreeMap<String, SourceFile>,
     part: &Path,
     options: BuildOptions,
 ) -> Result<Manifest, CacheError> {
@@ -207,7 +204,7 @@ fn write(
             }
         };
         if !faults.is_empty() {
-            // There will be no cache; what is left is looked at for its faults.
+            // There will be no cache; the remaining sources are only checked.
             continue;
         }
         total += bytes.len() as u64;
@@ -255,8 +252,8 @@ fn write(
     Ok(manifest)
 }
 
-/// The file of a document: the first 12 digits of its hash; where another document has that name,
-/// with digits of the hash of its id behind it, 8 or as many as it takes.
+/// The file name of a document: the first 12 digits of its hash. If another document has that name,
+/// digits of the hash of its id follow, at least 8.
 fn file_name(id: &str, version: &str, names: &mut HashSet<String>) -> String {
     let digits = version.strip_prefix(SHA256).unwrap_or(version);
     let start = digits.get(..12).unwrap_or(digits);
@@ -292,10 +289,10 @@ fn write_pretty(path: &Path, value: &impl Serialize) -> Result<(), CacheError> {
     })
 }
 
-/// A name beside `path`, of this process.
-fn beside(path: &Path, what: &str) -> PathBuf {
+/// A name for a sibling of `path`, unique to this process.
+fn sibling(path: &Path, what: &str) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
-    // A path that ends in a separator would get the name inside the directory.
+    // Without this, a path that ends in a separator would get the name inside the directory.
     if let (Some(parent), Some(file)) = (path.parent(), path.file_name()) {
         name = parent.join(file).into_os_string();
     }
@@ -303,9 +300,9 @@ fn beside(path: &Path, what: &str) -> PathBuf {
     PathBuf::from(name)
 }
 
-/// Renames the finished cache into its place, and what was there away.
+/// Renames the finished cache to its target, and removes what was there.
 fn put(part: &Path, cache: &Path) -> Result<(), CacheError> {
-    let old = beside(cache, "old");
+    let old = sibling(cache, "old");
     let was_there = match fs::rename(cache, &old) {
         Ok(()) => true,
         Err(error) if error.kind() == io::ErrorKind::NotFound => false,
@@ -313,7 +310,7 @@ fn put(part: &Path, cache: &Path) -> Result<(), CacheError> {
     };
     if let Err(error) = fs::rename(part, cache) {
         if was_there {
-            // The first failure is the one to tell.
+            // The first failure is returned, not one of restoring.
             let _ = fs::rename(&old, cache);
         }
         return Err(CacheError::Io(cache.to_owned(), error));
@@ -324,56 +321,15 @@ fn put(part: &Path, cache: &Path) -> Result<(), CacheError> {
     Ok(())
 }
 
-/// A time in RFC 3339, in UTC, to the nanosecond; times before 1970 are 1970.
+/// A time in RFC 3339; times before 1970 are written as 1970.
 fn timestamp(time: SystemTime) -> String {
     let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
-    let (days, rest) = (since.as_secs() / 86_400, since.as_secs() % 86_400);
-    let (year, month, day) = date(days);
-    format!(
-        "{year:04}-{month:02}-{day:02}T{:02}:{:02}:{:02}.{:09}Z",
-        rest / 3600,
-        rest / 60 % 60,
-        rest % 60,
-        since.subsec_nanos()
-    )
-}
-
-/// The Gregorian date of a day counted from 1970-01-01. Years are taken to begin in March, so
-/// that the leap day is their last.
-fn date(days: u64) -> (u64, u64, u64) {
-    const ERA: u64 = 146_097;
-    let days = days + 719_468;
-    let (era, day) = (days / ERA, days % ERA);
-    let year = (day - day / 1460 + day / 36_524 - day / (ERA - 1)) / 365;
-    let day = day - (365 * year + year / 4 - year / 100);
-    let month = (5 * day + 2) / 153;
-    let day = day - (153 * month + 2) / 5 + 1;
-    let (month, carry) = if month < 10 {
-        (month + 3, 0)
-    } else {
-        (month - 9, 1)
-    };
-    (era * 400 + year + carry, month, day)
+    rfc3339(since.as_secs().cast_signed(), since.subsec_nanos())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::time::Duration;
-
-    #[test]
-    fn times_are_written_in_utc() {
-        for (seconds, nanos, text) in [
-            (0, 0, "1970-01-01T00:00:00.000000000Z"),
-            (951_782_399, 5, "2000-02-28T23:59:59.000000005Z"),
-            (951_782_400, 0, "2000-02-29T00:00:00.000000000Z"),
-            (951_868_800, 0, "2000-03-01T00:00:00.000000000Z"),
-            (4_107_542_400, 0, "2100-03-01T00:00:00.000000000Z"),
-        ] {
-            let time = UNIX_EPOCH + Duration::new(seconds, nanos);
-            assert_eq!(timestamp(time), text);
-        }
-    }
 
     #[test]
     fn files_whose_names_collide_get_digits_of_the_id() {

@@ -1,11 +1,12 @@
 //! What can be wrong with a cache or its sources.
 
-use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
+use thiserror::Error;
 
 /// One thing that is wrong with one file of a cache, or with one source.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Error)]
+#[error("{file}: {message}")]
 pub struct Fault {
     /// The file, relative to the directory of the cache or of the sources, with forward slashes.
     pub file: String,
@@ -14,7 +15,6 @@ pub struct Fault {
 }
 
 impl Fault {
-    /// A fault of `file`.
     pub(super) fn new(file: impl Into<String>, message: impl Into<String>) -> Self {
         Self {
             file: file.into(),
@@ -23,23 +23,19 @@ impl Fault {
     }
 }
 
-impl fmt::Display for Fault {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.file, self.message)
-    }
-}
-
 /// Why one file of a cache cannot be used.
-#[derive(Debug)]
+#[derive(Debug, Error)]
 pub(super) enum Unusable {
-    /// It is not what it should be: what is wrong with it.
+    /// Its contents are wrong.
+    #[error("{0}")]
     Fault(String),
     /// The file system failed.
+    #[error(transparent)]
     Io(io::Error),
 }
 
 impl Unusable {
-    /// The same of a file of the cache `dir`.
+    /// The error for `file` of the cache `dir`.
     pub(super) fn of(self, dir: &Path, file: &str) -> CacheError {
         match self {
             Self::Fault(message) => CacheError::invalid(dir, Fault::new(file, message)),
@@ -57,30 +53,28 @@ impl From<io::Error> for Unusable {
     }
 }
 
-impl fmt::Display for Unusable {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Fault(message) => f.write_str(message),
-            Self::Io(error) => error.fmt(f),
-        }
-    }
-}
-
 /// Why a cache cannot be built or read.
-#[derive(Debug)]
+#[derive(Debug, Error)]
+#[non_exhaustive]
 pub enum CacheError {
     /// There is no such directory, of a cache or of sources.
+    #[error("{} is not a directory", .0.display())]
     Missing(PathBuf),
-    /// There is a cache already, and replacing it was not asked for.
+    /// The target exists, and [`BuildOptions::force`](super::BuildOptions::force) is not set.
+    #[error("{} exists already", .0.display())]
     Exists(PathBuf),
-    /// What would have to be replaced holds something that is no part of a cache, named second.
+    /// The directory to replace contains something that is not part of a cache, named second.
+    #[error("{} is not replaced, for `{_1}` in it is no part of a cache", .0.display())]
     Foreign(PathBuf, String),
-    /// The cache is not what it says it is. At least one fault.
+    /// The cache is not what its manifest says. At least one fault.
+    #[error("the cache {} is invalid", .0.display())]
     Invalid(PathBuf, Vec<Fault>),
     /// Sources cannot be made into a cache. At least one fault.
+    #[error("no cache can be built of {}", .0.display())]
     Sources(PathBuf, Vec<Fault>),
     /// The file system failed at this path.
-    Io(PathBuf, io::Error),
+    #[error("{}: {_1}", .0.display())]
+    Io(PathBuf, #[source] io::Error),
 }
 
 impl CacheError {
@@ -89,43 +83,17 @@ impl CacheError {
         Self::Invalid(dir.to_owned(), vec![fault])
     }
 
-    /// A failure of the file system at `path`.
+    /// Turns a failure of the file system at `path` into an error.
     pub(super) fn io(path: &Path) -> impl FnOnce(io::Error) -> Self {
         |error| Self::Io(path.to_owned(), error)
     }
 
-    /// The faults, where there are any.
+    /// The faults of an invalid cache or of unusable sources; empty for other errors.
     #[must_use]
     pub fn faults(&self) -> &[Fault] {
         match self {
             Self::Invalid(_, faults) | Self::Sources(_, faults) => faults,
             _ => &[],
-        }
-    }
-}
-
-impl fmt::Display for CacheError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Missing(dir) => write!(f, "{} is not a directory", dir.display()),
-            Self::Exists(dir) => write!(f, "{} exists already", dir.display()),
-            Self::Foreign(dir, name) => write!(
-                f,
-                "{} is not replaced, for `{name}` in it is no part of a cache",
-                dir.display()
-            ),
-            Self::Invalid(dir, _) => write!(f, "the cache {} is invalid", dir.display()),
-            Self::Sources(dir, _) => write!(f, "no cache can be built of {}", dir.display()),
-            Self::Io(path, error) => write!(f, "{}: {error}", path.display()),
-        }
-    }
-}
-
-impl std::error::Error for CacheError {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        match self {
-            Self::Io(_, error) => Some(error),
-            _ => None,
         }
     }
 }

@@ -1,31 +1,34 @@
-//! Which documents fit a budget (source 004, RUNTIME §6): caches of documents, their scores
-//! against a query, and the greedy filling of a number of tokens.
+//! Choosing documents for a number of tokens (source 004, RUNTIME §6).
 //!
-//! A selection has three phases, strictly one after the other: every document is scored by
-//! itself (`score`), all are ordered by score and id, and the budget is filled from the front
-//! (`select`). `cache` reads what [`build()`] wrote, or what another tool wrote in the same
-//! layout; [`verify()`] finds everything that is wrong with a cache. `terms` is the index a large
-//! cache is scored from, with the same outcome as reading every document.
+//! A selection has three steps: score every document by itself (`score`), order the documents by
+//! score and id, and fill the budget from the front (`fill`). [`Cache`] reads a directory that
+//! [`build()`] or another tool wrote, and resolves queries with it; [`verify`] finds everything
+//! that is wrong with one. `terms` is an index that makes scoring a large cache cheap, with equal
+//! results.
 //!
-//! This room must not know selectors, trees or the command line, and no clock, locale, thread
-//! count or directory order reaches its answers: the time a cache was built at is the caller's.
+//! This module must not know selectors, trees or the command line. No clock, locale, thread count
+//! or directory order affects its answers: the caller passes the time of a build.
 
-pub(crate) mod build;
-pub(crate) mod cache;
+mod build;
+mod cache;
 mod error;
 pub(crate) mod files;
-pub(crate) mod score;
-pub(crate) mod select;
+mod fill;
+mod inspect;
+mod manifest;
+mod resolution;
+mod score;
 mod terms;
-mod verify;
 
 pub use build::{BuildOptions, Indexing, build};
-pub use cache::{BuildConfig, Cache, Entry, Manifest, version_of};
+pub use cache::Cache;
 pub use error::{CacheError, Fault};
+#[doc(hidden)]
+pub use fill::{Candidate, Filling, fill};
+pub use inspect::{Inspection, inspect, verify};
+pub(crate) use manifest::MANIFEST;
+pub use manifest::{BuildConfig, Entry, Manifest, version_of};
+pub use resolution::{Chosen, Resolution, Summary, Why};
+#[doc(hidden)]
+pub use score::Measure;
 pub use score::Query;
-#[doc(hidden)]
-pub use score::{Measure, tokens};
-#[doc(hidden)]
-pub use select::{Candidate, Filling, fill};
-pub use select::{Chosen, Resolution, Summary, Why};
-pub use verify::{Inspection, inspect, verify};

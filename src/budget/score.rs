@@ -34,13 +34,13 @@ impl Query {
         &self.text
     }
 
-    /// The terms in the order of the query, repeated where it repeats them.
+    /// The terms in the order of the query, with repetitions.
     #[must_use]
     pub fn terms(&self) -> &[String] {
         &self.terms
     }
 
-    /// The same, to be kept: explanations of many documents share one list.
+    /// [`Query::terms`] for keeping: the explanations of all documents share one list.
     pub(super) fn terms_shared(&self) -> Arc<[String]> {
         Arc::clone(&self.terms)
     }
@@ -51,26 +51,27 @@ impl Query {
         &self.distinct
     }
 
-    /// Whether a word, in lower case, is one of the terms.
-    fn holds(&self, word: &str) -> bool {
-        // Most queries are short: comparing lengths first settles nearly every word.
+    /// Whether a word in lower case is one of the terms.
+    fn has_term(&self, word: &str) -> bool {
+        // Most queries are short, and comparing lengths decides nearly every word.
         if self.distinct.len() <= 8 {
             return self.distinct.iter().any(|term| term == word);
         }
-        let place = self.distinct.binary_search_by(|term| (**term).cmp(word));
-        place.is_ok()
+        self.distinct
+            .binary_search_by(|term| (**term).cmp(word))
+            .is_ok()
     }
 }
 
-/// What the score of one content is made of.
+/// The counts that score and tokens of one content are computed from.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Measure {
-    /// How many of its words are a term of the query. A word counts once, however often its
-    /// term stands in the query.
+    /// The number of words that are a term of the query. A word counts once, even if the query
+    /// repeats its term.
     pub term_matches: u64,
-    /// How many words it has.
+    /// The number of words.
     pub total_words: u64,
-    /// How many bytes of UTF-8 it has.
+    /// The length in bytes of UTF-8.
     pub bytes: u64,
 }
 
@@ -80,7 +81,7 @@ impl Measure {
     pub fn of(content: &str, query: &Query) -> Self {
         let mut term_matches = 0;
         let total_words = each_word(content, |word| {
-            term_matches += u64::from(query.holds(word));
+            term_matches += u64::from(query.has_term(word));
         });
         Self {
             term_matches,
@@ -89,8 +90,8 @@ impl Measure {
         }
     }
 
-    /// The share of the words that are terms, from 0.0 to 1.0; 0.0 where there are no words.
-    /// One division of two `f32`, as every tool of the same layout computes it.
+    /// The share of words that are terms, from 0.0 to 1.0; 0.0 if there are no words. One division
+    /// of two `f32`, so that all tools of the layout agree.
     #[must_use]
     pub fn score(self) -> f32 {
         if self.total_words == 0 {
@@ -99,23 +100,17 @@ impl Measure {
         self.term_matches as f32 / self.total_words as f32
     }
 
-    /// What the content takes of a budget; see [`tokens`].
+    /// The tokens of the content: a quarter of its bytes, rounded up.
     #[must_use]
     pub fn tokens(self) -> u64 {
         self.bytes.div_ceil(4)
     }
 }
 
-/// How many tokens a content takes: a quarter of its bytes of UTF-8, rounded up.
-#[must_use]
-pub fn tokens(content: &str) -> u64 {
-    (content.len() as u64).div_ceil(4)
-}
-
-/// Calls `visit` with each word of a content in lower case, and counts them.
+/// Calls `visit` with each word of a content in lower case. Returns the number of words.
 ///
-/// Words are lowered one by one: the only mapping that looks at its neighbours, that of the final
-/// sigma, does not look across white space, so the outcome is that of lowering the whole.
+/// Lowering word by word equals lowering the whole: the only context-sensitive mapping, that of
+/// the final sigma, does not read across white space.
 pub(super) fn each_word(content: &str, mut visit: impl FnMut(&str)) -> u64 {
     let mut lower = String::new();
     let mut count = 0;

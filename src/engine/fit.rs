@@ -7,9 +7,7 @@ use rayon::prelude::*;
 
 use super::node::Node;
 use super::selection::Selection;
-use crate::budget::score::Measure;
-use crate::budget::select::{Candidate, Chosen, fill};
-use crate::budget::{Query, Resolution, version_of};
+use crate::budget::{Candidate, Chosen, Measure, Query, Resolution, fill, version_of};
 use crate::tree::NodeClass;
 
 /// The blocks of a [`Selection`] that fit a number of tokens, from [`Selection::fit`].

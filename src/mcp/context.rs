@@ -2,7 +2,7 @@
 
 use super::arguments::Arguments;
 use super::state::{Answer, ServerState};
-use crate::budget::cache::MANIFEST;
+use crate::budget::MANIFEST;
 use crate::budget::files::is_missing;
 use crate::budget::{self, Cache, CacheError, Query};
 use crate::present::{Failure, answer, notes};

@@ -1,10 +1,10 @@
-//! Reading an index of terms. Nothing in the file is believed: lengths are held to the length of
-//! the file and to the number of documents before anything is allocated for them, and every part
-//! is held to its checksum before it is used.
+//! Reading an index of terms. Nothing in the file is trusted: lengths are checked against the file
+//! and the number of documents before anything is allocated, and every part is checked against its
+//! checksum before use.
 
-use super::{
-    BLOCK, FORMAT, HEADER, HEADER_SUM, LONGEST, MAGIC, SUM, VARINT, fingerprint, key, sum,
-    take_run, take_varint,
+use super::format::{
+    FORMAT, HEADER, HEADER_SUM, LONGEST, MAGIC, PAGE, SUM, VARINT, fingerprint, key, sum, take_run,
+    take_varint,
 };
 use crate::budget::error::Unusable;
 use crate::budget::score::{Measure, Query};
@@ -13,41 +13,41 @@ use std::io::{Read, Seek, SeekFrom};
 use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
 
-/// The most bytes the directory spends on a block.
+/// The longest entry of the directory for a page.
 const LINE: u64 = VARINT + LONGEST as u64 + VARINT + SUM as u64;
 
 fn fault(message: impl Into<String>) -> Unusable {
     Unusable::Fault(message.into())
 }
 
-/// An index of terms that is open: its directory is in memory, its blocks are not.
+/// An open index of terms. Its directory is in memory, its pages are not.
 #[derive(Debug)]
 pub(in crate::budget) struct Terms {
-    /// One reader at a time moves the file's cursor.
+    /// Locked, because readers share the file's cursor.
     file: Mutex<File>,
     /// Words and bytes of each document, in the order of the manifest.
     documents: Vec<(u64, u64)>,
     directory: Vec<u8>,
-    blocks: Vec<Block>,
+    pages: Vec<Page>,
 }
 
-/// A block, by what the directory says of it.
+/// A page, as the directory describes it.
 #[derive(Debug)]
-struct Block {
-    /// Where in the directory its first key stands.
+struct Page {
+    /// Its first key, as a range of `directory`.
     first: Range<usize>,
-    /// Where in the file it stands.
+    /// Its offset in the file.
     at: u64,
     length: usize,
     sum: [u8; SUM],
 }
 
 impl Terms {
-    /// Opens the index in a file, for a cache of this version and of so many documents. Reads the
-    /// directory: a few bytes a document and a block.
+    /// Opens the index in a file, for a cache of this version with `documents` documents. Reads
+    /// the directory: a few bytes per document and page.
     ///
     /// # Errors
-    /// The file is no index, one of another format or of another cache, or damaged.
+    /// The file is not an index, has another format, belongs to another cache, or is damaged.
     pub(in crate::budget) fn open(
         mut file: File,
         cache_version: &str,
@@ -68,7 +68,7 @@ impl Terms {
         if header[HEADER_SUM..] != sum(&header[..HEADER_SUM]) {
             return Err(fault("its header is damaged"));
         }
-        let [count, blocks, length, rest] = [44, 52, 60, 68].map(|at| number::<8>(&header, at));
+        let [count, pages, length, rest] = [44, 52, 60, 68].map(|at| number::<8>(&header, at));
         if header[12..44] != fingerprint(cache_version) || count != documents as u64 {
             return Err(fault("was made for another cache_version"));
         }
@@ -77,11 +77,11 @@ impl Terms {
             return Err(fault("is cut short, or has something behind it"));
         }
         let damaged = || fault("its directory is damaged");
-        // Every block but the last is full, and a directory has a line for each.
+        // Every page but the last has at least PAGE bytes, and the directory an entry for each.
         let most = (documents as u64)
             .saturating_mul(2 * VARINT)
-            .saturating_add(blocks.saturating_mul(LINE));
-        if blocks > rest / BLOCK as u64 + 1 || length > most {
+            .saturating_add(pages.saturating_mul(LINE));
+        if pages > rest / PAGE as u64 + 1 || length > most {
             return Err(damaged());
         }
         let mut directory = Vec::new();
@@ -98,25 +98,26 @@ impl Terms {
             file: Mutex::new(file),
             documents: Vec::with_capacity(documents),
             directory: Vec::new(),
-            blocks: Vec::new(),
+            pages: Vec::new(),
         };
         let end = terms.parse(&directory, documents, (HEADER + length) as u64);
-        if end != Some(size) || terms.blocks.len() as u64 != blocks {
+        if end != Some(size) || terms.pages.len() as u64 != pages {
             return Err(damaged());
         }
         terms.directory = directory;
         Ok(terms)
     }
 
-    /// Reads the directory of blocks that start at `at`; answers where the last one ends.
+    /// Parses the directory of pages that start at offset `at`. Returns the end of the last page.
     fn parse(&mut self, directory: &[u8], documents: usize, mut at: u64) -> Option<u64> {
         let mut bytes = directory;
         for _ in 0..documents {
             let words = take_varint(&mut bytes)?;
             self.documents.push((words, take_varint(&mut bytes)?));
         }
-        // A block is full before its last key, which is in each document at most.
-        let longest = BLOCK as u64 + LONGEST as u64 + 2 * VARINT + documents as u64 * 2 * VARINT;
+        // A page has fewer than PAGE bytes before its last key, which has one posting per document
+        // at most.
+        let longest = PAGE as u64 + LONGEST as u64 + 2 * VARINT + documents as u64 * 2 * VARINT;
         let mut before: Option<&[u8]> = None;
         while !bytes.is_empty() {
             let first = take_run(&mut bytes)?;
@@ -128,7 +129,7 @@ impl Terms {
                 return None;
             }
             before = Some(first);
-            self.blocks.push(Block {
+            self.pages.push(Page {
                 first: end - first.len()..end,
                 at,
                 length: usize::try_from(length).ok()?,
@@ -139,12 +140,11 @@ impl Terms {
         Some(at)
     }
 
-    /// The measures of all documents, in the order of the manifest: those that reading them would
-    /// give. One read for each word of the query, none for a word that is in no document's range
-    /// of keys, and memory for one block.
+    /// The measures of all documents, in the order of the manifest, equal to those of
+    /// [`Measure::of`]. At most one read per word of the query, and memory for one page.
     ///
     /// # Errors
-    /// A block is damaged; failures of the file system.
+    /// A page is damaged; failures of the file system.
     pub(in crate::budget) fn measures(&self, query: &Query) -> Result<Vec<Measure>, Unusable> {
         let mut measures: Vec<Measure> = self
             .documents
@@ -159,15 +159,15 @@ impl Terms {
         keys.sort_unstable();
         let mut open: Option<(usize, Vec<u8>)> = None;
         for key in &keys {
-            let behind = self
-                .blocks
-                .partition_point(|block| self.first(block) <= &**key);
-            let Some(at) = behind.checked_sub(1) else {
+            let after = self
+                .pages
+                .partition_point(|page| self.first(page) <= &**key);
+            let Some(at) = after.checked_sub(1) else {
                 continue;
             };
             let bytes = match open.take() {
                 Some((known, bytes)) if known == at => bytes,
-                _ => self.block(&self.blocks[at])?,
+                _ => self.page(&self.pages[at])?,
             };
             let found = find(&bytes, key).and_then(|postings| add(postings, &mut measures));
             if found.is_none() {
@@ -183,14 +183,14 @@ impl Terms {
         }
     }
 
-    /// Reads every block and holds it to its checksum and the order of keys.
+    /// Reads every page and checks its checksum and the order of its keys.
     ///
     /// # Errors
-    /// The first block that is damaged; failures of the file system.
+    /// The first damaged page; failures of the file system.
     pub(in crate::budget) fn check(&self) -> Result<(), Unusable> {
-        for (at, block) in self.blocks.iter().enumerate() {
-            let bytes = self.block(block)?;
-            // A key behind every other: all of them are passed.
+        for (at, page) in self.pages.iter().enumerate() {
+            let bytes = self.page(page)?;
+            // No key is larger than this one, so the search reads all of them.
             if find(&bytes, &[0xFF; 1 + LONGEST]).is_none() {
                 return Err(damaged(at));
             }
@@ -198,44 +198,44 @@ impl Terms {
         Ok(())
     }
 
-    /// The first key of a block.
-    fn first(&self, block: &Block) -> &[u8] {
-        self.directory.get(block.first.clone()).unwrap_or_default()
+    /// The first key of a page.
+    fn first(&self, page: &Page) -> &[u8] {
+        self.directory.get(page.first.clone()).unwrap_or_default()
     }
 
-    /// Reads a block.
-    fn block(&self, block: &Block) -> Result<Vec<u8>, Unusable> {
-        let mut bytes = vec![0; block.length];
-        // The cursor is set before every read, so a reader that panicked left nothing behind.
+    /// Reads a page and checks its checksum.
+    fn page(&self, page: &Page) -> Result<Vec<u8>, Unusable> {
+        let mut bytes = vec![0; page.length];
+        // Every read sets the cursor first, so the lock of a reader that panicked is usable.
         let mut file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
-        file.seek(SeekFrom::Start(block.at))?;
+        file.seek(SeekFrom::Start(page.at))?;
         file.read_exact(&mut bytes)?;
         drop(file);
-        if sum(&bytes) == block.sum {
+        if sum(&bytes) == page.sum {
             Ok(bytes)
         } else {
-            Err(fault(format!("the block at byte {} is damaged", block.at)))
+            Err(fault(format!("the block at byte {} is damaged", page.at)))
         }
     }
 }
 
-fn damaged(block: usize) -> Unusable {
-    fault(format!("block {block} is malformed"))
+fn damaged(page: usize) -> Unusable {
+    fault(format!("block {page} is malformed"))
 }
 
-/// A little-endian number of `N` bytes, eight at most.
+/// The little-endian number of `N` bytes, at most eight, at offset `at`.
 fn number<const N: usize>(header: &[u8; HEADER], at: usize) -> u64 {
     let mut bytes = [0; 8];
     bytes[..N].copy_from_slice(&header[at..at + N]);
     u64::from_le_bytes(bytes)
 }
 
-/// The postings of a key in a block, none where it does not have the key; nothing where the block
-/// is malformed up to there.
-fn find<'a>(mut block: &'a [u8], wanted: &[u8]) -> Option<&'a [u8]> {
-    while !block.is_empty() {
-        let key = take_run(&mut block)?;
-        let postings = take_run(&mut block)?;
+/// The postings of a key in a page, empty if the page lacks the key. `None` if the page is
+/// malformed before that point.
+fn find<'a>(mut page: &'a [u8], wanted: &[u8]) -> Option<&'a [u8]> {
+    while !page.is_empty() {
+        let key = take_run(&mut page)?;
+        let postings = take_run(&mut page)?;
         if key == wanted {
             return Some(postings);
         }
@@ -246,15 +246,15 @@ fn find<'a>(mut block: &'a [u8], wanted: &[u8]) -> Option<&'a [u8]> {
     Some(&[])
 }
 
-/// Adds the counts of postings to the measures of their documents.
+/// Adds the counts of postings to the measures of their documents. `None` if they are malformed.
 fn add(mut postings: &[u8], measures: &mut [Measure]) -> Option<()> {
     let mut rest = measures;
     while !postings.is_empty() {
         let gap = usize::try_from(take_varint(&mut postings)?).ok()?;
         let count = take_varint(&mut postings)?;
-        let (measure, behind) = rest.get_mut(gap..)?.split_first_mut()?;
+        let (measure, after) = rest.get_mut(gap..)?.split_first_mut()?;
         measure.term_matches = measure.term_matches.checked_add(count)?;
-        rest = behind;
+        rest = after;
     }
     Some(())
 }

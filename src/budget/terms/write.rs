@@ -1,6 +1,6 @@
-//! Collecting the words of documents one after another, and writing them down.
+//! Building an index: collects the words of one document after another, then writes them.
 
-use super::{BLOCK, FORMAT, HEADER, MAGIC, fingerprint, key, push_varint, sum};
+use super::format::{FORMAT, HEADER, MAGIC, PAGE, fingerprint, key, push_run, push_varint, sum};
 use crate::budget::score::each_word;
 use hashbrown::{DefaultHashBuilder, HashTable};
 use smallvec::SmallVec;
@@ -9,33 +9,32 @@ use std::io::{self, Write};
 
 /// The words of the documents seen so far.
 ///
-/// Memory is that of the index: some fifty bytes and the key for each word, and one to three bytes
-/// for each word of each document; beside it, while a document is read, eight bytes for each of
-/// its words. No document is held.
+/// Memory: some fifty bytes and the key per distinct word, one to three bytes per distinct word of
+/// each document, and eight bytes per distinct word of the document being read.
 #[derive(Default)]
 pub(in crate::budget) struct Collector {
     hasher: DefaultHashBuilder,
-    /// Words by their key, as places in `words`.
+    /// Indexes into `words`, by key.
     table: HashTable<usize>,
     words: Vec<Word>,
     /// The keys of all words, one after another.
     keys: Vec<u8>,
-    /// What the directory says of documents.
+    /// The lines of the directory for the documents.
     measures: Vec<u8>,
     documents: u64,
-    /// The words of the document being read.
+    /// The distinct words of the document being read, as indexes into `words`.
     touched: Vec<usize>,
 }
 
-/// A word and the documents that have it.
+/// A word and the documents that contain it.
 struct Word {
-    /// Where its key ends; it starts where that of the word before ends.
+    /// The end of its key in `keys`. The key starts at the end of the previous one.
     end: usize,
-    /// How often the document being read has it.
+    /// Its occurrences in the document being read.
     count: u64,
-    /// The document behind the last one that has it.
+    /// The number of the last document that contains it, plus 1.
     next: u64,
-    /// The documents that have it, as they are written.
+    /// Its postings in the written form.
     postings: SmallVec<[u8; 16]>,
 }
 
@@ -44,7 +43,7 @@ impl Collector {
     pub(in crate::budget) fn add(&mut self, content: &str) {
         let mut touched = std::mem::take(&mut self.touched);
         let total = each_word(content, |word| {
-            let at = self.place(&key(word));
+            let at = self.find_or_insert(&key(word));
             let word = &mut self.words[at];
             if word.count == 0 {
                 touched.push(at);
@@ -67,8 +66,8 @@ impl Collector {
         self.documents += 1;
     }
 
-    /// The place of a word, which it gets now if it has none.
-    fn place(&mut self, key: &[u8]) -> usize {
+    /// The index of a word, which is added if it is new.
+    fn find_or_insert(&mut self, key: &[u8]) -> usize {
         let Self {
             hasher,
             table,
@@ -110,22 +109,22 @@ impl Collector {
         } = self;
         let mut order: Vec<usize> = (0..words.len()).collect();
         order.sort_unstable_by_key(|&at| key_of(&words, &keys, at));
-        // The directory tells of the blocks behind it, so they are made once to be measured and
-        // once to be written.
-        let (mut blocks, mut length) = (0_u64, 0_u64);
-        each_block(&words, &keys, &order, |first, block| {
+        // The directory describes the pages and precedes them, so the pages are made twice: to be
+        // measured, then to be written.
+        let (mut pages, mut length) = (0_u64, 0_u64);
+        each_page(&words, &keys, &order, |first, page| {
             push_run(first, &mut directory);
-            push_varint(block.len() as u64, &mut directory);
-            directory.extend_from_slice(&sum(block));
-            blocks += 1;
-            length += block.len() as u64;
+            push_varint(page.len() as u64, &mut directory);
+            directory.extend_from_slice(&sum(page));
+            pages += 1;
+            length += page.len() as u64;
             Ok(())
         })?;
         let mut header = Vec::with_capacity(HEADER);
         header.extend_from_slice(MAGIC);
         header.extend_from_slice(&FORMAT.to_le_bytes());
         header.extend_from_slice(&fingerprint(cache_version));
-        for number in [documents, blocks, directory.len() as u64, length] {
+        for number in [documents, pages, directory.len() as u64, length] {
             header.extend_from_slice(&number.to_le_bytes());
         }
         header.extend_from_slice(&sum(&directory));
@@ -133,42 +132,36 @@ impl Collector {
         header.extend_from_slice(&own);
         out.write_all(&header)?;
         out.write_all(&directory)?;
-        each_block(&words, &keys, &order, |_, block| out.write_all(block))
+        each_page(&words, &keys, &order, |_, page| out.write_all(page))
     }
 }
 
-/// The key of the word at a place.
+/// The key of `words[at]`.
 fn key_of<'a>(words: &[Word], keys: &'a [u8], at: usize) -> &'a [u8] {
     let start = at.checked_sub(1).map_or(0, |before| words[before].end);
     &keys[start..words[at].end]
 }
 
-/// Calls `visit` with the first key and the bytes of each block.
-fn each_block(
+/// Calls `visit` with the first key and the bytes of each page.
+fn each_page(
     words: &[Word],
     keys: &[u8],
     order: &[usize],
     mut visit: impl FnMut(&[u8], &[u8]) -> io::Result<()>,
 ) -> io::Result<()> {
-    let mut block = Vec::with_capacity(2 * BLOCK);
+    let mut page = Vec::with_capacity(2 * PAGE);
     let mut first: &[u8] = &[];
     for (nth, &at) in order.iter().enumerate() {
         let key = key_of(words, keys, at);
-        if block.is_empty() {
+        if page.is_empty() {
             first = key;
         }
-        push_run(key, &mut block);
-        push_run(&words[at].postings, &mut block);
-        if block.len() >= BLOCK || nth + 1 == order.len() {
-            visit(first, &block)?;
-            block.clear();
+        push_run(key, &mut page);
+        push_run(&words[at].postings, &mut page);
+        if page.len() >= PAGE || nth + 1 == order.len() {
+            visit(first, &page)?;
+            page.clear();
         }
     }
     Ok(())
-}
-
-/// Appends a run of bytes with its length before it.
-fn push_run(run: &[u8], out: &mut Vec<u8>) {
-    push_varint(run.len() as u64, out);
-    out.extend_from_slice(run);
 }

@@ -1,8 +1,9 @@
-//! Everything that is wrong with a cache.
+//! Checking a whole cache: every fault, and its figures.
 
-use super::cache::{Cache, DOCUMENTS, INDEX, MANIFEST, TERMS, open_inside, parse};
+use super::cache::Cache;
 use super::error::{CacheError, Fault, Unusable};
 use super::files::Kind;
+use super::manifest::{DOCUMENTS, INDEX, MANIFEST, TERMS, open_inside, parse};
 use super::terms::{Collector, Terms};
 use serde::de::{MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
@@ -13,31 +14,29 @@ use std::fmt;
 use std::io::{self, Read, Write};
 use std::path::Path;
 
-/// What a cache is, in numbers. Fields stand in the order they are printed in.
+/// The figures of a cache. Fields are in the order of the JSON.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Inspection {
     /// The version of the cache.
     pub cache_version: String,
-    /// How many documents it lists.
+    /// The number of documents in the manifest.
     pub document_count: usize,
-    /// The bytes of their files; what is missing counts as none, and so do manifest and indexes,
-    /// so that an index of terms does not show.
+    /// The bytes of the documents' files. A missing file counts as 0; manifest and indexes are not
+    /// counted, so an index of terms makes no difference.
     pub total_bytes: u64,
     /// Whether [`verify`] finds nothing.
     pub valid: bool,
 }
 
-/// Reads a whole cache and answers every fault, by file: documents that are missing, changed or
-/// cut short, files that belong to no document, a manifest and an index that differ, an index of
-/// terms that is not byte for byte that of the documents.
+/// Reads a whole cache and returns every fault, sorted by file: documents that are missing, changed
+/// or cut short, files that belong to no document, differences between manifest and index of ids,
+/// an index of terms that is not byte for byte that of the documents.
 ///
-/// Of a document, its id, version and content are held to the manifest; no hash covers what it
-/// says of its source and metadata.
-///
-/// Documents are read one at a time; with an index of terms, memory holds one more like it.
+/// The id, version and content of a document are checked; no hash covers its source and metadata.
+/// Memory: one document, and a second index of terms if the cache has one.
 ///
 /// # Errors
-/// Those of [`Cache::open`], which leave nothing to compare with; failures of the file system.
+/// Failures of the file system.
 pub fn verify(cache: &Cache) -> Result<Vec<Fault>, CacheError> {
     let mut faults = Vec::new();
     let (terms, fault) = match cache.open_terms() {
@@ -57,7 +56,7 @@ pub fn verify(cache: &Cache) -> Result<Vec<Fault>, CacheError> {
             Err(error) => return Err(error),
         }
     }
-    // What the index should be is known only where every document is what it should be.
+    // The right index is known only if every document is right.
     let collector = collector.filter(|_| faults.is_empty());
     faults.extend(fault);
     if let Some(terms) = terms {
@@ -77,7 +76,7 @@ pub fn verify(cache: &Cache) -> Result<Vec<Fault>, CacheError> {
     let list = |dir: &str, path: &Path| names(cache, dir).map_err(CacheError::io(path));
     let listed = list(".", cache.dir())?.into_iter();
     let listed = listed.filter(|name| ![MANIFEST, INDEX, TERMS, DOCUMENTS].contains(&&**name));
-    // A link in the place of this directory is a fault of each document in it.
+    // If this directory is a link, that is a fault of each document in it.
     let documents = match cache.files().stat(DOCUMENTS) {
         Ok((Kind::Directory, _)) => list(DOCUMENTS, &cache.dir().join(DOCUMENTS))?,
         _ => Vec::new(),
@@ -92,7 +91,7 @@ pub fn verify(cache: &Cache) -> Result<Vec<Fault>, CacheError> {
     Ok(faults)
 }
 
-/// What a cache is, in numbers, with the outcome of [`verify`].
+/// The figures of a cache, with the outcome of [`verify`].
 ///
 /// # Errors
 /// Those of [`verify`].
@@ -100,7 +99,7 @@ pub fn inspect(cache: &Cache) -> Result<Inspection, CacheError> {
     let manifest = cache.manifest();
     let mut total_bytes = 0;
     for entry in &manifest.documents {
-        // A file that cannot be looked at is told by its fault.
+        // `verify` reports a file without metadata.
         let found = cache.files().stat(&entry.file);
         total_bytes += found.map_or(0, |(_, bytes)| bytes);
     }
@@ -112,8 +111,8 @@ pub fn inspect(cache: &Cache) -> Result<Inspection, CacheError> {
     })
 }
 
-/// Holds the index of terms to its own checksums and, where all documents are good, to what was
-/// collected from them.
+/// Checks the index of terms against its own checksums and, if there is a collector, against the
+/// words of the documents.
 fn compare_terms(
     cache: &Cache,
     terms: &Terms,
@@ -125,10 +124,10 @@ fn compare_terms(
     };
     let missing = || Unusable::Fault("is missing".to_owned());
     let file = open_inside(cache.files(), TERMS)?.ok_or_else(missing)?;
-    let mut same = Same(io::BufReader::new(file));
+    let mut expected = Expect(io::BufReader::new(file));
     let version = &cache.manifest().cache_version;
     collector
-        .write(version, &mut same)
+        .write(version, &mut expected)
         .map_err(|error| match error.kind() {
             io::ErrorKind::InvalidData | io::ErrorKind::UnexpectedEof => {
                 Unusable::Fault("does not hold the words of the documents".to_owned())
@@ -137,16 +136,16 @@ fn compare_terms(
         })
 }
 
-/// A writer that writes nothing, and fails where it would write something else than stands there.
-struct Same<R>(R);
+/// A writer that compares instead of writing: it fails at the first byte that differs.
+struct Expect<R>(R);
 
-impl<R: Read> Write for Same<R> {
+impl<R: Read> Write for Expect<R> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let mut there = [0; 4096];
-        let there = &mut there[..bytes.len().min(4096)];
-        self.0.read_exact(there)?;
-        if *there == bytes[..there.len()] {
-            Ok(there.len())
+        let mut expected = [0; 4096];
+        let expected = &mut expected[..bytes.len().min(4096)];
+        self.0.read_exact(expected)?;
+        if *expected == bytes[..expected.len()] {
+            Ok(expected.len())
         } else {
             Err(io::ErrorKind::InvalidData.into())
         }
@@ -157,7 +156,7 @@ impl<R: Read> Write for Same<R> {
     }
 }
 
-/// The members of a JSON object as they stand: of two with one name, readers take either.
+/// The members of a JSON object, repeated names included.
 struct Members(Vec<(String, String)>);
 
 impl<'de> Deserialize<'de> for Members {
@@ -182,7 +181,7 @@ impl<'de> Deserialize<'de> for Members {
     }
 }
 
-/// Holds the index of ids to the manifest.
+/// Compares the index of ids with the manifest.
 fn compare_index(cache: &Cache, faults: &mut Vec<Fault>) -> Result<(), CacheError> {
     let bytes = match cache.read(INDEX) {
         Ok(bytes) => bytes,

@@ -1,0 +1,264 @@
+//! The files of a cache: names, manifest and documents (RUNTIME §6).
+//!
+//! ```text
+//! manifest.json      the list of documents, the only one that readers use
+//! index.json         id → file, for other tools
+//! documents/*.json   one document a file
+//! terms.bin          an index of terms: the project's own, optional
+//! ```
+//! No file outside the directory is ever read: a document is named by `documents/` and one plain
+//! file name, and links are refused.
+
+use super::error::{Fault, Unusable};
+use super::files::{Files, Kind, is_missing};
+use crate::tree::hash::hex;
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+use std::borrow::Cow;
+use std::cmp::Ordering;
+use std::fs::File;
+use std::io::Read;
+
+/// The file name of the manifest.
+pub(crate) const MANIFEST: &str = "manifest.json";
+
+/// The file name of the index of ids.
+pub(super) const INDEX: &str = "index.json";
+
+/// The file name of the index of terms.
+pub(super) const TERMS: &str = "terms.bin";
+
+/// The directory of the documents.
+pub(super) const DOCUMENTS: &str = "documents";
+
+/// The start of every version.
+pub(super) const SHA256: &str = "sha256:";
+
+/// How a cache was built.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BuildConfig {
+    /// The version of the layout.
+    pub version: String,
+    /// The hash function of all versions.
+    pub hash_algorithm: String,
+}
+
+impl Default for BuildConfig {
+    fn default() -> Self {
+        Self {
+            version: "1".to_owned(),
+            hash_algorithm: "sha256".to_owned(),
+        }
+    }
+}
+
+/// The contents of `manifest.json`.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Manifest {
+    /// A hash of the configuration and all ids and versions; see [`Manifest::version`].
+    pub cache_version: String,
+    /// How it was built.
+    pub build_config: BuildConfig,
+    /// The time of the build in RFC 3339. Nothing depends on it.
+    pub created_at: String,
+    /// The number of documents.
+    pub document_count: usize,
+    /// The documents, sorted by id.
+    pub documents: Vec<Entry>,
+}
+
+/// One document of a manifest.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Entry {
+    /// Its id.
+    pub id: String,
+    /// `sha256:` and the hex digits of the hash of its bytes.
+    pub version: String,
+    /// Its file, relative to the cache.
+    pub file: String,
+}
+
+impl Manifest {
+    /// The value that `cache_version` must have: `sha256:` of the compact configuration, followed by
+    /// `id:version` of each document without separators. `documents` are sorted by id.
+    #[must_use]
+    pub fn version(config: &BuildConfig, documents: &[Entry]) -> String {
+        let mut version = VersionHasher::new(config);
+        documents.iter().for_each(|entry| version.add(entry));
+        version.finish()
+    }
+}
+
+/// Computes [`Manifest::version`] entry by entry.
+struct VersionHasher(Sha256);
+
+impl VersionHasher {
+    fn new(config: &BuildConfig) -> Self {
+        // Two strings always serialize.
+        Self(Sha256::new_with_prefix(
+            serde_json::to_vec(config).unwrap_or_default(),
+        ))
+    }
+
+    fn add(&mut self, entry: &Entry) {
+        for part in [&entry.id, ":", &entry.version] {
+            self.0.update(part);
+        }
+    }
+
+    fn finish(self) -> String {
+        format!("{SHA256}{}", hex(&self.0.finalize()))
+    }
+}
+
+/// The contents of a document's file.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct Document<'a> {
+    /// Its id.
+    #[serde(borrow)]
+    pub(super) id: Cow<'a, str>,
+    /// The hash of its bytes.
+    #[serde(borrow)]
+    pub(super) version: Cow<'a, str>,
+    /// Its source, relative to the directory of sources.
+    #[serde(borrow)]
+    pub(super) source: Cow<'a, str>,
+    /// Its text.
+    #[serde(borrow)]
+    pub(super) content: Cow<'a, str>,
+    /// Reserved; empty.
+    #[serde(default)]
+    pub(super) metadata: Metadata,
+}
+
+/// Other information about a document: an object whose members are ignored.
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
+pub(super) struct Metadata {}
+
+/// Why `document` is not the one that `entry` names.
+pub(super) fn differs(document: &Document<'_>, entry: &Entry) -> Option<String> {
+    if document.id != entry.id {
+        return Some(format!(
+            "is the document `{}`, not `{}`",
+            document.id, entry.id
+        ));
+    }
+    if document.version != entry.version {
+        return Some(format!("is another version of `{}`", entry.id));
+    }
+    (version_of(document.content.as_bytes()) != entry.version)
+        .then(|| format!("the content of `{}` is not that of its version", entry.id))
+}
+
+/// The version of a document with this content: `sha256:` and the hex digits of the hash.
+#[must_use]
+pub fn version_of(bytes: &[u8]) -> String {
+    format!("{SHA256}{}", hex(&Sha256::digest(bytes)))
+}
+
+/// What is wrong with a manifest, before any other file is read.
+pub(super) fn check(manifest: &Manifest) -> Vec<Fault> {
+    let fault = |message: String| Fault::new(MANIFEST, message);
+    if manifest.build_config != BuildConfig::default() {
+        // The rest of the manifest may have another meaning.
+        let BuildConfig {
+            version,
+            hash_algorithm,
+        } = &manifest.build_config;
+        return vec![fault(format!(
+            "layout {version} with {hash_algorithm} is not known, only 1 with sha256"
+        ))];
+    }
+    let mut faults = Vec::new();
+    let documents = &manifest.documents;
+    if manifest.document_count != documents.len() {
+        faults.push(fault(format!(
+            "document_count is {}, but {} documents are listed",
+            manifest.document_count,
+            documents.len()
+        )));
+    }
+    // One pass, because lists may be long and every pass fetches all entries from memory.
+    let mut version = VersionHasher::new(&manifest.build_config);
+    let mut before: Option<&Entry> = None;
+    for entry in documents {
+        let Entry { id, file, .. } = entry;
+        if !is_document_file(file) {
+            faults.push(fault(format!(
+                "the file of `{id}`, `{file}`, is not one directly in {DOCUMENTS}/"
+            )));
+        }
+        match before.map(|before| (before.id.cmp(id), &before.id)) {
+            Some((Ordering::Equal, _)) => faults.push(fault(format!("`{id}` is listed twice"))),
+            Some((Ordering::Greater, before)) => {
+                faults.push(fault(format!("`{id}` is listed after `{before}`")));
+            }
+            _ => {}
+        }
+        version.add(entry);
+        before = Some(entry);
+    }
+    if version.finish() != manifest.cache_version {
+        faults.push(fault(
+            "cache_version is not that of the documents listed".to_owned(),
+        ));
+    }
+    faults
+}
+
+/// Whether a name is that of a file directly in the directory of documents, on any system.
+fn is_document_file(file: &str) -> bool {
+    file.strip_prefix(DOCUMENTS)
+        .and_then(|file| file.strip_prefix('/'))
+        .is_some_and(|name| {
+            let is_separator = |byte| matches!(byte, b'/' | b'\\' | b':' | b'\0');
+            !matches!(name, "" | "." | "..") && !name.bytes().any(is_separator)
+        })
+}
+
+/// Reads a file of a cache: the manifest, the index of ids, or a document.
+///
+/// # Errors
+/// It is missing or not a plain file, or its directory is a link; failures of the file system.
+pub(super) fn read_inside(files: &dyn Files, file: &str) -> Result<Vec<u8>, Unusable> {
+    let missing = || Unusable::Fault("is missing".to_owned());
+    let mut bytes = Vec::new();
+    let mut open = open_inside(files, file)?.ok_or_else(missing)?;
+    open.read_to_end(&mut bytes).map_err(Unusable::Io)?;
+    Ok(bytes)
+}
+
+/// Opens a file of a cache; `None` if there is none.
+///
+/// # Errors
+/// It is not a plain file, or its directory is a link; failures of the file system.
+pub(super) fn open_inside(files: &dyn Files, file: &str) -> Result<Option<File>, Unusable> {
+    let kind = |path: &str| match files.stat(path) {
+        Ok((kind, _)) => Ok(Some(kind)),
+        Err(error) if is_missing(&error) => Ok(None),
+        Err(error) => Err(Unusable::Io(error)),
+    };
+    if file.contains('/') {
+        match kind(DOCUMENTS)? {
+            Some(Kind::Directory) => {}
+            Some(_) => return Err(Unusable::Fault("stands in what is no directory".to_owned())),
+            None => return Ok(None),
+        }
+    }
+    match kind(file)? {
+        Some(Kind::File) => files.open(file).map(Some).map_err(Unusable::Io),
+        Some(_) => Err(Unusable::Fault("is no plain file".to_owned())),
+        None => Ok(None),
+    }
+}
+
+/// Parses the JSON of a file of the cache.
+pub(super) fn parse<'a, T: Deserialize<'a>>(bytes: &'a [u8], file: &str) -> Result<T, Fault> {
+    // Checking UTF-8 once is faster than string by string. For text that is not UTF-8 the parser
+    // has the better message.
+    let parsed = match std::str::from_utf8(bytes) {
+        Ok(text) => serde_json::from_str(text),
+        Err(_) => serde_json::from_slice(bytes),
+    };
+    parsed.map_err(|error| Fault::new(file, error.to_string()))
+}
