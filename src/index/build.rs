@@ -210,8 +210,8 @@ impl SegmentBuilder {
             }
             let own = self.len();
             self.add_tree_row(tree, at, open.last().map_or(NONE, |top| top.row), ttl_cycle);
-            let cored = matches!(row.class, NodeClass::Turn | NodeClass::Head)
-                && !has_core(tree, at, row.end);
+            let cored =
+                matches!(row.class, NodeClass::Turn | NodeClass::Head) && !has_core(tree, at);
             open.push(Open {
                 row: own,
                 // The root and `^seq` of a preamble end after it; the snapshot knows where.
@@ -540,17 +540,9 @@ impl SegmentBuilder {
 }
 
 /// Whether a turn or head has a container at offset 0.
-fn has_core(tree: &Tree, row: u32, end: u32) -> bool {
-    let mut child = row + 1;
-    while child < end {
-        let node = &tree.rows[child as usize];
-        if node.offset > 0 {
-            return false;
-        }
-        if node.offset == 0 && node.class == NodeClass::Container {
-            return true;
-        }
-        child = node.end;
-    }
-    false
+fn has_core(tree: &Tree, row: u32) -> bool {
+    tree.children(row)
+        .map(|child| &tree.rows[child as usize])
+        .take_while(|node| node.offset <= 0)
+        .any(|node| node.offset == 0 && node.class == NodeClass::Container)
 }

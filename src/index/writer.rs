@@ -196,48 +196,29 @@ fn flush(builder: &mut Option<(SegmentBuilder, UnitKind)>, runs: &mut Vec<Run>) 
 
 /// The units of a tree, in document order.
 pub(super) fn units(tree: &Tree) -> Vec<UnitRows> {
-    let mut units = Vec::new();
-    let end = tree.rows.len() as u32;
-    let mut at = 1;
-    let mut preamble_end = 1;
-    let mut after = Vec::new();
-    while at < end {
-        let row = &tree.rows[at as usize];
-        match row.class {
-            NodeClass::Sys => preamble_end = row.end,
-            NodeClass::Seq => {
-                preamble_end = at + 1;
-                let mut child = at + 1;
-                while child < row.end {
-                    let node = &tree.rows[child as usize];
-                    let kind = if node.class == NodeClass::Turn {
-                        UnitKind::Turn
-                    } else {
-                        UnitKind::Loose
-                    };
-                    after.push(UnitRows {
-                        kind,
-                        rows: child..node.end,
-                    });
-                    child = node.end;
-                }
-            }
-            NodeClass::Head => after.push(UnitRows {
-                kind: UnitKind::Head,
-                rows: at..row.end,
-            }),
-            _ => after.push(UnitRows {
-                kind: UnitKind::Rest,
-                rows: at..row.end,
-            }),
-        }
-        at = row.end;
-    }
-    units.push(UnitRows {
+    let unit = |kind, start: u32| UnitRows {
+        kind,
+        rows: start..tree.rows[start as usize].end,
+    };
+    let class = |row: u32| tree.rows[row as usize].class;
+    let mut units = vec![UnitRows {
         kind: UnitKind::Preamble,
-        rows: 0..preamble_end,
-    });
-    units.append(&mut after);
+        rows: 0..1,
+    }];
+    for child in tree.children(0) {
+        match class(child) {
+            NodeClass::Sys => units[0].rows.end = tree.rows[child as usize].end,
+            NodeClass::Seq => {
+                units[0].rows.end = child + 1;
+                units.extend(tree.children(child).map(|row| match class(row) {
+                    NodeClass::Turn => unit(UnitKind::Turn, row),
+                    _ => unit(UnitKind::Loose, row),
+                }));
+            }
+            NodeClass::Head => units.push(unit(UnitKind::Head, child)),
+            _ => units.push(unit(UnitKind::Rest, child)),
+        }
+    }
     units
 }
 

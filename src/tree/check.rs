@@ -5,6 +5,7 @@
 //! document order, or faults. Every step is a loop over rows in which parents come before their
 //! children, so nothing recurses.
 
+use std::fmt::Arguments;
 use std::hash::BuildHasher;
 use std::sync::Arc;
 
@@ -118,9 +119,9 @@ pub(crate) fn check_ids(tree: &Tree, starts: &impl Starts, faults: &mut Faults) 
             }
             hashbrown::hash_table::Entry::Occupied(entry) => {
                 let other = Some(starts.start(*entry.get()));
-                faults.push(starts.start(row), ".id", other, || {
-                    format!("the id `{}` stands twice, first at {{}}", shorten(id))
-                });
+                let id = shorten(id);
+                let message = format_args!("the id `{id}` stands twice, first at {{}}");
+                faults.push(starts.start(row), ".id", other, message);
             }
         }
     }
@@ -137,6 +138,9 @@ pub(crate) fn settle(tree: &mut Tree, starts: &impl Starts, faults: &mut Faults)
     let mut cores: Vec<u32> = Vec::new();
     let mut sorted = true;
     for index in 0..count as u32 {
+        let mut wrong = |member, other, message: Arguments<'_>| {
+            faults.push(starts.start(index), member, other, message);
+        };
         let row = &tree.rows[index as usize];
         let (parent, above) = match row.parent {
             NONE => (NONE, NodeClass::Root),
@@ -147,35 +151,30 @@ pub(crate) fn settle(tree: &mut Tree, starts: &impl Starts, faults: &mut Faults)
             if let Some(NodeClass::Sys | NodeClass::Seq | NodeClass::Head) =
                 classes.get(row.node_type as usize)
             {
-                let message = "a region cannot be the root";
-                faults.push(starts.start(index), ".nodeType", None, || {
-                    message.to_owned()
-                });
+                let message = format_args!("a region cannot be the root");
+                wrong(".nodeType", None, message);
             }
             tree.rows[index as usize].class = class;
             continue;
         }
         match class {
             NodeClass::Root => {
-                let message = "^root can only be the root of the tree";
-                faults.push(starts.start(index), ".nodeType", None, || {
-                    message.to_owned()
-                });
+                let message = format_args!("^root can only be the root of the tree");
+                wrong(".nodeType", None, message);
             }
             NodeClass::Sys | NodeClass::Seq | NodeClass::Head => {
                 let slot = &mut regions[class as usize - NodeClass::Sys as usize];
                 if parent != 0 {
-                    faults.push(starts.start(index), ".nodeType", None, || {
-                        format!("{} is not a direct child of the root", region(class))
-                    });
+                    let message =
+                        format_args!("{} is not a direct child of the root", region(class));
+                    wrong(".nodeType", None, message);
                 }
                 if *slot == NONE {
                     *slot = index;
                 } else {
                     let other = Some(starts.start(*slot));
-                    faults.push(starts.start(index), ".nodeType", other, || {
-                        format!("a second {}, the first is at {{}}", region(class))
-                    });
+                    let message = format_args!("a second {}, the first is at {{}}", region(class));
+                    wrong(".nodeType", other, message);
                 }
             }
             NodeClass::Container
@@ -191,9 +190,9 @@ pub(crate) fn settle(tree: &mut Tree, starts: &impl Starts, faults: &mut Faults)
                     *core = index;
                 } else {
                     let other = Some(starts.start(*core));
-                    faults.push(starts.start(index), ".offset", other, || {
-                        "a second container at offset 0, the first is at {}".to_owned()
-                    });
+                    let message =
+                        format_args!("a second container at offset 0, the first is at {{}}");
+                    wrong(".offset", other, message);
                 }
             }
             _ => {}
@@ -259,12 +258,7 @@ pub(crate) fn sort(tree: &mut Tree) {
         renamed[row as usize] = placed.len() as u32;
         placed.push(row);
         let base = stack.len();
-        let mut child = row + 1;
-        let end = tree.rows[row as usize].end;
-        while child < end {
-            stack.push(child);
-            child = tree.rows[child as usize].end;
-        }
+        stack.extend(tree.children(row));
         // In reverse, so that the first child is popped next.
         if stack[base..].is_sorted_by(|&a, &b| precedes(tree, a, b)) {
             stack[base..].reverse();

@@ -191,23 +191,18 @@ struct Line<'a> {
 
 /// The lines of a text that are not blank.
 fn lines(bytes: &[u8]) -> impl Iterator<Item = Line<'_>> {
-    let (mut start, mut number) = (0usize, 0u64);
-    std::iter::from_fn(move || {
-        while let Some(rest) = bytes.get(start..).filter(|rest| !rest.is_empty()) {
-            let end = memchr::memchr(b'\n', rest).unwrap_or(rest.len());
-            number += 1;
-            let line = Line {
-                number,
-                start,
-                bytes: &rest[..end],
-            };
-            start += end + 1;
-            if !line.bytes.trim_ascii().is_empty() {
-                return Some(line);
-            }
-        }
-        None
-    })
+    let mut start = 0;
+    let ends = memchr::memchr_iter(b'\n', bytes).chain([bytes.len()]);
+    let lines = ends.zip(1..).map(move |(end, number)| {
+        let line = Line {
+            number,
+            start,
+            bytes: &bytes[start..end],
+        };
+        start = end + 1;
+        line
+    });
+    lines.filter(|line| !line.bytes.trim_ascii().is_empty())
 }
 
 /// The members of a document while it is read.

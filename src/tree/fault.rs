@@ -154,8 +154,8 @@ pub(crate) struct Faults {
 impl Faults {
     /// Adds a fault at `offset`.
     #[cold]
-    pub(crate) fn add(&mut self, offset: usize, message: impl Into<String>) {
-        self.push(offset, "", None, || message.into());
+    pub(crate) fn add(&mut self, offset: usize, message: impl fmt::Display) {
+        self.push(offset, "", None, message);
     }
 
     /// Adds a fault; the arguments are the fields of [`RawFault`].
@@ -165,7 +165,7 @@ impl Faults {
         offset: usize,
         member: &'static str,
         other: Option<usize>,
-        message: impl FnOnce() -> String,
+        message: impl fmt::Display,
     ) {
         if self.list.len() == MAX_FAULTS {
             self.more += 1;
@@ -174,7 +174,7 @@ impl Faults {
         self.list.push(RawFault {
             offset,
             member,
-            message: message(),
+            message: message.to_string(),
             other,
         });
     }
@@ -204,7 +204,7 @@ impl Faults {
                 self.list.pop();
                 self.more += 1;
             }
-            self.push(*offset, "", None, || message);
+            self.push(*offset, "", None, message);
         }
         self.more += reader.uncounted();
     }

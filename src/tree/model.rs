@@ -127,6 +127,16 @@ impl Tree {
         let (start, end) = self.rows[row as usize].id;
         &self.ids[start as usize..end as usize]
     }
+
+    /// The rows of the children of a row, in order.
+    #[inline]
+    pub fn children(&self, row: u32) -> impl Iterator<Item = u32> + '_ {
+        let end = self.rows.get(row as usize).map_or(0, |row| row.end);
+        let first = (row + 1 < end).then_some(row + 1);
+        std::iter::successors(first, move |&child| {
+            Some(self.rows[child as usize].end).filter(|&next| next < end)
+        })
+    }
 }
 
 /// Distinct strings, numbered from 0 in order of first use. A lookup costs one hash.

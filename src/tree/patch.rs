@@ -154,13 +154,13 @@ impl<'a> Union<'a> {
         for &node in &self.lost {
             match &self.delta.replace.parents[node as usize] {
                 None => faults.add(node as usize, "a node of `replace` needs a parent_id"),
-                Some(id) => faults.push(node as usize, ".parent_id", None, || {
-                    if node == self.root {
-                        "the root has no parent".to_owned()
-                    } else {
-                        format!("no node has the id `{}`", shorten(id))
-                    }
-                }),
+                Some(_) if node == self.root => {
+                    faults.push(node as usize, ".parent_id", None, "the root has no parent");
+                }
+                Some(id) => {
+                    let message = format_args!("no node has the id `{}`", shorten(id));
+                    faults.push(node as usize, ".parent_id", None, message);
+                }
             }
         }
         for (index, row) in self.base.rows.iter().enumerate().rev() {
@@ -269,9 +269,7 @@ impl<'a> Union<'a> {
             }
         }
         for node in (0..patch).filter(|&node| looped[node]) {
-            faults.push(node, ".parent_id", None, || {
-                "the node would hang below itself".to_owned()
-            });
+            faults.push(node, ".parent_id", None, "the node would hang below itself");
         }
     }
 
