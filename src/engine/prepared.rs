@@ -339,13 +339,16 @@ impl Prepared {
     }
 
     /// The bound plan, or an error that names a parameter without a value.
+    #[inline]
     pub(super) fn ready(&self) -> Result<&Arc<Bound>, Error> {
-        self.bound.as_ref().ok_or_else(|| {
-            let statement = &self.statement;
-            let error = bind(&statement.plan, &sources(&statement.query), &[]).err();
-            statement
-                .error(error.unwrap_or_else(|| BindError::new(None, "a parameter has no value")))
-        })
+        self.bound.as_ref().ok_or_else(|| self.unbound())
+    }
+
+    #[cold]
+    fn unbound(&self) -> Error {
+        let statement = &self.statement;
+        let error = bind(&statement.plan, &sources(&statement.query), &[]).err();
+        statement.error(error.unwrap_or_else(|| BindError::new(None, "a parameter has no value")))
     }
 
     pub(super) fn unresolved(&self, error: Unresolved) -> Error {

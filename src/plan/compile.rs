@@ -13,13 +13,15 @@ pub fn compile(query: &Query) -> Plan {
     let mut chains = Vec::with_capacity(query.chains.len());
     let mut filters = Vec::with_capacity(query.filters.len());
     let mut steps = Vec::new();
-    let mut step = OpenStep::new(Axis::Descendant, None, 0);
+    let mut step = OpenStep::new(Axis::Descendant, None, (0, 0));
     let mut slots: Slot = 0;
     let mut in_chains = true;
     walk(query, &mut |part| match part {
         Part::Chain(chain) => steps = Vec::with_capacity(chain.steps.len()),
-        Part::Step(axis, Step::Zone(zone)) => step = OpenStep::new(axis, Some(*zone), 0),
-        Part::Step(axis, Step::Node(node)) => step = OpenStep::new(axis, None, node.tail.len()),
+        Part::Step(axis, Step::Zone(zone)) => step = OpenStep::new(axis, Some(*zone), (0, 0)),
+        Part::Step(axis, Step::Node(node)) => {
+            step = OpenStep::new(axis, None, (node.tests.len(), node.tail.len()));
+        }
         Part::Test(test) => {
             let test = predicate(test, slots);
             match in_chains {
@@ -79,11 +81,12 @@ struct OpenStep {
 }
 
 impl OpenStep {
-    fn new(axis: Axis, zone: Option<Zone>, picks: usize) -> Self {
+    /// A step with room for some tests and picks.
+    fn new(axis: Axis, zone: Option<Zone>, (tests, picks): (usize, usize)) -> Self {
         Self {
             axis,
             zone,
-            tests: SmallVec::new(),
+            tests: SmallVec::with_capacity(tests),
             picks: Vec::with_capacity(picks),
         }
     }
