@@ -1,4 +1,4 @@
-//! Use the engine inside a program: read a session, select nodes, look at what a node is.
+//! Use the engine inside a program: read a session, select nodes, read their fields.
 //!
 //! `cargo run --example embed`
 

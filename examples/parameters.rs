@@ -8,7 +8,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let engine = Engine::new();
     let session = Session::open("fixtures/support-agent.jsonl")?;
 
-    // `$role` and `$kinds` are filled in later. A value is never parsed as a part of the selector,
+    // `$role` and `$kind` are filled in later. A value is never parsed as a part of the selector,
     // so text from a user is safe here.
     let blocks = engine.prepare("@t0 .cb[role=$role][kind=$kind]")?;
     println!("{} takes {:?}", blocks.text(), blocks.params());

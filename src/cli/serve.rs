@@ -37,7 +37,7 @@ impl Run for Serve {
     }
 }
 
-/// Stands in for the server in a build without it.
+/// Replaces the server in a build without it.
 #[cfg(not(feature = "mcp"))]
 fn serve(_: &std::path::Path, _: crate::tree::Limits) -> Result<(), Failure> {
     let message = "this build has no server: install with `--features mcp`";

@@ -60,7 +60,7 @@ pub struct Explain {
     pub selector: String,
     /// The edition it was written in.
     pub edition: String,
-    /// What in the selector stands for something else, in the order written.
+    /// The abbreviations in the selector, in the order written.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub sugar: Vec<Desugared>,
     /// The canonical text.
@@ -82,7 +82,7 @@ pub struct Explain {
     /// What running it did, when asked for and possible.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub analysis: Option<Analysis>,
-    /// What a reader should know.
+    /// Warnings about the selector and the extent of its range.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,
 }
@@ -93,7 +93,7 @@ pub struct Explain {
 pub struct Desugared {
     /// As written; empty where nothing was, for an omitted time.
     pub written: String,
-    /// What it stands for, as a part of canonical text.
+    /// Its normal form, as a part of canonical text.
     pub normal: String,
     /// The first byte of it in the selector.
     pub start: usize,
@@ -362,7 +362,7 @@ impl Explain {
         serde_json::to_value(self).unwrap_or_default()
     }
 
-    /// One line a construct, what it stands for in one column.
+    /// One line per abbreviation, with the normal forms in one column.
     fn write_sugar(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         const WIDEST: usize = 40;
         let shown = |sugar: &'_ Desugared| match sugar.written.as_str() {

@@ -378,7 +378,7 @@ impl Prepared {
 
 impl Selection {
     /// The rows that are, or are inside, a node that `filter`, a selector without a time, matches
-    /// in the row's snapshot (LANGUAGE §6). Nothing runs yet.
+    /// in the row's snapshot (LANGUAGE §6). Does not run the selector.
     ///
     /// # Errors
     /// The filter names a time, or has parameters without values.

@@ -1,8 +1,8 @@
 //! Rows of an answer.
 //!
-//! A [`Selection`] is a recipe: the snapshots, the bound plan, and the operations on its rows. It
-//! runs when rows are first asked for, and only as far as a limit needs; a plan that reads a
-//! handful of rows runs at once, since that costs no more than deferring it.
+//! A [`Selection`] has the snapshots, the bound plan, and the operations on its rows. It runs when
+//! rows are first asked for, and only as far as a limit needs. A plan that reads few rows runs at
+//! once, because deferring it would cost as much.
 
 use std::sync::{Arc, OnceLock};
 
@@ -62,12 +62,12 @@ struct Recipe {
     found: OnceLock<(Found, Counters)>,
 }
 
-/// Rows.
+/// The rows that a run found.
 #[derive(Debug)]
 enum Found {
     /// Of the one snapshot.
     One(Rows),
-    /// Of committed snapshots, by position in the history.
+    /// Of committed snapshots: position in the history, and row.
     Many(Vec<(u32, u32)>),
 }
 
@@ -130,7 +130,7 @@ impl Recipe {
         }
     }
 
-    /// Adds something to do with the rows.
+    /// Adds an operation. Rows found before are dropped.
     fn then(mut self, op: Op) -> Self {
         self.ops.push(op);
         self.found = OnceLock::new();
@@ -145,7 +145,7 @@ impl Known {
         self.history.get(self.position).map(|snapshot| &**snapshot)
     }
 
-    /// Does something with the rows.
+    /// Applies an operation to the rows.
     fn then(self, op: Op) -> Self {
         let ops = [op];
         let mut pipeline = Pipeline::new(&ops, &self.history);
@@ -252,12 +252,12 @@ impl Selection {
         }
     }
 
-    /// What a reader should know of the selector, and of the extent of its range.
+    /// Warnings about the selector and the extent of its range.
     pub fn warnings(&self) -> &[Warning] {
         self.warnings.as_deref().unwrap_or(&[])
     }
 
-    /// How many nodes were selected, without listing them. Constant time for a single class over whole snapshots.
+    /// The number of nodes, without listing them. For a single class: one addition per segment.
     pub fn count(&self) -> usize {
         let recipe = match &self.kind {
             Kind::Known(known) => return known.rows.len(),
@@ -281,7 +281,7 @@ impl Selection {
         }
     }
 
-    /// The ids, in result order, in one go: the fastest way to hold them all.
+    /// The ids, in result order, as a list. Faster than collecting [`Selection::ids`].
     pub fn to_ids(&self) -> Vec<&str> {
         let recipe = match &self.kind {
             Kind::Known(known) => {
@@ -337,14 +337,14 @@ impl Selection {
         }
     }
 
-    /// The selection without its first `count` rows. Nothing is run yet.
+    /// The selection without its first `count` rows. Does not run the selector.
     #[must_use]
     pub fn skip(self, count: usize) -> Self {
         self.then(Op::Skip(count))
     }
 
-    /// The first `count` rows of the selection. Nothing is run yet; where rows come in document
-    /// order and no pick spans the tree, what follows the last of them is never read.
+    /// The first `count` rows of the selection. Does not run the selector. If rows come in document
+    /// order and no pick spans the tree, a later run stops at the last of them.
     #[must_use]
     pub fn limit(self, count: usize) -> Self {
         self.then(Op::Limit(count))
@@ -359,7 +359,7 @@ impl Selection {
     }
 }
 
-/// Snapshots, and rows by position among them.
+/// Snapshots, and pairs of an index into them and a row.
 type ManyRows<'a> = (&'a [Arc<Snapshot>], std::slice::Iter<'a, (u32, u32)>);
 
 /// The nodes of a [`Selection`], in result order.

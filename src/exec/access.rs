@@ -49,7 +49,7 @@ pub(super) enum Access<'a> {
     Node(&'a Condition),
 }
 
-/// The node class that a selector's class stands for.
+/// The node class of a selector's class.
 #[inline]
 pub(super) fn node_class(class: Class) -> NodeClass {
     match class {

@@ -1,4 +1,4 @@
-//! The choice of a strategy. Made here and nowhere else, once for each run.
+//! The choice of a strategy, once for each run. Only runs over changed units need none.
 
 use super::access::node_class;
 use super::stats::Input;
@@ -115,7 +115,7 @@ fn by_id(bound: &Bound) -> Result<Option<&str>, &'static str> {
     })
 }
 
-/// Whether chunks serve: part of the rows is wanted, and they come in order.
+/// Whether chunks fit: part of the rows is wanted, and they come in order.
 fn chunks(bound: &Bound, want: Want) -> Result<(), &'static str> {
     if want == Want::Matches || want != Want::First && bound.page.is_none() {
         return Err("every row is wanted");

@@ -15,7 +15,7 @@ const LOCAL_DEPTHS: u64 = 8;
 pub(super) const FIRST_CHUNK: u32 = 256;
 
 /// Each chunk is this many times as large as the one before. The whole session then takes
-/// logarithmically many chunks, and all but the last cost a third of it.
+/// logarithmically many chunks, and all but the last together cost a third of the last.
 const CHUNK_GROWTH: u32 = 4;
 
 /// Filling a word of a column costs about as much as reading the column of this many rows.
@@ -52,7 +52,7 @@ pub(super) fn marks_subtrees(rows: usize, words: usize) -> bool {
     rows * ROWS_PER_WORD >= words
 }
 
-/// Whether whole levels of a window of `words` words are worth looking at.
+/// Whether filling whole levels can be cheaper in a window of `words` words.
 pub(super) fn uses_levels(words: usize) -> bool {
     words > SHORT_PASS
 }

@@ -10,7 +10,7 @@
 //! structure of a segment is cheapest there; axes are row ranges and levels. Every run counts its
 //! work; `explain --analyze` is the same run with a [`Trace`] that also records each step.
 //!
-//! This module knows bound plans and indexes. It must not know selector text, plans or histories.
+//! Knows bound plans and indexes. It must not know selector text, unbound plans or histories.
 
 mod access;
 mod axis;

@@ -54,7 +54,7 @@ impl TextColumn {
         self.known.resize(codes, NONE);
     }
 
-    /// Adds a row with a code of the source, which stands for `text`.
+    /// Adds a row with a code of the source, whose text is `text`.
     fn push(&mut self, code: u32, text: impl FnOnce() -> Box<str>) {
         let own = match self.known.get_mut(code as usize) {
             None => NONE,

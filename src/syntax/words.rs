@@ -15,7 +15,7 @@ pub(crate) const CLASSES: [&str; 6] = ["seg", "cont", "block", "mt", "mc", "cb"]
 /// The roots, without the caret.
 pub(crate) const ROOTS: [&str; 4] = ["sys", "seq", "ah", "root"];
 
-/// Whether `c` may stand in a word after `#`.
+/// Whether `c` may occur in a word after `#`.
 pub(super) fn is_word_char(c: char) -> bool {
     c.is_ascii_alphanumeric() || matches!(c, '_' | '-')
 }
