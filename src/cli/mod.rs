@@ -2,8 +2,8 @@
 //!
 //! Results go to standard output and everything else to standard error; a command that fails
 //! leaves standard output empty. [`Exit`] lists the exit codes. Arguments have two phases: as clap
-//! parsed them, then resolved (engine, options, opened sessions) when the command runs. This
-//! module may use every other one; none uses it.
+//! parsed them, then resolved (engine, options, opened sessions) when the command runs. No
+//! other module may use this one.
 
 mod bench;
 mod blame;

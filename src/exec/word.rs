@@ -55,7 +55,7 @@ impl Kept {
 
 impl<'a> WordWindow<'a> {
     /// The rows of the depths that `bound` reads; `Ok(None)` if the snapshot has none. Otherwise
-    /// why words do not serve.
+    /// why words do not fit.
     ///
     /// Inlined by force: passing the window through memory costs a tenth of a whole select.
     #[inline(always)]

@@ -20,7 +20,7 @@ pub struct Merge {
     pub output: Arc<Segment>,
 }
 
-/// The largest number of pieces of a snapshot with `turns` turns.
+/// The largest number of pieces of a snapshot. Callers count all units as turns.
 fn most_pieces(turns: usize) -> usize {
     2 * (usize::BITS - turns.leading_zeros()) as usize + 8
 }

@@ -24,7 +24,7 @@ pub(super) struct Root {
 /// Why a name cannot be read.
 #[derive(Debug)]
 pub(super) enum Refusal {
-    /// There is nothing of this name.
+    /// Nothing has this name.
     Missing,
     /// The name is not allowed or leads out, or the file system failed.
     Failure(Failure),
@@ -57,7 +57,7 @@ impl Root {
     /// they end inside; one that ends outside is refused whatever is there.
     ///
     /// # Errors
-    /// An empty or absolute name, one with `..`, one that leads out, one of nothing.
+    /// The name is empty or absolute, has `..`, leads out, or does not exist.
     pub(super) fn resolve(&self, name: &str) -> Result<PathBuf, Refusal> {
         let plain = |part: Component<'_>| matches!(part, Component::Normal(_) | Component::CurDir);
         if name.is_empty() || name.contains('\0') || !Path::new(name).components().all(plain) {
@@ -69,7 +69,7 @@ impl Root {
     /// `path`, which is relative to the root, without links; messages call it `name`.
     ///
     /// # Errors
-    /// It leads out, or there is nothing.
+    /// It leads out, or does not exist.
     pub(super) fn without_links(&self, path: &Path, name: &str) -> Result<PathBuf, Refusal> {
         let found = match self.path.join(path).canonicalize() {
             Ok(found) => found,
@@ -85,7 +85,7 @@ impl Root {
 }
 
 impl Refusal {
-    /// The failure, with `missing` for a name of nothing.
+    /// The failure; `missing` makes the one for a name that does not exist.
     pub(super) fn or_missing(self, missing: impl FnOnce() -> Failure) -> Failure {
         match self {
             Self::Missing => missing(),
