@@ -82,7 +82,7 @@ pub struct Explain {
     /// What running it did, when asked for and possible.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub analysis: Option<Analysis>,
-    /// Warnings about the selector and the extent of its range.
+    /// Warnings about the selector.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,
 }
@@ -332,7 +332,11 @@ fn count_rows(plan: &mut [PlanLine], rows: u64, trace: &Trace) {
 impl StrategyLine {
     /// A planned strategy, or those that ran instead, with their number of runs.
     fn new((planned, reasons): (Strategy, Vec<Reason>), ran: &[(Strategy, u64)]) -> Self {
-        let strategy = ran.first().map_or(planned, |(strategy, _)| *strategy);
+        // Older snapshots of a range may run otherwise than the newest, for which it was planned.
+        let strategy = match ran.first() {
+            Some((first, _)) if ran.iter().all(|(strategy, _)| *strategy != planned) => *first,
+            _ => planned,
+        };
         let not = |Reason { strategy, reason }: Reason| NotChosen {
             name: strategy.name(),
             reason,

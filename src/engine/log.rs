@@ -85,6 +85,10 @@ impl Engine {
         let history = session.history();
         let range = self.prepare(&query)?;
         if range.query().controls.mode != Mode::Pairwise {
+            // An open parameter, and then an empty history, is reported before the mode.
+            range.ready()?;
+            let time = history.resolve(range.query().time);
+            time.map_err(|error| range.unresolved(error))?;
             return Err(other_mode(selector));
         }
         let range = range.range_in(&history, &RangeOptions::default())?;

@@ -6,7 +6,7 @@ use super::strategy::{Reason, Strategy, Want};
 use super::word::WordWindow;
 use crate::index::{Piece, Segment};
 use crate::ir::TypeTest;
-use crate::plan::{Ambient, Bound, BoundStep, BoundTest};
+use crate::plan::{Ambient, Bound, BoundChain, BoundStep, BoundTest};
 
 /// A strategy with what choosing it found out.
 pub(super) enum Choice<'a> {
@@ -60,9 +60,14 @@ pub(super) fn explain(bound: &Bound, input: Input<'_>, want: Want) -> (Strategy,
     }
     let chosen = choose(bound, input, want).strategy();
     let counted = count(bound, input).err().filter(|_| want == Want::Count);
+    let all_name_ids = !bound.chains.is_empty() && bound.chains.iter().all(BoundChain::names_id);
+    let named = by_id(bound).map_err(|reason| match all_name_ids {
+        true => "a pick spans the tree",
+        false => reason,
+    });
     let all = [
         (Strategy::Count, counted),
-        (Strategy::ById, by_id(bound).err()),
+        (Strategy::ById, named.err()),
         (Strategy::Word, WordWindow::of(bound, input).err()),
         (Strategy::Chunks, chunks(bound, want).err()),
     ];
@@ -122,6 +127,8 @@ fn chunks(bound: &Bound, want: Want) -> Result<(), &'static str> {
     }
     match bound.runs_in_chunks() {
         true => Ok(()),
-        false => Err("rows are not found in result order, or a pick spans the tree"),
+        false => {
+            Err("rows are not found in result order, a pick spans the tree, or a group names an id")
+        }
     }
 }

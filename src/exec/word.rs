@@ -61,7 +61,7 @@ impl<'a> WordWindow<'a> {
     #[inline(always)]
     pub(super) fn of(bound: &Bound, input: Input<'a>) -> Result<Option<Self>, &'static str> {
         let Some((low, high)) = bound.interval else {
-            return Err("not a chain of plain tests over one interval of depths");
+            return Err("not one chain of plain tests over one interval of turns or one region");
         };
         let snapshot = input.snapshot;
         let window = match low {

@@ -149,3 +149,45 @@ fn strategies_are_named_with_reasons() {
         }
     }
 }
+
+/// The reasons are true of the plan: an id or a region that a selector does name is not denied.
+#[test]
+fn reasons_are_those_of_the_plan() {
+    let engine = Engine::new();
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/support-agent.jsonl");
+    let session = Session::open(path).expect("the fixture is valid");
+    let no_word = "not one chain of plain tests over one interval of turns or one region";
+    let no_chunks =
+        "rows are not found in result order, a pick spans the tree, or a group names an id";
+    for (text, cheaper) in [
+        (
+            "@t0 [id='cb:a1']:first",
+            ["a pick spans the tree", no_word, "every row is wanted"],
+        ),
+        (
+            "@t0 [id='cb:a1'], .cb @limit=1",
+            ["not every group names an id", no_word, no_chunks],
+        ),
+        (
+            "@t0 depth(0-2) .cb",
+            [
+                "not every group names an id",
+                no_word,
+                "every row is wanted",
+            ],
+        ),
+    ] {
+        let explain = engine.explain(Some(&session), text, ExplainOptions::default());
+        let strategy = explain.expect(text).strategy.expect(text);
+        let reasons: Vec<&str> = strategy.cheaper.iter().map(|not| not.reason).collect();
+        assert_eq!(reasons, cheaper, "{text}");
+    }
+    // The newest snapshot decides the name, even if an older one ran first.
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/greenhouse.jsonl");
+    let session = Session::open(path).expect("the fixture is valid");
+    let options = ExplainOptions::default().analyze(true);
+    let explain = engine.explain(Some(&session), "@t-1..@t0 .mt:depth(1)", options);
+    let strategy = explain.expect("a range").strategy.expect("a strategy");
+    assert_eq!((strategy.name, strategy.cheaper.len()), ("word", 1));
+    assert_eq!(strategy.ran.len(), 2);
+}

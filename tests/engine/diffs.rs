@@ -142,9 +142,16 @@ fn mistakes_have_the_right_code() {
     assert_eq!(code(NEWEST, NEWEST, Some("@t0 .cb")), "E_SELECTOR_INVALID");
     assert_eq!(code(NEWEST, NEWEST, Some(".cb[")), "E_SELECTOR_INVALID");
     assert_eq!(code(NEWEST, NEWEST, Some("#$id")), "E_SELECTOR_INVALID");
-    for selector in ["@history .cb", ".cb["] {
+    for selector in ["@history .cb", ".cb[", ".cb @mode=union"] {
         let error = engine.log(&session, selector).expect_err("a mistake");
         assert_eq!(error.code().to_string(), "E_SELECTOR_INVALID");
+    }
+    // An empty history is reported before a mode that a log does not take.
+    for mode in ["union", "latest", "reduce"] {
+        let empty = Session::from_documents(Vec::new()).expect("no documents");
+        let log = engine.log(&empty, &format!(".cb @mode={mode}"));
+        let error = log.expect_err("no snapshot");
+        assert_eq!(error.code().to_string(), "E_SNAPSHOT_NOT_FOUND", "{mode}");
     }
 }
 
