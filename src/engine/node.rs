@@ -99,7 +99,8 @@ impl<'a> Node<'a> {
         text_of(self.0.field("content").filter(|json| *json != "null"))
     }
 
-    /// The content as a JSON value. Numbers beyond 64 bits are rounded.
+    /// The content as a JSON value. Numbers beyond 64 bits are rounded. `None` if it is absent, or
+    /// nested in more than 127 levels; [`Node::text`] has those.
     pub fn content(self) -> Option<Value> {
         self.0.field("content").and_then(value)
     }
@@ -163,13 +164,14 @@ impl<'a> Node<'a> {
         }
     }
 
-    /// A custom attribute: a field that is not a header (LANGUAGE §5).
+    /// A custom attribute: a field that is not a header (LANGUAGE §5). Values as in
+    /// [`Node::content`].
     pub fn attribute(self, name: &str) -> Option<Value> {
         let custom = !is_header(name);
         custom.then(|| self.0.field(name)).flatten().and_then(value)
     }
 
-    /// The custom attributes, sorted by name.
+    /// The custom attributes, sorted by name, without those nested in more than 127 levels.
     pub fn attributes(self) -> impl Iterator<Item = (&'a str, Value)> {
         let custom = self.0.fields().filter(|(name, _)| !is_header(name));
         custom.filter_map(|(name, json)| Some((name, value(json)?)))

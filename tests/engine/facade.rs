@@ -317,3 +317,24 @@ fn an_analysis_that_was_asked_for_is_given_or_refused() {
     assert_eq!(error.code(), Code::SelectorInvalid);
     assert!(error.to_string().contains("`$r` has no value"), "{error}");
 }
+
+/// A value of a node is missing only if it is nested too deep for `serde_json`; its text is not.
+#[test]
+fn values_are_nested_in_up_to_127_levels() {
+    let deep = |levels: usize| "[".repeat(levels) + &"]".repeat(levels);
+    for (levels, given) in [(127, true), (128, false), (900, false)] {
+        let json = deep(levels);
+        let document = format!(
+            r#"{{"cycle":1,"root":{{"id":"r","children":[{{"id":"^seq","nodeType":"^seq","children":[
+            {{"id":"t","nodeType":"mt","children":[{{"id":"b","nodeType":"cb","content":{json},"x":{json}}}]}}]}}]}}}}"#
+        );
+        let document = document.replace('\n', "");
+        let session = Session::from_slice(document.as_bytes()).expect("the document is valid");
+        let rows = Engine::new().rows(&session, "@t0 .cb").expect("rows");
+        let node = rows.nodes().next().expect("a block");
+        assert_eq!(node.text(), json);
+        assert_eq!(node.content().is_some(), given, "{levels}");
+        assert_eq!(node.attribute("x").is_some(), given, "{levels}");
+        assert_eq!(node.attributes().count(), usize::from(given), "{levels}");
+    }
+}
