@@ -26,6 +26,7 @@ pub use error::{CacheError, Fault};
 #[doc(hidden)]
 pub use fill::{Candidate, Filling, fill};
 pub use inspect::{Inspection, inspect, verify};
+#[cfg(feature = "mcp")]
 pub(crate) use manifest::MANIFEST;
 pub use manifest::{BuildConfig, Entry, Manifest, version_of};
 pub use resolution::{Chosen, Resolution, Summary, Why};

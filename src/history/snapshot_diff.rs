@@ -97,9 +97,17 @@ pub struct SnapshotDiff {
     pub children_removed: Option<Children>,
     /// The newer snapshot and its address.
     #[serde(skip)]
+    #[cfg_attr(
+        not(feature = "cli"),
+        expect(dead_code, reason = "printed by the command line")
+    )]
     pub(crate) newer: (Arc<Snapshot>, At),
     /// The older snapshot and its address.
     #[serde(skip)]
+    #[cfg_attr(
+        not(feature = "cli"),
+        expect(dead_code, reason = "printed by the command line")
+    )]
     pub(crate) older: (Arc<Snapshot>, At),
 }
 

@@ -160,9 +160,8 @@ impl Source {
             let segments = path.split("::").map(str::trim).filter(|s| !s.is_empty());
             let mut segments: Segments = segments.map(str::to_owned).collect();
             // `a::{self}` and `a::*` name the module `a`.
-            if segments.last().is_some_and(|last| last == "*") {
-                segments.pop();
-            } else if segments.len() > 1 && segments.last().is_some_and(|last| last == "self") {
+            let last = segments.last().map(String::as_str);
+            if last == Some("*") || segments.len() > 1 && last == Some("self") {
                 segments.pop();
             }
             return vec![(segments, alias)];

@@ -1,17 +1,17 @@
 //! A construct costs the same as its equivalent without it: one plan and equal counters, which are
 //! the same on every machine.
 
+#[path = "../../benches/support/pairs.rs"]
+mod equivalents;
 #[allow(
     dead_code,
     reason = "it makes sessions of other shapes for the benches"
 )]
 #[path = "../../benches/support/generate.rs"]
 mod generate;
-#[path = "../../benches/support/pairs.rs"]
-mod pairs;
 
+use equivalents::{PAIRS, Pair, engine, session};
 use pactql::{Counters, Edition, Engine, ExplainOptions, Session};
-use pairs::{PAIRS, Pair, engine, session};
 use serde_json::Value;
 
 /// The result of running a selector.

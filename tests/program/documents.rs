@@ -103,10 +103,12 @@ fn run(path: &Path, wrong: &mut String) -> (String, usize) {
         let runs = line == "```console";
         found.push(line);
         while runs && let Some(line) = lines.next_if(|line| line != "```") {
-            let Some(command) = line.strip_prefix("$ ") else {
-                panic!("{name}: a block without a command: {line}");
-            };
-            let mut command = command.to_owned();
+            let command = line.strip_prefix("$ ");
+            assert!(
+                command.is_some(),
+                "{name}: a block without a command: {line}"
+            );
+            let mut command = command.unwrap_or_default().to_owned();
             found.push(line.clone());
             while command.ends_with('\\') {
                 let more = lines.next().expect("the rest of a command");
