@@ -36,8 +36,8 @@ enum Stage<'a> {
 impl<'a> Pipeline<'a> {
     pub(super) fn new(ops: &'a [Op], history: &'a Moment) -> Self {
         let stage = |op: &'a Op| match op {
-            Op::Skip(count) => Stage::Tail(Tail::skip(*count)),
-            Op::Limit(count) => Stage::Tail(Tail::limit(*count)),
+            Op::Skip(count) => Stage::Tail(Tail::page(*count as u64, u64::MAX)),
+            Op::Limit(count) => Stage::Tail(Tail::page(0, *count as u64)),
             Op::Filter(bound) => Stage::Filter(bound, None),
         };
         Self {
@@ -69,7 +69,7 @@ impl<'a> Pipeline<'a> {
         for stage in &mut self.stages {
             let passes = match stage {
                 Stage::Tail(tail) => {
-                    let passes = tail.admits(node);
+                    let passes = tail.admits(|| node);
                     self.done |= tail.is_done();
                     passes
                 }

@@ -159,11 +159,9 @@ impl<'a> Access<'a> {
                 (true, true) => Self::Except(std::iter::once(segment.with_ttl()).collect()),
                 _ => Self::Ttl { set, cycle },
             },
-            (Attr::Tags, Compare::Value(test)) => match test.texts() {
-                Some(texts) if texts.len() == 1 => {
-                    segment.of_tag(texts[0]).map_or(Self::Never, Self::Posting)
-                }
-                _ => Self::Node(condition),
+            (Attr::Tags, Compare::Value(test)) => match test.only() {
+                Some(tag) => segment.of_tag(tag).map_or(Self::Never, Self::Posting),
+                None => Self::Node(condition),
             },
             (Attr::Custom(name), Compare::Value(test)) => {
                 Self::of_field(name, segment, condition, |json| test.holds(&scalar(json)))

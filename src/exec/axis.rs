@@ -75,6 +75,7 @@ pub(super) fn reach(
 
 /// Keeps the rows of `bits` on `axis` of `left`, if posting lists of levels decide them. Otherwise
 /// does nothing and returns false.
+#[inline]
 pub(super) fn narrow_by_level(
     left: &Nodes,
     axis: Axis,
@@ -331,6 +332,7 @@ fn each_core_member(piece: &Piece, core: u32, mut visit: impl FnMut(u32, u32)) {
 }
 
 /// Whether a piece of the window has implicit cores.
+#[inline]
 fn has_cores(window: &Range<u32>, input: Input<'_>) -> bool {
     let pieces = input.snapshot.pieces_in(window.clone());
     pieces

@@ -1,6 +1,6 @@
 //! Strategy "windows": the steps of a chain from left to right, as bit sets over windows.
 
-use std::ops::Range;
+use std::ops::{ControlFlow, Range};
 
 use super::access::row_holds;
 use super::axis::{Nodes, fill_level, narrow_by_level, reach};
@@ -9,7 +9,7 @@ use super::pick::{Which, pick, pick_groups};
 use super::rows::Rows;
 use super::stats::Input;
 use super::trace::Trace;
-use super::window::{Location, locate, of_depths};
+use super::window::{locate, of_depths};
 use super::zone::Zones;
 use crate::index::{Bits, UnitKind};
 use crate::ir::{Axis, DepthSet, TypeTest, Zone};
@@ -52,11 +52,14 @@ fn run(
     trace: &mut Trace,
 ) -> Rows {
     let (windows, below_seq) = match locate(chain, chunk, input, trace) {
-        Location::Found(rows) => return rows,
-        Location::Windows { windows, below_seq } => (windows, below_seq),
+        ControlFlow::Break(rows) => return rows,
+        ControlFlow::Continue(located) => located,
     };
-    let run = |window| WindowRun { window, input }.steps(chain, below_seq, trace);
-    Rows::Bits(windows.into_iter().map(run).collect())
+    let mut bits = Vec::with_capacity(windows.len());
+    for window in windows {
+        bits.push(WindowRun { window, input }.steps(chain, below_seq, trace));
+    }
+    Rows::Bits(bits)
 }
 
 /// The left context of a step.
@@ -122,7 +125,7 @@ impl WindowRun<'_> {
                 }
                 BoundStep::Zone { axis, zone } => {
                     let zones = self.zones(left, *axis, *zone);
-                    if zones.is_empty() {
+                    if zones.members.is_empty() {
                         return Bits::new(self.window.clone());
                     }
                     level = None;
@@ -134,7 +137,7 @@ impl WindowRun<'_> {
         let mut bits = match left {
             Context::Start => Bits::new(self.window.clone()),
             Context::Nodes(nodes) => nodes.bits,
-            Context::Zones(zones) => zones.into_members().bits,
+            Context::Zones(zones) => zones.members.bits,
         };
         if cores {
             self.drop_cores(&mut bits);

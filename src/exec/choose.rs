@@ -3,18 +3,21 @@
 use super::access::node_class;
 use super::stats::Input;
 use super::strategy::{Reason, Strategy, Want};
-use super::word::WordWindow;
-use crate::index::{Piece, Segment};
+use super::word::{GroupWindow, WordWindow, windows_of};
+use crate::index::Piece;
 use crate::ir::TypeTest;
 use crate::plan::{Ambient, Bound, BoundChain, BoundStep, BoundTest};
+use crate::tree::NodeClass;
 
 /// A strategy with what choosing it found out.
 pub(super) enum Choice<'a> {
     Count(u64),
     /// The id, if it is the whole selector.
     ById(Option<&'a str>),
-    /// `None` if the snapshot has no rows at the depths.
+    /// One window; `None` if the snapshot has no rows at the depths.
     Word(Option<WordWindow<'a>>),
+    /// The windows of each group.
+    Words(Vec<GroupWindow<'a>>),
     Chunks,
     Windows,
 }
@@ -24,7 +27,7 @@ impl Choice<'_> {
         match self {
             Self::Count(_) => Strategy::Count,
             Self::ById(_) => Strategy::ById,
-            Self::Word(_) => Strategy::Word,
+            Self::Word(_) | Self::Words(_) => Strategy::Word,
             Self::Chunks => Strategy::Chunks,
             Self::Windows => Strategy::Windows,
         }
@@ -43,8 +46,8 @@ pub(super) fn choose<'a>(bound: &'a Bound, input: Input<'a>, want: Want) -> Choi
     if let Ok(only) = by_id(bound) {
         return Choice::ById(only);
     }
-    if let Ok(window) = WordWindow::of(bound, input) {
-        return Choice::Word(window);
+    if let Ok(choice) = words(bound, input) {
+        return choice;
     }
     match chunks(bound, want) {
         Ok(()) => Choice::Chunks,
@@ -52,9 +55,9 @@ pub(super) fn choose<'a>(bound: &'a Bound, input: Input<'a>, want: Want) -> Choi
     }
 }
 
-/// The strategy that [`choose`] takes, and why each cheaper one that could give what is wanted
-/// does not fit.
-pub(super) fn explain(bound: &Bound, input: Input<'_>, want: Want) -> (Strategy, Vec<Reason>) {
+/// The strategy that a run takes, and why each cheaper one that could give what is wanted does not
+/// fit. Runs nothing.
+pub fn strategy(bound: &Bound, input: Input<'_>, want: Want) -> (Strategy, Vec<Reason>) {
     if want == Want::Changes && bound.compares_by_unit() {
         return (Strategy::Chunks, Vec::new());
     }
@@ -68,7 +71,7 @@ pub(super) fn explain(bound: &Bound, input: Input<'_>, want: Want) -> (Strategy,
     let all = [
         (Strategy::Count, counted),
         (Strategy::ById, named.err()),
-        (Strategy::Word, WordWindow::of(bound, input).err()),
+        (Strategy::Word, words(bound, input).err()),
         (Strategy::Chunks, chunks(bound, want).err()),
     ];
     let cheaper = all.into_iter().take_while(|(other, _)| *other != chosen);
@@ -83,24 +86,27 @@ pub(super) fn explain(bound: &Bound, input: Input<'_>, want: Want) -> (Strategy,
 
 /// The number of matches, if they are one class in whole segments.
 fn count(bound: &Bound, input: Input<'_>) -> Result<u64, &'static str> {
-    const NOT_A_CLASS: &str = "not one test of a class";
-    let ([chain], [], false) = (&*bound.chains, &*bound.filters, bound.has_tail()) else {
-        return Err(NOT_A_CLASS);
-    };
-    let ([BoundStep::Filter(filter)], None) = (&*chain.steps, &chain.scope) else {
-        return Err(NOT_A_CLASS);
-    };
-    let ([BoundTest::Type(TypeTest::Class(class))], [], Ambient::Never) =
-        (&*filter.tests, &*filter.picks, filter.ambient)
-    else {
-        return Err(NOT_A_CLASS);
-    };
+    let class = one_class(bound).ok_or("not one test of a class")?;
     let pieces = input.snapshot.pieces();
     if !pieces.iter().all(Piece::is_whole) {
         return Err("part of a segment is not in the snapshot");
     }
-    let of_class = |segment: &Segment| u64::from(segment.of_class(node_class(*class)).len());
-    Ok(pieces.iter().map(|piece| of_class(piece.segment())).sum())
+    let of_class = |piece: &Piece| u64::from(piece.segment().of_class(class).len());
+    Ok(pieces.iter().map(of_class).sum())
+}
+
+/// The class that is the whole selector.
+fn one_class(bound: &Bound) -> Option<NodeClass> {
+    let ([chain], [], false) = (&*bound.chains, &*bound.filters, bound.has_tail()) else {
+        return None;
+    };
+    let ([BoundStep::Filter(filter)], None) = (&*chain.steps, &chain.scope) else {
+        return None;
+    };
+    match (&*filter.tests, &*filter.picks, filter.ambient) {
+        ([BoundTest::Type(TypeTest::Class(class))], [], Ambient::Never) => Some(node_class(*class)),
+        _ => None,
+    }
 }
 
 /// Whether every group requires an id; and the id, if it is the whole selector.
@@ -118,6 +124,16 @@ fn by_id(bound: &Bound) -> Result<Option<&str>, &'static str> {
         }
         _ => None,
     })
+}
+
+/// Whether each window fits one word.
+#[inline(always)]
+fn words<'a>(bound: &Bound, input: Input<'a>) -> Result<Choice<'a>, &'static str> {
+    match bound.interval {
+        Some(depths) => WordWindow::at(depths, input).map(Choice::Word),
+        None if bound.at_depths => windows_of(bound, input).map(Choice::Words),
+        None => Err("a group is not confined to depths, picks, gathers a zone or names an id"),
+    }
 }
 
 /// Whether chunks fit: part of the rows is wanted, and they come in order.

@@ -39,7 +39,7 @@ pub(super) fn each(
     while start < extent.end && wanted && !tail.is_done() {
         let chunk = start..unit_end(snapshot, start.saturating_add(size)).min(extent.end);
         for row in matches(bound, Some(&chunk), input, trace).iter() {
-            if tail.admits(snapshot.node(row)) {
+            if tail.admits(|| snapshot.node(row)) {
                 wanted = take(row);
             }
             if !wanted || tail.is_done() {

@@ -1,7 +1,7 @@
 //! The cost model: every threshold of execution, with its unit and reason.
 //!
-//! Units are rows, 64-row words and row ranges. The numbers were measured with `benches/figures`
-//! and `benches/growth`; each is where two ways of doing the same take equally long.
+//! Units are rows, 64-row words and intervals. Each number is a rounded break-even point of two ways
+//! of doing the same; `benches/instructions` and `benches/growth` show what a change does.
 
 use crate::plan::Bound;
 

@@ -5,15 +5,16 @@ use std::ops::Range;
 use smallvec::SmallVec;
 
 use super::chain::matches;
-use super::choose::{Choice, choose, explain};
+use super::choose::{Choice, choose};
 use super::chunks;
 use super::order::arrange;
 use super::rows::Rows;
 use super::stats::Input;
-use super::strategy::{Reason, Strategy, Want};
+use super::strategy::{Strategy, Want};
 use super::tail::Tail;
 use super::trace::Trace;
 use super::window::of_id;
+use super::word::{run_all, run_one};
 use crate::index::Snapshot;
 use crate::plan::Bound;
 
@@ -21,10 +22,26 @@ use crate::plan::Bound;
 #[inline]
 pub fn run(bound: &Bound, input: Input<'_>, trace: &mut Trace) -> Rows {
     match choose(bound, input, Want::Rows) {
+        // Small results first, and without a call: setting one up is most of their cost.
+        Choice::ById(Some(id)) if bound.is_bare => {
+            trace.strategy(Strategy::ById);
+            of_id(id, input, trace)
+        }
+        Choice::Word(window) if bound.is_bare => {
+            trace.strategy(Strategy::Word);
+            run_one(bound, window, input, trace)
+        }
+        choice => run_chosen(choice, bound, input, trace),
+    }
+}
+
+#[inline(never)]
+fn run_chosen(choice: Choice<'_>, bound: &Bound, input: Input<'_>, trace: &mut Trace) -> Rows {
+    match choice {
         Choice::Chunks => in_chunks(bound, input, trace),
         choice => {
             let rows = found(choice, bound, input, trace);
-            match bound.is_bare() {
+            match bound.is_bare {
                 true => rows,
                 false => finish(bound, input.snapshot, rows),
             }
@@ -33,15 +50,12 @@ pub fn run(bound: &Bound, input: Input<'_>, trace: &mut Trace) -> Rows {
 }
 
 /// The matches in document order, before order and tail.
-#[inline(always)]
+#[inline]
 fn found(choice: Choice<'_>, bound: &Bound, input: Input<'_>, trace: &mut Trace) -> Rows {
     trace.strategy(choice.strategy());
     match choice {
-        Choice::Word(Some(window)) => window.run(&bound.chains[0], trace),
-        Choice::Word(None) => {
-            trace.counters.pieces_pruned += input.snapshot.pieces().len() as u64;
-            Rows::none()
-        }
+        Choice::Word(window) => run_one(bound, window, input, trace),
+        Choice::Words(windows) => run_all(bound, &windows, input, trace),
         Choice::ById(Some(id)) => of_id(id, input, trace),
         Choice::Count(_) | Choice::ById(None) | Choice::Chunks | Choice::Windows => {
             matches(bound, None, input, trace)
@@ -122,9 +136,4 @@ pub fn run_in(bound: &Bound, input: Input<'_>, chunks: &[Range<u32>], trace: &mu
         matches(bound, Some(chunk), input, trace).for_each(|row| rows.push(row));
     }
     arrange(bound.order, input.snapshot, Rows::List(rows))
-}
-
-/// The strategy for `input`, and why cheaper ones do not fit. Runs nothing.
-pub fn strategy(bound: &Bound, input: Input<'_>, want: Want) -> (Strategy, Vec<Reason>) {
-    explain(bound, input, want)
 }

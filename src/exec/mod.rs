@@ -34,11 +34,12 @@ mod window;
 mod word;
 mod zone;
 
+pub use choose::strategy;
 pub use cost::is_local;
-pub use driver::{count, run, run_in, run_untailed, run_while, strategy};
+pub use driver::{count, run, run_in, run_untailed, run_while};
 pub use inside::Inside;
 pub use rows::{RowIter, Rows};
-pub use stats::{Input, NoStats, SessionStats};
+pub use stats::{Input, SessionStats};
 pub use strategy::{Reason, Strategy, Want};
 pub use tail::Tail;
 pub use trace::{Counters, StepTrace, Trace};

@@ -8,16 +8,6 @@ pub trait SessionStats {
     fn first_seen(&self, id: &str) -> Option<i64>;
 }
 
-/// The facts of a snapshot without a session: no id was seen before.
-#[derive(Clone, Copy, Debug)]
-pub struct NoStats;
-
-impl SessionStats for NoStats {
-    fn first_seen(&self, _: &str) -> Option<i64> {
-        None
-    }
-}
-
 /// What a run reads.
 #[derive(Clone, Copy)]
 pub struct Input<'a> {

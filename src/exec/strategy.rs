@@ -8,7 +8,7 @@ pub enum Strategy {
     Count,
     /// Looks up ids and reads at most their units.
     ById,
-    /// Runs the chain on one machine word of rows.
+    /// Runs each group over windows of one machine word.
     Word,
     /// Runs over chunks of whole units: until enough rows are found, or those that changed.
     Chunks,
@@ -33,7 +33,7 @@ impl Strategy {
         match self {
             Self::Count => "adds up the lengths of posting lists",
             Self::ById => "looks up the id and reads at most its turn",
-            Self::Word => "one machine word holds all rows at these depths",
+            Self::Word => "one machine word holds the rows at these depths",
             Self::Chunks => "reads chunks of whole turns, only those needed",
             Self::Windows => "bit sets over the rows that can match",
         }

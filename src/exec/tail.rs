@@ -4,7 +4,7 @@ use hashbrown::HashSet;
 
 use super::rows::Rows;
 use crate::index::{NodeRef, Snapshot};
-use crate::plan::{Bound, Page};
+use crate::plan::Bound;
 
 /// Applies uniqueness, skip and limit to rows in result order, one by one.
 #[derive(Debug)]
@@ -17,36 +17,19 @@ pub struct Tail<'a> {
 impl<'a> Tail<'a> {
     /// The tail of a bound plan.
     pub fn of(bound: &Bound) -> Self {
-        let seen = bound.unique.then(HashSet::new);
+        let (skip, limit) = bound.page.unwrap_or((0, u64::MAX));
         Self {
-            seen,
-            ..Self::page(bound.page)
+            seen: bound.unique.then(HashSet::new),
+            ..Self::page(skip, limit)
         }
     }
 
-    /// The tail that leaves out `count` rows.
-    pub fn skip(count: usize) -> Self {
-        Self {
-            skip: count as u64,
-            ..Self::page(None)
-        }
-    }
-
-    /// The tail that ends after `count` rows.
-    pub fn limit(count: usize) -> Self {
-        Self {
-            left: count as u64,
-            ..Self::page(None)
-        }
-    }
-
-    fn page(page: Option<Page>) -> Self {
-        let page = page.map(|page| (page.skip, page.limit));
-        let (skip, left) = page.unwrap_or((0, u64::MAX));
+    /// The tail that leaves out `skip` rows and ends after `limit` more.
+    pub fn page(skip: u64, limit: u64) -> Self {
         Self {
             seen: None,
             skip,
-            left,
+            left: limit,
         }
     }
 
@@ -56,11 +39,11 @@ impl<'a> Tail<'a> {
         self.left == 0
     }
 
-    /// Whether the next row passes.
+    /// Whether the next row, a node, passes.
     #[inline]
-    pub fn admits(&mut self, node: NodeRef<'a>) -> bool {
+    pub fn admits(&mut self, node: impl FnOnce() -> NodeRef<'a>) -> bool {
         if let Some(seen) = &mut self.seen
-            && !seen.insert(node.identity())
+            && !seen.insert(node().identity())
         {
             return false;
         }
@@ -80,7 +63,7 @@ impl<'a> Tail<'a> {
             if self.is_done() {
                 break;
             }
-            if self.admits(snapshot.node(row)) {
+            if self.admits(|| snapshot.node(row)) {
                 kept.push(row);
             }
         }

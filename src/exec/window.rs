@@ -1,6 +1,6 @@
 //! Windows: the row ranges in which a chain can match.
 
-use std::ops::Range;
+use std::ops::{ControlFlow, Range};
 
 use smallvec::{SmallVec, smallvec};
 
@@ -15,45 +15,32 @@ use crate::plan::{BoundChain, BoundStep, BoundTest};
 /// Row ranges in document order.
 pub(super) type Windows = SmallVec<[Range<u32>; 1]>;
 
-/// Where a chain can match.
-pub(super) enum Location {
-    /// The result of the chain is known.
-    Found(Rows),
-    /// In these windows.
-    Windows {
-        windows: Windows,
-        /// Whether the first step is `^seq` and the only window is the rows below it.
-        below_seq: bool,
-    },
-}
-
-/// Locates a chain; inside `chunk`, which is whole units, if one is given. Counts the windows if
-/// none is given.
+/// The windows in which a chain can match, and whether the first step is `^seq` and the only window
+/// is the rows below it. Breaks with the result of the chain if locating it is enough.
+///
+/// With a chunk, which is whole units, only what is inside it; without one, counts the windows.
 pub(super) fn locate(
     chain: &BoundChain,
     chunk: Option<&Range<u32>>,
     input: Input<'_>,
     trace: &mut Trace,
-) -> Location {
+) -> ControlFlow<Rows, (Windows, bool)> {
     let snapshot = input.snapshot;
     let mut below_seq = false;
-    let mut windows: Windows = match by_id(chain, chunk, input, trace) {
-        ById::Found(rows) => return Location::Found(rows),
-        ById::Unit(unit) => smallvec![unit],
-        ById::Anywhere => match &chain.scope {
-            Some(depths) if chain.separable => of_depths(snapshot, depths),
-            _ => {
-                below_seq = is_below_seq(chain);
-                let rows = match below_seq {
-                    true => snapshot.seq_rows(),
-                    false => 0..snapshot.end_row(),
-                };
-                if rows.is_empty() {
-                    return Location::Found(Rows::none());
-                }
-                smallvec![rows]
+    let mut windows = match (by_id(chain, chunk, input, trace)?, &chain.scope) {
+        (Some(unit), _) => smallvec![unit],
+        (None, Some(depths)) if chain.separable => of_depths(snapshot, depths),
+        (None, _) => {
+            below_seq = is_below_seq(chain);
+            let rows = match below_seq {
+                true => snapshot.seq_rows(),
+                false => 0..snapshot.end_row(),
+            };
+            if rows.is_empty() {
+                return ControlFlow::Break(Rows::none());
             }
-        },
+            smallvec![rows]
+        }
     };
     match chunk {
         None => count(&windows, snapshot, &mut trace.counters),
@@ -65,57 +52,49 @@ pub(super) fn locate(
             windows.retain(|window| window.start < window.end);
         }
     }
-    Location::Windows { windows, below_seq }
+    ControlFlow::Continue((windows, below_seq))
 }
 
-/// What the ids that a chain requires decide.
-enum ById {
-    Found(Rows),
-    /// All matches are in this unit.
-    Unit(Range<u32>),
-    Anywhere,
-}
-
-/// Locates a chain by the ids it requires. All of a separable chain but the root and `^seq` is in
-/// the unit of such an id's node.
+/// The unit that has all matches, by the ids a chain requires: all of a separable chain but the root
+/// and `^seq` is in the unit of such an id's node. Breaks with the result if an id decides it.
 #[inline]
 fn by_id(
     chain: &BoundChain,
     chunk: Option<&Range<u32>>,
     input: Input<'_>,
     trace: &mut Trace,
-) -> ById {
-    let mut location = ById::Anywhere;
+) -> ControlFlow<Rows, Option<Range<u32>>> {
+    let mut unit = None;
     if !chain.separable {
-        return location;
+        return ControlFlow::Continue(unit);
     }
     let named = chain
         .filters()
         .filter_map(|filter| Some((filter, filter.id.as_deref()?)));
     for (filter, id) in named {
         let Some(node) = find(id, input, trace) else {
-            return ById::Found(Rows::none());
+            return ControlFlow::Break(Rows::none());
         };
         let row = node.row();
         let is_outside = chunk.is_some_and(|chunk| !chunk.contains(&row));
         if chain.steps.len() == 1 && filter.picks.is_empty() {
             if is_outside {
-                return ById::Found(Rows::none());
+                return ControlFlow::Break(Rows::none());
             }
             trace.counters.probes += 1;
             let tests = &filter.tests;
             let holds = tests.len() == 1 || row_holds(tests, row, input, &mut trace.counters);
             trace.step(0, || u64::from(holds), Some(1));
-            return ById::Found(Rows::of(holds.then_some(row)));
+            return ControlFlow::Break(Rows::of(holds.then_some(row)));
         }
         if node.unit_kind() != UnitKind::Preamble {
             if is_outside {
-                return ById::Found(Rows::none());
+                return ControlFlow::Break(Rows::none());
             }
-            location = ById::Unit(unit_rows(node));
+            unit = Some(unit_rows(node));
         }
     }
-    location
+    ControlFlow::Continue(unit)
 }
 
 /// The node of an id; counts every piece as pruned if there is none.
@@ -160,22 +139,27 @@ fn is_below_seq(chain: &BoundChain) -> bool {
 
 /// The windows of a depth set.
 pub(super) fn of_depths(snapshot: &Snapshot, depths: &DepthSet) -> Windows {
-    let mut windows = Windows::new();
-    let mut add = |rows: Range<u32>| {
-        if !rows.is_empty() {
-            windows.push(rows);
-        }
-    };
-    if depths.contains(-1) {
-        add(snapshot.sys_rows());
+    let windows = intervals(depths).map(|depths| at_depths(snapshot, depths));
+    windows.filter(|rows| !rows.is_empty()).collect()
+}
+
+/// The intervals of a depth set in document order: that of `^sys`, those of turns, that of `^ah`.
+pub(super) fn intervals(depths: &DepthSet) -> impl Iterator<Item = (i64, i64)> + '_ {
+    let region = |depth: i64| depths.contains(depth).then_some((depth, depth));
+    let turns = depths.ranges().iter().rev();
+    let turns = turns.filter(|(_, high)| *high > 0);
+    let turns = turns.map(|&(low, high)| (low.max(1), high));
+    region(-1).into_iter().chain(turns).chain(region(0))
+}
+
+/// The rows at the depths of an interval.
+#[inline]
+pub(super) fn at_depths(snapshot: &Snapshot, (low, high): (i64, i64)) -> Range<u32> {
+    match low {
+        1.. => snapshot.turn_rows(low, high),
+        0 => snapshot.head_rows(),
+        _ => snapshot.sys_rows(),
     }
-    for &(low, high) in depths.ranges().iter().rev() {
-        add(snapshot.turn_rows(low, high));
-    }
-    if depths.contains(0) {
-        add(snapshot.head_rows());
-    }
-    windows
 }
 
 /// The rows from the first match a separable chain can have to the last.

@@ -7,11 +7,14 @@
 
 use std::ops::Range;
 
+use smallvec::SmallVec;
+
 use super::access::{Access, node_class, of_one_value, row_holds};
 use super::cost::WORD_ROWS;
 use super::rows::Rows;
 use super::stats::Input;
 use super::trace::Trace;
+use super::window::{at_depths, intervals};
 use crate::index::{LEVEL_POSTINGS, Ones, Piece, Posting};
 use crate::ir::{Axis, TypeTest};
 use crate::plan::{Ambient, Bound, BoundChain, BoundStep, BoundTest};
@@ -53,22 +56,91 @@ impl Kept {
     }
 }
 
+/// Runs a plan of one group over one window, if the snapshot has it.
+#[inline(always)]
+pub(super) fn run_one(
+    bound: &Bound,
+    window: Option<WordWindow<'_>>,
+    input: Input<'_>,
+    trace: &mut Trace,
+) -> Rows {
+    let pieces = input.snapshot.pieces().len() as u64;
+    let Some(window) = window else {
+        trace.counters.pieces_pruned += pieces;
+        return Rows::none();
+    };
+    trace.begin_chain(0);
+    let word = window.run(&bound.chains[0], trace);
+    trace.counters.pieces_pruned += pieces - 1;
+    Rows::Word {
+        start: window.window.start,
+        word,
+    }
+}
+
+/// A group, and a window of it.
+pub(super) type GroupWindow<'a> = (usize, WordWindow<'a>);
+
+/// The windows of a [plan at some depths](Bound::at_depths), by group.
+#[inline(never)]
+pub(super) fn windows_of<'a>(
+    bound: &Bound,
+    input: Input<'a>,
+) -> Result<Vec<GroupWindow<'a>>, &'static str> {
+    let mut windows = Vec::new();
+    for (group, chain) in bound.chains.iter().enumerate() {
+        for depths in chain.scope.iter().flat_map(intervals) {
+            let window = WordWindow::at(depths, input)?;
+            windows.extend(window.map(|window| (group, window)));
+        }
+    }
+    Ok(windows)
+}
+
+/// Runs a plan over the windows of each group.
+#[inline(never)]
+pub(super) fn run_all(
+    bound: &Bound,
+    mut windows: &[GroupWindow<'_>],
+    input: Input<'_>,
+    trace: &mut Trace,
+) -> Rows {
+    let pieces = input.snapshot.pieces().len();
+    let mut words: SmallVec<[(u32, u64); 4]> = SmallVec::new();
+    for (group, chain) in bound.chains.iter().enumerate() {
+        let own = windows.partition_point(|(of, _)| *of == group);
+        trace.begin_chain(group);
+        trace.counters.pieces_pruned += pieces.saturating_sub(own) as u64;
+        for (_, window) in &windows[..own] {
+            words.push((window.window.start, window.run(chain, trace)));
+        }
+        windows = &windows[own..];
+    }
+    let count = words.iter().map(|(_, word)| word.count_ones() as usize);
+    let mut rows = SmallVec::with_capacity(count.sum());
+    for (start, word) in words {
+        Ones(word).for_each(|bit| rows.push(start + bit));
+    }
+    if bound.chains.len() > 1 {
+        rows.sort_unstable();
+        rows.dedup();
+    }
+    if !bound.filters.is_empty() {
+        let counters = &mut trace.counters;
+        rows.retain(|row| row_holds(&bound.filters, *row, input, counters));
+    }
+    Rows::List(rows)
+}
+
 impl<'a> WordWindow<'a> {
-    /// The rows of the depths that `bound` reads; `Ok(None)` if the snapshot has none. Otherwise
-    /// why words do not fit.
+    /// The rows at the depths of an [interval](intervals); `Ok(None)` if the snapshot has
+    /// none. Otherwise why words do not fit.
     ///
     /// Inlined by force: passing the window through memory costs a tenth of a whole select.
     #[inline(always)]
-    pub(super) fn of(bound: &Bound, input: Input<'a>) -> Result<Option<Self>, &'static str> {
-        let Some((low, high)) = bound.interval else {
-            return Err("not one chain of plain tests over one interval of turns or one region");
-        };
+    pub(super) fn at(depths: (i64, i64), input: Input<'a>) -> Result<Option<Self>, &'static str> {
         let snapshot = input.snapshot;
-        let window = match low {
-            1.. => snapshot.turn_rows(low, high),
-            0 => snapshot.head_rows(),
-            _ => snapshot.sys_rows(),
-        };
+        let window = at_depths(snapshot, depths);
         if window.start >= window.end {
             return Ok(None);
         }
@@ -85,7 +157,7 @@ impl<'a> WordWindow<'a> {
             return Err("the rows span segments, or have removed nodes or implicit cores");
         }
         Ok(Some(Self {
-            depths: (low, high),
+            depths,
             piece,
             start: window.start - piece.shift(),
             window,
@@ -94,25 +166,20 @@ impl<'a> WordWindow<'a> {
     }
 
     /// Runs the chain, which is plain: it has tests only. Depth tests need no evaluation: without
-    /// picks, the window is inside the intersection of their depths.
+    /// picks, the window is inside the intersection of their depths. One bit for each row of the
+    /// window.
     #[inline]
-    pub(super) fn run(&self, chain: &BoundChain, trace: &mut Trace) -> Rows {
+    fn run(&self, chain: &BoundChain, trace: &mut Trace) -> u64 {
         let word = self.steps(chain, trace);
-        let counters = &mut trace.counters;
-        counters.rows_seen += u64::from(self.window.end - self.window.start);
-        counters.pieces_read += 1;
-        counters.pieces_pruned += self.input.snapshot.pieces().len() as u64 - 1;
-        Rows::Word {
-            start: self.window.start,
-            word,
-        }
+        trace.counters.rows_seen += u64::from(self.window.end - self.window.start);
+        trace.counters.pieces_read += 1;
+        word
     }
 
     #[inline(never)]
     fn steps(&self, chain: &BoundChain, trace: &mut Trace) -> u64 {
         let all = u64::MAX >> (64 - (self.window.end - self.window.start));
         let mut left: Option<Kept> = None;
-        trace.begin_chain(0);
         for (index, step) in chain.steps.iter().enumerate() {
             let BoundStep::Filter(filter) = step else {
                 continue;

@@ -19,7 +19,7 @@ pub(super) struct Zones {
     /// The zones, from left to right.
     path: Vec<(Axis, Zone)>,
     /// The members of all last zones together.
-    members: Nodes,
+    pub(super) members: Nodes,
 }
 
 impl Zones {
@@ -67,16 +67,6 @@ impl Zones {
     /// The rows that a step after these zones can keep.
     pub(super) fn reach(&self, axis: Axis, window: &Range<u32>, input: Input<'_>) -> Bits {
         zone_reach(&self.members, axis, window, input)
-    }
-
-    /// Whether there are no members.
-    pub(super) fn is_empty(&self) -> bool {
-        self.members.is_empty()
-    }
-
-    /// The members.
-    pub(super) fn into_members(self) -> Nodes {
-        self.members
     }
 
     /// Whether the root and `^seq`, before the window, are members or inside one.

@@ -90,7 +90,7 @@ pub(crate) fn run_union<'a>(
             let id = node.id();
             let superseded = union.latest
                 && newer.is_some_and(|newer| newer_ids.contains(id) || newer.find(id).is_some());
-            if superseded || !seen.insert(id) || !tail.admits(node) {
+            if superseded || !seen.insert(id) || !tail.admits(|| node) {
                 continue;
             }
             if !visit(at, node) || tail.is_done() {

@@ -3,7 +3,7 @@
 use smallvec::SmallVec;
 
 use super::bound::{
-    Bound, BoundChain, BoundFilter, BoundPick, BoundStep, BoundTest, BoundTests, Condition, Page,
+    Bound, BoundChain, BoundFilter, BoundPick, BoundStep, BoundTest, BoundTests, Condition,
 };
 use super::predicate::Compare;
 use super::steps::{FilterPlan, PickPlan, Plan, Predicate, Slot, StepOperator};
@@ -82,9 +82,11 @@ pub fn bind(
     let order = binder.order(plan)?;
     Ok(Bound {
         interval: interval(&chains, &filters),
+        at_depths: !chains.is_empty() && chains.iter().all(is_at_depths),
         breadth: breadth(&chains),
         requires_ids: requires_ids(&chains),
         pattern_bytes: binder.patterns.bytes(),
+        is_bare: order == Order::Pre && !plan.unique && page.is_none(),
         unique: plan.unique,
         mode: plan.mode,
         chains,
@@ -103,8 +105,12 @@ fn interval(chains: &[BoundChain], filters: &[BoundTest]) -> Option<(i64, i64)> 
         return None;
     };
     let one_kind = low > 0 || low == high;
-    let fits = chain.plain && chain.separable && one_kind && !chain.names_id();
-    fits.then_some((low, high))
+    (one_kind && is_at_depths(chain)).then_some((low, high))
+}
+
+/// See [`Bound::at_depths`].
+fn is_at_depths(chain: &BoundChain) -> bool {
+    chain.plain && chain.separable && chain.scope.is_some() && !chain.names_id()
 }
 
 /// See [`Bound::requires_ids`].
@@ -256,16 +262,13 @@ impl Binder<'_> {
         })
     }
 
-    fn page(&self, plan: &Plan) -> Result<Option<Page>, BindError> {
+    fn page(&self, plan: &Plan) -> Result<Option<(u64, u64)>, BindError> {
         let count = |slot: Option<Slot>, least, what| {
             slot.map(|slot| self.count(slot, least, what)).transpose()
         };
         let limit = count(plan.limit, 0, "a limit")?;
         let page = count(plan.page, 1, "a page")?.unwrap_or(1);
-        Ok(limit.map(|limit| Page {
-            skip: (page - 1).saturating_mul(limit),
-            limit,
-        }))
+        Ok(limit.map(|limit| ((page - 1).saturating_mul(limit), limit)))
     }
 
     fn source(&self, slot: Slot) -> &Operand {

@@ -18,13 +18,18 @@ pub struct Bound {
     pub order: Order,
     /// Keep the first row of each key.
     pub unique: bool,
-    /// The rows to return of the final set; `None` for all.
-    pub page: Option<Page>,
+    /// The rows of the final set to leave out first and to return at most; `None` for all.
+    pub page: Option<(u64, u64)>,
     /// What a range returns.
     pub mode: Mode,
     /// The inclusive depth interval of the rows it reads, if it is one chain of plain tests over
     /// one interval: of turns, of `^ah` or of `^sys`. `None` if a test requires an id.
     pub interval: Option<(i64, i64)>,
+    /// Whether the matches in document order are the result: there is no order, `@unique` or
+    /// page.
+    pub is_bare: bool,
+    /// Whether every group is a chain of plain tests at some depths, without an id.
+    pub at_depths: bool,
     /// The number of depths it reads beyond the first of each interval; 0 if it is one chain that
     /// requires an id, `u64::MAX` if nothing confines it.
     pub breadth: u64,
@@ -32,15 +37,6 @@ pub struct Bound {
     pub requires_ids: bool,
     /// The memory of its patterns in bytes; at most [`crate::ir::MAX_PATTERN_BYTES`].
     pub pattern_bytes: usize,
-}
-
-/// A part of the final set, the page number worked in.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Page {
-    /// Rows to leave out first.
-    pub skip: u64,
-    /// Rows to return at most.
-    pub limit: u64,
 }
 
 /// One group with its values in place.
@@ -156,13 +152,6 @@ impl BoundTest {
 }
 
 impl Bound {
-    /// Whether the matches in document order are the result: there is no order, `@unique` or
-    /// page.
-    #[inline]
-    pub fn is_bare(&self) -> bool {
-        self.order == Order::Pre && !self.has_tail()
-    }
-
     /// Whether there is `@unique` or a page.
     #[inline]
     pub fn has_tail(&self) -> bool {

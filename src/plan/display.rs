@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use super::steps::{FilterPlan, PickPlan, Plan, Predicate, StepOperator, StepPlan};
 use super::value::Value;
-use crate::ir::{Axis, Class, DepthSet, Op, Operand, Order, TypeTest, Zone};
+use crate::ir::{Axis, Class, DepthSet, Operand, Order, TypeTest, Zone};
 
 /// One operator of a plan, as `explain` shows it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -138,7 +138,7 @@ fn predicate_label(predicate: &Predicate) -> String {
         .to_owned(),
         Predicate::Depth(depths) => format!("depth {}", depths_label(depths)),
         Predicate::Attr { attr, op, slot } => {
-            format!("{} {} ?{}", attr.name(), op_label(*op), slot + 1)
+            format!("{} {op} ?{}", attr.name(), slot + 1)
         }
     }
 }
@@ -158,18 +158,6 @@ fn depths_label(depths: &DepthSet) -> String {
         .map(range)
         .collect::<Vec<_>>()
         .join(",")
-}
-
-fn op_label(op: Op) -> &'static str {
-    match op {
-        Op::Eq => "=",
-        Op::Ne => "!=",
-        Op::Lt => "<",
-        Op::Le => "<=",
-        Op::Gt => ">",
-        Op::Ge => ">=",
-        Op::Matches => "~",
-    }
 }
 
 /// What fills a slot, as `explain` shows it.

@@ -25,7 +25,7 @@ mod walk;
 
 pub use bind::{BindError, bind};
 pub use bound::{
-    Bound, BoundChain, BoundFilter, BoundPick, BoundStep, BoundTest, BoundTests, Condition, Page,
+    Bound, BoundChain, BoundFilter, BoundPick, BoundStep, BoundTest, BoundTests, Condition,
 };
 pub use compile::compile;
 pub use display::{Operator, operand_label};

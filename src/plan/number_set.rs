@@ -16,27 +16,19 @@ impl NumberSet {
     /// The numbers for which `number op value` is true; `None` if the value cannot be compared
     /// with a number.
     pub fn new(op: Op, value: &Value) -> Option<Self> {
-        let ordered = |low: Option<i64>, high: Option<i64>| Self {
-            ranges: low
-                .zip(high)
-                .map_or_else(Intervals::default, |(low, high)| {
-                    Intervals::range(low, high)
-                }),
-            null: false,
-        };
         let equal = Self::equal(value)?;
-        Some(match op {
-            Op::Eq => equal,
-            Op::Ne => Self {
-                ranges: equal.ranges.complement(),
-                null: !equal.null,
-            },
+        let (ranges, null) = match op {
             Op::Matches => return None,
-            Op::Lt => ordered(Some(i64::MIN), below(value, false)),
-            Op::Le => ordered(Some(i64::MIN), below(value, true)),
-            Op::Gt => ordered(above(value, false), Some(i64::MAX)),
-            Op::Ge => ordered(above(value, true), Some(i64::MAX)),
-        })
+            Op::Eq => (equal.ranges, equal.null),
+            Op::Ne => (equal.ranges.complement(), !equal.null),
+            // Nothing is below what is not a number, and nothing above.
+            Op::Lt | Op::Le if !is_number(value) => (Intervals::default(), false),
+            Op::Lt => (from(value, true).complement(), false),
+            Op::Le => (from(value, false).complement(), false),
+            Op::Gt => (from(value, false), false),
+            Op::Ge => (from(value, true), false),
+        };
+        Some(Self { ranges, null })
     }
 
     /// The numbers that equal a value, or one of a list.
@@ -73,55 +65,27 @@ impl NumberSet {
     }
 }
 
-/// The largest integer below (or at) a number.
-fn below(value: &Value, included: bool) -> Option<i64> {
+fn is_number(value: &Value) -> bool {
     match value {
-        Value::Int(number) => {
-            if included {
-                Some(*number)
-            } else {
-                number.checked_sub(1)
-            }
-        }
-        Value::Decimal(number) => {
-            // 2^63 is the first double above every `i64`.
-            if *number >= i64::MAX as f64 {
-                return Some(i64::MAX);
-            }
-            let floor = floor(*number)?;
-            if !included && floor as f64 == *number {
-                floor.checked_sub(1)
-            } else {
-                Some(floor)
-            }
-        }
-        _ => None,
+        Value::Int(_) => true,
+        Value::Decimal(number) => !number.is_nan(),
+        Value::Null | Value::Text(_) | Value::List(_) => false,
     }
 }
 
-/// The smallest integer above (or at) a number.
-fn above(value: &Value, included: bool) -> Option<i64> {
-    match value {
-        Value::Int(number) => {
-            if included {
-                Some(*number)
-            } else {
-                number.checked_add(1)
-            }
-        }
-        Value::Decimal(number) => {
-            if *number < i64::MIN as f64 {
-                return Some(i64::MIN);
-            }
-            let floor = floor(*number)?;
-            if included && floor as f64 == *number {
-                Some(floor)
-            } else {
-                floor.checked_add(1)
-            }
-        }
-        _ => None,
-    }
+/// The integers above a number, and the number itself if it is `included`.
+fn from(value: &Value, included: bool) -> Intervals {
+    let low = match value {
+        Value::Int(number) if included => Some(*number),
+        Value::Int(number) => number.checked_add(1),
+        Value::Decimal(number) if *number < i64::MIN as f64 => Some(i64::MIN),
+        Value::Decimal(number) => match floor(*number) {
+            Some(floor) if included && floor as f64 == *number => Some(floor),
+            floor => floor.and_then(|floor| floor.checked_add(1)),
+        },
+        Value::Null | Value::Text(_) | Value::List(_) => None,
+    };
+    low.map_or_else(Intervals::default, |low| Intervals::range(low, i64::MAX))
 }
 
 /// The floor, where it is an `i64`.

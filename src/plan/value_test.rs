@@ -75,20 +75,10 @@ impl ValueTest {
         }
     }
 
-    /// The texts of an equality with nothing but texts; a list must contain all of them.
-    pub fn texts(&self) -> Option<Vec<&str>> {
-        let text = |value: &'_ Value| matches!(value, Value::Text(_));
+    /// The text of an equality with one text.
+    pub fn only(&self) -> Option<&str> {
         match (self.op, &self.value) {
-            (Op::Eq, Value::Text(text)) => Some(vec![text]),
-            (Op::Eq, Value::List(items)) if items.iter().all(text) => Some(
-                items
-                    .iter()
-                    .filter_map(|item| match item {
-                        Value::Text(text) => Some(&**text),
-                        _ => None,
-                    })
-                    .collect(),
-            ),
+            (Op::Eq, Value::Text(text)) => Some(text),
             _ => None,
         }
     }

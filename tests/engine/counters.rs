@@ -156,7 +156,7 @@ fn reasons_are_those_of_the_plan() {
     let engine = Engine::new();
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/support-agent.jsonl");
     let session = Session::open(path).expect("the fixture is valid");
-    let no_word = "not one chain of plain tests over one interval of turns or one region";
+    let no_word = "a group is not confined to depths, picks, gathers a zone or names an id";
     let no_chunks =
         "rows are not found in result order, a pick spans the tree, or a group names an id";
     for (text, cheaper) in [
@@ -172,7 +172,7 @@ fn reasons_are_those_of_the_plan() {
             "@t0 depth(0-2) .cb",
             [
                 "not every group names an id",
-                no_word,
+                "the rows span segments, or have removed nodes or implicit cores",
                 "every row is wanted",
             ],
         ),

@@ -237,7 +237,7 @@ plan
                  └─ scope  depth 1..2
 strategy     windows: bit sets over the rows that can match
              not by id: not every group names an id
-             not word: not one chain of plain tests over one interval of turns or one region
+             not word: a group is not confined to depths, picks, gathers a zone or names an id
              not chunks: every row is wanted
 snapshots    @c6
 rows         1
