@@ -3,6 +3,12 @@
 use std::fmt;
 
 /// The kind of an error. Codes never change their meaning, so callers may match on them.
+///
+/// ```
+/// let error = pactql::Engine::new().check("@t0..@c3 .cb").unwrap_err();
+/// assert_eq!(error.code(), pactql::Code::SnapshotRangeKindMismatch);
+/// assert_eq!(error.code().as_str(), "E_SNAPSHOT_RANGE_KIND_MISMATCH");
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[non_exhaustive]
 pub enum Code {

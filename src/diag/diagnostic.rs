@@ -18,7 +18,7 @@ pub(super) fn shorten(text: String) -> String {
     format!("{}…{}", &text[..head], &text[tail..])
 }
 
-/// Whether a diagnostic prevents an answer.
+/// Whether a diagnostic prevents an answer. See the example of [`Diagnostic`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Severity {
@@ -28,7 +28,7 @@ pub enum Severity {
     Warning,
 }
 
-/// A place in the text with a remark.
+/// A place in the text with a remark. See the example of [`Diagnostic`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Label {
@@ -50,6 +50,12 @@ impl Label {
 }
 
 /// An error or a warning, with its places and a help text.
+///
+/// ```
+/// let error = pactql::Engine::new().check("@t0..@c3 .cb").unwrap_err();
+/// assert_eq!(error.first().labels[0].span, 0..8); // `@t0..@c3`
+/// assert!(error.first().help.is_some());
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Diagnostic {

@@ -10,6 +10,13 @@ use super::diagnostic::{Diagnostic, Label, Severity, ToDiagnostic, shorten};
 use super::render::{ColorChoice, render_diagnostic};
 
 /// Why a selector was refused: its text and at least one diagnostic, leftmost first.
+///
+/// ```
+/// let text = "@t0 .cb[ttl=";
+/// let error = pactql::Engine::new().check(text).unwrap_err();
+/// assert_eq!(error.code(), pactql::Code::SelectorInvalid);
+/// println!("{}", error.render(pactql::ColorChoice::Always));
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{}: {}", self.code(), self.message())]
 pub struct Error {
@@ -92,7 +99,7 @@ impl Error {
     }
 }
 
-/// A remark on a selector that was answered.
+/// A remark on a selector that was answered. Example: [`CheckReport`](crate::CheckReport).
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Warning {

@@ -8,7 +8,7 @@ use codespan_reporting::term::{self, termcolor};
 
 use super::diagnostic::{Diagnostic, Severity};
 
-/// Whether to use colour. The caller finds out what the terminal supports.
+/// Whether to use colour; the caller knows what the terminal supports. See [`Error`](crate::Error).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ColorChoice {
     /// Plain text.

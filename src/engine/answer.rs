@@ -9,7 +9,6 @@ use crate::history::RangeDiff;
 ///
 /// ```
 /// use pactql::{Answer, Engine, Session};
-///
 /// let session = Session::open("fixtures/support-agent.jsonl")?;
 /// match Engine::new().select(&session, "@t-1..@t0 .cb")? {
 ///     Answer::Rows(rows) => println!("{} nodes", rows.count()),

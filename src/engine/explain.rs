@@ -14,7 +14,7 @@ use crate::index::Snapshot;
 use crate::ir::Edition;
 use crate::plan::{Bound, Operator, operand_label, sources};
 
-/// What an explanation shows beyond the plan.
+/// What an explanation shows beyond the plan. See the example of [`Explain`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ExplainOptions {
@@ -45,7 +45,6 @@ impl ExplainOptions {
 ///
 /// ```
 /// use pactql::{Engine, ExplainOptions, Session};
-///
 /// let session = Session::open("fixtures/support-agent.jsonl")?;
 /// let options = ExplainOptions::default().analyze(true);
 /// let explain = Engine::new().explain(Some(&session), "@t0 .cb[ttl<=1]", options)?;
@@ -87,7 +86,7 @@ pub struct Explain {
     pub warnings: Vec<String>,
 }
 
-/// A construct next to its normal form (LANGUAGE §9).
+/// A construct next to its normal form (LANGUAGE §9). See the example of [`Explain`].
 #[derive(Clone, Debug, Serialize)]
 #[non_exhaustive]
 pub struct Desugared {
@@ -101,7 +100,7 @@ pub struct Desugared {
     pub end: usize,
 }
 
-/// The normalized form after one pass.
+/// The normalized form after one pass. See the example of [`Explain`].
 #[derive(Clone, Debug, Serialize)]
 #[non_exhaustive]
 pub struct Pass {
@@ -111,7 +110,7 @@ pub struct Pass {
     pub query: String,
 }
 
-/// One operator.
+/// One operator. See the example of [`Explain`].
 #[derive(Clone, Debug, Serialize)]
 #[non_exhaustive]
 pub struct PlanLine {
@@ -131,7 +130,7 @@ pub struct PlanLine {
     pub actual_rows: Option<u64>,
 }
 
-/// How the selector runs: its strategy.
+/// How the selector runs: its strategy. See the example of [`Explain`].
 #[derive(Clone, Debug, Serialize)]
 #[non_exhaustive]
 pub struct StrategyLine {
@@ -147,7 +146,7 @@ pub struct StrategyLine {
     pub ran: Vec<Runs>,
 }
 
-/// A cheaper strategy that does not fit.
+/// A cheaper strategy that does not fit. See the example of [`Explain`].
 #[derive(Clone, Debug, Serialize)]
 #[non_exhaustive]
 pub struct NotChosen {
@@ -157,7 +156,7 @@ pub struct NotChosen {
     pub reason: &'static str,
 }
 
-/// How often a strategy ran: over several snapshots or parts of them.
+/// How often a strategy ran: over several snapshots or parts of them. Example: [`Explain`].
 #[derive(Clone, Debug, Serialize)]
 #[non_exhaustive]
 pub struct Runs {
@@ -167,7 +166,7 @@ pub struct Runs {
     pub runs: u64,
 }
 
-/// What a run did.
+/// What a run did. See the example of [`Explain`].
 #[derive(Clone, Debug, Serialize)]
 #[non_exhaustive]
 pub struct Analysis {

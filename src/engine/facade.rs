@@ -16,7 +16,6 @@ const CACHED_TEXTS: usize = 4096;
 ///
 /// ```
 /// use pactql::{Engine, Session};
-///
 /// let engine = Engine::new();
 /// let session = Session::open("fixtures/support-agent.jsonl")?;
 /// let calls = engine.rows(&session, "@t0 ^seq .cb[kind='call']")?;
@@ -43,7 +42,6 @@ impl Default for Engine {
 ///
 /// ```
 /// use pactql::{Edition, Engine};
-///
 /// let engine = Engine::builder().edition(Edition::V01).cached_texts(100).build();
 /// assert_eq!(engine.edition(), Edition::V01);
 /// ```
@@ -78,6 +76,13 @@ impl EngineBuilder {
 }
 
 /// The result of [`Engine::check`].
+///
+/// ```
+/// let report = pactql::Engine::new().check("@t0 .cb[role='user'][role='tool']")?;
+/// assert_eq!(report.canonical, "@t0 none");
+/// assert!(report.warnings[0].message.contains("matches nothing"));
+/// # Ok::<(), pactql::Error>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct CheckReport {

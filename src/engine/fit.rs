@@ -14,7 +14,6 @@ use crate::tree::NodeClass;
 ///
 /// ```
 /// use pactql::{Engine, Session, budget::Query};
-///
 /// let session = Session::open("fixtures/support-agent.jsonl")?;
 /// let blocks = Engine::new().rows(&session, "@t0 .cb")?;
 /// let fit = blocks.fit(&Query::new("refund order"), 200);

@@ -9,6 +9,13 @@ use crate::history::{At, DiffOptions, RangeOptions, Session, SnapshotDiff, Unres
 use crate::ir::{Address, Mode};
 
 /// The matches of a selector, snapshot by snapshot.
+///
+/// ```
+/// let session = pactql::Session::open("fixtures/greenhouse.jsonl")?;
+/// let log = pactql::Engine::new().log(&session, ".cb")?;
+/// assert_eq!((log.snapshots[0].matches, log.snapshots[0].added), (19, 3)); // of `@t0`
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug, Serialize)]
 #[non_exhaustive]
 pub struct Log {
@@ -18,7 +25,7 @@ pub struct Log {
     pub snapshots: Vec<LogEntry>,
 }
 
-/// The matches of one snapshot.
+/// The matches of one snapshot. See the example of [`Log`].
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct LogEntry {

@@ -27,6 +27,14 @@ use crate::tree::{is_header, text_list};
 pub struct Node<'a>(NodeRef<'a>);
 
 /// The headers of a [`Node`] (RUNTIME §1), with the defaults that absent ones read as.
+///
+/// ```
+/// let session = pactql::Session::open("fixtures/greenhouse.jsonl")?;
+/// let rules = pactql::Engine::new().rows(&session, "@t0 .cb[id='rules']")?;
+/// let headers = rules.nodes().next().expect("one node").headers();
+/// assert_eq!((headers.role, headers.priority, headers.ttl), (Some("system"), 9, None));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Headers<'a> {

@@ -68,7 +68,6 @@ impl Statement {
 ///
 /// ```
 /// use pactql::{Engine, Session};
-///
 /// let session = Session::open("fixtures/support-agent.jsonl")?;
 /// let by_role = Engine::new().prepare("@t0 .cb[role=$role]")?;
 /// for role in ["user", "assistant"] {

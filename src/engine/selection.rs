@@ -18,6 +18,15 @@ use crate::plan::Bound;
 
 /// Nodes of immutable snapshots, in result order. Nothing is copied; rows are found when first
 /// asked for, so that [`Selection::count`] needs no list and [`Selection::limit`] stops early.
+///
+/// ```
+/// let session = pactql::Session::open("fixtures/greenhouse.jsonl")?;
+/// let notes = pactql::Engine::new().rows(&session, "@t0 .cb[kind='note']")?;
+/// assert_eq!(notes.count(), 4);
+/// assert_eq!(notes.nodes().next().map(|node| node.id()), Some("units"));
+/// assert_eq!(notes.skip(1).limit(2).to_ids(), ["hint0", "hint2"]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug)]
 pub struct Selection {
     kind: Kind,
@@ -362,7 +371,7 @@ impl Selection {
 /// Snapshots, and pairs of an index into them and a row.
 type ManyRows<'a> = (&'a [Arc<Snapshot>], std::slice::Iter<'a, (u32, u32)>);
 
-/// The nodes of a [`Selection`], in result order.
+/// The nodes of a [`Selection`], in result order. See the example of [`Selection`].
 #[derive(Clone, Debug, Default)]
 pub struct Nodes<'a> {
     one: Option<(&'a Snapshot, RowIter<'a>)>,
@@ -402,7 +411,7 @@ impl<'a> IntoIterator for &'a Selection {
     }
 }
 
-/// The ids of a [`Selection`], in result order.
+/// The ids of a [`Selection`], in result order. See the example of [`Selection`].
 #[derive(Clone, Debug)]
 pub struct Ids<'a> {
     nodes: Nodes<'a>,

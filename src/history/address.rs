@@ -11,6 +11,14 @@ use crate::index::{Piece, Segment, Snapshot};
 use crate::ir::{Address, RangeEnd, Time};
 
 /// The committed snapshots of a session and its working state, at one moment. Immutable.
+///
+/// ```
+/// let history = pactql::Session::open("fixtures/greenhouse.jsonl")?.history();
+/// assert_eq!(history.cycles().collect::<Vec<_>>(), [11, 12, 13, 14]);
+/// assert_eq!(history.latest().map(|snapshot| snapshot.cycle()), Some(14));
+/// assert!(history.working().is_some());
+/// # Ok::<(), pactql::LoadError>(())
+/// ```
 #[derive(Debug, Default)]
 pub struct History {
     committed: Vec<Arc<Snapshot>>,

@@ -6,7 +6,7 @@ use super::address::History;
 use super::change::{Delta, change_of};
 use crate::index::NodeRef;
 
-/// The history of one node.
+/// The history of one node. See the example of [`blame`].
 #[derive(Clone, Debug, Serialize)]
 #[non_exhaustive]
 pub struct Blame {
@@ -16,7 +16,7 @@ pub struct Blame {
     pub events: Vec<BlameEvent>,
 }
 
-/// A change of a node between two neighbouring snapshots.
+/// A change of a node between two neighbouring snapshots. See the example of [`blame`].
 #[derive(Clone, Debug, Serialize)]
 #[non_exhaustive]
 pub struct BlameEvent {
@@ -29,7 +29,7 @@ pub struct BlameEvent {
     pub kind: BlameKind,
 }
 
-/// The kind of a [`BlameEvent`].
+/// The kind of a [`BlameEvent`]. See the example of [`blame`].
 #[derive(Clone, Debug, Serialize)]
 #[serde(tag = "event", rename_all = "lowercase")]
 #[non_exhaustive]
@@ -61,7 +61,7 @@ pub enum BlameKind {
 /// let session = pactql::Session::open("fixtures/support-agent.jsonl")?;
 /// let id = pactql::Engine::new().rows(&session, "@t0 .cb @limit=1")?.to_ids()[0].to_owned();
 /// let blame = pactql::blame(&session.history(), &id).expect("the node exists");
-/// println!("{id} appeared in cycle {}", blame.events[0].cycle);
+/// assert!(matches!(blame.events[0].kind, pactql::BlameKind::Appeared { .. }));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub fn blame(history: &History, id: &str) -> Option<Blame> {

@@ -12,7 +12,7 @@ use crate::tree::alias::{CADENCE, TAGS};
 use crate::tree::canonical::canonical;
 use crate::tree::is_header;
 
-/// A node that two snapshots both have and that differs.
+/// A node that two snapshots both have and that differs. Example: [`RangeDiff`](crate::RangeDiff).
 #[derive(Clone, Debug, Serialize)]
 #[non_exhaustive]
 pub struct Change {
@@ -31,7 +31,7 @@ pub struct Change {
     pub materialized: Option<Materialized>,
 }
 
-/// Values of changed fields, sorted by name.
+/// Values of changed fields, sorted by name. Example: [`SnapshotDiff`](crate::SnapshotDiff).
 #[derive(Clone, Debug, Default)]
 pub struct Delta(Vec<FieldChange>);
 

@@ -15,7 +15,7 @@ use super::json::{shown, text_of};
 use crate::index::NodeRef;
 use crate::tree::canonical::canonical;
 
-/// The form of a content diff.
+/// The form of a content diff. See the example of [`ContentOptions`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 #[non_exhaustive]
@@ -45,6 +45,19 @@ impl ContentMode {
 }
 
 /// How contents are compared.
+///
+/// ```
+/// use pactql::{Address, At, ContentMode, ContentOptions, DiffOptions, Engine, Session};
+/// let log = std::fs::read_to_string("fixtures/greenhouse.jsonl")?;
+/// let (before, after) = log.rsplit_once("Tomatoes").ok_or("no tomatoes")?;
+/// let session = Session::from_slice(format!("{before}Peppers{after}").as_bytes())?;
+/// let options = ContentOptions::default().mode(ContentMode::Tokens);
+/// let (at, options) = (At::Committed(Address::Back(0)), DiffOptions::default().content(options));
+/// let diff = Engine::new().diff(&session, at, At::Working, Some("#hint"), &options)?;
+/// let hunks = diff.changed[0].content_diff.as_ref().and_then(|content| content.hunks.as_ref());
+/// assert!(hunks.is_some_and(|hunks| hunks[0].newer.text == "Peppers"));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ContentOptions {
@@ -100,7 +113,7 @@ pub struct Labels<'a> {
     pub older: &'a str,
 }
 
-/// The difference of two contents: the member `content_diff` of a change (source 000 §4).
+/// The difference of two contents: `content_diff` (source 000 §4). See [`ContentOptions`].
 #[derive(Clone, Debug, Serialize)]
 #[non_exhaustive]
 pub struct ContentDiff {
@@ -124,7 +137,7 @@ pub struct ContentDiff {
 }
 
 /// Sizes of two contents, in bytes of UTF-8: of a string, or of the canonical JSON of any other
-/// value; 0 if there is no content.
+/// value; 0 if there is no content. See the example of [`ContentOptions`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
@@ -140,7 +153,7 @@ pub struct ContentSummary {
 }
 
 /// A run of words of the older content and the run that replaces it. Applying all of them, last
-/// to first, turns the older content into the newer.
+/// to first, turns the older content into the newer. See the example of [`ContentOptions`].
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct TokenHunk {
@@ -150,7 +163,7 @@ pub struct TokenHunk {
     pub newer: TokenRun,
 }
 
-/// A run of words.
+/// A run of words. See the example of [`ContentOptions`].
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct TokenRun {
@@ -260,7 +273,7 @@ fn faithful(text: &str) -> Option<Value> {
     (canonical(text.trim()) == canonical(&written)).then_some(value)
 }
 
-/// A field of which a change can show both values (`materialize`, source 000 §4).
+/// A field whose values a change can show (`materialize`, source 000 §4). See [`Materialized`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[non_exhaustive]
 pub enum Material {
@@ -318,7 +331,7 @@ fn text_field(node: NodeRef<'_>, names: &[&str]) -> Option<String> {
 }
 
 /// Both values of the requested fields of a changed node, null where a node has none, in the order
-/// of [`Material::ALL`] (LANGUAGE §8).
+/// of [`Material::ALL`] (LANGUAGE §8). See the example of [`RangeOptions`](crate::RangeOptions).
 #[derive(Clone, Debug, Serialize)]
 #[non_exhaustive]
 pub struct Materialized {
@@ -328,7 +341,7 @@ pub struct Materialized {
     pub to: MaterialFields,
 }
 
-/// Values of fields, by name.
+/// Values of fields, by name. See the example of [`RangeOptions`](crate::RangeOptions).
 #[derive(Clone, Debug)]
 pub struct MaterialFields(Vec<(Material, Box<RawValue>)>);
 

@@ -5,7 +5,7 @@ use serde::Serialize;
 use crate::index::Snapshot;
 use crate::ir::RangeEnd;
 
-/// How a snapshot is named in a result.
+/// How a snapshot is named in a result. See the example of [`RangeDiff`](crate::RangeDiff).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct SnapshotRef {

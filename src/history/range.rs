@@ -24,13 +24,10 @@ use crate::plan::Bound;
 /// What a range returns besides its diffs, and caps (source 000 §4, LANGUAGE §8).
 ///
 /// ```
-/// use pactql::{ContentOptions, Engine, RangeOptions, Session};
-///
+/// use pactql::{ContentOptions, Engine, Material, RangeOptions, Session};
 /// let session = Session::open("fixtures/support-agent.jsonl")?;
-/// let options = RangeOptions::default()
-///     .content(ContentOptions::default())
-///     .max_snapshots(3)
-///     .stats(true);
+/// let options = RangeOptions::default().max_snapshots(3).stats(true);
+/// let options = options.content(ContentOptions::default()).materialize([Material::Mime]);
 /// let diff = Engine::new().range_with(&session, "@t0..@t-* .cb", &options)?;
 /// assert_eq!(diff.snapshots.len(), 3);
 /// assert!(diff.limits.is_some_and(|limits| limits.truncated));
@@ -88,7 +85,7 @@ impl RangeOptions {
     }
 }
 
-/// Which snapshots of a range are compared. Serializes to `pairwise` or `reduce`.
+/// Which snapshots of a range are compared: as JSON `pairwise` or `reduce`. See [`RangeDiff`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 #[non_exhaustive]
@@ -105,7 +102,7 @@ pub enum RangeMode {
 /// let session = pactql::Session::open("fixtures/support-agent.jsonl")?;
 /// let diff = pactql::Engine::new().range(&session, "@t-2..@t0 .cb[kind='call']")?;
 /// for pair in &diff.diffs {
-///     println!("{} since {}: {:?}", pair.from.label, pair.to.label, pair.added_ids);
+///     println!("{} since {}: {} changed", pair.from.label, pair.to.label, pair.changed.len());
 /// }
 /// assert_eq!(diff.diffs.len(), 2);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -138,7 +135,7 @@ pub struct RangeDiff {
     pub(crate) selector_warnings: Option<Arc<[Warning]>>,
 }
 
-/// The caps of a range.
+/// The caps of a range. See the example of [`RangeOptions`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
@@ -153,7 +150,7 @@ pub struct RangeLimits {
     pub truncated: bool,
 }
 
-/// Something that a cap left out of a range. Serializes with the member `"fatal":false`.
+/// What a cap left out of a range. Serializes with the member `"fatal":false`. See [`RangeDiff`].
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 #[non_exhaustive]
@@ -174,7 +171,7 @@ impl Serialize for RangeError {
     }
 }
 
-/// The difference between the rows of two snapshots.
+/// The difference between the rows of two snapshots. See the example of [`RangeDiff`].
 #[derive(Clone, Debug, Serialize)]
 #[non_exhaustive]
 pub struct PairDiff {
@@ -193,7 +190,7 @@ pub struct PairDiff {
     pub stats: Option<DiffStats>,
 }
 
-/// Counts of a [`PairDiff`] before any cap.
+/// Counts of a [`PairDiff`] before any cap. See the example of [`RangeOptions`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct DiffStats {

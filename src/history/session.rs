@@ -15,8 +15,11 @@ use crate::tree::{
 /// The history of one conversation's context. `Send + Sync`; readers take no lock.
 ///
 /// ```
-/// let session = pactql::Session::open("fixtures/support-agent.jsonl")?;
+/// use pactql::{LoadError, Session, SourceError};
+/// let session = Session::open("fixtures/support-agent.jsonl")?;
 /// assert_eq!(session.history().cycles().len(), 6);
+/// let missing = Session::open("missing.jsonl").unwrap_err();
+/// assert!(matches!(missing, LoadError::Source(SourceError::Missing(_))));
 /// # Ok::<(), pactql::LoadError>(())
 /// ```
 #[derive(Debug)]
@@ -24,7 +27,7 @@ pub struct Session {
     history: ArcSwap<History>,
 }
 
-/// Why a session could not be loaded.
+/// Why a session could not be loaded. See the example of [`Session`].
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum LoadError {

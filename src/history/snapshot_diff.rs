@@ -17,7 +17,7 @@ use crate::ir::Address;
 use crate::plan::Bound;
 use crate::tree::NodeClass;
 
-/// The address of one snapshot: a committed one or the working state.
+/// The address of one snapshot: a committed one or the working state. Example: [`SnapshotDiff`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum At {
@@ -49,7 +49,7 @@ impl fmt::Display for At {
     }
 }
 
-/// What a [`SnapshotDiff`] has besides added, removed and changed nodes: nothing by default.
+/// The optional members of a [`SnapshotDiff`], none by default. See the example there.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct DiffOptions {
@@ -77,6 +77,18 @@ impl DiffOptions {
 
 /// The difference of two snapshots. Serializes to `added`, `removed`, `changed` and the members
 /// that were requested (source 002).
+///
+/// ```
+/// use pactql::{Address, At, DiffOptions, Engine, Session};
+/// let session = Session::open("fixtures/greenhouse.jsonl")?;
+/// let [a, b] = [1, 0].map(|back| At::Committed(Address::Back(back)));
+/// let options = DiffOptions::default().moves(true);
+/// let diff = Engine::new().diff(&session, a, b, Some(".cb"), &options)?;
+/// assert_eq!(diff.added, ["hint4", "res4", "say4"]);
+/// assert!(diff.changed[0].delta.iter().any(|(field, newer, _)| field == "ttl" && newer == 2));
+/// assert!(diff.moves.is_some_and(|moves| moves.is_empty()));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug, Serialize)]
 #[non_exhaustive]
 pub struct SnapshotDiff {
@@ -111,7 +123,7 @@ pub struct SnapshotDiff {
     pub(crate) older: (Arc<Snapshot>, At),
 }
 
-/// A node that both snapshots have and that differs.
+/// A node that both snapshots have and that differs. See the example of [`SnapshotDiff`].
 #[derive(Clone, Debug, Serialize)]
 #[non_exhaustive]
 pub struct ChangedNode {
@@ -127,7 +139,7 @@ pub struct ChangedNode {
     pub delta: Delta,
 }
 
-/// A node that moved: the same id under another parent, or the same content under another id.
+/// A node whose id has another parent, or whose content has another id. See [`SnapshotDiff`].
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Move {
@@ -145,7 +157,7 @@ pub struct Move {
 
 /// Ids of children by the id of their parent; parents in the order of their first child listed.
 ///
-/// Under a parent that was itself added or removed, only children that moved are listed.
+/// Under an added or removed parent, only children that moved are listed. See [`SnapshotDiff`].
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Children {
     parents: Vec<(String, Vec<String>)>,

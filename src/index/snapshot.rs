@@ -110,7 +110,7 @@ impl Piece {
     }
 }
 
-/// An immutable tree: the state one cycle committed, or a working state.
+/// An immutable tree: a committed or a working state. See [`History`](crate::History).
 #[derive(Debug)]
 pub struct Snapshot {
     meta: Meta,

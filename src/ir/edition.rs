@@ -5,6 +5,13 @@ use std::str::FromStr;
 
 /// The edition that a selector is written in (LANGUAGE, first table). Later editions have more
 /// constructs.
+///
+/// ```
+/// use pactql::{Edition, Engine};
+/// let engine = Engine::builder().edition("v0.1".parse()?).build();
+/// assert_eq!(engine.translate(".cb", Edition::Canonical)?, "@t0 .cb");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[non_exhaustive]
 pub enum Edition {

@@ -3,6 +3,15 @@
 use crate::ir::Literal;
 
 /// A value for a slot: a literal of a selector, or the value a caller binds to `$name`.
+///
+/// ```
+/// let session = pactql::Session::open("fixtures/greenhouse.jsonl")?;
+/// let by_role = pactql::Engine::new().prepare("@t0 .cb[role=$role]")?;
+/// let none = by_role.bind([("role", pactql::Value::Null)])?.rows(&session)?;
+/// let some = by_role.bind([("role", "user".into())])?.rows(&session)?;
+/// assert!(none.count() < some.count());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Value {

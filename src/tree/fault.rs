@@ -35,7 +35,7 @@ impl Default for Position {
     }
 }
 
-/// One fault of an input.
+/// One fault of an input. See the example of [`InputError`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Fault {
@@ -71,6 +71,12 @@ impl fmt::Display for Fault {
 }
 
 /// All faults of one input, at least one. Its code is [`InputError::CODE`].
+///
+/// ```
+/// let error = pactql::Session::from_slice(b"{\"cycle\": 1}").unwrap_err();
+/// println!("line {}: {}", error.faults[0].line, error.faults[0].message);
+/// assert_eq!(pactql::InputError::CODE, "E_INPUT");
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub struct InputError {

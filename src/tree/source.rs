@@ -28,7 +28,7 @@ impl Default for Limits {
     }
 }
 
-/// Why a session could not be read.
+/// Why a session could not be read. See the example of [`Session`](crate::Session).
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SourceError {
