@@ -68,7 +68,6 @@ impl Cache {
     }
 
     /// The directory.
-    #[must_use]
     pub fn dir(&self) -> &Path {
         &self.dir
     }
@@ -78,13 +77,11 @@ impl Cache {
     }
 
     /// The manifest.
-    #[must_use]
     pub fn manifest(&self) -> &Manifest {
         &self.manifest
     }
 
     /// The cache without its index of terms: every answer reads all documents.
-    #[must_use]
     pub fn without_index(self) -> Self {
         Self {
             terms: OnceLock::from(None),
@@ -94,7 +91,6 @@ impl Cache {
 
     /// Why the index of terms is not used, if an answer so far found it damaged. Answers do not
     /// depend on it.
-    #[must_use]
     pub fn index_fault(&self) -> Option<&Fault> {
         self.fault.get()
     }

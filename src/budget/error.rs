@@ -89,7 +89,6 @@ impl CacheError {
     }
 
     /// The faults of an invalid cache or of unusable sources; empty for other errors.
-    #[must_use]
     pub fn faults(&self) -> &[Fault] {
         match self {
             Self::Invalid(_, faults) | Self::Sources(_, faults) => faults,

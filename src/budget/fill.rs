@@ -30,7 +30,6 @@ pub struct Filling {
 /// `O(n log n)` at most. Candidates that come sorted by id are not compared by id. A budget of 0
 /// takes nothing, not even candidates without tokens (source 004: "Budget of 0 returns empty
 /// selection").
-#[must_use]
 pub fn fill(candidates: &[Candidate<'_>], budget: u64) -> Filling {
     let mut filling = Filling::default();
     let tokens = candidates

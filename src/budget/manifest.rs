@@ -81,7 +81,6 @@ pub struct Entry {
 impl Manifest {
     /// The value that `cache_version` must have: `sha256:` of the compact configuration, followed by
     /// `id:version` of each document without separators. `documents` are sorted by id.
-    #[must_use]
     pub fn version(config: &BuildConfig, documents: &[Entry]) -> String {
         let mut version = VersionHasher::new(config);
         documents.iter().for_each(|entry| version.add(entry));
@@ -151,7 +150,6 @@ pub(super) fn differs(document: &Document<'_>, entry: &Entry) -> Option<String> 
 }
 
 /// The version of a document with this content: `sha256:` and the hex digits of the hash.
-#[must_use]
 pub fn version_of(bytes: &[u8]) -> String {
     format!("{SHA256}{}", hex(&Sha256::digest(bytes)))
 }

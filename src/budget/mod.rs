@@ -15,7 +15,7 @@ mod error;
 pub(crate) mod files;
 mod fill;
 mod inspect;
-mod manifest;
+pub(crate) mod manifest;
 mod resolution;
 mod score;
 mod terms;
@@ -26,8 +26,6 @@ pub use error::{CacheError, Fault};
 #[doc(hidden)]
 pub use fill::{Candidate, Filling, fill};
 pub use inspect::{Inspection, inspect, verify};
-#[cfg(feature = "mcp")]
-pub(crate) use manifest::MANIFEST;
 pub use manifest::{BuildConfig, Entry, Manifest, version_of};
 pub use resolution::{Chosen, Resolution, Summary, Why};
 #[doc(hidden)]

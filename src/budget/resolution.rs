@@ -63,8 +63,12 @@ pub struct Summary {
 
 impl Resolution {
     /// `documents` are those of `filling`, in its order.
-    #[must_use]
-    pub fn new(query: &Query, budget: u64, filling: &Filling, documents: Vec<Chosen>) -> Self {
+    pub(crate) fn new(
+        query: &Query,
+        budget: u64,
+        filling: &Filling,
+        documents: Vec<Chosen>,
+    ) -> Self {
         let selection = Summary {
             query: query.text().to_owned(),
             budget,
@@ -98,8 +102,7 @@ fn as_list<S: Serializer>(terms: &Arc<[String]>, serializer: S) -> Result<S::Ok,
 
 impl Chosen {
     /// A document of this measure.
-    #[must_use]
-    pub fn new(
+    pub(crate) fn new(
         query: &Query,
         measure: Measure,
         id: String,

@@ -13,7 +13,6 @@ pub struct Query {
 
 impl Query {
     /// Splits a query at Unicode white space into terms in lower case (Unicode, no locale).
-    #[must_use]
     pub fn new(text: impl Into<String>) -> Self {
         let text = text.into();
         let lower = text.to_lowercase();
@@ -29,13 +28,11 @@ impl Query {
     }
 
     /// The query as it was given.
-    #[must_use]
     pub fn text(&self) -> &str {
         &self.text
     }
 
     /// The terms in the order of the query, with repetitions.
-    #[must_use]
     pub fn terms(&self) -> &[String] {
         &self.terms
     }
@@ -46,7 +43,6 @@ impl Query {
     }
 
     /// Each term once, in the order of code points.
-    #[must_use]
     pub fn distinct(&self) -> &[String] {
         &self.distinct
     }
@@ -77,7 +73,6 @@ pub struct Measure {
 
 impl Measure {
     /// Measures a content against a query. Linear; memory for one word.
-    #[must_use]
     pub fn of(content: &str, query: &Query) -> Self {
         let mut term_matches = 0;
         let total_words = each_word(content, |word| {
@@ -92,7 +87,6 @@ impl Measure {
 
     /// The share of words that are terms, from 0.0 to 1.0; 0.0 if there are no words. One division
     /// of two `f32`, so that all tools of the layout agree.
-    #[must_use]
     pub fn score(self) -> f32 {
         if self.total_words == 0 {
             return 0.0;
@@ -101,7 +95,6 @@ impl Measure {
     }
 
     /// The tokens of the content: a quarter of its bytes, rounded up.
-    #[must_use]
     pub fn tokens(self) -> u64 {
         self.bytes.div_ceil(4)
     }

@@ -25,7 +25,6 @@ pub enum Mismatch {
 
 impl Comparison {
     /// An empty comparison.
-    #[must_use]
     pub fn new() -> Self {
         Self::default()
     }

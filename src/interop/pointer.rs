@@ -45,7 +45,6 @@ impl Pointer {
     }
 
     /// The pointer as it was written.
-    #[must_use]
     pub fn as_str(&self) -> &str {
         &self.text
     }

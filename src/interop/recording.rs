@@ -61,13 +61,11 @@ pub struct Recording {
 
 impl Recording {
     /// The number of committed snapshots.
-    #[must_use]
     pub fn snapshots(&self) -> usize {
         self.snapshots.len()
     }
 
     /// Whether there is a working state.
-    #[must_use]
     pub fn has_working(&self) -> bool {
         self.working.is_some()
     }

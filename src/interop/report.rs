@@ -87,19 +87,16 @@ impl Report {
     }
 
     /// The number of messages of this fate.
-    #[must_use]
     pub fn messages(&self, fate: Fate) -> u64 {
         total(&self.messages, fate)
     }
 
     /// The number of parts of this fate.
-    #[must_use]
     pub fn parts(&self, fate: Fate) -> u64 {
         total(&self.parts, fate)
     }
 
     /// The counts as one JSON object, names sorted.
-    #[must_use]
     pub fn to_json(&self) -> Value {
         let fates = |counts: &Counts| -> Value {
             let fate = |(fate, words): (Fate, &str)| {
@@ -119,13 +116,11 @@ impl Report {
     }
 
     /// The number of sessions.
-    #[must_use]
     pub fn sessions(&self) -> u64 {
         self.sessions
     }
 
     /// The number of committed snapshots.
-    #[must_use]
     pub fn snapshots(&self) -> u64 {
         self.snapshots
     }

@@ -10,6 +10,7 @@ use super::recording::{Change, HEAD, Node, ROOT, Recording, SEQ, SYS};
 use crate::tree::timestamp::rfc3339;
 use std::collections::{HashMap, HashSet};
 use std::fmt::Write;
+use std::ops::Range;
 
 /// The time from one message to the next: message `n` (from 1) is `n` seconds after the epoch.
 const SECOND: i64 = 1_000_000_000;
@@ -39,24 +40,18 @@ pub(super) struct MessagePart {
 /// The session of a whole log. Linear in the log.
 pub(super) fn record_log(messages: &[Message]) -> Recording {
     let mut recording = Recording::default();
-    let mut maker = NodeMaker::new(1);
-    let opening = opening(messages);
-    maker.skeleton();
-    maker.blocks(SYS, 0, &messages[..opening]);
-    let (mut start, mut turn) = (opening, 1);
-    for (at, message) in messages.iter().enumerate().skip(opening) {
-        if message.reply {
-            maker.sealed(turn, start, &messages[start..=at]);
-            recording.snapshots.push(Change::put(maker.nodes));
-            (start, turn) = (at + 1, turn + 1);
-            maker = NodeMaker::new(turn as i64);
-        }
+    let mut maker = NodeMaker::opened(1, None, messages);
+    let (turns, rest) = turns(messages);
+    for (at, turn) in turns.iter().enumerate() {
+        maker.sealed(at + 1, turn.start, &messages[turn.clone()]);
+        recording.snapshots.push(Change::put(maker.nodes));
+        maker = NodeMaker::new(at as i64 + 2, None);
     }
-    if start < messages.len() {
-        maker.head(turn, start, &messages[start..]);
+    if rest < messages.len() {
+        maker.head(turns.len() + 1, rest, &messages[rest..]);
     }
     // A log without any reply is a working state, even if its head is empty.
-    if start < messages.len() || recording.snapshots.is_empty() {
+    if rest < messages.len() || turns.is_empty() {
         recording.working = Some(Change::put(maker.nodes));
     }
     recording
@@ -70,27 +65,32 @@ pub(super) fn record_steps<'a>(steps: impl Iterator<Item = &'a [Message]>) -> Re
     let mut recording = Recording::default();
     let mut known: HashMap<String, Node> = HashMap::new();
     for (step, messages) in steps.enumerate() {
-        let mut maker = NodeMaker {
-            known: Some(&known),
-            ..NodeMaker::new(step as i64 + 1)
-        };
-        let opening = opening(messages);
-        maker.skeleton();
-        maker.blocks(SYS, 0, &messages[..opening]);
-        let (mut start, mut turn) = (opening, 1);
-        for (at, message) in messages.iter().enumerate().skip(opening) {
-            if message.reply {
-                maker.sealed(turn, start, &messages[start..=at]);
-                (start, turn) = (at + 1, turn + 1);
-            }
+        let mut maker = NodeMaker::opened(step as i64 + 1, Some(&known), messages);
+        let (turns, rest) = turns(messages);
+        for (at, turn) in turns.iter().enumerate() {
+            maker.sealed(at + 1, turn.start, &messages[turn.clone()]);
         }
-        if start < messages.len() {
-            maker.head(turn, start, &messages[start..]);
+        if rest < messages.len() {
+            maker.head(turns.len() + 1, rest, &messages[rest..]);
         }
         let nodes = maker.nodes;
         recording.snapshots.push(difference(&mut known, nodes));
     }
     recording
+}
+
+/// The messages of each finished turn, and the first message after them. Turns begin after the
+/// leading system messages.
+fn turns(messages: &[Message]) -> (Vec<Range<usize>>, usize) {
+    let mut turns = Vec::new();
+    let mut start = opening(messages);
+    for (at, message) in messages.iter().enumerate().skip(start) {
+        if message.reply {
+            turns.push(start..at + 1);
+            start = at + 1;
+        }
+    }
+    (turns, start)
 }
 
 /// The change from the nodes in `known` to `nodes`. Afterwards `known` contains `nodes`.
@@ -133,22 +133,25 @@ struct NodeMaker<'a> {
     nodes: Vec<Node>,
 }
 
-impl NodeMaker<'_> {
-    fn new(cycle: i64) -> Self {
+impl<'a> NodeMaker<'a> {
+    fn new(cycle: i64, known: Option<&'a HashMap<String, Node>>) -> Self {
         Self {
             cycle,
             next: 0,
-            known: None,
+            known,
             nodes: Vec::new(),
         }
     }
 
-    /// The root and the regions, older than any message.
-    fn skeleton(&mut self) {
+    /// Starts with the root, the regions and the leading system messages.
+    fn opened(cycle: i64, known: Option<&'a HashMap<String, Node>>, messages: &[Message]) -> Self {
+        let mut maker = Self::new(cycle, known);
         for (at, id) in [ROOT, SYS, SEQ, HEAD].into_iter().enumerate() {
             let parent = if at == 0 { "" } else { ROOT };
-            self.node(id.to_owned(), parent, id, at as i64, None, None);
+            maker.node(id.to_owned(), parent, id, at as i64, None, None);
         }
+        maker.blocks(SYS, 0, &messages[..opening(messages)]);
+        maker
     }
 
     /// A turn under `^seq` with its core and the blocks of `messages`, the first of which is at

@@ -2,8 +2,8 @@
 
 use super::arguments::Arguments;
 use super::state::{Answer, ServerState};
-use crate::budget::MANIFEST;
 use crate::budget::files::is_missing;
+use crate::budget::manifest::MANIFEST;
 use crate::budget::{self, Cache, CacheError, Query};
 use crate::present::{Failure, answer, notes};
 use cap_std::fs::Dir;
