@@ -24,8 +24,6 @@ pub enum Code {
     SnapshotRangeLimit,
     /// `E_SNAPSHOT_NOT_FOUND`: the snapshot does not exist.
     SnapshotNotFound,
-    /// `E_NO_WORKING_STATE`: the selector names no time and the session has no working state.
-    NoWorkingState,
     /// `E_FACET_NEEDS_SNAPSHOT`: a derived facet in a selector without a time.
     FacetNeedsSnapshot,
     /// `E_LIMIT`: the selector exceeds a limit on its size.
@@ -45,7 +43,6 @@ impl Code {
             Self::SnapshotRangeWildcard => "E_SNAPSHOT_RANGE_WILDCARD",
             Self::SnapshotRangeLimit => "E_SNAPSHOT_RANGE_LIMIT",
             Self::SnapshotNotFound => "E_SNAPSHOT_NOT_FOUND",
-            Self::NoWorkingState => "E_NO_WORKING_STATE",
             Self::FacetNeedsSnapshot => "E_FACET_NEEDS_SNAPSHOT",
             Self::Limit => "E_LIMIT",
             Self::Input => "E_INPUT",

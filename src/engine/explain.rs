@@ -9,9 +9,9 @@ use super::cache::PlanCache;
 use super::prepared::Prepared;
 use crate::diag::{Error, Warning};
 use crate::exec::{self, Counters, Input, Reason, Strategy, Trace, Want};
-use crate::history::{Lookup, Moment, RangeOptions, Session};
+use crate::history::{History, Lookup, Moment, Position, RangeOptions, Session};
 use crate::index::Snapshot;
-use crate::ir::Edition;
+use crate::ir::{Edition, Time};
 use crate::plan::{Bound, Operator, operand_label, sources};
 
 /// What an explanation shows beyond the plan. See the example of [`Explain`].
@@ -71,6 +71,9 @@ pub struct Explain {
     /// The normalized form after each pass, when asked for.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub passes: Vec<Pass>,
+    /// Which snapshot answers, if the selector names no time and a session was given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub time: Option<String>,
     /// What fills the plan's slots, in order.
     pub values: Vec<String>,
     /// The operators, the last to run first.
@@ -199,10 +202,14 @@ pub(super) fn explain(
             actual_rows: None,
         })
         .collect();
-    let (strategy, analysis) = match session {
-        Some(session) => analyze(&prepared, session, options.analyze, &mut plan)?,
+    // One moment of the session, so that all parts are about the same snapshots.
+    let history = session.map(Session::history);
+    let (strategy, analysis) = match &history {
+        Some(history) => analyze(&prepared, history, options.analyze, &mut plan)?,
         None => (None, None),
     };
+    let time = history.filter(|_| statement.query.time == Time::Working);
+    let time = time.and_then(|history| answering(&history));
     let passes = if options.verbose {
         let mut passes = Vec::new();
         crate::ir::compile_observed(text, edition, &mut |name, query| {
@@ -232,6 +239,7 @@ pub(super) fn explain(
         fingerprint: prepared.fingerprint(),
         cache: outcome.as_str(),
         passes,
+        time,
         values: sources(&statement.query)
             .into_iter()
             .map(operand_label)
@@ -247,14 +255,24 @@ pub(super) fn explain(
     })
 }
 
+/// Which snapshot a selector without a time reads (LANGUAGE §3).
+fn answering(history: &History) -> Option<String> {
+    Some(match history.latest_position().ok()? {
+        Position::Working => "working state".to_owned(),
+        Position::Committed(_) => {
+            let cycle = history.latest()?.cycle();
+            format!("working state (newest snapshot, cycle {cycle})")
+        }
+    })
+}
+
 /// Runs the selector, if asked for, as a selection or a range does; chooses its strategy.
 fn analyze(
     prepared: &Prepared,
-    session: &Session,
+    history: &Arc<History>,
     analyze: bool,
     plan: &mut [PlanLine],
 ) -> Result<(Option<StrategyLine>, Option<Analysis>), Error> {
-    let history = session.history();
     let lookup = history
         .resolve(prepared.statement().query.time)
         .map_err(|error| prepared.unresolved(error))?;
@@ -276,7 +294,7 @@ fn analyze(
     };
     let planned = |bound: &Bound| {
         let newest = snapshots.first()?;
-        Some(exec::strategy(bound, Input::new(newest, &*history), want))
+        Some(exec::strategy(bound, Input::new(newest, &**history), want))
     };
     if !analyze {
         // A selector with open parameters has no strategy yet.
@@ -287,10 +305,10 @@ fn analyze(
     let mut trace = Trace::on();
     let options = RangeOptions::default();
     let (rows, counters) = if compares {
-        let diff = prepared.diffs_at(&history, &options, &mut trace)?;
+        let diff = prepared.diffs_at(history, &options, &mut trace)?;
         (diff.rows(), diff.counters)
     } else {
-        let moment = Moment::from(Arc::clone(&history));
+        let moment = Moment::from(Arc::clone(history));
         let selection = prepared.rows_at(moment, &options, &mut trace)?;
         let counters = selection.trace(&mut trace);
         (selection.count(), counters)
@@ -419,6 +437,9 @@ impl fmt::Display for Explain {
                 pass.name,
                 pass.query
             )?;
+        }
+        if let Some(time) = &self.time {
+            writeln!(f, "time         {time}")?;
         }
         for (at, value) in self.values.iter().enumerate() {
             writeln!(

@@ -161,16 +161,8 @@ fn other_mode(selector: &str) -> Error {
 /// The error for an address without a snapshot; its text is the address.
 fn unresolved(at: At, error: Unresolved) -> Error {
     let text = at.to_string();
-    let diagnostic = match error {
-        Unresolved::NotFound { why, which } => {
-            Diagnostic::error(Code::SnapshotNotFound, "no such snapshot")
-                .at(0..text.len(), why)
-                .with_help(which)
-        }
-        Unresolved::NoWorkingState => {
-            Diagnostic::error(Code::NoWorkingState, "the session has no working state")
-                .at(0..text.len(), "")
-        }
-    };
+    let diagnostic = Diagnostic::error(Code::SnapshotNotFound, "no such snapshot")
+        .at(0..text.len(), error.why)
+        .with_help(error.which);
     Error::new(&text, diagnostic)
 }

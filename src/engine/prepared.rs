@@ -355,22 +355,14 @@ impl Prepared {
         let trimmed = text.trim_ascii();
         let start = text.len() - text.trim_ascii_start().len();
         let all = start..start + trimmed.len();
-        let diagnostic = match error {
-            Unresolved::NotFound { why, which } => {
-                let (span, label) = match &self.statement.time {
-                    Some(time) => (time.clone(), why),
-                    None => (all, "no time means `@t0`"),
-                };
-                Diagnostic::error(Code::SnapshotNotFound, "no such snapshot")
-                    .at(span, label)
-                    .with_help(which)
-            }
-            Unresolved::NoWorkingState => {
-                Diagnostic::error(Code::NoWorkingState, "the session has no working state")
-                    .at(all, "no time means the working state")
-                    .with_help(format!("`@t0 {trimmed}` asks the newest snapshot"))
-            }
+        let (span, label) = match (&self.statement.time, self.statement.query.time) {
+            (Some(time), _) => (time.clone(), error.why),
+            (None, Time::Working) => (all, error.why),
+            (None, _) => (all, "no time means `@t0`"),
         };
+        let diagnostic = Diagnostic::error(Code::SnapshotNotFound, "no such snapshot")
+            .at(span, label)
+            .with_help(error.which);
         Error::new(text, diagnostic)
     }
 }

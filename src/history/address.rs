@@ -31,7 +31,7 @@ pub struct History {
 pub enum Position {
     /// Index among the committed ones; 0 is the oldest.
     Committed(usize),
-    /// The working state.
+    /// The session's own working state.
     Working,
 }
 
@@ -76,18 +76,12 @@ impl SnapshotRange {
 
 /// Why a time has no snapshot.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Unresolved {
-    /// No such snapshot.
-    #[error("{why}; {which}")]
-    NotFound {
-        /// Why, as text.
-        why: &'static str,
-        /// Which snapshots there are, as text.
-        which: String,
-    },
-    /// There is no working state.
-    #[error("the session has no working state")]
-    NoWorkingState,
+#[error("{why}; {which}")]
+pub struct Unresolved {
+    /// Why, as text.
+    pub why: &'static str,
+    /// Which snapshots there are, as text.
+    pub which: String,
 }
 
 impl History {
@@ -112,14 +106,35 @@ impl History {
         &self.committed
     }
 
-    /// The working state.
+    /// The session's own working state. [`History::latest`] has what an omitted time means.
     pub fn working(&self) -> Option<&Arc<Snapshot>> {
         self.working.as_ref()
     }
 
-    /// The working state, else the newest snapshot.
+    /// What an omitted time means (LANGUAGE §3): the session's own working state, else what the
+    /// last commit left, which is the newest snapshot. `None` if there is neither.
     pub fn latest(&self) -> Option<&Arc<Snapshot>> {
         self.working.as_ref().or(self.committed.last())
+    }
+
+    /// The position of [`History::latest`]: [`Position::Working`] only if the session has a working
+    /// state of its own.
+    ///
+    /// # Errors
+    /// There is neither a working state nor a snapshot.
+    #[doc(hidden)]
+    #[inline]
+    pub fn latest_position(&self) -> Result<Position, Unresolved> {
+        match (&self.working, self.committed.len().checked_sub(1)) {
+            (Some(_), _) => Ok(Position::Working),
+            (None, Some(newest)) => Ok(Position::Committed(newest)),
+            (None, None) => Err(self.nothing()),
+        }
+    }
+
+    /// Why [`History::latest`] is `None`.
+    pub(super) fn nothing(&self) -> Unresolved {
+        self.not_found("nothing is committed, and there is no working state")
     }
 
     /// The snapshot at a position.
@@ -164,7 +179,7 @@ impl History {
 
     fn not_found(&self, why: &'static str) -> Unresolved {
         let which = self.inventory();
-        Unresolved::NotFound { why, which }
+        Unresolved { why, which }
     }
 
     /// Which snapshots there are, as text.
@@ -184,13 +199,12 @@ impl History {
     /// Resolves a time (LANGUAGE §3).
     ///
     /// # Errors
-    /// No such snapshot, a range without snapshots, or no working state.
+    /// No such snapshot, or a range without snapshots.
     #[doc(hidden)]
     #[inline]
     pub fn resolve(&self, time: Time) -> Result<Lookup, Unresolved> {
         match time {
-            Time::Working if self.working.is_some() => Ok(Lookup::One(Position::Working)),
-            Time::Working => Err(Unresolved::NoWorkingState),
+            Time::Working => self.latest_position().map(Lookup::One),
             Time::At(address) => {
                 let index = self.index_of(address)?;
                 Ok(Lookup::One(Position::Committed(index)))

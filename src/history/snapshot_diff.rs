@@ -21,7 +21,7 @@ use crate::tree::NodeClass;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum At {
-    /// The working state.
+    /// The working state: the session's own, else what the last commit left.
     Working,
     /// A committed snapshot.
     Committed(Address),
@@ -34,7 +34,7 @@ impl At {
     /// The history has none there.
     pub(crate) fn of(self, history: &History) -> Result<&Arc<Snapshot>, Unresolved> {
         match self {
-            Self::Working => history.working().ok_or(Unresolved::NoWorkingState),
+            Self::Working => history.latest().ok_or_else(|| history.nothing()),
             Self::Committed(address) => history.at(address),
         }
     }

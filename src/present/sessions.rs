@@ -2,7 +2,7 @@
 
 use super::failure::{Exit, Failure};
 use crate::diag::{Code, Diagnostic, Error};
-use crate::history::{At, Session, Unresolved};
+use crate::history::{At, Session};
 use crate::index::Snapshot;
 use crate::interop::{ImportOptions, import};
 use crate::ir::Address;
@@ -106,15 +106,8 @@ pub(crate) fn at(session: &Session, address: Option<&str>) -> Result<Arc<Snapsho
     })?;
     history.at(address).cloned().map_err(|error| {
         let diagnostic = Diagnostic::error(Code::SnapshotNotFound, "no such snapshot");
-        let diagnostic = match error {
-            Unresolved::NotFound { why, which } => {
-                diagnostic.at(0..text.len(), why).with_help(which)
-            }
-            Unresolved::NoWorkingState => {
-                diagnostic.at(0..text.len(), "the session has no working state")
-            }
-        };
-        Error::new(text, diagnostic).into()
+        let diagnostic = diagnostic.at(0..text.len(), error.why);
+        Error::new(text, diagnostic.with_help(error.which)).into()
     })
 }
 

@@ -138,7 +138,6 @@ fn mistakes_have_the_right_code() {
         error.expect_err("a mistake").code().to_string()
     };
     assert_eq!(code(NEWEST, BEFORE, None), "E_SNAPSHOT_NOT_FOUND");
-    assert_eq!(code(NEWEST, At::Working, None), "E_NO_WORKING_STATE");
     assert_eq!(code(NEWEST, NEWEST, Some("@t0 .cb")), "E_SELECTOR_INVALID");
     assert_eq!(code(NEWEST, NEWEST, Some(".cb[")), "E_SELECTOR_INVALID");
     assert_eq!(code(NEWEST, NEWEST, Some("#$id")), "E_SELECTOR_INVALID");
@@ -146,6 +145,13 @@ fn mistakes_have_the_right_code() {
         let error = engine.log(&session, selector).expect_err("a mistake");
         assert_eq!(error.code().to_string(), "E_SELECTOR_INVALID");
     }
+    // Without one of its own, the working state is what the last commit left: the newest snapshot.
+    let same = diff(&session, NEWEST, At::Working, None, DiffOptions::default());
+    assert_eq!(same, r#"{"added":[],"removed":[],"changed":[]}"#);
+    let empty = Session::from_documents(Vec::new()).expect("no documents");
+    let error = engine.diff(&empty, At::Working, NEWEST, None, &DiffOptions::default());
+    let error = error.expect_err("no snapshot");
+    assert_eq!(error.code().to_string(), "E_SNAPSHOT_NOT_FOUND");
     // An empty history is reported before a mode that a log does not take.
     for mode in ["union", "latest", "reduce"] {
         let empty = Session::from_documents(Vec::new()).expect("no documents");

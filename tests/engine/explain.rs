@@ -1,7 +1,7 @@
 //! `explain` as JSON, and the plan that selectors of one meaning share. Its text is in
 //! `tests/cases/explain`.
 
-use pactql::{Edition, Engine, Explain, ExplainOptions};
+use pactql::{Edition, Engine, Explain, ExplainOptions, Session};
 
 #[track_caller]
 fn explain(engine: &Engine, text: &str) -> Explain {
@@ -74,4 +74,30 @@ fn spellings_share_a_plan() {
         explain(&engine, "@t0 ^ah > .mc[offset=0]").cache,
         "text hit"
     );
+}
+
+/// LANGUAGE §3: which snapshot answers a selector that names no time.
+#[test]
+fn the_snapshot_of_an_omitted_time() {
+    let line = |cycle| format!("{{\"cycle\":{cycle},\"root\":{{}}}}\n");
+    let committed = line(3) + &line(7);
+    let own = committed.clone() + "{\"working\":true,\"root\":{}}";
+    for (text, edition, selector, time) in [
+        (
+            &committed,
+            Edition::Canonical,
+            "*",
+            Some("working state (newest snapshot, cycle 7)"),
+        ),
+        (&own, Edition::Depth, "*", Some("working state")),
+        (&own, Edition::V01, "*", None),
+        (&own, Edition::Canonical, "@t0 *", None),
+    ] {
+        let session = Session::from_slice(text.as_bytes()).unwrap();
+        let options = ExplainOptions::default();
+        let explain = engine(edition).explain(Some(&session), selector, options);
+        let explain = explain.unwrap();
+        assert_eq!(explain.time.as_deref(), time, "{edition} {selector}");
+        assert_eq!(explain.to_string().contains("\ntime  "), time.is_some());
+    }
 }

@@ -144,14 +144,16 @@ fn times_that_lead_nowhere_say_what_there_is() {
     assert_eq!(text.matches("@t0 to @t-5 (@c6 to @c1)").count(), 1);
 
     let lone = Session::from_slice(br#"{"root":{"children":[]}}"#).expect("valid");
-    let error = engine.rows(&lone, ".cb").expect_err("no working state");
-    assert_eq!(error.code(), Code::NoWorkingState);
-    assert_eq!(
-        error.first().help.as_deref(),
-        Some("`@t0 .cb` asks the newest snapshot")
-    );
-    let old = Engine::builder().edition(Edition::V01).build();
-    assert_eq!(old.rows(&lone, ".cb").expect("v0.1 means @t0").count(), 0);
+    for edition in Edition::ALL {
+        let engine = Engine::builder().edition(edition).build();
+        assert_eq!(
+            engine.rows(&lone, "*").expect("an answer").to_ids(),
+            ["^root"]
+        );
+        let empty = Session::from_documents(Vec::new()).expect("no documents");
+        let error = engine.rows(&empty, "*").expect_err("nothing to read");
+        assert_eq!(error.code(), Code::SnapshotNotFound);
+    }
 }
 
 #[test]

@@ -18,7 +18,7 @@ use crate::support::{eval, selectors, text};
 const EDITIONS: [Edition; 3] = [Edition::V01, Edition::Depth, Edition::Canonical];
 
 /// Every address of the session at which the selector can run.
-fn times(session: &Reference, edition: Edition, sel: &Sel) -> Vec<Time> {
+fn times(session: &Reference, sel: &Sel) -> Vec<Time> {
     let mut times: Vec<Time> = session
         .committed
         .iter()
@@ -26,8 +26,7 @@ fn times(session: &Reference, edition: Edition, sel: &Sel) -> Vec<Time> {
         .collect();
     times.push(Time::All);
     times.push(Time::Back(0));
-    let has_time = edition == Edition::V01 || session.working.is_some();
-    if has_time && !selectors::has_facet(sel) {
+    if !selectors::has_facet(sel) {
         times.push(Time::Omitted);
     }
     times
@@ -48,7 +47,7 @@ fn the_engine_gives_what_walking_gives(edition: Edition) {
         let (session, sample) = case.open()?;
         let mut rng = case.rng();
         for sel in &case.selectors {
-            for time in times(&sample.session, edition, sel) {
+            for time in times(&sample.session, sel) {
                 let sel = Sel {
                     time,
                     ..sel.clone()
@@ -135,7 +134,7 @@ fn every_way_to_select_gives_the_same_ids() {
             let mut rng = case.rng();
             for sel in &case.selectors {
                 let sel = Sel {
-                    time: *rng.pick(&times(&sample.session, edition, sel)),
+                    time: *rng.pick(&times(&sample.session, sel)),
                     ..sel.clone()
                 };
                 let text = text::variant(&sel, edition, &mut rng);

@@ -46,7 +46,9 @@ pub(crate) fn rows<'a>(
 ) -> Result<Vec<(&'a Tree, usize)>, &'static str> {
     let trees: Vec<&Tree> = match sel.time {
         Time::Omitted if edition != Edition::V01 => {
-            vec![session.working.as_ref().ok_or("E_NO_WORKING_STATE")?]
+            let newest = || session.committed.last();
+            let tree = session.working.as_ref().or_else(newest);
+            vec![tree.ok_or("E_SNAPSHOT_NOT_FOUND")?]
         }
         Time::Omitted => vec![session.back(0)?],
         Time::Back(back) => vec![session.back(back)?],
