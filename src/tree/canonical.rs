@@ -114,42 +114,44 @@ pub fn write_number<W: Write + ?Sized>(out: &mut W, raw: &str) -> io::Result<()>
 }
 
 /// Writes a finite double as Python's `repr` does: the shortest digits that read back as the
-/// same number, plain from 1e-4 up to 1e16, with an exponent of at least two digits elsewhere.
+/// same number, of two equally near ones the even, plain from 1e-4 up to 1e16, with an exponent of
+/// at least two digits elsewhere.
 ///
 /// # Errors
 /// Those of `out`.
 pub fn write_float<W: Write + ?Sized>(out: &mut W, value: f64) -> io::Result<()> {
+    if value.is_sign_negative() {
+        out.write_all(b"-")?;
+    }
     if value == 0.0 {
-        let zero: &[u8] = if value.is_sign_negative() {
-            b"-0.0"
-        } else {
-            b"0.0"
-        };
-        return out.write_all(zero);
+        return out.write_all(b"0.0");
     }
-    // Rust's exponent form has the same shortest digits: `-1.25e-7`.
-    let shortest = format!("{value:e}");
-    let (mantissa, exponent) = shortest.split_once('e').unwrap_or((&shortest, "0"));
-    let exponent: i32 = exponent.parse().unwrap_or(0);
-    if !(-4..16).contains(&exponent) {
+    // The standard library has the same number of digits, but rounds a tie up.
+    let mut buffer = zmij::Buffer::new();
+    let shortest = buffer.format_finite(value.abs());
+    let (mantissa, exponent) = shortest.split_once('e').unwrap_or((shortest, "0"));
+    let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
+    let all = format!("{whole}{fraction}");
+    let digits = all.trim_start_matches('0');
+    // The value is 0.digits times ten to the power of `point`.
+    let point = whole.len() as i32 - (all.len() - digits.len()) as i32
+        + exponent.parse::<i32>().unwrap_or(0);
+    let digits = digits.trim_end_matches('0');
+    if !(-3..=16).contains(&point) {
+        let (first, rest) = digits.split_at(digits.len().min(1));
+        let dot = if rest.is_empty() { "" } else { "." };
+        let exponent = point - 1;
         let sign = if exponent < 0 { '-' } else { '+' };
-        return write!(out, "{mantissa}e{sign}{:02}", exponent.unsigned_abs());
+        return write!(out, "{first}{dot}{rest}e{sign}{:02}", exponent.abs());
     }
-    let (sign, mantissa) = match mantissa.strip_prefix('-') {
-        Some(rest) => ("-", rest),
-        None => ("", mantissa),
-    };
-    let digits: String = mantissa.chars().filter(|&c| c != '.').collect();
-    out.write_all(sign.as_bytes())?;
-    if exponent < 0 {
-        let zeros = exponent.unsigned_abs() as usize - 1;
+    if point <= 0 {
+        let zeros = point.unsigned_abs() as usize;
         return write!(out, "0.{:0<zeros$}{digits}", "");
     }
-    let whole = exponent as usize + 1;
-    if digits.len() <= whole {
-        write!(out, "{digits:0<whole$}.0")
-    } else {
-        write!(out, "{}.{}", &digits[..whole], &digits[whole..])
+    let whole = point as usize;
+    match digits.split_at_checked(whole) {
+        Some((before, after)) if !after.is_empty() => write!(out, "{before}.{after}"),
+        _ => write!(out, "{digits:0<whole$}.0"),
     }
 }
 

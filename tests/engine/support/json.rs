@@ -161,19 +161,32 @@ fn canonical_number(text: &str) -> String {
         return if text == "-0" { "0" } else { text }.to_owned();
     }
     let value: f64 = text.parse().unwrap();
+    // As many digits as are needed, and rounded exactly; ties go to the even digit.
     let shortest = format!("{value:e}");
+    let needed = shortest.bytes().filter(u8::is_ascii_digit).count()
+        - shortest
+            .split_once('e')
+            .unwrap()
+            .1
+            .trim_start_matches('-')
+            .len();
+    let exact = format!("{value:.*e}", needed - 1);
+    // Next to a power of two, the nearest such decimal may be another number.
+    let shortest = match exact.parse() == Ok(value) {
+        true => exact,
+        false => shortest,
+    };
     let (mantissa, exponent) = shortest.split_once('e').unwrap();
     let exponent: i32 = exponent.parse().unwrap();
-    if (-4..16).contains(&exponent) {
-        let plain = format!("{value}");
-        return if plain.contains('.') {
-            plain
-        } else {
-            plain + ".0"
-        };
+    if !(-4..16).contains(&exponent) {
+        let sign = if exponent < 0 { '-' } else { '+' };
+        return format!("{mantissa}e{sign}{:02}", exponent.abs());
     }
-    let sign = if exponent < 0 { '-' } else { '+' };
-    format!("{mantissa}e{sign}{:02}", exponent.abs())
+    let plain = format!("{value:.*}", (needed as i32 - 1 - exponent).max(1) as usize);
+    match plain.parse() == Ok(value) {
+        true => plain,
+        false => format!("{value}"),
+    }
 }
 
 /// Reads one JSON text.
@@ -284,4 +297,9 @@ fn canonical_text_is_pythons() {
     );
     assert_eq!(parse("0.0001").canonical(), "0.0001");
     assert_eq!(parse("123456789012345.0").canonical(), "123456789012345.0");
+    assert_eq!(parse("773813143760026.25").canonical(), "773813143760026.2");
+    assert_eq!(
+        parse("5.684341886080802e-14").canonical(),
+        "5.684341886080802e-14"
+    );
 }

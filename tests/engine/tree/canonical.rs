@@ -176,6 +176,104 @@ fn deep_and_wide_values_do_not_recurse() {
     assert_eq!(canonical(&wide), wide);
 }
 
+/// Doubles from all bit patterns, and those that are halfway between two decimals of the same
+/// length: a whole number of 15 digits and an odd number of quarters or eighths.
+fn finite() -> impl Strategy<Value = f64> {
+    let ties =
+        (0..3u32, 1u64 << 46..1 << 52, any::<bool>()).prop_map(|(shift, number, negative)| {
+            let value = (number | 1) as f64 / f64::from(2u32 << shift);
+            if negative { -value } else { value }
+        });
+    prop_oneof![
+        any::<u64>()
+            .prop_map(f64::from_bits)
+            .prop_filter("finite", |value| value.is_finite()),
+        ties,
+        any::<i32>().prop_map(|number| f64::from(number) / 1000.0),
+    ]
+}
+
+fn written(value: f64) -> String {
+    let mut text = Vec::new();
+    write_float(&mut text, value).expect("memory");
+    String::from_utf8(text).expect("ASCII")
+}
+
+/// Doubles whose text differs between writers, as Python 3 writes them.
+#[test]
+fn floats_are_pythons() {
+    let cases = [
+        (773_813_143_760_026.25, "773813143760026.2"),
+        (773_813_143_760_026.75, "773813143760026.8"),
+        (2.980_232_238_769_531_25e-8, "2.9802322387695312e-08"),
+        (9_007_199_254_740_993.0, "9007199254740992.0"),
+        (5.684_341_886_080_802e-14, "5.684341886080802e-14"),
+        (9.5367431640625e-07, "9.5367431640625e-07"),
+        (f64::from_bits(1), "5e-324"),
+        (f64::MAX, "1.7976931348623157e+308"),
+        (f64::MIN_POSITIVE, "2.2250738585072014e-308"),
+        (1e16, "1e+16"),
+        (9_999_999_999_999_998.0, "9999999999999998.0"),
+        (1e22, "1e+22"),
+        (1e23, "1e+23"),
+        (0.0001, "0.0001"),
+        (0.00012, "0.00012"),
+        (0.00001, "1e-05"),
+        (-0.0, "-0.0"),
+        (-1.5, "-1.5"),
+        (100.0, "100.0"),
+        (0.1, "0.1"),
+        (123.456, "123.456"),
+    ];
+    for (value, expected) in cases {
+        assert_eq!(written(value), expected);
+    }
+}
+
+/// 20,000 doubles against Python itself; `PACTQL_DOUBLES` sets another number.
+#[test]
+fn floats_are_those_of_an_installed_python() {
+    use proptest::strategy::ValueTree;
+    use std::io::Write;
+    use std::process::{Command, Stdio};
+    const PROGRAM: &str = "import struct, sys\n\
+        for line in sys.stdin: print(repr(struct.unpack('>d', bytes.fromhex(line.strip()))[0]))";
+    let version = Command::new("python3").arg("--version").output();
+    if !version.is_ok_and(|output| output.status.success()) {
+        println!("SKIPPED: python3 is not installed");
+        return;
+    }
+    let mut child = Command::new("python3")
+        .args(["-c", PROGRAM])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("python3 starts");
+    let count = std::env::var("PACTQL_DOUBLES")
+        .ok()
+        .and_then(|text| text.parse().ok());
+    let count: usize = count.unwrap_or(20_000);
+    let mut runner = proptest::test_runner::TestRunner::deterministic();
+    let mut draw = || finite().new_tree(&mut runner).expect("a double").current();
+    let values: Vec<f64> = (0..count).map(|_| draw()).collect();
+    let mut input = child.stdin.take().expect("a pipe");
+    let lines: String = values
+        .iter()
+        .map(|value| format!("{:016x}\n", value.to_bits()))
+        .collect();
+    let writer = std::thread::spawn(move || input.write_all(lines.as_bytes()));
+    let output = child.wait_with_output().expect("python3 ends");
+    writer
+        .join()
+        .expect("no panic")
+        .expect("python3 reads everything");
+    let printed = String::from_utf8(output.stdout).expect("ASCII");
+    assert_eq!(printed.lines().count(), values.len());
+    for (value, expected) in values.iter().zip(printed.lines()) {
+        assert_eq!(written(*value), expected, "{:016x}", value.to_bits());
+    }
+}
+
 /// Any JSON value.
 fn value() -> impl Strategy<Value = serde_json::Value> {
     let leaf = prop_oneof![
@@ -214,6 +312,12 @@ proptest! {
         let text = String::from_utf8(text).expect("ASCII");
         prop_assert_eq!(text.parse::<f64>().map(f64::to_bits), Ok(value.to_bits()), "{}", text);
         prop_assert_eq!(&canonical(&format!("{value:?}")), &text);
+    }
+
+    #[test]
+    fn floats_as_the_reference_writes_them(value in finite()) {
+        let text = written(value);
+        prop_assert_eq!(&crate::support::json::parse(&format!("{value:e}")).canonical(), &text);
     }
 
     #[test]
