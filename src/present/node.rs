@@ -23,8 +23,8 @@ pub(crate) fn quoted(text: &str) -> String {
     serde_json::Value::from(text).to_string()
 }
 
-/// Appends a line with the node as one JSON object: its own members without `children`, and
-/// `depth`, `parent_id`, `snapshot` and, if given, `session`.
+/// Appends a line with the node as one JSON object: its own members without `children`, and `id`
+/// (a root may have come without one), `depth`, `parent_id`, `snapshot` and, if given, `session`.
 pub(crate) fn node_json(node: Node<'_>, session: Option<&str>, out: &mut String) {
     let depth = node
         .depth()
@@ -32,9 +32,11 @@ pub(crate) fn node_json(node: Node<'_>, session: Option<&str>, out: &mut String)
     let parent = node
         .parent()
         .map_or("null".to_owned(), |parent| quoted(parent.id()));
+    let id = quoted(node.id());
     let snapshot = quoted(&label(node));
     let session = session.map(quoted);
-    let mut more: Vec<(&str, &str)> = vec![("depth", &depth), ("parent_id", &parent)];
+    // Sorted by name, as the members of the node are.
+    let mut more: Vec<(&str, &str)> = vec![("depth", &depth), ("id", &id), ("parent_id", &parent)];
     if let Some(session) = &session {
         more.push(("session", session));
     }

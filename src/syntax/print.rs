@@ -261,13 +261,16 @@ impl Display for Hop<'_> {
             HopHead::Depth(items) => write_depths(f, "depth", items)?,
             HopHead::Search => f.write_str("?")?,
         }
+        let mut after_word = !matches!(self.head, HopHead::Star);
         for part in &self.parts {
             match &part.node {
                 HopPart::Sub(name) => write!(f, ".{name}")?,
-                // The space keeps the class from lengthening a word before it.
-                HopPart::Class(name) => write!(f, " {name}")?,
+                // The space keeps the class from lengthening a word before it. Lowering refuses it.
+                HopPart::Class(name) if after_word => write!(f, " {name}")?,
+                HopPart::Class(name) => f.write_str(name)?,
                 HopPart::Attrs(attrs) => attrs.fmt(f)?,
             }
+            after_word = !matches!(part.node, HopPart::Attrs(_));
         }
         Ok(())
     }

@@ -39,6 +39,16 @@ impl Lowerer {
         for prop in &attrs.props {
             sound &= self.prop(prop, tests).is_some();
         }
+        let joined = |pair: &&[Prop<'_>]| pair[0].span().end == pair[1].span().start;
+        if let Some(pair) = attrs.props.windows(2).find(joined) {
+            self.invalid(
+                pair[1].span(),
+                "properties are separated by white space or a comma",
+                "joined to the value before it",
+            )
+            .help(format!("write `({}, {})`", pair[0], pair[1]));
+            sound = false;
+        }
         sound
     }
 

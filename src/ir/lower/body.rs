@@ -7,10 +7,10 @@ use super::notes::in_list;
 use crate::diag::Code;
 use crate::ir::edition::Edition;
 use crate::ir::normal::DraftChain;
-use crate::ir::query::{Axis, Chain, Step as IrStep, Tests};
+use crate::ir::query::{Attr, Axis, Chain, Literal, Op, Step as IrStep, Test, Tests};
 use crate::syntax::Span;
 use crate::syntax::ast::{
-    Attrs, Body, Combinator, Filter, Form, Group, Part, Search, SearchKind, Selector, Step,
+    Body, Combinator, Filter, Form, Group, Part, Search, SearchKind, Selector, Step,
 };
 use crate::syntax::words::CONTROLS;
 
@@ -128,21 +128,30 @@ impl Lowerer {
         let mut tests = Tests::new();
         let mut sound = true;
         for (_, step) in filters {
-            match filter_step(step) {
-                Some(attrs) => {
-                    let before = tests.len();
-                    sound &= self.attrs(attrs, step.span, &mut tests);
-                    let added = tests.get(before..).unwrap_or_default();
-                    self.note(step.span, || in_list(Form::Bracket, added));
-                }
-                None => {
-                    self.invalid(
-                        step.span,
-                        "only filters and controls may follow here",
-                        "the selector is a search: `#word`, then `[…]`",
-                    )
-                    .help("attach the brackets to their step: `#hero[ttl=1] .cb`");
-                    sound = false;
+            for part in &step.parts {
+                let before = tests.len();
+                match &part.node {
+                    Part::Attrs(attrs) if attrs.form == Form::Bracket => {
+                        sound &= self.attrs(attrs, part.span, &mut tests);
+                        let added = tests.get(before..).unwrap_or_default();
+                        self.note(part.span, || in_list(Form::Bracket, added));
+                    }
+                    Part::Tag(tag) => {
+                        let text = Literal::Text((**tag).into());
+                        tests.push(Test::of(Attr::Tags, Op::Eq, text));
+                        let added = tests.get(before..).unwrap_or_default();
+                        self.note(part.span, || in_list(Form::Brace, added));
+                    }
+                    _ => {
+                        self.invalid(
+                            step.span,
+                            "only filters and controls may follow here",
+                            "the selector is a search: `#word`, then `[…]`",
+                        )
+                        .help("attach the brackets to their step: `#hero[ttl=1] .cb`");
+                        sound = false;
+                        break;
+                    }
                 }
             }
         }
@@ -238,15 +247,4 @@ fn search_filters<'a, 's>(group: &'a Group<'s>) -> Option<&'a [(Combinator, Step
             |part| matches!(&part.node, Part::Attrs(attrs) if attrs.form == Form::Bracket),
         );
     filters.then_some(rest)
-}
-
-/// The brackets of a step that has no other part.
-fn filter_step<'a, 's>(step: &'a Step<'s>) -> Option<&'a Attrs<'s>> {
-    match step.parts.as_slice() {
-        [part] => match &part.node {
-            Part::Attrs(attrs) if attrs.form == Form::Bracket => Some(attrs),
-            _ => None,
-        },
-        _ => None,
-    }
 }

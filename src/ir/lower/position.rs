@@ -60,14 +60,27 @@ impl Lowerer {
             sound = false;
         }
         let mut hops = Hops::default();
-        for (index, hop) in position.hops.iter().enumerate() {
-            let at_end = index + 1 == count && position.trailing_comma.is_none();
-            sound &= self.next_hop(hop, at_end, &mut hops).is_some();
+        let (last, before) = position.hops.split_last()?;
+        for hop in before {
+            sound &= self.next_hop(hop, false, &mut hops).is_some();
         }
+        if position.trailing_comma.is_none()
+            && let HopHead::Int(written) = last.head
+            && written.starts_with('-')
+            && last.parts.is_empty()
+        {
+            let mut meant: String = before.iter().map(|hop| format!("{hop}, ")).collect();
+            meant = format!("({meant}*[offset={written}])");
+            self.insertion(last.span, &format!("`{written}`"), Some(meant));
+            return None;
+        }
+        let at_end = position.trailing_comma.is_none();
+        sound &= self.next_hop(last, at_end, &mut hops).is_some();
         sound.then(|| hops.chain())
     }
 
     fn next_hop(&mut self, hop: &Hop<'_>, at_end: bool, hops: &mut Hops) -> Option<()> {
+        self.check_spelling(hop)?;
         let start = hops.steps.is_empty() && !hops.confirmed;
         if let Some(set) = self.depth_hop(hop) {
             let set = set.ok()?;
@@ -89,6 +102,54 @@ impl Lowerer {
             hops.steps.push((Axis::Child, Step::of(tests)));
         }
         Some(())
+    }
+
+    /// Refuses white space inside a hop, and a group that does not directly follow a class
+    /// (LANGUAGE §7).
+    fn check_spelling(&mut self, hop: &Hop<'_>) -> Option<()> {
+        let (start, length) = (hop.span.start, head_length(&hop.head));
+        let is_depth = match &hop.head {
+            HopHead::Word(word) => depth_word(word).is_some(),
+            HopHead::Range(..) | HopHead::Depth(_) => true,
+            HopHead::Star | HopHead::Int(_) | HopHead::Search => false,
+        };
+        if is_depth && !hop.parts.is_empty() {
+            // It takes no parts, which says more.
+            return Some(());
+        }
+        let mut at = length.map(|length| start + length);
+        // Whether the part before is a class, with or without a kind.
+        let mut class = matches!(&hop.head, HopHead::Word(_));
+        for part in &hop.parts {
+            if at.is_some_and(|at| at != part.span.start) {
+                at = None;
+                break;
+            }
+            if let HopPart::Attrs(attrs) = &part.node
+                && attrs.form == Form::Group
+                && !class
+            {
+                self.invalid(
+                    part.span,
+                    "a group `(…)` follows a class",
+                    "no class directly before it",
+                )
+                .help("use brackets here: `*[role='user']`, `0[role='user']`");
+                return None;
+            }
+            class = !matches!(part.node, HopPart::Attrs(_));
+            at = Some(part.span.end);
+        }
+        if at == Some(hop.span.end) || length.is_none() {
+            return Some(());
+        }
+        self.invalid(
+            hop.span,
+            "a hop has no white space inside",
+            "one hop, or several without commas between them",
+        )
+        .help("write `*:block`, `cont[offset=0]`; hops are separated by commas");
+        None
     }
 
     /// The depths of `d1`, `d1..d3`, `depth(…)`; `None` for any other hop, `Some(Err)` for a
@@ -148,15 +209,16 @@ impl Lowerer {
         if class.is_none()
             && let [first, rest @ ..] = parts
             && let HopPart::Class(word) = first.node
+            && let Some(word) = word.strip_prefix(':')
         {
-            let (head, kind) = split_type(word.strip_prefix(':').unwrap_or(word));
+            let (head, kind) = split_type(word);
             class = Some(self.hop_class(head, first.span)?);
             sub = kind;
             parts = rest;
         }
-        let is_sub = |part: &&Spanned<HopPart<'_>>| matches!(part.node, HopPart::Sub(_));
+        let is_kind = |part: &&Spanned<HopPart<'_>>| !matches!(part.node, HopPart::Attrs(_));
         if class.is_none()
-            && let Some(part) = parts.iter().find(is_sub)
+            && let Some(part) = parts.iter().find(is_kind)
         {
             self.invalid(part.span, "a kind needs a class", "no class before it")
                 .help("write `*:block.call`, or `*[kind='call']`");
@@ -218,10 +280,9 @@ impl Lowerer {
 
     /// The offset of a hop that is a number; `None` for an insertion point, which is reported.
     fn offset(&mut self, written: &str, hop: &Hop<'_>, at_end: bool) -> Option<i64> {
-        let (plus, minus) = (written.starts_with('+'), written.starts_with('-'));
-        if at_end && hop.parts.is_empty() && (plus || minus) {
-            let instead = minus.then(|| format!("*[offset={written}]"));
-            self.insertion(hop.span, &format!("`{written}`"), instead);
+        let plus = written.starts_with('+');
+        if at_end && hop.parts.is_empty() && plus {
+            self.insertion(hop.span, &format!("`{written}`"), None);
             return None;
         }
         if plus {
@@ -245,19 +306,7 @@ impl Lowerer {
         let mut sound = true;
         for part in parts {
             match &part.node {
-                HopPart::Attrs(attrs) => {
-                    if attrs.form == Form::Group && hop.head == HopHead::Star {
-                        self.invalid(
-                            part.span,
-                            "a group of properties follows a type and nothing else",
-                            "use brackets here",
-                        )
-                        .help("write `*[role='user']`");
-                        sound = false;
-                        continue;
-                    }
-                    sound &= self.attrs(attrs, part.span, tests);
-                }
+                HopPart::Attrs(attrs) => sound &= self.attrs(attrs, part.span, tests),
                 HopPart::Sub(word) | HopPart::Class(word) => {
                     let is_sub = matches!(part.node, HopPart::Sub(_)) || word.starts_with(':');
                     if kind.is_some() || !is_sub {
@@ -275,6 +324,7 @@ impl Lowerer {
             }
         }
         if let Some(word) = kind {
+            sound &= self.no_empty_part(word, hop.span).is_some();
             let is_pseudo =
                 |part: &&str| PLAIN_PSEUDOS.contains(part) || CALLED_PSEUDOS.contains(part);
             if let Some(pseudo) = word.split(':').find(is_pseudo) {
@@ -337,6 +387,17 @@ impl Lowerer {
             None => advice.help("only mutations take insertion points"),
         }
     }
+}
+
+/// The length in bytes of the head of a hop that parts may follow.
+fn head_length(head: &HopHead<'_>) -> Option<u32> {
+    let length = match head {
+        HopHead::Word(word) | HopHead::Int(word) => word.len(),
+        HopHead::Range(low, high) => low.len() + "..".len() + high.len(),
+        HopHead::Star | HopHead::Search => 1,
+        HopHead::Depth(_) => return None,
+    };
+    u32::try_from(length).ok()
 }
 
 /// `d1`, `d-1`.

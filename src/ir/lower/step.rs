@@ -132,7 +132,7 @@ impl Lowerer {
             Part::Type(word) => {
                 draft.basis = true;
                 draft.plain_turn |= matches!(*word, "mt" | "seg");
-                self.type_word(word, span, &mut draft.tests);
+                self.type_word(word, span, &mut draft.tests)?;
             }
             Part::Key(word) => {
                 draft.basis = true;
@@ -206,17 +206,33 @@ impl Lowerer {
     }
 
     /// `.cb`, `.cb:summary`, `.foo`, without the dot.
-    fn type_word(&mut self, word: &str, span: Span, tests: &mut Tests) {
+    fn type_word(&mut self, word: &str, span: Span, tests: &mut Tests) -> Option<()> {
         // Fast path: most types are a class.
         if let Some(class) = Class::from_word(word) {
             tests.push(Test::Type(TypeTest::Class(class)));
-            return;
+            return Some(());
         }
+        self.no_empty_part(word, span)?;
         let (head, sub) = split_type(word);
         if let Some(sub) = sub {
             self.warn_near_pseudo(sub, span);
         }
         self.class_or_type(head, sub, tests);
+        Some(())
+    }
+
+    /// Refuses a type such as `cb:` or `cb::x` (LANGUAGE §2).
+    pub(super) fn no_empty_part(&mut self, word: &str, span: Span) -> Option<()> {
+        if word.split(':').all(|part| !part.is_empty()) {
+            return Some(());
+        }
+        self.invalid(
+            span,
+            "a type has no empty part",
+            "a `:` without a word after it",
+        )
+        .help("write `.cb:note`, or `.cb` alone");
+        None
     }
 
     /// Adds the tests of a type and a kind, as the edition reads them (LANGUAGE §1).

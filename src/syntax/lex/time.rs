@@ -51,6 +51,11 @@ impl<'s> Lexer<'s> {
             return Some((Point::Back(0), end));
         };
         let point = match (kind, sign) {
+            ('t', Some(b'+')) if number == 0 => {
+                let word = format!("t{}", self.slice(start, start + end));
+                self.mistake(start, start + end, Mistake::UnknownTime(word.into()));
+                Point::Back(0)
+            }
             ('c', None) => Point::Cycle(number),
             ('c', _) => {
                 self.mistake(start, start + end, Mistake::SignedCycle);
