@@ -3,6 +3,8 @@
 //! Values are read as comparisons see them (LANGUAGE §5): payload fields as JSON values, nodeTypes
 //! in one vocabulary, facets from the snapshot and the session.
 
+use std::borrow::Cow;
+
 use super::stats::SessionStats;
 use crate::index::NodeRef;
 use crate::ir::{Attr, Class, Facet, TypeTest, normal_type};
@@ -69,6 +71,36 @@ pub(super) fn scalar(json: &str) -> Scalar<'_> {
     }
 }
 
+/// The texts inside a list or an object, at any depth; the names of members are not among them.
+/// Reads the JSON, which is valid, once and without recursion.
+fn texts_in(json: &str) -> impl Iterator<Item = Cow<'_, str>> {
+    let mut rest = json;
+    std::iter::from_fn(move || {
+        loop {
+            let (_, inside) = rest.split_once('"')?;
+            let mut escaped = false;
+            let end = inside.find(|c| {
+                let ends = c == '"' && !escaped;
+                escaped = c == '\\' && !escaped;
+                ends
+            })?;
+            let (text, after) = (inside.get(..end)?, inside.get(end + 1..)?);
+            let start = rest.len() - inside.len() - 1;
+            let quoted = rest.get(start..start + end + 2)?;
+            rest = after;
+            if after.trim_start().starts_with(':') {
+                continue;
+            }
+            return Some(match text.contains('\\') {
+                true => serde_json::from_str::<String>(quoted)
+                    .unwrap_or_default()
+                    .into(),
+                false => text.into(),
+            });
+        }
+    })
+}
+
 /// Evaluates a comparison on a node.
 pub(super) fn node_holds(
     condition: &Condition,
@@ -89,9 +121,12 @@ pub(super) fn node_holds(
             let stored = text(node.field("content_hash"));
             test.holds(Some(&stored.unwrap_or_else(|| node.content_hash())))
         }
-        (Attr::Content, Compare::Value(test)) => {
-            test.holds(&node.field("content").map_or(Scalar::Null, scalar))
-        }
+        (Attr::Content, Compare::Value(test)) => match (node.field("content"), test.pattern()) {
+            (Some(json), Some(pattern)) if json.starts_with(['[', '{']) => {
+                texts_in(json).any(|text| pattern.is_match(&text))
+            }
+            (json, _) => test.holds(&json.map_or(Scalar::Null, scalar)),
+        },
         (Attr::Tags, Compare::Value(test)) => {
             test.holds(&match node.tags().map_or(Scalar::Null, scalar) {
                 Scalar::Text(text) => Scalar::List(vec![Scalar::Text(text)]),
@@ -122,4 +157,17 @@ fn born_turn(node: NodeRef<'_>, stats: &dyn SessionStats) -> Option<i64> {
     node.cycle()
         .or_else(|| stats.first_seen(node.id()))
         .or(Some(node.snapshot_cycle()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::texts_in;
+
+    #[test]
+    fn texts_at_any_depth_without_names() {
+        let json = r#"{"a":"x","b" : [1,"y\"z","\"",{"c":null,"d":["",true,"\\"]}],"e":{"f":"g: \u00e9"}}"#;
+        let texts: Vec<_> = texts_in(json).collect();
+        assert_eq!(texts, ["x", "y\"z", "\"", "", "\\", "g: é"]);
+        assert_eq!(texts_in("[[],{}]").count(), 0);
+    }
 }

@@ -58,7 +58,8 @@ impl Attributes {
             for (name, value) in record() {
                 has_tags |= TAGS.is(name);
                 has_cadence |= CADENCE.is(name);
-                if !is_header(name) {
+                // An alias of a header, quoted, is the custom attribute of that name.
+                if !is_header(name) || name == TAGS.alias || name == CADENCE.alias {
                     found.entry(name).or_default().add(value, row);
                 }
             }

@@ -132,7 +132,8 @@ pub fn compare_numbers(a: &Literal, b: &Literal) -> Option<Ordering> {
     let number = |literal: &Literal| match literal {
         Literal::Int(int) => Some(Number::Int(i128::from(*int))),
         Literal::Decimal(decimal, _) => Some(Number::decimal(*decimal)),
-        Literal::Null | Literal::Text(_) => None,
+        // A spelled integer is never compared with a number alone.
+        Literal::Null | Literal::Spelled(_) | Literal::Text(_) => None,
     };
     Some(number(a)?.compare(&number(b)?))
 }

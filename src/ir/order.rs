@@ -10,14 +10,17 @@ pub(super) fn literals(a: &Literal, b: &Literal) -> Ordering {
         match literal {
             Literal::Null => 0,
             Literal::Int(_) => 1,
-            Literal::Decimal(..) => 2,
-            Literal::Text(_) => 3,
+            Literal::Spelled(_) => 2,
+            Literal::Decimal(..) => 3,
+            Literal::Text(_) => 4,
         }
     }
     match (a, b) {
         (Literal::Int(a), Literal::Int(b)) => a.cmp(b),
         (Literal::Decimal(a, x), Literal::Decimal(b, y)) => a.total_cmp(b).then_with(|| x.cmp(y)),
-        (Literal::Text(a), Literal::Text(b)) => a.cmp(b),
+        (Literal::Spelled(a), Literal::Spelled(b)) | (Literal::Text(a), Literal::Text(b)) => {
+            a.cmp(b)
+        }
         _ => rank(a).cmp(&rank(b)),
     }
 }

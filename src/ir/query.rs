@@ -369,6 +369,9 @@ pub enum Literal {
     Int(i64),
     /// A decimal, with its spelling, which text attributes compare with.
     Decimal(f64, Box<str>),
+    /// An integer that is not spelled plainly: `007`, `+5`, `-0`. Only where a node's value may be
+    /// a text, which orders with the literal as written (LANGUAGE §2).
+    Spelled(Box<str>),
     /// A text, unescaped; includes `true` and `false`.
     Text(Box<str>),
 }
@@ -378,7 +381,9 @@ impl PartialEq for Literal {
         match (self, other) {
             (Self::Null, Self::Null) => true,
             (Self::Int(a), Self::Int(b)) => a == b,
-            (Self::Decimal(_, a), Self::Decimal(_, b)) | (Self::Text(a), Self::Text(b)) => a == b,
+            (Self::Decimal(_, a), Self::Decimal(_, b))
+            | (Self::Spelled(a), Self::Spelled(b))
+            | (Self::Text(a), Self::Text(b)) => a == b,
             _ => false,
         }
     }

@@ -304,7 +304,7 @@ impl Display for Literal {
         match self {
             Self::Null => f.write_str("null"),
             Self::Int(number) => number.fmt(f),
-            Self::Decimal(_, written) => f.write_str(written),
+            Self::Decimal(_, written) | Self::Spelled(written) => f.write_str(written),
             Self::Text(text) => f.write_str(&quote(text)),
         }
     }

@@ -305,7 +305,7 @@ impl Binder<'_> {
             Operand::Literal(literal) => !matches!(literal, Literal::Null),
             source => matches!(
                 resolve(source, self.params)?.alone(),
-                Value::Text(_) | Value::Int(_) | Value::Decimal(_)
+                Value::Text(_) | Value::Int(_) | Value::Decimal(_) | Value::Spelled(_)
             ),
         })
     }

@@ -181,6 +181,7 @@ impl std::fmt::Display for Value {
             Self::Null => f.write_str("null"),
             Self::Int(number) => number.fmt(f),
             Self::Decimal(number) => number.fmt(f),
+            Self::Spelled(text) => f.write_str(text),
             Self::Text(text) => write!(f, "'{}'", text.replace('\\', "\\\\").replace('\'', "\\'")),
             Self::List(items) => f.write_str(&list_label(items.iter().map(Self::to_string))),
         }

@@ -37,5 +37,5 @@ pub use steps::{
 pub(crate) use text_test::has_text;
 pub use text_test::{TextTest, Unfit};
 pub use value::Value;
-pub use value_test::{Scalar, ValueTest};
+pub use value_test::{Reading, Scalar, ValueTest};
 pub use walk::{Shape, Sources, sources};

@@ -48,7 +48,7 @@ impl NumberSet {
                 let range = |number| Intervals::range(number, number);
                 (whole.map_or_else(Intervals::default, range), false)
             }
-            Value::Text(_) => return None,
+            Value::Text(_) | Value::Spelled(_) => return None,
         };
         Some(Self { ranges, null })
     }
@@ -69,7 +69,7 @@ fn is_number(value: &Value) -> bool {
     match value {
         Value::Int(_) => true,
         Value::Decimal(number) => !number.is_nan(),
-        Value::Null | Value::Text(_) | Value::List(_) => false,
+        Value::Null | Value::Text(_) | Value::Spelled(_) | Value::List(_) => false,
     }
 }
 
@@ -83,7 +83,7 @@ fn from(value: &Value, included: bool) -> Intervals {
             Some(floor) if included && floor as f64 == *number => Some(floor),
             floor => floor.and_then(|floor| floor.checked_add(1)),
         },
-        Value::Null | Value::Text(_) | Value::List(_) => None,
+        Value::Null | Value::Text(_) | Value::Spelled(_) | Value::List(_) => None,
     };
     low.map_or_else(Intervals::default, |low| Intervals::range(low, i64::MAX))
 }

@@ -7,7 +7,7 @@
 use super::number_set::NumberSet;
 use super::text_test::{TextTest, Unfit};
 use super::value::Value;
-use super::value_test::ValueTest;
+use super::value_test::{Reading, ValueTest};
 use crate::ir::{Attr, Kind, Op, Patterns, normal_type};
 
 /// A comparison of an attribute.
@@ -35,17 +35,30 @@ impl Compare {
         }
         let value = value.into_alone();
         Ok(match (attr, attr.kind()) {
-            (_, Kind::Number) => Self::Number(NumberSet::new(op, &value).ok_or(match op {
-                Op::Matches => "`~` does not go with a number",
-                _ => "a number is compared with a number or null",
-            })?),
-            (Attr::Content, _) => Self::Value(Box::new(ValueTest::new(op, value, true, patterns)?)),
+            (_, Kind::Number) => {
+                Self::Number(NumberSet::new(op, &value.into_number()).ok_or(match op {
+                    Op::Matches => "`~` does not go with a number",
+                    _ => "a number is compared with a number or null",
+                })?)
+            }
+            (Attr::Content, _) => Self::Value(Box::new(ValueTest::new(
+                op,
+                value,
+                Reading::Text,
+                patterns,
+            )?)),
             (Attr::StoredType | Attr::NodeType, _) if op != Op::Matches => Self::Text(
                 TextTest::new(op, value, |text| normal_type(&text).into(), patterns)?,
             ),
             (_, Kind::Text) => Self::Text(TextTest::new(op, value, |text| text, patterns)?),
-            (_, Kind::Tags | Kind::Dynamic) => {
-                Self::Value(Box::new(ValueTest::new(op, value, false, patterns)?))
+            (_, Kind::Tags) => Self::Value(Box::new(ValueTest::new(
+                op,
+                value,
+                Reading::List,
+                patterns,
+            )?)),
+            (_, Kind::Dynamic) => {
+                Self::Value(Box::new(ValueTest::new(op, value, Reading::Any, patterns)?))
             }
         })
     }

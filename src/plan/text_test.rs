@@ -48,7 +48,7 @@ pub(super) fn orders(op: Op) -> &'static [Ordering] {
 /// The text of a scalar: numbers compare with texts as they are written.
 pub(super) fn as_text(value: &Value) -> Option<Cow<'_, str>> {
     match value {
-        Value::Text(text) => Some(Cow::Borrowed(text)),
+        Value::Text(text) | Value::Spelled(text) => Some(Cow::Borrowed(text)),
         Value::Int(number) => Some(number.to_string().into()),
         Value::Decimal(number) => Some(number.to_string().into()),
         Value::Null | Value::List(_) => None,

@@ -25,6 +25,9 @@ pub enum Value {
     Text(Box<str>),
     /// A list of other values, not of lists.
     List(Box<[Value]>),
+    /// A number as a selector spells it, where that is not how its value is printed: `007`, `1.50`.
+    #[doc(hidden)]
+    Spelled(Box<str>),
 }
 
 impl Value {
@@ -34,6 +37,20 @@ impl Value {
     pub fn alone(&self) -> &Self {
         match self {
             Self::List(items) if items.len() == 1 => &items[0],
+            value => value,
+        }
+    }
+
+    /// The value without a spelling: for comparisons of numbers alone.
+    pub(super) fn into_number(self) -> Self {
+        match self {
+            Self::Spelled(text) => match (text.parse(), text.parse()) {
+                (Ok(int), _) => Self::Int(int),
+                (_, Ok(decimal)) => Self::Decimal(decimal),
+                // Unreachable: only numbers are spelled.
+                _ => Self::Text(text),
+            },
+            Self::List(items) => Self::List(items.into_iter().map(Self::into_number).collect()),
             value => value,
         }
     }
@@ -86,7 +103,12 @@ impl From<&Literal> for Value {
         match literal {
             Literal::Null => Self::Null,
             Literal::Int(value) => Self::Int(*value),
-            Literal::Decimal(value, _) => Self::Decimal(*value),
+            Literal::Decimal(value, written) if value.to_string() == **written => {
+                Self::Decimal(*value)
+            }
+            Literal::Decimal(_, written) | Literal::Spelled(written) => {
+                Self::Spelled(written.clone())
+            }
             Literal::Text(text) => Self::Text(text.clone()),
         }
     }

@@ -24,6 +24,17 @@ pub enum Scalar<'a> {
     Other,
 }
 
+/// How an attribute's values are read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reading {
+    /// As they are: a custom attribute.
+    Any,
+    /// Texts only, and numbers as written: the content, a string header.
+    Text,
+    /// A list even where there is none: the tags.
+    List,
+}
+
 /// A comparison of an attribute whose kind each node decides.
 #[derive(Clone, Debug)]
 pub struct ValueTest {
@@ -31,8 +42,7 @@ pub struct ValueTest {
     value: Value,
     wanted: Wanted,
     pattern: Option<Pattern>,
-    /// Compare texts only, and numbers as written: for string headers.
-    text_only: bool,
+    reading: Reading,
 }
 
 impl ValueTest {
@@ -43,7 +53,7 @@ impl ValueTest {
     pub fn new(
         op: Op,
         value: Value,
-        text_only: bool,
+        reading: Reading,
         patterns: &mut Patterns,
     ) -> Result<Self, Unfit> {
         let pattern = match (op, &value) {
@@ -53,11 +63,16 @@ impl ValueTest {
         };
         Ok(Self {
             op,
-            wanted: Wanted::new(&value, text_only),
+            wanted: Wanted::new(&value, reading),
             value,
             pattern,
-            text_only,
+            reading,
         })
+    }
+
+    /// The pattern of `~`; `None` for other comparisons.
+    pub fn pattern(&self) -> Option<&Pattern> {
+        self.pattern.as_ref()
     }
 
     /// Whether a node's value satisfies the comparison.
@@ -91,7 +106,7 @@ impl ValueTest {
             Scalar::Number(text) => (*text, true),
             Scalar::Null | Scalar::List(_) | Scalar::Other => return None,
         };
-        if self.text_only {
+        if self.reading == Reading::Text {
             return Some(left.cmp(&*right));
         }
         let left_number = if is_number || reads_as_number(left) {
@@ -114,16 +129,16 @@ impl ValueTest {
 /// The right side of an equality, sorted for binary search.
 #[derive(Clone, Debug)]
 struct Wanted {
-    /// Sorted, without duplicates. With `text_only` also the numbers, as written.
+    /// Sorted, without duplicates. With [`Reading::Text`] also the numbers, as written.
     texts: SmallVec<[Box<str>; 1]>,
     /// Sorted, without duplicates.
     numbers: Box<[Number<'static>]>,
     null: bool,
-    text_only: bool,
+    reading: Reading,
 }
 
 impl Wanted {
-    fn new(value: &Value, text_only: bool) -> Self {
+    fn new(value: &Value, reading: Reading) -> Self {
         let items = match value {
             Value::List(items) => items,
             value => std::slice::from_ref(value),
@@ -132,7 +147,7 @@ impl Wanted {
         let mut numbers: Vec<Number<'static>> = Vec::new();
         for item in items {
             match number_of(item) {
-                Some(number) if !text_only => numbers.push(number),
+                Some(number) if reading != Reading::Text => numbers.push(number),
                 _ => texts.extend(as_text(item).map(Into::into)),
             }
         }
@@ -144,16 +159,21 @@ impl Wanted {
             texts,
             numbers: numbers.into(),
             null: items.contains(&Value::Null),
-            text_only,
+            reading,
         }
     }
 
-    /// A list must contain all values; anything else must be one of them.
+    /// A list must contain all values, of which null is never a member; anything else must be one
+    /// of them.
     fn holds(&self, node: &Scalar<'_>) -> bool {
-        let Scalar::List(items) = node else {
-            return self.find(node).is_some();
-        };
         let wanted = self.texts.len() + self.numbers.len() + usize::from(self.null);
+        let Scalar::List(items) = node else {
+            let one = wanted <= 1 || self.reading != Reading::List;
+            return one && self.find(node).is_some();
+        };
+        if self.null {
+            return false;
+        }
         if wanted <= 1 {
             return items.iter().any(|item| self.find(item).is_some());
         }
@@ -178,7 +198,7 @@ impl Wanted {
         };
         match node {
             Scalar::Text(node) => text(node),
-            Scalar::Number(node) if self.text_only => text(node),
+            Scalar::Number(node) if self.reading == Reading::Text => text(node),
             Scalar::Number(node) => {
                 let node = Number::new(node)?;
                 let at = self
@@ -220,6 +240,12 @@ fn number_of(value: &Value) -> Option<Number<'static>> {
     match value {
         Value::Int(int) => Some(Number::Int(i128::from(*int))),
         Value::Decimal(decimal) => Some(Number::decimal(*decimal)),
+        Value::Spelled(text) => match Number::new(text)? {
+            Number::Int(int) => Some(Number::Int(int)),
+            Number::Decimal(decimal) => Some(Number::Decimal(decimal)),
+            // Unreachable: a literal is an i64 or a double.
+            Number::Long(_) => None,
+        },
         Value::Null | Value::Text(_) | Value::List(_) => None,
     }
 }

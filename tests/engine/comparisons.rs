@@ -3,7 +3,7 @@
 
 use pactql::Value;
 use pactql::internals::ir::{Number, Op, Patterns};
-use pactql::internals::plan::{NumberSet, Scalar, TextTest, ValueTest};
+use pactql::internals::plan::{NumberSet, Reading, Scalar, TextTest, ValueTest};
 
 #[test]
 fn numeric_comparisons_are_exact_over_all_integers() {
@@ -89,7 +89,15 @@ fn lists_contain_any_of_one_and_all_of_several() {
         ]
         .into(),
     );
-    let test = ValueTest::new(Op::Eq, mixed, false, &mut Patterns::new()).expect("valid");
+    let test = |value: &Value| {
+        let value = value.clone();
+        ValueTest::new(Op::Eq, value, Reading::Any, &mut Patterns::new()).expect("valid")
+    };
+    let Value::List(items) = &mixed else {
+        unreachable!("a list")
+    };
+    let present = items.iter().filter(|item| **item != Value::Null).cloned();
+    let (test, of_present) = (test(&mixed), test(&Value::List(present.collect())));
     let text = |text: &'static str| Scalar::Text(text.into());
     let number = Scalar::Number;
     for node in [
@@ -111,16 +119,18 @@ fn lists_contain_any_of_one_and_all_of_several() {
         number("2"),
         text("b"),
     ];
-    assert!(test.holds(&Scalar::List(all.clone())));
-    assert!(!test.holds(&Scalar::List(all[1..].to_vec())));
+    assert!(of_present.holds(&Scalar::List(all.clone())));
+    assert!(!of_present.holds(&Scalar::List(all[1..].to_vec())));
     let twice = [&all[1..], &all[1..]].concat();
-    assert!(!test.holds(&Scalar::List(twice)));
+    assert!(!of_present.holds(&Scalar::List(twice)));
+    // Null is never a member of a list.
+    assert!(!test.holds(&Scalar::List(all)));
 }
 
 #[test]
 fn custom_values_keep_their_type_for_equality_and_order_as_numbers_where_both_read_so() {
     let test = |op, value: Value, node: &Scalar<'_>| {
-        ValueTest::new(op, value, false, &mut Patterns::new())
+        ValueTest::new(op, value, Reading::Any, &mut Patterns::new())
             .expect("valid")
             .holds(node)
     };

@@ -214,10 +214,12 @@ impl Lowerer {
             Value::Word("null" | "None") => Literal::Null,
             Value::Int(written) => {
                 let number = self.integer(written, span, kind)?;
-                if as_text {
-                    Literal::Text((*written).into())
-                } else {
-                    Literal::Int(number)
+                match kind {
+                    _ if as_text => Literal::Text((*written).into()),
+                    Kind::Dynamic if number.to_string() != *written => {
+                        Literal::Spelled((*written).into())
+                    }
+                    _ => Literal::Int(number),
                 }
             }
             Value::Decimal(written) => {

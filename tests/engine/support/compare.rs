@@ -19,6 +19,8 @@ pub(crate) enum Read {
     SplitType(String, String),
     /// The tags.
     Tags(Option<Vec<String>>),
+    /// The content, a string header that may hold any JSON.
+    Content(Option<Json>),
     /// Any other attribute, by the stored value.
     Dynamic(Option<Json>),
 }
@@ -31,10 +33,11 @@ pub(crate) fn holds(
     item: Item,
     prop: &Prop,
 ) -> bool {
+    let sugar = edition == Edition::Canonical && !prop.exact;
     let (op, value) = match (&prop.test, prop.name.as_str()) {
         (Some((op, value)), _) => (*op, value.clone()),
-        (None, "ephemeral") if edition == Edition::Canonical => (Op::Eq, Value::int(1)),
-        (None, "sticky") if edition == Edition::Canonical => {
+        (None, "ephemeral") if sugar => (Op::Eq, Value::int(1)),
+        (None, "sticky") if sugar => {
             let one = |name| Prop::new(name, Op::Eq, Value::int(1));
             return holds(session, tree, edition, item, &one("ttl"))
                 && holds(session, tree, edition, item, &one("cadence"));
@@ -42,11 +45,41 @@ pub(crate) fn holds(
         (None, _) => (Op::Ne, Value::Null),
     };
     let name = match (&prop.test, prop.name.as_str()) {
-        (None, "ephemeral") if edition == Edition::Canonical => "ttl",
+        (None, "ephemeral") if sugar => "ttl",
         (_, name) => name,
     };
+    if prop.exact && !HEADERS.contains(&name) {
+        let own = |node: usize| tree.nodes[node].field(name).cloned();
+        let read = Read::Dynamic(match item {
+            Item::Node(node) => own(node),
+            Item::Core(_) => None,
+        });
+        return compare(&read, op, &value);
+    }
     compare(&read(session, tree, edition, item, name), op, &value)
 }
+
+/// The headers, by the names that they have in quotes.
+const HEADERS: [&str; 18] = [
+    "id",
+    "nodeType",
+    "role",
+    "kind",
+    "key",
+    "created_at_iso",
+    "content_hash",
+    "parent",
+    "parent_id",
+    "content",
+    "tags",
+    "offset",
+    "ttl",
+    "priority",
+    "cycle",
+    "created_at_ns",
+    "creation_index",
+    "cadence",
+];
 
 /// Reads attribute `name` of `item`.
 pub(crate) fn read(
@@ -100,13 +133,7 @@ fn read_node(session: &Session, tree: &Tree, edition: Edition, node: usize, name
         "created_at_iso" => text("created_at_iso"),
         "content_hash" => Read::Text(Some(n.content_hash())),
         "parent" | "parent_id" => Read::Text(n.parent.map(|p| tree.nodes[p].id.clone())),
-        "content" => match n.field("content") {
-            None => Read::Text(None),
-            Some(content) => match plain_text(content) {
-                Some(text) => Read::Text(Some(text)),
-                None => Read::Dynamic(Some(content.clone())),
-            },
-        },
+        "content" => Read::Content(n.field("content").cloned()),
         "tags" | "tag" => Read::Tags(n.tags()),
         "offset" => Read::Number(Some(n.offset)),
         "priority" => Read::Number(Some(int("priority").unwrap_or(0))),
@@ -118,7 +145,12 @@ fn read_node(session: &Session, tree: &Tree, edition: Edition, node: usize, name
         "depth" => Read::Number(n.depth),
         "sdepth" => Read::Number(Some(n.level)),
         "born_turn" => Read::Number(Some(born(session, tree, node))),
-        "age" => Read::Number(Some(tree.cycle - born(session, tree, node))),
+        "age" => {
+            // The nearest number of 64 bits.
+            let age = i128::from(tree.cycle) - i128::from(born(session, tree, node));
+            let nearest = age.clamp(i64::MIN.into(), i64::MAX.into());
+            Read::Number(i64::try_from(nearest).ok())
+        }
         custom => Read::Dynamic(n.field(custom).cloned()),
     }
 }
@@ -168,16 +200,15 @@ fn compare(read: &Read, op: Op, value: &Value) -> bool {
 fn equals(read: &Read, value: &Value) -> bool {
     if let Value::List(values) = value {
         return match read {
-            Read::Tags(_) | Read::Dynamic(Some(Json::List(_))) => {
-                values.iter().all(|value| equals(read, value))
-            }
+            Read::Tags(_)
+            | Read::Content(Some(Json::List(_)))
+            | Read::Dynamic(Some(Json::List(_))) => values.iter().all(|value| equals(read, value)),
             _ => values.iter().any(|value| equals(read, value)),
         };
     }
     match (read, value) {
-        (Read::Number(None) | Read::Text(None) | Read::Tags(None) | Read::Dynamic(None), value) => {
-            *value == Value::Null
-        }
+        (Read::Number(None) | Read::Text(None) | Read::Tags(None), value)
+        | (Read::Content(None) | Read::Dynamic(None), value) => *value == Value::Null,
         (_, Value::Null) => false,
         (Read::Number(Some(number)), Value::Num(text)) => {
             compare_numbers(&number.to_string(), text) == Ordering::Equal
@@ -192,6 +223,13 @@ fn equals(read: &Read, value: &Value) -> bool {
             *head == other || *whole == other
         }
         (Read::Tags(Some(tags)), Value::Num(other) | Value::Text(other)) => tags.contains(other),
+        (Read::Content(Some(json)), Value::Num(other) | Value::Text(other)) => {
+            let equal = |json: &Json| plain_text(json).as_ref() == Some(other);
+            match json {
+                Json::List(items) => items.iter().any(equal),
+                json => equal(json),
+            }
+        }
         (Read::Dynamic(Some(json)), value) => same_kind_equal(json, value),
         (_, Value::List(_)) => false,
     }
@@ -222,6 +260,7 @@ fn order(read: &Read, value: &Value) -> Option<Ordering> {
             Some(whole.as_str().cmp(&one_vocabulary(literal)))
         }
         Read::Tags(_) => None,
+        Read::Content(json) => Some(plain_text(json.as_ref()?)?.as_str().cmp(literal)),
         Read::Dynamic(json) => {
             let json = json.as_ref()?;
             let text = plain_text(json)?;
@@ -245,14 +284,29 @@ fn matches(read: &Read, value: &Value) -> bool {
         Read::Text(text) => text.as_ref().is_some_and(|text| pattern.is_match(text)),
         Read::StoredType(whole) | Read::SplitType(_, whole) => pattern.is_match(whole),
         Read::Tags(tags) => tags.iter().flatten().any(|tag| pattern.is_match(tag)),
+        Read::Content(Some(json @ (Json::List(_) | Json::Obj(_)))) => {
+            let mut texts = Vec::new();
+            strings(json, &mut texts);
+            texts.into_iter().any(|text| pattern.is_match(text))
+        }
         Read::Dynamic(Some(Json::List(items))) => items
             .iter()
             .filter_map(plain_text)
             .any(|text| pattern.is_match(&text)),
-        Read::Dynamic(json) => json
+        Read::Content(json) | Read::Dynamic(json) => json
             .as_ref()
             .and_then(plain_text)
             .is_some_and(|text| pattern.is_match(&text)),
+    }
+}
+
+/// The strings of a value, at any depth.
+fn strings<'a>(json: &'a Json, found: &mut Vec<&'a str>) {
+    match json {
+        Json::Str(text) => found.push(text),
+        Json::List(items) => items.iter().for_each(|item| strings(item, found)),
+        Json::Obj(members) => members.iter().for_each(|(_, value)| strings(value, found)),
+        Json::Null | Json::Bool(_) | Json::Num(_) => {}
     }
 }
 

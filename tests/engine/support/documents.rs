@@ -189,6 +189,9 @@ impl Maker {
         if self.rng.chance(60) {
             self.rng.shuffle(&mut draft.children);
         }
+        if draft.children.is_empty() && self.rng.chance(4) {
+            draft.set("children", Json::Null);
+        }
         if self.rng.chance(20) {
             self.rng.shuffle(&mut draft.fields);
         }
@@ -400,6 +403,11 @@ impl Maker {
         if self.rng.chance(20) {
             node.set("cycle", Json::int(self.rng.range(0, 5)));
         }
+        if self.rng.chance(2) {
+            // So that an age leaves the numbers of 64 bits.
+            let cycle = *self.rng.pick(&[i64::MIN, -1, i64::MAX]);
+            node.set("cycle", Json::int(cycle));
+        }
         if self.rng.chance(10) {
             node.set("created_at_iso", Json::text("2024-01-01T00:00:00Z"));
         }
@@ -469,7 +477,13 @@ impl Maker {
             node.set("data_s", value);
         }
         if self.rng.chance(12) {
-            let items = (0..self.rng.below(4)).map(|_| self.scalar()).collect();
+            let mut items: Vec<Json> = (0..self.rng.below(4)).map(|_| self.scalar()).collect();
+            if self.rng.chance(25) {
+                items.push(Json::Null);
+            }
+            if self.rng.chance(10) {
+                items.insert(0, Json::List(vec![self.scalar()]));
+            }
             node.set("data_l", Json::List(items));
         }
         if self.rng.chance(6) {
@@ -502,11 +516,34 @@ impl Maker {
         }
     }
 
+    /// A list or an object, with others inside.
+    fn structure(&mut self, levels: usize) -> Json {
+        let count = self.rng.below(4);
+        let items = (0..count).map(|_| match self.rng.below(5) {
+            0 => Json::Null,
+            1 | 2 if levels > 0 => self.structure(levels - 1),
+            _ => self.scalar(),
+        });
+        let items: Vec<Json> = items.collect();
+        if self.rng.chance(50) {
+            return Json::List(items);
+        }
+        let names = ["a", "b\"c", "10", "abc"].map(str::to_owned);
+        Json::Obj(names.into_iter().zip(items).collect())
+    }
+
     fn content(&mut self, node: &mut Draft) {
         match self.rng.below(20) {
             0 => {}
             1 => node.set("content", Json::Null),
-            2 => node.set("content", Json::Obj(vec![("a".to_owned(), Json::int(1))])),
+            2 | 3 => {
+                let content = self.structure(3);
+                node.set("content", content);
+            }
+            4 => {
+                let content = self.scalar();
+                node.set("content", content);
+            }
             _ => node.set("content", Json::text(self.rng.pick::<&str>(&TEXTS))),
         }
         if self.rng.chance(4) {

@@ -339,9 +339,8 @@ impl<'a> Reader<'a> {
             if self.eat(end) {
                 return props;
             }
-            let quoted = self.rest.starts_with(['\'', '"']);
             let prop = self.prop();
-            let sugar = !quoted && prop.test.is_none() && self.edition == Edition::Canonical;
+            let sugar = !prop.exact && prop.test.is_none() && self.edition == Edition::Canonical;
             let one = |name| Prop::new(name, Op::Eq, Value::int(1));
             match prop.name.as_str() {
                 "ephemeral" if sugar => props.push(one("ttl")),
@@ -352,7 +351,8 @@ impl<'a> Reader<'a> {
     }
 
     fn prop(&mut self) -> Prop {
-        let name = if self.rest.starts_with(['\'', '"']) {
+        let exact = self.rest.starts_with(['\'', '"']);
+        let name = if exact {
             self.quoted()
         } else {
             self.take(|c| c.is_ascii_alphanumeric() || "_-:".contains(c))
@@ -361,7 +361,13 @@ impl<'a> Reader<'a> {
         assert!(!name.is_empty(), "no name at `{}`", self.rest);
         self.space();
         let op = match self.take(|c| "=!<>~".contains(c)) {
-            "" => return Prop { name, test: None },
+            "" => {
+                return Prop {
+                    name,
+                    exact,
+                    test: None,
+                };
+            }
             "=" => Op::Eq,
             "!=" => Op::Ne,
             "<" => Op::Lt,
@@ -372,7 +378,11 @@ impl<'a> Reader<'a> {
         };
         self.space();
         let value = self.value();
-        Prop::new(&name, op, value)
+        Prop {
+            name,
+            exact,
+            test: Some((op, value)),
+        }
     }
 
     fn value(&mut self) -> Value {
@@ -528,15 +538,16 @@ fn leading_search(sel: &mut Sel) {
         return;
     }
     while let Some((Axis::Descendant, Step::Node(step))) = chain.steps.get(1) {
-        let brackets = |part: &Part| match part {
-            Part::Attr(prop) => Some(prop.clone()),
+        let filter = |part: &Part| match part {
+            Part::Attr(prop) => Some(Filter::Brackets(vec![prop.clone()])),
+            Part::Tag(tag) => Some(Filter::Tag(tag.clone())),
             _ => None,
         };
-        let props: Option<Vec<Prop>> = step.parts.iter().map(brackets).collect();
-        let Some(props) = props.filter(|_| step.pseudos.is_empty()) else {
+        let filters: Option<Vec<Filter>> = step.parts.iter().map(filter).collect();
+        let Some(filters) = filters.filter(|_| step.pseudos.is_empty()) else {
             return;
         };
-        sel.filters.push(Filter::Brackets(props));
+        sel.filters.extend(filters);
         chain.steps.remove(1);
     }
 }

@@ -149,6 +149,8 @@ impl Depths {
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Prop {
     pub(crate) name: String,
+    /// Whether the name is quoted: the header of exactly that name, else the custom attribute.
+    pub(crate) exact: bool,
     pub(crate) test: Option<(Op, Value)>,
 }
 
@@ -156,7 +158,17 @@ impl Prop {
     pub(crate) fn new(name: &str, op: Op, value: Value) -> Self {
         Self {
             name: name.to_owned(),
+            exact: false,
             test: Some((op, value)),
+        }
+    }
+
+    /// `[name]`
+    pub(crate) fn present(name: &str) -> Self {
+        Self {
+            name: name.to_owned(),
+            exact: false,
+            test: None,
         }
     }
 }

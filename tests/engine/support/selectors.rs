@@ -78,7 +78,7 @@ pub(crate) fn has_facet(sel: &Sel) -> bool {
     })
 }
 
-const FACETS: [&str; 4] = ["sdepth", "born_turn", "age", "depth"];
+pub(crate) const FACETS: [&str; 4] = ["sdepth", "born_turn", "age", "depth"];
 
 struct Maker<'a> {
     rng: &'a mut Rng,
@@ -333,6 +333,28 @@ impl Maker<'_> {
     /// A comparison on an attribute the node has, most often a true one.
     fn prop(&mut self, node: usize) -> Prop {
         let n = &self.tree.nodes[node];
+        if self.rng.chance(4) {
+            // In quotes: a header of exactly that name, or a custom attribute.
+            let names = [
+                "tag",
+                "cad",
+                "tags",
+                "parent_id",
+                "type",
+                "age",
+                "data my",
+                "sticky",
+            ];
+            let name = *self.rng.pick(&names);
+            let value = match name {
+                "parent_id" => self.value(node, "parent"),
+                name => self.value(node, name),
+            };
+            let op = *self.rng.pick(&[Op::Eq, Op::Ne, Op::Ge]);
+            let test = self.rng.chance(70).then_some((op, value));
+            let (name, exact) = (name.to_owned(), true);
+            return Prop { name, exact, test };
+        }
         let mut names: Vec<&str> = n
             .fields
             .iter()
@@ -373,7 +395,7 @@ impl Maker<'_> {
         };
         let name = name.to_owned();
         if self.rng.chance(10) {
-            return Prop { name, test: None };
+            return Prop::present(&name);
         }
         if self.rng.chance(7) {
             let op = if self.rng.chance(50) { Op::Eq } else { Op::Ne };
@@ -416,6 +438,9 @@ impl Maker<'_> {
                 let other = self.value(node, name);
                 values.push(other);
             }
+            if self.rng.chance(10) {
+                values.push(Value::Null);
+            }
             let op = if self.rng.chance(70) { Op::Eq } else { Op::Ne };
             return Prop::new(name, op, Value::List(values));
         }
@@ -425,7 +450,7 @@ impl Maker<'_> {
                 let pattern = match self.rng.below(4) {
                     0 => format!("^{}", regex::escape(&start)),
                     1 => regex::escape(&text),
-                    2 => "[a-c]+$".to_owned(),
+                    2 => (*self.rng.pick(&["[a-c]+$", "^\\d", "e"])).to_owned(),
                     _ => format!("(?i){}", regex::escape(&start)),
                 };
                 Prop::new(name, Op::Matches, Value::Text(pattern))
@@ -447,8 +472,8 @@ impl Maker<'_> {
             | "cadence" => {
                 let own = n.field(name).and_then(Json::as_int).unwrap_or(0);
                 match self.rng.below(10) {
-                    0 => Value::int(own + 1),
-                    1 => Value::int(own - 1),
+                    0 => Value::int(own.saturating_add(1)),
+                    1 => Value::int(own.saturating_sub(1)),
                     2 => Value::int(self.rng.range(-3, 9)),
                     3 if own < 1000 => Value::Num(format!("{own}.{}", self.rng.pick(&["0", "5"]))),
                     _ => Value::int(own),
@@ -457,6 +482,7 @@ impl Maker<'_> {
             "depth" => Value::int(n.depth.unwrap_or(1) + self.rng.range(-1, 1)),
             "sdepth" => Value::int(n.level + self.rng.range(-1, 1)),
             "born_turn" => Value::int(self.tree.cycle - self.rng.range(0, 4)),
+            "age" if self.rng.chance(10) => Value::int(*self.rng.pick(&[i64::MIN, i64::MAX])),
             "age" => Value::int(self.rng.range(0, 4)),
             "id" => Value::text(&n.id),
             "parent" => Value::text(n.parent.map_or("root", |p| self.tree.id(p))),
@@ -479,9 +505,10 @@ impl Maker<'_> {
                 };
                 match own {
                     Json::Num(text) if text.parse::<i64>().is_ok() || text.contains('.') => {
-                        match self.rng.below(6) {
+                        match self.rng.below(7) {
                             0 => Value::Text(text),
                             1 => Value::int(self.rng.range(-3, 10)),
+                            2 => Value::Num(self.respelled(&text)),
                             _ => Value::Num(text),
                         }
                     }
@@ -489,10 +516,25 @@ impl Maker<'_> {
                     Json::Bool(value) => Value::Text(value.to_string()),
                     _ => self
                         .rng
-                        .pick(&[Value::int(5), Value::text("abc"), Value::text("7")])
+                        .pick(&[
+                            Value::int(5),
+                            Value::text("abc"),
+                            Value::text("7"),
+                            Value::Num("007".to_owned()),
+                            Value::Num("-0".to_owned()),
+                        ])
                         .clone(),
                 }
             }
+        }
+    }
+
+    /// A number in another spelling of the same value.
+    fn respelled(&mut self, number: &str) -> String {
+        match (number.strip_prefix('-'), number.contains('.')) {
+            (Some(digits), _) => format!("-0{digits}"),
+            (None, true) => format!("{number}0"),
+            (None, false) => format!("{}{number}", self.rng.pick(&["+", "0", "00"])),
         }
     }
 
@@ -565,10 +607,7 @@ impl Maker<'_> {
             && *offset < 0
             && props.is_empty()
         {
-            props.push(Prop {
-                name: "id".to_owned(),
-                test: None,
-            });
+            props.push(Prop::present("id"));
         }
         let search = (searches && self.rng.chance(25)).then(|| Search {
             axis: self.axis(),

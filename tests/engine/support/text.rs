@@ -430,7 +430,10 @@ impl Printer<'_> {
                     Some(_) => ":block",
                     None => "",
                 };
-                format!("{offset}{class}{}", self.hop_props(props, false))
+                format!(
+                    "{offset}{class}{}",
+                    self.hop_props(props, !class.is_empty())
+                )
             }
             Hop::Props(props) => format!("?{}", self.braces(props)),
         }
@@ -461,13 +464,18 @@ impl Printer<'_> {
 
     fn prop(&mut self, prop: &Prop) -> String {
         let name = match prop.name.as_str() {
+            other if prop.exact => other,
             "nodeType" => self.either("nodeType", &["type"]),
             "tags" => self.either("tags", &["tag"]),
             "cadence" => self.either("cadence", &["cad"]),
             "parent" => self.either("parent", &["parent_id"]),
             other => other,
         };
-        let name = if is_name(name) {
+        // In quotes a header and a custom attribute are the same, but no alias, facet or sugar.
+        let plain = !matches!(name, "type" | "tag" | "cad" | "ephemeral" | "sticky")
+            && !name.starts_with("stored_")
+            && !super::selectors::FACETS.contains(&name);
+        let name = if is_name(name) && !prop.exact && !(plain && self.chance(8)) {
             name.to_owned()
         } else {
             self.quoted(name)
@@ -488,6 +496,8 @@ impl Printer<'_> {
                 };
                 let value = match value {
                     Value::Null => null.to_owned(),
+                    // A bound number has no spelling of its own.
+                    Value::Num(text) if !is_plain(text) => text.clone(),
                     value => self.value(value),
                 };
                 format!("{name}{}{mark}{}{value}", self.gap(), self.gap())
@@ -546,6 +556,13 @@ pub(crate) fn is_word(text: &str) -> bool {
             .bytes()
             .all(|b| b.is_ascii_alphanumeric() || b"_-:".contains(&b))
         && !text.split(':').skip(1).any(|part| PSEUDOS.contains(&part))
+}
+
+/// Whether a number is spelled as its value prints.
+fn is_plain(number: &str) -> bool {
+    let int = number.parse::<i64>().map(|int| int.to_string());
+    let decimal = number.parse::<f64>().map(|decimal| decimal.to_string());
+    int.as_deref() == Ok(number) || decimal.as_deref() == Ok(number)
 }
 
 fn is_name(text: &str) -> bool {

@@ -215,7 +215,7 @@ fn materialise(base: &Flat, delta: &Json) -> Flat {
             let parent = row.get("parent_id").and_then(Json::as_str);
             let fields = members
                 .iter()
-                .filter(|(name, _)| name != "id" && name != "parent_id")
+                .filter(|(name, _)| !matches!(name.as_str(), "id" | "parent_id" | "children"))
                 .cloned()
                 .collect();
             let parent = parent.map(str::to_owned);
