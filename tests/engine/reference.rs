@@ -164,6 +164,7 @@ impl Check {
 fn every_table_is_run() {
     let known = [
         "| example | edition | result | means |",
+        "| example | edition | without its working state | means |",
         "| selector | edition | calls | result |",
         "| selector | edition | options | result |",
         "| selector | edition | values | result |",
@@ -182,11 +183,26 @@ fn every_table_is_run() {
 
 #[test]
 fn every_example_gives_its_result() {
-    let session = engine::open(FIXTURE);
     let lines: Vec<&str> = FIXTURE.lines().collect();
-    let reference = tree::Session::from_lines(&lines);
+    examples("result", &lines, 1_000);
+}
+
+/// LANGUAGE §3: without a working state of its own, a session still answers an omitted time.
+#[test]
+fn every_example_without_a_working_state_gives_its_result() {
+    let (working, lines): (Vec<&str>, Vec<&str>) = FIXTURE
+        .lines()
+        .partition(|line| line.contains("\"working\":true"));
+    assert_eq!((working.len(), lines.len()), (1, 4));
+    examples("without its working state", &lines, 40);
+}
+
+/// Runs the tables whose results are in the column `results`, over the session of these lines.
+fn examples(results: &str, lines: &[&str], least: usize) {
+    let session = engine::open(&lines.join("\n"));
+    let reference = tree::Session::from_lines(lines);
     let mut check = Check::default();
-    for row in rows(&["example", "edition", "result", "means"]) {
+    for row in rows(&["example", "edition", results, "means"]) {
         let stated = stated(&row, row.cells[2]);
         let (editions, since) = editions(&row, row.cells[1]);
         let examples = spans(row.cells[0]);
@@ -210,7 +226,7 @@ fn every_example_gives_its_result() {
             }
         }
     }
-    check.done(1_000);
+    check.done(least);
 }
 
 /// `limit(1)`, `skip(1)`, `filter(.mt)` on results.

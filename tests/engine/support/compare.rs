@@ -197,6 +197,60 @@ fn compare(read: &Read, op: Op, value: &Value) -> bool {
     }
 }
 
+/// Whether a name is that of a numeric header.
+pub(crate) fn is_numeric(name: &str) -> bool {
+    let names = [
+        "offset",
+        "ttl",
+        "priority",
+        "cycle",
+        "created_at_ns",
+        "creation_index",
+        "cadence",
+    ];
+    names.contains(&name)
+}
+
+/// Whether no number, and not even its absence, passes all comparisons. Tries the literals and
+/// the numbers next to them: between those nothing changes.
+pub(crate) fn no_number(tests: &[(Op, &Value)]) -> bool {
+    if tests
+        .iter()
+        .any(|(_, value)| matches!(value, Value::List(_)))
+    {
+        return false;
+    }
+    let next = |text: &String| {
+        let whole: i128 = text.split('.').next().unwrap().parse().unwrap_or(0);
+        let near = [-1, 0, 1].map(|more| (whole + more).to_string());
+        let between = [-1, 0].map(|more| format!("{}.5", whole + more));
+        near.into_iter().chain(between).chain([text.clone()])
+    };
+    let candidates = tests.iter().filter_map(|(_, value)| match value {
+        Value::Num(text) => Some(next(text)),
+        _ => None,
+    });
+    let passes = |number: Option<&str>| {
+        let order = |value: &Value| match (number, value) {
+            (Some(number), Value::Num(literal)) => Some(compare_numbers(number, literal)),
+            (None, Value::Null) => Some(Ordering::Equal),
+            _ => None,
+        };
+        tests.iter().all(|(op, value)| match (op, order(value)) {
+            (Op::Eq, order) => order == Some(Ordering::Equal),
+            (Op::Ne, order) => order != Some(Ordering::Equal),
+            (_, _) if **value == Value::Null => false,
+            (Op::Lt, order) => order == Some(Ordering::Less),
+            (Op::Gt, order) => order == Some(Ordering::Greater),
+            (Op::Le, order) => order.is_some_and(Ordering::is_le),
+            (Op::Ge, order) => order.is_some_and(Ordering::is_ge),
+            (Op::Matches, _) => false,
+        })
+    };
+    let mut candidates = candidates.flatten();
+    !passes(None) && !candidates.any(|number| passes(Some(&number)))
+}
+
 fn equals(read: &Read, value: &Value) -> bool {
     if let Value::List(values) = value {
         return match read {

@@ -501,6 +501,7 @@ impl Eval<'_> {
         let by_groups: Vec<HashSet<String>> = match &sel.body {
             Body::Union(chains) => chains
                 .iter()
+                .filter(|chain| !never(chain))
                 .map(|chain| match chain.steps.last() {
                     Some((_, Step::Node(step))) => self.step_keys(step),
                     _ => HashSet::new(),
@@ -558,6 +559,29 @@ impl Eval<'_> {
         path.push(self.tree.id(node));
         path
     }
+}
+
+/// Whether a group can match nothing by its form: a step compares one number with literals that
+/// no number satisfies all of. Knows this one form only.
+fn never(chain: &Chain) -> bool {
+    let of_step = |(_, step): &(Axis, Step)| {
+        let Step::Node(step) = step else { return false };
+        let tests = step.parts.iter().filter_map(|part| match part {
+            Part::Attr(prop) => prop
+                .test
+                .as_ref()
+                .map(|(op, value)| (&prop.name, *op, value)),
+            _ => None,
+        });
+        let tests: Vec<_> = tests.collect();
+        tests.iter().any(|(name, ..)| {
+            let of_name = tests.iter().filter(|(other, ..)| other == name);
+            let of_name = of_name.map(|(_, op, value)| (*op, *value));
+            super::compare::is_numeric(name)
+                && super::compare::no_number(&of_name.collect::<Vec<_>>())
+        })
+    };
+    chain.steps.iter().any(of_step)
 }
 
 fn is_depth(pseudo: &Pseudo) -> bool {
