@@ -72,9 +72,9 @@ pub enum CacheError {
     /// Sources cannot be made into a cache. At least one fault.
     #[error("no cache can be built of {}", .0.display())]
     Sources(PathBuf, Vec<Fault>),
-    /// The file system failed at this path.
+    /// The file system failed at this path. The message has the cause, so it is no source.
     #[error("{}: {_1}", .0.display())]
-    Io(PathBuf, #[source] io::Error),
+    Io(PathBuf, io::Error),
 }
 
 impl CacheError {

@@ -2,6 +2,7 @@
 
 use super::command::{Run, print};
 use super::options::{Color, EditionName, Limits, TextOrJson};
+use super::progress::Progress;
 use super::stats::Sizes;
 use super::{input, output, sessions};
 use crate::diag::Error;
@@ -11,7 +12,6 @@ use crate::present::{Exit, Failure};
 use clap::Args;
 use comfy_table::{CellAlignment, Table, presets};
 use hdrhistogram::Histogram;
-use indicatif::ProgressBar;
 use serde::Serialize;
 use serde_json::json;
 use std::fmt::Write as _;
@@ -79,17 +79,17 @@ impl Run for Bench {
             engine.prepare(selector)?;
         }
         let started = Instant::now();
-        let sessions = sessions::open_all(&self.sessions, &self.limits)?;
+        let (names, _) = sessions::expand(&self.sessions)?;
+        let sessions = sessions::open_all(&names, &self.limits)?;
         let loading = started.elapsed();
-        self.warm_up(&engine, &sessions, &selectors)?;
+        warm_up(&engine, &names, &sessions, &selectors)?;
         let before = engine.cache_stats();
-        let spinner = ProgressBar::new_spinner().with_message("measuring");
-        spinner.enable_steady_tick(Duration::from_millis(200));
+        let progress = Progress::spinner("measuring");
         let started = Instant::now();
         let until = started + self.duration;
         let tallies = measure(&engine, &sessions, &selectors, self.threads, until)?;
         let elapsed = started.elapsed();
-        spinner.finish_and_clear();
+        drop(progress);
         let mut total = Tally::new()?;
         tallies.iter().for_each(|tally| total.add(tally));
         let numbers = selectors.iter().zip(&tallies);
@@ -131,23 +131,23 @@ impl Bench {
         }
         Ok(selectors)
     }
+}
 
-    /// Runs everything once before the clock starts, to report errors and to leave out work that
-    /// is done once only.
-    fn warm_up(
-        &self,
-        engine: &Engine,
-        sessions: &[Session],
-        selectors: &[String],
-    ) -> Result<(), Failure> {
-        for (name, session) in self.sessions.iter().zip(sessions) {
-            for selector in selectors {
-                run_once(engine, session, selector)
-                    .map_err(|error| Failure::in_session(error, Some(name)))?;
-            }
+/// Runs everything once before the clock starts, to report errors and to leave out work that is
+/// done once only.
+fn warm_up(
+    engine: &Engine,
+    names: &[String],
+    sessions: &[Session],
+    selectors: &[String],
+) -> Result<(), Failure> {
+    for (name, session) in names.iter().zip(sessions) {
+        for selector in selectors {
+            run_once(engine, session, selector)
+                .map_err(|error| Failure::in_session(error, Some(name)))?;
         }
-        Ok(())
     }
+    Ok(())
 }
 
 /// Runs a selector and lists its ids, or computes the differences of a range. Returns the number

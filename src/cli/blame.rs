@@ -4,7 +4,10 @@ use super::command::Run;
 use super::options::{Color, Paint, TextOrJson, Tint};
 use super::output;
 use super::sessions::SessionArgs;
-use crate::history::{Blame as Life, BlameKind, blame};
+use super::words::{exists, in_quotes, is_file, is_selector, quoted};
+use crate::diag::nearest;
+use crate::engine::Engine;
+use crate::history::{Blame as Life, BlameKind, Session, blame};
 use crate::present::{Exit, Failure};
 use clap::Args;
 use std::fmt::Write as _;
@@ -31,17 +34,53 @@ pub(super) struct Blame {
 
 impl Run for Blame {
     fn run(&self, color: Color) -> Result<Exit, Failure> {
+        let name = self.session.name();
+        if is_file(&self.id) && !exists(name) {
+            return Err(
+                Failure::usage("the session comes first, then the id").with_help(format!(
+                    "pactql blame {} {}",
+                    quoted(&self.id),
+                    quoted(name)
+                )),
+            );
+        }
         let session = self.session.open()?;
-        let life = blame(&session.moment(), &self.id).ok_or_else(|| {
-            let id = output::printable(&self.id);
-            Failure::value(format!("no snapshot has a node with the id `{id}`"))
-                .with_help("`pactql select SESSION \"@* *\" --format ids` lists all ids")
-        })?;
+        let life = blame(&session.moment(), &self.id).ok_or_else(|| self.unknown(&session))?;
         output::print_as(self.format.is_json(), &life, || {
             text(&life, color.for_results())
         })
     }
 }
+
+impl Blame {
+    /// The failure for an id that no node has.
+    fn unknown(&self, session: &Session) -> Failure {
+        let name = quoted(self.session.name());
+        if is_selector(&self.id) {
+            let failure = Failure::usage("`blame` takes the id of a node, not a selector");
+            let found = Engine::new().rows(session, &self.id).ok();
+            let first = found.iter().flat_map(|found| found.nodes()).next();
+            let selector = in_quotes(&self.id);
+            return failure.with_help(match first {
+                Some(node) => format!("pactql blame {name} {}", quoted(node.id())),
+                None => format!("`pactql log {name} {selector}` counts the changes of all matches"),
+            });
+        }
+        let id = output::printable(&self.id);
+        let failure = Failure::value(format!("no snapshot has a node with the id `{id}`"));
+        let history = session.history();
+        let ids = history
+            .latest()
+            .map(|newest| newest.nodes().take(MOST_IDS).map(|node| node.id()));
+        match nearest(&self.id, ids.into_iter().flatten()) {
+            Some(near) => failure.with_help(format!("did you mean `{near}`?")),
+            None => failure.with_help(format!("pactql select {name} \"@* *\" --format ids")),
+        }
+    }
+}
+
+/// The most ids that a mistyped one is compared with.
+const MOST_IDS: usize = 10_000;
 
 /// One line for each event, with the values that changed below it.
 fn text(life: &Life, paint: Paint) -> String {

@@ -1,6 +1,7 @@
 //! `pactql check`: whether a selector is valid.
 
 use super::command::{Run, print, say};
+use super::operands;
 use super::options::{Color, EditionName, TextFirst};
 use crate::present::{Exit, Failure};
 use clap::Args;
@@ -26,6 +27,7 @@ pub(super) struct Check {
 
 impl Run for Check {
     fn run(&self, color: Color) -> Result<Exit, Failure> {
+        operands::check_selector("check", &self.selector)?;
         let report = self.edition.engine().check(&self.selector)?;
         let text = if self.format == TextFirst::Json {
             let warnings: Vec<String> = report.warnings.iter().map(ToString::to_string).collect();

@@ -1,8 +1,10 @@
 //! `pactql diff`: the differences of two snapshots.
 
 use super::command::Run;
+use super::operands;
 use super::options::{Color, ContentModeName, EditionName, Paint, TextOrJson, Tint};
 use super::output::{self, printable};
+use super::preview::Previews;
 use super::sessions::SessionArgs;
 use crate::engine::Node;
 use crate::history::{
@@ -60,6 +62,7 @@ pub(super) struct Diff {
 
 impl Run for Diff {
     fn run(&self, color: Color) -> Result<Exit, Failure> {
+        operands::check_snapshots(self.session.name(), &self.a, &self.b)?;
         let (a, b) = (sessions::place(&self.a)?, sessions::place(&self.b)?);
         let engine = self.edition.engine();
         if let Some(selector) = &self.selector {
@@ -87,6 +90,8 @@ impl Run for Diff {
 /// The differences as text.
 fn text(diff: &SnapshotDiff, paint: Paint) -> String {
     let mut out = String::new();
+    // The whole line has a colour.
+    let previews = Previews::default();
     let counts = [
         (diff.added.len(), "added"),
         (diff.removed.len(), "removed"),
@@ -101,7 +106,7 @@ fn text(diff: &SnapshotDiff, paint: Paint) -> String {
         (&diff.removed, &older.0, '-', Tint::Removed),
     ] {
         for id in ids {
-            let node = snapshot.find(id).map(|node| output::line(Node::new(node)));
+            let node = snapshot.find(id).map(|node| previews.line(Node::new(node)));
             let line = format!("{sign} {}", node.unwrap_or_default());
             let _ = writeln!(out, "{}", paint.tint(tint, &line));
         }

@@ -2,7 +2,7 @@
 
 use super::command::{Run, print};
 use super::options::{Color, EditionName, Limits, TextFirst};
-use super::sessions;
+use super::{operands, sessions};
 use crate::engine::ExplainOptions;
 use crate::present::{Exit, Failure, answer};
 use clap::Args;
@@ -44,10 +44,14 @@ impl Run for Explain {
         let (session, selector) = match &self.inputs[..] {
             [session, selector] => (Some(session), selector),
             [selector] => (None, selector),
-            _ => return Err(Failure::usage("a selector is needed")),
+            _ => return Err(Failure::usage("`explain` needs a selector")),
         };
+        match session {
+            Some(session) => operands::check_pair("explain", session, selector)?,
+            None => operands::check_selector("explain", selector)?,
+        }
         if self.analyze && session.is_none() {
-            return Err(Failure::usage("--analyze needs a session")
+            return Err(Failure::usage("`--analyze` needs a session")
                 .with_help("pactql explain SESSION SELECTOR --analyze"));
         }
         let session = session

@@ -36,12 +36,19 @@ pub(super) struct Export {
     /// The file to write [default: standard output].
     #[arg(short, long, value_name = "FILE")]
     output: Option<String>,
+    /// Replace the file if it exists.
+    #[arg(long)]
+    force: bool,
     #[command(flatten)]
     messages: Messages,
 }
 
 impl Run for Export {
     fn run(&self, _: Color) -> Result<Exit, Failure> {
+        let output = self.output.as_deref().filter(|path| *path != input::STDIN);
+        if let Some(path) = output {
+            input::check_output(path, &[self.session.name()], self.force)?;
+        }
         let (session, snapshot) = if self.jsonl {
             (self.session.open()?, None)
         } else {
@@ -56,7 +63,7 @@ impl Run for Export {
                 write_session(history.committed(), working, self.full, out)
             }
         };
-        match self.output.as_deref().filter(|path| *path != "-") {
+        match output {
             Some(path) => input::write(path, write).map(|()| Exit::Ok),
             None => stream(write),
         }

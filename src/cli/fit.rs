@@ -1,6 +1,8 @@
 //! `select --budget`: the blocks found that fit a number of tokens.
 
+use super::options::Tint;
 use super::output;
+use super::preview::{PREVIEW, Previews};
 use crate::budget::Query;
 use crate::engine::Fit;
 use crate::present::answer::Budget;
@@ -48,26 +50,32 @@ pub(super) fn text_of(query: &OsStr) -> Result<&str, Failure> {
 }
 
 /// A table of the blocks chosen, with their scores, and a line of totals.
-pub(super) fn table(fit: &Fit<'_>) -> String {
+pub(super) fn table(fit: &Fit<'_>, previews: &Previews) -> String {
     let summary = &fit.resolution.selection;
     let rows = fit.nodes.iter().zip(&fit.resolution.documents);
     let rows = rows.map(|(node, document)| {
         let why = &document.why;
-        [
+        let cells = [
             output::printable(node.id()),
             output::label(*node),
             format!("{:.4}", document.score),
             format!("{}/{}", why.term_matches, why.total_words),
             document.tokens.to_string(),
-            output::clean(node.role().unwrap_or_default(), output::PREVIEW),
-            output::clean(node.kind().unwrap_or_default(), output::PREVIEW),
-            output::preview(*node),
-        ]
+            output::clean(node.role().unwrap_or_default(), PREVIEW),
+            output::clean(node.kind().unwrap_or_default(), PREVIEW),
+        ];
+        (cells, *node)
     });
     let header = [
-        "id", "snapshot", "score", "matches", "tokens", "role", "kind", "content",
+        ("id", Some(Tint::Name)),
+        ("snapshot", Some(Tint::Place)),
+        ("score", None),
+        ("matches", None),
+        ("tokens", None),
+        ("role", Some(Tint::Kind)),
+        ("kind", Some(Tint::Kind)),
     ];
-    let mut text = output::columns(header, rows).unwrap_or_default();
+    let mut text = output::columns(header, rows, previews).unwrap_or_default();
     let _ = writeln!(
         text,
         "{} of {}, {} of {} tokens",

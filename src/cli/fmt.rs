@@ -1,6 +1,7 @@
 //! `pactql fmt`: selectors in normalized form or in another edition.
 
 use super::command::{Run, print, say};
+use super::operands;
 use super::options::{Color, EditionName, EditionWord, Messages};
 use crate::present::{Exit, Failure};
 use clap::Args;
@@ -36,6 +37,7 @@ pub(super) struct Fmt {
 impl Run for Fmt {
     fn run(&self, color: Color) -> Result<Exit, Failure> {
         let engine = self.edition.engine();
+        operands::check_selectors("fmt", &self.selectors)?;
         let mut text = String::new();
         for selector in &self.selectors {
             let prepared = engine.prepare(selector)?;

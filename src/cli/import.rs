@@ -3,12 +3,14 @@
 use super::command::{Run, say, stream};
 use super::input;
 use super::options::{Color, Limits, Messages};
+use super::progress::Progress;
+use super::words::quoted;
 use crate::interop::{
     ImportOptions, Imported, ImportedSession, MessageLocation, Pointer, Report, import,
 };
-use crate::present::{Exit, Failure};
+use crate::present::{Exit, Failure, sessions as opened};
+use crate::tree::InputError;
 use clap::{Args, ValueEnum};
-use indicatif::ProgressBar;
 use std::collections::HashSet;
 use std::path::Path;
 
@@ -33,6 +35,9 @@ pub(super) struct Import {
     /// file per session [default: standard output].
     #[arg(short, long, value_name = "PATH")]
     output: Option<String>,
+    /// Replace files that exist.
+    #[arg(long)]
+    force: bool,
     /// The format of the logs.
     #[arg(long, value_enum, default_value_t)]
     from: From,
@@ -86,22 +91,23 @@ impl Run for Import {
             }
             Some(path) => Target::File(path),
         };
-        let bar = ProgressBar::new(self.logs.len() as u64);
+        let progress = Progress::bar(self.logs.len());
         let mut report = Report::default();
         let mut sessions: Vec<(String, ImportedSession)> = Vec::new();
         for log in &self.logs {
-            let bytes = input::read(log, &self.limits)?;
-            let imported = import(&bytes, &options)
-                .map_err(|error| Failure::Input(vec![(input::name(log), error)], None))?;
+            let bytes =
+                input::read(log, &self.limits).map_err(|failure| self.unread(log, failure))?;
+            let imported = import(&bytes, &options).map_err(|error| self.refused(log, error))?;
             report.add(&imported.report);
             name_sessions(log, imported, &mut sessions);
-            bar.inc(1);
+            progress.step();
         }
-        bar.finish_and_clear();
+        drop(progress);
         // Nothing is written until everything has been read without a fault.
         match (target, &sessions[..]) {
-            (Target::Directory(path), _) => write_directory(path, &sessions, self.full)?,
+            (Target::Directory(path), _) => self.write_directory(path, &sessions)?,
             (Target::File(path), [(_, session)]) => {
+                input::check_output(path, &self.inputs(), self.force)?;
                 input::write(path, |out| session.recording.write_jsonl(out, self.full))?;
             }
             (Target::Stdout, [(_, session)]) => {
@@ -113,7 +119,7 @@ impl Run for Import {
                     && Path::new(path).extension().is_none()
                     && !Path::new(path).exists() =>
             {
-                write_directory(path, sessions, self.full)?;
+                self.write_directory(path, sessions)?;
             }
             (target, sessions) => return Err(several(&target, sessions.len())),
         }
@@ -123,6 +129,63 @@ impl Run for Import {
             format!("{report}\n")
         });
         Ok(Exit::Ok)
+    }
+}
+
+impl Import {
+    /// The logs, as inputs that are not written to.
+    fn inputs(&self) -> Vec<&str> {
+        self.logs.iter().map(String::as_str).collect()
+    }
+
+    /// The failure for a log that cannot be read.
+    fn unread(&self, log: &str, failure: Failure) -> Failure {
+        match &self.logs[..] {
+            [first, second] if second == log && self.output.is_none() => {
+                let (first, second) = (quoted(first), quoted(second));
+                failure.with_help(format!(
+                    "the output is the value of `-o`: pactql import {first} -o {second}"
+                ))
+            }
+            _ => failure,
+        }
+    }
+
+    /// The failure for an input that is no log.
+    fn refused(&self, log: &str, error: InputError) -> Failure {
+        let failure = Failure::Input(vec![(input::name(log), error)], None);
+        match log {
+            input::STDIN => failure,
+            _ if opened::open(Path::new(log), self.limits.source()).is_ok() => {
+                let message = format!("{log} is a session already, not a log");
+                Failure::plain(Exit::Input, message)
+                    .with_help(format!("pactql select {} \"*\"", quoted(log)))
+            }
+            _ => failure,
+        }
+    }
+
+    /// Writes one file per session into the directory `path`, which is created if it is missing.
+    fn write_directory(
+        &self,
+        path: &str,
+        sessions: &[(String, ImportedSession)],
+    ) -> Result<(), Failure> {
+        let files: Vec<String> = sessions
+            .iter()
+            .map(|(name, _)| Path::new(path).join(format!("{name}.jsonl")))
+            .map(|file| file.to_string_lossy().into_owned())
+            .collect();
+        for file in &files {
+            input::check_output(file, &self.inputs(), self.force)?;
+        }
+        std::fs::create_dir_all(path).map_err(|error| Failure::output(path, &error))?;
+        let progress = Progress::bar(sessions.len());
+        for ((_, session), file) in sessions.iter().zip(&files) {
+            input::write(file, |out| session.recording.write_jsonl(out, self.full))?;
+            progress.step();
+        }
+        Ok(())
     }
 }
 
@@ -160,37 +223,14 @@ fn name_sessions(log: &str, imported: Imported, sessions: &mut Vec<(String, Impo
     }
 }
 
-/// Writes one file per session into the directory `path`, which is created if it is missing.
-fn write_directory(
-    path: &str,
-    sessions: &[(String, ImportedSession)],
-    full: bool,
-) -> Result<(), Failure> {
-    std::fs::create_dir_all(path).map_err(|error| Failure::output(path, error))?;
-    let bar = ProgressBar::new(sessions.len() as u64);
-    for (name, session) in sessions {
-        let file = Path::new(path).join(format!("{name}.jsonl"));
-        input::write(&file.to_string_lossy(), |out| {
-            session.recording.write_jsonl(out, full)
-        })?;
-        bar.inc(1);
-    }
-    bar.finish_and_clear();
-    Ok(())
-}
-
-/// The file name of a log without `.gz`, `.jsonl` and `.json`.
+/// The file name of a log without its endings.
 fn stem(log: &str) -> String {
     let name = Path::new(log)
         .file_name()
         .map(|name| name.to_string_lossy().into_owned());
-    let mut name = name
-        .filter(|name| name != "-")
-        .unwrap_or_else(|| "session".to_owned());
-    for ending in [".gz", ".jsonl", ".json"] {
-        if let Some(rest) = name.strip_suffix(ending).filter(|rest| !rest.is_empty()) {
-            name = rest.to_owned();
-        }
-    }
-    name
+    let name = name.filter(|name| name != "-");
+    name.map_or_else(
+        || "session".to_owned(),
+        |name| input::stem(&name).to_owned(),
+    )
 }

@@ -1,8 +1,9 @@
 //! Inputs and output files.
 
 use super::options::Limits;
-use crate::diag::{Code, Diagnostic, Error};
-use crate::present::Failure;
+use super::words::{in_quotes, is_selector, quoted};
+use crate::diag::{Code, Diagnostic, Error, nearest};
+use crate::present::{Exit, Failure};
 use crate::tree::source::{read_all, read_file};
 use std::fs::File;
 use std::io::{self, Write};
@@ -19,6 +20,81 @@ pub(super) fn name(input: &str) -> PathBuf {
     PathBuf::from(if input == STDIN { STDIN_NAME } else { input })
 }
 
+/// Adds to a missing input what may have been meant: the name next to it in its directory, or that
+/// it is a selector.
+pub(super) fn explain_missing(failure: Failure, name: &str) -> Failure {
+    if failure.exit() != Exit::Missing {
+        return failure;
+    }
+    if is_selector(name) {
+        return Failure::usage("expected a session, found a selector").with_help(format!(
+            "pactql select SESSION {0}, or pactql check {0}",
+            in_quotes(name)
+        ));
+    }
+    let path = Path::new(name);
+    match (near(path), missing_directory(path)) {
+        (Some(near), _) => {
+            let near = near.display().to_string();
+            failure.with_help(format!("did you mean {}?", quoted(&near)))
+        }
+        (None, Some(missing)) => {
+            failure.with_help(format!("there is no directory {}", missing.display()))
+        }
+        (None, None) => failure,
+    }
+}
+
+/// The path that is most like a missing one: of each name that does not exist, the nearest in its
+/// directory is taken.
+fn near(path: &Path) -> Option<PathBuf> {
+    if path.exists() {
+        return Some(path.to_owned());
+    }
+    let parent = path.parent().unwrap_or(Path::new(""));
+    let (directory, shown) = match parent.as_os_str().is_empty() {
+        true => (PathBuf::from("."), PathBuf::new()),
+        false => (near(parent)?, near(parent)?),
+    };
+    let name = path.file_name()?.to_str()?;
+    if directory.join(name).exists() {
+        return Some(shown.join(name));
+    }
+    let entries = std::fs::read_dir(&directory).ok()?.flatten();
+    let names = entries.map(|entry| entry.file_name().to_string_lossy().into_owned());
+    let is_wanted = |name: &String| {
+        // A directory is no help where the ending of a file was typed.
+        let is_file = path.extension().is_none() || !directory.join(name).is_dir();
+        !name.starts_with('.') && is_file
+    };
+    let mut names: Vec<String> = names.filter(is_wanted).collect();
+    names.sort_unstable();
+    // The endings of all sessions are alike.
+    let found = nearest(stem(name), names.iter().map(|name| stem(name)))?;
+    let found = names.iter().find(|name| stem(name) == found)?;
+    Some(shown.join(found))
+}
+
+/// A name without the endings of sessions and logs.
+pub(super) fn stem(name: &str) -> &str {
+    let mut stem = name;
+    for ending in [".gz", ".jsonl", ".ndjson", ".json"] {
+        if let Some(rest) = stem.strip_suffix(ending).filter(|rest| !rest.is_empty()) {
+            stem = rest;
+        }
+    }
+    stem
+}
+
+/// The first directory of a path that does not exist.
+fn missing_directory(path: &Path) -> Option<&Path> {
+    let parents = path
+        .ancestors()
+        .skip(1)
+        .filter(|parent| !parent.as_os_str().is_empty());
+    parents.filter(|parent| !parent.exists()).last()
+}
+
 /// Reads a whole file or, for `-`, standard input; gzip is unpacked.
 ///
 /// # Errors
@@ -30,7 +106,38 @@ pub(super) fn read(name: &str, limits: &Limits) -> Result<Vec<u8>, Failure> {
     } else {
         read_file(Path::new(name), limits)
     };
-    Ok(bytes?)
+    bytes.map_err(|error| explain_missing(error.into(), name))
+}
+
+/// Refuses to write to a file that exists, unless it may be replaced, or that is read (RUNTIME §7).
+///
+/// # Errors
+/// It exists, or it is one of `inputs` or in one of them.
+pub(super) fn check_output(name: &str, inputs: &[&str], force: bool) -> Result<(), Failure> {
+    let path = Path::new(name);
+    // Devices and pipes are written to, not replaced.
+    if !path.is_file() {
+        return Ok(());
+    }
+    let place = path.canonicalize();
+    let is_read = |input: &&&str| {
+        let input = Path::new(input).canonicalize();
+        matches!((&input, &place), (Ok(input), Ok(place)) if place.starts_with(input))
+    };
+    if let Some(input) = inputs.iter().find(is_read) {
+        let message = match Path::new(input).is_dir() {
+            true => format!("the output {name} is part of the input {input}"),
+            false => format!("the output {name} is the input"),
+        };
+        return Err(Failure::usage(message).with_help("write to another file, then move it"));
+    }
+    match force {
+        true => Ok(()),
+        false => {
+            Err(Failure::usage(format!("the output {name} exists"))
+                .with_help("`--force` replaces it"))
+        }
+    }
 }
 
 /// Writes a file through a temporary one next to it, so that a failure leaves no partial file.
@@ -41,7 +148,7 @@ pub(super) fn write(
     name: &str,
     produce: impl FnOnce(&mut dyn Write) -> io::Result<()>,
 ) -> Result<(), Failure> {
-    let failed = |error: io::Error| Failure::output(name, error);
+    let failed = |error: io::Error| Failure::output(name, &error);
     let path = Path::new(name);
     // A device or a pipe is written in place: a rename would replace it by a file.
     if path.metadata().is_ok_and(|data| !data.is_file()) {

@@ -2,8 +2,8 @@
 
 use super::command::Run;
 use super::options::{Color, EditionName, Paint, TextOrJson, Tint};
-use super::output;
 use super::sessions::SessionArgs;
+use super::{operands, output};
 use crate::engine::{Log as Entries, LogEntry};
 use crate::present::{Exit, Failure};
 use clap::Args;
@@ -39,6 +39,7 @@ pub(super) struct Log {
 impl Run for Log {
     fn run(&self, color: Color) -> Result<Exit, Failure> {
         let engine = self.edition.engine();
+        operands::check_pair("log", self.session.name(), &self.selector)?;
         let session = self.session.open()?;
         let log = engine.log(&session, &self.selector)?;
         output::print_as(self.format.is_json(), &log, || {

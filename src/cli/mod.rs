@@ -5,6 +5,7 @@
 //! parsed them, then resolved (engine, options, opened sessions) when the command runs. No
 //! other module may use this one.
 
+mod answers;
 mod bench;
 mod blame;
 mod check;
@@ -15,23 +16,30 @@ mod explain;
 mod export;
 mod fit;
 mod fmt;
+mod habits;
 mod import;
 mod input;
 mod log;
+mod man;
+mod operands;
 mod options;
 mod output;
+mod preview;
+mod progress;
 mod render;
 mod select;
 mod serve;
 mod sessions;
 mod stats;
+mod usage;
 mod verify;
+mod words;
 
 pub use crate::present::Exit;
 
 use crate::present::Failure;
 use clap::error::ErrorKind;
-use clap::{ArgMatches, CommandFactory, FromArgMatches, Parser, Subcommand};
+use clap::{ArgMatches, ColorChoice, CommandFactory, FromArgMatches, Parser, Subcommand};
 use command::{Run, print, say};
 use options::Color;
 
@@ -53,7 +61,7 @@ Examples:
   pactql bench session.jsonl -e \"@t0 .cb\"
 
 Exit codes: 0 ok, 1 usage, 2 invalid selector, 3 invalid option value, 4 input missing,
-5 input invalid, 6 input or output failed, 7 internal error.")]
+5 input invalid, 6 input or output failed, 7 internal error, 8 nothing found (--fail-if-empty).")]
 struct Cli {
     /// When to colour the output.
     #[arg(long, value_enum, default_value_t, global = true, value_name = "WHEN")]
@@ -79,6 +87,7 @@ enum Command {
     Bench(bench::Bench),
     Context(context::Context),
     Completions(Completions),
+    Man(Man),
 }
 
 /// Print a completion script for a shell.
@@ -100,6 +109,25 @@ impl Run for Completions {
     }
 }
 
+/// Print the manual page of the program or of a command.
+#[derive(clap::Args, Debug)]
+#[command(after_help = "\
+Examples:
+  pactql man > ~/.local/share/man/man1/pactql.1
+  pactql man select | man -l -")]
+struct Man {
+    /// The command, such as `select` or `context resolve` [default: the program].
+    #[arg(value_name = "COMMAND")]
+    command: Vec<String>,
+}
+
+impl Run for Man {
+    fn run(&self, _: Color) -> Result<Exit, Failure> {
+        let page = man::page(Cli::command(), &self.command)?;
+        print(&String::from_utf8_lossy(&page))
+    }
+}
+
 impl Command {
     fn get(&self) -> &dyn Run {
         match self {
@@ -118,6 +146,7 @@ impl Command {
             Self::Bench(command) => command,
             Self::Context(command) => command,
             Self::Completions(command) => command,
+            Self::Man(command) => command,
         }
     }
 }
@@ -125,11 +154,12 @@ impl Command {
 /// Runs the program with the process's arguments.
 #[must_use]
 pub fn main() -> Exit {
-    let parsed = Cli::command().try_get_matches();
+    let program = Cli::command().color(help_color());
+    let parsed = program.clone().try_get_matches();
     let parsed = parsed.and_then(|matches| Ok((Cli::from_arg_matches(&matches)?, matches)));
     let (cli, matches) = match parsed {
         Ok(parsed) => parsed,
-        Err(error) => return refuse(&error),
+        Err(error) => return refuse(&error, program),
     };
     match cli.command.get().run(cli.color) {
         Ok(exit) => exit,
@@ -138,6 +168,34 @@ pub fn main() -> Exit {
             report(&failure, wants_json(&matches), cli.color);
             failure.exit()
         }
+    }
+}
+
+/// The arguments, without the program.
+fn words() -> Vec<String> {
+    let words = std::env::args_os().skip(1);
+    words
+        .map(|word| word.to_string_lossy().into_owned())
+        .collect()
+}
+
+/// Whether the arguments, which may not parse, give an option this value.
+fn asks_for(option: &str, value: &str) -> bool {
+    let words = words();
+    words
+        .iter()
+        .any(|word| word.split_once('=') == Some((option, value)))
+        || words
+            .windows(2)
+            .any(|pair| pair[0] == option && pair[1] == value)
+}
+
+/// When the help is coloured: it is printed before the arguments are known.
+fn help_color() -> ColorChoice {
+    match () {
+        () if asks_for("--color", "never") => ColorChoice::Never,
+        () if asks_for("--color", "always") => ColorChoice::Always,
+        () => ColorChoice::Auto,
     }
 }
 
@@ -162,25 +220,27 @@ fn report(failure: &Failure, json: bool, color: Color) {
 }
 
 /// Reports a command line that did not parse, or prints the help that it asked for.
-fn refuse(error: &clap::Error) -> Exit {
+fn refuse(error: &clap::Error, program: clap::Command) -> Exit {
     let exit = match error.kind() {
         ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => Exit::Ok,
-        ErrorKind::InvalidValue | ErrorKind::ValueValidation => Exit::Value,
-        _ => Exit::Usage,
+        // Of a command without its arguments: the help says what it needs.
+        ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand | ErrorKind::MissingSubcommand => {
+            Exit::Usage
+        }
+        _ => {
+            let mut program = program;
+            program.build();
+            let failure = usage::failure(error, &program, &words());
+            let color = match help_color() {
+                ColorChoice::Never => Color::Never,
+                ColorChoice::Always => Color::Always,
+                ColorChoice::Auto => Color::Auto,
+            };
+            report(&failure, asks_for("--format", "json"), color);
+            return failure.exit();
+        }
     };
-    let arguments: Vec<_> = std::env::args_os().collect();
-    let json = arguments.iter().any(|argument| argument == "--format=json")
-        || arguments
-            .windows(2)
-            .any(|pair| pair[0] == "--format" && pair[1] == "json");
-    if exit != Exit::Ok && json {
-        let message = error.to_string();
-        let message = message.lines().next().unwrap_or_default();
-        let message = message.strip_prefix("error: ").unwrap_or(message);
-        report(&Failure::plain(exit, message), true, Color::Never);
-    } else {
-        // Help whose reader has gone is not a failure.
-        let _ = error.print();
-    }
+    // Help whose reader has gone is not a failure.
+    let _ = error.print();
     exit
 }

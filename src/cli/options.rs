@@ -25,6 +25,7 @@ impl Color {
         match self {
             Self::Auto => {
                 stream.is_terminal()
+                    && !is_dumb()
                     && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
             }
             Self::Always => true,
@@ -47,28 +48,57 @@ impl Color {
     }
 }
 
+/// Whether the terminal says that it has neither colours nor a cursor to move.
+pub(super) fn is_dumb() -> bool {
+    std::env::var_os("TERM").is_some_and(|term| term == "dumb")
+}
+
 /// Colours text, or leaves it as it is.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Paint(bool);
 
-/// A colour by its meaning; the number is that of the terminal.
+/// A colour by its meaning.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Tint {
     /// Green.
-    Added = 32,
+    Added,
     /// Red.
-    Removed = 31,
+    Removed,
     /// Yellow.
-    Changed = 33,
+    Changed,
     /// Snapshots and line numbers: cyan.
-    Place = 36,
+    Place,
+    /// Ids and titles of columns: bold.
+    Name,
+    /// Roles and kinds: blue.
+    Kind,
+    /// The name of a tool: magenta.
+    Tool,
+    /// What the selector looked for: bold red.
+    Match,
+}
+
+impl Tint {
+    /// The parameters of the terminal's escape sequence.
+    fn code(self) -> &'static str {
+        match self {
+            Self::Added => "32",
+            Self::Removed => "31",
+            Self::Changed => "33",
+            Self::Place => "36",
+            Self::Name => "1",
+            Self::Kind => "34",
+            Self::Tool => "35",
+            Self::Match => "1;31",
+        }
+    }
 }
 
 impl Paint {
     /// `text` in a colour.
     pub(super) fn tint(self, tint: Tint, text: &str) -> String {
         if self.0 && !text.is_empty() {
-            format!("\u{1b}[{}m{text}\u{1b}[0m", tint as u8)
+            format!("\u{1b}[{}m{text}\u{1b}[0m", tint.code())
         } else {
             text.to_owned()
         }
@@ -168,7 +198,7 @@ impl Messages {
 pub(super) struct Limits {
     /// Refuse inputs of more than this many bytes after unpacking. K, M and G are factors of 1024,
     /// 1024² and 1024³.
-    #[arg(long, value_name = "BYTES", default_value = "4G", value_parser = bytes, global = true)]
+    #[arg(long, value_name = "BYTES", default_value = "1G", value_parser = bytes, global = true)]
     max_input: u64,
 }
 

@@ -1,17 +1,17 @@
-//! The sessions that commands read, with a spinner while a large one loads.
+//! The sessions that commands read, with a spinner while one loads that takes long.
 
+use super::command::say;
 use super::input;
 use super::options::Limits;
+use super::progress::Progress;
 use crate::history::Session;
 use crate::index::Snapshot;
 use crate::present::{Failure, sessions as opened};
-use crate::tree::source::read_stream;
+use crate::tree::source::{read_stream, sessions_in};
 use clap::Args;
-use indicatif::ProgressBar;
 use rayon::prelude::*;
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Duration;
 
 /// The session of a command that reads one.
 #[derive(Args, Debug)]
@@ -23,6 +23,11 @@ pub(super) struct SessionArgs {
 }
 
 impl SessionArgs {
+    /// The path of the session.
+    pub(super) fn name(&self) -> &str {
+        &self.session
+    }
+
     /// Opens the session.
     ///
     /// # Errors
@@ -46,23 +51,47 @@ impl SessionArgs {
     }
 }
 
-/// Opens a session: a file, a directory, or standard input for `-`.
+/// Opens a session: a file, a directory, or standard input for `-`. Says what is odd about it.
 ///
 /// # Errors
 /// A missing, unreadable or invalid input.
 pub(super) fn open(name: &str, limits: &Limits) -> Result<Session, Failure> {
-    let path = input::name(name);
-    if name == input::STDIN {
+    let progress = Progress::spinner(format!("reading {name}"));
+    let session = read(name, limits)?;
+    drop(progress);
+    say(&opened::remarks(&session));
+    Ok(session)
+}
+
+fn read(name: &str, limits: &Limits) -> Result<Session, Failure> {
+    let session = if name == input::STDIN {
+        let path = input::name(name);
         let documents = read_stream(std::io::stdin().lock(), &path, limits.source());
-        return opened::build(documents, path);
+        opened::build(documents, path)
+    } else {
+        opened::open(Path::new(name), limits.source())
+    };
+    session.map_err(|failure| input::explain_missing(failure, name))
+}
+
+/// The sessions that names mean: a directory of sessions is replaced by its files. Also whether
+/// there was such a directory.
+///
+/// # Errors
+/// A directory that cannot be read.
+pub(super) fn expand(names: &[String]) -> Result<(Vec<String>, bool), Failure> {
+    let mut all = Vec::new();
+    let mut several = false;
+    for name in names {
+        match sessions_in(Path::new(name))? {
+            Some(files) => {
+                several = true;
+                all.extend(files.iter().map(|file| file.display().to_string()));
+            }
+            None => all.push(name.clone()),
+        }
     }
-    let spinner = ProgressBar::new_spinner().with_message(format!("reading {name}"));
-    if path.metadata().is_ok_and(|data| data.len() > opened::LARGE) {
-        spinner.enable_steady_tick(Duration::from_millis(100));
-    }
-    let session = opened::open(Path::new(name), limits.source());
-    spinner.finish_and_clear();
-    session
+    Ok((all, several))
 }
 
 /// Opens several sessions in parallel. Of several failures the first in order is returned.
@@ -70,18 +99,32 @@ pub(super) fn open(name: &str, limits: &Limits) -> Result<Session, Failure> {
 /// # Errors
 /// As [`open`]; standard input named twice.
 pub(super) fn open_all(names: &[String], limits: &Limits) -> Result<Vec<Session>, Failure> {
-    if names.iter().filter(|name| *name == input::STDIN).count() > 1 {
-        return Err(Failure::usage("standard input can be read once only"));
+    if let [name] = names {
+        return Ok(vec![open(name, limits)?]);
     }
-    let bar = ProgressBar::new(names.len() as u64);
+    if names.iter().filter(|name| *name == input::STDIN).count() > 1 {
+        return Err(Failure::usage("standard input can be read once only")
+            .with_help("give `-` once, and the other sessions as files"));
+    }
+    let progress = Progress::bar(names.len());
     let opened: Vec<Result<Session, Failure>> = names
         .par_iter()
         .map(|name| {
-            let session = open(name, limits);
-            bar.inc(1);
+            let session = read(name, limits);
+            progress.step();
             session
         })
         .collect();
-    bar.finish_and_clear();
-    opened.into_iter().collect()
+    drop(progress);
+    let sessions = opened.into_iter().collect::<Result<Vec<_>, _>>()?;
+    // Each remark once, however many sessions it is true of.
+    let mut said = Vec::new();
+    for session in &sessions {
+        let remarks = opened::remarks(session);
+        if !said.contains(&remarks) {
+            say(&remarks);
+            said.push(remarks);
+        }
+    }
+    Ok(sessions)
 }

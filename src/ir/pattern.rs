@@ -5,6 +5,8 @@
 //! bounded together, because a few letters can compile to megabytes. The module must not know
 //! selectors.
 
+use std::ops::Range;
+
 use regex_automata::MatchKind;
 use regex_automata::meta::{BuildError, Config, Regex};
 
@@ -29,6 +31,12 @@ impl Pattern {
     #[must_use]
     pub fn is_match(&self, text: &str) -> bool {
         self.regex.is_match(text)
+    }
+
+    /// The first match in `text`, as a range of bytes.
+    #[must_use]
+    pub fn find(&self, text: &str) -> Option<Range<usize>> {
+        self.regex.find(text).map(|found| found.range())
     }
 }
 

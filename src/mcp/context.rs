@@ -44,7 +44,7 @@ fn directory(state: &ServerState, name: &str) -> Result<Dir, Failure> {
         if is_missing(&error) {
             missing(name)
         } else {
-            Failure::file(name, error)
+            Failure::file(name, &error)
         }
     })
 }
@@ -73,7 +73,7 @@ struct Listed {
 pub(super) fn list_caches(state: &ServerState, arguments: &Arguments) -> Result<Answer, Failure> {
     let name = arguments.text("root").unwrap_or(".");
     let dir = directory(state, name)?;
-    let caches = directories(&dir, name).map_err(|error| Failure::file(name, error))?;
+    let caches = directories(&dir, name).map_err(|error| Failure::file(name, &error))?;
     Ok(answer::json(&Listing { caches })?.into())
 }
 

@@ -3,7 +3,7 @@
 use super::root::{Refusal, Root};
 use crate::history::Session;
 use crate::present::{Failure, sessions};
-use crate::tree::source::{read_all, read_files};
+use crate::tree::source::{is_several, read_all, read_files};
 use crate::tree::{Limits, SourceError};
 use cap_std::fs::Metadata;
 use quick_cache::Weighter;
@@ -105,6 +105,10 @@ impl Kept {
             let file = root.handle().open(&part.place).map_err(failed)?;
             read_all(file, called, self.limits)
         };
+        let called: Vec<PathBuf> = stamp.0.iter().map(|part| part.called(path)).collect();
+        if is_several(&called) {
+            return Err(Failure::several(path, &called));
+        }
         let documents = read_files(stamp.0.iter().map(|part| {
             let called = part.called(path);
             (read(part, &called), called)
@@ -135,7 +139,7 @@ impl Stamp {
     /// It is neither a file nor a directory, or a link in the directory leads out of the root;
     /// failures of the file system.
     fn of(root: &Root, place: &Path, name: &str) -> Result<Self, Failure> {
-        let failed = |error: io::Error| Failure::file(name, error);
+        let failed = |error: io::Error| Failure::file(name, &error);
         let part = |name: OsString, place: PathBuf, data: &Metadata| Part {
             name,
             place,

@@ -107,7 +107,7 @@ pub(super) fn diff(state: &ServerState, arguments: &Arguments) -> Result<Answer,
 fn lines<'a>(nodes: impl Iterator<Item = Node<'a>>) -> String {
     let mut lines = String::new();
     for node in nodes {
-        node_json(node, None, &mut lines);
+        node_json(node, &[], &mut lines);
     }
     lines.truncate(lines.trim_end().len());
     lines

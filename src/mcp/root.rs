@@ -37,7 +37,7 @@ impl Root {
     /// There is no such directory.
     pub(super) fn open(path: &Path) -> Result<Self, Failure> {
         let name = path.display().to_string();
-        let failed = |error: io::Error| Failure::file(&name, error);
+        let failed = |error: io::Error| Failure::file(&name, &error);
         let path = path.canonicalize().map_err(failed)?;
         if !path.is_dir() {
             return Err(Failure::value(format!("{name} is not a directory")));
@@ -74,7 +74,7 @@ impl Root {
         let found = match self.path.join(path).canonicalize() {
             Ok(found) => found,
             Err(error) if is_missing(&error) => return Err(Refusal::Missing),
-            Err(error) => return Err(Refusal::Failure(Failure::file(name, error))),
+            Err(error) => return Err(Refusal::Failure(Failure::file(name, &error))),
         };
         match found.strip_prefix(&self.path) {
             Ok(inside) if inside.as_os_str().is_empty() => Ok(PathBuf::from(".")),

@@ -58,11 +58,18 @@ impl<'a> Found<'a> {
     /// None that input can cause.
     pub(crate) fn json(&self, count: bool) -> Result<String, Failure> {
         match (&self.fit, self.answer) {
-            (Some(fit), _) if count => Ok(fit.nodes.len().to_string()),
-            (None, answer) if count => Ok(answer.count().to_string()),
+            _ if count => Ok(self.count().to_string()),
             (Some(fit), _) => json(&fit.resolution),
             (None, Answer::Rows(rows)) => json(&rows.to_ids()),
             (None, Answer::Range(diff)) => json(diff),
+        }
+    }
+
+    /// The number of nodes or changes.
+    pub(crate) fn count(&self) -> usize {
+        match &self.fit {
+            Some(fit) => fit.nodes.len(),
+            None => self.answer.count(),
         }
     }
 

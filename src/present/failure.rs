@@ -30,6 +30,8 @@ pub enum Exit {
     Io = 6,
     /// 7: a bug in the program.
     Internal = 7,
+    /// 8: nothing was found, under `--fail-if-empty`.
+    Empty = 8,
 }
 
 impl Termination for Exit {
@@ -47,8 +49,8 @@ pub(crate) enum Failure {
     Input(Vec<(PathBuf, InputError)>, Option<String>),
     /// An input of many files is invalid: a message, and each fault as a file and a message.
     Faults(String, Vec<(String, String)>),
-    /// Reading or writing failed: exit code, message, cause.
-    Io(Exit, String, #[source] io::Error),
+    /// Reading or writing failed: exit code, and a message with the cause.
+    Io(Exit, String),
     /// Everything else: exit code, message, advice.
     Plain(Exit, String, Option<String>),
     /// The reader of standard output closed it. This is not reported.
@@ -88,17 +90,29 @@ impl Failure {
     }
 
     /// A failed write to `name`, or a read that fails for a reason other than a missing input.
-    pub(crate) fn output(name: &str, error: io::Error) -> Self {
-        Self::Io(Exit::Io, format!("{name}: {}", reason(&error)), error)
+    pub(crate) fn output(name: &str, error: &io::Error) -> Self {
+        Self::Io(Exit::Io, format!("{name}: {}", reason(error)))
     }
 
     /// A failed read of the file `name`.
-    pub(crate) fn file(name: &str, error: io::Error) -> Self {
+    pub(crate) fn file(name: &str, error: &io::Error) -> Self {
         let exit = match error.kind() {
             io::ErrorKind::NotFound => Exit::Missing,
             _ => Exit::Io,
         };
-        Self::Io(exit, format!("{name}: {}", reason(&error)), error)
+        Self::Io(exit, format!("{name}: {}", reason(error)))
+    }
+
+    /// A directory of several sessions where one is expected.
+    pub(crate) fn several(path: &Path, files: &[PathBuf]) -> Self {
+        let (path, count) = (path.display(), files.len());
+        let failure = Self::usage(format!(
+            "expected one session, and `{path}` is a directory of {count}"
+        ));
+        match files.first() {
+            Some(first) => failure.with_help(format!("name one of them: {}", first.display())),
+            None => failure,
+        }
     }
 
     /// Adds advice to a plain failure or an invalid input.
@@ -115,7 +129,7 @@ impl Failure {
         match self {
             Self::Selector(..) => Exit::Selector,
             Self::Input(..) | Self::Faults(..) => Exit::Input,
-            Self::Io(exit, ..) | Self::Plain(exit, ..) => *exit,
+            Self::Io(exit, _) | Self::Plain(exit, ..) => *exit,
             Self::ClosedPipe => Exit::Ok,
         }
     }
@@ -149,7 +163,7 @@ impl Failure {
                 }
                 Ok(())
             }
-            Self::Io(exit, message, _) => writeln!(text, "error[{}]: {message}", code(*exit)),
+            Self::Io(exit, message) => writeln!(text, "error[{}]: {message}", code(*exit)),
             Self::Plain(exit, message, help) => {
                 let _ = writeln!(text, "error[{}]: {message}", code(*exit));
                 write_help(&mut text, help.as_ref())
@@ -178,7 +192,7 @@ impl Failure {
                 json["error"]["faults"] = faults.collect();
                 json
             }
-            Self::Io(exit, message, _) => error_json(code(*exit), message, None),
+            Self::Io(exit, message) => error_json(code(*exit), message, None),
             Self::Plain(exit, message, help) => error_json(code(*exit), message, help.as_ref()),
             Self::ClosedPipe => Value::Null,
         }
@@ -232,8 +246,9 @@ impl From<SourceError> for Failure {
     fn from(error: SourceError) -> Self {
         match error {
             SourceError::Missing(_) => Self::plain(Exit::Missing, error.to_string()),
-            SourceError::Io(path, error) => Self::file(&path.display().to_string(), error),
+            SourceError::Io(path, error) => Self::file(&path.display().to_string(), &error),
             SourceError::Invalid(files) => Self::Input(files, None),
+            SourceError::Several(path, files) => Self::several(&path, &files),
         }
     }
 }
@@ -251,7 +266,7 @@ impl From<CacheError> for Failure {
                 Self::Faults(message, faults.collect())
             }
             // A file that vanished while it was read is a failed read, not a missing cache.
-            CacheError::Io(path, error) => Self::output(&path.display().to_string(), error),
+            CacheError::Io(path, error) => Self::output(&path.display().to_string(), &error),
         }
     }
 }
@@ -261,7 +276,7 @@ impl From<io::Error> for Failure {
     fn from(error: io::Error) -> Self {
         match error.kind() {
             io::ErrorKind::BrokenPipe => Self::ClosedPipe,
-            _ => Self::output("standard output", error),
+            _ => Self::output("standard output", &error),
         }
     }
 }
@@ -282,7 +297,7 @@ fn code(exit: Exit) -> &'static str {
         Exit::Missing => "E_MISSING",
         Exit::Input => InputError::CODE,
         Exit::Io => "E_IO",
-        Exit::Ok | Exit::Internal => "E_INTERNAL",
+        Exit::Ok | Exit::Internal | Exit::Empty => "E_INTERNAL",
     }
 }
 

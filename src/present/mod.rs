@@ -13,4 +13,4 @@ mod text;
 
 pub use failure::Exit;
 pub(crate) use failure::Failure;
-pub(crate) use text::{clean, counted, printable};
+pub(crate) use text::{clean, counted, is_direction, literal, printable};

@@ -23,9 +23,10 @@ pub(crate) fn quoted(text: &str) -> String {
     serde_json::Value::from(text).to_string()
 }
 
-/// Appends a line with the node as one JSON object: its own members without `children`, and `id`
-/// (a root may have come without one), `depth`, `parent_id`, `snapshot` and, if given, `session`.
-pub(crate) fn node_json(node: Node<'_>, session: Option<&str>, out: &mut String) {
+/// Appends a line with the node as one JSON object: its own members without `children`, and
+/// `id` (a root may have come without one), `depth`, `parent_id`, `snapshot` and the `labels`, which
+/// are names and texts.
+pub(crate) fn node_json(node: Node<'_>, labels: &[(&str, &str)], out: &mut String) {
     let depth = node
         .depth()
         .map_or("null".to_owned(), |depth| depth.to_string());
@@ -34,13 +35,17 @@ pub(crate) fn node_json(node: Node<'_>, session: Option<&str>, out: &mut String)
         .map_or("null".to_owned(), |parent| quoted(parent.id()));
     let id = quoted(node.id());
     let snapshot = quoted(&label(node));
-    let session = session.map(quoted);
-    // Sorted by name, as the members of the node are.
-    let mut more: Vec<(&str, &str)> = vec![("depth", &depth), ("id", &id), ("parent_id", &parent)];
-    if let Some(session) = &session {
-        more.push(("session", session));
-    }
-    more.push(("snapshot", &snapshot));
+    let labels = labels.iter().map(|(name, text)| (*name, quoted(text)));
+    let labels: Vec<(&str, String)> = labels.collect();
+    let mut more: Vec<(&str, &str)> = vec![
+        ("depth", &depth),
+        ("id", &id),
+        ("parent_id", &parent),
+        ("snapshot", &snapshot),
+    ];
+    more.extend(labels.iter().map(|(name, text)| (*name, &**text)));
+    // As the members of the node are.
+    more.sort_unstable();
     out.push('{');
     write_members(node.row(), &more, out);
     out.push_str("}\n");

@@ -1,13 +1,15 @@
 //! Sessions by path, and snapshots by address.
 
 use super::failure::{Exit, Failure};
+use super::text::printable;
 use crate::diag::{Code, Diagnostic, Error};
 use crate::history::{At, Session};
-use crate::index::Snapshot;
-use crate::interop::{ImportOptions, import};
+use crate::index::{NodeRef, Snapshot};
+use crate::interop::{Fate, ImportOptions, import};
 use crate::ir::Address;
 use crate::tree::source::{read_file, read_source};
 use crate::tree::{Document, InputError, Limits, SourceError};
+use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -17,7 +19,7 @@ pub(crate) const LARGE: u64 = 16 << 20;
 /// Opens a session: a file or a directory.
 ///
 /// # Errors
-/// A missing, unreadable or invalid input; with advice if it is a chat log or a directory of
+/// A missing, unreadable, empty or invalid input; with advice if it is a chat log or a directory of
 /// several sessions.
 pub(crate) fn open(path: &Path, limits: Limits) -> Result<Session, Failure> {
     let session = build(read_source(path, limits), path.to_owned());
@@ -28,43 +30,131 @@ pub(crate) fn open(path: &Path, limits: Limits) -> Result<Session, Failure> {
     })
 }
 
+/// The smallest document, as advice.
+const DOCUMENT: &str =
+    "a session is snapshot documents, one or one a line: {\"root\": {\"children\": []}}";
+
 /// Adds to an invalid directory's faults what a directory is read as.
 pub(crate) fn advise_on_directory(failure: Failure) -> Failure {
     match failure {
-        Failure::Input(..) => {
-            failure.with_help("a directory is one session; several are given as files")
-        }
+        Failure::Input(..) => failure.with_help(
+            "a directory of documents is one session; one with JSON Lines in it is a session a file",
+        ),
         other => other,
     }
 }
 
-/// Adds to an invalid file's faults, if it is a chat log, how to make a session of it. `read`
-/// returns the file's bytes.
+/// Says of an invalid file that it is a chat log, and how to make a session of it; or, if it has
+/// nothing in it, what was expected. `read` returns the file's bytes.
 pub(crate) fn advise_on_file(
     failure: Failure,
     path: &Path,
     bytes: u64,
     read: impl FnOnce() -> Result<Vec<u8>, SourceError>,
 ) -> Failure {
-    let is_log = || import(&read().unwrap_or_default(), &ImportOptions::default()).is_ok();
-    match failure {
-        Failure::Input(..) if bytes < LARGE && is_log() => failure.with_help(format!(
-            "this is a chat log; `pactql import {} -o session.jsonl` makes a session of it",
-            path.display()
-        )),
-        other => other,
+    if !matches!(failure, Failure::Input(..)) || bytes >= LARGE {
+        return failure;
     }
+    let bytes = read().unwrap_or_default();
+    let path = path.display();
+    match bytes.trim_ascii() {
+        b"" => nothing(&format!("{path} is empty")),
+        b"[]" => nothing(&format!("{path} is an empty list")),
+        b"{}" => failure.with_help(DOCUMENT),
+        _ if is_log(&bytes) => {
+            let message = format!("{path} is a chat log, not a session");
+            let path = path.to_string();
+            let path = match path.contains(char::is_whitespace) {
+                true => format!("\"{path}\""),
+                false => path,
+            };
+            Failure::plain(Exit::Input, message)
+                .with_help(format!("pactql import {path} -o session.jsonl"))
+        }
+        _ => failure,
+    }
+}
+
+/// Whether an input is a log that has messages.
+fn is_log(bytes: &[u8]) -> bool {
+    let imported = import(bytes, &ImportOptions::default());
+    imported.is_ok_and(|imported| imported.report.messages(Fate::Understood) > 0)
+}
+
+/// An input without a document.
+fn nothing(message: &str) -> Failure {
+    Failure::plain(Exit::Input, message).with_help(DOCUMENT)
 }
 
 /// Builds a session of documents that were read from `path`.
 ///
 /// # Errors
-/// They could not be read, or are not a session.
+/// They could not be read, are not a session, or are none.
 pub(crate) fn build(
     documents: Result<Vec<Document>, SourceError>,
     path: PathBuf,
 ) -> Result<Session, Failure> {
-    Session::from_documents(documents?).map_err(|error| Failure::Input(by_file(error, &path), None))
+    let documents = documents?;
+    if documents.is_empty() {
+        let name = path.display();
+        return Err(nothing(&match path.is_dir() {
+            true => format!("the directory {name} has no snapshot documents"),
+            false => format!("{name} is empty"),
+        }));
+    }
+    Session::from_documents(documents).map_err(|error| Failure::Input(by_file(error, &path), None))
+}
+
+/// Fields that are kept as custom ones, though their names are nearly those of headers.
+const NEARLY: [(&str, &str); 9] = [
+    ("node_type", "nodeType"),
+    ("nodetype", "nodeType"),
+    ("NodeType", "nodeType"),
+    ("node-type", "nodeType"),
+    ("parentId", "parent_id"),
+    ("createdAtNs", "created_at_ns"),
+    ("createdAtIso", "created_at_iso"),
+    ("creationIndex", "creation_index"),
+    ("contentHash", "content_hash"),
+];
+
+/// The versions of the specification that documents are read by.
+const VERSIONS: [&str; 2] = ["PACT/0.1", "PACT/0.1.0"];
+
+/// Warnings about a session that was read, one a line: fields whose names are nearly those of
+/// headers, a version that is not known.
+pub(crate) fn remarks(session: &Session) -> String {
+    let history = session.history();
+    let mut lines = String::new();
+    let Some(newest) = history.latest() else {
+        return lines;
+    };
+    let has = |name: &str| {
+        let mut pieces = newest.pieces().iter();
+        pieces.any(|piece| piece.segment().custom(name).is_some())
+    };
+    let untyped = |node: NodeRef<'_>| node.field("type").is_some() && node.node_type().is_none();
+    let nearly = NEARLY.iter().filter(|(name, _)| has(name)).copied();
+    let typed = (has("type") && newest.nodes().any(untyped)).then_some(("type", "nodeType"));
+    for (name, header) in nearly.chain(typed) {
+        let _ = writeln!(
+            lines,
+            "warning: `{name}` is kept as a custom field of nodes; the header is `{header}`"
+        );
+    }
+    let version = newest
+        .spec_version()
+        .and_then(|json| serde_json::from_str(json).ok());
+    let version: Option<String> = version;
+    if let Some(version) = version.filter(|version| !VERSIONS.contains(&&**version)) {
+        let version = printable(&version);
+        let _ = writeln!(
+            lines,
+            "warning: the spec_version `{version}` is not known; the documents are read as {}",
+            VERSIONS[0]
+        );
+    }
+    lines
 }
 
 /// Groups the faults of a session by file; faults without a file belong to `path`.

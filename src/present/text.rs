@@ -34,7 +34,7 @@ pub(crate) fn printable(text: &str) -> String {
 }
 
 /// Whether a character changes the writing direction of the text after it.
-fn is_direction(letter: char) -> bool {
+pub(crate) fn is_direction(letter: char) -> bool {
     matches!(letter, '\u{200e}' | '\u{200f}' | '\u{061c}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
@@ -44,5 +44,16 @@ pub(crate) fn counted(count: u64, thing: &str) -> String {
         1 => format!("1 {thing}"),
         _ if thing.ends_with('h') => format!("{count} {thing}es"),
         _ => format!("{count} {thing}s"),
+    }
+}
+
+/// `text` as a literal of a selector: bare if it is a plain word, else in quotes.
+pub(crate) fn literal(text: &str) -> String {
+    let plain = |letter: char| letter.is_ascii_alphanumeric() || letter == '_' || letter == '-';
+    let word =
+        text.starts_with(|first: char| first.is_ascii_alphabetic()) && text.chars().all(plain);
+    match word {
+        true => text.to_owned(),
+        false => crate::syntax::quote(text),
     }
 }

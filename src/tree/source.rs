@@ -22,9 +22,9 @@ pub struct Limits {
 }
 
 impl Default for Limits {
-    /// 4 GiB.
+    /// 1 GiB (RUNTIME §1).
     fn default() -> Self {
-        Self { max_input: 4 << 30 }
+        Self { max_input: 1 << 30 }
     }
 }
 
@@ -39,9 +39,12 @@ pub enum SourceError {
     /// order.
     #[error(fmt = list_faults)]
     Invalid(Vec<(PathBuf, InputError)>),
-    /// The operating system failed (exit code 6).
+    /// A directory in which each of these files is a session (RUNTIME §7).
+    #[error("{}: expected one session, found a directory of {}", .0.display(), .1.len())]
+    Several(PathBuf, Vec<PathBuf>),
+    /// The operating system failed (exit code 6). The message has the cause, so it is no source.
     #[error("{}: {}", .0.display(), .1)]
-    Io(PathBuf, #[source] io::Error),
+    Io(PathBuf, io::Error),
 }
 
 /// Writes a line for each fault, with its file.
@@ -61,8 +64,8 @@ fn list_faults(files: &[(PathBuf, InputError)], f: &mut fmt::Formatter<'_>) -> f
     Ok(())
 }
 
-/// Reads the documents of a session file, or of every file of a directory in byte order of their
-/// names, except names that begin with a dot.
+/// Reads the documents of a session file, or of every file of a directory of documents in byte
+/// order of their names, except names that begin with a dot.
 ///
 /// # Errors
 /// See [`SourceError`]; the faults of all files of a directory are in one report.
@@ -72,6 +75,34 @@ pub fn read_source(path: &Path, limits: Limits) -> Result<Vec<Document>, SourceE
     if !metadata.is_dir() {
         return read_files([read(path.to_owned())]);
     }
+    let files = files_in(path)?;
+    if is_several(&files) {
+        return Err(SourceError::Several(path.to_owned(), files));
+    }
+    read_files(files.into_iter().map(read))
+}
+
+/// The files of a directory in which each file is a session; `None` for any other path, which is
+/// one session (RUNTIME §7).
+///
+/// # Errors
+/// The directory cannot be read.
+pub fn sessions_in(path: &Path) -> Result<Option<Vec<PathBuf>>, SourceError> {
+    if !path.is_dir() {
+        return Ok(None);
+    }
+    let files = files_in(path)?;
+    Ok(is_several(&files).then_some(files))
+}
+
+/// Whether each of the files of a directory is a session: there are several, and one of them is
+/// JSON Lines by its name.
+pub fn is_several(files: &[PathBuf]) -> bool {
+    files.len() > 1 && files.iter().any(|file| is_named_lines(file))
+}
+
+/// The files of a directory in byte order of their names, except names that begin with a dot.
+fn files_in(path: &Path) -> Result<Vec<PathBuf>, SourceError> {
     let mut files = Vec::new();
     for entry in std::fs::read_dir(path).map_err(|error| io_error(path, error))? {
         let entry = entry.map_err(|error| io_error(path, error))?;
@@ -82,7 +113,14 @@ pub fn read_source(path: &Path, limits: Limits) -> Result<Vec<Document>, SourceE
         }
     }
     files.sort_unstable();
-    read_files(files.into_iter().map(|name| read(path.join(name))))
+    Ok(files.into_iter().map(|name| path.join(name)).collect())
+}
+
+/// Whether a file is JSON Lines by its name.
+fn is_named_lines(path: &Path) -> bool {
+    let name = path.file_name().unwrap_or_default().as_encoded_bytes();
+    let name = name.strip_suffix(b".gz").unwrap_or(name);
+    name.ends_with(b".jsonl") || name.ends_with(b".ndjson")
 }
 
 /// Reads the documents of files that together are one session, in this order. Each is given by
@@ -243,11 +281,10 @@ fn read_as(bytes: &[u8], lines: bool) -> Result<Vec<Document>, InputError> {
     }
 }
 
-/// As [`read_slice`], but a file whose name ends in `.jsonl` or `.jsonl.gz` is JSON Lines.
+/// As [`read_slice`], but a file whose name ends in `.jsonl` or `.ndjson`, or in one of them and
+/// `.gz`, is JSON Lines.
 fn read_bytes(bytes: &[u8], path: &Path) -> Result<Vec<Document>, SourceError> {
-    let name = path.file_name().unwrap_or_default().as_encoded_bytes();
-    let named = name.ends_with(b".jsonl") || name.ends_with(b".jsonl.gz");
-    let mut documents = read_as(bytes, named || is_lines(bytes))
+    let mut documents = read_as(bytes, is_named_lines(path) || is_lines(bytes))
         .map_err(|error| SourceError::Invalid(vec![(path.to_owned(), error)]))?;
     let file: Arc<Path> = path.into();
     for document in &mut documents {

@@ -749,9 +749,9 @@ fn errors_are_those_of_the_command_line() {
             &["select", "chat.json", "@t0 .cb"],
         ),
         (
-            "pact.select",
-            json!({"session": ".", "selector": "@t0 .cb"}),
-            &["select", ".", "@t0 .cb"],
+            "pact.diff",
+            json!({"session": ".", "a": "@t-1", "b": "@t0"}),
+            &["diff", ".", "@t-1", "@t0"],
         ),
         (
             "pact.explain",

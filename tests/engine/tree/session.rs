@@ -592,7 +592,7 @@ fn files_and_directories() {
     let write = |name: &str, bytes: &[u8]| std::fs::write(path.join(name), bytes).expect(name);
     write("b.json", b"{\n  \"root\": {\"id\": \"b\"}\n}\n");
     write(
-        "a.jsonl",
+        "a.json",
         b"{\"root\":{\"id\":\"a1\"}}\n{\"root\":{\"id\":\"a2\"}}\n",
     );
     write(".hidden", b"nothing of use");
@@ -608,7 +608,7 @@ fn files_and_directories() {
 
     // All files of a directory are in one report.
     write("d.json", b"{\"root\":{\"ttl\":-1}}");
-    write("e.jsonl", b"{\"root\":{}}\n{\"root\":");
+    write("e.json", b"{\"root\":{}}\n{\"root\":");
     let error = read_source(&path, Limits::default()).expect_err("two files are wrong");
     let SourceError::Invalid(files) = &error else {
         panic!("{error}")
@@ -620,9 +620,17 @@ fn files_and_directories() {
         "{text}"
     );
     assert!(
-        text.contains("e.jsonl:2:9: $.root: malformed JSON"),
+        text.contains("e.json:2:9: $.root: malformed JSON"),
         "{text}"
     );
+
+    // With JSON Lines in a directory, each file is a session (RUNTIME §7).
+    write("f.jsonl", b"{\"root\":{}}");
+    let several = read_source(&path, Limits::default());
+    let Err(SourceError::Several(_, files)) = several else {
+        panic!("{several:?}")
+    };
+    assert_eq!(files.last(), Some(&path.join("f.jsonl")));
 
     let missing = read_source(&path.join("nowhere"), Limits::default());
     assert!(matches!(missing, Err(SourceError::Missing(_))));

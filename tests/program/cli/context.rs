@@ -59,7 +59,11 @@ fn each_failure_has_its_exit_code() {
         )
     };
     fails(&["context"], 1, "Usage");
-    fails(&["context", "resolve", "--cache", &cache], 1, "required");
+    fails(
+        &["context", "resolve", "--cache", &cache],
+        1,
+        "needs `--query` and `--budget`",
+    );
     let build = ["context", "build", "--sources", &docs, "--cache", &cache];
     fails(&build, 1, "--force");
     answer(&[&build[..], &["--force"]].concat());

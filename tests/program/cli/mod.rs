@@ -118,6 +118,7 @@ fn every_command_has_help_with_examples() {
         "bench",
         "context",
         "completions",
+        "man",
     ] {
         assert!(help.contains(command), "{command}");
         let help = answer(&[command, "--help"]);
@@ -130,15 +131,24 @@ fn every_command_has_help_with_examples() {
     for shell in ["bash", "zsh", "fish", "powershell", "elvish"] {
         assert!(answer(&["completions", shell]).contains("pactql"));
     }
+    for page in [
+        &["man"][..],
+        &["man", "select"],
+        &["man", "context", "resolve"],
+    ] {
+        let title = page.join("-").replace("man", "pactql");
+        let start = format!(".TH {title} 1");
+        assert!(answer(page).contains(&start), "{title}");
+    }
 }
 
 #[test]
 fn usage_errors_differ_from_bad_values() {
     fails(&[], 1, "Usage");
-    fails(&["nonsense"], 1, "unrecognized subcommand");
-    fails(&["select"], 1, "required");
+    fails(&["nonsense"], 1, "no command `nonsense`");
+    fails(&["select"], 1, "needs a session");
     fails(&["select", AGENT, "@t0 .cb", "--bogus"], 1, "--bogus");
-    fails(&["select", AGENT], 1, "a session and a selector");
+    fails(&["select", AGENT], 1, "needs a selector");
     fails(&["select", AGENT, "@t0 .cb", "--format", "xml"], 3, "xml");
     fails(&["select", AGENT, "@t0 .cb", "--edition", "v9"], 3, "v9");
     fails(

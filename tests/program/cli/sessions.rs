@@ -321,7 +321,7 @@ fn bad_inputs_are_reported_with_their_place() {
     assert_eq!(error["error"]["faults"][0]["line"], 1);
     let message = fails(&["stats", CHAT], 5, "E_INPUT");
     assert!(
-        message.contains("help: this is a chat log; `pactql import"),
+        message.contains("is a chat log, not a session\nhelp: pactql import"),
         "{message}"
     );
     for arguments in [
@@ -336,7 +336,7 @@ fn bad_inputs_are_reported_with_their_place() {
     // A session without snapshots has nothing to show.
     let empty = scratch.path("empty");
     std::fs::create_dir(&empty).expect("a directory");
-    fails(&["render", &empty], 5, "no snapshots");
+    fails(&["render", &empty], 5, "no snapshot documents");
     fails(
         &["import", CHAT, "-o", "no/such/folder/x.jsonl"],
         6,
@@ -389,6 +389,7 @@ fn real_conversations_are_imported_and_queried() {
         "-e",
         "@t0 ^seq .mt .mc .cb[kind='call']",
         "--count",
+        "--all",
     ];
     arguments.extend(sessions.iter().map(String::as_str));
     let counts = answer(&arguments);

@@ -1,0 +1,295 @@
+//! Commands, options and values that other tools have, and what they are called here.
+
+use super::usage::Typed;
+use super::words::{exists, in_quotes, is_file, is_selector, joined, quoted};
+use crate::diag::nearest;
+use crate::present::Failure;
+use clap::Command;
+
+/// What a command of another tool is here.
+#[derive(Clone, Copy)]
+enum Here {
+    /// `select`, with the words that were typed.
+    Select,
+    /// `select` with a pattern.
+    Search,
+    /// `select` of everything, in a format.
+    All(&'static str),
+    /// `select --count`.
+    Count,
+    /// A command that takes the same words.
+    Same(&'static str),
+    /// A command or an option without words.
+    Alone(&'static str),
+}
+
+/// Commands that people try, by what they are here.
+const COMMANDS: &[(&[&str], Here)] = &[
+    (
+        &[
+            "query", "find", "get", "filter", "q", "jq", "eval", "run", "exec", "match", "where",
+            "sel", "fetch", "ask",
+        ],
+        Here::Select,
+    ),
+    (&["grep", "search", "rg"], Here::Search),
+    (
+        &[
+            "show", "cat", "view", "print", "open", "tree", "dump", "display", "less",
+        ],
+        Here::All("tree"),
+    ),
+    (&["ls", "list", "ids", "nodes", "dir"], Here::All("table")),
+    (&["count", "wc"], Here::Count),
+    (
+        &["info", "stat", "summary", "size", "describe", "status"],
+        Here::Same("stats"),
+    ),
+    (
+        &[
+            "history",
+            "changes",
+            "commits",
+            "snapshots",
+            "timeline",
+            "steps",
+        ],
+        Here::Same("log"),
+    ),
+    (&["compare", "delta"], Here::Same("diff")),
+    (&["annotate", "trace", "track"], Here::Same("blame")),
+    (&["validate"], Here::Same("verify")),
+    (&["lint", "parse"], Here::Same("check")),
+    (&["plan", "analyze", "profile"], Here::Same("explain")),
+    (&["benchmark", "perf"], Here::Same("bench")),
+    (&["format", "normalize", "translate"], Here::Same("fmt")),
+    (
+        &["load", "read", "ingest", "convert", "create", "new"],
+        Here::Same("import"),
+    ),
+    (&["save", "write"], Here::Same("export")),
+    (
+        &["messages", "chat", "prompt", "thread"],
+        Here::Same("render"),
+    ),
+    (&["serve", "server", "mcp"], Here::Same("context serve")),
+    (&["build", "resolve", "inspect"], Here::Same("context")),
+    (&["completion"], Here::Same("completions")),
+    (&["manual"], Here::Same("man")),
+    (&["version"], Here::Alone("--version")),
+    (&["usage"], Here::Alone("--help")),
+];
+
+/// A word where a command was expected.
+pub(super) fn command(word: &str, typed: &Typed<'_>, program: &Command) -> Failure {
+    let rest = typed.rest.get(1..).unwrap_or_default();
+    if !typed.names.is_empty() {
+        let group = typed.name();
+        let failure = Failure::usage(format!("`{group}` has no command `{word}`"));
+        let group = program.find_subcommand(&group);
+        let known = group.into_iter().flat_map(Command::get_subcommands);
+        let known: Vec<&str> = known.map(Command::get_name).collect();
+        return match nearest(word, known.iter().copied()) {
+            Some(near) => failure.with_help(format!("did you mean `{near}`?")),
+            None => failure.with_help(format!("it has {}", known.join(", "))),
+        };
+    }
+    if is_file(word) || is_selector(word) {
+        let failure = Failure::usage("the first word is a command, such as `select`");
+        return failure.with_help(select(typed.rest, "*", ""));
+    }
+    let lower = word.to_lowercase();
+    let habit = COMMANDS.iter().find(|(words, _)| words.contains(&&*lower));
+    let failure = Failure::usage(format!("there is no command `{word}`"));
+    if let Some((_, here)) = habit {
+        return failure.with_help(match *here {
+            Here::Select => select(rest, "*", ""),
+            Here::Search => search(rest),
+            Here::All(format) => select(rest, "*", &format!(" --format {format}")),
+            Here::Count => select(rest, "*", " --count"),
+            Here::Same("context") => ["pactql context", &lower, &joined(rest)]
+                .join(" ")
+                .trim()
+                .to_owned(),
+            Here::Same(name) => ["pactql", name, &joined(rest)].join(" ").trim().to_owned(),
+            Here::Alone(option) => format!("pactql {option}"),
+        });
+    }
+    let known = program.get_subcommands().map(Command::get_name);
+    match nearest(&lower, known) {
+        Some(near) => failure.with_help(["did you mean `pactql ", near, "`?"].concat()),
+        None => failure.with_help("`pactql --help` lists the commands"),
+    }
+}
+
+/// A `select` of these words: the files first, then the selector in quotes, then options.
+fn select(words: &[String], all: &str, more: &str) -> String {
+    let options = words.iter().position(|word| word.starts_with("--"));
+    let (words, options) = words.split_at(options.unwrap_or(words.len()));
+    let (pieces, files): (Vec<&String>, Vec<&String>) =
+        words.iter().partition(|word| is_selector(word));
+    let files = match &files[..] {
+        [] => "SESSION".to_owned(),
+        files => joined(files.iter().copied()),
+    };
+    let pieces: Vec<&str> = pieces.into_iter().map(String::as_str).collect();
+    let selector = match &pieces[..] {
+        [] => in_quotes(all),
+        pieces => in_quotes(&pieces.join(" ")),
+    };
+    let options = match options {
+        [] => String::new(),
+        options => format!(" {}", joined(options)),
+    };
+    format!("pactql select {files} {selector}{options}{more}")
+}
+
+/// A `select` by a pattern: the first word that is no file is the pattern.
+fn search(words: &[String]) -> String {
+    let is_pattern = |word: &&String| !exists(word) && !word.starts_with('-') && !is_file(word);
+    let pattern = words.iter().find(is_pattern);
+    let files: Vec<&String> = words.iter().filter(|word| is_file(word)).collect();
+    let files = match &files[..] {
+        [] => "SESSION".to_owned(),
+        files => joined(files.iter().copied()),
+    };
+    let pattern = pattern.map_or("PATTERN", String::as_str);
+    let selector = format!(".cb[content~{}]", crate::present::literal(pattern));
+    format!("pactql select {files} {}", in_quotes(&selector))
+}
+
+/// An option of another tool: what to say, and what to type.
+pub(super) fn option(option: &str, typed: &Typed<'_>) -> Option<(String, String)> {
+    let at = typed.position(option)?;
+    let (before, after) = typed.rest.split_at(at);
+    let (first, after) = after.split_first()?;
+    let own = first.split_once('=').map(|(_, value)| value);
+    let next = after.first().filter(|word| !word.starts_with('-'));
+    let value = own.or(next.map(|word| word.as_str()));
+    // The words with the option replaced; `taken` says whether its value goes too.
+    let with = |words: &[&str], taken: bool| {
+        let after = match taken && own.is_none() && value.is_some() {
+            true => &after[1..],
+            false => after,
+        };
+        let words = words.iter().map(|word| (*word).to_owned());
+        let words: Vec<String> = before
+            .iter()
+            .cloned()
+            .chain(words)
+            .chain(after.iter().cloned())
+            .collect();
+        typed.with(&words)
+    };
+    let name = option.trim_start_matches('-');
+    let formats = ["json", "ids", "nodes", "table", "tree", "text"];
+    if formats.contains(&name) && typed.has("format") {
+        let help = with(&["--format", name], false);
+        return Some((
+            format!("the format is the value of `--format`, not `{option}`"),
+            help,
+        ));
+    }
+    if option == "-f" && typed.has("format") {
+        let meant = match value {
+            Some(value) if formats.contains(&value) => with(&["--format"], false),
+            Some(value) if typed.has("file") && exists(value) => with(&["--file"], false),
+            _ if typed.has("file") => {
+                "`--format FORMAT` chooses the output, `--file FILE` reads selectors".to_owned()
+            }
+            _ => "`--format FORMAT` chooses the output".to_owned(),
+        };
+        return Some(("there is no option `-f`".to_owned(), meant));
+    }
+    if matches!(name, "o" | "out" | "output") {
+        let file = value.unwrap_or("FILE");
+        let help = format!("{} > {}", with(&[], true), quoted(file));
+        return Some(("the result goes to standard output".to_owned(), help));
+    }
+    if !typed.has("edition") {
+        return None;
+    }
+    let part = in_selector(name, value)?;
+    let help = match selector_with(before, after, value.filter(|_| own.is_none()), &part) {
+        Some(words) => typed.with(&words),
+        None => format!("write {part} in the selector"),
+    };
+    Some((format!("`{option}` is a part of the selector here"), help))
+}
+
+/// The part of a selector that an option of another tool means.
+fn in_selector(name: &str, value: Option<&str>) -> Option<String> {
+    let number = value.filter(|value| value.bytes().all(|byte| byte.is_ascii_digit()));
+    let literal = |value: Option<&str>| crate::present::literal(value.unwrap_or("…"));
+    Some(match name {
+        "limit" | "n" | "l" | "head" | "top" | "max" | "max-count" | "take" => {
+            format!("@limit={}", number.unwrap_or("10"))
+        }
+        "first" => "@first".to_owned(),
+        "page" => format!("@p={}", number.unwrap_or("1")),
+        "unique" | "uniq" => "@unique".to_owned(),
+        "role" | "kind" | "key" | "id" | "tag" | "status" => format!("[{name}={}]", literal(value)),
+        "type" | "node-type" => format!("[nodeType={}]", literal(value)),
+        "grep" | "search" | "contains" | "text" | "match" | "pattern" | "regex" => {
+            format!("[content~{}]", literal(value))
+        }
+        "at" | "time" | "snapshot" => {
+            let time = value.unwrap_or("@t-1");
+            format!("@{}", time.trim_start_matches('@'))
+        }
+        "cycle" => format!("@c{}", number.unwrap_or("1")),
+        _ => return None,
+    })
+}
+
+/// The words around an option, with a part added to the selector among them. A time goes in front,
+/// a test to the last step, a control to the end.
+fn selector_with(
+    before: &[String],
+    after: &[String],
+    taken: Option<&str>,
+    part: &str,
+) -> Option<Vec<String>> {
+    let after = match taken {
+        Some(_) => after.get(1..).unwrap_or_default(),
+        None => after,
+    };
+    let mut words: Vec<String> = before.iter().chain(after).cloned().collect();
+    let selector = words.iter_mut().rev().find(|word| is_selector(word))?;
+    let is_time = part.starts_with("@t") || part.starts_with("@c");
+    let (time, rest) = match selector.split_once(' ') {
+        Some((time, rest)) if time.starts_with('@') => (time, rest),
+        _ => ("", &**selector),
+    };
+    let body = match (part.starts_with('['), rest.split_once(" @")) {
+        // Before the controls.
+        (true, Some((steps, controls))) => format!("{steps}{part} @{controls}"),
+        (true, None) => format!("{rest}{part}"),
+        (false, _) if is_time => rest.to_owned(),
+        (false, _) => format!("{rest} {part}"),
+    };
+    let time = if is_time { part } else { time };
+    *selector = format!("{time} {body}").trim().to_owned();
+    Some(words)
+}
+
+/// A value of another tool's option.
+pub(super) fn value(argument: &str, value: &str, typed: &Typed<'_>) -> Option<String> {
+    let lower = value.to_lowercase();
+    let select = typed.names == ["select"];
+    Some(match (argument, &*lower) {
+        ("`--format`", "text" | "plain" | "pretty" | "human") if select => {
+            "`--format table` is for people".to_owned()
+        }
+        ("`--format`", "jsonl" | "ndjson" | "jsonlines" | "full") if select => {
+            "`--format nodes` prints one JSON object a line".to_owned()
+        }
+        ("`--format`", "table" | "pretty" | "plain" | "human") => "did you mean `text`?".to_owned(),
+        ("`--format`", "csv" | "tsv" | "yaml" | "xml" | "markdown" | "md") if select => {
+            "`--format nodes` prints one JSON object a line, from which others can be made"
+                .to_owned()
+        }
+        ("`--edition`", "v1" | "0.1" | "v0" | "1" | "old") => "did you mean `v0.1`?".to_owned(),
+        _ => return None,
+    })
+}

@@ -1,0 +1,71 @@
+//! Progress on standard error, for work that takes long.
+//!
+//! Nothing is shown in the first half second, nor if standard error is not a terminal that can
+//! move its cursor.
+
+use super::options::is_dumb;
+use indicatif::{ProgressBar, ProgressDrawTarget};
+use std::io::IsTerminal;
+use std::sync::mpsc::{self, RecvTimeoutError, Sender};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+/// How long work takes before its progress is shown.
+const DELAY: Duration = Duration::from_millis(500);
+
+/// The time between two pictures.
+const TICK: Duration = Duration::from_millis(100);
+
+/// Shows progress until it is dropped.
+pub(super) struct Progress {
+    bar: ProgressBar,
+    /// Shows the bar when its time has come. Dropping the sender ends the thread.
+    timer: Option<(Sender<()>, JoinHandle<()>)>,
+}
+
+impl Progress {
+    /// Progress through a number of steps.
+    pub(super) fn bar(steps: usize) -> Self {
+        Self::start(ProgressBar::new(steps as u64))
+    }
+
+    /// Progress of work of unknown length.
+    pub(super) fn spinner(message: impl Into<String>) -> Self {
+        Self::start(ProgressBar::new_spinner().with_message(message.into()))
+    }
+
+    fn start(bar: ProgressBar) -> Self {
+        bar.set_draw_target(ProgressDrawTarget::hidden());
+        let visible = std::io::stderr().is_terminal() && !is_dumb();
+        let timer = visible.then(|| wait(bar.clone())).flatten();
+        Self { bar, timer }
+    }
+
+    /// One step is done.
+    pub(super) fn step(&self) {
+        self.bar.inc(1);
+    }
+}
+
+/// Shows `bar` after the delay; `None` if there can be no thread for it.
+fn wait(bar: ProgressBar) -> Option<(Sender<()>, JoinHandle<()>)> {
+    let (stop, stopped) = mpsc::channel();
+    let thread = thread::Builder::new().spawn(move || {
+        if stopped.recv_timeout(DELAY) == Err(RecvTimeoutError::Timeout) {
+            bar.set_draw_target(ProgressDrawTarget::stderr());
+            bar.enable_steady_tick(TICK);
+        }
+    });
+    Some((stop, thread.ok()?))
+}
+
+impl Drop for Progress {
+    fn drop(&mut self) {
+        if let Some((stop, thread)) = self.timer.take() {
+            drop(stop);
+            // It only waits, so it cannot have failed in a way to report.
+            let _ = thread.join();
+        }
+        self.bar.finish_and_clear();
+    }
+}

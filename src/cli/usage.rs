@@ -1,0 +1,344 @@
+//! What to say about a command line that does not parse: what was expected, and what to type.
+
+use super::habits;
+use super::words::{in_quotes, is_file, is_selector, joined, quoted};
+use crate::diag::nearest;
+use crate::present::{Exit, Failure};
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+use clap::{Command, Error};
+
+/// The command line as typed.
+pub(super) struct Typed<'a> {
+    /// The command whose arguments did not parse; the program if none was recognized.
+    command: &'a Command,
+    /// The names of the commands: none, `select`, or `context build`.
+    pub(super) names: Vec<&'a str>,
+    /// The words after them.
+    pub(super) rest: &'a [String],
+}
+
+impl<'a> Typed<'a> {
+    fn new(program: &'a Command, words: &'a [String]) -> Self {
+        let (mut command, mut names, mut rest) = (program, Vec::new(), words);
+        while let [first, more @ ..] = rest {
+            let Some(found) = command.find_subcommand(first) else {
+                break;
+            };
+            names.push(found.get_name());
+            (command, rest) = (found, more);
+        }
+        Self {
+            command,
+            names,
+            rest,
+        }
+    }
+
+    /// The name of the command, as messages call it.
+    pub(super) fn name(&self) -> String {
+        match &self.names[..] {
+            [] => "pactql".to_owned(),
+            names => names.join(" "),
+        }
+    }
+
+    /// The command line with other words after the command.
+    pub(super) fn with(&self, words: &[String]) -> String {
+        let mut line = String::from("pactql");
+        for name in &self.names {
+            line.extend([" ", name]);
+        }
+        if !words.is_empty() {
+            line.extend([" ", &joined(words)]);
+        }
+        line
+    }
+
+    /// Where a word is among the words after the command.
+    pub(super) fn position(&self, word: &str) -> Option<usize> {
+        let is = |typed: &String| {
+            typed == word || typed.split_once('=').is_some_and(|(name, _)| name == word)
+        };
+        self.rest.iter().position(is)
+    }
+
+    /// Whether the command has an option.
+    pub(super) fn has(&self, long: &str) -> bool {
+        self.command
+            .get_arguments()
+            .any(|argument| argument.get_long() == Some(long))
+    }
+
+    /// How the command is used: `pactql log SESSION [SELECTOR]`.
+    fn usage(&self) -> String {
+        let usage = self.command.clone().render_usage().to_string();
+        let line = usage.lines().next().unwrap_or_default();
+        let line = line.trim_start_matches("Usage:").trim();
+        line.replace(" [OPTIONS]", "").replace(['<', '>'], "")
+    }
+}
+
+/// The failure to report for an error of clap. `words` are the arguments without the program.
+pub(super) fn failure(error: &Error, program: &Command, words: &[String]) -> Failure {
+    let typed = Typed::new(program, words);
+    let invalid = text(error, ContextKind::InvalidArg);
+    match error.kind() {
+        ErrorKind::InvalidSubcommand => {
+            let word = text(error, ContextKind::InvalidSubcommand);
+            habits::command(&word, &typed, program)
+        }
+        ErrorKind::UnknownArgument | ErrorKind::TooManyValues => {
+            let plain = || invalid.starts_with('-') && invalid.len() > 1;
+            if plain() {
+                unknown_option(&invalid, &typed)
+            } else {
+                let extra = match error.get(ContextKind::InvalidValue) {
+                    Some(ContextValue::String(value)) => value,
+                    _ => &invalid,
+                };
+                extra_word(extra, &typed)
+            }
+        }
+        ErrorKind::InvalidValue => invalid_value(error, &invalid, &typed),
+        ErrorKind::ValueValidation => {
+            let value = text(error, ContextKind::InvalidValue);
+            let reason = std::error::Error::source(error).map(ToString::to_string);
+            let message = match reason.as_deref().map(expected) {
+                Some(reason) => format!("{}: {reason}; found `{value}`", of(&invalid)),
+                None => format!("{} cannot be `{value}`", of(&invalid)),
+            };
+            Failure::value(message)
+        }
+        ErrorKind::MissingRequiredArgument => missing(error, &typed),
+        ErrorKind::ArgumentConflict => {
+            let prior = list(error, ContextKind::PriorArg);
+            let prior: Vec<String> = prior.iter().map(|name| of(name)).collect();
+            if prior.is_empty() || prior == [of(&invalid)] {
+                Failure::usage(format!("{} is given twice", of(&invalid)))
+            } else {
+                let prior = prior.join(" and ");
+                Failure::usage(format!("{} cannot be used with {prior}", of(&invalid)))
+                    .with_help("give one of them")
+            }
+        }
+        ErrorKind::InvalidUtf8 => Failure::usage("an argument is not UTF-8"),
+        _ => {
+            let message = error.to_string();
+            let first = message.lines().next().unwrap_or_default();
+            Failure::usage(first.strip_prefix("error: ").unwrap_or(first))
+        }
+    }
+}
+
+/// The text of a part of an error; empty if it has none.
+fn text(error: &Error, kind: ContextKind) -> String {
+    match error.get(kind) {
+        Some(ContextValue::String(text)) => text.clone(),
+        _ => String::new(),
+    }
+}
+
+/// The texts of a part of an error.
+fn list(error: &Error, kind: ContextKind) -> Vec<String> {
+    match error.get(kind) {
+        Some(ContextValue::String(text)) => vec![text.clone()],
+        Some(ContextValue::Strings(texts)) => texts.clone(),
+        _ => Vec::new(),
+    }
+}
+
+/// What a value must be, by the reason for which it was refused.
+fn expected(reason: &str) -> String {
+    if let Some((_, range)) = reason.split_once(" is not in ") {
+        return match range.split_once("..") {
+            Some((least, "" | "18446744073709551615")) => {
+                format!("expected a number of at least {least}")
+            }
+            Some((least, most)) => format!("expected a number from {least} to {most}"),
+            None => format!("expected a number in {range}"),
+        };
+    }
+    let number = ["invalid digit", "number too", "cannot parse integer"];
+    match number.iter().any(|start| reason.starts_with(start)) {
+        true => "expected a number such as 10".to_owned(),
+        false => reason.to_owned(),
+    }
+}
+
+/// An argument as messages call it: `--format <FORMAT>` is `--format`, `<SHELL>` is SHELL.
+fn of(argument: &str) -> String {
+    let name = argument.split([' ', '=']).next().unwrap_or_default();
+    let name = name.trim_end_matches("...");
+    if name.starts_with('-') {
+        format!("`{name}`")
+    } else {
+        name.trim_matches(['<', '>', '[', ']']).to_owned()
+    }
+}
+
+/// An option that the command does not have.
+fn unknown_option(option: &str, typed: &Typed<'_>) -> Failure {
+    let message = format!("`{}` has no option `{option}`", typed.name());
+    if let Some((message, help)) = habits::option(option, typed) {
+        return Failure::usage(message).with_help(help);
+    }
+    let failure = Failure::usage(message);
+    let known = typed.command.get_arguments();
+    let known: Vec<&str> = known.filter_map(clap::Arg::get_long).collect();
+    match nearest(option.trim_start_matches('-'), known) {
+        Some(near) if option.starts_with("--") => {
+            failure.with_help(format!("did you mean `--{near}`?"))
+        }
+        _ => failure.with_help(format!(
+            "`pactql {} --help` lists the options",
+            typed.name()
+        )),
+    }
+}
+
+/// A value that an option does not take.
+fn invalid_value(error: &Error, argument: &str, typed: &Typed<'_>) -> Failure {
+    let value = text(error, ContextKind::InvalidValue);
+    let valid = list(error, ContextKind::ValidValue);
+    let takes = match &valid[..] {
+        [] => "a value".to_owned(),
+        [only] => only.clone(),
+        [rest @ .., last] => format!("{} or {last}", rest.join(", ")),
+    };
+    if value.is_empty() {
+        return Failure::value(format!("{} needs a value: {takes}", of(argument)));
+    }
+    let failure = Failure::value(format!("{} takes {takes}, not `{value}`", of(argument)));
+    if let Some(help) = habits::value(&of(argument), &value, typed) {
+        return failure.with_help(help);
+    }
+    match nearest(&value, valid.iter().map(String::as_str)) {
+        Some(near) => failure.with_help(format!("did you mean `{near}`?")),
+        None => failure,
+    }
+}
+
+/// Arguments that are missing.
+fn missing(error: &Error, typed: &Typed<'_>) -> Failure {
+    let files: Vec<&String> = typed.rest.iter().filter(|word| is_file(word)).collect();
+    if typed.names == ["diff"] && files.len() > 1 {
+        return Failure::usage("`diff` compares two snapshots of one session")
+            .with_help(format!("pactql diff {} @t-1 @t0", quoted(files[0])));
+    }
+    let names = list(error, ContextKind::InvalidArg);
+    if let [option] = &names[..]
+        && option.starts_with('-')
+        && !typed.rest.is_empty()
+    {
+        let words = typed.rest.iter().cloned();
+        let words: Vec<String> = words.chain([option.replace(['<', '>'], "")]).collect();
+        return Failure::usage(format!("`{}` needs {} with this", typed.name(), of(option)))
+            .with_help(typed.with(&words));
+    }
+    let names = names.iter().map(|name| match &*of(name) {
+        "SESSION" => "a session".to_owned(),
+        "SELECTOR" => "a selector".to_owned(),
+        "LOG" => "a log".to_owned(),
+        "A" => "a snapshot".to_owned(),
+        "B" => "a snapshot to compare it with".to_owned(),
+        "ID" => "the id of a node".to_owned(),
+        "SHELL" => "the name of a shell".to_owned(),
+        other => other.to_owned(),
+    });
+    let names: Vec<String> = names.collect();
+    let names = match &names[..] {
+        [_, _] if typed.names == ["diff"] => "two snapshots to compare".to_owned(),
+        [rest @ .., last] if !rest.is_empty() => format!("{} and {last}", rest.join(", ")),
+        names => names.concat(),
+    };
+    Failure::usage(format!("`{}` needs {names}", typed.name())).with_help(typed.usage())
+}
+
+/// A word too many.
+fn extra_word(word: &str, typed: &Typed<'_>) -> Failure {
+    let name = typed.name();
+    if let Some(address) = address(word)
+        && typed.has("at")
+    {
+        let words = typed.rest.iter().filter(|typed| *typed != word);
+        let mut words: Vec<String> = words.cloned().collect();
+        words.extend(["--at".to_owned(), address]);
+        return Failure::usage(format!("the snapshot to {name} is the value of `--at`"))
+            .with_help(typed.with(&words));
+    }
+    if typed.has("output") && is_file(word) && is_file_first(typed) {
+        let words = typed.rest.iter().filter(|typed| *typed != word);
+        let mut words: Vec<String> = words.cloned().collect();
+        words.extend(["-o".to_owned(), word.to_owned()]);
+        return Failure::usage("the output is the value of `-o`").with_help(typed.with(&words));
+    }
+    let pieces: Vec<&String> = typed.rest.iter().filter(|word| is_selector(word)).collect();
+    let first = typed.rest.iter().position(|word| is_selector(word));
+    if let (Some(first), [a, b]) = (first, &pieces[..])
+        && name == "log"
+        && address(a).is_some()
+        && address(b).is_some()
+    {
+        let session = joined(&typed.rest[..first]);
+        return Failure::usage("`log` lists all snapshots and takes no times").with_help(format!(
+            "pactql diff {session} {a} {b}, or pactql select {session} \"{b}..{a} *\""
+        ));
+    }
+    if pieces.len() > 1
+        && let Some(first) = first
+        && typed.has("edition")
+    {
+        return unquoted(typed, first);
+    }
+    if is_file(word) && is_file_first(typed) {
+        let words = typed.rest.iter().filter(|typed| *typed != word);
+        let words: Vec<String> = words.cloned().collect();
+        let message = format!("`{name}` takes one session; `{word}` is a second one");
+        return Failure::usage(message).with_help(typed.with(&words));
+    }
+    Failure::usage(format!("`{name}` takes no argument `{word}` here")).with_help(typed.usage())
+}
+
+fn is_file_first(typed: &Typed<'_>) -> bool {
+    typed.rest.first().is_some_and(|first| is_file(first))
+}
+
+/// A selector in several words, of which the first is at `first`.
+fn unquoted(typed: &Typed<'_>, first: usize) -> Failure {
+    let is_piece = |word: &&String| !word.starts_with("--");
+    // The snapshots that `diff` compares come first; `log` has no time.
+    let times = typed.rest[first..]
+        .iter()
+        .take_while(|word| word.starts_with('@'));
+    let times = times.count();
+    let (first, skipped) = match &typed.names[..] {
+        ["diff"] => (first + times.min(2), 0),
+        ["log"] => (first, times),
+        _ => (first, 0),
+    };
+    let (before, pieces) = typed.rest.split_at(first);
+    let pieces = &pieces[skipped.min(pieces.len())..];
+    let count = pieces.iter().take_while(is_piece).count();
+    let (pieces, after) = pieces.split_at(count);
+    let mut line = typed.with(before);
+    line.extend([" ", &in_quotes(&pieces.join(" "))]);
+    if !after.is_empty() {
+        line.extend([" ", &joined(after)]);
+    }
+    not_one_argument().with_help(line)
+}
+
+/// A selector that the shell cut into words.
+pub(super) fn not_one_argument() -> Failure {
+    Failure::plain(Exit::Usage, "a selector is one argument, in quotes")
+}
+
+/// The address of a snapshot, with its `@`.
+fn address(word: &str) -> Option<String> {
+    let plain = word.strip_prefix('@').unwrap_or(word);
+    let number = |rest: &str| !rest.is_empty() && rest.bytes().all(|byte| byte.is_ascii_digit());
+    let is_address = plain == "t0"
+        || plain.strip_prefix("t-").is_some_and(number)
+        || plain.strip_prefix('c').is_some_and(number);
+    is_address.then(|| format!("@{plain}"))
+}
