@@ -1,6 +1,6 @@
 //! Commands, options and values that other tools have, and what they are called here.
 
-use super::usage::Typed;
+use super::typed::Typed;
 use super::words::{exists, in_quotes, is_file, is_selector, joined, quoted};
 use crate::diag::nearest;
 use crate::present::Failure;

@@ -31,6 +31,7 @@ mod select;
 mod serve;
 mod sessions;
 mod stats;
+mod typed;
 mod usage;
 mod verify;
 mod words;

@@ -506,7 +506,7 @@ fn faults_between_files_name_the_files() {
         "{\n  \"base\": 1,\n  \"cycle\": 2,\n  \"remove\": [\n    \"zz\"\n  ]\n}\n",
     );
     write(
-        "d.jsonl",
+        "d.json",
         "{\"cycle\":5,\"root\":{}}\n{\"cycle\":5,\"root\":{}}\n{\"cycle\":1,\"root\":{}}\n",
     );
     let error = Session::open(&path).expect_err("four faults");
@@ -515,7 +515,7 @@ fn faults_between_files_name_the_files() {
         name("a.json"),
         name("b.json"),
         name("c.json"),
-        name("d.jsonl"),
+        name("d.json"),
     );
     assert_eq!(
         error.to_string(),

@@ -1,0 +1,76 @@
+//! A command line that did not parse, as typed.
+
+use super::words::joined;
+use clap::Command;
+
+/// The command line as typed.
+pub(super) struct Typed<'a> {
+    /// The command whose arguments did not parse; the program if none was recognized.
+    pub(super) command: &'a Command,
+    /// The names of the commands: none, `select`, or `context build`.
+    pub(super) names: Vec<&'a str>,
+    /// The words after them.
+    pub(super) rest: &'a [String],
+}
+
+impl<'a> Typed<'a> {
+    /// Finds the command among the words.
+    pub(super) fn new(program: &'a Command, words: &'a [String]) -> Self {
+        let (mut command, mut names, mut rest) = (program, Vec::new(), words);
+        while let [first, more @ ..] = rest {
+            let Some(found) = command.find_subcommand(first) else {
+                break;
+            };
+            names.push(found.get_name());
+            (command, rest) = (found, more);
+        }
+        Self {
+            command,
+            names,
+            rest,
+        }
+    }
+
+    /// The name of the command, as messages call it.
+    pub(super) fn name(&self) -> String {
+        match &self.names[..] {
+            [] => "pactql".to_owned(),
+            names => names.join(" "),
+        }
+    }
+
+    /// The command line with other words after the command.
+    pub(super) fn with(&self, words: &[String]) -> String {
+        let mut line = String::from("pactql");
+        for name in &self.names {
+            line.extend([" ", name]);
+        }
+        if !words.is_empty() {
+            line.extend([" ", &joined(words)]);
+        }
+        line
+    }
+
+    /// Where a word is among the words after the command.
+    pub(super) fn position(&self, word: &str) -> Option<usize> {
+        let is = |typed: &String| {
+            typed == word || typed.split_once('=').is_some_and(|(name, _)| name == word)
+        };
+        self.rest.iter().position(is)
+    }
+
+    /// Whether the command has an option.
+    pub(super) fn has(&self, long: &str) -> bool {
+        self.command
+            .get_arguments()
+            .any(|argument| argument.get_long() == Some(long))
+    }
+
+    /// How the command is used: `pactql log SESSION [SELECTOR]`.
+    pub(super) fn usage(&self) -> String {
+        let usage = self.command.clone().render_usage().to_string();
+        let line = usage.lines().next().unwrap_or_default();
+        let line = line.trim_start_matches("Usage:").trim();
+        line.replace(" [OPTIONS]", "").replace(['<', '>'], "")
+    }
+}
