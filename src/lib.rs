@@ -74,9 +74,9 @@ mod tree;
 
 pub use diag::{Code, ColorChoice, Diagnostic, Error, Label, Severity, Warning};
 pub use engine::{
-    Analysis, Answer, CacheStats, CheckReport, Desugared, Engine, EngineBuilder, Explain,
-    ExplainOptions, Fit, Headers, Ids, Log, LogEntry, Node, Nodes, NotChosen, Pass, PlanLine,
-    Prepared, Runs, Selection, StrategyLine,
+    Analysis, Answer, CacheStats, CheckReport, Desugared, EmptyReason, Engine, EngineBuilder,
+    Explain, ExplainOptions, Fit, Headers, Ids, Log, LogEntry, Node, Nodes, NotChosen, Pass,
+    PlanLine, Prepared, Runs, Selection, SelectionAddress, StrategyLine,
 };
 pub use exec::Counters;
 pub use history::{

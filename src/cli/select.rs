@@ -210,8 +210,13 @@ impl<'a> Answers<'a> {
         if !select.list && !left_out {
             append(&found, prepared, labels, how, &mut self.out)?;
         }
+        if count == 0 && self.empty.is_some() {
+            // Why an answer is empty costs more than the answer.
+            return Ok(());
+        }
         let color = how.color.for_errors();
-        let remarks = found.remarks(&how.engine, session, prepared.text(), color);
+        let as_json = select.format == Format::Json;
+        let remarks = found.remarks(prepared.text(), as_json, color);
         if count == 0 && self.several {
             self.empty.get_or_insert(remarks);
         } else if !self.said.contains(&remarks) {

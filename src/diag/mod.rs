@@ -17,4 +17,4 @@ pub use code::Code;
 pub use diagnostic::{Diagnostic, Label, Severity, ToDiagnostic};
 pub use error::{Error, Warning};
 pub use render::{ColorChoice, render_diagnostic};
-pub use suggest::{SIMILARITY, nearest};
+pub use suggest::{SIMILARITY, nearest, nearest_at};

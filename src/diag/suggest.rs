@@ -9,6 +9,15 @@ pub const SIMILARITY: f64 = 0.5;
 /// The first of several equally similar words wins. Swapped neighbours count as one change, and
 /// case is ignored.
 pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    nearest_at(SIMILARITY, word, known)
+}
+
+/// As [`nearest`], with another similarity: higher where the known words are many or arbitrary.
+pub fn nearest_at<'a>(
+    similarity: f64,
+    word: &str,
+    known: impl IntoIterator<Item = &'a str>,
+) -> Option<&'a str> {
     // Longer words are not typing mistakes for a known word, and the comparison is quadratic.
     const LONGEST: usize = 32;
     if word.is_empty() || word.len() > LONGEST {
@@ -19,7 +28,7 @@ pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Opti
     for candidate in known {
         let likeness =
             strsim::normalized_damerau_levenshtein(&word, &candidate.to_ascii_lowercase());
-        if likeness >= SIMILARITY && best.is_none_or(|(so_far, _)| likeness > so_far) {
+        if likeness >= similarity && best.is_none_or(|(so_far, _)| likeness > so_far) {
             best = Some((likeness, candidate));
         }
     }

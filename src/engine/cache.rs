@@ -11,7 +11,8 @@ use hashbrown::DefaultHashBuilder;
 use quick_cache::Weighter;
 use quick_cache::sync::{Cache, DefaultLifecycle};
 
-use super::prepared::{Prepared, Statement};
+use super::prepared::Prepared;
+use super::statement::Statement;
 use crate::diag::Error;
 use crate::ir::Edition;
 use crate::plan::{Plan, Shape, compile};
@@ -175,7 +176,7 @@ impl PlanCache {
                 (plan, Outcome::Miss)
             }
         };
-        let prepared = Prepared::new(Statement::new(text, lowered, plan))?;
+        let prepared = Prepared::new(Statement::new(text, edition, lowered, plan))?;
         if let Some(texts) = &self.texts {
             self.inserted.fetch_add(1, Ordering::Relaxed);
             texts.insert(Arc::clone(&prepared.statement().text), prepared.clone());

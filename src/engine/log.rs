@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::facade::Engine;
-use super::prepared::whole;
+use super::statement::whole;
 use crate::diag::{Code, Diagnostic, Error};
 use crate::history::{At, DiffOptions, RangeOptions, Session, SnapshotDiff, Unresolved, diff};
 use crate::ir::{Address, Mode};

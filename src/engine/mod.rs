@@ -11,14 +11,18 @@
 
 mod answer;
 mod cache;
+mod empty;
 mod explain;
 mod facade;
 mod fit;
+mod inventory;
 mod log;
 mod node;
 mod pipeline;
 mod prepared;
+mod reason;
 mod selection;
+mod statement;
 
 pub use answer::Answer;
 pub use cache::CacheStats;
@@ -30,4 +34,5 @@ pub use fit::Fit;
 pub use log::{Log, LogEntry};
 pub use node::{Headers, Node};
 pub use prepared::Prepared;
-pub use selection::{Ids, Nodes, Selection};
+pub use reason::EmptyReason;
+pub use selection::{Ids, Nodes, Selection, SelectionAddress};

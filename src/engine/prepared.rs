@@ -1,67 +1,24 @@
 //! Prepared selectors: a plan with its values, and the calls that run it.
 
-use std::ops::Range;
 use std::sync::Arc;
 
 use super::answer::Answer;
 use super::pipeline::Op;
 use super::selection::{Selection, Target};
+use super::statement::{Statement, whole};
 use crate::diag::{Code, Diagnostic, Error, Warning};
 use crate::exec::Trace;
 use crate::history::{
     History, Lookup, Moment, RangeDiff, RangeOptions, Session, SnapshotRange, Union, Unresolved,
     capped, run_range,
 };
-use crate::ir::{Lowered, Mode, Operand, Query, Time};
-use crate::plan::{BindError, Bound, Plan, Value, bind, sources};
+use crate::ir::{Mode, Operand, Query, Time};
+use crate::plan::{BindError, Bound, Value, bind, sources};
 
 const ROWS_HELP: &str =
     "`rows` returns the nodes of a snapshot, of `@*`, or of `@mode=union` and `@mode=latest`";
 const RANGE_HELP: &str =
     "`range` returns the diffs of a range; `@mode=union` or `@mode=latest` returns rows";
-
-/// A compiled selector. The values of the plan's slots are in the query.
-#[derive(Debug)]
-pub(super) struct Statement {
-    pub(super) text: Arc<str>,
-    pub(super) query: Query,
-    pub(super) warnings: Option<Arc<[Warning]>>,
-    pub(super) plan: Arc<Plan>,
-    /// The byte range of the time in the text, if it has one.
-    time: Option<Range<usize>>,
-}
-
-impl Statement {
-    pub(super) fn new(text: &str, lowered: Lowered, plan: Arc<Plan>) -> Self {
-        let warnings = (!lowered.warnings.is_empty()).then(|| lowered.warnings.into());
-        Self {
-            text: text.into(),
-            query: lowered.query,
-            warnings,
-            plan,
-            time: lowered.time,
-        }
-    }
-
-    fn error(&self, error: BindError) -> Error {
-        let (code, message) = (error.code(), error.to_string());
-        let mut diagnostic = match &error.param {
-            None => whole(&self.text, code, message),
-            Some(name) => {
-                let diagnostic = Diagnostic::error(code, message);
-                let written = format!("${name}");
-                match self.text.find(&written) {
-                    Some(at) => diagnostic.at(at..at + written.len(), "this parameter"),
-                    None => diagnostic,
-                }
-            }
-        };
-        if let Some(help) = error.help() {
-            diagnostic.set_help(help);
-        }
-        Error::new(&self.text, diagnostic)
-    }
-}
 
 /// A compiled selector, and the values of its `$name` parameters once they are bound. Independent of
 /// any session, immutable, cheap to clone; running it takes no lock.
@@ -273,12 +230,13 @@ impl Prepared {
         let lookup = history
             .resolve(self.statement.query.time)
             .map_err(|error| self.unresolved(error))?;
-        let warnings = self.statement.warnings.clone();
+        let statement = &self.statement;
         match lookup {
-            Lookup::One(position) => Ok(Selection::one(bound, history, position, warnings, trace)),
+            Lookup::One(position) => Ok(Selection::one(statement, bound, history, position, trace)),
             Lookup::All => {
                 let all = Target::Union(Union::all(&history));
-                Ok(Selection::lazy(bound, history, all, warnings))
+                let warnings = statement.warnings.clone();
+                Ok(Selection::lazy(statement, bound, history, all, warnings))
             }
             Lookup::Range(span) => Ok(self.union(bound, history, span, options)),
         }
@@ -301,6 +259,7 @@ impl Prepared {
         let warnings = (!warnings.is_empty()).then(|| warnings.into());
         let latest = self.statement.query.controls.mode == Mode::Latest;
         Selection::lazy(
+            &self.statement,
             bound,
             history,
             Target::Union(Union::of(span, latest)),
@@ -386,11 +345,6 @@ impl Selection {
         };
         Ok(self.then(Op::Filter(Arc::clone(bound))))
     }
-}
-
-/// An error about a whole selector.
-pub(super) fn whole(text: &str, code: Code, message: impl Into<String>) -> Diagnostic {
-    Diagnostic::error(code, message).at(0..text.len(), "")
 }
 
 /// Whether a text contains `$name` as a whole word.

@@ -8,8 +8,11 @@ use std::sync::{Arc, OnceLock};
 
 use smallvec::SmallVec;
 
+use super::empty::Nothing;
 use super::node::Node;
 use super::pipeline::{Op, Pipeline};
+use super::reason::EmptyReason;
+use super::statement::Statement;
 use crate::diag::Warning;
 use crate::exec::{Counters, Input, RowIter, Rows, Trace, count, is_local, run, run_while};
 use crate::history::{Moment, Position, Union, run_union};
@@ -59,10 +62,39 @@ pub(super) enum Target {
     Union(Union),
 }
 
+/// Which snapshots a [`Selection`] reads.
+///
+/// ```
+/// use pactql::{Engine, SelectionAddress, Session};
+/// let session = Session::open("fixtures/support-agent.jsonl")?;
+/// let rows = Engine::new().rows(&session, "@t-1 .cb")?;
+/// assert!(matches!(rows.address(), SelectionAddress::Snapshot { .. }));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum SelectionAddress {
+    /// The working state that the session brings.
+    Working,
+    /// One committed snapshot. A selector without a time reads the newest one if the session
+    /// brings no working state (LANGUAGE §3).
+    Snapshot {
+        /// Its cycle.
+        cycle: i64,
+    },
+    /// Several committed snapshots, as one list.
+    Snapshots {
+        /// Their cycles, newest first.
+        cycles: Vec<i64>,
+    },
+}
+
 /// How to find rows, and the rows once they are found.
 #[derive(Debug)]
 struct Recipe {
     history: Moment,
+    /// The selector, to say why it finds nothing.
+    statement: Arc<Statement>,
     target: Target,
     bound: Arc<Bound>,
     /// Operations on the rows, in order.
@@ -137,6 +169,25 @@ impl Recipe {
             Target::One(_) => Found::One(Rows::List(one)),
             Target::Union(_) => Found::Many(many),
         }
+    }
+
+    /// Whether there are rows before the operations.
+    fn finds_any(&self) -> bool {
+        let (history, trace) = (&*self.history, &mut Trace::off());
+        let mut any = false;
+        match (&self.target, self.snapshot()) {
+            (Target::Union(union), _) => {
+                run_union(&self.bound, history, union, trace, &mut |_, _| {
+                    any = true;
+                    false
+                });
+            }
+            (Target::One(_), Some(snapshot)) => {
+                any = count(&self.bound, Input::new(snapshot, history), trace) > 0;
+            }
+            (Target::One(_), None) => {}
+        }
+        any
     }
 
     /// Adds an operation. Rows found before are dropped.
@@ -221,16 +272,22 @@ impl Selection {
     /// The rows of one snapshot: found at once, recorded in `trace`, if the plan is local.
     #[inline]
     pub(super) fn one(
+        statement: &Arc<Statement>,
         bound: &Arc<Bound>,
         history: Moment,
         position: Position,
-        warnings: Option<Arc<[Warning]>>,
         trace: &mut Trace,
     ) -> Self {
+        let warnings = statement.warnings.clone();
         let Some(snapshot) = history.get(position).filter(|_| is_local(bound)) else {
-            return Self::lazy(bound, history, Target::One(position), warnings);
+            return Self::lazy(statement, bound, history, Target::One(position), warnings);
         };
         let rows = run(bound, Input::new(snapshot, &*history), trace);
+        if rows.len() == 0 {
+            let nothing = (Found::One(rows), trace.counters);
+            let target = Target::One(position);
+            return Self::empty(statement, bound, history, target, warnings, nothing);
+        }
         Self {
             kind: Kind::Known(Known {
                 history,
@@ -242,8 +299,26 @@ impl Selection {
         }
     }
 
+    /// No rows, known at once. Keeps what [`Selection::why_empty`] needs.
+    #[cold]
+    fn empty(
+        statement: &Arc<Statement>,
+        bound: &Arc<Bound>,
+        history: Moment,
+        target: Target,
+        warnings: Option<Arc<[Warning]>>,
+        nothing: (Found, Counters),
+    ) -> Self {
+        let selection = Self::lazy(statement, bound, history, target, warnings);
+        if let Kind::Recipe(recipe) = &selection.kind {
+            let _ = recipe.found.set(nothing);
+        }
+        selection
+    }
+
     /// The rows of `target`, not yet found.
     pub(super) fn lazy(
+        statement: &Arc<Statement>,
         bound: &Arc<Bound>,
         history: Moment,
         target: Target,
@@ -252,6 +327,7 @@ impl Selection {
         Self {
             kind: Kind::Recipe(Box::new(Recipe {
                 history,
+                statement: Arc::clone(statement),
                 target,
                 bound: Arc::clone(bound),
                 ops: Vec::new(),
@@ -281,6 +357,61 @@ impl Selection {
             Found::One(rows) => rows.len(),
             Found::Many(rows) => rows.len(),
         }
+    }
+
+    /// Which snapshots the rows come from: says what an omitted time meant (LANGUAGE §3).
+    pub fn address(&self) -> SelectionAddress {
+        let (history, target) = match &self.kind {
+            Kind::Known(known) => (&known.history, &Target::One(known.position)),
+            Kind::Recipe(recipe) => (&recipe.history, &recipe.target),
+        };
+        let cycle = |snapshot: &Arc<Snapshot>| snapshot.cycle();
+        match target {
+            Target::One(Position::Working) => SelectionAddress::Working,
+            Target::One(position) => SelectionAddress::Snapshot {
+                cycle: history.get(*position).map_or(0, cycle),
+            },
+            Target::Union(union) => SelectionAddress::Snapshots {
+                cycles: union.snapshots(history).iter().rev().map(cycle).collect(),
+            },
+        }
+    }
+
+    /// Why there are no rows (LANGUAGE §10): names and values that no node has, the step after
+    /// which nothing was left, matches in other snapshots. Empty if there are rows, or if the
+    /// selector matches nothing by its form, which [`Selection::warnings`] reports.
+    ///
+    /// Linear in the nodes read, and may run the selector over every snapshot.
+    pub fn why_empty(&self) -> Vec<EmptyReason> {
+        if self.count() > 0 {
+            return Vec::new();
+        }
+        let recipe = match &self.kind {
+            // Only operations take the last row of a selection that had some.
+            Kind::Known(_) => return vec![EmptyReason::Narrowed],
+            Kind::Recipe(recipe) => recipe,
+        };
+        if !recipe.ops.is_empty() && recipe.finds_any() {
+            return vec![EmptyReason::Narrowed];
+        }
+        let history = &*recipe.history;
+        let (read, only) = match &recipe.target {
+            Target::One(position) => (
+                history.get(*position).into_iter().collect(),
+                Some(*position),
+            ),
+            Target::Union(union) => (union.snapshots(history).iter().rev().collect(), None),
+        };
+        let read: Vec<&Arc<Snapshot>> = read;
+        let nothing = Nothing {
+            query: &recipe.statement.query,
+            bound: &recipe.bound,
+            edition: recipe.statement.edition,
+            history,
+            read: read.into_iter().map(|snapshot| &**snapshot).collect(),
+            only,
+        };
+        nothing.reasons()
     }
 
     /// The ids, in result order.

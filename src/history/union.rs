@@ -1,6 +1,7 @@
 //! Several snapshots as one list of rows: `@*`, `@mode=union` and `@mode=latest`.
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use hashbrown::HashSet;
 
@@ -34,6 +35,14 @@ impl Union {
             snapshots: span.oldest..span.newest + 1,
             latest,
         }
+    }
+
+    /// The snapshots, oldest first.
+    pub(crate) fn snapshots<'a>(&self, history: &'a History) -> &'a [Arc<Snapshot>] {
+        history
+            .committed()
+            .get(self.snapshots.clone())
+            .unwrap_or_default()
     }
 }
 

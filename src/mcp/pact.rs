@@ -29,7 +29,8 @@ pub(super) fn select(state: &ServerState, arguments: &Arguments) -> Result<Answe
     });
     let found = Found::new(&answer, budget.as_ref())?;
     let count = arguments.flag("count");
-    let result = if arguments.text("format") == Some("nodes") && !count {
+    let as_nodes = arguments.text("format") == Some("nodes");
+    let result = if as_nodes && !count {
         let nodes = found.nodes().ok_or_else(|| {
             Failure::value("a range has differences, not nodes")
                 .with_help("`format` json answers with them")
@@ -38,7 +39,7 @@ pub(super) fn select(state: &ServerState, arguments: &Arguments) -> Result<Answe
     } else {
         found.json(count)?
     };
-    let said = found.remarks(engine, &session, selector, ColorChoice::Never);
+    let said = found.remarks(selector, !as_nodes, ColorChoice::Never);
     Ok(Answer { result, said })
 }
 

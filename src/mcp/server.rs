@@ -20,7 +20,7 @@ use tokio::sync::Semaphore;
 const INSTRUCTIONS: &str = "\
 Caches of documents (context.*) and sessions of conversations (pact.*) below one directory; every \
 path is relative to it. Nothing is written. The first block of a result is JSON; a second block, \
-if there is one, has warnings and notes as text. Errors are JSON too: \
+if there is one, has warnings as text and, as a line of JSON, why an answer is empty. Errors are JSON too: \
 {\"error\": {\"code\", \"message\", \"spans\", \"help\"}}.";
 
 /// Answers requests: the handshake, the list of tools, calls.

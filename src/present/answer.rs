@@ -5,8 +5,7 @@ use super::notes;
 use super::text::counted;
 use crate::budget::Query;
 use crate::diag::ColorChoice;
-use crate::engine::{Answer, Engine, Explain, Fit, Node};
-use crate::history::Session;
+use crate::engine::{Answer, Explain, Fit, Node};
 use serde::Serialize;
 use std::fmt::Write as _;
 
@@ -83,15 +82,9 @@ impl<'a> Found<'a> {
     }
 
     /// Notes and warnings, one a line: nodes that a budget did not consider, the warnings of the
-    /// selector and of its range, what a range left out and, if nothing was found, ids that the
-    /// selector takes for keys or keys for ids.
-    pub(crate) fn remarks(
-        &self,
-        engine: &Engine,
-        session: &Session,
-        selector: &str,
-        color: ColorChoice,
-    ) -> String {
+    /// selector and of its range, what a range left out and, if nothing was found, why: as one
+    /// line of JSON if `as_json` is set.
+    pub(crate) fn remarks(&self, selector: &str, as_json: bool, color: ColorChoice) -> String {
         let mut lines = String::new();
         if let Some(fit) = self.fit.as_ref().filter(|fit| fit.others > 0) {
             let others = counted(fit.others as u64, "node");
@@ -110,10 +103,8 @@ impl<'a> Found<'a> {
                     let _ = writeln!(lines, "warning: {message}");
                 }
             }
-            Answer::Rows(rows) if rows.count() == 0 => {
-                notes::of_empty(engine, session, selector, &mut lines);
-            }
-            Answer::Rows(_) => {}
+            Answer::Rows(rows) if as_json => notes::of_empty_json(rows, &mut lines),
+            Answer::Rows(rows) => notes::of_empty(rows, &mut lines),
         }
         lines
     }

@@ -19,6 +19,7 @@ mod deltas;
 mod diagnostics;
 mod diffs;
 mod editions;
+mod empty;
 mod equivalence;
 mod explain;
 mod facade;

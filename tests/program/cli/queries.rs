@@ -215,14 +215,18 @@ fn an_empty_answer_for_a_key_that_is_an_id_comes_with_a_note() {
         "{}",
         ran.err
     );
+    let ran = pactql(&["select", AGENT, "@t0 #cb:a5", "--format", "json"]);
+    let notes = parsed(&ran.err);
+    assert_eq!(notes["notes"][0]["reason"], "key_is_an_id");
+    assert_eq!(notes["notes"][0]["key"], "cb:a5");
     let ran = pactql(&["select", AGENT, "@t0 [id='summary']"]);
     assert!(
-        ran.err.contains("[key='summary'] finds it") || ran.err.contains("[key=summary]"),
+        ran.err.contains("`[key='summary']` finds it"),
         "{}",
         ran.err
     );
     let ran = pactql(&["select", AGENT, "@t0 #nothing-at-all"]);
-    assert_eq!(ran.err, "");
+    assert_eq!(ran.err, "note: no node has the key `nothing-at-all`\n");
 }
 
 #[test]

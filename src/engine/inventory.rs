@@ -1,0 +1,141 @@
+//! What the nodes of some snapshots have: names and values with their numbers of nodes, for the
+//! notes on empty answers. It knows no selector.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use hashbrown::HashSet;
+
+use crate::index::{NodeRef, Snapshot};
+use crate::ir::{Attr, normal_type};
+use crate::tree::NodeClass;
+
+/// The headers that a selector can name, in the spelling of documents.
+const HEADERS: [&str; 19] = [
+    "id",
+    "nodeType",
+    "type",
+    "role",
+    "kind",
+    "key",
+    "tags",
+    "content",
+    "content_hash",
+    "offset",
+    "ttl",
+    "priority",
+    "cycle",
+    "cadence",
+    "created_at_ns",
+    "created_at_iso",
+    "creation_index",
+    "parent",
+    "parent_id",
+];
+
+/// How many distinct values of one attribute are counted. More are no help.
+const MOST_VALUES: usize = 1_000;
+
+/// The values of an attribute, each with its number of nodes.
+pub(super) type Values = BTreeMap<String, u64>;
+
+/// The distinct nodes of some snapshots.
+pub(super) struct Inventory<'a> {
+    nodes: Vec<NodeRef<'a>>,
+}
+
+impl<'a> Inventory<'a> {
+    /// The nodes of `snapshots`; of runs that snapshots share, one copy. Linear in them.
+    pub(super) fn new(snapshots: &[&'a Snapshot]) -> Self {
+        let mut seen = HashSet::new();
+        let mut nodes = Vec::new();
+        for snapshot in snapshots {
+            for piece in snapshot.pieces() {
+                let segment: *const _ = &**piece.segment();
+                if seen.insert((segment, piece.units())) {
+                    nodes.extend(snapshot.nodes_in(piece.start()..piece.end()));
+                }
+            }
+        }
+        Self { nodes }
+    }
+
+    /// Whether a node is of a class.
+    pub(super) fn has_class(&self, class: NodeClass) -> bool {
+        self.nodes.iter().any(|node| node.class() == class)
+    }
+
+    /// Whether a node has an id.
+    pub(super) fn has_id(&self, id: &str) -> bool {
+        self.nodes.iter().any(|node| node.id() == id)
+    }
+
+    /// Whether a node's content, if it is a text, contains `text` and more.
+    pub(super) fn has_in_content(&self, text: &str) -> bool {
+        self.nodes.iter().any(|node| {
+            let content = texts(node.field("content"));
+            content
+                .iter()
+                .any(|content| content.contains(text) && content != text)
+        })
+    }
+
+    /// The headers, and the custom attributes of these nodes.
+    pub(super) fn names(&self) -> BTreeSet<&str> {
+        let fields = self.nodes.iter().flat_map(|node| node.fields());
+        let names = fields.map(|(name, _)| name);
+        names.chain(HEADERS).collect()
+    }
+
+    /// Whether a node has a custom attribute.
+    pub(super) fn has_name(&self, name: &str) -> bool {
+        let mut nodes = self.nodes.iter();
+        nodes.any(|node| node.field(name).is_some())
+    }
+
+    /// The values of an attribute of texts; `None` for an attribute whose values are not listed.
+    pub(super) fn values(&self, attr: &Attr) -> Option<Values> {
+        let mut values = Values::new();
+        let mut put = |value: &str| {
+            if let Some(count) = values.get_mut(value) {
+                *count += 1;
+            } else if values.len() < MOST_VALUES {
+                values.insert(value.to_owned(), 1);
+            }
+        };
+        for &node in &self.nodes {
+            match attr {
+                Attr::Id => put(node.id()),
+                Attr::Role => node.role().into_iter().for_each(&mut put),
+                Attr::Key => node.key().into_iter().for_each(&mut put),
+                Attr::StoredKind => node.kind().into_iter().for_each(&mut put),
+                Attr::Kind => kind_of(node).into_iter().for_each(&mut put),
+                Attr::NodeType | Attr::StoredType => put(&normal_type(node.type_or_class())),
+                Attr::Tags => texts(node.tags()).iter().for_each(|tag| put(tag)),
+                Attr::Custom(name) => texts(node.field(name)).iter().for_each(|text| put(text)),
+                _ => return None,
+            }
+        }
+        Some(values)
+    }
+}
+
+/// The kind as the later editions read it (LANGUAGE §1).
+fn kind_of(node: NodeRef<'_>) -> Option<&str> {
+    let sub = || node.node_type()?.split_once(':').map(|(_, sub)| sub);
+    node.kind().or_else(sub)
+}
+
+/// The texts of a JSON value: a string, or the strings of a list.
+fn texts(json: Option<&str>) -> Vec<String> {
+    match json.and_then(|json| serde_json::from_str(json).ok()) {
+        Some(serde_json::Value::String(text)) => vec![text],
+        Some(serde_json::Value::Array(items)) => items
+            .into_iter()
+            .filter_map(|item| match item {
+                serde_json::Value::String(text) => Some(text),
+                _ => None,
+            })
+            .collect(),
+        _ => Vec::new(),
+    }
+}

@@ -1,0 +1,254 @@
+//! Why an answer is empty: the reasons, and how they read.
+
+use std::fmt;
+
+use serde::Serialize;
+
+use crate::syntax::quote;
+
+/// A reason why a selection is empty, from [`Selection::why_empty`](crate::Selection::why_empty).
+/// Displays as one line without a full stop.
+///
+/// ```
+/// use pactql::{Engine, EmptyReason, Session};
+/// let session = Session::open("fixtures/support-agent.jsonl")?;
+/// let rows = Engine::new().rows(&session, "@t0 .cb[rol='user']")?;
+/// let reasons = rows.why_empty();
+/// assert!(matches!(&reasons[0], EmptyReason::UnknownAttribute { name, .. } if name == "rol"));
+/// assert_eq!(reasons[0].to_string(), "no node has `rol`; did you mean `role`?");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(tag = "reason", rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum EmptyReason {
+    /// The selector reads committed snapshots, and there are none.
+    NothingCommitted,
+    /// An attribute that no node has.
+    UnknownAttribute {
+        /// The name in the selector.
+        name: String,
+        /// The nearest name that exists.
+        nearest: Option<String>,
+        /// The custom attributes that exist; empty if there is a nearest name.
+        here: Vec<String>,
+    },
+    /// A value that no node has.
+    UnknownValue {
+        /// The attribute.
+        attribute: String,
+        /// The value in the selector.
+        value: String,
+        /// What finds nodes instead, as a part of a selector.
+        instead: Option<String>,
+        /// The values that exist, with their numbers of nodes, sorted by value.
+        here: Vec<(String, u64)>,
+    },
+    /// A key that is the id of a node.
+    KeyIsAnId {
+        /// The word.
+        key: String,
+    },
+    /// An id that is the key of a node.
+    IdIsAKey {
+        /// The word.
+        id: String,
+    },
+    /// A class that no node has.
+    UnknownClass {
+        /// `turn`, `container` or `block`.
+        class: &'static str,
+    },
+    /// Depths that no node has.
+    Depths {
+        /// How many turns there are: depths 1 to this.
+        turns: u32,
+    },
+    /// The step of a chain after which nothing was left.
+    Step {
+        /// The steps before it, in canonical text.
+        after: String,
+        /// How many nodes these match.
+        rows: u64,
+        /// The step.
+        step: String,
+    },
+    /// No node satisfies all tests of the first step.
+    Tests {
+        /// Each test, and how many nodes satisfy it alone.
+        tests: Vec<(String, u64)>,
+        /// Whether picks, or tests after them, follow.
+        picks: bool,
+    },
+    /// Filters over the final set leave nothing of these many nodes.
+    Filters {
+        /// The nodes before the filters.
+        rows: u64,
+    },
+    /// With `@mode=latest`: these many nodes match in older snapshots of the range, and their newer
+    /// versions do not.
+    Superseded {
+        /// The nodes, once for each snapshot.
+        rows: u64,
+    },
+    /// A window such as `@limit=0` or a page past the end leaves nothing of these many nodes.
+    Window {
+        /// The nodes before the window.
+        rows: u64,
+    },
+    /// `skip`, `limit` or `filter` of the selection left nothing.
+    Narrowed,
+    /// Matches in the working state or in another snapshot.
+    Elsewhere {
+        /// What to write instead of the time: `@t-2`, or nothing for the working state.
+        time: String,
+        /// The cycle of the snapshot; `None` for the working state.
+        cycle: Option<i64>,
+        /// How many nodes match there.
+        rows: u64,
+        /// Whether the time can be left out to read the working state.
+        omit: bool,
+    },
+}
+
+/// How many values a message lists.
+const LISTED: usize = 12;
+
+/// "; did you mean …", or a list of what exists.
+fn hint(f: &mut fmt::Formatter<'_>, what: &str, here: &[String]) -> fmt::Result {
+    if here.is_empty() {
+        return Ok(());
+    }
+    let listed: Vec<&str> = here.iter().take(LISTED).map(String::as_str).collect();
+    write!(f, "; {what} here: {}", listed.join(", "))?;
+    match here.len().saturating_sub(LISTED) {
+        0 => Ok(()),
+        more => write!(f, " and {more} more"),
+    }
+}
+
+impl fmt::Display for EmptyReason {
+    // long: one sentence for each reason.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let nodes = |rows: u64| match rows {
+            1 => "1 node".to_owned(),
+            rows => format!("{rows} nodes"),
+        };
+        match self {
+            Self::NothingCommitted => write!(f, "nothing is committed in this session"),
+            Self::UnknownAttribute {
+                name,
+                nearest,
+                here,
+            } => {
+                write!(f, "no node has `{name}`")?;
+                match nearest {
+                    Some(nearest) => write!(f, "; did you mean `{nearest}`?"),
+                    None => hint(f, "attributes", here),
+                }
+            }
+            Self::UnknownValue {
+                attribute,
+                value,
+                instead,
+                here,
+            } => {
+                write!(f, "no node has the {attribute} `{value}`")?;
+                if let Some(instead) = instead {
+                    write!(f, "; did you mean `{instead}`?")?;
+                }
+                let counted = |(value, count): &(String, u64)| format!("{value} {count}");
+                let here: Vec<String> = here.iter().map(counted).collect();
+                match &**attribute {
+                    "role" | "kind" | "type" | "tag" => hint(f, &format!("{attribute}s"), &here),
+                    _ => hint(f, "values", &here),
+                }
+            }
+            Self::KeyIsAnId { key } => {
+                let word = quote(key);
+                write!(
+                    f,
+                    "no node has the key `{key}`, but one has that id: `[id={word}]` finds it"
+                )
+            }
+            Self::IdIsAKey { id } => {
+                let word = quote(id);
+                write!(
+                    f,
+                    "no node has the id `{id}`, but one has that key: `[key={word}]` finds it"
+                )
+            }
+            Self::UnknownClass { class } => write!(f, "there is no {class} here"),
+            Self::Depths { turns: 0 } => write!(f, "no node has such a depth: there are no turns"),
+            Self::Depths { turns: 1 } => {
+                write!(f, "no node has such a depth: there is 1 turn, depth 1")
+            }
+            Self::Depths { turns } => {
+                write!(
+                    f,
+                    "no node has such a depth: there are {turns} turns, depth 1 (newest) to {turns}"
+                )
+            }
+            Self::Step { after, rows, step } => {
+                let nodes = nodes(*rows);
+                write!(
+                    f,
+                    "`{after}` matches {nodes}; `{step}` after it matches nothing"
+                )
+            }
+            Self::Tests { tests, picks } => match tests.iter().find(|(_, rows)| *rows == 0) {
+                Some((test, _)) => write!(f, "no node matches `{test}`"),
+                None => {
+                    let alone =
+                        |(test, rows): &(String, u64)| format!("`{test}` matches {}", nodes(*rows));
+                    let alone: Vec<String> = tests.iter().map(alone).collect();
+                    write!(f, "{}; ", alone.join(", "))?;
+                    match (picks, tests.len()) {
+                        (true, 1) => write!(f, "what follows it in the step leaves none"),
+                        (true, _) => write!(f, "together with the rest of the step, none"),
+                        (false, _) => write!(f, "none matches all of them"),
+                    }
+                }
+            },
+            Self::Filters { rows } => {
+                let nodes = nodes(*rows);
+                write!(
+                    f,
+                    "{nodes} match before the filters at the end, which leave none"
+                )
+            }
+            Self::Superseded { rows } => {
+                let nodes = nodes(*rows);
+                write!(
+                    f,
+                    "{nodes} match in older snapshots of the range, but newer versions of them do not"
+                )
+            }
+            Self::Window { rows } => {
+                let nodes = nodes(*rows);
+                write!(
+                    f,
+                    "{nodes} match, and the limit or page leaves none of them"
+                )
+            }
+            Self::Narrowed => write!(f, "`skip`, `limit` or `filter` left no row"),
+            Self::Elsewhere {
+                time,
+                cycle,
+                rows,
+                omit,
+            } => {
+                let nodes = nodes(*rows);
+                let verb = if *rows == 1 { "matches" } else { "match" };
+                match cycle {
+                    Some(cycle) => write!(f, "{nodes} {verb} in {time} (@c{cycle})"),
+                    None if *omit => write!(
+                        f,
+                        "{nodes} {verb} in the working state: leave out the time to read it"
+                    ),
+                    None => write!(f, "{nodes} {verb} in the working state"),
+                }
+            }
+        }
+    }
+}

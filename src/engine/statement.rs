@@ -1,0 +1,59 @@
+//! A compiled selector, before its parameters have values.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use crate::diag::{Code, Diagnostic, Error, Warning};
+use crate::ir::{Edition, Lowered, Query};
+use crate::plan::{BindError, Plan};
+
+/// A compiled selector. The values of the plan's slots are in the query.
+#[derive(Debug)]
+pub(super) struct Statement {
+    pub(super) text: Arc<str>,
+    pub(super) query: Query,
+    pub(super) warnings: Option<Arc<[Warning]>>,
+    pub(super) plan: Arc<Plan>,
+    pub(super) edition: Edition,
+    /// The byte range of the time in the text, if it has one.
+    pub(super) time: Option<Range<usize>>,
+}
+
+impl Statement {
+    pub(super) fn new(text: &str, edition: Edition, lowered: Lowered, plan: Arc<Plan>) -> Self {
+        let warnings = (!lowered.warnings.is_empty()).then(|| lowered.warnings.into());
+        Self {
+            text: text.into(),
+            query: lowered.query,
+            warnings,
+            plan,
+            edition,
+            time: lowered.time,
+        }
+    }
+
+    /// A value that does not fit, at its parameter.
+    pub(super) fn error(&self, error: BindError) -> Error {
+        let (code, message) = (error.code(), error.to_string());
+        let mut diagnostic = match &error.param {
+            None => whole(&self.text, code, message),
+            Some(name) => {
+                let diagnostic = Diagnostic::error(code, message);
+                let written = format!("${name}");
+                match self.text.find(&written) {
+                    Some(at) => diagnostic.at(at..at + written.len(), "this parameter"),
+                    None => diagnostic,
+                }
+            }
+        };
+        if let Some(help) = error.help() {
+            diagnostic.set_help(help);
+        }
+        Error::new(&self.text, diagnostic)
+    }
+}
+
+/// An error about a whole selector.
+pub(super) fn whole(text: &str, code: Code, message: impl Into<String>) -> Diagnostic {
+    Diagnostic::error(code, message).at(0..text.len(), "")
+}

@@ -1,0 +1,252 @@
+//! Why an answer is empty (LANGUAGE §10): every reason by an example, and for random selectors
+//! that a reason is given, is stable, and that what it says about other snapshots is true.
+
+use std::cell::Cell;
+
+use pactql::{Edition, EmptyReason, Engine, SelectionAddress, Session};
+
+use crate::support::random::{self, same};
+use crate::support::selector::Edition as Reference;
+use crate::support::text;
+
+fn session(name: &str) -> Session {
+    Session::open(format!("fixtures/{name}.jsonl")).unwrap()
+}
+
+/// The reasons of `selector` over a fixture, one a line.
+fn why(name: &str, selector: &str) -> String {
+    let rows = Engine::new().rows(&session(name), selector).unwrap();
+    assert_eq!(rows.count(), 0, "{selector}");
+    let reasons = rows.why_empty();
+    assert_eq!(reasons, rows.why_empty(), "{selector}");
+    let lines: Vec<String> = reasons.iter().map(ToString::to_string).collect();
+    lines.join("\n")
+}
+
+#[test]
+fn each_reason_has_its_text() {
+    let roles = "roles here: assistant 7, system 6, tool 3, user 3";
+    let kinds = "kinds here: call 4, doc 1, image 1, note 1, result 3, summary 1, text 8";
+    let cases: &[(&str, String)] = &[
+        ("@t0 .cb[rol='user']", "no node has `rol`; did you mean `role`?".into()),
+        ("@t0 .cb[rol]", "no node has `rol`; did you mean `role`?".into()),
+        (
+            "@t0 [zzzz>1]",
+            "no node has `zzzz`; attributes here: data_author, data_call_id, data_call_name, data_covers, data_part, data_score, data_source, status".into(),
+        ),
+        (
+            "@t0 .cb[role='usr']",
+            format!("no node has the role `usr`; did you mean `[role='user']`?; {roles}"),
+        ),
+        ("@t0 [role='foo']", format!("no node has the role `foo`; {roles}")),
+        ("@t0 [role=[foo,bar]]", format!("no node has the role `bar`; {roles}")),
+        ("@t0 .cb:resul", format!("no node has the kind `resul`; did you mean `[kind='result']`?; {kinds}")),
+        (
+            "@t0 .user",
+            "no node has the type `user`; did you mean `[role='user']`?; types here: ^ah 1, ^root 1, ^seq 1, ^sys 1, cb 16, cb:doc 1, cb:note 1, cb:summary 1, mc 4, mt 4".into(),
+        ),
+        (
+            "@t0 .cb+polici",
+            "no node has the tag `polici`; did you mean `+policy`?; tags here: compaction 1, policy 1, retrieval 1, returns 1, review 1, style 1".into(),
+        ),
+        ("@t0 [status='okay']", "no node has the status `okay`; values here: failed 1, ok 2".into()),
+        ("@t0 [content='refund']", "no node has the content `refund`; did you mean `[content~'refund']`?".into()),
+        ("@t0 #nothing", "no node has the key `nothing`".into()),
+        (
+            "@t0 .mt:depth(9) .cb",
+            "no node has such a depth: there are 4 turns, depth 1 (newest) to 4".into(),
+        ),
+        (
+            "@t0 ^sys .cb[role='user']",
+            "`depth(-1)` matches 1 node; `.cb[role='user']` after it matches nothing".into(),
+        ),
+        (
+            "@t0 .cb[kind='call'] > .cb, ^ah .mt",
+            "`depth(0)` matches 1 node; `.mt` after it matches nothing\n\
+             `.cb[kind='call']` matches 4 nodes; `> .cb` after it matches nothing".into(),
+        ),
+        ("@t0 .cb[priority>=100]", "no node matches `[priority>=100]`".into()),
+        (
+            "@t0 .cb[kind='call'][role='user']",
+            "`.cb` matches 19 nodes, `[kind='call']` matches 4 nodes, `[role='user']` matches 3 nodes; none matches all of them".into(),
+        ),
+        ("@t0 .mt:first:depth(2)", "`.mt` matches 6 nodes; what follows it in the step leaves none".into()),
+        ("@t0 .cb {kind='call', role='user'}", "19 nodes match before the filters at the end, which leave none".into()),
+        ("@t0 .cb @limit=0", "19 nodes match, and the limit or page leaves none of them".into()),
+        ("@t0 .cb @first @p=20", "19 nodes match, and the limit or page leaves none of them".into()),
+        // By its form, which is a warning.
+        ("@t0 [ttl<1][ttl>3]", String::new()),
+    ];
+    for (selector, expected) in cases {
+        assert_eq!(why("support-agent", selector), *expected, "{selector}");
+    }
+}
+
+#[test]
+fn words_for_keys_and_ids() {
+    let rows = Engine::new()
+        .rows(&session("greenhouse"), "@t0 #hint0")
+        .unwrap();
+    assert_eq!(rows.count(), 0);
+    let key = EmptyReason::KeyIsAnId {
+        key: "hint0".into(),
+    };
+    assert_eq!(rows.why_empty()[0], key);
+    assert_eq!(
+        key.to_string(),
+        "no node has the key `hint0`, but one has that id: `[id='hint0']` finds it"
+    );
+    let engine = Engine::builder().edition(Edition::Depth).build();
+    let session = Session::from_slice(
+        br#"{"root":{"id":"r","children":[{"id":"s","nodeType":"^seq","children":[{"id":"a","key":"hero"}]}]}}"#,
+    )
+    .unwrap();
+    let rows = engine.rows(&session, "@t0 #hero").unwrap();
+    assert_eq!(
+        rows.why_empty(),
+        [EmptyReason::IdIsAKey { id: "hero".into() }]
+    );
+    let rows = engine.rows(&session, "@t0 .cb").unwrap();
+    assert_eq!(
+        rows.why_empty()[0],
+        EmptyReason::UnknownClass { class: "block" }
+    );
+}
+
+/// Two commits and a working state, each with a block of its own.
+fn moving() -> Session {
+    let document = |cycle: &str, id: &str| {
+        format!(
+            r#"{{{cycle}"root":{{"id":"r","children":[{{"id":"h","nodeType":"^ah","children":[{{"id":"{id}","nodeType":"cb","key":"{id}"}}]}}]}}}}"#
+        )
+    };
+    let lines = [
+        document(r#""cycle":4,"#, "old"),
+        document(r#""cycle":5,"#, "new"),
+        document(r#""working":true,"#, "now"),
+    ];
+    Session::from_slice(lines.join("\n").as_bytes()).unwrap()
+}
+
+#[test]
+fn matches_in_other_snapshots() {
+    let session = moving();
+    let last = |edition: Edition, selector: &str| {
+        let engine = Engine::builder().edition(edition).build();
+        let rows = engine.rows(&session, selector).unwrap();
+        rows.why_empty().last().map(ToString::to_string)
+    };
+    let cases = [
+        (
+            "@t0 #now",
+            "1 node matches in the working state: leave out the time to read it",
+        ),
+        (
+            "@* #now",
+            "1 node matches in the working state: leave out the time to read it",
+        ),
+        ("#new", "1 node matches in @t0 (@c5)"),
+        ("@t0 #old", "1 node matches in @t-1 (@c4)"),
+        ("@c4 #new", "1 node matches in @t0 (@c5)"),
+    ];
+    for (selector, expected) in cases {
+        let found = last(Edition::Canonical, selector);
+        assert_eq!(found.as_deref(), Some(expected), "{selector}");
+    }
+    let found = last(Edition::V01, "#now");
+    assert_eq!(
+        found.as_deref(),
+        Some("1 node matches in the working state")
+    );
+}
+
+#[test]
+fn the_address_of_a_selection() {
+    let engine = Engine::new();
+    let address =
+        |session: &Session, selector: &str| engine.rows(session, selector).unwrap().address();
+    let with = moving();
+    let without = session("support-agent");
+    let snapshot = |cycle| SelectionAddress::Snapshot { cycle };
+    for selector in ["#now", "#missing", ".cb:first"] {
+        assert_eq!(
+            address(&with, selector),
+            SelectionAddress::Working,
+            "{selector}"
+        );
+    }
+    assert_eq!(address(&with, "@t0 *"), snapshot(5));
+    assert_eq!(address(&with, "@c4 *"), snapshot(4));
+    assert_eq!(address(&without, "@t-1 .cb"), snapshot(5));
+    let cycles = vec![5, 4];
+    assert_eq!(
+        address(&with, "@* *"),
+        SelectionAddress::Snapshots { cycles }
+    );
+    let cycles = vec![5, 4];
+    assert_eq!(
+        address(&with, "@t0..@t-1 * @mode=latest"),
+        SelectionAddress::Snapshots { cycles }
+    );
+}
+
+#[test]
+fn operations_that_leave_nothing() {
+    let session = session("support-agent");
+    let rows = || Engine::new().rows(&session, "@t0 .cb").unwrap();
+    assert_eq!(rows().why_empty(), []);
+    assert_eq!(rows().skip(100).why_empty(), [EmptyReason::Narrowed]);
+    assert_eq!(rows().limit(0).why_empty(), [EmptyReason::Narrowed]);
+    let head = Engine::new().rows(&session, "@t0 ^ah").unwrap();
+    assert_eq!(head.skip(1).why_empty(), [EmptyReason::Narrowed]);
+}
+
+/// Random selectors: an empty answer has a reason unless the selector has a warning or is
+/// `none`, an answer with rows has none, and matches in the working state exist.
+#[test]
+fn every_empty_answer_has_a_reason() {
+    let empty = Cell::new(0_u32);
+    for reference in [Reference::V01, Reference::Depth, Reference::Canonical] {
+        let edition = match reference {
+            Reference::V01 => Edition::V01,
+            Reference::Depth => Edition::Depth,
+            Reference::Canonical => Edition::Canonical,
+        };
+        let engine = Engine::builder().edition(edition).build();
+        random::selectors(random::share(300), reference, 15, |case| {
+            let (session, _) = case.open()?;
+            let mut rng = case.rng();
+            for sel in &case.selectors {
+                let text = text::variant(sel, reference, &mut rng);
+                let Ok(rows) = engine.rows(&session, &text) else {
+                    continue;
+                };
+                let reasons = rows.why_empty();
+                if rows.count() > 0 {
+                    same!(reasons, Vec::<EmptyReason>::new(), "{text}");
+                    continue;
+                }
+                empty.set(empty.get() + 1);
+                let canonical = engine.format(&text).unwrap();
+                let never = canonical.split_whitespace().any(|word| word == "none");
+                same!(reasons.is_empty(), never, "{text}");
+                for reason in &reasons {
+                    same!(reason.to_string().is_empty(), false, "{text}");
+                    let EmptyReason::Elsewhere { cycle, rows, .. } = reason else {
+                        continue;
+                    };
+                    let Some(cycle) = cycle else { continue };
+                    let rest = match canonical.split_once(' ') {
+                        Some((time, rest)) if time.starts_with('@') => rest,
+                        _ => &canonical,
+                    };
+                    let query = format!("@c{cycle} {rest}");
+                    let there = Engine::new().rows(&session, &query).unwrap().count();
+                    same!(there as u64, *rows, "{text}: {query}");
+                }
+            }
+            Ok(())
+        });
+    }
+    assert!(empty.get() > 100, "{} empty answers", empty.get());
+}
