@@ -91,7 +91,11 @@ impl<'a> Reader<'a> {
         if later {
             leading_search(&mut sel);
         }
-        while self.space() {
+        loop {
+            self.space();
+            if self.rest.is_empty() {
+                break;
+            }
             if self.rest.starts_with('{') {
                 sel.filters.push(Filter::Braces(self.braces()));
             } else if self.eat("[") {
@@ -166,7 +170,47 @@ impl<'a> Reader<'a> {
     }
 
     fn chain(&mut self) -> Chain {
-        let mut steps = vec![(Axis::Descendant, self.step())];
+        let mut parts = self.tags();
+        if !parts.is_empty() && !self.starts_part() {
+            let pseudos = Vec::new();
+            return self.more(Step::Node(NodeStep { parts, pseudos }));
+        }
+        let first = match self.step() {
+            Step::Zone(sign) if !parts.is_empty() => {
+                let pseudos = vec![Pseudo::Offset(sign)];
+                Step::Node(NodeStep { parts, pseudos })
+            }
+            Step::Zone(sign) => Step::Zone(sign),
+            Step::Node(step) => {
+                parts.extend(step.parts);
+                let pseudos = step.pseudos;
+                Step::Node(NodeStep { parts, pseudos })
+            }
+        };
+        self.more(first)
+    }
+
+    /// A run of tags at the start of a group, with white space between them.
+    fn tags(&mut self) -> Vec<Part> {
+        let mut tags = Vec::new();
+        let mut end = self.rest;
+        while self.eat("+") {
+            tags.push(Part::Tag(self.word()));
+            end = self.rest;
+            self.space();
+        }
+        self.rest = end;
+        tags
+    }
+
+    /// Whether a part of a step follows.
+    fn starts_part(&self) -> bool {
+        self.rest.starts_with(['*', '^', '.', '#', '[', ':']) || self.rest.starts_with("depth(")
+    }
+
+    /// The group with this first step.
+    fn more(&mut self, first: Step) -> Chain {
+        let mut steps = vec![(Axis::Descendant, first)];
         loop {
             let before = self.rest;
             let spaced = self.space();
