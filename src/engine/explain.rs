@@ -413,7 +413,10 @@ impl fmt::Display for StrategyLine {
             writeln!(f, "{:<13}not {name}: {reason}", "")?;
         }
         if !matches!(&*self.ran, [] | [Runs { runs: 1, .. }]) {
-            let ran = |Runs { name, runs }: &Runs| format!("{name} {runs} times");
+            let ran = |Runs { name, runs }: &Runs| match runs {
+                1 => format!("{name} once"),
+                runs => format!("{name} {runs} times"),
+            };
             let ran: Vec<String> = self.ran.iter().map(ran).collect();
             writeln!(f, "{:<13}ran {}", "", ran.join(", "))?;
         }
