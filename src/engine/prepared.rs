@@ -13,7 +13,7 @@ use crate::history::{
     capped, run_range,
 };
 use crate::ir::{Mode, Operand, Query, Time};
-use crate::plan::{BindError, Bound, Value, bind, sources};
+use crate::plan::{BindError, Bound, Value, bind, compile, sources};
 
 const ROWS_HELP: &str =
     "`rows` returns the nodes of a snapshot, of `@*`, or of `@mode=union` and `@mode=latest`";
@@ -123,8 +123,19 @@ impl Prepared {
             }
             return Err(Error::new(&statement.text, diagnostic));
         }
-        let bound = bind(&statement.plan, &sources(&statement.query), &values)
+        let mut bound = bind(&statement.plan, &sources(&statement.query), &values)
             .map_err(|error| statement.error(error))?;
+        if statement.query.order_depends_on_values() {
+            let query = statement.query.with_values(|name| {
+                let (_, value) = values.iter().find(|(known, _)| **known == *name)?;
+                Some(value.into())
+            });
+            // A group that cannot match with these values does not decide the order.
+            if (1..statement.query.chains.len()).contains(&query.chains.len()) {
+                bound = bind(&compile(&query), &sources(&query), &values)
+                    .map_err(|error| statement.error(error))?;
+            }
+        }
         Ok(Self {
             statement: Arc::clone(statement),
             bound: Some(Arc::new(bound)),

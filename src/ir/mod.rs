@@ -26,6 +26,7 @@ mod properties;
 mod query;
 mod text;
 mod translate;
+mod values;
 
 pub use compile::{Sugar, compile, compile_observed, desugar, translate};
 pub use depth::DepthSet;

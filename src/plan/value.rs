@@ -1,6 +1,6 @@
 //! Values for a plan's slots.
 
-use crate::ir::Literal;
+use crate::ir::{Literal, Operand};
 
 /// A value for a slot: a literal of a selector, or the value a caller binds to `$name`.
 ///
@@ -95,6 +95,19 @@ impl From<bool> for Value {
 impl<T: Into<Value>> From<Option<T>> for Value {
     fn from(value: Option<T>) -> Self {
         value.map_or(Self::Null, Into::into)
+    }
+}
+
+impl From<&Value> for Operand {
+    fn from(value: &Value) -> Self {
+        Self::Literal(match value {
+            Value::Null => Literal::Null,
+            Value::Int(number) => Literal::Int(*number),
+            Value::Decimal(number) => Literal::Decimal(*number, number.to_string().into()),
+            Value::Text(text) => Literal::Text(text.clone()),
+            Value::Spelled(text) => Literal::Spelled(text.clone()),
+            Value::List(items) => return Self::List(items.iter().map(Self::from).collect()),
+        })
     }
 }
 

@@ -340,3 +340,56 @@ fn values_are_nested_in_up_to_127_levels() {
         assert_eq!(node.attributes().count(), usize::from(given), "{levels}");
     }
 }
+
+/// LANGUAGE §6, §9: a group that cannot match with the values bound to it does not decide the
+/// order, as if they were literals.
+#[test]
+fn bound_values_decide_the_order_as_literals_do() {
+    let text = r#"{"root":{"children":[{"id":"ah","nodeType":"^ah","children":[
+        {"id":"a","key":"K","created_at_ns":1,"ttl":2},{"id":"b","key":"K","created_at_ns":2},
+        {"id":"c","key":"7","created_at_ns":3,"role":"7"}]}]}}"#;
+    let session = Session::from_slice(text.as_bytes()).expect("a document");
+    let engine = Engine::new();
+    for (prepared, values, literal, ids) in [
+        (
+            "[key=K], [ttl<$a][ttl>$b]",
+            [("a", Value::from(1)), ("b", Value::from(3))],
+            "[key=K], [ttl<1][ttl>3]",
+            vec!["b", "a"],
+        ),
+        (
+            "[key=K], [ttl<$a][ttl>$b]",
+            [("a", Value::from(3)), ("b", Value::from(1))],
+            "[key=K], [ttl<3][ttl>1]",
+            vec!["a", "b"],
+        ),
+        (
+            "[key=$a], [key=L][role=$b][role='8']",
+            [("a", "K".into()), ("b", Value::from(7))],
+            "[key=K], [key=L][role=7][role='8']",
+            vec!["b", "a"],
+        ),
+        (
+            "[key=$a], [role=$b][role='7']",
+            [("a", Value::from(7)), ("b", Value::from(7))],
+            "[key=7], [role=7][role='7']",
+            vec!["c"],
+        ),
+    ] {
+        let bound = engine.prepare(prepared).expect("valid").bind(values);
+        let rows = bound.expect("bound").rows(&session).expect("rows");
+        assert_eq!(rows.to_ids(), ids, "{prepared}");
+        let rows = engine.rows(&session, literal).expect("rows");
+        assert_eq!(rows.to_ids(), ids, "{literal}");
+    }
+    // Values are checked in a group that does not count, too.
+    let prepared = engine
+        .prepare("[key=K], [ttl<1][ttl>3][ttl=$a]")
+        .expect("valid");
+    assert!(
+        prepared.bind([("a", "x".into())]).is_ok(),
+        "the group is gone"
+    );
+    let prepared = engine.prepare("[key=K], [ttl<$a][ttl>3]").expect("valid");
+    assert!(prepared.bind([("a", "x".into())]).is_err());
+}
