@@ -47,7 +47,7 @@ impl Unusable {
 impl From<io::Error> for Unusable {
     fn from(error: io::Error) -> Self {
         match error.kind() {
-            io::ErrorKind::UnexpectedEof => Self::Fault("is cut short".to_owned()),
+            io::ErrorKind::UnexpectedEof => Self::Fault("ends too early".to_owned()),
             _ => Self::Io(error),
         }
     }
@@ -64,13 +64,13 @@ pub enum CacheError {
     #[error("{} exists already", .0.display())]
     Exists(PathBuf),
     /// The directory to replace contains something that is not part of a cache, named second.
-    #[error("{} is not replaced, for `{_1}` in it is no part of a cache", .0.display())]
+    #[error("{} is not replaced: `{_1}` in it is not part of a cache", .0.display())]
     Foreign(PathBuf, String),
     /// The cache is not what its manifest says. At least one fault.
     #[error("the cache {} is invalid", .0.display())]
     Invalid(PathBuf, Vec<Fault>),
     /// Sources cannot be made into a cache. At least one fault.
-    #[error("no cache can be built of {}", .0.display())]
+    #[error("cannot build a cache of {}", .0.display())]
     Sources(PathBuf, Vec<Fault>),
     /// The file system failed at this path. The message has the cause, so it is no source.
     #[error("{}: {_1}", .0.display())]

@@ -130,7 +130,7 @@ fn compare_terms(
         .write(version, &mut expected)
         .map_err(|error| match error.kind() {
             io::ErrorKind::InvalidData | io::ErrorKind::UnexpectedEof => {
-                Unusable::Fault("does not hold the words of the documents".to_owned())
+                Unusable::Fault("does not have the words of the documents".to_owned())
             }
             _ => Unusable::Io(error),
         })
@@ -218,14 +218,14 @@ fn compare_index(cache: &Cache, faults: &mut Vec<Fault>) -> Result<(), CacheErro
                 "has `{}` in {file}, the manifest in {}",
                 entry.id, entry.file
             ),
-            None => format!("lacks `{}`", entry.id),
+            None => format!("does not have `{}`", entry.id),
         };
         faults.push(Fault::new(INDEX, message));
     }
     for id in index.keys().filter(|id| !listed.contains(&***id)) {
         faults.push(Fault::new(
             INDEX,
-            format!("has `{id}`, which the manifest lacks"),
+            format!("has `{id}`, which the manifest does not have"),
         ));
     }
     Ok(())

@@ -239,13 +239,17 @@ pub(super) fn open_inside(files: &dyn Files, file: &str) -> Result<Option<File>,
     if file.contains('/') {
         match kind(DOCUMENTS)? {
             Some(Kind::Directory) => {}
-            Some(_) => return Err(Unusable::Fault("stands in what is no directory".to_owned())),
+            Some(_) => {
+                return Err(Unusable::Fault(
+                    "is below something that is not a directory".to_owned(),
+                ));
+            }
             None => return Ok(None),
         }
     }
     match kind(file)? {
         Some(Kind::File) => files.open(file).map(Some).map_err(Unusable::Io),
-        Some(_) => Err(Unusable::Fault("is no plain file".to_owned())),
+        Some(_) => Err(Unusable::Fault("is not a plain file".to_owned())),
         None => Ok(None),
     }
 }

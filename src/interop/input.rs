@@ -75,7 +75,7 @@ fn at_pointer<'a>(input: Input<'a>, pointer: &Pointer) -> Result<Vec<Log<'a>>, I
             let location = format!("{line}{path}");
             if value_type(value) != ValueType::Array {
                 return Err(refuse(format!(
-                    "`{}` matches something that is no list of messages, at `{location}`",
+                    "expected a list of messages at `{location}`, which `{}` matches",
                     pointer.as_str()
                 )));
             }
@@ -83,7 +83,10 @@ fn at_pointer<'a>(input: Input<'a>, pointer: &Pointer) -> Result<Vec<Log<'a>>, I
         }
     }
     if logs.is_empty() {
-        return Err(refuse(format!("nothing matches `{}`", pointer.as_str())));
+        return Err(refuse(format!(
+            "expected lists of messages at `{}`, which matches nothing",
+            pointer.as_str()
+        )));
     }
     Ok(logs)
 }
@@ -130,8 +133,8 @@ fn usual<'a>(input: &Input<'a>) -> Result<Vec<Log<'a>>, InputError> {
         location
     };
     Err(refuse(format!(
-        "no chat messages found: at {location} stands neither a message with a `role` nor an \
-         object with `messages`; --messages POINTER says where they are"
+        "expected a message with a `role`, or an object with `messages`, at {location}; \
+         --messages POINTER says where else they are"
     )))
 }
 

@@ -30,7 +30,7 @@ impl Pointer {
         if !text.is_empty() {
             let Some(rest) = text.strip_prefix('/') else {
                 return Err(format!(
-                    "a JSON pointer is empty or starts with `/`; `{text}` does neither"
+                    "expected a JSON pointer, which starts with `/`: /{text}"
                 ));
             };
             for token in rest.split('/') {

@@ -154,8 +154,8 @@ impl Arguments {
                 Some(value) if !parameter.takes(value) => {
                     let expected = parameter.expected();
                     let shown = clean(&value.to_string(), 80);
-                    return Err(Failure::value(format!("`{name}` is {shown}"))
-                        .with_help(format!("expected {expected}")));
+                    let message = format!("`{name}` must be {expected}, not {shown}");
+                    return Err(Failure::value(message));
                 }
                 _ => {}
             }
@@ -237,13 +237,19 @@ mod tests {
                 json!({"cache": "x", "zzzzzzzz": 1}),
                 "it takes cache, budget, moves, mode, fields",
             ),
-            (json!({"cache": 1}), "error[E_VALUE]: `cache` is 1"),
+            (
+                json!({"cache": 1}),
+                "error[E_VALUE]: `cache` must be a string, not 1",
+            ),
             (
                 json!({"cache": "x", "budget": -1}),
-                "expected a whole number, 0 or more",
+                "must be a whole number, 0 or more",
             ),
-            (json!({"cache": "x", "budget": 1.5}), "`budget` is 1.5"),
-            (json!({"cache": "x", "budget": "1"}), "`budget` is \"1\""),
+            (
+                json!({"cache": "x", "budget": 1.5}),
+                "`budget` must be a whole number, 0 or more, not 1.5",
+            ),
+            (json!({"cache": "x", "budget": "1"}), "0 or more, not \"1\""),
             (json!({"cache": "x", "moves": "yes"}), "true or false"),
             (json!({"cache": "x", "mode": "three"}), "one of one, two"),
             (

@@ -219,7 +219,9 @@ pub(crate) fn place(text: &str) -> Result<At, Failure> {
 }
 
 fn no_address(text: &str) -> Failure {
-    Failure::value(format!("`{text}` is no address of a snapshot"))
+    Failure::value(format!(
+        "expected the address of a snapshot, found `{text}`"
+    ))
 }
 
 /// Parses `@t0`, `@t-2`, `@c12`; the `@` is optional.

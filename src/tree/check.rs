@@ -93,7 +93,7 @@ fn check_claims(tree: &Tree, claims: &[ParentClaim<'_>], faults: &mut Faults) {
             faults.add(claim.offset, "the root has no parent");
         } else if tree.id(parent) != claimed {
             let (claimed, id) = (shorten(&claimed), shorten(tree.id(parent)));
-            let message = format!("parent_id is `{claimed}`, but the node stands in `{id}`");
+            let message = format!("parent_id is `{claimed}`, but the node is a child of `{id}`");
             faults.add(claim.offset, message);
         }
     }
@@ -120,7 +120,7 @@ pub(crate) fn check_ids(tree: &Tree, starts: &impl Starts, faults: &mut Faults) 
             hashbrown::hash_table::Entry::Occupied(entry) => {
                 let other = Some(starts.start(*entry.get()));
                 let id = shorten(id);
-                let message = format_args!("the id `{id}` stands twice, first at {{}}");
+                let message = format_args!("the id `{id}` is given twice, first at {{}}");
                 faults.push(starts.start(row), ".id", other, message);
             }
         }
@@ -151,7 +151,8 @@ pub(crate) fn settle(tree: &mut Tree, starts: &impl Starts, faults: &mut Faults)
             if let Some(NodeClass::Sys | NodeClass::Seq | NodeClass::Head) =
                 classes.get(row.node_type as usize)
             {
-                let message = format_args!("a region cannot be the root");
+                let message =
+                    format_args!("the root must be `^root` or have no nodeType, not be a region");
                 wrong(".nodeType", None, message);
             }
             tree.rows[index as usize].class = class;
@@ -159,14 +160,14 @@ pub(crate) fn settle(tree: &mut Tree, starts: &impl Starts, faults: &mut Faults)
         }
         match class {
             NodeClass::Root => {
-                let message = format_args!("^root can only be the root of the tree");
+                let message = format_args!("only the root of the tree can be `^root`");
                 wrong(".nodeType", None, message);
             }
             NodeClass::Sys | NodeClass::Seq | NodeClass::Head => {
                 let slot = &mut regions[class as usize - NodeClass::Sys as usize];
                 if parent != 0 {
                     let message =
-                        format_args!("{} is not a direct child of the root", region(class));
+                        format_args!("{} must be a direct child of the root", region(class));
                     wrong(".nodeType", None, message);
                 }
                 if *slot == NONE {

@@ -12,7 +12,7 @@ use super::check;
 use super::delta::{Delta, DeltaPositions, Patch};
 use super::draft::{Draft, Form, NodeReader};
 use super::fault::{Fault, Faults, InputError, Lines, Position};
-use super::json::{Halt, Reader, shorten};
+use super::json::{Halt, Reader, named, shorten};
 use super::model::Tree;
 
 /// One snapshot document, with a whole tree or a delta.
@@ -251,9 +251,10 @@ fn read_members<'a>(
     members.start = reader.offset();
     if opening != Some(b'{') {
         let at = members.start;
-        reader.skip_value()?;
+        let value = reader.skip_value()?;
         reader.end()?;
-        faults.add(at, "a snapshot document must be an object with `root`");
+        let message = "a snapshot document must be an object with `root`, not";
+        faults.add(at, format!("{message} {}", named(value)));
         return Ok(members);
     }
     reader.begin_object()?;
@@ -266,7 +267,7 @@ fn read_members<'a>(
             &*name
         {
             if names.iter().any(|other| *other == *name) {
-                faults.add(at, format!("the key `{name}` stands twice"));
+                faults.add(at, format!("the key `{name}` is given twice"));
                 reader.skip_value()?;
                 continue;
             }
@@ -280,12 +281,21 @@ fn read_members<'a>(
         .sort_unstable_by(|a, b| a.0.cmp(&b.0).then(a.2.cmp(&b.2)));
     for pair in members.extra.windows(2) {
         if pair[0].0 == pair[1].0 {
-            let message = format!("the key `{}` stands twice", shorten(&pair[1].0));
+            let message = format!("the key `{}` is given twice", shorten(&pair[1].0));
             faults.add(pair[1].2, message);
         }
     }
     if members.root_at.is_none() && members.delta_at.is_none() {
-        faults.add(0, "a snapshot document must have a `root`");
+        let is_node = members.extra.iter().any(|(name, ..)| &**name == "children");
+        faults.add(
+            0,
+            match is_node {
+                true => {
+                    "a snapshot document must have a `root`, and this is a node: {\"root\": {…}}"
+                }
+                false => "a snapshot document must have a `root`",
+            },
+        );
     }
     Ok(members)
 }
@@ -312,8 +322,8 @@ impl<'a> Members<'a> {
                     let nodes = NodeReader::new(reader, faults, Form::Nested, size);
                     self.root = Some(nodes.read_root()?);
                 } else {
-                    reader.skip_value()?;
-                    faults.add(offset, "the root must be an object");
+                    let value = reader.skip_value()?;
+                    refuse(faults, offset, "the root must be an object", value);
                 }
             }
             "replace" if byte == Some(b'[') => {
@@ -321,8 +331,8 @@ impl<'a> Members<'a> {
                 self.replace = Some(nodes.read_list()?);
             }
             "replace" => {
-                reader.skip_value()?;
-                faults.add(offset, "replace must be an array of nodes");
+                let value = reader.skip_value()?;
+                refuse(faults, offset, "replace must be a list of nodes", value);
             }
             "remove" => self.remove = Some(read_ids(reader, faults)?),
             "cycle" | "base" => {
@@ -336,7 +346,10 @@ impl<'a> Members<'a> {
                 match value.parse::<i64>() {
                     Ok(value) => *number = Some(value),
                     Err(_) if value == "null" && name == "cycle" => self.keep(name, value, at),
-                    Err(_) => faults.add(offset, format!("{name} must be an integer of 64 bits")),
+                    Err(_) => {
+                        let wanted = format!("{name} must be an integer of 64 bits");
+                        refuse(faults, offset, &wanted, value);
+                    }
                 }
             }
             "working" => {
@@ -344,15 +357,22 @@ impl<'a> Members<'a> {
                 match reader.skip_value()? {
                     "true" => self.working = true,
                     value @ ("false" | "null") => self.keep(name, value, at),
-                    _ => faults.add(offset, "working must be true or false"),
+                    value => refuse(faults, offset, "working must be true or false", value),
                 }
             }
             "spec_version" => {
                 let value = reader.skip_value()?;
                 if byte != Some(b'"') && value != "null" {
-                    faults.add(offset, "spec_version must be a string");
+                    refuse(faults, offset, "spec_version must be a string", value);
                 }
                 self.spec_version = Some(value);
+            }
+            "meta" | "usage" => {
+                let value = reader.skip_value()?;
+                if byte != Some(b'{') && value != "null" {
+                    refuse(faults, offset, &format!("{name} must be an object"), value);
+                }
+                self.keep(name, value, at);
             }
             _ => self.keep(name, reader.skip_value()?, at),
         }
@@ -365,14 +385,23 @@ impl<'a> Members<'a> {
     }
 }
 
+/// Adds the fault of a value that is not what is `wanted`.
+#[cold]
+fn refuse(faults: &mut Faults, offset: usize, wanted: &str, value: &str) {
+    faults.add(offset, format!("{wanted}, not {}", named(value)));
+}
+
 /// Reads the ids of `remove`.
 fn read_ids(reader: &mut Reader<'_>, faults: &mut Faults) -> Result<Vec<(Box<str>, usize)>, Halt> {
     let mut ids = Vec::new();
     reader.peek();
     let offset = reader.offset();
     if !reader.take(b'[') {
-        reader.skip_value()?;
-        faults.add(offset, "remove must be an array of ids");
+        let value = reader.skip_value()?;
+        faults.add(
+            offset,
+            format!("remove must be a list of ids, not {}", named(value)),
+        );
         return Ok(ids);
     }
     let mut first = true;
@@ -384,8 +413,8 @@ fn read_ids(reader: &mut Reader<'_>, faults: &mut Faults) -> Result<Vec<(Box<str
             let id = reader.string()?;
             ids.push((id.decode().into(), at));
         } else {
-            reader.skip_value()?;
-            faults.add(at, "an id must be a string");
+            let value = reader.skip_value()?;
+            faults.add(at, format!("an id must be a string, not {}", named(value)));
         }
     }
     Ok(ids)
@@ -407,7 +436,7 @@ fn assemble(members: Members<'_>, text: &str, faults: &mut Faults) -> Option<Doc
         (Some(_), Some(at)) => {
             faults.add(
                 at,
-                "a document has either `root` or `base`, `replace`, `remove`",
+                "a document must have either `root`, or `base` with `replace` and `remove`",
             );
             None
         }
@@ -416,7 +445,10 @@ fn assemble(members: Members<'_>, text: &str, faults: &mut Faults) -> Option<Doc
             .map(|draft| Body::Full(check::finish(draft, faults))),
         (None, Some(at)) => {
             if members.base_at.is_none() {
-                faults.add(at, "`replace` and `remove` need a `base`");
+                faults.add(
+                    at,
+                    "`replace` and `remove` need a `base`, the cycle that they change",
+                );
             }
             let (replace, starts) = Patch::finish(members.replace.unwrap_or_default(), faults);
             let ids = members.remove.unwrap_or_default();

@@ -7,7 +7,7 @@
 use std::borrow::Cow;
 
 use super::fault::Faults;
-use super::json::{Halt, MAX_NESTING, Reader, Text, shorten};
+use super::json::{Halt, MAX_NESTING, Reader, Text, named, not_integer, shorten};
 use super::model::{Dictionary, NONE, NodeClass, Present, Row, Tree};
 use super::payload::write_field;
 
@@ -203,8 +203,9 @@ impl<'r, 'a> NodeReader<'r, 'a> {
     fn not_a_node(&mut self) -> Result<(), Halt> {
         self.reader.peek();
         let at = self.reader.offset();
-        self.reader.skip_value()?;
-        self.faults.add(at, "a node must be an object");
+        let value = self.reader.skip_value()?;
+        let message = format!("a node must be an object, not {}", named(value));
+        self.faults.add(at, message);
         Ok(())
     }
 
@@ -273,7 +274,7 @@ impl<'r, 'a> NodeReader<'r, 'a> {
             return false;
         };
         if top.seen & bit != 0 {
-            self.faults.add(at, "this key stands twice");
+            self.faults.add(at, "the key is given twice");
             return false;
         }
         top.seen |= bit;
@@ -299,13 +300,14 @@ impl<'r, 'a> NodeReader<'r, 'a> {
                 }
             } else if let Some(top) = self.open.last_mut() {
                 top.seen |= name::BAD_ID;
-                self.faults.add(offset, "the id must be a string");
+                let message = format!("the id must be a string, not {}", named(value));
+                self.faults.add(offset, message);
             }
             return Ok(());
         }
         let id = self.reader.string()?;
         if id.raw.is_empty() {
-            self.faults.add(offset, "an empty id");
+            self.faults.add(offset, "the id must not be empty");
             if let Some(top) = self.open.last_mut() {
                 top.seen |= name::BAD_ID;
             }
@@ -339,8 +341,10 @@ impl<'r, 'a> NodeReader<'r, 'a> {
                     self.keep(name, value, at);
                 }
             } else {
-                self.faults
-                    .add(offset, format!("{name} must be a string or null"));
+                self.faults.add(
+                    offset,
+                    format!("{name} must be a string or null, not {}", named(value)),
+                );
             }
             return Ok(());
         }
@@ -375,7 +379,8 @@ impl<'r, 'a> NodeReader<'r, 'a> {
             return Ok(());
         };
         if bit == name::TTL && value < 0 {
-            self.faults.add(offset, "the ttl is negative");
+            self.faults
+                .add(offset, "the ttl must be 0 or more, or null for no limit");
         }
         if !first {
             return Ok(());
@@ -406,8 +411,7 @@ impl<'r, 'a> NodeReader<'r, 'a> {
             let number = self.reader.number()?;
             match number.raw.parse() {
                 Ok(value) => return Ok(Some(value)),
-                Err(_) if number.integer => "is outside the range of 64 bits",
-                Err(_) => "must be an integer or null",
+                Err(_) => number.raw,
             }
         } else {
             let value = self.reader.skip_value()?;
@@ -415,9 +419,9 @@ impl<'r, 'a> NodeReader<'r, 'a> {
                 self.keep(Cow::Borrowed(name), value, at);
                 return Ok(None);
             }
-            "must be an integer or null"
+            value
         };
-        self.faults.add(offset, format!("{name} {wrong}"));
+        self.faults.add(offset, not_integer(name, wrong));
         Ok(None)
     }
 
@@ -437,12 +441,20 @@ impl<'r, 'a> NodeReader<'r, 'a> {
             return Ok(false);
         }
         if byte != Some(b'[') {
-            self.faults.add(offset, "children must be an array or null");
+            self.faults.add(
+                offset,
+                format!(
+                    "children must be a list of nodes or null, not {}",
+                    named(value)
+                ),
+            );
         } else if value[1..value.len() - 1].trim_ascii().is_empty() {
             self.row(row).present.0 |= Present::EMPTY_CHILDREN;
         } else {
-            self.faults
-                .add(offset, "a node of `replace` has no children of its own");
+            self.faults.add(
+                offset,
+                "a node of `replace` must have no children: list them, each with its parent_id",
+            );
         }
         Ok(false)
     }
@@ -461,8 +473,10 @@ impl<'r, 'a> NodeReader<'r, 'a> {
             let id = Text { raw, escaped };
             self.draft.claims.push(ParentClaim { row, id, offset });
         } else if value != "null" {
-            self.faults
-                .add(offset, "parent_id must be a string or null");
+            self.faults.add(
+                offset,
+                format!("parent_id must be a string or null, not {}", named(value)),
+            );
         }
         if self.form != Form::Listed {
             self.keep(Cow::Borrowed("parent_id"), value, at);
@@ -486,8 +500,10 @@ impl<'r, 'a> NodeReader<'r, 'a> {
         if let Some(wanted) = wrong
             && !null
         {
-            self.faults
-                .add(offset, format!("{name} must be {wanted}, or null"));
+            self.faults.add(
+                offset,
+                format!("{name} must be {wanted}, or null, not {}", named(value)),
+            );
         }
         self.keep(name, value, at);
         Ok(())
@@ -511,7 +527,7 @@ impl<'r, 'a> NodeReader<'r, 'a> {
                 tree.rows[0].present.0 |= Present::ID_IMPLIED;
             } else {
                 self.faults
-                    .add(self.draft.starts[row as usize], "a node without id");
+                    .add(self.draft.starts[row as usize], "a node must have an `id`");
             }
         }
         let payload = &mut self.draft.payload;
@@ -521,7 +537,7 @@ impl<'r, 'a> NodeReader<'r, 'a> {
             record.sort_unstable_by(|a, b| a.name.cmp(&b.name).then(a.at.cmp(&b.at)));
             for pair in record.windows(2) {
                 if pair[0].name == pair[1].name {
-                    let message = format!("the key `{}` stands twice", shorten(&pair[1].name));
+                    let message = format!("the key `{}` is given twice", shorten(&pair[1].name));
                     self.faults.add(pair[1].at, message);
                 }
             }

@@ -200,10 +200,12 @@ impl Faults {
         for Problem { offset, kind } in reader.problems() {
             let message = match kind {
                 ProblemKind::Syntax(what) => format!("malformed JSON: expected {what}"),
-                ProblemKind::TooDeep => "nested more than 1000 levels deep".to_owned(),
-                ProblemKind::DuplicateKey(key) => format!("the key `{key}` stands twice"),
-                ProblemKind::LoneSurrogate => "half of a surrogate pair in a string".to_owned(),
-                ProblemKind::NumberRange => "a number outside the range of a double".to_owned(),
+                ProblemKind::TooDeep => "values must nest at most 1,000 levels deep".to_owned(),
+                ProblemKind::DuplicateKey(key) => format!("the key `{key}` is given twice"),
+                ProblemKind::LoneSurrogate => {
+                    "a string must have whole surrogate pairs, not half of one".to_owned()
+                }
+                ProblemKind::NumberRange => "a number must be in the range of a double".to_owned(),
             };
             // A halt is always listed, as nothing after it was read.
             if matches!(kind, ProblemKind::Syntax(_) | ProblemKind::TooDeep) && self.is_full() {

@@ -11,9 +11,9 @@
 
 use std::borrow::Cow;
 
-pub(crate) use super::text::shorten;
 pub use super::text::{Text, unescape};
 use super::text::{find_special, hex4};
+pub(crate) use super::text::{named, not_integer, shorten};
 
 /// How deep arrays and objects may nest in one value.
 pub const MAX_NESTING: usize = 1_000;

@@ -197,7 +197,7 @@ impl<'a> Union<'a> {
                 let node = next as usize;
                 reached[node] = true;
                 if open.len() >= MAX_NESTING {
-                    faults.add(node, "nested more than 1000 levels deep");
+                    faults.add(node, "values must nest at most 1,000 levels deep");
                     left.push(next);
                 } else {
                     // Removed nodes are walked too, as the check for loops needs it.
@@ -269,7 +269,7 @@ impl<'a> Union<'a> {
             }
         }
         for node in (0..patch).filter(|&node| looped[node]) {
-            faults.push(node, ".parent_id", None, "the node would hang below itself");
+            faults.push(node, ".parent_id", None, "the node would be below itself");
         }
     }
 

@@ -116,3 +116,25 @@ pub(crate) fn shorten(name: &str) -> String {
         Some((cut, _)) => format!("{}…", &name[..cut]),
     }
 }
+
+/// A JSON value as messages name it: a list and an object by their type, others as written.
+pub(crate) fn named(value: &str) -> String {
+    match value.as_bytes().first() {
+        Some(b'[') => "a list".to_owned(),
+        Some(b'{') => "an object".to_owned(),
+        _ => shorten(value),
+    }
+}
+
+/// What is wrong with a value, as JSON text, of an integer header.
+pub(crate) fn not_integer(name: &str, value: &str) -> String {
+    let digits = value.strip_prefix('-').unwrap_or(value);
+    if digits.bytes().all(|byte| byte.is_ascii_digit()) {
+        return format!("{name} must be an integer of 64 bits, not {}", named(value));
+    }
+    let meant = value.strip_suffix(".0").unwrap_or(value.trim_matches('"'));
+    match meant.parse::<i64>() {
+        Ok(meant) => format!("{name} must be an integer or null, not {value}: write {meant}"),
+        Err(_) => format!("{name} must be an integer or null, not {}", named(value)),
+    }
+}

@@ -798,13 +798,13 @@ fn unknown_arguments_of_a_tool_are_reported() {
             "context.resolve",
             json!({"cache": "caches/good", "query": "x", "budget": -1}),
             "E_VALUE",
-            "`budget` is -1",
+            "`budget` must be a whole number, 0 or more, not -1",
         ),
         (
             "context.resolve",
             json!({"cache": "caches/good", "query": "x", "budget": "12"}),
             "E_VALUE",
-            "`budget` is \"12\"",
+            "`budget` must be a whole number, 0 or more, not \"12\"",
         ),
         (
             "context.inspect_cache",
@@ -828,7 +828,7 @@ fn unknown_arguments_of_a_tool_are_reported() {
             "pact.select",
             json!({"session": "agent.jsonl", "selector": "@t0 .cb", "edition": "v9"}),
             "E_VALUE",
-            "`edition` is \"v9\"",
+            "`edition` must be one of v0.1, depth, canonical, not \"v9\"",
         ),
         (
             "pact.select",

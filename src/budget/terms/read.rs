@@ -57,7 +57,7 @@ impl Terms {
         let mut header = [0; HEADER];
         file.read_exact(&mut header)?;
         if header[..8] != MAGIC[..] {
-            return Err(fault("is no index of terms"));
+            return Err(fault("is not an index of terms"));
         }
         let format = number::<4>(&header, 8);
         if format != u64::from(FORMAT) {
@@ -74,7 +74,7 @@ impl Terms {
         }
         let known = (HEADER as u64).checked_add(length);
         if known.and_then(|known| known.checked_add(rest)) != Some(size) {
-            return Err(fault("is cut short, or has something behind it"));
+            return Err(fault("ends too early, or something follows it"));
         }
         let damaged = || fault("its directory is damaged");
         // Every page but the last has at least PAGE bytes, and the directory an entry for each.

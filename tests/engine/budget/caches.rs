@@ -380,12 +380,15 @@ fn nothing_outside_the_cache_is_read() {
     fs::remove_file(&inside).expect("a file");
     assert_eq!(resolve(&cache), format!("{}: is missing", entry.file));
     std::os::unix::fs::symlink(&outside, &inside).expect("a link");
-    assert_eq!(resolve(&cache), format!("{}: is no plain file", entry.file));
+    assert_eq!(
+        resolve(&cache),
+        format!("{}: is not a plain file", entry.file)
+    );
     let cache = scratch.build();
     let documents = scratch.cache().join("documents");
     fs::rename(&documents, scratch.0.join("moved")).expect("a directory");
     std::os::unix::fs::symlink(scratch.0.join("moved"), &documents).expect("a link");
-    assert!(resolve(&cache).contains("what is no directory"));
+    assert!(resolve(&cache).contains("is not a directory"));
     assert_eq!(faults(scratch.cache()).len(), 1);
 }
 
@@ -421,8 +424,8 @@ fn missing_files_and_indexes_of_other_documents_are_found() {
     assert_eq!(
         faults(scratch.cache()),
         [
-            "index.json: has `../a.md`, which the manifest lacks",
-            "index.json: lacks `a.md`"
+            "index.json: does not have `a.md`",
+            "index.json: has `../a.md`, which the manifest does not have",
         ]
     );
     // Readers differ in which of two members with one name they take.

@@ -232,24 +232,24 @@ fn each_fault_of_an_index_is_named() {
     adopted[FINGERPRINT].copy_from_slice(&whole[FINGERPRINT]);
     seal(&mut adopted);
     for (bytes, message) in [
-        (Vec::new(), "is cut short"),
-        (b"{}".repeat(50), "is no index of terms"),
+        (Vec::new(), "ends too early"),
+        (b"{}".repeat(50), "is not an index of terms"),
         (patched(8, &[2]), "has the format 2, only 1 is known"),
         (other, "was made for another cache_version"),
         (patched(44, &[3]), "was made for another cache_version"),
-        (adopted, "does not hold the words of the documents"),
+        (adopted, "does not have the words of the documents"),
         (
             patched(60, &[0xFF; 8]),
-            "is cut short, or has something behind it",
+            "ends too early, or something follows it",
         ),
         (
             patched(68, &[0xFF; 8]),
-            "is cut short, or has something behind it",
+            "ends too early, or something follows it",
         ),
         (patched(52, &[0xFF; 8]), "its directory is damaged"),
         (
             whole[..whole.len() - 1].to_vec(),
-            "is cut short, or has something behind it",
+            "ends too early, or something follows it",
         ),
     ] {
         put(&scratch, &bytes);
@@ -273,11 +273,11 @@ fn an_index_that_is_not_a_plain_file_is_not_read() {
     std::os::unix::fs::symlink(&outside, &inside).expect("a link");
     let (with, without, fault) = both(&scratch, "two", 9);
     assert_eq!(with, without);
-    assert_eq!(fault.as_deref(), Some("terms.bin: is no plain file"));
-    assert_eq!(faults(scratch.cache()), ["terms.bin: is no plain file"]);
+    assert_eq!(fault.as_deref(), Some("terms.bin: is not a plain file"));
+    assert_eq!(faults(scratch.cache()), ["terms.bin: is not a plain file"]);
     fs::remove_file(&inside).expect("a link");
     fs::create_dir(&inside).expect("a directory");
-    assert_eq!(faults(scratch.cache()), ["terms.bin: is no plain file"]);
+    assert_eq!(faults(scratch.cache()), ["terms.bin: is not a plain file"]);
 }
 
 #[test]

@@ -306,11 +306,11 @@ fn bad_logs_are_refused_with_their_place() {
         ("", "expected a value"),
         ("[{\"role\":\"user\"", "malformed JSON"),
         ("{\"role\":\"user\",\"content\":\"\\ud800\"}", "surrogate"),
-        ("[{\"role\":\"user\",\"role\":\"tool\"}]", "stands twice"),
+        ("[{\"role\":\"user\",\"role\":\"tool\"}]", "is given twice"),
         ("[{\"role\":\"user\",\"content\":1e400}]", "double"),
         ("3", "expected chat messages"),
-        ("{\"role\":1}", "no chat messages found"),
-        ("[{\"a\":1}]", "no chat messages found: at /0"),
+        ("{\"role\":1}", "expected a message with a `role`"),
+        ("[{\"a\":1}]", "with `messages`, at /0"),
         ("{\"messages\":[]}\n{\"role\":\"user\"}\n", "line 2"),
         ("{\"role\":\"user\"}\n{\"role\":\n", "2:"),
     ] {
@@ -318,9 +318,9 @@ fn bad_logs_are_refused_with_their_place() {
         assert!(message.contains(expected), "{text}: {message}");
     }
     let at = |text| MessageLocation::Messages(pointer(text));
-    assert!(refused("{\"a\":[]}", at("/b")).contains("nothing matches `/b`"));
-    assert!(refused("{\"a\":{}}", at("/a")).contains("no list of messages"));
+    assert!(refused("{\"a\":[]}", at("/b")).contains("at `/b`, which matches nothing"));
+    assert!(refused("{\"a\":{}}", at("/a")).contains("expected a list of messages at"));
     let deep = format!("[{}{}]", "[".repeat(100_000), "]".repeat(100_000));
-    assert!(refused(&deep, MessageLocation::Usual).contains("nested"));
+    assert!(refused(&deep, MessageLocation::Usual).contains("nest at most"));
     assert!(import(b"[\xff]", &ImportOptions::default()).is_err());
 }

@@ -232,29 +232,35 @@ fn check_shape(tree: &Tree) {
 #[test]
 fn single_faults() {
     let children: &[(&str, &[&str])] = &[
-        (r#"{}"#, &["$.root.children[0]: a node without id"]),
-        (r#"{"id":null}"#, &["$.root.children[0]: a node without id"]),
+        (r#"{}"#, &["$.root.children[0]: a node must have an `id`"]),
+        (
+            r#"{"id":null}"#,
+            &["$.root.children[0]: a node must have an `id`"],
+        ),
         (
             r#"{"id":7}"#,
-            &["$.root.children[0].id: the id must be a string"],
+            &["$.root.children[0].id: the id must be a string, not 7"],
         ),
-        (r#"{"id":""}"#, &["$.root.children[0].id: an empty id"]),
+        (
+            r#"{"id":""}"#,
+            &["$.root.children[0].id: the id must not be empty"],
+        ),
         (
             r#"7,{"id":"a"},null"#,
             &[
-                "$.root.children[0]: a node must be an object",
-                "$.root.children[2]: a node must be an object",
+                "$.root.children[0]: a node must be an object, not 7",
+                "$.root.children[2]: a node must be an object, not null",
             ],
         ),
         (
             r#"{"id":"a"},{"id":"b","children":[{"id":"\u0061"}]}"#,
             &[
-                "$.root.children[1].children[0].id: the id `a` stands twice, first at $.root.children[0].id",
+                "$.root.children[1].children[0].id: the id `a` is given twice, first at $.root.children[0].id",
             ],
         ),
         (
             r#"{"id":"r"}"#,
-            &["$.root.children[0].id: the id `r` stands twice, first at $.root.id"],
+            &["$.root.children[0].id: the id `r` is given twice, first at $.root.id"],
         ),
         (
             r#"{"id":"h","nodeType":"^ah"},{"id":"i","nodeType":"^ah"}"#,
@@ -270,11 +276,11 @@ fn single_faults() {
         ),
         (
             r#"{"id":"h","children":[{"id":"i","nodeType":"^seq"}]}"#,
-            &["$.root.children[0].children[0].nodeType: ^seq is not a direct child of the root"],
+            &["$.root.children[0].children[0].nodeType: ^seq must be a direct child of the root"],
         ),
         (
             r#"{"id":"h","nodeType":"^root"}"#,
-            &["$.root.children[0].nodeType: ^root can only be the root of the tree"],
+            &["$.root.children[0].nodeType: only the root of the tree can be `^root`"],
         ),
         (
             r#"{"id":"t","nodeType":"mt","children":[{"id":"a","nodeType":"mc","offset":0},{"id":"b","nodeType":"cont:x","offset":0}]}"#,
@@ -290,125 +296,139 @@ fn single_faults() {
         ),
         (
             r#"{"id":"a","parent_id":"q"}"#,
-            &["$.root.children[0].parent_id: parent_id is `q`, but the node stands in `r`"],
+            &["$.root.children[0].parent_id: parent_id is `q`, but the node is a child of `r`"],
         ),
         (
             r#"{"id":"a","parent_id":3}"#,
-            &["$.root.children[0].parent_id: parent_id must be a string or null"],
+            &["$.root.children[0].parent_id: parent_id must be a string or null, not 3"],
         ),
         (
             r#"{"id":"a","ttl":-1}"#,
-            &["$.root.children[0].ttl: the ttl is negative"],
+            &["$.root.children[0].ttl: the ttl must be 0 or more, or null for no limit"],
         ),
         (
             r#"{"id":"a","offset":1.0}"#,
-            &["$.root.children[0].offset: offset must be an integer or null"],
+            &["$.root.children[0].offset: offset must be an integer or null, not 1.0: write 1"],
         ),
         (
             r#"{"id":"a","offset":1e2}"#,
-            &["$.root.children[0].offset: offset must be an integer or null"],
+            &["$.root.children[0].offset: offset must be an integer or null, not 1e2"],
         ),
         (
             r#"{"id":"a","priority":true}"#,
-            &["$.root.children[0].priority: priority must be an integer or null"],
+            &["$.root.children[0].priority: priority must be an integer or null, not true"],
         ),
         (
             r#"{"id":"a","cycle":"1"}"#,
-            &["$.root.children[0].cycle: cycle must be an integer or null"],
+            &["$.root.children[0].cycle: cycle must be an integer or null, not \"1\": write 1"],
         ),
         (
             r#"{"id":"a","created_at_ns":9223372036854775808}"#,
-            &["$.root.children[0].created_at_ns: created_at_ns is outside the range of 64 bits"],
+            &[
+                "$.root.children[0].created_at_ns: created_at_ns must be an integer of 64 bits, not 9223372036854775808",
+            ],
         ),
         (
             r#"{"id":"a","creation_index":[]}"#,
-            &["$.root.children[0].creation_index: creation_index must be an integer or null"],
+            &[
+                "$.root.children[0].creation_index: creation_index must be an integer or null, not a list",
+            ],
         ),
         (
             r#"{"id":"a","nodeType":1}"#,
-            &["$.root.children[0].nodeType: nodeType must be a string or null"],
+            &["$.root.children[0].nodeType: nodeType must be a string or null, not 1"],
         ),
         (
             r#"{"id":"a","role":[]}"#,
-            &["$.root.children[0].role: role must be a string or null"],
+            &["$.root.children[0].role: role must be a string or null, not a list"],
         ),
         (
             r#"{"id":"a","kind":{}}"#,
-            &["$.root.children[0].kind: kind must be a string or null"],
+            &["$.root.children[0].kind: kind must be a string or null, not an object"],
         ),
         (
             r#"{"id":"a","key":false}"#,
-            &["$.root.children[0].key: key must be a string or null"],
+            &["$.root.children[0].key: key must be a string or null, not false"],
         ),
         (
             r#"{"id":"a","created_at_iso":5}"#,
-            &["$.root.children[0].created_at_iso: created_at_iso must be a string, or null"],
+            &["$.root.children[0].created_at_iso: created_at_iso must be a string, or null, not 5"],
         ),
         (
             r#"{"id":"a","content_hash":5}"#,
-            &["$.root.children[0].content_hash: content_hash must be a string, or null"],
+            &["$.root.children[0].content_hash: content_hash must be a string, or null, not 5"],
         ),
         (
             r#"{"id":"a","tags":5}"#,
-            &["$.root.children[0].tags: tags must be a string or a list of strings, or null"],
+            &[
+                "$.root.children[0].tags: tags must be a string or a list of strings, or null, not 5",
+            ],
         ),
         (
             r#"{"id":"a","tag":["x",1]}"#,
-            &["$.root.children[0].tag: tag must be a string or a list of strings, or null"],
+            &[
+                "$.root.children[0].tag: tag must be a string or a list of strings, or null, not a list",
+            ],
         ),
         (
             r#"{"id":"a","cadence":1.5}"#,
-            &["$.root.children[0].cadence: cadence must be an integer of 64 bits, or null"],
+            &[
+                "$.root.children[0].cadence: cadence must be an integer of 64 bits, or null, not 1.5",
+            ],
         ),
         (
             r#"{"id":"a","removable":1}"#,
-            &["$.root.children[0].removable: removable must be true or false, or null"],
+            &["$.root.children[0].removable: removable must be true or false, or null, not 1"],
         ),
         (
             r#"{"id":"a","children":{}}"#,
-            &["$.root.children[0].children: children must be an array or null"],
+            &[
+                "$.root.children[0].children: children must be a list of nodes or null, not an object",
+            ],
         ),
         (
             r#"{"id":"a","id":"b"}"#,
-            &["$.root.children[0].id: this key stands twice"],
+            &["$.root.children[0].id: the key is given twice"],
         ),
         (
             r#"{"id":"a","offset":1,"offset":1}"#,
-            &["$.root.children[0].offset: this key stands twice"],
+            &["$.root.children[0].offset: the key is given twice"],
         ),
         (
             r#"{"id":"a","children":[],"children":[]}"#,
-            &["$.root.children[0].children: this key stands twice"],
+            &["$.root.children[0].children: the key is given twice"],
         ),
         (
             r#"{"id":"a","x":1,"\u0078":1}"#,
-            &["$.root.children[0].x: the key `x` stands twice"],
+            &["$.root.children[0].x: the key `x` is given twice"],
         ),
         (
             r#"{"id":"a","content":[{"p":{"k":1,"k":2}}]}"#,
-            &["$.root.children[0].content[0].p.k: the key `k` stands twice"],
+            &["$.root.children[0].content[0].p.k: the key `k` is given twice"],
         ),
         (
             r#"{"id":"a","content":{"odd key":["\ud800"]}}"#,
-            &["$.root.children[0].content['odd key'][0]: half of a surrogate pair in a string"],
+            &[
+                "$.root.children[0].content['odd key'][0]: a string must have whole surrogate pairs, not half of one",
+            ],
         ),
         (
             r#"{"id":"a\udc00"}"#,
-            &["$.root.children[0].id: half of a surrogate pair in a string"],
+            &["$.root.children[0].id: a string must have whole surrogate pairs, not half of one"],
         ),
         (
             r#"{"id":"a","content":[1,1e400]}"#,
-            &["$.root.children[0].content[1]: a number outside the range of a double"],
+            &["$.root.children[0].content[1]: a number must be in the range of a double"],
         ),
         (
             r#"{"id":"a","data_x":-1e309}"#,
-            &["$.root.children[0].data_x: a number outside the range of a double"],
+            &["$.root.children[0].data_x: a number must be in the range of a double"],
         ),
         // Malformed JSON ends the report; faults before it are kept.
         (
             r#"{"id":"a","ttl":-1},{"id":"b" "role":1}"#,
             &[
-                "$.root.children[0].ttl: the ttl is negative",
+                "$.root.children[0].ttl: the ttl must be 0 or more, or null for no limit",
                 "$.root.children[1].id: malformed JSON: expected `,` or `}`",
             ],
         ),
@@ -420,37 +440,40 @@ fn single_faults() {
         ("", &["$: malformed JSON: expected a value"]),
         (
             "[]",
-            &["$: a snapshot document must be an object with `root`"],
+            &["$: a snapshot document must be an object with `root`, not a list"],
         ),
         ("{}", &["$: a snapshot document must have a `root`"]),
-        (r#"{"root":[]}"#, &["$.root: the root must be an object"]),
+        (
+            r#"{"root":[]}"#,
+            &["$.root: the root must be an object, not a list"],
+        ),
         (
             r#"{"root":{}} x"#,
             &["$: malformed JSON: expected the end of the document"],
         ),
         (
             r#"{"root":{},"cycle":1.0}"#,
-            &["$.cycle: cycle must be an integer of 64 bits"],
+            &["$.cycle: cycle must be an integer of 64 bits, not 1.0"],
         ),
         (
             r#"{"root":{},"cycle":1,"cycle":1}"#,
-            &["$.cycle: the key `cycle` stands twice"],
+            &["$.cycle: the key `cycle` is given twice"],
         ),
         (
             r#"{"root":{},"a":1,"a":1}"#,
-            &["$.a: the key `a` stands twice"],
+            &["$.a: the key `a` is given twice"],
         ),
         (
             r#"{"root":{},"working":1}"#,
-            &["$.working: working must be true or false"],
+            &["$.working: working must be true or false, not 1"],
         ),
         (
             r#"{"root":{},"spec_version":1}"#,
-            &["$.spec_version: spec_version must be a string"],
+            &["$.spec_version: spec_version must be a string, not 1"],
         ),
         (
             r#"{"root":{"nodeType":"^ah"}}"#,
-            &["$.root.nodeType: a region cannot be the root"],
+            &["$.root.nodeType: the root must be `^root` or have no nodeType, not be a region"],
         ),
         (
             r#"{"root":{"parent_id":"x"}}"#,
@@ -458,35 +481,37 @@ fn single_faults() {
         ),
         (
             r#"{"root":{},"base":1}"#,
-            &["$.base: a document has either `root` or `base`, `replace`, `remove`"],
+            &["$.base: a document must have either `root`, or `base` with `replace` and `remove`"],
         ),
         (
             r#"{"replace":[]}"#,
-            &["$.replace: `replace` and `remove` need a `base`"],
+            &["$.replace: `replace` and `remove` need a `base`, the cycle that they change"],
         ),
         (
             r#"{"base":1,"replace":[{"id":"a","children":[{"id":"b"}]}]}"#,
-            &["$.replace[0].children: a node of `replace` has no children of its own"],
+            &[
+                "$.replace[0].children: a node of `replace` must have no children: list them, each with its parent_id",
+            ],
         ),
         (
             r#"{"base":1,"replace":[{"parent_id":"x"}]}"#,
-            &["$.replace[0]: a node without id"],
+            &["$.replace[0]: a node must have an `id`"],
         ),
         (
             r#"{"base":1,"replace":[{"id":"a"},{"id":"a"}]}"#,
-            &["$.replace[1].id: the id `a` stands twice, first at $.replace[0].id"],
+            &["$.replace[1].id: the id `a` is given twice, first at $.replace[0].id"],
         ),
         (
             r#"{"base":1,"replace":[{"id":"a"}],"remove":["b","a",1,"b"]}"#,
             &[
                 "$.remove[1]: the id `a` is both replaced and removed",
-                "$.remove[2]: an id must be a string",
+                "$.remove[2]: an id must be a string, not 1",
                 "$.remove[3]: the id `b` is removed twice",
             ],
         ),
         (
             r#"{"base":1,"remove":{}}"#,
-            &["$.remove: remove must be an array of ids"],
+            &["$.remove: remove must be a list of ids, not an object"],
         ),
     ];
     for (text, expected) in documents {
@@ -522,7 +547,9 @@ fn all_faults_in_one_report() {
     assert_eq!(places[3], (3, 1));
     assert_eq!(
         error.to_string().lines().last(),
-        Some("3:1: $.root.children[1].id: the id `a` stands twice, first at $.root.children[0].id")
+        Some(
+            "3:1: $.root.children[1].id: the id `a` is given twice, first at $.root.children[0].id"
+        )
     );
     // The list is cut and says how many are missing.
     let many = under_root(&vec!["{}"; 1_000].join(","));
@@ -567,7 +594,7 @@ fn nesting() {
         let found = faults(&nodes(levels));
         assert_eq!(found.len(), 1);
         assert!(
-            found[0].ends_with(".children[0]: nested more than 1000 levels deep"),
+            found[0].ends_with(".children[0]: values must nest at most 1,000 levels deep"),
             "{found:?}"
         );
     }
@@ -642,7 +669,7 @@ fn many_keys_are_compared_in_less_than_quadratic_time() {
     let closed = format!("{}\"k77\":1}}}}}}", text);
     assert_eq!(
         faults(&closed),
-        ["$.root.content.k77: the key `k77` stands twice"]
+        ["$.root.content.k77: the key `k77` is given twice"]
     );
 }
 

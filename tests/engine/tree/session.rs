@@ -200,11 +200,11 @@ fn differences_that_cannot_be() {
         ),
         (
             r#"{"base":1,"replace":[{"id":"c1","parent_id":"b1"}]}"#,
-            "2:22: $.replace[0].parent_id: the node would hang below itself",
+            "2:22: $.replace[0].parent_id: the node would be below itself",
         ),
         (
             r#"{"base":1,"replace":[{"id":"n","parent_id":"n"}]}"#,
-            "2:22: $.replace[0].parent_id: the node would hang below itself",
+            "2:22: $.replace[0].parent_id: the node would be below itself",
         ),
         (
             r#"{"base":1,"replace":[{"id":"h2","parent_id":"r","nodeType":"^ah"}]}"#,
@@ -265,7 +265,7 @@ fn all_faults_of_all_lines_come_in_one_report() {
                     2,
                     r#"{"id":"c1""#,
                     "$.replace[2].parent_id",
-                    "the node would hang below itself",
+                    "the node would be below itself",
                 ),
                 (
                     2,
@@ -325,7 +325,7 @@ fn all_faults_of_all_lines_come_in_one_report() {
                     2,
                     r#"{"id":"n""#,
                     "$.replace[3].parent_id",
-                    "the node would hang below itself",
+                    "the node would be below itself",
                 ),
             ],
         ),
@@ -463,7 +463,10 @@ fn nesting_too_deep_by_a_difference_hides_no_other_fault() {
         .collect();
     // The root and the region are two levels, so 998 more fit.
     let expected = [
-        ("$.replace[998]", "nested more than 1000 levels deep"),
+        (
+            "$.replace[998]",
+            "values must nest at most 1,000 levels deep",
+        ),
         ("$.remove[0]", "no node has the id `zz`"),
     ];
     let expected = expected.map(|(path, message)| (path.to_owned(), message.to_owned()));
@@ -616,7 +619,7 @@ fn files_and_directories() {
     assert_eq!(files.len(), 2);
     let text = error.to_string();
     assert!(
-        text.contains("d.json:1:16: $.root.ttl: the ttl is negative"),
+        text.contains("d.json:1:16: $.root.ttl: the ttl must be 0 or more, or null for no limit"),
         "{text}"
     );
     assert!(

@@ -125,7 +125,7 @@ fn an_index_of_terms_is_kept_when_asked_and_shows_in_no_answer() {
     assert_eq!((ran.code, &ran.out), (0, &plain));
     assert!(ran.err.starts_with("note: "), "{}", ran.err);
     let verify = ["context", "verify", "--cache", &cache];
-    fails(&verify, 5, "terms.bin: is cut short");
+    fails(&verify, 5, "terms.bin: ends too early");
     fails(&[&build[..], &["--index", "often"]].concat(), 1, "--index");
     fails(&[&build[..6], &["--index", "often"]].concat(), 3, "--index");
     // A directory that cannot be written is an I/O error.

@@ -162,7 +162,7 @@ fn usage_errors_differ_from_bad_values() {
         1,
         "cannot be used",
     );
-    fails(&["render", AGENT, "--at", "@t3"], 3, "no address");
+    fails(&["render", AGENT, "--at", "@t3"], 3, "found `@t3`");
     fails(
         &["render", AGENT, "--as", "anthropic"],
         1,
