@@ -40,6 +40,22 @@ fn select_prints_a_list_of_ids() {
     assert_eq!(parsed(&answer(&dashed)), json!(["cb:sum1"]));
 }
 
+/// A root may come without an id; its row has one, as `ids` prints it.
+#[test]
+fn nodes_name_a_root_without_an_id() {
+    let text = r#"{"root":{"children":[{"id":"a","children":null}]}}"#;
+    let nodes = with_input(&["select", "-", "*", "--format", "nodes"], text.as_bytes());
+    let nodes: Vec<Value> = nodes.out.lines().map(parsed).collect();
+    let expected = |id: &str, parent: Value| json!({"id": id, "parent_id": parent, "depth": null, "snapshot": "@c1"});
+    assert_eq!(
+        nodes,
+        [
+            expected("^root", Value::Null),
+            expected("a", json!("^root"))
+        ]
+    );
+}
+
 #[test]
 fn select_prints_in_every_format() {
     let run = |format: &str| {
