@@ -182,13 +182,12 @@ pub(super) fn option(option: &str, typed: &Typed<'_>) -> Option<(String, String)
         typed.with(&words)
     };
     let name = option.trim_start_matches('-');
+    let no_option =
+        |instead: &str| format!("`{}` has no option `{option}`; {instead}", typed.name());
     let formats = ["json", "ids", "nodes", "table", "tree", "text"];
     if formats.contains(&name) && typed.has("format") {
         let help = with(&["--format", name], false);
-        return Some((
-            format!("the format is the value of `--format`, not `{option}`"),
-            help,
-        ));
+        return Some((no_option("the format is the value of `--format`"), help));
     }
     if option == "-f" && typed.has("format") {
         let meant = match value {
@@ -199,12 +198,12 @@ pub(super) fn option(option: &str, typed: &Typed<'_>) -> Option<(String, String)
             }
             _ => "`--format FORMAT` chooses the output".to_owned(),
         };
-        return Some(("there is no option `-f`".to_owned(), meant));
+        return Some((format!("`{}` has no option `-f`", typed.name()), meant));
     }
     if matches!(name, "o" | "out" | "output") {
         let file = value.unwrap_or("FILE");
         let help = format!("{} > {}", with(&[], true), quoted(file));
-        return Some(("the result goes to standard output".to_owned(), help));
+        return Some((no_option("the result goes to standard output"), help));
     }
     if !typed.has("edition") {
         return None;
@@ -214,7 +213,10 @@ pub(super) fn option(option: &str, typed: &Typed<'_>) -> Option<(String, String)
         Some(words) => typed.with(&words),
         None => format!("write {part} in the selector"),
     };
-    Some((format!("`{option}` is a part of the selector here"), help))
+    Some((
+        no_option(&format!("`{part}` in the selector does that")),
+        help,
+    ))
 }
 
 /// The part of a selector that an option of another tool means.

@@ -177,6 +177,7 @@ fn missing(error: &Error, typed: &Typed<'_>) -> Failure {
     });
     let names: Vec<String> = names.collect();
     let names = match &names[..] {
+        [_] if typed.names == ["select"] => "a session and a selector".to_owned(),
         [_, _] if typed.names == ["diff"] => "two snapshots to compare".to_owned(),
         [rest @ .., last] if !rest.is_empty() => format!("{} and {last}", rest.join(", ")),
         names => names.concat(),

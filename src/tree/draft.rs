@@ -6,6 +6,7 @@
 
 use std::borrow::Cow;
 
+use super::alias::TAGS;
 use super::fault::Faults;
 use super::json::{Halt, MAX_NESTING, Reader, Text, named, not_integer, shorten};
 use super::model::{Dictionary, NONE, NodeClass, Present, Row, Tree};
@@ -500,10 +501,13 @@ impl<'r, 'a> NodeReader<'r, 'a> {
         if let Some(wanted) = wrong
             && !null
         {
-            self.faults.add(
-                offset,
-                format!("{name} must be {wanted}, or null, not {}", named(value)),
-            );
+            // A list of other things is a list, too.
+            let found = match TAGS.is(&name) {
+                true => shorten(value),
+                false => named(value),
+            };
+            let message = format!("{name} must be {wanted}, or null, not {found}");
+            self.faults.add(offset, message);
         }
         self.keep(name, value, at);
         Ok(())

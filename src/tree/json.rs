@@ -191,7 +191,7 @@ impl<'a> Reader<'a> {
                 self.peek();
             }
             Some(b'"') if first => {}
-            _ if first => return Err(self.expected("a key or `}`")),
+            _ if first => return Err(self.expected("a key in double quotes or `}`")),
             _ => return Err(self.expected("`,` or `}`")),
         }
         let at = self.at;

@@ -367,7 +367,7 @@ fn single_faults() {
         (
             r#"{"id":"a","tag":["x",1]}"#,
             &[
-                "$.root.children[0].tag: tag must be a string or a list of strings, or null, not a list",
+                "$.root.children[0].tag: tag must be a string or a list of strings, or null, not [\"x\",1]",
             ],
         ),
         (

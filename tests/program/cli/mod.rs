@@ -6,6 +6,7 @@ mod history;
 mod queries;
 mod ranges;
 mod sessions;
+mod wrong;
 
 use std::io::Write;
 use std::path::{Path, PathBuf};

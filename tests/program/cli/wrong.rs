@@ -1,0 +1,161 @@
+//! Wrong uses and wrong documents, each with its message and exit code, from `tests/cases/program`.
+//!
+//! A case starts with `== title`. `file NAME` and lines after `> ` make a file; `$ command` is run
+//! by the shell in a directory with the fixtures. What follows is the result: the exit code,
+//! standard output after `- `, standard error after `| `. `PACTQL_BLESS=1` writes the results.
+//!
+//! Where the help is a whole command, it is run too, and must not be a wrong use again.
+
+use super::{AGENT, CHAT, Scratch};
+use std::fmt::Write as _;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+/// A case as read: its text without the result, and the result.
+#[derive(Default)]
+struct Case {
+    title: String,
+    files: Vec<(String, String)>,
+    command: String,
+    head: String,
+    result: String,
+}
+
+fn cases(text: &str) -> (String, Vec<Case>) {
+    let (mut before, mut cases) = (String::new(), Vec::<Case>::new());
+    for line in text.lines() {
+        let Some(case) = cases.last_mut().filter(|_| !line.starts_with("== ")) else {
+            match line.strip_prefix("== ") {
+                Some(title) => cases.push(Case {
+                    title: title.to_owned(),
+                    head: format!("{line}\n"),
+                    ..Case::default()
+                }),
+                None => before += &format!("{line}\n"),
+            }
+            continue;
+        };
+        if let Some(name) = line.strip_prefix("file ") {
+            case.files.push((name.to_owned(), String::new()));
+        } else if let Some(line) = line.strip_prefix("> ") {
+            let file = case.files.last_mut().expect("a file");
+            file.1 += &format!("{line}\n");
+        } else if let Some(command) = line.strip_prefix("$ ") {
+            case.command = command.to_owned();
+        } else {
+            case.result += &format!("{line}\n");
+            continue;
+        }
+        case.head += &format!("{line}\n");
+    }
+    (before, cases)
+}
+
+/// A directory with the fixtures under short names.
+fn place(name: &str) -> Scratch {
+    let scratch = Scratch::new(name);
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    for folder in ["runs", "empty"] {
+        fs::create_dir(scratch.0.join(folder)).expect("a directory");
+    }
+    for (from, to) in [
+        (AGENT, "s.jsonl"),
+        ("fixtures/greenhouse.jsonl", "g.jsonl"),
+        (CHAT, "chat.json"),
+        (AGENT, "runs/a.jsonl"),
+        ("fixtures/greenhouse.jsonl", "runs/b.jsonl"),
+    ] {
+        fs::copy(root.join(from), scratch.0.join(to)).expect("a copy");
+    }
+    scratch
+}
+
+/// Runs a command; returns its exit code, standard output and standard error.
+fn run(command: &str, directory: &Path) -> (i32, String, String) {
+    let ours = Path::new(env!("CARGO_BIN_EXE_pactql"));
+    let ours = ours.parent().expect("a directory").to_path_buf();
+    let others = std::env::var_os("PATH").unwrap_or_default();
+    let paths: Vec<PathBuf> = std::iter::once(ours)
+        .chain(std::env::split_paths(&others))
+        .collect();
+    let output = Command::new("sh")
+        .args(["-c", command])
+        .current_dir(directory)
+        .env("PATH", std::env::join_paths(paths).expect("a PATH"))
+        .env_remove("NO_COLOR")
+        .stdin(Stdio::null())
+        .output()
+        .expect("the shell starts");
+    let code = output.status.code().expect("an exit code");
+    let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("UTF-8");
+    (code, text(output.stdout), text(output.stderr))
+}
+
+/// The command that a help is, unless it has places to fill in.
+fn advised(err: &str) -> Option<&str> {
+    let help = err.lines().find_map(|line| line.strip_prefix("help: "))?;
+    let is_place =
+        |word: &str| word.len() > 1 && word.bytes().all(|byte| byte.is_ascii_uppercase());
+    let whole = help.starts_with("pactql ") && !help.contains(", or ");
+    let filled = !help.split([' ', '[', ']']).any(is_place);
+    (whole && filled).then_some(help)
+}
+
+fn check(name: &str, least: usize, codes: &[i32]) {
+    let path =
+        Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/cases/program/{name}.txt"));
+    let text = fs::read_to_string(&path).expect("the cases");
+    let (mut blessed, cases) = cases(&text);
+    assert!(cases.len() >= least, "only {} cases", cases.len());
+    let mut wrong = String::new();
+    for case in &cases {
+        let scratch = place(&format!("wrong-{name}"));
+        for (file, text) in &case.files {
+            fs::write(scratch.0.join(file), text).expect("a file");
+        }
+        let (code, out, err) = run(&case.command, &scratch.0);
+        let mut result = format!("exit {code}\n");
+        for (sign, text) in [('-', &out), ('|', &err)] {
+            for line in text.lines() {
+                let _ = writeln!(result, "{}", format!("{sign} {line}").trim_end());
+            }
+        }
+        result.push('\n');
+        assert!(codes.contains(&code), "{}: {result}", case.title);
+        if code != 0 && code != 8 {
+            assert_eq!(out, "", "{}", case.title);
+        }
+        if let Some(command) = advised(&err) {
+            let (code, _, err) = run(command, &scratch.0);
+            assert!(
+                ![1, 2, 3].contains(&code),
+                "{}: {command}: {err}",
+                case.title
+            );
+        }
+        if result.trim_end() != case.result.trim_end() {
+            let _ = writeln!(wrong, "{}{}-- is:\n{result}", case.head, case.result);
+        }
+        blessed += &format!("{}{result}", case.head);
+    }
+    if std::env::var_os("PACTQL_BLESS").is_some() {
+        assert!(
+            std::env::var_os("CI").is_none(),
+            "blessing in CI would pass every case"
+        );
+        fs::write(&path, blessed.trim_end().to_owned() + "\n").expect("the cases");
+    } else {
+        assert!(wrong.is_empty(), "\n{wrong}");
+    }
+}
+
+#[test]
+fn wrong_uses_are_answered_with_what_to_type() {
+    check("uses", 40, &[0, 1, 2, 3, 4, 5, 8]);
+}
+
+#[test]
+fn wrong_documents_are_answered_with_what_was_expected() {
+    check("documents", 25, &[0, 5]);
+}
