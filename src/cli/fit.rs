@@ -1,7 +1,7 @@
 //! `select --budget`: the blocks found that fit a number of tokens.
 
 use super::options::Tint;
-use super::output;
+use super::output::{self, Column};
 use super::preview::{PREVIEW, Previews};
 use crate::budget::Query;
 use crate::engine::Fit;
@@ -67,13 +67,13 @@ pub(super) fn table(fit: &Fit<'_>, previews: &Previews) -> String {
         (cells, *node)
     });
     let header = [
-        ("id", Some(Tint::Name)),
-        ("snapshot", Some(Tint::Place)),
-        ("score", None),
-        ("matches", None),
-        ("tokens", None),
-        ("role", Some(Tint::Kind)),
-        ("kind", Some(Tint::Kind)),
+        Column::new("id", 0).tint(Tint::Name),
+        Column::new("snapshot", 4).tint(Tint::Place),
+        Column::new("score", 0),
+        Column::new("matches", 1),
+        Column::new("tokens", 5),
+        Column::new("role", 2).tint(Tint::Kind),
+        Column::new("kind", 3).tint(Tint::Kind),
     ];
     let mut text = output::columns(header, rows, previews).unwrap_or_default();
     let _ = writeln!(

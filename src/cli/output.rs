@@ -36,21 +36,44 @@ pub(super) fn table<'a>(nodes: impl Iterator<Item = Node<'a>>, previews: &Previe
         (cells, node)
     });
     let header = [
-        ("id", Some(Tint::Name)),
-        ("snapshot", Some(Tint::Place)),
-        ("depth", None),
-        ("type", None),
-        ("role", Some(Tint::Kind)),
-        ("kind", Some(Tint::Kind)),
-        ("ttl", None),
+        Column::new("id", 0).tint(Tint::Name),
+        Column::new("snapshot", 5).tint(Tint::Place),
+        Column::new("depth", 3),
+        Column::new("type", 1),
+        Column::new("role", 0).tint(Tint::Kind),
+        Column::new("kind", 4).tint(Tint::Kind),
+        Column::new("ttl", 2),
     ];
     columns(header, rows, previews).unwrap_or_else(|| "no nodes\n".to_owned())
+}
+
+/// A column of a table.
+#[derive(Clone, Copy)]
+pub(super) struct Column {
+    name: &'static str,
+    /// In which order columns are left out where a terminal is too narrow; 0 is never.
+    rank: u8,
+    tint: Option<Tint>,
+}
+
+impl Column {
+    /// A column without colour.
+    pub(super) fn new(name: &'static str, rank: u8) -> Self {
+        let tint = None;
+        Self { name, rank, tint }
+    }
+
+    /// The column in a colour.
+    pub(super) fn tint(self, tint: Tint) -> Self {
+        let tint = Some(tint);
+        Self { tint, ..self }
+    }
 }
 
 /// A table with a preview of a node in the last column, as wide as the terminal, one line for each
 /// row; `None` if there are no rows.
 pub(super) fn columns<'a, const N: usize>(
-    header: [(&str, Option<Tint>); N],
+    header: [Column; N],
     rows: impl Iterator<Item = ([String; N], Node<'a>)>,
     previews: &Previews,
 ) -> Option<String> {
@@ -58,24 +81,25 @@ pub(super) fn columns<'a, const N: usize>(
     if rows.is_empty() {
         return None;
     }
-    let mut widths = header.map(|(name, _)| name.len());
+    let mut widths = header.map(|column| Some(column.name.len()));
     for (cells, _) in &rows {
         for (width, cell) in widths.iter_mut().zip(cells) {
-            *width = (*width).max(width_of(cell));
+            *width = (*width).max(Some(width_of(cell)));
         }
     }
     // On a terminal its width is known.
     let whole = comfy_table::Table::new().width().map_or(WIDTH, usize::from);
-    let room = fit(&mut widths, whole);
+    let room = fit(&header, &mut widths, whole);
+    let shown = || (0..N).filter_map(|at| Some((at, widths[at]?)));
     let mut text = String::new();
     let paint = previews.paint;
-    for (at, (name, _)) in header.iter().enumerate() {
-        push_cell(&mut text, name, widths[at], Some(Tint::Name), paint);
+    for (at, width) in shown() {
+        push_cell(&mut text, header[at].name, width, Some(Tint::Name), paint);
     }
     text.extend([" ", &paint.tint(Tint::Name, "content"), "\n"]);
     for (cells, node) in rows {
-        for (at, cell) in cells.iter().enumerate() {
-            push_cell(&mut text, cell, widths[at], header[at].1, paint);
+        for (at, width) in shown() {
+            push_cell(&mut text, &cells[at], width, header[at].tint, paint);
         }
         let preview = previews.show(node, room);
         match preview.is_empty() {
@@ -87,18 +111,27 @@ pub(super) fn columns<'a, const N: usize>(
     Some(text)
 }
 
-/// Cuts the widest columns of a table that leave less than [`LEAST`] columns to the last one.
-/// Returns the width of the last one.
-fn fit(widths: &mut [usize], whole: usize) -> usize {
+/// Leaves out columns of a table, then cuts the widest ones, until the last one has [`LEAST`]
+/// columns. Returns the width of the last one.
+fn fit(header: &[Column], widths: &mut [Option<usize>], whole: usize) -> usize {
     loop {
         // A column has a space on either side, the last one has one on its left.
-        let used: usize = widths.iter().map(|width| width + 2).sum::<usize>() + 1;
-        let room = whole.saturating_sub(used);
-        match widths.iter_mut().max() {
-            Some(widest) if room < LEAST && *widest > NARROW => {
+        let used: usize = widths.iter().flatten().map(|width| width + 2).sum();
+        let room = whole.saturating_sub(used + 1);
+        if room >= LEAST {
+            return room;
+        }
+        let ranks = header.iter().enumerate();
+        let ranks = ranks.filter(|(at, column)| column.rank > 0 && widths[*at].is_some());
+        if let Some((at, _)) = ranks.min_by_key(|(_, column)| column.rank) {
+            widths[at] = None;
+            continue;
+        }
+        match widths.iter_mut().flatten().max() {
+            Some(widest) if *widest > NARROW => {
                 *widest = NARROW.max(widest.saturating_sub(LEAST - room));
             }
-            _ => return room.max(LEAST),
+            _ => return room.max(NARROW),
         }
     }
 }

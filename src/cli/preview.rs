@@ -151,7 +151,12 @@ pub(super) fn part(
     if whole {
         return (start, mark);
     }
-    let before = text[..found.start].char_indices().rev().nth(width / 3);
+    // As much as the match leaves, at most a third; more where little follows it.
+    let length = text[found.clone()].chars().count();
+    let after = text[found.end..].chars().take(width).count();
+    let room = width.saturating_sub(length + 2);
+    let before = (width / 3).min(room / 2).max(room.saturating_sub(after));
+    let before = text[..found.start].char_indices().rev().nth(before);
     let from = before.map_or(0, |(at, _)| at);
     let (shown, mark, _) = line(text, from, &found, width.saturating_sub(1));
     let cut = CUT.len_utf8();

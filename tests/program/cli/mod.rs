@@ -3,6 +3,7 @@
 mod context;
 mod fit;
 mod history;
+mod many;
 mod queries;
 mod ranges;
 mod sessions;

@@ -1,0 +1,162 @@
+//! Several sessions and several selectors, and what is shown of contents.
+
+use super::{AGENT, CHAT, Scratch, answer, fails, pactql};
+
+/// A directory with two sessions: the fixtures.
+fn runs(scratch: &Scratch) -> String {
+    let folder = scratch.path("runs");
+    std::fs::create_dir(&folder).expect("a directory");
+    for (from, to) in [(AGENT, "a.jsonl"), ("fixtures/greenhouse.jsonl", "b.jsonl")] {
+        let from = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join(from);
+        std::fs::copy(from, format!("{folder}/{to}")).expect("a copy");
+    }
+    folder
+}
+
+/// RUNTIME §7: with JSON Lines in a directory, each file is a session.
+#[test]
+fn a_directory_of_sessions_is_several() {
+    let scratch = Scratch::new("many-directory");
+    let runs = runs(&scratch);
+    let select = |more: &[&str]| answer(&[&["select", &runs], more].concat());
+    assert_eq!(
+        select(&[".cb[kind='image']", "--format", "ids"]),
+        format!("{runs}/a.jsonl\tcb:i1\n{runs}/b.jsonl\timg5\n")
+    );
+    assert_eq!(
+        select(&[".cb[kind='image']", "-l"]),
+        format!("{runs}/a.jsonl\n{runs}/b.jsonl\n")
+    );
+    assert_eq!(select(&["#persona", "-l"]), format!("{runs}/a.jsonl\n"));
+    assert_eq!(
+        select(&["#persona", "--list", "--format", "json"]),
+        format!("[\"{runs}/a.jsonl\"]\n")
+    );
+    let count = ["#persona", "--count", "--format", "ids"];
+    assert_eq!(select(&count), format!("{runs}/a.jsonl\t1\n"));
+    assert_eq!(
+        select(&[&count[..], &["--all"]].concat()),
+        format!("{runs}/a.jsonl\t1\n{runs}/b.jsonl\t0\n")
+    );
+    fails(&["stats", &runs], 1, "is a directory of 2");
+    // Of one session the number is always printed.
+    let none = ["select", AGENT, "#none", "--count"];
+    assert_eq!(answer(&none), "0\n");
+}
+
+#[test]
+fn several_selectors_are_labelled() {
+    let two = ["-e", "@t0 .cb[kind='image']", "-e", "@t0 #summary"];
+    let run = |more: &[&str]| answer(&[&["select", AGENT][..], &two, more].concat());
+    assert_eq!(
+        run(&[]),
+        "{\"selector\":\"@t0 .cb[kind='image']\",\"result\":[\"cb:i1\"]}\n\
+         {\"selector\":\"@t0 #summary\",\"result\":[\"cb:sum1\"]}\n"
+    );
+    assert_eq!(
+        run(&["--format", "ids"]),
+        "@t0 .cb[kind='image']\tcb:i1\n@t0 #summary\tcb:sum1\n"
+    );
+    let nodes = run(&["--format", "nodes"]);
+    assert!(
+        nodes.contains(",\"selector\":\"@t0 #summary\",\"snapshot\":\"@c6\""),
+        "{nodes}"
+    );
+    let table = run(&["--format", "table"]);
+    assert!(table.starts_with("@t0 .cb[kind='image']:\n id "), "{table}");
+    // One mistake is reported before anything is read.
+    let wrong = ["select", "missing.jsonl", "-e", "@t0 *", "-e", "@t0 .cb["];
+    fails(&wrong, 2, "E_SELECTOR_INVALID");
+}
+
+#[test]
+fn nothing_found_has_an_exit_code_if_asked() {
+    let scratch = Scratch::new("many-empty");
+    let code = |arguments: &[&str]| pactql(arguments).code;
+    let empty = ["select", AGENT, "@t0 #none"];
+    assert_eq!(code(&empty), 0);
+    assert_eq!(code(&[&empty[..], &["--fail-if-empty"]].concat()), 8);
+    assert_eq!(code(&["select", AGENT, "@t0 *", "--fail-if-empty"]), 0);
+    let one = ["-e", "@t0 #none", "-e", "@t0 *", "--fail-if-empty"];
+    assert_eq!(code(&[&["select", AGENT][..], &one].concat()), 0);
+    let file = |text: &str| scratch.write("selectors.txt", text);
+    for (text, expected) in [
+        ("@t0 #none\n", 8),
+        ("@t0 #none\n@t0 *\n", 0),
+        ("@t0 #none\n[\n", 2),
+    ] {
+        let path = file(text);
+        let run = ["select", AGENT, "--file", &path, "--fail-if-empty"];
+        assert_eq!(code(&run), expected, "{text}");
+    }
+    let range = ["select", AGENT, "@t0..@t-1 #none", "--fail-if-empty"];
+    assert_eq!(code(&range), 8);
+}
+
+/// RUNTIME §7: an output that exists needs `--force`, one that is the input is refused.
+#[test]
+fn outputs_replace_nothing_unasked() {
+    let scratch = Scratch::new("many-force");
+    let (out, folder) = (scratch.path("out.jsonl"), scratch.path("folder/"));
+    let import = ["import", CHAT, "-o", &out];
+    assert_eq!(pactql(&import).code, 0);
+    fails(&import, 1, "exists\nhelp: `--force` replaces it");
+    assert_eq!(pactql(&[&import[..], &["--force"]].concat()).code, 0);
+    let several = ["import", CHAT, CHAT, "-o", &folder];
+    assert_eq!(pactql(&several).code, 0);
+    fails(&several, 1, "chat.openai.jsonl exists");
+    assert_eq!(pactql(&[&several[..], &["--force"]].concat()).code, 0);
+    let export = ["export", "--jsonl", &out, "-o", &out, "--force"];
+    fails(&export, 1, "is the input");
+    #[cfg(unix)]
+    {
+        let link = scratch.path("link.jsonl");
+        std::os::unix::fs::symlink(&out, &link).expect("a link");
+        let export = ["export", "--jsonl", &out, "-o", &link, "--force"];
+        fails(&export, 1, "is the input");
+    }
+    answer(&["export", "--jsonl", &out, "-o", "/dev/null"]);
+}
+
+#[test]
+fn previews_show_the_tool_and_the_match() {
+    let table = |selector: &str, more: &[&str]| {
+        answer(&[&["select", AGENT, selector, "--format", "table"][..], more].concat())
+    };
+    let calls = table("@t0 .cb[data_call_name='book_pickup']", &[]);
+    let named = calls
+        .lines()
+        .skip(1)
+        .all(|line| line.contains("book_pickup {"));
+    assert!(named, "{calls}");
+    // A result that names only its call is shown with the name of the call's tool.
+    let scratch = Scratch::new("many-tools");
+    let session = scratch.write(
+        "s.json",
+        r#"{"root":{"children":[
+        {"id":"c","nodeType":"cb","kind":"call","data_call_id":"1","data_call_name":"look"},
+        {"id":"r","nodeType":"cb","kind":"result","data_call_id":"1","content":"seen"}]}}"#,
+    );
+    let result = answer(&["select", &session, "@t0 [id=r]", "--format", "table"]);
+    assert!(result.ends_with("look seen\n"), "{result}");
+    let shown = table("@t0 .cb[content~'workshop']", &["--color", "always"]);
+    assert!(shown.contains("\u{1b}[1;31mworkshop\u{1b}[0m"), "{shown}");
+    let plain = table("@t0 .cb[content~'workshop']", &[]);
+    assert!(
+        plain.contains("workshop") && !plain.contains('\u{1b}'),
+        "{plain}"
+    );
+    let tree = answer(&[
+        "select",
+        AGENT,
+        "@t0 .cb[kind='call']",
+        "--format",
+        "tree",
+        "--color",
+        "always",
+    ]);
+    assert!(tree.contains("\u{1b}[35mbook_pickup\u{1b}[0m"), "{tree}");
+    let widest = table("@t0 *", &[]);
+    let widest = widest.lines().map(|line| line.chars().count()).max();
+    assert!(widest <= Some(120), "{widest:?}");
+}
