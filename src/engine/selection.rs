@@ -283,7 +283,7 @@ impl Selection {
             return Self::lazy(statement, bound, history, Target::One(position), warnings);
         };
         let rows = run(bound, Input::new(snapshot, &*history), trace);
-        if rows.len() == 0 {
+        if rows.is_empty() {
             let nothing = (Found::One(rows), trace.counters);
             let target = Target::One(position);
             return Self::empty(statement, bound, history, target, warnings, nothing);
