@@ -89,10 +89,10 @@ pub(super) fn append(
         }
         _ if how.count => out.extend([&*prefix, &*found.json(true)?, "\n"]),
         (Format::Tree, _, Some(_)) => {
-            return Err(
-                Failure::value("what fits a budget has an order that a tree cannot show")
-                    .with_help("--format json, table, ids or nodes"),
-            );
+            return Err(Failure::value(
+                "`--format tree` cannot show the order that a budget chooses",
+            )
+            .with_help("--format json, table, ids or nodes"));
         }
         (Format::Table, _, Some(fit)) => out.extend([&*title, &*fit::table(fit, &previews())]),
         (Format::Table, Answer::Rows(rows), None) => {

@@ -4,7 +4,7 @@ use super::command::{Run, print};
 use super::options::{Color, EditionName, Limits, TextOrJson};
 use super::progress::Progress;
 use super::stats::Sizes;
-use super::{input, output, sessions};
+use super::{input, operands, output, sessions};
 use crate::diag::Error;
 use crate::engine::{Answer, CacheStats, Engine};
 use crate::history::Session;
@@ -126,8 +126,7 @@ impl Bench {
             }
         }
         if selectors.is_empty() {
-            let failure = Failure::usage("a selector is needed");
-            return Err(failure.with_help("-e SELECTOR or --file FILE"));
+            return Err(operands::after_option("bench", &self.sessions));
         }
         Ok(selectors)
     }

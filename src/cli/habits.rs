@@ -257,7 +257,13 @@ fn selector_with(
         None => after,
     };
     let mut words: Vec<String> = before.iter().chain(after).cloned().collect();
-    let selector = words.iter_mut().rev().find(|word| is_selector(word))?;
+    // The shell may have cut it into words.
+    let first = words.iter().position(|word| is_selector(word))?;
+    let pieces = words[first..].iter().take_while(|word| is_selector(word));
+    let last = first + pieces.count();
+    let whole = words[first..last].join(" ");
+    words.splice(first..last, [whole]);
+    let selector = words.get_mut(first)?;
     let is_time = part.starts_with("@t") || part.starts_with("@c");
     let (time, rest) = match selector.split_once(' ') {
         Some((time, rest)) if time.starts_with('@') => (time, rest),

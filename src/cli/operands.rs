@@ -129,11 +129,42 @@ fn swapped(command: &str, files: &str, selectors: &[&String]) -> Failure {
     ))
 }
 
+/// The sessions of a command that takes its selector after `-e`, which is missing.
+pub(super) fn after_option(command: &str, arguments: &[String]) -> Failure {
+    let (pieces, files): (Vec<&String>, Vec<&String>) =
+        arguments.iter().partition(|word| is_selector(word));
+    let pieces: Vec<&str> = pieces.into_iter().map(String::as_str).collect();
+    let selector = match pieces.is_empty() {
+        true => in_quotes("*"),
+        false => in_quotes(&pieces.join(" ")),
+    };
+    let files = match files.is_empty() {
+        true => "SESSION".to_owned(),
+        false => joined(files),
+    };
+    Failure::usage(format!("`{command}` needs a selector after `-e`"))
+        .with_help(format!("pactql {command} {files} -e {selector}"))
+}
+
 /// A selector that the shell cut into several arguments; `start` is what `-e` got of it.
 fn cut(arguments: &[String], start: Option<&String>) -> Failure {
     let first = arguments.iter().position(|word| is_selector(word));
     let first = first.unwrap_or(arguments.len());
     let (files, pieces) = arguments.split_at(first);
+    let is_control = |word: &String| {
+        let time = ["@t", "@c", "@*", "@history"];
+        word.starts_with('@') && !time.iter().any(|start| word.starts_with(start))
+    };
+    if let [first, others @ ..] = pieces
+        && start.is_none()
+        && first.contains(' ')
+        && !others.iter().any(is_control)
+    {
+        let each: Vec<String> = pieces.iter().map(|word| in_quotes(word)).collect();
+        return Failure::usage("several selectors are given after `-e`, one each").with_help(
+            format!("pactql select {} -e {}", joined(files), each.join(" -e ")),
+        );
+    }
     let pieces = start.into_iter().chain(pieces).map(String::as_str);
     let selector = in_quotes(&pieces.collect::<Vec<_>>().join(" "));
     let files = match files {

@@ -17,6 +17,12 @@ impl<'a> Typed<'a> {
     /// Finds the command among the words.
     pub(super) fn new(program: &'a Command, words: &'a [String]) -> Self {
         let (mut command, mut names, mut rest) = (program, Vec::new(), words);
+        // The one option that may come before the command.
+        match rest {
+            [first, _, more @ ..] if first == "--color" => rest = more,
+            [first, more @ ..] if first.starts_with("--color=") => rest = more,
+            _ => {}
+        }
         while let [first, more @ ..] = rest {
             let Some(found) = command.find_subcommand(first) else {
                 break;

@@ -32,13 +32,13 @@ pub(crate) fn open(path: &Path, limits: Limits) -> Result<Session, Failure> {
 
 /// The smallest document, as advice.
 const DOCUMENT: &str =
-    "a session is snapshot documents, one or one a line: {\"root\": {\"children\": []}}";
+    "expected a snapshot document, or one a line, such as {\"root\": {\"children\": []}}";
 
 /// Adds to an invalid directory's faults what a directory is read as.
 pub(crate) fn advise_on_directory(failure: Failure) -> Failure {
     match failure {
         Failure::Input(..) => failure.with_help(
-            "a directory of documents is one session; one with JSON Lines in it is a session a file",
+            "a directory of documents is one session; with a .jsonl file in it, each file is a session",
         ),
         other => other,
     }

@@ -101,7 +101,7 @@ fn what_makes_no_sense_is_refused() {
     fails(
         &select("@t0 .cb", &["--budget", "9", "--format", "tree"]),
         3,
-        "an order that a tree cannot show",
+        "cannot show the order",
     );
     fails(&select("@t0 .cb[", &["--budget", "9"]), 2, "E_SELECTOR");
     let turns = pactql(&select("@t0 .mt", &["--budget", "9", "--format", "ids"]));

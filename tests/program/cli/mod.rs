@@ -180,7 +180,7 @@ fn usage_errors_differ_from_bad_values() {
         3,
         "positive",
     );
-    fails(&["bench", AGENT], 1, "a selector is needed");
+    fails(&["bench", AGENT], 1, "needs a selector");
     fails(&["explain", "@t0 .cb", "--analyze"], 1, "needs a session");
     let error = fails(
         &["select", AGENT, "@t0 .cb", "--bogus", "--format", "json"],

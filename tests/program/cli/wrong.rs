@@ -97,7 +97,9 @@ fn advised(err: &str) -> Option<&str> {
     let help = err.lines().find_map(|line| line.strip_prefix("help: "))?;
     let is_place =
         |word: &str| word.len() > 1 && word.bytes().all(|byte| byte.is_ascii_uppercase());
-    let whole = help.starts_with("pactql ") && !help.contains(", or ");
+    // A bench takes seconds.
+    let bench = help.starts_with("pactql bench ");
+    let whole = help.starts_with("pactql ") && !help.contains(", or ") && !bench;
     let filled = !help.split([' ', '[', ']']).any(is_place);
     (whole && filled).then_some(help)
 }
