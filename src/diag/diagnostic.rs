@@ -49,6 +49,25 @@ impl Label {
     }
 }
 
+/// A replacement of a part of the selector.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Edit {
+    /// The part; empty where something is inserted.
+    pub span: Range<usize>,
+    /// What to write there.
+    pub text: String,
+}
+
+impl Edit {
+    /// Replaces `span` by `text`.
+    pub fn new(span: impl Into<Range<usize>>, text: impl Into<String>) -> Self {
+        Self {
+            span: span.into(),
+            text: text.into(),
+        }
+    }
+}
+
 /// An error or a warning, with its places and a help text.
 ///
 /// ```
@@ -69,6 +88,10 @@ pub struct Diagnostic {
     pub labels: Vec<Label>,
     /// What to write instead, if known the corrected text.
     pub help: Option<String>,
+    /// The replacements that undo this mistake, if known.
+    pub(super) edits: Vec<Edit>,
+    /// The whole selector, corrected.
+    pub(super) correction: Option<Box<str>>,
 }
 
 impl Diagnostic {
@@ -81,7 +104,41 @@ impl Diagnostic {
             message: shorten(message.into()),
             labels: Vec::new(),
             help: None,
+            edits: Vec::new(),
+            correction: None,
         }
+    }
+
+    /// The whole selector, corrected, if what was meant is evident. It is valid in the same
+    /// edition; the help text has it, too.
+    ///
+    /// ```
+    /// let error = pactql::Engine::new().check("@t0 .cb[role == 'user']").unwrap_err();
+    /// assert_eq!(error.first().correction(), Some("@t0 .cb[role = 'user']"));
+    /// ```
+    #[must_use]
+    pub fn correction(&self) -> Option<&str> {
+        self.correction.as_deref()
+    }
+
+    /// Sets the corrected selector, and the help text to it.
+    #[doc(hidden)]
+    pub fn correct(&mut self, text: &str) {
+        self.help = Some(format!("write `{text}`"));
+        self.correction = Some(text.into());
+    }
+
+    /// The replacements that undo this mistake; empty if they are not known.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn edits(&self) -> &[Edit] {
+        &self.edits
+    }
+
+    /// Adds a replacement that helps to undo this mistake.
+    #[doc(hidden)]
+    pub fn add_edit(&mut self, edit: Edit) {
+        self.edits.push(edit);
     }
 
     /// Adds a place. The first is the main one.

@@ -159,6 +159,8 @@ impl ToDiagnostic for Warning {
             message: self.message.clone(),
             labels: self.labels.clone(),
             help: self.help.clone(),
+            edits: Vec::new(),
+            correction: None,
         }
     }
 }
@@ -184,6 +186,8 @@ struct DiagnosticJson<'a> {
     spans: Vec<SpanJson<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     help: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    correction: Option<&'a str>,
 }
 
 #[derive(Serialize)]
@@ -208,13 +212,15 @@ impl<'a> From<&'a Diagnostic> for DiagnosticJson<'a> {
                 })
                 .collect(),
             help: diagnostic.help.as_deref(),
+            correction: diagnostic.correction(),
         }
     }
 }
 
 /// `{"error":{"code","message","spans":[{"start","end","label"}],"help"}}` (RUNTIME §7), members
-/// in this order. `spans` are byte offsets, and `help` may be absent. Further diagnostics follow
-/// as `"more"`, in the same form.
+/// in this order. `spans` are byte offsets, and `help` may be absent. After it comes `correction`,
+/// the whole selector corrected, where that is known. Further diagnostics follow as `"more"`, in
+/// the same form.
 impl Serialize for Error {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         ErrorJson {

@@ -25,7 +25,8 @@ pub(super) fn advise(selector: &Selector<'_>, edition: Edition, errors: &mut [Di
     let later = later(selector, edition, &meant);
     let here = meant.text_in(edition).ok();
     let here = here.filter(|text| text.len() <= LONGEST);
-    first.set_help(match (here, later) {
+    let correction = here.clone();
+    let help = match (here, later) {
         // The text of this edition is also valid in the later one.
         (Some(text), Some((_, there))) if there.as_ref() == Some(&text) => {
             format!("write `{text}`")
@@ -40,7 +41,11 @@ pub(super) fn advise(selector: &Selector<'_>, edition: Edition, errors: &mut [Di
         (None, Some((since, Some(there)))) => format!("edition `{since}` has it: `{there}`"),
         // The help about the construct remains.
         (None, _) => return,
-    });
+    };
+    if let Some(correction) = &correction {
+        first.correct(correction);
+    }
+    first.set_help(help);
 }
 
 /// The oldest later edition that has all constructs, and the text there; `None` for the text if

@@ -2,11 +2,12 @@
 
 use std::ops::Range;
 
-use super::advice::advise;
+use super::attempt::attempt;
+use super::correct::correct;
 use super::edition::Edition;
-use super::lower::{Lowered, check_pieces, lower, notes};
+use super::lower::{Lowered, notes};
 use super::observer::Observer;
-use crate::diag::{Code, Diagnostic, Error, ToDiagnostic};
+use crate::diag::{Code, Diagnostic, Error};
 use crate::syntax;
 
 /// Parses and lowers `text` as a selector of `edition`. Linear in the length of the text, except
@@ -35,24 +36,13 @@ fn compile_with(
     edition: Edition,
     observer: Option<Observer<'_>>,
 ) -> Result<Lowered, Error> {
-    let diagnostics = match syntax::parse(text) {
-        Ok(selector) => match lower(&selector, edition, observer) {
-            Ok(lowered) => return Ok(lowered),
-            Err(mut diagnostics) => {
-                advise(&selector, edition, &mut diagnostics);
-                diagnostics
-            }
-        },
-        Err(failure) => {
-            let errors = failure.errors.iter();
-            let mut found: Vec<Diagnostic> = errors.map(ToDiagnostic::to_diagnostic).collect();
-            check_pieces(&failure.fragments, edition, &mut found);
-            found
-        }
+    let diagnostics = match attempt(text, edition, observer) {
+        Ok(lowered) => return Ok(lowered),
+        Err(diagnostics) => correct(text, edition, diagnostics),
     };
     Err(
         Error::from_diagnostics(text, diagnostics).unwrap_or_else(|| {
-            // Unreachable: both arms above have at least one diagnostic.
+            // Unreachable: a refused text has at least one diagnostic.
             let unknown = Diagnostic::error(Code::SelectorInvalid, "the selector is invalid");
             Error::new(text, unknown)
         }),

@@ -45,7 +45,7 @@ pub(super) fn of_chain(chain: &Chain) -> Option<String> {
                 let kinds = reach & kinds_of(node);
                 if kinds == 0 {
                     return Some(match here {
-                        Some(_) => format!("`{node}` never stands there"),
+                        Some(_) => format!("`{node}` is never there"),
                         None => format!("`{node}` excludes itself"),
                     });
                 }
@@ -54,7 +54,7 @@ pub(super) fn of_chain(chain: &Chain) -> Option<String> {
             }
             Step::Zone(_) => {
                 if reach == 0 {
-                    return Some("nothing lies below".to_owned());
+                    return Some("nothing is inside".to_owned());
                 }
                 // The members, at any level, and the nodes inside them.
                 here = Some(reach | below(reach));

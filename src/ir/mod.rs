@@ -10,8 +10,10 @@
 //! snapshot.
 
 mod advice;
+mod attempt;
 mod compile;
 mod contradiction;
+mod correct;
 mod depth;
 mod edition;
 mod intervals;

@@ -7,7 +7,7 @@ use std::borrow::Cow;
 
 use thiserror::Error;
 
-use crate::diag::{Code, Diagnostic, ToDiagnostic, nearest};
+use crate::diag::{Code, Diagnostic, Edit, ToDiagnostic, nearest};
 
 use super::ast::Op;
 use super::span::Span;
@@ -39,25 +39,25 @@ pub enum Mistake {
     #[error("unexpected character `{}`", .0.escape_debug())]
     Stray(char),
     /// A sign (`#`, `+`, `@`) without its word.
-    #[error("`{0}` without a word behind it")]
+    #[error("expected a word after `{0}`")]
     MissingWord(&'static str),
     /// A word without a sign.
-    #[error("unexpected word `{0}`")]
+    #[error("expected a step such as `.cb`, found the word `{0}`")]
     BareWord(Box<str>),
     /// A comparison without brackets.
-    #[error("`{0}` stands in no brackets")]
+    #[error("a comparison is written in brackets")]
     BareComparison(Box<str>),
     /// A key that needs quotes.
-    #[error("`{0}` has to be quoted")]
+    #[error("expected quotes around `{0}`")]
     QuoteKey(Box<str>),
     /// A value that needs quotes.
-    #[error("`{0}` has to be quoted")]
+    #[error("expected quotes around `{0}`")]
     QuoteValue(Box<str>),
     /// A quoted text without its closing quote.
     #[error("the closing `{0}` is missing")]
     Unterminated(char),
     /// A comparison sign of another language, and the one that replaces it.
-    #[error("unknown comparison `{0}`")]
+    #[error("expected `{1}`, found `{0}`")]
     ForeignOp(Box<str>, Op),
     /// An integer beyond i64.
     #[error("the number is too large")]
@@ -66,22 +66,22 @@ pub enum Mistake {
     #[error("a cycle has no sign")]
     SignedCycle,
     /// `@t-5 : -1`
-    #[error("no white space goes around the `:` of a range")]
+    #[error("the `:` of a range has no white space around it")]
     SpacedColon,
     /// `@now`, `@T0`, `@t0none` at the start of the selector.
     #[error("unknown time `@{0}`")]
     UnknownTime(Box<str>),
     /// `@*x`
-    #[error("white space is missing behind `{0}`")]
-    SpaceBehindTime(Box<str>),
+    #[error("white space is missing after `{0}`")]
+    SpaceAfterTime(Box<str>),
     /// `@limit=`
     #[error("the value of the control is missing")]
     MissingControlValue,
     /// A word inside `:depth(…)` that is not a depth.
-    #[error("`{0}` is not a whole number")]
+    #[error("expected a whole number, found `{0}`")]
     NotADepth(Box<str>),
     /// A token that the grammar does not accept here.
-    #[error("{}", .hint.message(.found))]
+    #[error("{}", .hint.message(&format!("`{}`", shorten(.found)), .expected))]
     Unexpected {
         /// The text of the token.
         found: Box<str>,
@@ -91,7 +91,7 @@ pub enum Mistake {
         hint: Hint,
     },
     /// The text ended too early.
-    #[error("unexpected end of the selector")]
+    #[error("{}", .hint.message("the end of the selector", .expected))]
     UnexpectedEnd {
         /// The terminals that would be accepted, as the grammar names them.
         expected: Vec<String>,
@@ -142,6 +142,27 @@ pub enum Hint {
     ParamAsName,
 }
 
+impl SyntaxError {
+    /// The replacement that undoes the mistake, where it is evident.
+    fn edit(&self) -> Option<Edit> {
+        let (start, end) = (self.span.start as usize, self.span.end as usize);
+        let text = match &self.mistake {
+            Mistake::QuoteKey(word) => format!("#{}", quote(word.trim_start_matches('#'))),
+            Mistake::QuoteValue(word) => quote(word),
+            Mistake::ForeignOp(sign, op) if !matches!(&**sign, "^=" | "$=" | "*=") => {
+                op.to_string()
+            }
+            Mistake::BareComparison(text) => format!("[{text}]"),
+            Mistake::BareWord(word) => bare_word_fix(word)?,
+            Mistake::UnknownTime(word) => meant_time(word)?,
+            Mistake::SpaceAfterTime(_) => return Some(Edit::new(end..end, " ")),
+            Mistake::SpacedColon => "..".to_owned(),
+            _ => return None,
+        };
+        Some(Edit::new(start..end, text))
+    }
+}
+
 impl ToDiagnostic for SyntaxError {
     fn to_diagnostic(&self) -> Diagnostic {
         let code = match self.mistake {
@@ -149,7 +170,10 @@ impl ToDiagnostic for SyntaxError {
             _ => Code::SelectorInvalid,
         };
         let error = Diagnostic::error(code, self.mistake.to_string());
-        let error = error.at(self.span, self.mistake.label());
+        let mut error = error.at(self.span, self.mistake.label());
+        if let Some(edit) = self.edit() {
+            error.add_edit(edit);
+        }
         match self.mistake.help() {
             Some(help) => error.with_help(help),
             None => error,
@@ -162,12 +186,12 @@ impl Mistake {
     fn label(&self) -> &'static str {
         match self {
             Self::TooLong(_) => "the limit is here",
-            Self::Stray(_) => "no selector holds this here",
+            Self::Stray(_) => "not expected here",
             Self::MissingWord(_) => "the word is missing",
-            Self::BareWord(_) => "a word needs a sign",
-            Self::BareComparison(_) => "a comparison needs brackets",
+            Self::BareWord(_) => "a word takes a sign",
+            Self::BareComparison(_) => "brackets are missing",
             Self::QuoteKey(_) | Self::QuoteValue(_) => {
-                "only ASCII letters, digits, `_`, `-` and `:` go without quotes"
+                "without quotes, a word has ASCII letters, digits, `_`, `-` and `:`"
             }
             Self::Unterminated(_) => "this text has no end",
             Self::ForeignOp(..) => "not a comparison",
@@ -175,11 +199,11 @@ impl Mistake {
             Self::SignedCycle => "write the cycle's number",
             Self::SpacedColon => "remove the white space",
             Self::UnknownTime(_) => "no such time",
-            Self::SpaceBehindTime(_) => "needed before a letter or digit",
-            Self::MissingControlValue => "behind this",
+            Self::SpaceAfterTime(_) => "needed before a letter or digit",
+            Self::MissingControlValue => "after this",
             Self::NotADepth(_) => "depths and positions are whole numbers",
             Self::Unexpected { hint, .. } => hint.label(),
-            Self::UnexpectedEnd { .. } => "something is missing here",
+            Self::UnexpectedEnd { .. } => "the selector ends here",
         }
     }
 
@@ -211,29 +235,25 @@ impl Mistake {
             Self::SpacedColon => "or write `..`, which takes it: `@t-5 .. @t-1`".into(),
             Self::UnknownTime(word) => time_help(word).into(),
             Self::NotADepth(_) => "write depths as `1`, `1,2,5`, `1-3`, `>=2` or `{1,2}`".into(),
-            Self::Unexpected { expected, hint, .. } | Self::UnexpectedEnd { expected, hint } => {
-                return match hint {
-                    Hint::None => {
-                        expectation(expected).map(|list| format!("expected {list}").into())
-                    }
-                    hint => Some(hint.texts().1.into()),
-                };
+            Self::Unexpected { hint, .. } | Self::UnexpectedEnd { hint, .. } => {
+                return Some(hint.texts().1.into()).filter(|help: &Cow<'_, str>| !help.is_empty());
             }
             Self::TooLong(_)
             | Self::Unterminated(_)
             | Self::TooLarge
-            | Self::SpaceBehindTime(_)
+            | Self::SpaceAfterTime(_)
             | Self::MissingControlValue => return None,
         })
     }
 }
 
 impl Hint {
-    /// The message for the unexpected token `found`.
-    fn message(self, found: &str) -> String {
-        match self.texts().0 {
-            "" => format!("unexpected `{}`", shorten(found)),
-            message => message.to_owned(),
+    /// The message for `found` in place of one of the expected terminals.
+    fn message(self, found: &str, expected: &[String]) -> String {
+        match (self.texts().0, expectation(expected)) {
+            ("", Some(list)) => format!("expected {list}, found {found}"),
+            ("", None) => format!("unexpected {found}"),
+            (message, _) => message.to_owned(),
         }
     }
 
@@ -242,15 +262,14 @@ impl Hint {
         match self {
             Self::SpacedGroup => "remove the white space before it",
             Self::DetachedGroup => "use brackets here",
-            Self::StepBehindFilters => "no step can stand behind a filter or control",
-            Self::StepBehindPosition => "no step can stand behind a position",
-            Self::StepBehindSearch => "no step can stand behind a search",
+            Self::StepBehindFilters => "no step follows a filter or control",
+            Self::StepBehindPosition => "no step follows a position",
+            Self::StepBehindSearch => "no step follows a search",
             _ => "not expected here",
         }
     }
 
-    /// Message and help. Where the message is empty, it names the token; [`Hint::None`] has its
-    /// help from the expected terminals.
+    /// Message and help. Where the message is empty, it names the expected terminals and the token.
     fn texts(self) -> (&'static str, &'static str) {
         match self {
             Self::None => ("", ""),
@@ -259,7 +278,7 @@ impl Hint {
                 "write the properties in brackets: `.cb[kind='summary']`",
             ),
             Self::DoubleSearch => (
-                "a search sign takes properties, not another search",
+                "`?` and `??` take properties, not another search",
                 "`? {…}` looks one level down, `?? {…}` at any level",
             ),
             Self::PositionInUnion => (
@@ -267,11 +286,11 @@ impl Hint {
                 "write two selectors, or chains such as `^ah .cb, .cb:summary`",
             ),
             Self::SpacedGroup => (
-                "a group of properties stands right behind its type",
-                "write `.cb(role='user')`, or `.cb [role='user']` for what is below",
+                "a group of properties directly follows a type",
+                "write `.cb(role='user')`, or `.cb [role='user']` for what is inside",
             ),
             Self::DetachedGroup => (
-                "a group of properties follows a type and nothing else",
+                "a group of properties directly follows a type",
                 "write `[role='user']`",
             ),
             Self::PseudoWithArguments => (
@@ -279,19 +298,19 @@ impl Hint {
                 "`:depth(…)` and `:nth(…)` do",
             ),
             Self::DetachedTag => (
-                "a tag behind white space filters the whole selector and stands at its end",
+                "a tag after white space filters the whole selector and is written at its end",
                 "attach the tag to its step: `.cb+tag`",
             ),
             Self::LateTime => (
-                "the time stands at the start of a selector",
+                "the time is written at the start of a selector",
                 "move it to the front: `@t0 .cb`",
             ),
             Self::NothingAlone => (
-                "`none` stands alone",
+                "`none` takes nothing but controls",
                 "`none` matches nothing, whatever follows",
             ),
             Self::ControlInFront => (
-                "controls stand at the end of a selector",
+                "controls are written at the end of a selector",
                 "move the control to the end: `.cb @limit=5`",
             ),
             Self::StepBehindFilters => (
@@ -307,13 +326,13 @@ impl Hint {
                 "write a chain, with the properties in brackets: `[key] .cb`",
             ),
             Self::HalfDepthRange => ("", "a range of depths names both: `d1..d3`"),
-            Self::DanglingCombinator => ("", "a step such as `.cb` or `*` belongs on each side"),
+            Self::DanglingCombinator => ("", "write a step such as `.cb` or `*` on each side"),
             Self::WordsInValue => (
                 "",
                 "separate properties with commas, and quote a text with spaces",
             ),
             Self::ParamAsName => (
-                "a parameter stands for a whole literal, not for a name or a depth",
+                "a parameter takes the place of a whole literal, not of a name or a depth",
                 "write `[name=$value]`",
             ),
         }
@@ -322,39 +341,48 @@ impl Hint {
 
 fn stray_help(character: char) -> Option<&'static str> {
     Some(match character {
-        '\'' | '"' => "quoted words stand behind `#` or `+`, or in brackets",
+        '\'' | '"' => "a quoted word follows `#` or `+`, or is in brackets",
         '.' => "a type starts with an ASCII letter: `.cb`; test any other as `[nodeType='…']`",
         ':' => "a pseudo-class starts with a letter: `:first`",
-        '=' => "comparisons stand in brackets: `[role='user']`",
-        '$' => "a parameter stands for a literal: `[role=$role]`, `#$key`",
-        '#' => "inside of brackets write `key='hero'` or `id='cb:1'`",
-        '^' => "roots stand in chains; in a position write `d0` or `d-1`",
-        '~' => "a search of text stands in brackets: `[content~'err']`",
+        '=' => "a comparison is written in brackets: `[role='user']`",
+        '$' => "a parameter takes the place of a literal: `[role=$role]`, `#$key`",
+        '#' => "inside brackets write `key='hero'` or `id='cb:1'`",
+        '^' => "a root is part of a chain; in a position write `d0` or `d-1`",
+        '~' => "a search of text is written in brackets: `[content~'err']`",
         c if c.is_whitespace() => "use plain spaces",
         _ => return None,
     })
 }
 
-/// The time or control that `@word`, at the start of a selector, was probably meant to be.
-fn time_help(word: &str) -> String {
+/// The time that `@word`, at the start of a selector, was probably meant to be.
+fn meant_time(word: &str) -> Option<String> {
     let lower = word.to_ascii_lowercase();
-    let digits = lower.strip_prefix(['t', 'c']).map_or(0, |rest| {
-        rest.bytes()
-            .take_while(|&byte| byte == b'-' || byte.is_ascii_digit())
-            .count()
-    });
-    if digits > 0 {
-        let (time, rest) = lower.split_at(digits + 1);
-        let rest = if rest.is_empty() {
-            String::new()
-        } else {
-            format!(" {}", word.get(digits + 1..).unwrap_or_default())
-        };
-        return format!("did you mean `@{time}{rest}`?");
+    let rest = lower.strip_prefix(['t', 'c'])?;
+    let sign = usize::from(rest.starts_with('-'));
+    let digits = rest
+        .bytes()
+        .skip(sign)
+        .take_while(u8::is_ascii_digit)
+        .count();
+    if digits == 0 {
+        return None;
     }
+    let (time, rest) = (lower.get(..=sign + digits)?, word.get(1 + sign + digits..)?);
+    Some(match rest {
+        "" => format!("@{time}"),
+        rest => format!("@{time} {rest}"),
+    })
+}
+
+/// What `@word`, at the start of a selector, was probably meant to be.
+fn time_help(word: &str) -> String {
+    if let Some(time) = meant_time(word) {
+        return format!("did you mean `{time}`?");
+    }
+    let lower = word.to_ascii_lowercase();
     match nearest(&lower, CONTROLS.into_iter().chain(["history"])) {
         Some("history") => "did you mean `@history`?".to_owned(),
-        Some(control) => format!("did you mean `@{control}`? Controls stand at the end"),
+        Some(control) => format!("did you mean `@{control}`? Controls are written at the end"),
         None => "times are `@t0`, `@t-1`, `@c17`, `@*`, `@history` and ranges".to_owned(),
     }
 }

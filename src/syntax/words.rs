@@ -9,6 +9,26 @@ pub(crate) const PLAIN_PSEUDOS: [&str; 5] = ["first", "last", "pre", "core", "po
 /// The pseudo-classes with parentheses.
 pub(crate) const CALLED_PSEUDOS: [&str; 2] = ["nth", "depth"];
 
+/// Pseudo-classes of CSS and jQuery that the language lacks. After a colon they are never kinds
+/// (LANGUAGE §11).
+pub(crate) const FOREIGN_PSEUDOS: [&str; 15] = [
+    "not",
+    "has",
+    "is",
+    "where",
+    "contains",
+    "first-child",
+    "last-child",
+    "only-child",
+    "nth-child",
+    "nth-last-child",
+    "first-of-type",
+    "last-of-type",
+    "only-of-type",
+    "nth-of-type",
+    "nth-last-of-type",
+];
+
 /// The words for classes, in both vocabularies.
 pub(crate) const CLASSES: [&str; 6] = ["seg", "cont", "block", "mt", "mc", "cb"];
 

@@ -36,10 +36,10 @@ fn json() {
         serde_json::to_string(&error).unwrap_or_default(),
         concat!(
             r#"{"error":{"code":"E_SELECTOR_INVALID","message":"unknown root `^sek`","#,
-            r#""spans":[{"start":0,"end":4,"label":"no such root"}],"help":"did you mean `^seq`?","#,
-            r#""more":[{"code":"E_SELECTOR_INVALID","message":"unexpected end of the selector","#,
-            r#""spans":[{"start":7,"end":7,"label":"something is missing here"}],"#,
-            r#""help":"expected `,`, `]` or a comparison"}]}}"#,
+            r#""spans":[{"start":0,"end":4,"label":"no such root"}],"help":"write `^seq [x]`","#,
+            r#""correction":"^seq [x]","more":[{"code":"E_SELECTOR_INVALID","#,
+            r#""message":"the closing `]` is missing","spans":[{"start":7,"end":7,"#,
+            r#""label":"it belongs here"},{"start":5,"end":6,"label":"opened here"}]}]}}"#,
         )
     );
     assert_eq!(error.to_json()["error"]["spans"][0]["end"], 4);

@@ -49,6 +49,7 @@ impl Lowerer {
             .help(format!("write `({}, {})`", pair[0], pair[1]));
             sound = false;
         }
+        self.warn_of_props(attrs);
         sound
     }
 
@@ -83,7 +84,7 @@ impl Lowerer {
         if op == Op::Matches && attr.kind() == Kind::Number {
             self.invalid(
                 op_span,
-                format!("`{}` is a number and has no text to search", name.node.text),
+                format!("`~` searches texts, and `{}` is a number", name.node.text),
                 "not with a number",
             )
             .help(format!(
@@ -118,6 +119,7 @@ impl Lowerer {
                 format!("`{text}` is no attribute name"),
                 "a name starts with a letter or `_`",
             )
+            .write(name.span, quote(text))
             .help(format!("quote it: `[{}]`", quote(text)));
             return None;
         };
@@ -145,6 +147,7 @@ impl Lowerer {
                         format!("`{text}` needs a snapshot"),
                         "known in a snapshot only",
                     )
+                    .write(Span::new(0, 0), "@t0 ")
                     .help("start the selector with a time such as `@t0`");
                     return None;
                 }
@@ -169,7 +172,7 @@ impl Lowerer {
         if !matches!(op, Op::Eq | Op::Ne) {
             self.invalid(
                 span,
-                "a list goes with `=` and `!=` only",
+                "a list is compared with `=` or `!=`",
                 "not with this comparison",
             );
             return None;
@@ -234,6 +237,11 @@ impl Lowerer {
                 if kind == Kind::Number {
                     return self.not_a_number(name, word, span);
                 }
+                if is_null_elsewhere(word) {
+                    let message = format!("`{word}` is a text, not `null`");
+                    let help = format!("write `null`, or `{}` to say so", quote(word));
+                    self.warn(span, message, "compared as a text", help);
+                }
                 if is_scientific(word) {
                     let message = format!("`{word}` is a text, not a number");
                     let help = format!("write `{}` to say so, or a plain decimal", quote(word));
@@ -257,11 +265,13 @@ impl Lowerer {
         let numeric = text.parse::<i64>().is_ok();
         let advice = self.invalid(
             span,
-            format!("`{}` is a number and `{text}` is not", name.text),
-            "a number or `null` belongs here",
+            format!("expected a number for `{}`, found `{text}`", name.text),
+            "not a number and not `null`",
         );
         if numeric {
-            advice.help(format!("remove the quotes: `{}`", text.trim()));
+            advice
+                .write(span, text.trim())
+                .help(format!("remove the quotes: `{}`", text.trim()));
         }
         None
     }
@@ -365,4 +375,9 @@ fn is_scientific(word: &str) -> bool {
     let exponent = exponent.strip_prefix('-').unwrap_or(exponent);
     let digits = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
     digits(mantissa.strip_prefix('-').unwrap_or(mantissa)) && digits(exponent)
+}
+
+/// Whether `word` is null in another language.
+fn is_null_elsewhere(word: &str) -> bool {
+    matches!(word, "NULL" | "Null" | "nil" | "undefined")
 }

@@ -29,8 +29,8 @@ impl Lowerer {
                 let narrows = |filter: &Filter<'_>| !matches!(filter, Filter::Control(_));
                 if selector.filters.iter().any(narrows) {
                     let label = "nothing can be filtered out of it";
-                    self.invalid(*span, "`none` stands alone", label)
-                        .help("write `none` alone behind the time");
+                    self.invalid(*span, "`none` takes nothing but controls", label)
+                        .help("write `none` alone after the time");
                     return None;
                 }
                 Some(Chains::default())
@@ -56,6 +56,7 @@ impl Lowerer {
                     "a time alone selects nothing",
                     "what is selected is missing",
                 )
+                .write(Span::new(time.span.end, time.span.end), " *")
                 .help(format!("write `{time} *` for every node"));
             }
             // An unknown control is reported as such.
@@ -66,6 +67,7 @@ impl Lowerer {
                     "a control needs something to arrange",
                     "what is selected is missing",
                 )
+                .write(Span::new(control.span().start, control.span().start), "* ")
                 .help(format!("write `* {control}`"));
             }
             _ => {

@@ -161,7 +161,7 @@ impl Lowerer {
         if name == "history" {
             self.invalid(
                 span,
-                "the time stands at the start of a selector",
+                "the time is written at the start of a selector",
                 "not expected here",
             )
             .help("move it to the front: `@history .cb`");
@@ -173,7 +173,9 @@ impl Lowerer {
             "no such control",
         );
         match nearest(name, CONTROLS.into_iter().chain(["history"])) {
-            Some(known) => advice.help(format!("did you mean `@{known}`?")),
+            Some(known) => advice
+                .write(span, format!("@{known}"))
+                .help(format!("did you mean `@{known}`?")),
             None => advice
                 .help("the controls are `@limit`, `@p`, `@first`, `@order`, `@unique` and `@mode`"),
         }
@@ -201,7 +203,7 @@ impl Lowerer {
         if !digits {
             self.invalid(
                 value.span,
-                format!("`{}` is no whole number", value.node),
+                format!("expected a whole number, found `{}`", value.node),
                 "a number belongs here",
             )
             .help(format!("write `@{name}=10`"));
@@ -242,7 +244,9 @@ impl Lowerer {
             "no such value",
         );
         match nearest(&written, known.iter().map(|(word, _)| *word)) {
-            Some(meant) => advice.help(format!("did you mean `@{name}={meant}`?")),
+            Some(meant) => advice
+                .write(value.span, meant)
+                .help(format!("did you mean `@{name}={meant}`?")),
             None => advice.help(format!("the values are {}", list())),
         }
         None

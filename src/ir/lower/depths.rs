@@ -11,7 +11,7 @@ impl Lowerer {
     /// The set of an expression. `span` is the whole construct, for mistakes without a place.
     pub(super) fn depths(&mut self, items: &[Spanned<DepthItem>], span: Span) -> Option<DepthSet> {
         if items.is_empty() {
-            self.invalid(span, "empty depth", "no depth is named")
+            self.invalid(span, "expected a depth, found nothing", "no depth is named")
                 .help("write `:depth(1)`, `:depth(1-3)` or `:depth(>=1)`");
             return None;
         }
@@ -56,6 +56,7 @@ impl Lowerer {
                     "reversed depth range",
                     "the smaller depth comes first",
                 )
+                .write(span, format!("{high}..{low}"))
                 .help(format!("write `{high}..{low}`"));
                 false
             }
@@ -70,7 +71,8 @@ impl Lowerer {
                     Op::Gt => depth.checked_add(1).map(|low| (low, i64::MAX)),
                     Op::Ge => Some((*depth, i64::MAX)),
                     Op::Eq | Op::Ne | Op::Matches => {
-                        self.invalid(span, "a depth needs no `=`", "write the number alone")
+                        self.invalid(span, "a depth takes no `=`", "write the number alone")
+                            .write(span, depth.to_string())
                             .help(format!("write `:depth({depth})`"));
                         return false;
                     }
@@ -80,7 +82,7 @@ impl Lowerer {
             }
             DepthItem::Set(depths) => {
                 if depths.is_empty() {
-                    self.invalid(span, "empty depth", "no depth is named")
+                    self.invalid(span, "expected a depth, found nothing", "no depth is named")
                         .help("write `:depth({1,2})`");
                     return false;
                 }

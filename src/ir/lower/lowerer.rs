@@ -1,6 +1,6 @@
 //! The state of one lowering, and how mistakes are recorded.
 
-use crate::diag::{Code, Diagnostic, Warning};
+use crate::diag::{Code, Diagnostic, Edit, Warning};
 use crate::ir::edition::Edition;
 use crate::ir::pattern::Patterns;
 use crate::syntax::{MAX_MISTAKES, Span};
@@ -117,6 +117,14 @@ impl Lowerer {
 pub(super) struct Advice<'a>(Option<&'a mut Diagnostic>);
 
 impl Advice<'_> {
+    /// Adds a replacement that undoes the mistake.
+    pub(super) fn write(mut self, span: Span, text: impl Into<String>) -> Self {
+        if let Some(diagnostic) = &mut self.0 {
+            diagnostic.add_edit(Edit::new(span, text));
+        }
+        self
+    }
+
     pub(super) fn help(self, help: impl Into<String>) {
         if let Some(diagnostic) = self.0 {
             diagnostic.set_help(help);

@@ -8,6 +8,7 @@ mod attrs;
 mod body;
 mod controls;
 mod depths;
+mod habits;
 mod lowerer;
 mod notes;
 mod position;
@@ -15,7 +16,8 @@ mod selector;
 mod step;
 mod time;
 
+pub(super) use habits::meant_type;
 pub use lowerer::{MAX_GROUPS, MAX_STEPS, MAX_VALUES};
 pub use selector::Lowered;
 pub(super) use selector::{check_pieces, lower, lower_leniently, notes, read};
-pub(super) use step::near_pseudo;
+pub(super) use step::is_pseudo_part;

@@ -85,7 +85,7 @@ impl Lowerer {
         if let Some(set) = self.depth_hop(hop) {
             let set = set.ok()?;
             if !start {
-                self.invalid(hop.span, "depth hops come first", "behind another hop")
+                self.invalid(hop.span, "depth hops come first", "after another hop")
                     .help("move it to the front: `(d1, cont, block)`");
                 return None;
             }
@@ -178,7 +178,7 @@ impl Lowerer {
         if let Some(part) = hop.parts.first() {
             self.invalid(
                 part.span,
-                "a depth hop takes nothing behind it",
+                "a depth hop takes nothing after it",
                 "not expected here",
             )
             .help("test the container with `seg`: `(d1, seg[role='user'])`");
@@ -325,6 +325,7 @@ impl Lowerer {
         }
         if let Some(word) = kind {
             sound &= self.no_empty_part(word, hop.span).is_some();
+            sound &= self.no_foreign_pseudo(word, hop.span).is_some();
             let is_pseudo =
                 |part: &&str| PLAIN_PSEUDOS.contains(part) || CALLED_PSEUDOS.contains(part);
             if let Some(pseudo) = word.split(':').find(is_pseudo) {

@@ -11,7 +11,7 @@ use crate::ir::query::{
     Tests, TypeTest, Zone,
 };
 use crate::syntax::ast::{Combinator, Group, Nth, Part, Step as AstStep, Word};
-use crate::syntax::words::ROOTS;
+use crate::syntax::words::{CALLED_PSEUDOS, FOREIGN_PSEUDOS, ROOTS};
 use crate::syntax::{Span, Spanned, quote};
 
 /// All pseudo-classes, for suggestions.
@@ -189,12 +189,14 @@ impl Lowerer {
             }
             _ => {
                 let advice = if name.is_empty() {
-                    self.invalid(span, "`^` without a word behind it", "the root is missing")
+                    self.invalid(span, "expected a root after `^`", "the root is missing")
                 } else {
                     self.invalid(span, format!("unknown root `^{name}`"), "no such root")
                 };
                 match nearest(name, ROOTS) {
-                    Some(root) => advice.help(format!("did you mean `^{root}`?")),
+                    Some(root) => advice
+                        .write(span, format!("^{root}"))
+                        .help(format!("did you mean `^{root}`?")),
                     None => advice.help("the roots are `^root`, `^sys`, `^seq` and `^ah`"),
                 }
                 return None;
@@ -215,10 +217,26 @@ impl Lowerer {
         self.no_empty_part(word, span)?;
         let (head, sub) = split_type(word);
         if let Some(sub) = sub {
+            self.no_foreign_pseudo(sub, span)?;
             self.warn_near_pseudo(sub, span);
         }
+        self.warn_of_type(head, span);
         self.class_or_type(head, sub, tests);
         Some(())
+    }
+
+    /// Refuses `.cb:not` and its like, which are never kinds (LANGUAGE §11).
+    pub(super) fn no_foreign_pseudo(&mut self, sub: &str, span: Span) -> Option<()> {
+        let Some(part) = sub.split(':').find(|part| FOREIGN_PSEUDOS.contains(part)) else {
+            return Some(());
+        };
+        self.invalid(
+            span,
+            format!("expected a kind, found the pseudo-class `:{part}` of CSS"),
+            "not in this language",
+        )
+        .help(format!("a kind of that name is written `[kind='{part}']`"));
+        None
     }
 
     /// Refuses a type such as `cb:` or `cb::x` (LANGUAGE §2).
@@ -304,8 +322,12 @@ impl Lowerer {
             "first" => draft.tail.push(Tail::Pick(Pick::First)),
             "last" => draft.tail.push(Tail::Pick(Pick::Last)),
             "depth" | "nth" => {
-                self.invalid(span, format!("`:{name}` needs a number"), "behind this")
-                    .help(format!("write `:{name}(1)`"));
+                self.invalid(
+                    span,
+                    format!("expected a number after `:{name}`"),
+                    "the number is missing",
+                )
+                .help(format!("write `:{name}(1)`"));
                 return None;
             }
             _ => {
@@ -315,7 +337,13 @@ impl Lowerer {
                     "no such pseudo-class",
                 );
                 match nearest(name, PSEUDOS) {
-                    Some(known) => advice.help(format!("did you mean `:{known}`?")),
+                    Some(known) => {
+                        let called = CALLED_PSEUDOS.contains(&known);
+                        let text = format!(":{known}{}", if called { "(1)" } else { "" });
+                        advice
+                            .write(span, text)
+                            .help(format!("did you mean `:{known}`?"));
+                    }
                     None => advice.help(
                         "the pseudo-classes are `:pre`, `:core`, `:post`, `:first`, `:last`, `:nth(…)` and `:depth(…)`",
                     ),
@@ -363,10 +391,15 @@ fn offset_op(zone: Zone) -> Op {
     }
 }
 
+/// Whether `part`, after a colon, is or nearly is a pseudo-class, of this language or of CSS.
+pub(in crate::ir) fn is_pseudo_part(part: &str) -> bool {
+    near_pseudo(part).is_some() || FOREIGN_PSEUDOS.contains(&part)
+}
+
 /// The pseudo-class that `part` equals or nearly equals: one letter more, one less, or two
 /// swapped. One different letter counts only in pseudo-classes of five letters and more, because
 /// `code` and `list` are ordinary kinds.
-pub(in crate::ir) fn near_pseudo(part: &str) -> Option<&'static str> {
+fn near_pseudo(part: &str) -> Option<&'static str> {
     // Hot path: called for each type with a kind.
     if part.len() < 2 || part.len() > 6 {
         return None;

@@ -61,6 +61,7 @@ impl Lowerer {
             format!("`@t{commits}` is no time"),
             "nothing is newer than `@t0`",
         )
+        .write(point.span, format!("@t-{commits}"))
         .help(format!("write `@t-{commits}` for {commits} commits back"));
     }
 
@@ -104,6 +105,7 @@ impl Lowerer {
                     "`*` cannot be an end of a range",
                     "not an end",
                 )
+                .write(point.span, "@t-*")
                 .help("write `@t-*` for the oldest snapshot, or `@*` alone for all"),
         }
         None

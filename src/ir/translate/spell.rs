@@ -4,7 +4,7 @@ use std::fmt::{self, Display, Formatter, Write};
 
 use crate::ir::depth::DepthSet;
 use crate::ir::edition::Edition;
-use crate::ir::lower::near_pseudo;
+use crate::ir::lower::{is_pseudo_part, meant_type};
 use crate::ir::query::{
     Attr, AttrTest, Literal, NodeStep, Op, Operand, Query, Tail, Test, Time, TypeTest,
 };
@@ -156,12 +156,14 @@ impl<'a> Word<'a> {
             Some((kind, sub)) => (format!("{head}:{sub}"), vec![test, kind]),
             None => (head.to_owned(), vec![test]),
         };
-        // `.cb` would test the class. A part that is nearly a pseudo-class would be a warning.
+        // `.cb` would test the class. A part that is nearly a pseudo-class, or a type that is
+        // nearly a class, would be a warning.
         let mut parts = text.split(':');
         let plain = text.starts_with(|first: char| first.is_ascii_alphabetic())
             && is_name(&text)
             && !CLASSES.contains(&&*text)
-            && parts.all(|part| !part.is_empty() && near_pseudo(part).is_none());
+            && meant_type(text.split(':').next().unwrap_or_default()).is_none()
+            && parts.all(|part| !part.is_empty() && !is_pseudo_part(part));
         plain.then_some(Self { text, replaces })
     }
 }
@@ -180,7 +182,7 @@ fn write_id(f: &mut Formatter<'_>, id: &str) -> fmt::Result {
         .all(|byte| byte.is_ascii_alphanumeric() || b"_-:".contains(&byte))
         && id
             .split(':')
-            .all(|part| !part.is_empty() && near_pseudo(part).is_none());
+            .all(|part| !part.is_empty() && !is_pseudo_part(part));
     if plain {
         write!(f, "#{id}")
     } else {

@@ -117,7 +117,7 @@ impl<'s> Lexer<'s> {
     /// Reports a time that a word follows without white space.
     pub(super) fn check_space(&mut self, start: usize, end: usize) {
         if self.rest().starts_with(is_word_char) {
-            let mistake = Mistake::SpaceBehindTime(self.slice(start, end).into());
+            let mistake = Mistake::SpaceAfterTime(self.slice(start, end).into());
             self.mistake(end, end, mistake);
         }
     }

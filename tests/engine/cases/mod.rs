@@ -3,7 +3,9 @@
 //! [`file`] says how a case is written and how results are blessed. There is one test for each
 //! directory of cases.
 
+mod damaged;
 mod file;
+mod typed;
 
 use std::fmt::Write as _;
 

@@ -1,0 +1,31 @@
+//! One reading of a text: parsed and lowered, or all mistakes that could be found.
+
+use super::advice::advise;
+use super::edition::Edition;
+use super::lower::{Lowered, check_pieces, lower};
+use super::observer::Observer;
+use crate::diag::{Diagnostic, ToDiagnostic};
+use crate::syntax;
+
+/// Parses and lowers `text`.
+///
+/// # Errors
+/// All mistakes, not sorted; at least one.
+pub(super) fn attempt(
+    text: &str,
+    edition: Edition,
+    observer: Option<Observer<'_>>,
+) -> Result<Lowered, Vec<Diagnostic>> {
+    match syntax::parse(text) {
+        Ok(selector) => lower(&selector, edition, observer).map_err(|mut diagnostics| {
+            advise(&selector, edition, &mut diagnostics);
+            diagnostics
+        }),
+        Err(failure) => {
+            let errors = failure.errors.iter();
+            let mut found: Vec<Diagnostic> = errors.map(ToDiagnostic::to_diagnostic).collect();
+            check_pieces(&failure.fragments, edition, &mut found);
+            Err(found)
+        }
+    }
+}

@@ -1,0 +1,244 @@
+//! `and`, `or` and their signs: between properties and between selectors.
+
+use super::super::scan::{Kind, Scan};
+use super::super::slip::Slip;
+use super::common::{any_op, is_op, joint};
+
+fn is_and(word: &str) -> bool {
+    matches!(word, "&&" | "&" | "∧") || word.eq_ignore_ascii_case("and")
+}
+
+fn is_or(word: &str) -> bool {
+    matches!(word, "||" | "|" | "∨") || word.eq_ignore_ascii_case("or")
+}
+
+/// Whether the lexeme at `index` joins what is before and after it.
+fn joins(scan: &Scan<'_>, index: usize) -> bool {
+    let word = scan.word(index);
+    if !is_and(word) && !is_or(word) {
+        return false;
+    }
+    let (Some(prev), Some(next)) = (scan.prev(index), scan.next(index)) else {
+        return false;
+    };
+    // `[role=and]`, `[and=1]`
+    let value = is_op(scan.word(prev)) || any_op(scan, next) && scan.kind(next) == Some(Kind::Sign);
+    scan.kind(index) == Some(Kind::Sign)
+        || !value && !(scan.attached(index) && scan.kind(prev) == Some(Kind::Word))
+}
+
+/// `and` between properties.
+pub(super) fn props_and(scan: &Scan<'_>, index: usize) -> Option<Slip> {
+    let mark = matches!(scan.word(index), ";" | ";;");
+    let and = mark || is_and(scan.word(index)) && joins(scan, index);
+    if scan.outside(index) || !and {
+        return None;
+    }
+    let (prev, next) = (scan.prev(index)?, scan.next(index)?);
+    if scan.kind(prev) == Some(Kind::Open) || scan.kind(next) == Some(Kind::Close) {
+        return None;
+    }
+    let span = scan.span(prev).end..scan.span(next).start;
+    let join = joint(scan, index);
+    let what = match join {
+        "][" => "properties are joined by brackets or commas",
+        _ => "properties are joined by commas",
+    };
+    let found = format!("{what}, not by `{}`", scan.word(index));
+    Some(Slip::new(scan.span(index), found, "not expected here").write(span, join))
+}
+
+/// `or` between properties or values: a list of values, or a union.
+pub(super) fn props_or(scan: &Scan<'_>, index: usize) -> Option<Slip> {
+    if scan.outside(index) || !is_or(scan.word(index)) || !joins(scan, index) {
+        return None;
+    }
+    let open = scan.parent(index)?;
+    let close = scan.partner(open)?;
+    let marks: Vec<usize> = (open + 1..close)
+        .filter(|at| scan.parent(*at) == Some(open) && is_or(scan.word(*at)) && joins(scan, *at))
+        .collect();
+    let slip = Slip::new(
+        scan.span(index),
+        format!(
+            "expected a list of values or a union, found `{}`",
+            scan.word(index)
+        ),
+        "not expected here",
+    );
+    let mut parts: Vec<(usize, usize)> = Vec::new();
+    let mut from = open + 1;
+    for end in marks.iter().copied().chain([close]) {
+        let first = scan.next(from - 1)?;
+        let last = scan.prev(end)?;
+        if first > last || first >= end {
+            return None;
+        }
+        parts.push((first, last));
+        from = end + 1;
+    }
+    if let Some(list) = one_list(scan, open, &parts) {
+        let (first, last) = (parts.first()?.0, parts.last()?.1);
+        return Some(slip.write(scan.through(first, last), list));
+    }
+    if !scan.outside(open) {
+        return Some(
+            slip.instead(",")
+                .no_equal("write a union: `.cb[role='user'], .cb[kind='call']`"),
+        );
+    }
+    let (first, last) = scan.member(index);
+    let braces = scan.word(open) == "{";
+    if braces && open != first {
+        return Some(
+            slip.instead(",")
+                .no_equal("write a union: `.cb[role='user'], .cb[kind='call']`"),
+        );
+    }
+    let (mut before, mut after) = (
+        scan.span(first).start..scan.span(open).end,
+        scan.span(close).start..scan.span(last).end,
+    );
+    if after.start > after.end || before.start > before.end {
+        return None;
+    }
+    let (mut lead, mut tail) = ("", "");
+    if braces {
+        before.end = before.start;
+        after.start = scan.span(close).end.min(after.end);
+        (lead, tail) = ("[", "]");
+    }
+    let before = scan.text.get(before)?;
+    let after = scan.text.get(after)?;
+    let members: Vec<String> = parts
+        .iter()
+        .map(|(from, to)| format!("{before}{lead}{}{tail}{after}", scan.slice(*from, *to)))
+        .collect();
+    Some(slip.write(scan.through(first, last), members.join(", ")))
+}
+
+/// `name=[a, b]` for `name=a or name=b`, `name=a or b`.
+fn one_list(scan: &Scan<'_>, open: usize, parts: &[(usize, usize)]) -> Option<String> {
+    let mut name = None;
+    let mut values = Vec::new();
+    for &(first, last) in parts {
+        let direct = (first..=last).all(|at| scan.parent(at) == Some(open));
+        if !direct {
+            return None;
+        }
+        let sign = (first..=last).find(|at| any_op(scan, *at));
+        let value = match sign {
+            None => first,
+            Some(sign) => {
+                if !matches!(scan.word(sign), "=" | "==" | "===") {
+                    return None;
+                }
+                let named = scan
+                    .slice(first, scan.prev(sign)?)
+                    .trim_start_matches(['@', '.']);
+                if name.is_some_and(|name| name != named) {
+                    return None;
+                }
+                name = Some(named);
+                scan.next(sign)?
+            }
+        };
+        // `[role='user' or kind]` is not a list of values.
+        if name.is_none() || scan.value_end(value)? != last {
+            return None;
+        }
+        values.push(scan.slice(value, last));
+    }
+    Some(format!("{}=[{}]", name?, values.join(", ")))
+}
+
+/// `(…)` around properties inside brackets.
+pub(super) fn parens(scan: &Scan<'_>, index: usize) -> Option<Slip> {
+    if scan.outside(index) || scan.word(index) != "(" || !matches!(scan.bracket(index), "[" | "{") {
+        return None;
+    }
+    let prev = scan.prev(index)?;
+    let starts = scan.starts_prop(index) || is_and(scan.word(prev)) || is_or(scan.word(prev));
+    let close = scan.partner(index)?;
+    if !starts || scan.attached(index) && scan.kind(prev) == Some(Kind::Word) {
+        return None;
+    }
+    let parent = scan.parent(index)?;
+    let end = scan.partner(parent)?;
+    let has = |level: usize, test: fn(&str) -> bool| {
+        let range = (parent..end).filter(|at| scan.parent(*at) == Some(level));
+        range
+            .into_iter()
+            .any(|at| test(scan.word(at)) && joins(scan, at))
+    };
+    let slip = Slip::new(
+        scan.span(index),
+        "properties take no parentheses",
+        "not expected here",
+    )
+    .write(scan.span(index), "")
+    .write(scan.span(close), "");
+    let mixed = has(index, is_or) && has(parent, is_and);
+    Some(match mixed {
+        true => slip
+            .no_equal("write a union with one group for each alternative: `.cb[a][b], .cb[a][c]`"),
+        false => slip,
+    })
+}
+
+/// `||`, `or`, `;` between selectors: a union.
+pub(super) fn union(scan: &Scan<'_>, index: usize) -> Option<Slip> {
+    let word = scan.word(index);
+    let joint = is_or(word) || word == ";" || word.eq_ignore_ascii_case("union");
+    if !scan.outside(index) || !joint {
+        return None;
+    }
+    let (prev, next) = (scan.prev(index)?, scan.next(index)?);
+    if matches!(scan.word(prev), "." | "#" | "^" | "+" | ":" | "@") && scan.attached(index) {
+        return None;
+    }
+    if scan.word(prev) == "=" {
+        return None;
+    }
+    // A pipe into a command is another habit.
+    let command = word == "|" && scan.kind(next) == Some(Kind::Word);
+    if command || prev < scan.body() {
+        return None;
+    }
+    let span = scan.span(prev).end..scan.span(next).start;
+    Some(
+        Slip::new(
+            scan.span(index),
+            format!("the selectors of a union are joined by commas, not by `{word}`"),
+            "not expected here",
+        )
+        .write(span, ", "),
+    )
+}
+
+/// `&&`, `and` between a step and its tests.
+pub(super) fn steps_and(scan: &Scan<'_>, index: usize) -> Option<Slip> {
+    if !scan.outside(index) || !is_and(scan.word(index)) {
+        return None;
+    }
+    let (prev, next) = (scan.prev(index)?, scan.next(index)?);
+    if scan.attached(index) && matches!(scan.word(prev), "." | "#" | "^" | "+" | ":" | "@") {
+        return None;
+    }
+    let word = scan.word(index);
+    let slip = Slip::new(
+        scan.span(index),
+        format!("the tests of a step are written together, without `{word}`"),
+        "not expected here",
+    );
+    let span = scan.span(prev).end..scan.span(next).start;
+    let comparison = scan.next(next).is_some_and(|op| any_op(scan, op));
+    Some(match scan.word(next) {
+        "[" | ":" | "+" | "(" => slip.write(span, ""),
+        _ if scan.kind(next) == Some(Kind::Word) && comparison => slip.write(span, " "),
+        "." | "#" | "^" | "*" => slip.write(span, ", ").no_equal(
+            "write `.cb, .mt` for both kinds of nodes, `.mt .cb` for blocks inside turns",
+        ),
+        _ => return None,
+    })
+}

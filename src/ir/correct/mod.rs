@@ -1,0 +1,224 @@
+//! Corrects selectors that were refused (LANGUAGE §11).
+//!
+//! A refused text is changed round by round: one recognised slip is undone, or the replacements
+//! that the errors themselves propose, until the text is a selector. What led there becomes one
+//! error with the corrected text in full. No correction is shown that was not parsed and lowered
+//! in the same edition.
+//!
+//! - [`scan`] cuts any text into lexemes.
+//! - [`habits`] is the table of what people bring from other languages, and of slips of typing.
+//! - [`balance`] finds quotes and brackets without their other half.
+//! - [`slip`] is what these find, and how edits are applied and traced back.
+//!
+//! The module must not know any data, and it runs only after a selector was refused.
+
+mod balance;
+mod habits;
+mod scan;
+mod slip;
+
+use std::cell::Cell;
+use std::ops::Range;
+
+use super::attempt::attempt;
+use super::edition::Edition;
+use crate::diag::{Code, Diagnostic};
+use slip::{Slip, Trail, apply};
+
+/// Longer selectors are not corrected, in bytes: they were not typed.
+const LONGEST: usize = 500;
+
+/// The most texts that are tried for one selector, to bound the time.
+const MAX_ATTEMPTS: usize = 200;
+
+/// The most slips of one selector.
+const MAX_ROUNDS: usize = 12;
+
+/// The most places that one error marks.
+const MAX_PLACES: usize = 5;
+
+/// What a correction found, in the order it was found.
+#[derive(Default)]
+struct Findings {
+    slips: Vec<Slip>,
+    /// Errors that proposed their own replacements, with their places in the text as typed.
+    errors: Vec<Diagnostic>,
+}
+
+/// The errors to show for `text`, whose first reading gave `found`: where its mistakes are
+/// recognised, one for each, the leftmost with the corrected selector.
+pub(super) fn correct(text: &str, edition: Edition, found: Vec<Diagnostic>) -> Vec<Diagnostic> {
+    let has = |code: Code| found.iter().any(|one| one.code == Some(code));
+    let edition_alone = found.iter().all(|one| one.code == Some(Code::Edition));
+    if text.len() > LONGEST || edition_alone || has(Code::Limit) {
+        return found;
+    }
+    // Errors with a code of their own keep it: only their own replacements are made.
+    let habitual = has(Code::SelectorInvalid);
+    let left = Cell::new(MAX_ATTEMPTS);
+    let accept = |text: &str| {
+        left.set(left.get().checked_sub(1)?);
+        let read = attempt(text, edition, None).ok()?;
+        Some(read.warnings.len())
+    };
+    let mut trail = Trail::default();
+    let mut findings = Findings::default();
+    let mut current = text.to_owned();
+    let mut errors = found.clone();
+    let mut seen = vec![current.clone()];
+    for _ in 0..MAX_ROUNDS {
+        if errors.iter().all(|one| one.code == Some(Code::Edition)) {
+            break;
+        }
+        let slip = habitual.then(|| {
+            let repaired = balance::repair(&current, &accept);
+            repaired.or_else(|| habits::find(&current, &accept))
+        });
+        let slip = slip.flatten();
+        let mut edits = match &slip {
+            Some(slip) => slip.edits.clone(),
+            None => errors.iter().flat_map(Diagnostic::edits).cloned().collect(),
+        };
+        let next = apply(&current, &mut edits);
+        if seen.contains(&next) {
+            break;
+        }
+        match slip {
+            Some(slip) => findings.slips.push(traced(slip, &trail)),
+            None => {
+                let proposing = errors.iter().filter(|one| !one.edits().is_empty());
+                let proposing = proposing.map(|one| moved(one.clone(), &trail));
+                findings.errors.extend(proposing);
+            }
+        }
+        trail.push(edits);
+        seen.push(next.clone());
+        current = next;
+        match attempt(&current, edition, None) {
+            Ok(_) => return findings.corrected(&current),
+            Err(more) => errors = more,
+        }
+    }
+    findings.stuck(text, edition, (&current, errors), &trail, found)
+}
+
+impl Findings {
+    /// Every mistake was undone: the text is now the selector `corrected`.
+    fn corrected(self, corrected: &str) -> Vec<Diagnostic> {
+        let no_equal = self.slips.iter().find_map(|slip| slip.no_equal.clone());
+        let mut shown = self.errors;
+        shown.extend(joined(self.slips));
+        shown.sort_by_key(Diagnostic::start);
+        if let Some(first) = shown.first_mut() {
+            match no_equal {
+                None => first.correct(corrected),
+                Some(help) => first.set_help(help),
+            }
+        }
+        shown
+    }
+
+    /// Something is left: `errors` about the present text.
+    fn stuck(
+        self,
+        text: &str,
+        edition: Edition,
+        left: (&str, Vec<Diagnostic>),
+        trail: &Trail,
+        mut found: Vec<Diagnostic>,
+    ) -> Vec<Diagnostic> {
+        let (current, mut errors) = left;
+        if self.slips.is_empty() {
+            name_opener(text, &mut found);
+            return found;
+        }
+        let no_equal = self.slips.iter().find_map(|slip| slip.no_equal.clone());
+        let mut shown: Vec<Diagnostic> = joined(self.slips).into_iter().collect();
+        // What is left may be a mistake of its own; more than one would be a cascade.
+        errors.sort_by_key(Diagnostic::start);
+        let edition_alone = errors.iter().all(|one| one.code == Some(Code::Edition));
+        let first = shown.first_mut();
+        match (first, no_equal, errors.into_iter().next()) {
+            (Some(first), Some(help), _) => first.set_help(help),
+            (Some(first), None, Some(error)) if edition_alone => {
+                in_edition(first, &error, current, edition);
+            }
+            (_, _, Some(error)) => shown.push(moved(error, trail)),
+            _ => {}
+        }
+        shown
+    }
+}
+
+/// The corrected selector as `edition` spells it, or the edition that has its words.
+fn in_edition(first: &mut Diagnostic, error: &Diagnostic, current: &str, edition: Edition) {
+    if let Some(correction) = error.correction() {
+        first.correct(correction);
+        return;
+    }
+    let later = Edition::ALL.into_iter().filter(|later| *later > edition);
+    let since = later
+        .into_iter()
+        .find(|later| attempt(current, *later, None).is_ok());
+    if let Some(since) = since {
+        first.set_help(format!("edition `{since}` has it: `{current}`"));
+    }
+}
+
+/// One error for all slips: the leftmost speaks, the others are marked.
+fn joined(mut slips: Vec<Slip>) -> Option<Diagnostic> {
+    // A slip inside of what an earlier round replaced has the whole of it as its place.
+    let inner: Vec<Range<usize>> = slips.iter().map(|slip| slip.span.clone()).collect();
+    let holds = |span: &Range<usize>, other: &Range<usize>| {
+        span != other && span.start <= other.start && other.end <= span.end
+    };
+    slips.retain(|slip| !inner.iter().any(|other| holds(&slip.span, other)));
+    slips.sort_by_key(|slip| (slip.span.start, slip.span.end));
+    let mut slips = slips.into_iter();
+    let first = slips.next()?;
+    let mut error =
+        Diagnostic::error(Code::SelectorInvalid, first.message).at(first.span, first.label);
+    let others = slips.map(|slip| (slip.span, slip.label));
+    for (span, label) in first.also.into_iter().chain(others) {
+        let marked = error.labels.iter().any(|label| label.span == span);
+        if !marked && error.labels.len() < MAX_PLACES {
+            error = error.at(span, label);
+        }
+    }
+    Some(error)
+}
+
+/// The slip with its places in the text as typed.
+fn traced(mut slip: Slip, trail: &Trail) -> Slip {
+    slip.span = trail.back(&slip.span);
+    for (span, _) in &mut slip.also {
+        *span = trail.back(span);
+    }
+    slip
+}
+
+/// The error with its places in the text as typed.
+fn moved(mut error: Diagnostic, trail: &Trail) -> Diagnostic {
+    for label in &mut error.labels {
+        label.span = trail.back(&label.span);
+    }
+    error
+}
+
+/// Marks the bracket or quote that was never closed, where the text ends too early.
+fn name_opener(text: &str, found: &mut [Diagnostic]) {
+    let Some((span, sign)) = balance::unclosed(text) else {
+        return;
+    };
+    let at_end = |span: &Range<usize>| span.end >= text.trim_end().len();
+    let last = found
+        .iter_mut()
+        .rfind(|one| one.labels.first().is_some_and(|label| at_end(&label.span)));
+    if let Some(last) = last
+        && last.labels.len() == 1
+    {
+        let label = format!("`{sign}` is missing for this");
+        let marked = std::mem::replace(last, Diagnostic::error(Code::SelectorInvalid, ""));
+        *last = marked.at(span, label);
+    }
+}
