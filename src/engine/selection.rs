@@ -278,15 +278,13 @@ impl Selection {
         position: Position,
         trace: &mut Trace,
     ) -> Self {
-        let warnings = statement.warnings.clone();
         let Some(snapshot) = history.get(position).filter(|_| is_local(bound)) else {
+            let warnings = statement.warnings.clone();
             return Self::lazy(statement, bound, history, Target::One(position), warnings);
         };
         let rows = run(bound, Input::new(snapshot, &*history), trace);
         if rows.is_empty() {
-            let nothing = (Found::One(rows), trace.counters);
-            let target = Target::One(position);
-            return Self::empty(statement, bound, history, target, warnings, nothing);
+            return Self::empty(statement, bound, history, position, trace.counters);
         }
         Self {
             kind: Kind::Known(Known {
@@ -295,23 +293,24 @@ impl Selection {
                 rows,
                 counters: trace.counters,
             }),
-            warnings,
+            warnings: statement.warnings.clone(),
         }
     }
 
-    /// No rows, known at once. Keeps what [`Selection::why_empty`] needs.
+    /// No rows of one snapshot, known at once. Keeps what [`Selection::why_empty`] needs.
     #[cold]
+    #[inline(never)]
     fn empty(
         statement: &Arc<Statement>,
         bound: &Arc<Bound>,
         history: Moment,
-        target: Target,
-        warnings: Option<Arc<[Warning]>>,
-        nothing: (Found, Counters),
+        position: Position,
+        counters: Counters,
     ) -> Self {
-        let selection = Self::lazy(statement, bound, history, target, warnings);
+        let warnings = statement.warnings.clone();
+        let selection = Self::lazy(statement, bound, history, Target::One(position), warnings);
         if let Kind::Recipe(recipe) = &selection.kind {
-            let _ = recipe.found.set(nothing);
+            let _ = recipe.found.set((Found::One(Rows::none()), counters));
         }
         selection
     }

@@ -47,6 +47,7 @@ impl Rows {
     }
 
     /// Whether there are no rows.
+    #[inline]
     pub fn is_empty(&self) -> bool {
         match self {
             Self::Word { word, .. } => *word == 0,
