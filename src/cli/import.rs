@@ -140,6 +140,11 @@ impl Import {
 
     /// The failure for a log that cannot be read.
     fn unread(&self, log: &str, failure: Failure) -> Failure {
+        if Path::new(log).is_dir() {
+            let folder = quoted(log.trim_end_matches('/'));
+            return Failure::usage(format!("expected a log, and `{log}` is a directory"))
+                .with_help(format!("pactql import {folder}/* -o sessions/"));
+        }
         match &self.logs[..] {
             [first, second] if second == log && self.output.is_none() => {
                 let (first, second) = (quoted(first), quoted(second));
