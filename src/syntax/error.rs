@@ -140,6 +140,10 @@ pub enum Hint {
     WordsInValue,
     /// `$name` instead of a name or type.
     ParamAsName,
+    /// `[role=]`
+    MissingValue,
+    /// `[=user]`
+    MissingName,
 }
 
 impl SyntaxError {
@@ -326,6 +330,14 @@ impl Hint {
                 "write a chain, with the properties in brackets: `[key] .cb`",
             ),
             Self::HalfDepthRange => ("", "a range of depths names both: `d1..d3`"),
+            Self::MissingValue => (
+                "expected a value after the comparison",
+                "write `[role='user']`, or `[role=null]` for nodes without one; inside double quotes a shell replaces `$name`",
+            ),
+            Self::MissingName => (
+                "expected the name of an attribute before the comparison",
+                "write `[role='user']`",
+            ),
             Self::DanglingCombinator => ("", "write a step such as `.cb` or `*` on each side"),
             Self::WordsInValue => (
                 "",
@@ -368,10 +380,11 @@ fn meant_time(word: &str) -> Option<String> {
         return None;
     }
     let (time, rest) = (lower.get(..=sign + digits)?, word.get(1 + sign + digits..)?);
-    Some(match rest {
-        "" => format!("@{time}"),
-        rest => format!("@{time} {rest}"),
-    })
+    match rest.chars().next() {
+        None => Some(format!("@{time}")),
+        Some(c) if c.is_ascii_alphabetic() => Some(format!("@{time} {rest}")),
+        Some(_) => None,
+    }
 }
 
 /// What `@word`, at the start of a selector, was probably meant to be.
@@ -448,7 +461,8 @@ fn friendly(terminal: &str) -> Option<&'static str> {
         ")" => "`)`",
         "{" => "`{`",
         "}" => "`}`",
-        "word" | "'text'" => "a word or a quoted text",
+        "word" => "a word",
+        "'text'" => "a quoted text",
         "int" | "decimal" | "digits" => "a number",
         "$name" => "a parameter",
         "op" => "a comparison",

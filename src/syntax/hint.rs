@@ -32,7 +32,7 @@ fn span(token: Option<&Lexed<'_>>) -> Option<Span> {
 type Rule = (Hint, fn(&Window<'_, '_>) -> bool);
 
 /// The rules; the first that applies decides.
-const RULES: [Rule; 21] = {
+const RULES: [Rule; 23] = {
     use Token as T;
     [
         (Hint::NothingAlone, |w| match w.before(1) {
@@ -87,6 +87,13 @@ const RULES: [Rule; 21] = {
         }),
         (Hint::StepBehindFilters, |w| w.step_after_end()),
         (Hint::NothingAlone, |w| w.found == T::Nothing),
+        (Hint::MissingValue, |w| {
+            matches!(w.before(1), Some(T::Op(_))) && !is_literal(w.found) && w.found != T::Open
+        }),
+        (Hint::MissingName, |w| {
+            matches!(w.found, T::Op(_))
+                && matches!(w.before(1), Some(T::Open | T::BraceOpen | T::Comma))
+        }),
         (Hint::WordsInValue, |w| {
             w.before(1).is_some_and(is_literal) && is_literal(w.found)
         }),

@@ -183,6 +183,7 @@ fn translate<'s>(text: &str, tokens: &[Lexed<'s>], error: GrammarError<'s>) -> S
             let last = tokens.iter().rfind(|(_, _, end)| *end <= location);
             let hint = match last {
                 Some((_, Token::Child | Token::Comma, _)) => Hint::DanglingCombinator,
+                Some((_, Token::Op(_), _)) => Hint::MissingValue,
                 _ => Hint::None,
             };
             unexpected_end(location, expected, hint)

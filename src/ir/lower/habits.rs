@@ -122,6 +122,14 @@ impl Lowerer {
                     quote(&name.text)
                 ),
             ),
+            (Some((_, value)), Some((head, ""))) if known(head) => (
+                format!("`{}` is the name of an attribute", name.text),
+                format!(
+                    "write `{head}={}`, or `{}` for that name",
+                    value.node,
+                    quote(&name.text)
+                ),
+            ),
             _ => match other_spelling(&name.text) {
                 Some(header) => (
                     format!(

@@ -38,6 +38,11 @@ fn what_people_type() {
         let edition = ir(edition);
         let error = match compile(text, edition) {
             Ok(lowered) => {
+                if lowered.warnings.is_empty() {
+                    wrong
+                        .borrow_mut()
+                        .push(format!("`{text}` is accepted without a warning"));
+                }
                 let warnings = lowered.warnings.iter();
                 return block(
                     &warnings

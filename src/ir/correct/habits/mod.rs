@@ -22,7 +22,7 @@ type Habit = fn(&Scan<'_>, usize) -> Option<Slip>;
 
 /// The habits, from the most specific to the most general: the first that applies anywhere in the
 /// text is undone first.
-const HABITS: [Habit; 38] = [
+const HABITS: [Habit; 39] = [
     sentence::quoted,
     typing::doubled_quotes,
     typing::doubled_brackets,
@@ -30,6 +30,7 @@ const HABITS: [Habit; 38] = [
     steps::paths,
     typing::doubled,
     typing::doubled_child,
+    typing::colon_after_time,
     typing::spaced_signs,
     sentence::select,
     sentence::piped_select,

@@ -13,6 +13,19 @@ pub(super) fn css_pseudos(scan: &Scan<'_>, index: usize) -> Option<Slip> {
         return None;
     }
     let name = scan.word(word).to_ascii_lowercase();
+    if matches!(&*name, "depth" | "nth")
+        && let Some(number) = scan.next(word)
+        && number == word + 2
+        && scan.word(number).bytes().all(|byte| byte.is_ascii_digit())
+    {
+        // `:depth 1`
+        let slip = Slip::new(
+            scan.through(index, number),
+            format!("the number of `:{name}` is written in parentheses"),
+            "parentheses are missing",
+        );
+        return Some(slip.instead(format!(":{name}({})", scan.word(number))));
+    }
     let open = (scan.word(word + 1) == "(").then_some(word + 1);
     let close = open.and_then(|open| scan.partner(open));
     let last = match open {
