@@ -7,6 +7,13 @@ use super::observer::Observer;
 use crate::diag::{Diagnostic, ToDiagnostic};
 use crate::syntax;
 
+/// The number of warnings about `text`, or `None` if it is no selector.
+pub(super) fn warnings(text: &str, edition: Edition) -> Option<usize> {
+    let selector = syntax::parse_if_valid(text)?;
+    let lowered = lower(&selector, edition, None).ok()?;
+    Some(lowered.warnings.len())
+}
+
 /// Parses and lowers `text`.
 ///
 /// # Errors

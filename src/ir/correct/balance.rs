@@ -135,6 +135,12 @@ fn places(text: &str) -> Vec<usize> {
 fn brackets(text: &str, accept: Accept<'_>) -> Option<Slip> {
     let scan = Scan::new(text);
     let mut tries: Vec<Try> = Vec::new();
+    let brackets = (0..scan.lexemes.len())
+        .filter(|at| matches!(scan.kind(*at), Some(Kind::Open | Kind::Close)));
+    // One sign cannot balance more.
+    if brackets.filter(|at| scan.partner(*at).is_none()).count() > 2 {
+        return None;
+    }
     for at in 0..scan.lexemes.len() {
         let (kind, word, span) = (scan.kind(at), scan.word(at), scan.span(at));
         match (kind, scan.partner(at)) {

@@ -20,7 +20,7 @@ mod slip;
 use std::cell::Cell;
 use std::ops::Range;
 
-use super::attempt::attempt;
+use super::attempt::{attempt, warnings};
 use super::edition::Edition;
 use crate::diag::{Code, Diagnostic};
 use slip::{Slip, Trail, apply};
@@ -58,8 +58,7 @@ pub(super) fn correct(text: &str, edition: Edition, found: Vec<Diagnostic>) -> V
     let left = Cell::new(MAX_ATTEMPTS);
     let accept = |text: &str| {
         left.set(left.get().checked_sub(1)?);
-        let read = attempt(text, edition, None).ok()?;
-        Some(read.warnings.len())
+        warnings(text, edition)
     };
     let mut trail = Trail::default();
     let mut findings = Findings::default();
@@ -159,7 +158,7 @@ fn in_edition(first: &mut Diagnostic, error: &Diagnostic, current: &str, edition
     let later = Edition::ALL.into_iter().filter(|later| *later > edition);
     let since = later
         .into_iter()
-        .find(|later| attempt(current, *later, None).is_ok());
+        .find(|later| warnings(current, *later).is_some());
     if let Some(since) = since {
         first.set_help(format!("edition `{since}` has it: `{current}`"));
     }
