@@ -83,7 +83,7 @@ const COMMANDS: &[(&[&str], Here)] = &[
 /// A word where a command was expected.
 pub(super) fn command(word: &str, typed: &Typed<'_>, program: &Command) -> Failure {
     let rest = typed.rest.get(1..).unwrap_or_default();
-    if !typed.names.is_empty() {
+    if typed.names != ["help"] && !typed.names.is_empty() {
         let group = typed.name();
         let failure = Failure::usage(format!("`{group}` has no command `{word}`"));
         let group = program.find_subcommand(&group);

@@ -10,7 +10,7 @@ use std::io::IsTerminal;
 /// When to colour the output.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub(super) enum Color {
-    /// On a terminal, unless NO_COLOR is set.
+    /// On a terminal, unless NO_COLOR is set or TERM is `dumb`.
     #[default]
     Auto,
     /// Always.
