@@ -31,7 +31,7 @@ impl Compare {
             return Err("a list needs at least one value".into());
         }
         if matches!(value, Value::List(_)) && !matches!(op, Op::Eq | Op::Ne) {
-            return Err("a list goes with `=` and `!=` only".into());
+            return Err("a list is compared with `=` or `!=`".into());
         }
         let value = value.into_alone();
         Ok(match (attr, attr.kind()) {

@@ -99,7 +99,7 @@ impl TextTest {
                     text: normalize(text),
                     orders: orders(op),
                 },
-                None => return Err("a list goes with `=` and `!=` only".into()),
+                None => return Err("a list is compared with `=` or `!=`".into()),
             },
         })
     }

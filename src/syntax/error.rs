@@ -157,7 +157,6 @@ impl SyntaxError {
                 op.to_string()
             }
             Mistake::BareComparison(text) => format!("[{text}]"),
-            Mistake::BareWord(word) => bare_word_fix(word)?,
             Mistake::UnknownTime(word) => meant_time(word)?,
             Mistake::SpaceAfterTime(_) => return Some(Edit::new(end..end, " ")),
             Mistake::SpacedColon => "..".to_owned(),

@@ -115,7 +115,7 @@ fn limits_of_translations() {
         let message = error.err().map(|error| error.message().to_owned());
         assert_eq!(
             message.as_deref(),
-            Some("a selector of this size cannot be said in edition `depth`")
+            Some("edition `depth` cannot express a selector of this size")
         );
     }
 }

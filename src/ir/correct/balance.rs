@@ -75,6 +75,16 @@ fn quotes(text: &str, accept: Accept<'_>) -> Option<Slip> {
             }
         }
     }
+    for (at, _) in text.match_indices(mark) {
+        // `'it's'`
+        let before = text.get(..at).and_then(|before| before.chars().next_back());
+        let after = text.get(at + 1..).and_then(|after| after.chars().next());
+        if before.is_some_and(char::is_alphanumeric) && after.is_some_and(char::is_alphanumeric) {
+            let message = format!("a `{mark}` inside a text takes a backslash");
+            let slip = Slip::new(at..at + 1, message, "the backslash is missing");
+            tries.push(Try::new(Edit::new(at..at, "\\"), slip));
+        }
+    }
     let extra = |at: usize| {
         let message = "a text has one quote on each side";
         let slip = Slip::new(at..at + 1, message, "one quote too many");

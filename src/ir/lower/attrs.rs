@@ -305,7 +305,11 @@ impl Lowerer {
             .ok()
             .filter(|number: &f64| number.is_finite());
         if number.is_none() {
-            let advice = self.invalid(span, "the number is too large", "no double holds it");
+            let advice = self.invalid(
+                span,
+                "the number is too large",
+                "beyond the range of a double",
+            );
             if kind != Kind::Number {
                 advice.help(format!(
                     "quote it to compare it as a text: `{}`",

@@ -157,7 +157,7 @@ fn known(name: &str) -> bool {
 }
 
 /// The header whose name differs in case and underscores only.
-fn other_spelling(name: &str) -> Option<&'static str> {
+pub(in crate::ir) fn other_spelling(name: &str) -> Option<&'static str> {
     let plain = |name: &str| -> String {
         let letters = name.chars().filter(|c| *c != '_' && *c != '-');
         letters.map(|c| c.to_ascii_lowercase()).collect()

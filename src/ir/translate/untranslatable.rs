@@ -9,7 +9,7 @@ use crate::syntax::{self, Span};
 
 /// Why an edition cannot express a selector (LANGUAGE, the tables of editions).
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
-#[error("{} cannot be said in edition `{edition}`", self.construct())]
+#[error("edition `{edition}` cannot express {}", self.construct())]
 pub struct Untranslatable {
     pub(super) edition: Edition,
     pub(super) construct: Construct,

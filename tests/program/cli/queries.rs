@@ -380,7 +380,7 @@ fn fmt_translates_between_editions() {
     fails(
         &["fmt", "--to", "depth", "@t0 .cb", "@t0 .cb @first"],
         2,
-        "`@limit` cannot be said in edition `depth`",
+        "edition `depth` cannot express `@limit`",
     );
     let json = fails(
         &[

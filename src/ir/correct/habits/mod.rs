@@ -22,7 +22,9 @@ type Habit = fn(&Scan<'_>, usize) -> Option<Slip>;
 
 /// The habits, from the most specific to the most general: the first that applies anywhere in the
 /// text is undone first.
-const HABITS: [Habit; 39] = [
+const HABITS: [Habit; 41] = [
+    steps::types,
+    props::spellings,
     sentence::quoted,
     typing::doubled_quotes,
     typing::doubled_brackets,

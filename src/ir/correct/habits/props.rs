@@ -3,6 +3,7 @@
 use super::super::scan::{Kind, Scan, escaped, text_of};
 use super::super::slip::Slip;
 use super::common::{after_name, any_op, is_op, joint, literal};
+use crate::ir::lower::other_spelling;
 use crate::ir::query::Attr;
 
 /// `/re/i` in place of a quoted pattern, and `r'…'`.
@@ -64,6 +65,24 @@ fn negated_value(scan: &Scan<'_>, index: usize, prev: usize, next: usize) -> Opt
         return None;
     };
     Some(Slip::new(place, "expected `!=` for \"differs\"", label).write(span, "!="))
+}
+
+/// `ROLE`, `node_type`: a header in another spelling.
+pub(super) fn spellings(scan: &Scan<'_>, index: usize) -> Option<Slip> {
+    let named = scan.kind(index) == Some(Kind::Word) && scan.starts_prop(index);
+    let op = scan.next(index).filter(|_| named)?;
+    if scan.word(index + 1) == ":" || !any_op(scan, op) && !matches!(scan.word(op), "]" | "}") {
+        return None;
+    }
+    let header = other_spelling(scan.word(index))?;
+    Some(
+        Slip::new(
+            scan.span(index),
+            format!("expected `{header}`, found `{}`", scan.word(index)),
+            "no header has this name",
+        )
+        .instead(header),
+    )
 }
 
 /// `!name`, `!(…)`, `not name`, `not name='x'`; `=!x`.

@@ -4,6 +4,7 @@ use super::super::scan::{Kind, Scan};
 use super::super::slip::Slip;
 use super::common::{any_op, class_step, condition_end};
 use super::typing::is_axis;
+use crate::ir::lower::meant_type;
 use crate::ir::query::Attr;
 
 /// `.mt[1]`, `[0]`, `[-1]`, `[last()]`, `[:5]`, `[*]`.
@@ -263,6 +264,29 @@ pub(super) fn introduced(scan: &Scan<'_>, index: usize) -> Option<Slip> {
 fn last_step(scan: &Scan<'_>, index: usize) -> Option<usize> {
     scan.prev(index)
         .filter(|prev| *prev >= scan.body() && !matches!(scan.word(*prev), ">" | "," | "|"))
+}
+
+/// `.turn`, `.CB` for the class of that name.
+pub(super) fn types(scan: &Scan<'_>, index: usize) -> Option<Slip> {
+    let name = scan.word(index + 1);
+    let follows = index > 0 && scan.attached(index) && scan.kind(index - 1) == Some(Kind::Sign);
+    let part = matches!(scan.word(index + 2), ":" | "." | "(") || follows;
+    if !scan.outside(index) || scan.word(index) != "." || name.is_empty() || part {
+        return None;
+    }
+    let meant = meant_type(name).filter(|meant| meant.starts_with('.'))?;
+    let op = scan.next(index + 1);
+    if op.is_some_and(|op| any_op(scan, op) && !matches!(scan.word(op), ">" | "~" | "<")) {
+        return None;
+    }
+    Some(
+        Slip::new(
+            scan.through(index, index + 1),
+            format!("expected `{meant}`, found the nodeType `{name}`"),
+            "not a class of nodes",
+        )
+        .instead(meant),
+    )
 }
 
 /// `role='user'`, `role:user`, `not role='user'` outside of brackets.

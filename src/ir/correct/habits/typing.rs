@@ -3,6 +3,7 @@
 use super::super::scan::{Kind, Scan};
 use super::super::slip::Slip;
 use crate::diag::Edit;
+use crate::syntax::words::{CALLED_PSEUDOS, FOREIGN_PSEUDOS, PLAIN_PSEUDOS};
 
 /// Backslashes that a shell was meant to remove.
 pub(super) fn backslashes(scan: &Scan<'_>) -> Option<Slip> {
@@ -65,6 +66,13 @@ pub(super) fn doubled(scan: &Scan<'_>, index: usize) -> Option<Slip> {
         ".." if scan.outside(index) && index >= scan.body() => ".",
         _ => return None,
     };
+    let pseudo = scan.word(index + 1);
+    let known = PLAIN_PSEUDOS.contains(&pseudo)
+        || CALLED_PSEUDOS.contains(&pseudo)
+        || FOREIGN_PSEUDOS.contains(&pseudo);
+    if word == "::" && !known {
+        return None;
+    }
     let axis = word == "::" && index > 0 && is_axis(scan.word(index - 1));
     if axis {
         return None;
