@@ -10,7 +10,7 @@ use std::fmt::Write;
 pub(crate) fn of_cache(cache: &Cache) -> String {
     cache.index_fault().map_or_else(String::new, |fault| {
         let fault = printable(&fault.to_string());
-        format!("note: every document was read, as the index is of no use: {fault}\n")
+        format!("note: the index could not be used, so every document was read: {fault}\n")
     })
 }
 
