@@ -116,10 +116,7 @@ fn before(edits: &[Edit], at: usize, to_start: bool) -> usize {
     for edit in edits {
         let start = edit.span.start + added - removed;
         let end = start + edit.text.len();
-        if at < start || (at == start && to_start && !edit.text.is_empty() && at != end) {
-            if at == start {
-                return edit.span.start;
-            }
+        if at < start || (at == start && !to_start) {
             break;
         }
         if at < end || (at == end && !to_start) {
