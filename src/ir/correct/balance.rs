@@ -104,7 +104,7 @@ fn quotes(text: &str, accept: Accept<'_>) -> Option<Slip> {
 /// A quote that may be missing at `at`.
 fn missing(text: &str, mark: char, at: usize) -> Try {
     let before = text.get(..at).unwrap_or_default();
-    let (side, other, label) = if count(before, mark) % 2 == 0 {
+    let (side, other, label) = if count(before, mark).is_multiple_of(2) {
         let end = text.get(at..).and_then(|rest| rest.find(mark));
         ("opening", end.map(|end| at + end), "the text ends here")
     } else {

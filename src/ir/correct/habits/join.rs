@@ -24,7 +24,7 @@ fn joins(scan: &Scan<'_>, index: usize) -> bool {
     // `[role=and]`, `[and=1]`
     let value = is_op(scan.word(prev)) || any_op(scan, next) && scan.kind(next) == Some(Kind::Sign);
     scan.kind(index) == Some(Kind::Sign)
-        || !value && !(scan.attached(index) && scan.kind(prev) == Some(Kind::Word))
+        || !(value || scan.attached(index) && scan.kind(prev) == Some(Kind::Word))
 }
 
 /// `and` between properties.

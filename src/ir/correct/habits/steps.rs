@@ -355,7 +355,7 @@ pub(super) fn groups(scan: &Scan<'_>, index: usize) -> Option<Slip> {
     let inside = index + 1..close;
     let compares = inside
         .clone()
-        .any(|at| scan.parent(at) == Some(index) && any_op(scan, at) && !(scan.word(at) == "*="));
+        .any(|at| scan.parent(at) == Some(index) && any_op(scan, at) && scan.word(at) != "*=");
     if !compares {
         return None;
     }
