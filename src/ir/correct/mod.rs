@@ -71,7 +71,7 @@ pub(super) fn correct(text: &str, edition: Edition, found: Vec<Diagnostic>) -> V
         }
         let slip = habitual.then(|| {
             let repaired = balance::repair(&current, &accept);
-            repaired.or_else(|| habits::find(&current, &accept))
+            repaired.or_else(|| habits::find(&current, edition, &accept))
         });
         let slip = slip.flatten();
         let mut edits = match &slip {

@@ -6,6 +6,7 @@
 
 use std::ops::Range;
 
+use crate::ir::edition::Edition;
 use crate::syntax::quote;
 
 /// The kinds of lexemes.
@@ -44,6 +45,8 @@ pub(super) struct Scan<'t> {
     pub(super) lexemes: Vec<Lexeme>,
     /// Whether the last text in quotes has no end.
     pub(super) unquoted: bool,
+    /// What `#x` means.
+    pub(super) edition: Edition,
 }
 
 /// Signs of several characters, the longest first.
@@ -59,6 +62,7 @@ impl<'t> Scan<'t> {
             text,
             lexemes: Vec::new(),
             unquoted: false,
+            edition: Edition::default(),
         };
         let mut open: Vec<usize> = Vec::new();
         let mut at = 0;

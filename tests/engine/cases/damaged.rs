@@ -10,7 +10,7 @@ use crate::support::random;
 const NEAR: usize = 6;
 
 /// The characters that are typed by mistake.
-const TYPED: &str = " .#>[](){}'\"=,:@*+-~^?!<_/abcdeiklmnoprstuxy0123";
+const TYPED: &str = " .#>[](){}'\"=,:@*+-~^?!<_/abcdeiklmnoprstuxy0123é’世";
 
 /// A generator of pseudo-random numbers with a fixed seed (Knuth's MMIX generator).
 struct Lcg(u64);
@@ -86,6 +86,14 @@ fn errors_are_where_the_slip_is() {
             continue;
         };
         errors += 1;
+        for span in error.diagnostics().flat_map(|one| &one.labels) {
+            let whole = text.get(span.span.clone());
+            assert!(
+                whole.is_some(),
+                "`{text}`: {:?} cuts a character",
+                span.span
+            );
+        }
         let span = error.first().labels[0].span.clone();
         let chars = |byte: usize| text[..byte].chars().count();
         let span = chars(span.start)..chars(span.end);

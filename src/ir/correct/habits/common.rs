@@ -1,6 +1,9 @@
 //! What several habits ask about the surroundings of a lexeme.
 
+use std::ops::Range;
+
 use super::super::scan::{Kind, Scan};
+use crate::ir::query::Attr;
 
 /// The comparison that a sign or word of another language is.
 pub(super) fn known_op(word: &str) -> Option<&'static str> {
@@ -151,4 +154,60 @@ pub(super) fn condition_end(scan: &Scan<'_>, start: usize) -> Option<usize> {
         last = at;
     }
     Some(last)
+}
+
+/// Whether a list of values after `=` means one of them: where no node has a list. The tags and
+/// every custom attribute may be lists, which then need all of the values (LANGUAGE §5).
+pub(super) fn one_of(name: &str) -> bool {
+    !matches!(Attr::from_name(name), Attr::Custom(_) | Attr::Tags)
+}
+
+/// The group of a union around `index` once for each text of `parts`, which is written in place of
+/// `inner`; nothing if that is in parentheses or braces, or if a pick of one node would be made in
+/// each of them.
+pub(super) fn union_of(
+    scan: &Scan<'_>,
+    index: usize,
+    inner: &Range<usize>,
+    parts: &[String],
+) -> Option<(Range<usize>, String)> {
+    let (first, last) = scan.member(index);
+    let open = scan.parent(index);
+    let plain = open.is_none_or(|open| scan.word(open) == "[" && scan.outside(open));
+    if !plain || picks(scan, open.unwrap_or(index), last) {
+        return None;
+    }
+    let whole = scan.through(first, last);
+    let before = scan.text.get(whole.start..inner.start)?;
+    let after = scan.text.get(inner.end..whole.end)?;
+    let members: Vec<String> = parts
+        .iter()
+        .map(|part| format!("{before}{part}{after}"))
+        .collect();
+    Some((whole, members.join(", ")))
+}
+
+/// Whether the step at `index` or one after it, up to `last`, picks a node by its place.
+pub(super) fn picks(scan: &Scan<'_>, index: usize, last: usize) -> bool {
+    let starts = |at: &usize| {
+        scan.outside(*at) && (scan.kind(*at) == Some(Kind::Space) || scan.word(*at) == ">")
+    };
+    let from = (0..index).rev().find(starts).unwrap_or(0);
+    (from..last).any(|at| {
+        scan.outside(at)
+            && scan.word(at) == ":"
+            && matches!(
+                &*scan.word(at + 1).to_ascii_lowercase(),
+                "first" | "last" | "nth"
+            )
+    })
+}
+
+/// Whether the property at `index` is in parentheses or after a negation.
+pub(super) fn within_other(scan: &Scan<'_>, index: usize) -> bool {
+    scan.bracket(index) != "["
+        || matches!(
+            &*scan.prev_word(index).to_ascii_lowercase(),
+            "not" | "!" | "!!"
+        )
 }

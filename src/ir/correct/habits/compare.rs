@@ -2,7 +2,10 @@
 
 use super::super::scan::{Kind, Scan, escaped, text_of};
 use super::super::slip::Slip;
-use super::common::{after_name, any_op, joint, known_op, literal};
+use super::common::{
+    after_name, any_op, is_op, joint, known_op, literal, one_of, union_of, within_other,
+};
+use crate::ir::query::Attr;
 
 /// `==`, `<>`, `eq`, `=~` …
 pub(super) fn signs(scan: &Scan<'_>, index: usize) -> Option<Slip> {
@@ -217,41 +220,150 @@ pub(super) fn within(scan: &Scan<'_>, index: usize) -> Option<Slip> {
     if !scan.word(word).eq_ignore_ascii_case("in") || !after_name(scan, index) {
         return None;
     }
+    if let Some(slip) = turned(scan, index, word, negated) {
+        return Some(slip);
+    }
+    let name = scan.prev(index)?;
     let open = scan.next(word)?;
     let op = if negated { "!=" } else { "=" };
-    let (list, end) = if scan.kind(open) == Some(Kind::Open) {
-        let close = scan.partner(open)?;
-        let inner = scan.span(open).end..scan.span(close).start;
-        let inner = scan.text.get(inner).unwrap_or_default().trim();
-        (format!("[{inner}]"), close)
-    } else {
-        let mut end = scan.value_end(open)?;
-        while scan.next_word(end) == "," {
-            let Some(more) = scan.next(end).and_then(|comma| scan.next(comma)) else {
-                break;
-            };
-            let Some(last) = scan.value_end(more) else {
-                break;
-            };
-            let next = scan.next(last);
-            if next.is_some_and(|next| any_op(scan, next)) {
-                break;
-            }
-            end = last;
-        }
-        (format!("[{}]", scan.slice(open, end)), end)
+    let (values, end) = listed(scan, open)?;
+    let slip = Slip::new(
+        scan.through(index, word),
+        format!(
+            "expected `{op}` and a list, found `{}`",
+            scan.slice(index, word)
+        ),
+        "not a comparison",
+    );
+    let span = scan.span(name).start..scan.span(end).end;
+    let named = scan.word(name);
+    if one_of(named) {
+        let inner = match scan.kind(open) {
+            Some(Kind::Open) => scan.text.get(scan.span(open).end..scan.span(end).start)?,
+            _ => scan.slice(open, end),
+        };
+        let list = format!("{op}[{}]", inner.trim());
+        return Some(slip.write(scan.span(name).end..span.end, list));
+    }
+    // A list of tags would need all of them.
+    let tests: Vec<String> = values
+        .iter()
+        .map(|value| format!("{named}{op}{value}"))
+        .collect();
+    if negated || tests.len() == 1 {
+        return Some(slip.write(span, tests.join(joint(scan, index))));
+    }
+    let union = (!within_other(scan, name)).then(|| union_of(scan, name, &span, &tests));
+    Some(match union.flatten() {
+        Some((whole, union)) => slip.write(whole, union),
+        None => slip.write(span, tests.first()?).no_equal(format!(
+            "only a union tests for one of several values: `[{}], [{}]`",
+            tests.first()?,
+            tests.get(1)?
+        )),
+    })
+}
+
+/// The values of `(a, b)`, `[a, b]` or `a, b`, and where they end.
+fn listed<'t>(scan: &Scan<'t>, open: usize) -> Option<(Vec<&'t str>, usize)> {
+    let bracketed = scan.kind(open) == Some(Kind::Open);
+    let close = scan.partner(open);
+    let mut values = Vec::new();
+    let mut at = match bracketed {
+        true => scan.next(open)?,
+        false => open,
     };
-    let span = scan.span(scan.prev(index)?).end..scan.span(end).end;
+    loop {
+        let end = scan.value_end(at)?;
+        values.push(scan.slice(at, end));
+        let next = scan.next(end);
+        if bracketed && next == close {
+            return Some((values, close?));
+        }
+        let more = next.filter(|comma| scan.word(*comma) == ",");
+        let more = more.and_then(|comma| scan.next(comma));
+        let last = more.and_then(|more| scan.value_end(more));
+        let (Some(more), Some(last)) = (more, last) else {
+            return (!bracketed).then_some((values, end));
+        };
+        if !bracketed && scan.next(last).is_some_and(|next| any_op(scan, next)) {
+            return Some((values, end));
+        }
+        at = more;
+    }
+}
+
+/// `'x' in tags`, `'TODO' in content`.
+fn turned(scan: &Scan<'_>, index: usize, word: usize, negated: bool) -> Option<Slip> {
+    let value = scan.prev(index)?;
+    let name = scan.next(word)?;
+    let quoted = scan.kind(value) == Some(Kind::Quoted) && scan.kind(name) == Some(Kind::Word);
+    if !quoted || scan.value_end(name) != Some(name) {
+        return None;
+    }
+    let named = scan.word(name);
+    let slip = Slip::new(
+        scan.through(index, word),
+        "expected a name, a comparison and a value",
+        "in the other order",
+    );
+    let span = scan.through(value, name);
+    let text = scan.word(value);
+    Some(match (Attr::from_name(named), negated) {
+        (Attr::Tags, true) => slip.write(span, format!("{named}!={text}")),
+        (Attr::Tags, false) => slip.write(span, format!("{named}={text}")),
+        (Attr::Custom(_), _) => slip.write(span, named).no_equal(format!(
+            "`[{named}={text}]` tests a list, `~` searches a text"
+        )),
+        (_, true) => slip
+            .write(span, named)
+            .no_equal("`~` selects the nodes whose text matches; it has no opposite"),
+        (_, false) => {
+            let pattern = text_of(&escaped(&scan.content(value)));
+            slip.write(span, format!("{named}~{pattern}"))
+        }
+    })
+}
+
+/// `'user'==role`, `3 = ttl`: the value in front.
+pub(super) fn value_first(scan: &Scan<'_>, index: usize) -> Option<Slip> {
+    let word = scan.word(index);
+    let op = known_op(word).or_else(|| is_op(word).then_some(word))?;
+    if scan.outside(index) || scan.kind(index) != Some(Kind::Sign) || op == "~" {
+        return None;
+    }
+    let value = scan.prev(index)?;
+    let name = scan.next(index)?;
+    let first = scan.prev(value).filter(|sign| scan.word(*sign) == "-");
+    let first = first.filter(|_| scan.attached(value)).unwrap_or(value);
+    let number = scan.word(value).starts_with(|c: char| c.is_ascii_digit());
+    let quoted = scan.kind(value) == Some(Kind::Quoted);
+    let known = !matches!(Attr::from_name(scan.word(name)), Attr::Custom(_));
+    let named = scan.kind(name) == Some(Kind::Word)
+        && crate::syntax::is_name(scan.word(name))
+        && scan.value_end(name) == Some(name);
+    // A name in quotes may be compared with a bare word.
+    if !named || !(number || quoted && known) || !scan.starts_prop(first) {
+        return None;
+    }
+    if scan.next(name).is_some_and(|next| any_op(scan, next)) {
+        return None;
+    }
+    let op = match op {
+        "<" => ">",
+        "<=" => ">=",
+        ">" => "<",
+        ">=" => "<=",
+        same => same,
+    };
+    let text = format!("{}{op}{}", scan.word(name), scan.slice(first, value));
     Some(
         Slip::new(
-            scan.through(index, word),
-            format!(
-                "expected `{op}` and a list, found `{}`",
-                scan.slice(index, word)
-            ),
-            "not a comparison",
+            scan.through(first, value),
+            "expected a name, a comparison and a value",
+            "in the other order",
         )
-        .write(span, format!("{op}{list}")),
+        .write(scan.through(first, name), text),
     )
 }
 

@@ -2,7 +2,9 @@
 
 use super::super::scan::{Kind, Scan};
 use super::super::slip::Slip;
-use super::common::{any_op, is_op, joint};
+use super::common::{any_op, is_op, joint, one_of, picks};
+use super::compare::is_null;
+use crate::ir::query::Attr;
 
 fn is_and(word: &str) -> bool {
     matches!(word, "&&" | "&" | "∧") || word.eq_ignore_ascii_case("and")
@@ -77,23 +79,42 @@ pub(super) fn props_or(scan: &Scan<'_>, index: usize) -> Option<Slip> {
         parts.push((first, last));
         from = end + 1;
     }
-    if let Some(list) = one_list(scan, open, &parts) {
+    let named = one_name(scan, open, &parts);
+    if let Some((name, values)) = &named
+        && one_of(name)
+    {
         let (first, last) = (parts.first()?.0, parts.last()?.1);
+        let list = format!("{name}=[{}]", values.join(", "));
         return Some(slip.write(scan.through(first, last), list));
     }
-    if !scan.outside(open) {
+    if named.is_none() && ambiguous(scan, &parts) {
+        return Some(
+            slip.instead(",")
+                .no_equal("name the attribute for each value: `[status='a'], [status='b']`"),
+        );
+    }
+    let texts: Vec<String> = match &named {
+        Some((name, values)) => values
+            .iter()
+            .map(|value| format!("{name}={value}"))
+            .collect(),
+        None => parts
+            .iter()
+            .map(|(from, to)| scan.slice(*from, *to).to_owned())
+            .collect(),
+    };
+    let (first, last) = scan.member(index);
+    let braces = scan.word(open) == "{";
+    if !scan.outside(open) || braces && open != first {
         return Some(
             slip.instead(",")
                 .no_equal("write a union: `.cb[role='user'], .cb[kind='call']`"),
         );
     }
-    let (first, last) = scan.member(index);
-    let braces = scan.word(open) == "{";
-    if braces && open != first {
-        return Some(
-            slip.instead(",")
-                .no_equal("write a union: `.cb[role='user'], .cb[kind='call']`"),
-        );
+    if picks(scan, open, last) {
+        return Some(slip.instead(",").no_equal(
+            "a union picks a node in each of its groups; nothing picks one of both together",
+        ));
     }
     let (mut before, mut after) = (
         scan.span(first).start..scan.span(open).end,
@@ -110,15 +131,19 @@ pub(super) fn props_or(scan: &Scan<'_>, index: usize) -> Option<Slip> {
     }
     let before = scan.text.get(before)?;
     let after = scan.text.get(after)?;
-    let members: Vec<String> = parts
+    let members: Vec<String> = texts
         .iter()
-        .map(|(from, to)| format!("{before}{lead}{}{tail}{after}", scan.slice(*from, *to)))
+        .map(|text| format!("{before}{lead}{text}{tail}{after}"))
         .collect();
     Some(slip.write(scan.through(first, last), members.join(", ")))
 }
 
-/// `name=[a, b]` for `name=a or name=b`, `name=a or b`.
-fn one_list(scan: &Scan<'_>, open: usize, parts: &[(usize, usize)]) -> Option<String> {
+/// The name and the values of `name=a or name=b`, `name=a or b`.
+fn one_name<'t>(
+    scan: &Scan<'t>,
+    open: usize,
+    parts: &[(usize, usize)],
+) -> Option<(&'t str, Vec<&'t str>)> {
     let mut name = None;
     let mut values = Vec::new();
     for &(first, last) in parts {
@@ -128,6 +153,8 @@ fn one_list(scan: &Scan<'_>, open: usize, parts: &[(usize, usize)]) -> Option<St
         }
         let sign = (first..=last).find(|at| any_op(scan, *at));
         let value = match sign {
+            // `[not status or n]`, `[role='user' or kind]`: a bare word may be a test.
+            None if !bare_value(scan, first, name?, &values) => return None,
             None => first,
             Some(sign) => {
                 if !matches!(scan.word(sign), "=" | "==" | "===") {
@@ -149,7 +176,29 @@ fn one_list(scan: &Scan<'_>, open: usize, parts: &[(usize, usize)]) -> Option<St
         }
         values.push(scan.slice(value, last));
     }
-    Some(format!("{}=[{}]", name?, values.join(", ")))
+    Some((name?, values))
+}
+
+/// Whether what is compared with nothing is a further value of the attribute before.
+fn bare_value(scan: &Scan<'_>, index: usize, name: &str, values: &[&str]) -> bool {
+    let word = scan.word(index);
+    let known = !matches!(Attr::from_name(word), Attr::Custom(_));
+    scan.kind(index) == Some(Kind::Quoted)
+        || one_of(name) && !known && !values.iter().any(|value| is_null(value))
+}
+
+/// Whether `[status=open or closed]` may mean a value or a test.
+fn ambiguous(scan: &Scan<'_>, parts: &[(usize, usize)]) -> bool {
+    let after_value = |at: usize| {
+        let before = at.checked_sub(1).and_then(|before| parts.get(before));
+        before.is_some_and(|(first, last)| {
+            (*first..=*last).any(|at| any_op(scan, at)) && !is_null(scan.word(*last))
+        })
+    };
+    parts.iter().enumerate().any(|(at, (first, last))| {
+        let known = !matches!(Attr::from_name(scan.word(*first)), Attr::Custom(_));
+        first == last && scan.kind(*first) == Some(Kind::Word) && !known && after_value(at)
+    })
 }
 
 /// `(…)` around properties inside brackets.

@@ -17,12 +17,13 @@ mod typing;
 
 use super::scan::{Kind, Scan};
 use super::slip::{Accept, Slip};
+use crate::ir::edition::Edition;
 
 type Habit = fn(&Scan<'_>, usize) -> Option<Slip>;
 
 /// The habits, from the most specific to the most general: the first that applies anywhere in the
 /// text is undone first.
-const HABITS: [Habit; 41] = [
+const HABITS: [Habit; 42] = [
     steps::types,
     props::spellings,
     sentence::quoted,
@@ -46,6 +47,7 @@ const HABITS: [Habit; 41] = [
     steps::introduced,
     steps::bare_conditions,
     props::calls,
+    compare::value_first,
     compare::no_search,
     compare::within,
     compare::between,
@@ -70,8 +72,9 @@ const HABITS: [Habit; 41] = [
 const LAST: [Habit; 3] = [steps::bare_words, typing::order, sentence::trailing];
 
 /// The slip to undo next. `accept` tells whether a text is a selector.
-pub(super) fn find(text: &str, accept: Accept<'_>) -> Option<Slip> {
-    let scan = Scan::new(text);
+pub(super) fn find(text: &str, edition: Edition, accept: Accept<'_>) -> Option<Slip> {
+    let mut scan = Scan::new(text);
+    scan.edition = edition;
     if let Some(slip) = glyphs::glyphs(&scan).or_else(|| typing::backslashes(&scan)) {
         return Some(slip);
     }

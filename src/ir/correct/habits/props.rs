@@ -104,6 +104,9 @@ pub(super) fn negation(scan: &Scan<'_>, index: usize) -> Option<Slip> {
     if !starts {
         return negated_value(scan, index, prev, next);
     }
+    if let Some(slip) = neither(scan, index, next) {
+        return Some(slip);
+    }
     let (open, close) = match scan.word(next) {
         "(" => (Some(next), scan.partner(next)),
         _ => (None, None),
@@ -154,6 +157,72 @@ pub(super) fn negation(scan: &Scan<'_>, index: usize) -> Option<Slip> {
     let span = scan.span(index).start..scan.span(whole).end;
     let text = format!("{}{flipped}{}", scan.word(name), scan.slice(value, end));
     Some(slip.write(span, text))
+}
+
+/// `not (a='x' or b='y')`: none of the two.
+fn neither(scan: &Scan<'_>, index: usize, open: usize) -> Option<Slip> {
+    let close = scan.partner(open).filter(|_| scan.word(open) == "(")?;
+    let joint_of = |at: usize| match &*scan.word(at).to_ascii_lowercase() {
+        "or" | "||" | "|" => Some(true),
+        "and" | "&&" | "&" | "," => Some(false),
+        _ => None,
+    };
+    let joints: Vec<usize> = (open + 1..close)
+        .filter(|at| scan.parent(*at) == Some(open) && joint_of(*at).is_some())
+        .collect();
+    let only_or = joints.iter().all(|at| joint_of(*at) == Some(true));
+    if joints.is_empty() {
+        return None;
+    }
+    let slip = Slip::new(
+        scan.span(index),
+        "expected a comparison, found a negation",
+        "not expected here",
+    );
+    let span = scan.span(index).start..scan.span(close).end;
+    let name = scan.next(open)?;
+    let give_up = |slip: Slip| {
+        let kept = scan.slice(name, name).to_owned();
+        slip.write(span.clone(), kept)
+            .no_equal("write each comparison with its opposite: `[role!='user'][kind!='text']` for none of two, a union of both for not both")
+    };
+    if !only_or {
+        return scan.is_value(name).then(|| give_up(slip));
+    }
+    let mut tests = Vec::new();
+    let mut from = name;
+    for end in joints.into_iter().chain([close]) {
+        let last = scan.prev(end)?;
+        let Some(test) = opposite(scan, from, last) else {
+            return scan.is_value(name).then(|| give_up(slip));
+        };
+        tests.push(test);
+        from = scan.next(end).unwrap_or(end);
+    }
+    Some(slip.write(span.clone(), tests.join(joint(scan, index))))
+}
+
+/// The opposite of the test from one lexeme through another.
+fn opposite(scan: &Scan<'_>, first: usize, last: usize) -> Option<String> {
+    let name = match scan.word(first) {
+        "@" | "." => first + 1,
+        _ => first,
+    };
+    if !scan.is_value(name) {
+        return None;
+    }
+    if name == last {
+        return Some(format!("{}=null", scan.word(name)));
+    }
+    let op = scan.next(name)?;
+    let flipped = match scan.word(op) {
+        "=" | "==" | "===" => "!=",
+        "!=" | "<>" | "!==" => "=",
+        _ => return None,
+    };
+    let value = scan.next(op)?;
+    let whole = scan.value_end(value) == Some(last);
+    whole.then(|| format!("{}{flipped}{}", scan.word(name), scan.slice(value, last)))
 }
 
 /// `@name`, `.name`, `$name` and `"name": value` in place of `name` and `name=value`.
@@ -312,7 +381,10 @@ pub(super) fn gaps(scan: &Scan<'_>, index: usize) -> Option<Slip> {
         let known = !matches!(Attr::from_name(scan.word(prev)), Attr::Custom(_));
         let last = matches!(scan.next_word(index), "]" | "}" | ",");
         if last && (known || scan.kind(index) == Some(Kind::Quoted)) {
-            let at = span.start..span.end.max(span.start + 1).min(scan.text.len());
+            let at = match span.is_empty() {
+                true => scan.span(index),
+                false => span.clone(),
+            };
             return Some(
                 Slip::new(
                     at,

@@ -2,6 +2,8 @@
 
 use super::super::scan::{Kind, Scan, escaped, text_of};
 use super::super::slip::Slip;
+use super::common::union_of;
+use crate::ir::edition::Edition;
 
 /// `:first-child`, `:nth-child(2)`, `:not(…)`, `:contains(…)` and their like.
 pub(super) fn css_pseudos(scan: &Scan<'_>, index: usize) -> Option<Slip> {
@@ -189,13 +191,18 @@ fn not(
         .collect();
     let word = |at: usize| inner.get(at).map_or("", |at| scan.word(*at));
     let test = match inner.as_slice() {
-        [_, name] if word(0) == "." => Some(format!("[nodeType!='{}']", scan.word(*name))),
-        [_, head, _, sub] if word(0) == "." && word(2) == ":" => Some(format!(
-            "[nodeType!='{}:{}']",
-            scan.word(*head),
-            scan.word(*sub)
-        )),
-        [_, name] if word(0) == "#" => Some(format!("[key!={}]", text_of(&scan.content(*name)))),
+        [_, ..] if word(0) == "." => {
+            return Some(slip.instead("").no_equal(
+                "no comparison is the opposite of a type; write a union of the other types: `.mt, .mc`",
+            ));
+        }
+        [_, name] if word(0) == "#" => {
+            let by = match scan.edition {
+                Edition::Canonical => "key",
+                _ => "id",
+            };
+            Some(format!("[{by}!={}]", text_of(&scan.content(*name))))
+        }
         [_, name] if word(0) == "+" => Some(format!("[tags!={}]", text_of(&scan.content(*name)))),
         [_, name, _] if word(0) == "[" => Some(format!("[{}=null]", scan.word(*name))),
         [first, .., last] => {
@@ -232,11 +239,6 @@ fn alternatives(scan: &Scan<'_>, index: usize, open: usize, close: usize) -> Opt
         format!("expected a union, found `{name}`"),
         "not a pseudo-class",
     );
-    let (first, last) = scan.member(index);
-    let before = scan
-        .text
-        .get(scan.span(first).start..scan.span(index).start)?;
-    let after = scan.text.get(scan.span(close).end..scan.span(last).end)?;
     let inner = scan.span(open).end..scan.span(close).start;
     let mut parts = Vec::new();
     let mut from = inner.start;
@@ -250,9 +252,13 @@ fn alternatives(scan: &Scan<'_>, index: usize, open: usize, close: usize) -> Opt
     if parts.iter().any(|part| part.is_empty()) {
         return None;
     }
-    let members: Vec<String> = parts
-        .iter()
-        .map(|part| format!("{before}{part}{after}"))
-        .collect();
-    Some(slip.write(scan.through(first, last), members.join(", ")))
+    let parts: Vec<String> = parts.into_iter().map(str::to_owned).collect();
+    Some(
+        match union_of(scan, index, &scan.through(index, close), &parts) {
+            Some((whole, union)) => slip.write(whole, union),
+            None => slip.instead("").no_equal(
+                "a union picks a node in each of its groups; nothing picks one of both together",
+            ),
+        },
+    )
 }

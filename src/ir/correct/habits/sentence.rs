@@ -10,6 +10,12 @@ pub(super) fn quoted(scan: &Scan<'_>, index: usize) -> Option<Slip> {
     if !alone || scan.kind(index) != Some(Kind::Quoted) {
         return None;
     }
+    let word = scan.word(index);
+    let mark = word.chars().next()?;
+    // Without its end, the last character is one of the text.
+    if word.len() < 2 || !word.ends_with(mark) {
+        return None;
+    }
     let inner = scan.content(index);
     let span = scan.span(index);
     Some(
