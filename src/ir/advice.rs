@@ -5,6 +5,7 @@ use super::edition::Edition;
 use super::lower::{lower, lower_leniently};
 use super::query::Query;
 use crate::diag::{Code, Diagnostic};
+use crate::syntax;
 use crate::syntax::ast::Selector;
 
 /// The length limit of a selector in a help text, in bytes.
@@ -68,4 +69,17 @@ fn later(
         Err(_) => (Edition::Canonical, meant.canonical_text()),
     };
     (text.len() <= LONGEST).then_some((since, Some(text)))
+}
+
+/// The oldest later edition that has all constructs of `text`, and how it spells what `text` means
+/// in `edition`; no text if that is too long.
+pub(super) fn elsewhere(text: &str, edition: Edition) -> Option<(Edition, Option<String>)> {
+    let selector = syntax::parse(text).ok()?;
+    let meant = lower_leniently(&selector, edition)?;
+    if let Some((since, there)) = later(&selector, edition, &meant) {
+        return Some((since, Some(there.unwrap_or_else(|| text.to_owned()))));
+    }
+    let mut editions = Edition::ALL.into_iter().filter(|later| *later > edition);
+    let since = editions.find(|later| lower(&selector, *later, None).is_ok())?;
+    Some((since, None))
 }

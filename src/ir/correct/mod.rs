@@ -20,6 +20,7 @@ mod slip;
 use std::cell::Cell;
 use std::ops::Range;
 
+use super::advice::elsewhere;
 use super::attempt::{attempt, warnings};
 use super::edition::Edition;
 use crate::diag::{Code, Diagnostic};
@@ -155,12 +156,12 @@ fn in_edition(first: &mut Diagnostic, error: &Diagnostic, current: &str, edition
         first.correct(correction);
         return;
     }
-    let later = Edition::ALL.into_iter().filter(|later| *later > edition);
-    let since = later
-        .into_iter()
-        .find(|later| warnings(current, *later).is_some());
-    if let Some(since) = since {
-        first.set_help(format!("edition `{since}` has it: `{current}`"));
+    match elsewhere(current, edition) {
+        Some((since, Some(text))) => {
+            first.set_help(format!("edition `{since}` has it: `{text}`"));
+        }
+        Some((since, None)) => first.set_help(format!("only edition `{since}` has it")),
+        None => {}
     }
 }
 
