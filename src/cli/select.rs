@@ -216,7 +216,7 @@ impl<'a> Answers<'a> {
         }
         let color = how.color.for_errors();
         let as_json = select.format == Format::Json;
-        let remarks = found.remarks(prepared.text(), as_json, color);
+        let remarks = found.remarks(prepared, session, as_json, color);
         if count == 0 && self.several {
             self.empty.get_or_insert(remarks);
         } else if !self.said.contains(&remarks) {

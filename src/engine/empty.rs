@@ -21,6 +21,46 @@ use crate::tree::NodeClass;
 /// half of its letters is not a likely mistake.
 const LIKE: f64 = 0.6;
 
+/// Words of chat formats, and those that documents use.
+const NAMES: [(&str, &str); 10] = [
+    ("text", "content"),
+    ("body", "content"),
+    ("message", "content"),
+    ("tool", "data_call_name"),
+    ("tool_name", "data_call_name"),
+    ("function", "data_call_name"),
+    ("name", "data_call_name"),
+    ("created_at", "created_at_iso"),
+    ("timestamp", "created_at_iso"),
+    ("tool_call_id", "data_call_id"),
+];
+const VALUES: [(&str, &str); 12] = [
+    ("human", "user"),
+    ("ai", "assistant"),
+    ("bot", "assistant"),
+    ("model", "assistant"),
+    ("agent", "assistant"),
+    ("function", "tool"),
+    ("tool_call", "call"),
+    ("tool_use", "call"),
+    ("function_call", "call"),
+    ("tool_result", "result"),
+    ("tool_output", "result"),
+    ("message", "text"),
+];
+
+/// The word that `word` stands for in other formats, if it is known here.
+fn other_word<'a>(
+    words: &'a [(&str, &str)],
+    word: &str,
+    known: impl Fn(&str) -> bool,
+) -> Option<&'a str> {
+    let found = words
+        .iter()
+        .filter(|(other, _)| other.eq_ignore_ascii_case(word));
+    found.map(|(_, ours)| *ours).find(|ours| known(ours))
+}
+
 /// A selector that found nothing, and where.
 pub(super) struct Nothing<'a> {
     pub(super) query: &'a Query,
@@ -74,11 +114,29 @@ impl Nothing<'_> {
         let here = Inventory::new(&self.read);
         for test in tests(self.query) {
             let reason = match test {
-                Test::Attr(test) => of_test(&here, test),
+                Test::Attr(test) => of_test(&here, test).map(|reason| self.key_or_id(reason, test)),
                 Test::Type(TypeTest::Class(class)) => of_class(&here, *class),
                 Test::Type(_) | Test::Depth(_) => None,
             };
             reasons.extend(reason.filter(|reason| !reasons.contains(reason)));
+        }
+    }
+
+    /// An unknown key that is an id in another snapshot.
+    fn key_or_id(&self, reason: EmptyReason, test: &AttrTest) -> EmptyReason {
+        let EmptyReason::UnknownValue { value, .. } = &reason else {
+            return reason;
+        };
+        let committed = self.history.committed();
+        let found = committed
+            .iter()
+            .rposition(|snapshot| snapshot.find(value).is_some());
+        match found.filter(|_| test.attr == Attr::Key) {
+            Some(at) => EmptyReason::KeyIsAnId {
+                key: value.clone(),
+                time: Some(time_of(committed.len() - 1 - at)),
+            },
+            None => reason,
         }
     }
 
@@ -112,13 +170,10 @@ impl Nothing<'_> {
             if failed == Some(0) && reasons.is_empty() {
                 reasons.extend(self.first_step(&chain.steps[0].1));
             } else if let Some(step @ 1..) = failed {
-                let after = Chain {
-                    steps: chain.steps[..step].into(),
-                };
                 let reason = EmptyReason::Step {
-                    after: after.to_string(),
+                    after: steps_text(&chain.steps[..step], false),
                     rows: rows(step - 1),
-                    step: step_text(&chain.steps[step]),
+                    step: steps_text(&chain.steps[step..=step], true),
                 };
                 push(reasons, reason);
             }
@@ -129,7 +184,7 @@ impl Nothing<'_> {
             push(reasons, EmptyReason::Superseded { rows: last });
         } else if reasons.is_empty() {
             for chain in &self.query.chains {
-                let tests = vec![(chain.to_string(), 0)];
+                let tests = vec![(steps_text(&chain.steps, false), 0)];
                 push(
                     reasons,
                     EmptyReason::Tests {
@@ -215,11 +270,19 @@ impl Nothing<'_> {
         let at = newest?;
         let snapshot = history.committed().get(at)?;
         let back = history.committed().len() - 1 - at;
-        let time = match back {
-            0 => "@t0".to_owned(),
-            back => format!("@t-{back}"),
-        };
-        Some(found(time, Some(snapshot.cycle()), matches(snapshot)))
+        Some(found(
+            time_of(back),
+            Some(snapshot.cycle()),
+            matches(snapshot),
+        ))
+    }
+}
+
+/// The address of the snapshot so many commits back.
+fn time_of(back: usize) -> String {
+    match back {
+        0 => "@t0".to_owned(),
+        back => format!("@t-{back}"),
     }
 }
 
@@ -244,15 +307,34 @@ fn depths(snapshot: &Snapshot) -> DepthSet {
     DepthSet::from_ranges(ranges)
 }
 
-/// A step and the sign of its axis, as in a chain.
-fn step_text((axis, step): &(Axis, Step)) -> String {
-    let alone = Chain {
-        steps: [(Axis::Descendant, step.clone())].into(),
-    };
-    match axis {
-        Axis::Child => format!("> {alone}"),
-        Axis::Descendant => alone.to_string(),
+/// Steps as text, with the axis of the first one if `axis` is set. Regions have their names, which
+/// canonical text does not use.
+fn steps_text(steps: &[(Axis, Step)], axis: bool) -> String {
+    let mut text = String::new();
+    for (at, (of, step)) in steps.iter().enumerate() {
+        text.push_str(match (at, of) {
+            (0, _) if !axis => "",
+            (0, Axis::Descendant) => "",
+            (_, Axis::Descendant) => " ",
+            (0, Axis::Child) => "> ",
+            (_, Axis::Child) => " > ",
+        });
+        let alone = Chain {
+            steps: [(Axis::Descendant, step.clone())].into(),
+        };
+        let alone = alone.to_string();
+        let regions = [
+            ("depth(-1)", "^sys"),
+            ("depth(0)", "^ah"),
+            ("[stored_type='^seq']", "^seq"),
+        ];
+        let named = regions.iter().find_map(|(canonical, name)| {
+            let rest = alone.strip_prefix(canonical)?;
+            Some(format!("{name}{rest}"))
+        });
+        text.push_str(&named.unwrap_or(alone));
     }
+    text
 }
 
 /// Every test of a query.
@@ -315,6 +397,7 @@ fn of_test(here: &Inventory<'_>, test: &AttrTest) -> Option<EmptyReason> {
         Attr::NodeType if values.keys().any(|known| head_of(known) == *missing) => return None,
         Attr::Key if here.has_id(missing) => EmptyReason::KeyIsAnId {
             key: (*missing).to_owned(),
+            time: None,
         },
         Attr::Id if has(here, &Attr::Key, missing) => EmptyReason::IdIsAKey {
             id: (*missing).to_owned(),
@@ -365,7 +448,9 @@ fn has(here: &Inventory<'_>, attr: &Attr, value: &str) -> bool {
 
 fn unknown_name(here: &Inventory<'_>, name: &str) -> EmptyReason {
     let names = here.names();
-    let near = nearest(name, names.iter().copied()).map(str::to_owned);
+    let near = other_word(&NAMES, name, |ours| names.contains(ours))
+        .or_else(|| nearest(name, names.iter().copied()))
+        .map(str::to_owned);
     let own = |name: &&&str| matches!(Attr::from_name(name), Attr::Custom(_));
     let listed = names.iter().filter(own).map(|&name| name.to_owned());
     EmptyReason::UnknownAttribute {
@@ -384,7 +469,8 @@ fn unknown_value(here: &Inventory<'_>, attr: &Attr, value: &str, values: Values)
         Attr::Tags => tag_text(value),
         _ => format!("[{}={}]", attr, quote(value)),
     };
-    let near = nearest_at(LIKE, value, values.keys().map(String::as_str));
+    let near = other_word(&VALUES, value, |ours| values.contains_key(ours))
+        .or_else(|| nearest_at(LIKE, value, values.keys().map(String::as_str)));
     let elsewhere = || {
         let others = [Attr::Role, Attr::Kind, Attr::Key, Attr::Tags, Attr::Id];
         let other = others

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::answer::Answer;
 use super::pipeline::Op;
+use super::reason::EmptyReason;
 use super::selection::{Selection, Target};
 use super::statement::{Statement, whole};
 use crate::diag::{Code, Diagnostic, Error, Warning};
@@ -210,6 +211,25 @@ impl Prepared {
             true => self.diffs_at(history, options, &mut Trace::off()),
             false => Err(self.other_kind("the selector asks for rows", ROWS_HELP)),
         }
+    }
+
+    /// Why a range found no node in any of its snapshots (LANGUAGE §10); empty if it found some, or
+    /// if the selector asks for rows, which say so themselves: [`Selection::why_empty`].
+    ///
+    /// # Errors
+    /// As [`Prepared::range`].
+    pub fn why_empty(&self, session: &Session) -> Result<Vec<EmptyReason>, Error> {
+        let (history, bound) = (session.moment(), self.ready()?);
+        let lookup = history
+            .resolve(self.statement.query.time)
+            .map_err(|error| self.unresolved(error))?;
+        Ok(match lookup {
+            Lookup::Range(span) if self.compares() => {
+                let options = RangeOptions::default();
+                self.union(bound, history, span, &options).why_empty()
+            }
+            _ => Vec::new(),
+        })
     }
 
     /// Whether the selector compares the snapshots of a range; else it asks for rows.

@@ -48,6 +48,8 @@ pub enum EmptyReason {
     KeyIsAnId {
         /// The word.
         key: String,
+        /// The newest snapshot with that id, if it is not one of those read.
+        time: Option<String>,
     },
     /// An id that is the key of a node.
     IdIsAKey {
@@ -164,7 +166,17 @@ impl fmt::Display for EmptyReason {
                     _ => hint(f, "values", &here),
                 }
             }
-            Self::KeyIsAnId { key } => {
+            Self::KeyIsAnId {
+                key,
+                time: Some(time),
+            } => {
+                let word = quote(key);
+                write!(
+                    f,
+                    "no node has the key `{key}`, but one in {time} has that id: `{time} [id={word}]` finds it"
+                )
+            }
+            Self::KeyIsAnId { key, time: None } => {
                 let word = quote(key);
                 write!(
                     f,

@@ -20,9 +20,9 @@ pub(super) fn select(state: &ServerState, arguments: &Arguments) -> Result<Answe
         return Err(Failure::usage("`query` needs a budget"));
     }
     // An invalid selector is reported before anything is read.
-    engine.prepare(selector)?;
+    let prepared = engine.prepare(selector)?;
     let session = state.kept.open(&state.root, arguments.needed("session"))?;
-    let answer = engine.select_with(&session, selector, &range_options(arguments))?;
+    let answer = prepared.select_with(&session, &range_options(arguments))?;
     let budget = arguments.count("budget").map(|tokens| Budget {
         query: Query::new(arguments.text("query").unwrap_or_default()),
         tokens,
@@ -39,7 +39,7 @@ pub(super) fn select(state: &ServerState, arguments: &Arguments) -> Result<Answe
     } else {
         found.json(count)?
     };
-    let said = found.remarks(selector, !as_nodes, ColorChoice::Never);
+    let said = found.remarks(&prepared, &session, !as_nodes, ColorChoice::Never);
     Ok(Answer { result, said })
 }
 

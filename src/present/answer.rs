@@ -5,7 +5,8 @@ use super::notes;
 use super::text::counted;
 use crate::budget::Query;
 use crate::diag::ColorChoice;
-use crate::engine::{Answer, Explain, Fit, Node};
+use crate::engine::{Answer, Explain, Fit, Node, Prepared};
+use crate::history::Session;
 use serde::Serialize;
 use std::fmt::Write as _;
 
@@ -84,7 +85,13 @@ impl<'a> Found<'a> {
     /// Notes and warnings, one a line: nodes that a budget did not consider, the warnings of the
     /// selector and of its range, what a range left out and, if nothing was found, why: as one
     /// line of JSON if `as_json` is set.
-    pub(crate) fn remarks(&self, selector: &str, as_json: bool, color: ColorChoice) -> String {
+    pub(crate) fn remarks(
+        &self,
+        prepared: &Prepared,
+        session: &Session,
+        as_json: bool,
+        color: ColorChoice,
+    ) -> String {
         let mut lines = String::new();
         if let Some(fit) = self.fit.as_ref().filter(|fit| fit.others > 0) {
             let others = counted(fit.others as u64, "node");
@@ -94,17 +101,25 @@ impl<'a> Found<'a> {
             );
         }
         for warning in self.answer.warnings() {
-            lines.push_str(&warning.render(selector, color));
+            lines.push_str(&warning.render(prepared.text(), color));
         }
-        match self.answer {
+        let why = match self.answer {
             Answer::Range(diff) => {
                 let left_out = diff.errors.iter().map(|error| &error.message);
                 for message in diff.warnings.iter().chain(left_out) {
                     let _ = writeln!(lines, "warning: {message}");
                 }
+                match diff.rows() {
+                    // The answer was made, so no error is left.
+                    0 => prepared.why_empty(session).unwrap_or_default(),
+                    _ => Vec::new(),
+                }
             }
-            Answer::Rows(rows) if as_json => notes::of_empty_json(rows, &mut lines),
-            Answer::Rows(rows) => notes::of_empty(rows, &mut lines),
+            Answer::Rows(rows) => rows.why_empty(),
+        };
+        match as_json {
+            true => notes::of_empty_json(why, &mut lines),
+            false => notes::of_empty(&why, &mut lines),
         }
         lines
     }

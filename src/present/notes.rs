@@ -2,7 +2,7 @@
 
 use super::text::printable;
 use crate::budget::Cache;
-use crate::engine::{EmptyReason, Selection};
+use crate::engine::EmptyReason;
 use serde_json::json;
 use std::fmt::Write;
 
@@ -14,21 +14,21 @@ pub(crate) fn of_cache(cache: &Cache) -> String {
     })
 }
 
-/// Why a selection is empty, a line each.
-pub(crate) fn of_empty(rows: &Selection, out: &mut String) {
-    for reason in rows.why_empty() {
+/// Why an answer is empty, a line each.
+pub(crate) fn of_empty(why: &[EmptyReason], out: &mut String) {
+    for reason in why {
         let _ = writeln!(out, "note: {}", printable(&reason.to_string()));
     }
 }
 
-/// Why a selection is empty, as one line of JSON: the fields of each reason and its text.
-pub(crate) fn of_empty_json(rows: &Selection, out: &mut String) {
+/// Why an answer is empty, as one line of JSON: the fields of each reason and its text.
+pub(crate) fn of_empty_json(why: Vec<EmptyReason>, out: &mut String) {
     let note = |reason: EmptyReason| {
         let mut note = json!(reason);
         note["message"] = reason.to_string().into();
         note
     };
-    let notes: Vec<_> = rows.why_empty().into_iter().map(note).collect();
+    let notes: Vec<_> = why.into_iter().map(note).collect();
     if !notes.is_empty() {
         let _ = writeln!(out, "{}", json!({ "notes": notes }));
     }

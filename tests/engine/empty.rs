@@ -58,11 +58,11 @@ fn each_reason_has_its_text() {
         ),
         (
             "@t0 ^sys .cb[role='user']",
-            "`depth(-1)` matches 1 node; `.cb[role='user']` after it matches nothing".into(),
+            "`^sys` matches 1 node; `.cb[role='user']` after it matches nothing".into(),
         ),
         (
             "@t0 .cb[kind='call'] > .cb, ^ah .mt",
-            "`depth(0)` matches 1 node; `.mt` after it matches nothing\n\
+            "`^ah` matches 1 node; `.mt` after it matches nothing\n\
              `.cb[kind='call']` matches 4 nodes; `> .cb` after it matches nothing".into(),
         ),
         ("@t0 .cb[priority>=100]", "no node matches `[priority>=100]`".into()),
@@ -74,6 +74,10 @@ fn each_reason_has_its_text() {
         ("@t0 .cb {kind='call', role='user'}", "19 nodes match before the filters at the end, which leave none".into()),
         ("@t0 .cb @limit=0", "19 nodes match, and the limit or page leaves none of them".into()),
         ("@t0 .cb @first @p=20", "19 nodes match, and the limit or page leaves none of them".into()),
+        ("@t0 [text~refund]", "no node has `text`; did you mean `content`?".into()),
+        ("@t0 [created_at>'2026']", "no node has `created_at`; did you mean `created_at_iso`?".into()),
+        ("@t0 [role=human]", format!("no node has the role `human`; did you mean `[role='user']`?; {roles}")),
+        ("@t0 .cb:tool_call", format!("no node has the kind `tool_call`; did you mean `[kind='call']`?; {kinds}")),
         // By its form, which is a warning.
         ("@t0 [ttl<1][ttl>3]", String::new()),
     ];
@@ -90,6 +94,7 @@ fn words_for_keys_and_ids() {
     assert_eq!(rows.count(), 0);
     let key = EmptyReason::KeyIsAnId {
         key: "hint0".into(),
+        time: None,
     };
     assert_eq!(rows.why_empty()[0], key);
     assert_eq!(
@@ -111,6 +116,22 @@ fn words_for_keys_and_ids() {
         rows.why_empty()[0],
         EmptyReason::UnknownClass { class: "block" }
     );
+}
+
+#[test]
+fn a_range_without_matches_has_reasons() {
+    let session = session("support-agent");
+    let why = |selector: &str| -> Vec<String> {
+        let prepared = Engine::new().prepare(selector).unwrap();
+        let reasons = prepared.why_empty(&session).unwrap();
+        reasons.iter().map(ToString::to_string).collect()
+    };
+    assert_eq!(
+        why("@history .cb[rol=user]"),
+        ["no node has `rol`; did you mean `role`?"]
+    );
+    assert_eq!(why("@t0..@t-1 .cb[role=user]"), <[&str; 0]>::default());
+    assert_eq!(why("@t0 .cb[rol=user]"), <[&str; 0]>::default());
 }
 
 /// Two commits and a working state, each with a block of its own.
