@@ -2,64 +2,19 @@
 //! does not include it. Linear in the nodes of the snapshots that the selector reads; the search
 //! for matches elsewhere may run the selector over every snapshot.
 
-use super::inventory::{Inventory, Values};
+use hashbrown::HashSet;
+
+use super::inventory::Inventory;
 use super::reason::EmptyReason;
-use crate::diag::{nearest, nearest_at};
-use crate::exec::{Input, Trace, count, run, run_untailed};
+use super::unknown::{Unknown, time_of};
+use crate::exec::{Input, Rows, Trace, count, run, run_untailed};
 use crate::history::{History, Position, Union, run_union};
 use crate::index::Snapshot;
 use crate::ir::{
-    Attr, AttrTest, Axis, Chain, Class, Controls, DepthSet, Edition, Literal, Mode, NodeStep, Op,
-    Operand, Query, Step, Tail, Test, TypeTest,
+    Axis, Chain, Class, Controls, DepthSet, Edition, Mode, NodeStep, Query, Step, Test, TypeTest,
 };
 use crate::plan::{Bound, bind, compile, sources};
-use crate::syntax::quote;
-use crate::syntax::words::tag_text;
 use crate::tree::NodeClass;
-
-/// The similarity from which a value is suggested. Values are arbitrary words, so one that shares
-/// half of its letters is not a likely mistake.
-const LIKE: f64 = 0.6;
-
-/// Words of chat formats, and those that documents use.
-const NAMES: [(&str, &str); 10] = [
-    ("text", "content"),
-    ("body", "content"),
-    ("message", "content"),
-    ("tool", "data_call_name"),
-    ("tool_name", "data_call_name"),
-    ("function", "data_call_name"),
-    ("name", "data_call_name"),
-    ("created_at", "created_at_iso"),
-    ("timestamp", "created_at_iso"),
-    ("tool_call_id", "data_call_id"),
-];
-const VALUES: [(&str, &str); 12] = [
-    ("human", "user"),
-    ("ai", "assistant"),
-    ("bot", "assistant"),
-    ("model", "assistant"),
-    ("agent", "assistant"),
-    ("function", "tool"),
-    ("tool_call", "call"),
-    ("tool_use", "call"),
-    ("function_call", "call"),
-    ("tool_result", "result"),
-    ("tool_output", "result"),
-    ("message", "text"),
-];
-
-/// The word that `word` stands for in other formats, if it is known here.
-fn other_word<'a>(
-    words: &'a [(&str, &str)],
-    word: &str,
-    known: impl Fn(&str) -> bool,
-) -> Option<&'a str> {
-    let found = words
-        .iter()
-        .filter(|(other, _)| other.eq_ignore_ascii_case(word));
-    found.map(|(_, ours)| *ours).find(|ours| known(ours))
-}
 
 /// A selector that found nothing, and where.
 pub(super) struct Nothing<'a> {
@@ -87,8 +42,13 @@ impl Nothing<'_> {
         if !reasons.is_empty() {
             return reasons;
         }
-        self.unknown(&mut reasons);
-        self.steps(&mut reasons);
+        let unknown = Unknown {
+            here: Inventory::new(&self.read),
+            edition: self.edition,
+            history: self.history,
+        };
+        unknown.find(self.query, &mut reasons);
+        self.steps(&unknown.here, &mut reasons);
         reasons.extend(self.elsewhere());
         reasons
     }
@@ -98,84 +58,73 @@ impl Nothing<'_> {
         if self.bound.page.is_none() {
             return Vec::new();
         }
-        let before = |snapshot: &&Snapshot| {
-            let input = Input::new(snapshot, self.history);
-            run_untailed(self.bound, input, &mut Trace::off()).len() as u64
-        };
-        let rows: u64 = self.read.iter().map(before).sum();
+        let rows = self.distinct(|input| run_untailed(self.bound, input, &mut Trace::off()));
         (rows > 0)
             .then_some(EmptyReason::Window { rows })
             .into_iter()
             .collect()
     }
 
-    /// Names and values that no node has.
-    fn unknown(&self, reasons: &mut Vec<EmptyReason>) {
-        let here = Inventory::new(&self.read);
-        for test in tests(self.query) {
-            let reason = match test {
-                Test::Attr(test) => of_test(&here, test).map(|reason| self.key_or_id(reason, test)),
-                Test::Type(TypeTest::Class(class)) => of_class(&here, *class),
-                Test::Type(_) | Test::Depth(_) => None,
-            };
-            reasons.extend(reason.filter(|reason| !reasons.contains(reason)));
-        }
-    }
-
-    /// An unknown key that is an id in another snapshot.
-    fn key_or_id(&self, reason: EmptyReason, test: &AttrTest) -> EmptyReason {
-        let EmptyReason::UnknownValue { value, .. } = &reason else {
-            return reason;
-        };
-        let committed = self.history.committed();
-        let found = committed
-            .iter()
-            .rposition(|snapshot| snapshot.find(value).is_some());
-        match found.filter(|_| test.attr == Attr::Key) {
-            Some(at) => EmptyReason::KeyIsAnId {
-                key: value.clone(),
-                time: Some(time_of(committed.len() - 1 - at)),
-            },
-            None => reason,
-        }
-    }
-
-    /// The first step of each chain that keeps nothing, or the filters after all of them.
-    fn steps(&self, reasons: &mut Vec<EmptyReason>) {
-        let mut trace = Trace::on();
+    /// The number of distinct ids in the snapshots read.
+    fn distinct(&self, run: impl Fn(Input<'_>) -> Rows) -> u64 {
+        let mut ids = HashSet::new();
         for snapshot in &self.read {
-            run(self.bound, Input::new(snapshot, self.history), &mut trace);
+            let rows = run(Input::new(snapshot, self.history));
+            ids.extend(rows.iter().map(|row| snapshot.node(row).id()));
         }
+        ids.len() as u64
+    }
+
+    /// The first step of each chain that keeps nothing, or the filters after all of them. Of
+    /// several snapshots, the numbers are those of the one in which a chain gets furthest.
+    fn steps(&self, here: &Inventory<'_>, reasons: &mut Vec<EmptyReason>) {
+        let traced = |snapshot: &&Snapshot| {
+            let mut trace = Trace::on();
+            run(self.bound, Input::new(snapshot, self.history), &mut trace);
+            trace
+        };
+        let traces: Vec<Trace> = self.read.iter().map(traced).collect();
         let mut last = 0;
         for (at, chain) in self.query.chains.iter().enumerate() {
-            if let Some(scope) = self
-                .bound
-                .chains
-                .get(at)
-                .and_then(|bound| bound.scope.as_ref())
+            if let Some(scope) = self.bound.chains.get(at).and_then(|of| of.scope.as_ref())
                 && let [snapshot] = self.read[..]
                 && depths(snapshot).intersection(scope).ranges().is_empty()
             {
-                let turns = snapshot.turns();
-                push(reasons, EmptyReason::Depths { turns });
+                let missing = match scope.ranges() {
+                    [(-1, -1)] => EmptyReason::UnknownRegion { region: "^sys" },
+                    [(0, 0)] => EmptyReason::UnknownRegion { region: "^ah" },
+                    _ => EmptyReason::Depths {
+                        turns: snapshot.turns(),
+                    },
+                };
+                push(reasons, missing);
                 continue;
             }
-            let rows = trace.steps().get(at);
-            let rows = |step: usize| {
-                rows.and_then(|rows| rows.get(step))
-                    .map_or(0, |step| step.rows)
+            let rows = |trace: &Trace| -> Vec<u64> {
+                let steps = trace.steps().get(at).map_or(&[][..], |steps| &steps[..]);
+                let row = |step: usize| steps.get(step).map_or(0, |step| step.rows);
+                (0..chain.steps.len()).map(row).collect()
             };
-            last += rows(chain.steps.len() - 1);
-            let failed = (0..chain.steps.len()).find(|&step| rows(step) == 0);
-            if failed == Some(0) && reasons.is_empty() {
-                reasons.extend(self.first_step(&chain.steps[0].1));
-            } else if let Some(step @ 1..) = failed {
+            let reached = |rows: &Vec<u64>| rows.iter().take_while(|rows| **rows > 0).count();
+            // Of equally far ones `rev` gives the newest.
+            let Some(rows) = traces.iter().rev().map(rows).max_by_key(reached) else {
+                continue;
+            };
+            let failed = reached(&rows);
+            let to = failed.min(chain.steps.len() - 1);
+            if ends_in_container(&chain.steps[..=to]) && !here.has_class(NodeClass::Container) {
+                push(reasons, EmptyReason::ImplicitContainers);
+            } else if failed == chain.steps.len() {
+                last = last.max(rows[to]);
+            } else if failed > 0 {
                 let reason = EmptyReason::Step {
-                    after: steps_text(&chain.steps[..step], false),
-                    rows: rows(step - 1),
-                    step: steps_text(&chain.steps[step..=step], true),
+                    after: steps_text(&chain.steps[..failed], false),
+                    rows: rows[failed - 1],
+                    step: steps_text(&chain.steps[failed..=failed], true),
                 };
                 push(reasons, reason);
+            } else if reasons.is_empty() {
+                reasons.extend(self.first_step(&chain.steps[0].1));
             }
         }
         if last > 0 && !self.query.filters.is_empty() {
@@ -216,14 +165,8 @@ impl Nothing<'_> {
             };
             // A parameter's value is not known here.
             let bound = bind(&compile(&query), &sources(&query), &[]).ok()?;
-            let matches = |snapshot: &&Snapshot| {
-                count(
-                    &bound,
-                    Input::new(snapshot, self.history),
-                    &mut Trace::off(),
-                )
-            };
-            Some((text, self.read.iter().map(matches).sum()))
+            let rows = self.distinct(|input| run(&bound, input, &mut Trace::off()));
+            Some((text, rows))
         });
         let tests = alone.collect::<Option<Vec<(String, u64)>>>()?;
         Some(EmptyReason::Tests {
@@ -278,11 +221,12 @@ impl Nothing<'_> {
     }
 }
 
-/// The address of the snapshot so many commits back.
-fn time_of(back: usize) -> String {
-    match back {
-        0 => "@t0".to_owned(),
-        back => format!("@t-{back}"),
+/// Whether the last step tests for containers, which may be implicit.
+fn ends_in_container(steps: &[(Axis, Step)]) -> bool {
+    let container = Test::Type(TypeTest::Class(Class::Container));
+    match steps.last() {
+        Some((_, Step::Node(step))) => step.tests.contains(&container),
+        _ => false,
     }
 }
 
@@ -335,167 +279,4 @@ fn steps_text(steps: &[(Axis, Step)], axis: bool) -> String {
         text.push_str(&named.unwrap_or(alone));
     }
     text
-}
-
-/// Every test of a query.
-fn tests(query: &Query) -> impl Iterator<Item = &Test> {
-    let steps = query.chains.iter().flat_map(|chain| &chain.steps);
-    let in_steps = steps.flat_map(|(_, step)| {
-        let node = match step {
-            Step::Node(step) => Some(step),
-            Step::Zone(_) => None,
-        };
-        let tail = node.into_iter().flat_map(|step| &step.tail);
-        let tail = tail.filter_map(|tail| match tail {
-            Tail::Test(test) => Some(test),
-            Tail::Pick(_) => None,
-        });
-        node.into_iter().flat_map(|step| &step.tests).chain(tail)
-    });
-    in_steps.chain(&query.filters)
-}
-
-fn of_class(here: &Inventory<'_>, class: Class) -> Option<EmptyReason> {
-    let (class, name) = match class {
-        Class::Turn => (NodeClass::Turn, "turn"),
-        // Implicit cores are containers too.
-        Class::Container => return None,
-        Class::Block => (NodeClass::Block, "block"),
-    };
-    (!here.has_class(class)).then_some(EmptyReason::UnknownClass { class: name })
-}
-
-/// The reason that a test finds nothing, if no node has what it asks for.
-fn of_test(here: &Inventory<'_>, test: &AttrTest) -> Option<EmptyReason> {
-    let AttrTest { attr, op, operand } = test;
-    if let Attr::Custom(name) = attr
-        && !here.has_name(name)
-    {
-        // What a missing attribute satisfies is not the reason.
-        let null = matches!(operand, Operand::Literal(Literal::Null));
-        if null != (*op == Op::Ne) && matches!(op, Op::Eq | Op::Ne) {
-            return None;
-        }
-        return Some(unknown_name(here, name));
-    }
-    let wanted: Vec<&str> = match (op, operand) {
-        (Op::Eq, Operand::Literal(Literal::Text(text))) => vec![text],
-        (Op::Eq, Operand::List(items)) => items.iter().map(text_of).collect::<Option<_>>()?,
-        _ => return None,
-    };
-    if *attr == Attr::Content {
-        return of_content(here, &wanted);
-    }
-    let values = here.values(attr)?;
-    // A list of a scalar needs one of its values, a list of tags all of them.
-    let missing = wanted.iter().find(|text| !values.contains_key(**text))?;
-    if *attr != Attr::Tags && wanted.iter().any(|text| values.contains_key(*text)) {
-        return None;
-    }
-    Some(match attr {
-        // The class part of a type also finds its subtypes.
-        Attr::NodeType if values.keys().any(|known| head_of(known) == *missing) => return None,
-        Attr::Key if here.has_id(missing) => EmptyReason::KeyIsAnId {
-            key: (*missing).to_owned(),
-            time: None,
-        },
-        Attr::Id if has(here, &Attr::Key, missing) => EmptyReason::IdIsAKey {
-            id: (*missing).to_owned(),
-        },
-        _ => unknown_value(here, attr, missing, values),
-    })
-}
-
-/// `=` compares the whole content; a search for the text may be what was meant.
-fn of_content(here: &Inventory<'_>, wanted: &[&str]) -> Option<EmptyReason> {
-    let [text] = wanted else { return None };
-    let found = !text.is_empty() && here.has_in_content(text);
-    found.then(|| EmptyReason::UnknownValue {
-        attribute: "content".to_owned(),
-        value: (*text).to_owned(),
-        instead: Some(format!("[content~{}]", quote(&regex_text(text)))),
-        here: Vec::new(),
-    })
-}
-
-/// A pattern that finds `text` itself.
-fn regex_text(text: &str) -> String {
-    let mut pattern = String::new();
-    for letter in text.chars() {
-        if r"\.+*?()|[]{}^$#&-~".contains(letter) {
-            pattern.push('\\');
-        }
-        pattern.push(letter);
-    }
-    pattern
-}
-
-fn text_of(operand: &Operand) -> Option<&str> {
-    match operand {
-        Operand::Literal(Literal::Text(text)) => Some(text),
-        _ => None,
-    }
-}
-
-fn head_of(node_type: &str) -> &str {
-    node_type.split(':').next().unwrap_or_default()
-}
-
-fn has(here: &Inventory<'_>, attr: &Attr, value: &str) -> bool {
-    let values = here.values(attr);
-    values.is_some_and(|values| values.contains_key(value))
-}
-
-fn unknown_name(here: &Inventory<'_>, name: &str) -> EmptyReason {
-    let names = here.names();
-    let near = other_word(&NAMES, name, |ours| names.contains(ours))
-        .or_else(|| nearest(name, names.iter().copied()))
-        .map(str::to_owned);
-    let own = |name: &&&str| matches!(Attr::from_name(name), Attr::Custom(_));
-    let listed = names.iter().filter(own).map(|&name| name.to_owned());
-    EmptyReason::UnknownAttribute {
-        name: name.to_owned(),
-        here: match near {
-            Some(_) => Vec::new(),
-            None => listed.collect(),
-        },
-        nearest: near,
-    }
-}
-
-/// A value that no node has: it may be misspelled, or be the value of another attribute.
-fn unknown_value(here: &Inventory<'_>, attr: &Attr, value: &str, values: Values) -> EmptyReason {
-    let written = |attr: &Attr, value: &str| match attr {
-        Attr::Tags => tag_text(value),
-        _ => format!("[{}={}]", attr, quote(value)),
-    };
-    let near = other_word(&VALUES, value, |ours| values.contains_key(ours))
-        .or_else(|| nearest_at(LIKE, value, values.keys().map(String::as_str)));
-    let elsewhere = || {
-        let others = [Attr::Role, Attr::Kind, Attr::Key, Attr::Tags, Attr::Id];
-        let other = others
-            .into_iter()
-            .find(|other| other != attr && has(here, other, value))?;
-        Some(written(&other, value))
-    };
-    let instead = match near {
-        Some(near) if near.eq_ignore_ascii_case(value) => Some(written(attr, near)),
-        _ => elsewhere().or_else(|| near.map(|near| written(attr, near))),
-    };
-    // Ids and keys are too many to list.
-    let listed = !matches!(attr, Attr::Id | Attr::Key);
-    EmptyReason::UnknownValue {
-        attribute: match attr {
-            Attr::NodeType | Attr::StoredType => "type".to_owned(),
-            Attr::StoredKind => "kind".to_owned(),
-            Attr::Tags => "tag".to_owned(),
-            _ => attr.name().to_owned(),
-        },
-        value: value.to_owned(),
-        instead,
-        here: match listed {
-            true => values.into_iter().collect(),
-            false => Vec::new(),
-        },
-    }
 }

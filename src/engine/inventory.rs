@@ -32,9 +32,6 @@ const HEADERS: [&str; 19] = [
     "parent_id",
 ];
 
-/// How many distinct values of one attribute are counted. More are no help.
-const MOST_VALUES: usize = 1_000;
-
 /// The values of an attribute, each with its number of nodes.
 pub(super) type Values = BTreeMap<String, u64>;
 
@@ -92,13 +89,21 @@ impl<'a> Inventory<'a> {
         nodes.any(|node| node.field(name).is_some())
     }
 
+    /// Whether a custom attribute of a node is the number that `text` spells.
+    pub(super) fn has_number(&self, name: &str, text: &str) -> bool {
+        let number = |json: &str| json.trim() == text && json.parse::<f64>().is_ok();
+        self.nodes
+            .iter()
+            .any(|node| node.field(name).is_some_and(number))
+    }
+
     /// The values of an attribute of texts; `None` for an attribute whose values are not listed.
     pub(super) fn values(&self, attr: &Attr) -> Option<Values> {
         let mut values = Values::new();
         let mut put = |value: &str| {
             if let Some(count) = values.get_mut(value) {
                 *count += 1;
-            } else if values.len() < MOST_VALUES {
+            } else {
                 values.insert(value.to_owned(), 1);
             }
         };
@@ -125,10 +130,11 @@ fn kind_of(node: NodeRef<'_>) -> Option<&str> {
     node.kind().or_else(sub)
 }
 
-/// The texts of a JSON value: a string, or the strings of a list.
+/// The texts of a JSON value: a string, a boolean, or the strings of a list.
 fn texts(json: Option<&str>) -> Vec<String> {
     match json.and_then(|json| serde_json::from_str(json).ok()) {
         Some(serde_json::Value::String(text)) => vec![text],
+        Some(serde_json::Value::Bool(flag)) => vec![flag.to_string()],
         Some(serde_json::Value::Array(items)) => items
             .into_iter()
             .filter_map(|item| match item {

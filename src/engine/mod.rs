@@ -23,6 +23,7 @@ mod prepared;
 mod reason;
 mod selection;
 mod statement;
+mod unknown;
 
 pub use answer::Answer;
 pub use cache::CacheStats;

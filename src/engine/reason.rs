@@ -48,7 +48,8 @@ pub enum EmptyReason {
     KeyIsAnId {
         /// The word.
         key: String,
-        /// The newest snapshot with that id, if it is not one of those read.
+        /// Where that id is, if not in the snapshots read: nothing for the working state, else the
+        /// newest snapshot that has it.
         time: Option<String>,
     },
     /// An id that is the key of a node.
@@ -61,6 +62,13 @@ pub enum EmptyReason {
         /// `turn`, `container` or `block`.
         class: &'static str,
     },
+    /// A region that the snapshot does not have.
+    UnknownRegion {
+        /// `^sys` or `^ah`.
+        region: &'static str,
+    },
+    /// All containers are implicit cores, which are never in a result (LANGUAGE §1).
+    ImplicitContainers,
     /// Depths that no node has.
     Depths {
         /// How many turns there are: depths 1 to this.
@@ -169,6 +177,16 @@ impl fmt::Display for EmptyReason {
             Self::KeyIsAnId {
                 key,
                 time: Some(time),
+            } if time.is_empty() => {
+                let word = quote(key);
+                write!(
+                    f,
+                    "no node has the key `{key}`, but one in the working state has that id: `[id={word}]` finds it"
+                )
+            }
+            Self::KeyIsAnId {
+                key,
+                time: Some(time),
             } => {
                 let word = quote(key);
                 write!(
@@ -191,6 +209,11 @@ impl fmt::Display for EmptyReason {
                 )
             }
             Self::UnknownClass { class } => write!(f, "there is no {class} here"),
+            Self::UnknownRegion { region } => write!(f, "there is no {region} here"),
+            Self::ImplicitContainers => write!(
+                f,
+                "the containers here are implicit: they have no id and are in no result; their blocks are found by `.mt .mc > .cb`"
+            ),
             Self::Depths { turns: 0 } => write!(f, "no node has such a depth: there are no turns"),
             Self::Depths { turns: 1 } => {
                 write!(f, "no node has such a depth: there is 1 turn, depth 1")
@@ -226,21 +249,21 @@ impl fmt::Display for EmptyReason {
                 let nodes = nodes(*rows);
                 write!(
                     f,
-                    "{nodes} match before the filters at the end, which leave none"
+                    "before the filters at the end there are {nodes}, after them none"
                 )
             }
             Self::Superseded { rows } => {
                 let nodes = nodes(*rows);
                 write!(
                     f,
-                    "{nodes} match in older snapshots of the range, but newer versions of them do not"
+                    "older snapshots of the range have {nodes} that match, but not in their newest version"
                 )
             }
             Self::Window { rows } => {
                 let nodes = nodes(*rows);
                 write!(
                     f,
-                    "{nodes} match, and the limit or page leaves none of them"
+                    "there are {nodes}, and the limit or page leaves none of them"
                 )
             }
             Self::Narrowed => write!(f, "`skip`, `limit` or `filter` left no row"),

@@ -71,9 +71,9 @@ fn each_reason_has_its_text() {
             "`.cb` matches 19 nodes, `[kind='call']` matches 4 nodes, `[role='user']` matches 3 nodes; none matches all of them".into(),
         ),
         ("@t0 .mt:first:depth(2)", "`.mt` matches 6 nodes; what follows it in the step leaves none".into()),
-        ("@t0 .cb {kind='call', role='user'}", "19 nodes match before the filters at the end, which leave none".into()),
-        ("@t0 .cb @limit=0", "19 nodes match, and the limit or page leaves none of them".into()),
-        ("@t0 .cb @first @p=20", "19 nodes match, and the limit or page leaves none of them".into()),
+        ("@t0 .cb {kind='call', role='user'}", "before the filters at the end there are 19 nodes, after them none".into()),
+        ("@t0 .cb @limit=0", "there are 19 nodes, and the limit or page leaves none of them".into()),
+        ("@t0 .cb @first @p=20", "there are 19 nodes, and the limit or page leaves none of them".into()),
         ("@t0 [text~refund]", "no node has `text`; did you mean `content`?".into()),
         ("@t0 [created_at>'2026']", "no node has `created_at`; did you mean `created_at_iso`?".into()),
         ("@t0 [role=human]", format!("no node has the role `human`; did you mean `[role='user']`?; {roles}")),
@@ -209,6 +209,97 @@ fn the_address_of_a_selection() {
         address(&with, "@t0..@t-1 * @mode=latest"),
         SelectionAddress::Snapshots { cycles }
     );
+}
+
+/// What a reason proposes is in the selector's edition, and finds something.
+#[test]
+fn proposals_find_something_in_their_edition() {
+    let document = br#"{"root":{"id":"r","children":[
+        {"id":"s","nodeType":"^seq","children":[{"id":"t","nodeType":"mt","children":[
+            {"id":"b1","nodeType":"cb:summary","role":"user","content":"hello you","n":5,"ok":true,"tags":["x"]},
+            {"id":"b2","nodeType":"cb","kind":"call","status":"open"}]}]}]}}"#;
+    let session = Session::from_slice(document).unwrap();
+    let cases = [
+        (Edition::V01, "[role=usr]", "[role='user']"),
+        (Edition::V01, "[kind=cal]", "[kind='call']"),
+        (Edition::V01, "[kind=x]", "[tags='x']"),
+        (Edition::V01, ".cb:sumary", "[nodeType='cb:summary']"),
+        (Edition::V01, ".cb[content='hello']", ""),
+        (Edition::Depth, "[kind=x]", "[tags='x']"),
+        (Edition::Depth, ".cb:sumary", "[kind='summary']"),
+        (Edition::Canonical, "[kind=x]", "+x"),
+        (
+            Edition::Canonical,
+            ".cb[content='hello']",
+            "[content~'hello']",
+        ),
+        (Edition::Canonical, "[n='5']", "[n=5]"),
+        (Edition::Canonical, "[status=opne]", "[status='open']"),
+        (Edition::Canonical, "[ok=false]", ""),
+    ];
+    for (edition, selector, expected) in cases {
+        let engine = Engine::builder().edition(edition).build();
+        let reasons = engine.rows(&session, selector).unwrap().why_empty();
+        let proposed = reasons.iter().find_map(|reason| match reason {
+            EmptyReason::UnknownValue { instead, .. } => instead.clone(),
+            _ => None,
+        });
+        assert_eq!(
+            proposed.as_deref().unwrap_or_default(),
+            expected,
+            "{selector}"
+        );
+        if let Some(proposed) = proposed {
+            let found = engine.rows(&session, &proposed).unwrap().count();
+            assert!(found > 0, "{edition:?} {proposed}");
+        }
+    }
+}
+
+#[test]
+fn regions_containers_and_many_values() {
+    let blocks: Vec<String> = (0..3_000)
+        .map(|n| format!(r#"{{"id":"b{n}","key":"k{n:04}"}}"#))
+        .collect();
+    let document = format!(
+        r#"{{"root":{{"id":"r","children":[{{"id":"s","nodeType":"^seq","children":[{{"id":"t","children":[{}]}}]}}]}}}}"#,
+        blocks.join(",")
+    );
+    let session = Session::from_slice(document.as_bytes()).unwrap();
+    let why = |selector: &str| -> Vec<String> {
+        let rows = Engine::new().rows(&session, selector).unwrap();
+        rows.why_empty().iter().map(ToString::to_string).collect()
+    };
+    assert_eq!(
+        why("@t0 #k2999 .mt"),
+        ["`[key='k2999']` matches 1 node; `.mt` after it matches nothing"]
+    );
+    assert_eq!(why("@t0 ^ah .cb"), ["there is no ^ah here"]);
+    assert_eq!(why("@t0 ^sys"), ["there is no ^sys here"]);
+    let implicit = why("@t0 .mt > .mc");
+    assert!(
+        implicit[0].starts_with("the containers here are implicit"),
+        "{implicit:?}"
+    );
+    assert_eq!(
+        Engine::new()
+            .rows(&session, "@t0 .mt .mc > .cb")
+            .unwrap()
+            .count(),
+        3_000
+    );
+}
+
+/// Numbers of nodes over several snapshots count each id once.
+#[test]
+fn several_snapshots_count_an_id_once() {
+    let session = session("support-agent");
+    let rows = Engine::new().rows(&session, "@* .cb").unwrap().count();
+    let why = Engine::new()
+        .rows(&session, "@* .cb @limit=0")
+        .unwrap()
+        .why_empty();
+    assert_eq!(why, [EmptyReason::Window { rows: rows as u64 }]);
 }
 
 #[test]

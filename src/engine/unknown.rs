@@ -1,0 +1,307 @@
+//! Names and values of a selector that no node has, and what may have been meant.
+
+use super::inventory::{Inventory, Values};
+use super::reason::EmptyReason;
+use crate::diag::{nearest, nearest_at};
+use crate::history::History;
+use crate::ir::{
+    Attr, AttrTest, Class, Edition, Literal, Op, Operand, Query, Step, Tail, Test, TypeTest,
+};
+use crate::syntax::quote;
+use crate::syntax::words::tag_text;
+use crate::tree::NodeClass;
+
+/// The most values among which the nearest is looked for: each is compared letter by letter.
+const MOST_COMPARED: usize = 10_000;
+
+/// The most values that a reason lists.
+const MOST_LISTED: usize = 1_000;
+
+/// The similarity from which a value is suggested. Values are arbitrary words, so one that shares
+/// half of its letters is not a likely mistake.
+const LIKE: f64 = 0.6;
+
+/// Words of chat formats, and those that documents use.
+const NAMES: [(&str, &str); 10] = [
+    ("text", "content"),
+    ("body", "content"),
+    ("message", "content"),
+    ("tool", "data_call_name"),
+    ("tool_name", "data_call_name"),
+    ("function", "data_call_name"),
+    ("name", "data_call_name"),
+    ("created_at", "created_at_iso"),
+    ("timestamp", "created_at_iso"),
+    ("tool_call_id", "data_call_id"),
+];
+const VALUES: [(&str, &str); 12] = [
+    ("human", "user"),
+    ("ai", "assistant"),
+    ("bot", "assistant"),
+    ("model", "assistant"),
+    ("agent", "assistant"),
+    ("function", "tool"),
+    ("tool_call", "call"),
+    ("tool_use", "call"),
+    ("function_call", "call"),
+    ("tool_result", "result"),
+    ("tool_output", "result"),
+    ("message", "text"),
+];
+
+/// The word that `word` stands for in other formats, if it is known here.
+fn other_word<'a>(
+    words: &'a [(&str, &str)],
+    word: &str,
+    known: impl Fn(&str) -> bool,
+) -> Option<&'a str> {
+    let found = words
+        .iter()
+        .filter(|(other, _)| other.eq_ignore_ascii_case(word));
+    found.map(|(_, ours)| *ours).find(|ours| known(ours))
+}
+
+/// The nodes that were read, and the session around them.
+pub(super) struct Unknown<'a> {
+    pub(super) here: Inventory<'a>,
+    pub(super) edition: Edition,
+    pub(super) history: &'a History,
+}
+
+impl Unknown<'_> {
+    /// Adds what no node has.
+    pub(super) fn find(&self, query: &Query, reasons: &mut Vec<EmptyReason>) {
+        for test in tests(query) {
+            let reason = match test {
+                Test::Attr(test) => self.of_test(test),
+                Test::Type(TypeTest::Class(class)) => self.of_class(*class),
+                Test::Type(_) | Test::Depth(_) => None,
+            };
+            reasons.extend(reason.filter(|reason| !reasons.contains(reason)));
+        }
+    }
+
+    fn of_class(&self, class: Class) -> Option<EmptyReason> {
+        let (class, name) = match class {
+            Class::Turn => (NodeClass::Turn, "turn"),
+            // Implicit cores are containers, too.
+            Class::Container => return None,
+            Class::Block => (NodeClass::Block, "block"),
+        };
+        (!self.here.has_class(class)).then_some(EmptyReason::UnknownClass { class: name })
+    }
+
+    /// The reason that a test finds nothing, if no node has what it asks for.
+    fn of_test(&self, test: &AttrTest) -> Option<EmptyReason> {
+        let AttrTest { attr, op, operand } = test;
+        if let Attr::Custom(name) = attr
+            && !self.here.has_name(name)
+        {
+            // What a missing attribute satisfies is not the reason.
+            let null = matches!(operand, Operand::Literal(Literal::Null));
+            if null != (*op == Op::Ne) && matches!(op, Op::Eq | Op::Ne) {
+                return None;
+            }
+            return Some(self.unknown_name(name));
+        }
+        let wanted: Vec<&str> = match (op, operand) {
+            (Op::Eq, Operand::Literal(Literal::Text(text))) => vec![text],
+            (Op::Eq, Operand::List(items)) => items.iter().map(text_of).collect::<Option<_>>()?,
+            _ => return None,
+        };
+        if *attr == Attr::Content {
+            return self.of_content(&wanted);
+        }
+        let values = self.here.values(attr)?;
+        // A list of a scalar needs one of its values, a list of tags all of them.
+        let missing = *wanted.iter().find(|text| !values.contains_key(**text))?;
+        if *attr != Attr::Tags && wanted.iter().any(|text| values.contains_key(*text)) {
+            return None;
+        }
+        let one_in = |time: Option<String>| match attr {
+            Attr::Key => EmptyReason::KeyIsAnId {
+                key: missing.to_owned(),
+                time,
+            },
+            _ => EmptyReason::IdIsAKey {
+                id: missing.to_owned(),
+            },
+        };
+        Some(match attr {
+            // The class part of a type also finds its subtypes.
+            Attr::NodeType if values.keys().any(|known| head_of(known) == missing) => return None,
+            Attr::Key if self.here.has_id(missing) => one_in(None),
+            Attr::Id if self.has(&Attr::Key, missing) => one_in(None),
+            Attr::Key if let Some(time) = self.id_elsewhere(missing) => one_in(Some(time)),
+            _ => self.unknown_value(attr, missing, values),
+        })
+    }
+
+    /// The time at which a node has the id: nothing for the working state, else the newest
+    /// snapshot.
+    fn id_elsewhere(&self, id: &str) -> Option<String> {
+        let working = self.history.working();
+        if self.edition != Edition::V01 && working.is_some_and(|tree| tree.find(id).is_some()) {
+            return Some(String::new());
+        }
+        let committed = self.history.committed();
+        let at = committed.iter().rposition(|tree| tree.find(id).is_some())?;
+        Some(time_of(committed.len() - 1 - at))
+    }
+
+    /// `=` compares the whole content; a search for the text may be what was meant.
+    fn of_content(&self, wanted: &[&str]) -> Option<EmptyReason> {
+        let [text] = wanted else { return None };
+        let searches = self.edition == Edition::Canonical;
+        let found = searches && !text.is_empty() && self.here.has_in_content(text);
+        found.then(|| EmptyReason::UnknownValue {
+            attribute: "content".to_owned(),
+            value: (*text).to_owned(),
+            instead: Some(format!("[content~{}]", quote(&regex_text(text)))),
+            here: Vec::new(),
+        })
+    }
+
+    fn has(&self, attr: &Attr, value: &str) -> bool {
+        let values = self.here.values(attr);
+        values.is_some_and(|values| values.contains_key(value))
+    }
+
+    fn unknown_name(&self, name: &str) -> EmptyReason {
+        let names = self.here.names();
+        let near = other_word(&NAMES, name, |ours| names.contains(ours))
+            .or_else(|| nearest(name, names.iter().copied()))
+            .map(str::to_owned);
+        let own = |name: &&&str| matches!(Attr::from_name(name), Attr::Custom(_));
+        let listed = names.iter().filter(own).map(|&name| name.to_owned());
+        EmptyReason::UnknownAttribute {
+            name: name.to_owned(),
+            here: match near {
+                Some(_) => Vec::new(),
+                None => listed.take(MOST_LISTED).collect(),
+            },
+            nearest: near,
+        }
+    }
+
+    /// A value that no node has: it may be misspelled, be a number, or be the value of another
+    /// attribute.
+    fn unknown_value(&self, attr: &Attr, value: &str, values: Values) -> EmptyReason {
+        let near = other_word(&VALUES, value, |ours| values.contains_key(ours));
+        let near = near.or_else(|| {
+            let few = values.len() <= MOST_COMPARED;
+            let known = values.keys().map(String::as_str).filter(|_| few);
+            nearest_at(LIKE, value, known)
+        });
+        let instead = match (attr, near) {
+            (Attr::Custom(name), _) if self.here.has_number(name, value) => {
+                Some(format!("[{attr}={value}]"))
+            }
+            (_, Some(near)) if near.eq_ignore_ascii_case(value) => Some(self.written(attr, near)),
+            _ => self
+                .of_another(attr, value)
+                .or_else(|| near.map(|near| self.written(attr, near))),
+        };
+        // Ids and keys are too many to list.
+        let listed = !matches!(attr, Attr::Id | Attr::Key);
+        EmptyReason::UnknownValue {
+            attribute: match attr {
+                Attr::NodeType | Attr::StoredType => "type".to_owned(),
+                Attr::Tags => "tag".to_owned(),
+                _ => spelled(attr).to_owned(),
+            },
+            value: value.to_owned(),
+            instead,
+            here: match listed {
+                true => values.into_iter().take(MOST_LISTED).collect(),
+                false => Vec::new(),
+            },
+        }
+    }
+
+    /// A test of another attribute that has the value.
+    fn of_another(&self, attr: &Attr, value: &str) -> Option<String> {
+        let kind = match self.edition {
+            Edition::V01 => Attr::StoredKind,
+            Edition::Depth | Edition::Canonical => Attr::Kind,
+        };
+        let others = [Attr::Role, kind, Attr::Key, Attr::Tags, Attr::Id];
+        let mut others = others.into_iter().filter(|other| other != attr);
+        others.find_map(|other| {
+            let values = self.here.values(&other)?;
+            let known = |word: &str| values.contains_key(word);
+            let word = match known(value) {
+                true => value,
+                false => other_word(&VALUES, value, known)?,
+            };
+            Some(self.written(&other, word))
+        })
+    }
+
+    /// A test for a value, as the selector's edition spells it.
+    fn written(&self, attr: &Attr, value: &str) -> String {
+        match (attr, self.edition) {
+            (Attr::Tags, Edition::Canonical) => tag_text(value),
+            (Attr::Custom(_), _) => format!("[{attr}={}]", quote(value)),
+            _ => format!("[{}={}]", spelled(attr), quote(value)),
+        }
+    }
+}
+
+/// The name of an attribute in selectors: what `v0.1` tests over stored fields has the ordinary name.
+fn spelled(attr: &Attr) -> &str {
+    match attr {
+        Attr::StoredKind => "kind",
+        Attr::StoredType => "nodeType",
+        _ => attr.name(),
+    }
+}
+
+/// The address of the snapshot so many commits back.
+pub(super) fn time_of(back: usize) -> String {
+    match back {
+        0 => "@t0".to_owned(),
+        back => format!("@t-{back}"),
+    }
+}
+
+/// Every test of a query.
+fn tests(query: &Query) -> impl Iterator<Item = &Test> {
+    let steps = query.chains.iter().flat_map(|chain| &chain.steps);
+    let in_steps = steps.flat_map(|(_, step)| {
+        let node = match step {
+            Step::Node(step) => Some(step),
+            Step::Zone(_) => None,
+        };
+        let tail = node.into_iter().flat_map(|step| &step.tail);
+        let tail = tail.filter_map(|tail| match tail {
+            Tail::Test(test) => Some(test),
+            Tail::Pick(_) => None,
+        });
+        node.into_iter().flat_map(|step| &step.tests).chain(tail)
+    });
+    in_steps.chain(&query.filters)
+}
+
+/// A pattern that finds `text` itself.
+fn regex_text(text: &str) -> String {
+    let mut pattern = String::new();
+    for letter in text.chars() {
+        if r"\.+*?()|[]{}^$#&-~".contains(letter) {
+            pattern.push('\\');
+        }
+        pattern.push(letter);
+    }
+    pattern
+}
+
+fn text_of(operand: &Operand) -> Option<&str> {
+    match operand {
+        Operand::Literal(Literal::Text(text)) => Some(text),
+        _ => None,
+    }
+}
+
+fn head_of(node_type: &str) -> &str {
+    node_type.split(':').next().unwrap_or_default()
+}
