@@ -109,29 +109,34 @@ pub(super) fn read(name: &str, limits: &Limits) -> Result<Vec<u8>, Failure> {
     bytes.map_err(|error| explain_missing(error.into(), name))
 }
 
-/// Refuses to write to a file that exists, unless it may be replaced, or that is read (RUNTIME §7).
+/// Refuses to write to a file that exists, unless it may be replaced, or that is read (RUNTIME §7). A
+/// new file in a directory that is read would be part of that session the next time.
 ///
 /// # Errors
 /// It exists, or it is one of `inputs` or in one of them.
 pub(super) fn check_output(name: &str, inputs: &[&str], force: bool) -> Result<(), Failure> {
     let path = Path::new(name);
     // Devices and pipes are written to, not replaced.
-    if !path.is_file() {
+    if path.exists() && !path.is_file() {
         return Ok(());
     }
-    let place = path.canonicalize();
+    let place = path.canonicalize().or_else(|_| {
+        let parent = path.parent().filter(|parent| *parent != Path::new(""));
+        let parent = parent.unwrap_or(Path::new(".")).canonicalize()?;
+        io::Result::Ok(parent.join(path.file_name().unwrap_or_default()))
+    });
     let is_read = |input: &&&str| {
         let input = Path::new(input).canonicalize();
         matches!((&input, &place), (Ok(input), Ok(place)) if place.starts_with(input))
     };
     if let Some(input) = inputs.iter().find(is_read) {
         let message = match Path::new(input).is_dir() {
-            true => format!("the output {name} is part of the input {input}"),
+            true => format!("the output {name} is in the input {input}"),
             false => format!("the output {name} is the input"),
         };
         return Err(Failure::usage(message).with_help("write to another file, then move it"));
     }
-    match force {
+    match force || !path.exists() {
         true => Ok(()),
         false => {
             Err(Failure::usage(format!("the output {name} exists"))

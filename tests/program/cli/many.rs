@@ -106,6 +106,14 @@ fn outputs_replace_nothing_unasked() {
     assert_eq!(pactql(&several).code, 0);
     fails(&several, 1, "chat.openai.jsonl exists");
     assert_eq!(pactql(&[&several[..], &["--force"]].concat()).code, 0);
+    // A new file in a directory that is read would be one of its documents.
+    let documents = scratch.path("documents");
+    std::fs::create_dir(&documents).expect("a directory");
+    std::fs::write(format!("{documents}/1.json"), r#"{"root":{"id":"r"}}"#).expect("a file");
+    let inside = format!("{documents}/2.json");
+    let export = ["export", &documents, "-o", &inside];
+    fails(&export, 1, "is in the input");
+    assert!(!std::path::Path::new(&inside).exists());
     let export = ["export", "--jsonl", &out, "-o", &out, "--force"];
     fails(&export, 1, "is the input");
     #[cfg(unix)]
