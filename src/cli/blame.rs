@@ -4,8 +4,9 @@ use super::command::Run;
 use super::options::{Color, Paint, TextOrJson, Tint};
 use super::output;
 use super::sessions::SessionArgs;
+use super::typed::options;
 use super::words::{exists, in_quotes, is_file, is_selector, quoted};
-use crate::diag::nearest;
+use crate::diag::nearest_at;
 use crate::engine::Engine;
 use crate::history::{Blame as Life, BlameKind, Session, blame};
 use crate::present::{Exit, Failure};
@@ -38,9 +39,10 @@ impl Run for Blame {
         if is_file(&self.id) && !exists(name) {
             return Err(
                 Failure::usage("the session comes first, then the id").with_help(format!(
-                    "pactql blame {} {}",
+                    "pactql blame {} {}{}",
                     quoted(&self.id),
-                    quoted(name)
+                    quoted(name),
+                    options()
                 )),
             );
         }
@@ -56,23 +58,31 @@ impl Blame {
     /// The failure for an id that no node has.
     fn unknown(&self, session: &Session) -> Failure {
         let name = quoted(self.session.name());
+        let plain = self.id.strip_prefix('#').unwrap_or(&self.id);
+        let known = blame(&session.moment(), plain).is_some();
+        if known {
+            return Failure::usage("the id of a node is written without `#` here").with_help(
+                format!("pactql blame {name} {}{}", quoted(plain), options()),
+            );
+        }
+        let every = Engine::new().rows(session, "@* *").ok();
+        let ids = every.iter().flat_map(|every| every.nodes());
+        let ids: Vec<&str> = ids.take(MOST_IDS).map(|node| node.id()).collect();
+        let ending = format!(":{plain}");
+        let ends = ids.iter().find(|id| id.ends_with(&ending)).copied();
         if is_selector(&self.id) {
             let failure = Failure::usage("`blame` takes the id of a node, not a selector");
             let found = Engine::new().rows(session, &self.id).ok();
             let first = found.iter().flat_map(|found| found.nodes()).next();
             let selector = in_quotes(&self.id);
-            return failure.with_help(match first {
-                Some(node) => format!("pactql blame {name} {}", quoted(node.id())),
+            return failure.with_help(match first.map(|node| node.id()).or(ends) {
+                Some(id) => format!("pactql blame {name} {}{}", quoted(id), options()),
                 None => format!("`pactql log {name} {selector}` counts the changes of all matches"),
             });
         }
         let id = output::printable(&self.id);
         let failure = Failure::value(format!("no snapshot has a node with the id `{id}`"));
-        let history = session.history();
-        let ids = history
-            .latest()
-            .map(|newest| newest.nodes().take(MOST_IDS).map(|node| node.id()));
-        match nearest(&self.id, ids.into_iter().flatten()) {
+        match ends.or_else(|| nearest_at(LIKENESS, &self.id, ids)) {
             Some(near) => failure.with_help(format!("did you mean `{near}`?")),
             None => failure.with_help(format!("pactql select {name} \"@* *\" --format ids")),
         }
@@ -81,6 +91,9 @@ impl Blame {
 
 /// The most ids that a mistyped one is compared with.
 const MOST_IDS: usize = 10_000;
+
+/// How like an id a mistyped one is: short ids are alike by chance.
+const LIKENESS: f64 = 0.6;
 
 /// One line for each event, with the values that changed below it.
 fn text(life: &Life, paint: Paint) -> String {

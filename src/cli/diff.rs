@@ -62,7 +62,12 @@ pub(super) struct Diff {
 
 impl Run for Diff {
     fn run(&self, color: Color) -> Result<Exit, Failure> {
-        operands::check_snapshots(self.session.name(), &self.a, &self.b)?;
+        operands::check_snapshots(
+            self.session.name(),
+            &self.a,
+            &self.b,
+            self.selector.as_ref(),
+        )?;
         let (a, b) = (sessions::place(&self.a)?, sessions::place(&self.b)?);
         let engine = self.edition.engine();
         if let Some(selector) = &self.selector {

@@ -89,6 +89,11 @@ pub(super) fn command(word: &str, typed: &Typed<'_>, program: &Command) -> Failu
         let group = program.find_subcommand(&group);
         let known = group.into_iter().flat_map(Command::get_subcommands);
         let known: Vec<&str> = known.map(Command::get_name).collect();
+        if known.is_empty() {
+            let group = typed.name().replace("help ", "");
+            return Failure::usage(format!("`{group}` has no commands"))
+                .with_help(format!("pactql help {group}"));
+        }
         return match nearest(word, known.iter().copied()) {
             Some(near) => failure.with_help(format!("did you mean `{near}`?")),
             None => failure.with_help(format!("it has {}", known.join(", "))),
@@ -128,14 +133,19 @@ fn select(words: &[String], all: &str, more: &str) -> String {
     let (words, options) = words.split_at(options.unwrap_or(words.len()));
     let (pieces, files): (Vec<&String>, Vec<&String>) =
         words.iter().partition(|word| is_selector(word));
+    // An id such as `cb:u3` is neither a file nor a selector.
+    let is_id = |word: &&&String| !is_file(word) && word.contains(':');
+    let id = files.iter().find(is_id).map(|id| id.as_str());
+    let files: Vec<&String> = files.into_iter().filter(|word| !is_id(&word)).collect();
     let files = match &files[..] {
         [] => "SESSION".to_owned(),
         files => joined(files.iter().copied()),
     };
     let pieces: Vec<&str> = pieces.into_iter().map(String::as_str).collect();
-    let selector = match &pieces[..] {
-        [] => in_quotes(all),
-        pieces => in_quotes(&pieces.join(" ")),
+    let (selector, more) = match (&pieces[..], id) {
+        ([], Some(id)) => (in_quotes(&format!("[id='{id}']")), " --format nodes"),
+        ([], None) => (in_quotes(all), more),
+        (pieces, _) => (in_quotes(&pieces.join(" ")), more),
     };
     let options = match options {
         [] => String::new(),
@@ -200,7 +210,22 @@ pub(super) fn option(option: &str, typed: &Typed<'_>) -> Option<(String, String)
         };
         return Some((format!("`{}` has no option `-f`", typed.name()), meant));
     }
-    if matches!(name, "o" | "out" | "output") {
+    if let Some(format) = value.filter(|value| formats.contains(value))
+        && matches!(name, "o" | "out" | "output" | "fmt" | "out-format")
+        && typed.has("format")
+    {
+        let help = with(&["--format", format], true);
+        return Some((no_option("the format is the value of `--format`"), help));
+    }
+    if let Some(value) = value
+        && matches!(name, "session" | "input" | "in" | "i" | "s")
+        && (is_file(value) || name == "session")
+    {
+        let words = [before, &after[usize::from(own.is_none())..]].concat();
+        let words: Vec<String> = [vec![value.to_owned()], words].concat();
+        return Some((no_option("the session is an argument"), typed.with(&words)));
+    }
+    if matches!(name, "o" | "out" | "output") && !typed.names.is_empty() {
         let file = value.unwrap_or("FILE");
         let help = format!("{} > {}", with(&[], true), quoted(file));
         return Some((no_option("the result goes to standard output"), help));
@@ -209,8 +234,23 @@ pub(super) fn option(option: &str, typed: &Typed<'_>) -> Option<(String, String)
         return None;
     }
     let part = in_selector(name, value)?;
-    let help = match selector_with(before, after, value.filter(|_| own.is_none()), &part) {
+    let part = part.as_str();
+    if typed.names == ["log"] && part.starts_with('@') {
+        let line = with(&[], true);
+        return Some(match part.strip_prefix("@limit=") {
+            Some(number) => (
+                no_option("each line is one snapshot, the newest first"),
+                format!("{line} --format text | head -n {number}"),
+            ),
+            None => (no_option("it lists all snapshots"), line),
+        });
+    }
+    let help = match selector_with(before, after, value.filter(|_| own.is_none()), part) {
         Some(words) => typed.with(&words),
+        None if typed.names == ["log"] => {
+            let selector = in_quotes(&format!("*{part}"));
+            format!("{} {selector}", with(&[], true))
+        }
         None => format!("write {part} in the selector"),
     };
     Some((
@@ -240,8 +280,45 @@ fn in_selector(name: &str, value: Option<&str>) -> Option<String> {
             format!("@{}", time.trim_start_matches('@'))
         }
         "cycle" => format!("@c{}", number.unwrap_or("1")),
+        "order" | "sort" | "order-by" | "sort-by" => format!("@order={}", order(value)),
+        "mode" => format!("@mode={}", value.unwrap_or("union")),
+        "depth" => format!(":depth({})", value.unwrap_or("1")),
+        "where" | "filter" => test(value),
         _ => return None,
     })
+}
+
+/// The order that is meant by a word; `pre`, which is that of the document, if none is known.
+fn order(value: Option<&str>) -> &str {
+    match value {
+        Some(word @ ("pre" | "post" | "bfs" | "path")) => word,
+        Some(word) if word.starts_with("turn:") => word,
+        Some("time" | "newest" | "desc" | "recent" | "latest" | "turn") => "turn:desc,pre",
+        Some("oldest" | "asc") => "turn:asc,pre",
+        _ => "pre",
+    }
+}
+
+/// The test that is meant by words such as `role=user`.
+fn test(words: Option<&str>) -> String {
+    let words = words.unwrap_or("…").trim_matches(['[', ']']);
+    let operator = words.find(['=', '~', '<', '>', '!']);
+    let Some((name, rest)) = operator.map(|at| words.split_at(at)) else {
+        return format!("[{words}]");
+    };
+    let value = rest.trim_start_matches(['=', '~', '<', '>', '!', '^', '$', '*']);
+    let sign = match &rest[..rest.len() - value.len()] {
+        "==" => "=",
+        sign => sign,
+    };
+    let quote = ["'", "\""]
+        .iter()
+        .any(|quote| value.trim().starts_with(quote));
+    let value = match quote {
+        true => value.trim().to_owned(),
+        false => crate::present::literal(value.trim()),
+    };
+    format!("[{}{sign}{value}]", name.trim())
 }
 
 /// The words around an option, with a part added to the selector among them. A time goes in front,
@@ -269,7 +346,7 @@ fn selector_with(
         Some((time, rest)) if time.starts_with('@') => (time, rest),
         _ => ("", &**selector),
     };
-    let body = match (part.starts_with('['), rest.split_once(" @")) {
+    let body = match (part.starts_with(['[', ':']), rest.split_once(" @")) {
         // Before the controls.
         (true, Some((steps, controls))) => format!("{steps}{part} @{controls}"),
         (true, None) => format!("{rest}{part}"),
@@ -296,6 +373,11 @@ pub(super) fn value(argument: &str, value: &str, typed: &Typed<'_>) -> Option<St
         ("`--format`", "csv" | "tsv" | "yaml" | "xml" | "markdown" | "md") if select => {
             "`--format nodes` prints one JSON object a line, from which others can be made"
                 .to_owned()
+        }
+        ("`--format`", "openai" | "anthropic" | "thread") if typed.has("as") => {
+            let words = typed.rest.iter();
+            let words = words.map(|word| word.replacen("--format", "--as", 1));
+            typed.with(&words.collect::<Vec<_>>())
         }
         ("`--edition`", "v1" | "0.1" | "v0" | "1" | "old") => "did you mean `v0.1`?".to_owned(),
         _ => return None,

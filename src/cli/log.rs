@@ -3,7 +3,10 @@
 use super::command::Run;
 use super::options::{Color, EditionName, Paint, TextOrJson, Tint};
 use super::sessions::SessionArgs;
+use super::typed::options;
+use super::words::{in_quotes, quoted};
 use super::{operands, output};
+use crate::diag::{Code, Diagnostic, Error};
 use crate::engine::{Log as Entries, LogEntry};
 use crate::present::{Exit, Failure};
 use clap::Args;
@@ -40,6 +43,7 @@ impl Run for Log {
     fn run(&self, color: Color) -> Result<Exit, Failure> {
         let engine = self.edition.engine();
         operands::check_pair("log", self.session.name(), &self.selector)?;
+        self.check_selector()?;
         let session = self.session.open()?;
         let log = engine.log(&session, &self.selector)?;
         output::print_as(self.format.is_json(), &log, || {
@@ -47,6 +51,41 @@ impl Run for Log {
         })
     }
 }
+
+impl Log {
+    /// Refuses a time, and a limit without anything to count.
+    fn check_selector(&self) -> Result<(), Failure> {
+        let mut words = self.selector.split_whitespace();
+        let Some(first) = words.next().filter(|word| word.starts_with('@')) else {
+            return Ok(());
+        };
+        let rest: Vec<&str> = words.collect();
+        let is_time = first[1..].starts_with(['t', 'c', '*', 'h']);
+        let line = format!("pactql log {}", quoted(self.session.name()));
+        let options = options();
+        let (message, here, help) = match (is_time, first.strip_prefix("@limit="), &rest[..]) {
+            (true, _, []) => (LISTS_ALL, "this time", format!("{line}{options}")),
+            (true, _, rest) => {
+                let rest = in_quotes(&rest.join(" "));
+                (LISTS_ALL, "this time", format!("{line} {rest}{options}"))
+            }
+            (false, Some(number), []) => (
+                "each line of a log is one snapshot, the newest first",
+                "limits the nodes of a selector, and there is none",
+                format!("{line} --format text | head -n {number}"),
+            ),
+            _ => return Ok(()),
+        };
+        let start = self.selector.len() - self.selector.trim_start().len();
+        let mistake = Diagnostic::error(Code::SelectorInvalid, message)
+            .at(start..start + first.len(), here)
+            .with_help(help);
+        Err(Error::new(&self.selector, mistake).into())
+    }
+}
+
+/// Why a log refuses a time.
+const LISTS_ALL: &str = "`log` lists all snapshots and takes no time";
 
 /// One line for each snapshot.
 fn text(log: &Entries, paint: Paint) -> String {

@@ -22,7 +22,7 @@ pub(super) fn page(mut program: Command, names: &[String]) -> Result<Vec<u8>, Fa
                     page.get_bin_name().unwrap_or("pactql")
                 ),
             };
-            Failure::value(format!("there is no command `{name}`")).with_help(help)
+            Failure::usage(format!("there is no command `{name}`")).with_help(help)
         })?;
     }
     let mut text = Vec::new();

@@ -1,7 +1,8 @@
 //! A command line that did not parse, as typed.
 
 use super::words::joined;
-use clap::Command;
+use clap::builder::ArgAction;
+use clap::{Arg, Command, CommandFactory};
 
 /// The command line as typed.
 pub(super) struct Typed<'a> {
@@ -72,11 +73,50 @@ impl<'a> Typed<'a> {
             .any(|argument| argument.get_long() == Some(long))
     }
 
+    /// The options that were typed, each with its value, but those that give selectors.
+    fn options(&self) -> Vec<String> {
+        let mut found = Vec::new();
+        let mut words = self.rest.iter().peekable();
+        while let Some(word) = words.next() {
+            if !word.starts_with('-') || word.len() == 1 {
+                continue;
+            }
+            let name = word.split('=').next().unwrap_or_default();
+            let is_meant = |argument: &&Arg| {
+                let long = argument.get_long().map(|long| format!("--{long}"));
+                let short = argument.get_short().map(|short| format!("-{short}"));
+                long.as_deref() == Some(name) || short.as_deref() == Some(name)
+            };
+            let Some(argument) = self.command.get_arguments().find(is_meant) else {
+                continue;
+            };
+            let takes = matches!(argument.get_action(), ArgAction::Set | ArgAction::Append);
+            let value = words.next_if(|_| takes && !word.contains('='));
+            if !matches!(argument.get_id().as_str(), "selectors" | "file") {
+                found.push(word.clone());
+                found.extend(value.cloned());
+            }
+        }
+        found
+    }
+
     /// How the command is used: `pactql log SESSION [SELECTOR]`.
     pub(super) fn usage(&self) -> String {
         let usage = self.command.clone().render_usage().to_string();
         let line = usage.lines().next().unwrap_or_default();
         let line = line.trim_start_matches("Usage:").trim();
         line.replace(" [OPTIONS]", "").replace(['<', '>'], "")
+    }
+}
+
+/// The options of the command line of this process, to repeat after the words of another one:
+/// empty, or a blank and the options.
+pub(super) fn options() -> String {
+    let mut program = super::Cli::command();
+    program.build();
+    let words = super::words();
+    match &Typed::new(&program, &words).options()[..] {
+        [] => String::new(),
+        options => format!(" {}", joined(options)),
     }
 }

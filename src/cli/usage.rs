@@ -1,9 +1,10 @@
 //! What to say about a command line that does not parse: what was expected, and what to type.
 
 use super::habits;
+use super::operands::{range, two_arguments};
 use super::typed::Typed;
 use super::words::{in_quotes, is_file, is_selector, joined, quoted};
-use crate::diag::nearest;
+use crate::diag::{nearest, nearest_at};
 use crate::present::{Exit, Failure};
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Command, Error};
@@ -106,8 +107,20 @@ fn of(argument: &str) -> String {
     }
 }
 
+/// How like a known option an unknown one must be: one letter of four is wrong, or two of seven.
+const MISTYPED: f64 = 0.7;
+
 /// An option that the command does not have.
 fn unknown_option(option: &str, typed: &Typed<'_>) -> Failure {
+    if typed.names.is_empty()
+        && typed
+            .rest
+            .iter()
+            .any(|word| is_file(word) || is_selector(word))
+    {
+        return Failure::usage("the first word is a command, such as `select`")
+            .with_help(format!("pactql select {}", files_first(typed.rest)));
+    }
     let message = format!("`{}` has no option `{option}`", typed.name());
     if let Some((message, help)) = habits::option(option, typed) {
         return Failure::usage(message).with_help(help);
@@ -115,15 +128,24 @@ fn unknown_option(option: &str, typed: &Typed<'_>) -> Failure {
     let failure = Failure::usage(message);
     let known = typed.command.get_arguments();
     let known: Vec<&str> = known.filter_map(clap::Arg::get_long).collect();
-    match nearest(option.trim_start_matches('-'), known) {
+    match nearest_at(MISTYPED, option.trim_start_matches('-'), known) {
         Some(near) if option.starts_with("--") => {
             failure.with_help(format!("did you mean `--{near}`?"))
         }
-        _ => failure.with_help(format!(
-            "`pactql {} --help` lists the options",
-            typed.name()
-        )),
+        _ => failure.with_help(format!("`{} --help` lists the options", typed.with(&[]))),
     }
+}
+
+/// Words with the files among them in front.
+fn files_first(words: &[String]) -> String {
+    let (files, others): (Vec<&String>, Vec<&String>) =
+        words.iter().partition(|word| is_file(word));
+    let others = others.iter().map(|word| match is_selector(word) {
+        true => in_quotes(word),
+        false => quoted(word),
+    });
+    let files = files.iter().map(|word| quoted(word));
+    files.chain(others).collect::<Vec<_>>().join(" ")
 }
 
 /// A value that an option does not take.
@@ -131,7 +153,7 @@ fn invalid_value(error: &Error, argument: &str, typed: &Typed<'_>) -> Failure {
     let value = text(error, ContextKind::InvalidValue);
     let valid = list(error, ContextKind::ValidValue);
     let takes = match &valid[..] {
-        [] => "a value".to_owned(),
+        [] => placeholder(argument).to_owned(),
         [only] => only.clone(),
         [rest @ .., last] => format!("{} or {last}", rest.join(", ")),
     };
@@ -148,6 +170,22 @@ fn invalid_value(error: &Error, argument: &str, typed: &Typed<'_>) -> Failure {
     }
 }
 
+/// What the value of an option is, by the name that its help gives it.
+fn placeholder(argument: &str) -> &'static str {
+    let name = argument.split_once('<').map_or("", |(_, name)| name);
+    match name.trim_end_matches(['.', '>', ']']) {
+        "N" | "TOKENS" => "a number such as 10",
+        "BYTES" => "a number of bytes such as 500M",
+        "FILE" | "PATH" | "OUTPUT" => "the path of a file",
+        "DIR" => "the path of a directory",
+        "SELECTOR" => "a selector in quotes",
+        "POINTER" => "a JSON pointer such as /messages",
+        "ADDRESS" => "the address of a snapshot, such as @t0 or @c12",
+        "TEXT" | "QUERY" => "a text in quotes",
+        _ => "a word",
+    }
+}
+
 /// Arguments that are missing.
 fn missing(error: &Error, typed: &Typed<'_>) -> Failure {
     let files: Vec<&String> = typed.rest.iter().filter(|word| is_file(word)).collect();
@@ -155,17 +193,25 @@ fn missing(error: &Error, typed: &Typed<'_>) -> Failure {
         return Failure::usage("`diff` compares two snapshots of one session")
             .with_help(format!("pactql diff {} @t-1 @t0", quoted(files[0])));
     }
+    if typed.names == ["diff"]
+        && let Some(line) = one_range(typed)
+    {
+        return two_arguments().with_help(line);
+    }
     let names = list(error, ContextKind::InvalidArg);
     if let [option] = &names[..]
         && option.starts_with('-')
         && !typed.rest.is_empty()
     {
         let words = typed.rest.iter().cloned();
-        let words: Vec<String> = words.chain([option.replace(['<', '>'], "")]).collect();
+        let option_words = option.split(' ');
+        let option_words = option_words.map(|word| word.replace(['<', '>'], ""));
+        let words: Vec<String> = words.chain(option_words).collect();
         return Failure::usage(format!("`{}` needs {} with this", typed.name(), of(option)))
             .with_help(typed.with(&words));
     }
     let names = names.iter().map(|name| match &*of(name) {
+        "SESSION" if typed.names == ["explain"] => "a selector".to_owned(),
         "SESSION" => "a session".to_owned(),
         "SELECTOR" => "a selector".to_owned(),
         "LOG" => "a log".to_owned(),
@@ -183,6 +229,15 @@ fn missing(error: &Error, typed: &Typed<'_>) -> Failure {
         names => names.concat(),
     };
     Failure::usage(format!("`{}` needs {names}", typed.name())).with_help(typed.usage())
+}
+
+/// The command line with the two ends of a range apart, of a `diff` that was given one.
+fn one_range(typed: &Typed<'_>) -> Option<String> {
+    let at = typed.rest.iter().position(|word| range(word).is_some())?;
+    let ends = range(&typed.rest[at])?.map(str::to_owned);
+    let mut words = typed.rest.to_vec();
+    words.splice(at..=at, ends);
+    Some(typed.with(&words))
 }
 
 /// A word too many.
@@ -265,7 +320,7 @@ pub(super) fn not_one_argument() -> Failure {
 }
 
 /// The address of a snapshot, with its `@`.
-fn address(word: &str) -> Option<String> {
+pub(super) fn address(word: &str) -> Option<String> {
     let plain = word.strip_prefix('@').unwrap_or(word);
     let number = |rest: &str| !rest.is_empty() && rest.bytes().all(|byte| byte.is_ascii_digit());
     let is_address = plain == "t0"

@@ -122,7 +122,7 @@ fn diff_refuses_what_it_cannot_compare() {
     fails(
         &["diff", AGENT, "@t0", "@t-1", "@t0 .cb"],
         2,
-        "names a time",
+        "takes no time",
     );
     fails(
         &["diff", AGENT, "@t0", "@t-1", ".cb["],
@@ -171,7 +171,7 @@ fn log_counts_what_each_snapshot_brought() {
     for line in answer(&["log", AGENT, "--format", "text"]).lines() {
         assert!(line.len() < 100, "{line}");
     }
-    fails(&["log", AGENT, "@t0 .cb"], 2, "names a time");
+    fails(&["log", AGENT, "@t0 .cb"], 2, "takes no time");
     fails(&["log", AGENT, ".cb @mode=union"], 2, "E_SELECTOR_INVALID");
     fails(&["log", "missing.jsonl"], 4, "missing.jsonl");
 }
