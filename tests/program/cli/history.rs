@@ -122,7 +122,7 @@ fn diff_refuses_what_it_cannot_compare() {
     fails(
         &["diff", AGENT, "@t0", "@t-1", "@t0 .cb"],
         2,
-        "takes no time",
+        "names a time",
     );
     fails(
         &["diff", AGENT, "@t0", "@t-1", ".cb["],
