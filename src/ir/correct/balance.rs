@@ -177,7 +177,13 @@ fn brackets(text: &str, accept: Accept<'_>) -> Option<Slip> {
 
 fn unclosed_tries(scan: &Scan<'_>, open: usize, tries: &mut Vec<Try>) {
     let sign = closer(scan.word(open));
-    for at in open + 1..=scan.lexemes.len() {
+    let end = scan.lexemes.len();
+    // `[kind=[call,result]`: where an inner bracket closes last, it is the outer one that does not.
+    let nested = end
+        .checked_sub(1)
+        .is_some_and(|last| scan.kind(last) == Some(Kind::Close));
+    let first = nested.then_some(end);
+    for at in first.into_iter().chain(open + 1..=end) {
         if scan.kind(at) == Some(Kind::Space) {
             continue;
         }

@@ -71,7 +71,8 @@ pub(super) fn correct(text: &str, edition: Edition, found: Vec<Diagnostic>) -> V
             break;
         }
         let slip = habitual.then(|| {
-            let repaired = balance::repair(&current, &accept);
+            let early = habits::early(&current);
+            let repaired = early.or_else(|| balance::repair(&current, &accept));
             repaired.or_else(|| habits::find(&current, edition, &accept))
         });
         let slip = slip.flatten();

@@ -185,9 +185,8 @@ pub(in crate::ir) fn meant_type(head: &str) -> Option<Cow<'static, str>> {
         return Some(format!(".{class}").into());
     }
     Some(match &*lower {
-        "turn" | "turns" | "message" | "messages" | "msg" | "segment" | "segments" | "mts"
-        | "segs" => ".mt".into(),
-        "blocks" | "cbs" | "part" | "parts" => ".cb".into(),
+        "turn" | "turns" | "segment" | "segments" | "mts" | "segs" => ".mt".into(),
+        "blocks" | "cbs" | "part" | "parts" | "message" | "messages" | "msg" => ".cb".into(),
         "container" | "containers" | "conts" => ".mc".into(),
         "node" | "nodes" | "item" | "items" => "*".into(),
         "root" | "seq" | "sys" | "ah" => format!("^{lower}").into(),

@@ -90,12 +90,11 @@ pub(super) fn literal(scan: &Scan<'_>, first: usize, last: usize) -> String {
 /// The step that a word of another vocabulary means.
 pub(super) fn class_step(word: &str) -> Option<String> {
     let step = match &*word.to_ascii_lowercase() {
-        "mt" | "mts" | "turn" | "turns" | "message" | "messages" | "msg" | "msgs" | "segment"
-        | "segments" => ".mt",
+        "mt" | "mts" | "turn" | "turns" | "segment" | "segments" => ".mt",
         "seg" | "segs" => ".seg",
         "mc" | "container" | "containers" => ".mc",
         "cont" | "conts" => ".cont",
-        "cb" | "cbs" => ".cb",
+        "cb" | "cbs" | "message" | "messages" | "msg" | "msgs" => ".cb",
         "block" | "blocks" => ".block",
         "node" | "nodes" | "item" | "items" | "everything" | "anything" | "*" => "*",
         "root" => "^root",

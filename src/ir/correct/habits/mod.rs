@@ -4,8 +4,10 @@
 //! None may match a selector's own syntax: they run only on texts that were refused, but a text
 //! may have one mistake and much that is right.
 
+mod apart;
 mod common;
 mod compare;
+mod depths;
 mod glyphs;
 mod join;
 mod props;
@@ -14,6 +16,7 @@ mod sentence;
 mod steps;
 mod time;
 mod typing;
+mod values;
 
 use super::scan::{Kind, Scan};
 use super::slip::{Accept, Slip};
@@ -23,7 +26,14 @@ type Habit = fn(&Scan<'_>, usize) -> Option<Slip>;
 
 /// The habits, from the most specific to the most general: the first that applies anywhere in the
 /// text is undone first.
-const HABITS: [Habit; 42] = [
+const HABITS: [Habit; 50] = [
+    apart::text_alone,
+    apart::ids,
+    apart::subtraction,
+    depths::last_words,
+    values::hops,
+    values::values,
+    values::turned,
     steps::types,
     props::spellings,
     sentence::quoted,
@@ -33,11 +43,11 @@ const HABITS: [Habit; 42] = [
     steps::paths,
     typing::doubled,
     typing::doubled_child,
-    typing::colon_after_time,
     typing::spaced_signs,
     sentence::select,
     sentence::piped_select,
     sentence::json_paths,
+    values::filters,
     pseudos::css_pseudos,
     steps::indexes,
     sentence::pipes,
@@ -62,14 +72,36 @@ const HABITS: [Habit; 42] = [
     compare::text_words,
     compare::signs,
     props::gaps,
+    values::globs,
     join::union,
     join::steps_and,
     steps::combinators,
     steps::groups,
 ];
 
+/// Those that look like a quote or bracket without its other half, and are undone before these.
+const EARLY: [Habit; 6] = [
+    apart::comments,
+    apart::counts,
+    apart::printed,
+    apart::name_paths,
+    depths::depths,
+    values::bare_patterns,
+];
+
 /// Those that apply only if none of the others does.
 const LAST: [Habit; 3] = [steps::bare_words, typing::order, sentence::trailing];
+
+/// The slip of [`EARLY`] to undo next.
+pub(super) fn early(text: &str) -> Option<Slip> {
+    let scan = Scan::new(text);
+    let places = 0..scan.lexemes.len();
+    EARLY
+        .iter()
+        .flat_map(|habit| places.clone().map(move |index| (habit, index)))
+        .filter(|(_, index)| scan.kind(*index) != Some(Kind::Space))
+        .find_map(|(habit, index)| habit(&scan, index))
+}
 
 /// The slip to undo next. `accept` tells whether a text is a selector.
 pub(super) fn find(text: &str, edition: Edition, accept: Accept<'_>) -> Option<Slip> {

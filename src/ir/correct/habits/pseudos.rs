@@ -2,7 +2,8 @@
 
 use super::super::scan::{Kind, Scan, escaped, text_of};
 use super::super::slip::Slip;
-use super::common::union_of;
+use super::common::{any_op, union_of};
+use super::depths::of_turns;
 use crate::ir::edition::Edition;
 
 /// `:first-child`, `:nth-child(2)`, `:not(…)`, `:contains(…)` and their like.
@@ -15,18 +16,18 @@ pub(super) fn css_pseudos(scan: &Scan<'_>, index: usize) -> Option<Slip> {
         return None;
     }
     let name = scan.word(word).to_ascii_lowercase();
-    if matches!(&*name, "depth" | "nth")
+    if name == "nth"
         && let Some(number) = scan.next(word)
         && number == word + 2
         && scan.word(number).bytes().all(|byte| byte.is_ascii_digit())
     {
-        // `:depth 1`
+        // `:nth 1`
         let slip = Slip::new(
             scan.through(index, number),
-            format!("the number of `:{name}` is written in parentheses"),
+            "the number of `:nth` is written in parentheses",
             "parentheses are missing",
         );
-        return Some(slip.instead(format!(":{name}({})", scan.word(number))));
+        return Some(slip.instead(format!(":nth({})", scan.word(number))));
     }
     let open = (scan.word(word + 1) == "(").then_some(word + 1);
     let close = open.and_then(|open| scan.partner(open));
@@ -65,6 +66,9 @@ pub(super) fn css_pseudos(scan: &Scan<'_>, index: usize) -> Option<Slip> {
             expect("a search of the content", &format!("[content~{pattern}]"))
         }
         "not" => return not(scan, index, open, whole),
+        "is" | "where" | "matches" | "any" | "filter" if compares(scan, open, close) => {
+            expect("properties in brackets", &format!("[{argument}]"))
+        }
         "is" | "where" | "matches" | "any" if open.is_some() => return alternatives(scan, index, open?, last),
         "has" | "parent" | "has-text" | "contains" | "is" | "where" => {
             let help = match &*name {
@@ -81,6 +85,15 @@ pub(super) fn css_pseudos(scan: &Scan<'_>, index: usize) -> Option<Slip> {
         _ => return None,
     };
     Some(slip)
+}
+
+/// Whether a comparison is directly in the parentheses.
+fn compares(scan: &Scan<'_>, open: Option<usize>, close: Option<usize>) -> bool {
+    let (Some(open), Some(close)) = (open, close) else {
+        return false;
+    };
+    (open + 1..close).any(|at| scan.parent(at) == Some(open) && any_op(scan, at))
+        && scan.kind(open + 1) == Some(Kind::Word)
 }
 
 fn unquoted(text: &str) -> String {
@@ -119,6 +132,13 @@ fn count(
         (Some(at), _) if at >= 1 => Some(format!(":nth({at})")),
         _ => None,
     };
+    if name == "nth" && called && argument.is_empty() {
+        let slip = Slip::new(whole, "expected a number for `:nth`", "nothing is in it");
+        return Some(
+            slip.instead("")
+                .no_equal("`:nth(1)` picks the first of each place"),
+        );
+    }
     if name == "nth" && (text.is_none() || !called) {
         return None;
     }
@@ -159,9 +179,17 @@ fn several(
         });
     let message = format!("`:{name}` picks one node and takes no number");
     let slip = Slip::new(whole, message, "no parentheses here");
+    if name == "last"
+        && let Some(depths) = of_turns(scan, index, argument)
+    {
+        return Some(slip.instead(depths));
+    }
     Some(match number {
         None if argument.is_empty() => slip.instead(format!(":{name}")),
         Some(count) if name == "first" && ends && alone => slip.instead(format!(" @limit={count}")),
+        _ if name == "last" => slip.instead(":last").no_equal(
+            "`:last` picks the last of each place; the last three turns are `.mt:depth(1-3)`",
+        ),
         _ => slip.instead(format!(":{name}")).no_equal(
             "`:nth(2)` picks the second of each place; `@limit=2` at the end cuts the whole list",
         ),

@@ -189,6 +189,12 @@ pub(super) fn limit(scan: &Scan<'_>, index: usize) -> Option<Slip> {
         false => scan.span(index).start,
     };
     let place = start..scan.span(index).end;
+    if matches!(known, "mode" | "order")
+        && let Some(sign) = sign.filter(|sign| scan.word(*sign) != "(")
+        && let Some(slip) = assigned(scan, place.clone(), known, sign)
+    {
+        return Some(slip);
+    }
     if !matches!(known, "limit" | "p") {
         let renamed = control && known != name && (known == "unique" || sign.is_some());
         return match renamed {
@@ -237,6 +243,60 @@ pub(super) fn limit(scan: &Scan<'_>, index: usize) -> Option<Slip> {
     ))
 }
 
+/// The order that a word of another language means.
+fn order_of(text: &str) -> Option<&'static str> {
+    Some(match &*text.to_ascii_lowercase() {
+        "depth" | "depth desc" | "turn" | "turn desc" | "desc" | "newest" | "recent" => {
+            "turn:desc,pre"
+        }
+        "asc" | "oldest" | "turn asc" => "turn:asc,pre",
+        "pre" | "dfs" | "document" | "preorder" => "pre",
+        "post" | "postorder" => "post",
+        "bfs" | "level" => "bfs",
+        "path" => "path",
+        "turn:desc,pre" | "turn:desc" => "turn:desc,pre",
+        "turn:asc,pre" | "turn:asc" => "turn:asc,pre",
+        _ => return None,
+    })
+}
+
+/// `mode=union`, `@sort=depth`, `order=bfs`.
+fn assigned(
+    scan: &Scan<'_>,
+    place: std::ops::Range<usize>,
+    known: &str,
+    sign: usize,
+) -> Option<Slip> {
+    let value = scan.next(sign)?;
+    let mut last = scan.value_end(value)?;
+    while scan.word(last + 1) == "," && scan.kind(last + 2) == Some(Kind::Word) {
+        last += 2;
+    }
+    let written = scan.slice(value, last);
+    let meant = match known {
+        "order" => order_of(written)?,
+        _ if matches!(written, "union" | "latest" | "reduce") => written,
+        _ => return None,
+    };
+    let instead = format!("@{known}={meant}");
+    let span = place.start..scan.span(last).end;
+    let same = scan.text.get(span.clone()) == Some(&*instead);
+    let free = place.start == 0
+        || scan
+            .text
+            .get(..place.start)
+            .is_some_and(|before| before.ends_with([' ', ']', ')', '}']));
+    (!same && free).then(|| {
+        let message = format!("expected `@{known}={meant}`");
+        let named = scan.text.get(place) == Some(&*format!("@{known}"));
+        let label = match named {
+            true => "no such order",
+            false => "a control is written `@name=value`",
+        };
+        Slip::new(span, message, label).instead(instead)
+    })
+}
+
 /// Finishes `limit 5`, to which `offset 10` may belong.
 fn with_offset(
     scan: &Scan<'_>,
@@ -279,6 +339,17 @@ fn order_by(scan: &Scan<'_>, index: usize, known: &str) -> Option<Slip> {
     let before = scan
         .prev(index)
         .map_or(scan.span(index).start, |prev| scan.span(prev).end);
+    if known == "order"
+        && let Some(order) = order_of(scan.slice(column, last))
+    {
+        let message = format!("expected `@order={order}`, found words");
+        let slip = Slip::new(
+            scan.through(index, by),
+            message,
+            "a control is written `@name=value`",
+        );
+        return Some(slip.write(before..scan.span(last).end, format!(" @order={order}")));
+    }
     Some(
         Slip::new(
             scan.through(index, by),
@@ -395,7 +466,7 @@ pub(super) fn trailing(scan: &Scan<'_>, index: usize) -> Option<Slip> {
     let what = match word {
         ";" | ";;" => "a selector ends without a sign",
         "," | ",," => "expected a selector after the comma",
-        ">" | "." | "/" | "|" | "||" | "&&" | "&" => "expected a step after this",
+        ">" | "." | ".." | "..." | "/" | "|" | "||" | "&&" | "&" => "expected a step after this",
         _ => return None,
     };
     let prev = scan.prev(index).filter(|prev| *prev >= scan.body())?;

@@ -1,6 +1,6 @@
 //! Steps as CSS, XPath, jq and Python write them, outside brackets.
 
-use super::super::scan::{Kind, Scan};
+use super::super::scan::{Kind, Scan, escaped, text_of};
 use super::super::slip::Slip;
 use super::common::{any_op, class_step, condition_end};
 use super::typing::is_axis;
@@ -58,6 +58,15 @@ fn slice(scan: &Scan<'_>, index: usize, close: usize, inner: &str) -> Option<Sli
         "a part of a list is written `@limit=…` at the end",
         "brackets take properties",
     );
+    if to == 0 && from < 0 {
+        let count = from.unsigned_abs().to_string();
+        return Some(match super::depths::of_turns(scan, index, &count) {
+            Some(depths) => slip.instead(depths),
+            None => slip.instead("").no_equal(
+                "`:last` picks the last of each place; the last three turns are `.mt:depth(1-3)`",
+            ),
+        });
+    }
     let size = to.checked_sub(from)?;
     if size > 0 && from >= 0 && last {
         if from == 0 {
@@ -331,10 +340,10 @@ pub(super) fn bare_conditions(scan: &Scan<'_>, index: usize) -> Option<Slip> {
     if !(comparison || labelled || call) {
         return None;
     }
-    let last = condition_end(scan, index)?;
+    let mut last = condition_end(scan, index)?;
     let mut body = scan.slice(index, last).to_owned();
     if labelled {
-        body = body.replacen(':', "=", 1);
+        (body, last) = labels(scan, index, last)?;
     }
     let from = match last_step(scan, index) {
         Some(prev) => scan.span(prev).end,
@@ -343,7 +352,56 @@ pub(super) fn bare_conditions(scan: &Scan<'_>, index: usize) -> Option<Slip> {
     let place = scan.span(index).start..scan.span(op.unwrap_or(last)).end;
     let message = "a comparison is written in brackets";
     let slip = Slip::new(place, message, "brackets are missing");
-    Some(slip.write(from..scan.span(last).end, format!("[{body}]")))
+    let searched = match last_step(scan, index).map(|prev| scan.word(prev)) {
+        Some("?" | "??") => format!(" {{{body}}}"),
+        _ => format!("[{body}]"),
+    };
+    Some(slip.write(from..scan.span(last).end, searched))
+}
+
+/// `role:user and kind:text refund` as properties, and where they end.
+fn labels(scan: &Scan<'_>, first: usize, end: usize) -> Option<(String, usize)> {
+    let mut body = String::new();
+    let mut last = first;
+    let mut at = first;
+    loop {
+        let labelled = scan.word(at + 1) == ":" && scan.kind(at) == Some(Kind::Word);
+        let known = !matches!(Attr::from_name(scan.word(at)), Attr::Custom(_));
+        if labelled && known {
+            let value = at + 2;
+            let close = scan.value_end(value)?;
+            body.push_str(&format!("{}={}", scan.word(at), scan.slice(value, close)));
+            last = close;
+        } else if at > first && scan.is_value(at) {
+            // A word alone is searched for.
+            let text = text_of(&escaped(&scan.content(at)));
+            body.push_str(&format!("content~{text}"));
+            last = at;
+        } else {
+            break;
+        }
+        let Some(mut next) = scan.next(last).filter(|next| *next <= end) else {
+            break;
+        };
+        let mut joint = "][".to_owned();
+        if matches!(
+            &*scan.word(next).to_ascii_lowercase(),
+            "and" | "&&" | "&" | "or" | "||"
+        ) {
+            let or = scan.word(next).eq_ignore_ascii_case("or") || scan.word(next) == "||";
+            if or {
+                joint = " or ".to_owned();
+            }
+            next = scan.next(next)?;
+        }
+        body.push_str(&joint);
+        at = next;
+    }
+    let body = body
+        .trim_end_matches("][")
+        .trim_end_matches(" or ")
+        .to_owned();
+    Some((body, last))
 }
 
 /// `(role=user)` where no type precedes, `.cb (role=user)`.
@@ -404,7 +462,23 @@ pub(super) fn bare_words(scan: &Scan<'_>, index: usize) -> Option<Slip> {
     {
         return None;
     }
-    let step = class_step(scan.word(index))?;
+    let mut step = class_step(scan.word(index))?;
+    let mut last = index;
+    // `seq.mt.cb`, `cb.user`
+    while scan.word(last + 1) == "."
+        && let Some(more) = class_step(scan.word(last + 2))
+    {
+        if !more.starts_with('[') {
+            step.push(' ');
+        }
+        step.push_str(&more);
+        last += 2;
+    }
+    if last > index {
+        let message = "steps are separated by `>` or white space, not by dots";
+        let place = scan.through(index, last);
+        return Some(Slip::new(place, message, "signs are missing").instead(step));
+    }
     Some(
         Slip::new(
             scan.span(index),

@@ -1,6 +1,9 @@
 //! Times as other tools write them: `@-1`, `@1`, `@latest`, `t0`, `@t0-3`, `@c5-8`, `HEAD~1`.
 
+use std::ops::Range;
+
 use super::super::slip::{Accept, Slip};
+use crate::diag::nearest;
 
 /// An end of a range as it was probably meant.
 #[derive(Clone, Copy, PartialEq)]
@@ -31,6 +34,11 @@ impl End {
 pub(super) fn time(text: &str, accept: Accept<'_>) -> Option<Slip> {
     let start = text.len() - text.trim_start().len();
     let rest = text.get(start..)?;
+    let apart = history(rest).or_else(|| separated(rest, accept));
+    if let Some((range, instead, message, label)) = apart {
+        let span = start + range.start..start + range.end;
+        return Some(Slip::new(span, message, label).instead(instead));
+    }
     let signed = rest.starts_with('@');
     let (from, mut read) = end(rest, signed, None)?;
     let mut to = None;
@@ -57,8 +65,7 @@ pub(super) fn time(text: &str, accept: Accept<'_>) -> Option<Slip> {
         Some(to) => format!("{}..{}", from.text(), to.text()),
         None => from.text(),
     };
-    let same = |text: &str| text.split_whitespace().collect::<String>();
-    if same(written) == same(&meant) || accept(&format!("{written} *")).is_some() {
+    if written == meant || accept(&format!("{written} *")).is_some() {
         return None;
     }
     let span = start..start + written.len();
@@ -74,6 +81,62 @@ pub(super) fn time(text: &str, accept: Accept<'_>) -> Option<Slip> {
     let after = rest.get(written.len()..read)?;
     instead.push_str(after);
     Some(Slip::new(span, message, "not a time").write(start..start + read, instead))
+}
+
+type Found = (Range<usize>, String, &'static str, &'static str);
+
+/// `@hist`, `@history..@t0`.
+fn history(rest: &str) -> Option<Found> {
+    let after = rest.strip_prefix('@')?;
+    let letters = after
+        .find(|c: char| !c.is_ascii_alphabetic())
+        .unwrap_or(after.len());
+    let word = after.get(..letters)?.to_ascii_lowercase();
+    let mut end = 1 + letters;
+    let tail = rest.get(end..)?;
+    if word == "history" && tail.starts_with("..") {
+        end += tail.find(char::is_whitespace).unwrap_or(tail.len());
+        let message = "`@history` is the range of all snapshots";
+        return Some((0..end, "@history".to_owned(), message, "not a time"));
+    }
+    let spelt = word.len() >= 4 && "history".starts_with(&word)
+        || nearest(&word, ["history"]).is_some()
+        || word == "log";
+    let ends = tail.is_empty() || tail.starts_with(char::is_whitespace);
+    (spelt && word != "history" && ends).then(|| {
+        let instead = match tail.trim() {
+            "" => "@history *",
+            _ => "@history",
+        };
+        (
+            0..end,
+            instead.to_owned(),
+            "expected a time such as `@history`",
+            "not a time",
+        )
+    })
+}
+
+/// `@t0> .cb`, `@t0 .. .cb`, `@t0: .cb`: a sign between the time and the selector.
+fn separated(rest: &str, accept: Accept<'_>) -> Option<Found> {
+    let signs = |c: char| c.is_whitespace() || matches!(c, ':' | '>' | ',' | ';' | '|');
+    let end = rest.strip_prefix('@')?.find(signs)? + 1;
+    let (time, after) = rest.split_at_checked(end)?;
+    let gap = after.len() - after.trim_start().len();
+    let sign = ["..", ":", ">", ",", ";", "|"]
+        .into_iter()
+        .find(|sign| after.trim_start().starts_with(sign))?;
+    let selector = after.get(gap + sign.len()..)?;
+    let spaces = selector.len() - selector.trim_start().len();
+    let begins = selector
+        .trim_start()
+        .starts_with(['.', '#', '^', '[', '*', '{', '(', '+']);
+    if !begins || accept(&format!("{time} *")).is_none() {
+        return None;
+    }
+    let message = "white space separates the time from the selector";
+    let range = end..end + gap + sign.len() + spaces;
+    Some((range, " ".to_owned(), message, "not expected here"))
 }
 
 /// The end of a range at the start of `text`, and its length. `kind` is that of the other end.
@@ -158,7 +221,12 @@ fn counted(word: &str, after: &str, signed: bool) -> Option<(End, usize)> {
     let mut gap = 0;
     if signed {
         gap = after.len() - after.trim_start_matches(['=', ':', '(', '[']).len();
-        if long && after.get(gap..)?.starts_with(' ') {
+        let spaced = after.get(gap..)?.strip_prefix(' ');
+        let counts = |rest: &str| {
+            rest.trim_start_matches('-')
+                .starts_with(|c: char| c.is_ascii_digit())
+        };
+        if spaced.is_some_and(|rest| long || counts(rest)) {
             gap += 1;
         }
     }
@@ -194,7 +262,10 @@ fn mark(text: &str) -> Option<usize> {
         let word = sign.ends_with(' ');
         let tight = matches!(sign, "-" | ":" | "~" | ",");
         let time = after.trim_start().starts_with('@')
-            || after.starts_with(|c: char| c.is_ascii_digit() || c == '-');
+            || after.starts_with(|c: char| c.is_ascii_digit() || c == '-')
+            || after
+                .strip_prefix(['c', 't'])
+                .is_some_and(|count| count.starts_with(|c: char| c.is_ascii_digit() || c == '-'));
         // `@t0 - .cb` and `@t0 *` are no ranges.
         if tight && !time || word && spaces == 0 {
             continue;

@@ -243,23 +243,6 @@ pub(super) fn order(scan: &Scan<'_>, index: usize) -> Option<Slip> {
     )
 }
 
-/// `@t0: .cb`.
-pub(super) fn colon_after_time(scan: &Scan<'_>, index: usize) -> Option<Slip> {
-    let after = scan.word(index) == ":"
-        && scan.outside(index)
-        && scan.word(0) == "@"
-        && index + 1 == scan.body()
-        && scan.next(index).is_some();
-    after.then(|| {
-        Slip::new(
-            scan.span(index),
-            "white space separates the time from the selector",
-            "not expected here",
-        )
-        .instead("")
-    })
-}
-
 /// `> >`.
 pub(super) fn doubled_child(scan: &Scan<'_>, index: usize) -> Option<Slip> {
     let next = scan.next(index)?;
