@@ -24,6 +24,9 @@ use super::advice::elsewhere;
 use super::attempt::{attempt, warnings};
 use super::edition::Edition;
 use crate::diag::{Code, Diagnostic};
+use crate::ir::query::Attr;
+use crate::syntax::words::CLASSES;
+use scan::{Kind, Scan};
 use slip::{Slip, Trail, apply};
 
 /// Longer selectors are not corrected, in bytes: they were not typed.
@@ -96,7 +99,7 @@ pub(super) fn correct(text: &str, edition: Edition, found: Vec<Diagnostic>) -> V
         seen.push(next.clone());
         current = next;
         match attempt(&current, edition, None) {
-            Ok(_) => return findings.corrected(&current),
+            Ok(_) => return findings.corrected(text, &current),
             Err(more) => errors = more,
         }
     }
@@ -105,13 +108,14 @@ pub(super) fn correct(text: &str, edition: Edition, found: Vec<Diagnostic>) -> V
 
 impl Findings {
     /// Every mistake was undone: the text is now the selector `corrected`.
-    fn corrected(self, corrected: &str) -> Vec<Diagnostic> {
+    fn corrected(self, text: &str, corrected: &str) -> Vec<Diagnostic> {
         let no_equal = self.slips.iter().find_map(|slip| slip.no_equal.clone());
         let mut shown = self.errors;
         shown.extend(joined(self.slips));
         shown.sort_by_key(Diagnostic::start);
         if let Some(first) = shown.first_mut() {
             match no_equal {
+                None if invents(text, corrected) => {}
                 None => first.correct(corrected),
                 Some(help) => first.set_help(help),
             }
@@ -149,6 +153,30 @@ impl Findings {
         }
         shown
     }
+}
+
+/// Whether `corrected` tests a type or an attribute whose name nobody typed: it would find nothing.
+fn invents(text: &str, corrected: &str) -> bool {
+    let (typed, scan) = (Scan::new(text), Scan::new(corrected));
+    let words = |scan: &Scan<'_>| -> Vec<String> {
+        (0..scan.lexemes.len()).map(|at| scan.content(at)).collect()
+    };
+    let typed = words(&typed);
+    (0..scan.lexemes.len()).any(|at| {
+        let word = scan.content(at);
+        let new = scan.kind(at) == Some(Kind::Word) && !typed.contains(&word);
+        let kind = new && scan.outside(at) && at > 0 && scan.word(at - 1) == ".";
+        let name = new && scan.starts_prop(at) && scan.bracket(at) != "(";
+        let custom = matches!(Attr::from_name(&word), Attr::Custom(_));
+        let made = word.starts_with("data_") || matches!(&*word, "ephemeral" | "sticky");
+        kind && !CLASSES.contains(&&*word)
+            || name
+                && custom
+                && !made
+                && scan
+                    .parent(at)
+                    .is_some_and(|open| !scan.prev_word(open).ends_with('='))
+    })
 }
 
 /// The corrected selector as `edition` spells it, or the edition that has its words.

@@ -46,7 +46,10 @@ impl Lowerer {
             span,
             format!("`.{head}` tests for the nodeType `{head}`"),
             "not a class of nodes",
-            format!("write `{meant}`, or `[nodeType={}]` to say so", quote(head)),
+            format!(
+                "write `{meant}`, or `[nodeType={}]` if you mean that type",
+                quote(head)
+            ),
         );
     }
 
@@ -136,7 +139,10 @@ impl Lowerer {
                         "`{}` is a custom attribute, not the header `{header}`",
                         name.text
                     ),
-                    format!("write `{header}`, or `{}` to say so", quote(&name.text)),
+                    format!(
+                        "write `{header}`, or `{}` if you mean that attribute",
+                        quote(&name.text)
+                    ),
                 ),
                 None => return,
             },

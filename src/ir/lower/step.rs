@@ -218,7 +218,7 @@ impl Lowerer {
         let (head, sub) = split_type(word);
         if let Some(sub) = sub {
             self.no_foreign_pseudo(sub, span)?;
-            self.warn_near_pseudo(sub, span);
+            self.warn_near_pseudo('.', head, sub, span);
         }
         self.warn_of_type(head, span);
         self.class_or_type(head, sub, tests);
@@ -280,8 +280,8 @@ impl Lowerer {
             Word::Text(text) => {
                 // A quoted word is meant as written. Without quotes the span is sign and word.
                 let quoted = (span.end - span.start) as usize != text.len() + 1;
-                if !quoted && let Some((_, sub)) = text.split_once(':') {
-                    self.warn_near_pseudo(sub, span);
+                if !quoted && let Some((head, sub)) = text.split_once(':') {
+                    self.warn_near_pseudo('#', head, sub, span);
                 }
                 Operand::Literal(Literal::Text((**text).into()))
             }
@@ -355,7 +355,7 @@ impl Lowerer {
     }
 
     /// Warns of `.mt:frist`, which is a type where `:first` was probably meant.
-    fn warn_near_pseudo(&mut self, sub: &str, span: Span) {
+    fn warn_near_pseudo(&mut self, sign: char, head: &str, sub: &str, span: Span) {
         for part in sub.split(':') {
             if let Some(pseudo) = near_pseudo(part) {
                 let message = if pseudo == part {
@@ -365,7 +365,18 @@ impl Lowerer {
                         "`:{part}` is part of the word, and almost the pseudo-class `:{pseudo}`"
                     )
                 };
-                let help = format!("write `:{pseudo}` at the end of the word for the pseudo-class");
+                let called = match CALLED_PSEUDOS.contains(&pseudo) {
+                    true => "(1)",
+                    false => "",
+                };
+                let help = match sub == part {
+                    true => format!("write `{sign}{head}:{pseudo}{called}` for the pseudo-class"),
+                    false => {
+                        format!(
+                            "write `:{pseudo}{called}` at the end of the word for the pseudo-class"
+                        )
+                    }
+                };
                 self.warn(span, message, "taken as one word", help);
                 return;
             }

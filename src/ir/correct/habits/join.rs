@@ -57,9 +57,6 @@ pub(super) fn props_or(scan: &Scan<'_>, index: usize) -> Option<Slip> {
     }
     let open = scan.parent(index)?;
     let close = scan.partner(open)?;
-    let marks: Vec<usize> = (open + 1..close)
-        .filter(|at| scan.parent(*at) == Some(open) && is_or(scan.word(*at)) && joins(scan, *at))
-        .collect();
     let slip = Slip::new(
         scan.span(index),
         format!(
@@ -68,17 +65,7 @@ pub(super) fn props_or(scan: &Scan<'_>, index: usize) -> Option<Slip> {
         ),
         "not expected here",
     );
-    let mut parts: Vec<(usize, usize)> = Vec::new();
-    let mut from = open + 1;
-    for end in marks.iter().copied().chain([close]) {
-        let first = scan.next(from - 1)?;
-        let last = scan.prev(end)?;
-        if first > last || first >= end {
-            return None;
-        }
-        parts.push((first, last));
-        from = end + 1;
-    }
+    let parts = alternatives(scan, open, close)?;
     let named = one_name(scan, open, &parts);
     if let Some((name, values)) = &named
         && one_of(name)
@@ -136,6 +123,25 @@ pub(super) fn props_or(scan: &Scan<'_>, index: usize) -> Option<Slip> {
         .map(|text| format!("{before}{lead}{text}{tail}{after}"))
         .collect();
     Some(slip.write(scan.through(first, last), members.join(", ")))
+}
+
+/// What the `or`s directly in a bracket separate.
+fn alternatives(scan: &Scan<'_>, open: usize, close: usize) -> Option<Vec<(usize, usize)>> {
+    let marks: Vec<usize> = (open + 1..close)
+        .filter(|at| scan.parent(*at) == Some(open) && is_or(scan.word(*at)) && joins(scan, *at))
+        .collect();
+    let mut parts: Vec<(usize, usize)> = Vec::new();
+    let mut from = open + 1;
+    for end in marks.iter().copied().chain([close]) {
+        let first = scan.next(from - 1)?;
+        let last = scan.prev(end)?;
+        if first > last || first >= end {
+            return None;
+        }
+        parts.push((first, last));
+        from = end + 1;
+    }
+    Some(parts)
 }
 
 /// The name and the values of `name=a or name=b`, `name=a or b`.

@@ -17,17 +17,9 @@ pub(super) fn css_pseudos(scan: &Scan<'_>, index: usize) -> Option<Slip> {
     }
     let name = scan.word(word).to_ascii_lowercase();
     if name == "nth"
-        && let Some(number) = scan.next(word)
-        && number == word + 2
-        && scan.word(number).bytes().all(|byte| byte.is_ascii_digit())
+        && let Some(slip) = spaced_nth(scan, index)
     {
-        // `:nth 1`
-        let slip = Slip::new(
-            scan.through(index, number),
-            "the number of `:nth` is written in parentheses",
-            "parentheses are missing",
-        );
-        return Some(slip.instead(format!(":nth({})", scan.word(number))));
+        return Some(slip);
     }
     let open = (scan.word(word + 1) == "(").then_some(word + 1);
     let close = open.and_then(|open| scan.partner(open));
@@ -85,6 +77,20 @@ pub(super) fn css_pseudos(scan: &Scan<'_>, index: usize) -> Option<Slip> {
         _ => return None,
     };
     Some(slip)
+}
+
+/// `:nth 1`.
+fn spaced_nth(scan: &Scan<'_>, index: usize) -> Option<Slip> {
+    let number = scan.next(index + 1)?;
+    let digits = scan.word(number).bytes().all(|byte| byte.is_ascii_digit());
+    (number == index + 3 && digits).then(|| {
+        Slip::new(
+            scan.through(index, number),
+            "the number of `:nth` is written in parentheses",
+            "parentheses are missing",
+        )
+        .instead(format!(":nth({})", scan.word(number)))
+    })
 }
 
 /// Whether a comparison is directly in the parentheses.
