@@ -80,7 +80,8 @@ impl Run for Bench {
         }
         let started = Instant::now();
         let (names, _) = sessions::expand(&self.sessions)?;
-        let sessions = sessions::open_all(&names, &self.limits)?;
+        let sessions = sessions::open_all(&names, &self.limits)
+            .map_err(|failure| sessions::explain_directory(failure, &self.sessions))?;
         let loading = started.elapsed();
         warm_up(&engine, &names, &sessions, &selectors)?;
         let before = engine.cache_stats();

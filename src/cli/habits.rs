@@ -217,12 +217,9 @@ pub(super) fn option(option: &str, typed: &Typed<'_>) -> Option<(String, String)
         let help = with(&["--format", format], true);
         return Some((no_option("the format is the value of `--format`"), help));
     }
-    if let Some(value) = value
-        && matches!(name, "session" | "input" | "in" | "i" | "s")
-        && (is_file(value) || name == "session")
-    {
-        let words = [before, &after[usize::from(own.is_none())..]].concat();
-        let words: Vec<String> = [vec![value.to_owned()], words].concat();
+    if let Some(file) = value.filter(|value| is_session(name, value)) {
+        let rest = &after[usize::from(own.is_none())..];
+        let words = [&[file.to_owned()], before, rest].concat();
         return Some((no_option("the session is an argument"), typed.with(&words)));
     }
     if matches!(name, "o" | "out" | "output") && !typed.names.is_empty() {
@@ -236,14 +233,8 @@ pub(super) fn option(option: &str, typed: &Typed<'_>) -> Option<(String, String)
     let part = in_selector(name, value)?;
     let part = part.as_str();
     if typed.names == ["log"] && part.starts_with('@') {
-        let line = with(&[], true);
-        return Some(match part.strip_prefix("@limit=") {
-            Some(number) => (
-                no_option("each line is one snapshot, the newest first"),
-                format!("{line} --format text | head -n {number}"),
-            ),
-            None => (no_option("it lists all snapshots"), line),
-        });
+        let (instead, help) = of_log(part, with(&[], true));
+        return Some((no_option(instead), help));
     }
     let help = match selector_with(before, after, value.filter(|_| own.is_none()), part) {
         Some(words) => typed.with(&words),
@@ -257,6 +248,22 @@ pub(super) fn option(option: &str, typed: &Typed<'_>) -> Option<(String, String)
         no_option(&format!("`{part}` in the selector does that")),
         help,
     ))
+}
+
+/// Whether an option of another tool gives the session.
+fn is_session(name: &str, value: &str) -> bool {
+    name == "session" || (matches!(name, "input" | "in" | "i" | "s") && is_file(value))
+}
+
+/// What `log` does instead of a control or a time, and what to type; `line` has neither.
+fn of_log(part: &str, line: String) -> (&'static str, String) {
+    match part.strip_prefix("@limit=") {
+        Some(number) => (
+            "each line is one snapshot, the newest first",
+            format!("{line} --format text | head -n {number}"),
+        ),
+        None => ("it lists all snapshots", line),
+    }
 }
 
 /// The part of a selector that an option of another tool means.

@@ -7,6 +7,7 @@ use super::progress::Progress;
 use super::words::quoted;
 use crate::interop::{
     ImportOptions, Imported, ImportedSession, MessageLocation, Pointer, Report, import,
+    where_messages,
 };
 use crate::present::{Exit, Failure, sessions as opened};
 use crate::tree::InputError;
@@ -97,7 +98,18 @@ impl Run for Import {
         for log in &self.logs {
             let bytes =
                 input::read(log, &self.limits).map_err(|failure| self.unread(log, failure))?;
-            let imported = import(&bytes, &options).map_err(|error| self.refused(log, error))?;
+            if bytes.trim_ascii().is_empty() {
+                return Err(no_messages(format!(
+                    "{} is empty",
+                    input::name(log).display()
+                )));
+            }
+            let imported =
+                import(&bytes, &options).map_err(|error| self.refused(log, &bytes, error))?;
+            if bytes.trim_ascii() == b"[]" {
+                let name = input::name(log);
+                return Err(no_messages(format!("{} has no messages", name.display())));
+            }
             report.add(&imported.report);
             name_sessions(log, imported, &mut sessions);
             progress.step();
@@ -157,7 +169,7 @@ impl Import {
     }
 
     /// The failure for an input that is no log.
-    fn refused(&self, log: &str, error: InputError) -> Failure {
+    fn refused(&self, log: &str, bytes: &[u8], error: InputError) -> Failure {
         let failure = Failure::Input(vec![(input::name(log), error)], None);
         match log {
             input::STDIN => failure,
@@ -166,7 +178,13 @@ impl Import {
                 Failure::plain(Exit::Input, message)
                     .with_help(format!("pactql select {} \"*\"", quoted(log)))
             }
-            _ => failure,
+            _ => match where_messages(bytes) {
+                Some(pointer) => failure.with_help(format!(
+                    "pactql import {} --messages '{pointer}' -o sessions/",
+                    quoted(log)
+                )),
+                None => failure,
+            },
         }
     }
 
@@ -192,6 +210,13 @@ impl Import {
         }
         Ok(())
     }
+}
+
+/// The failure for a log without messages.
+fn no_messages(message: String) -> Failure {
+    Failure::plain(Exit::Input, message).with_help(
+        "expected chat messages: a list, an object with `messages`, or one message a line",
+    )
 }
 
 fn several(target: &Target<'_>, count: usize) -> Failure {

@@ -32,6 +32,14 @@ pub(super) fn explain_missing(failure: Failure, name: &str) -> Failure {
             in_quotes(name)
         ));
     }
+    if name.is_empty() {
+        return Failure::usage("expected the path of a session, found an empty word");
+    }
+    if name.contains('*') {
+        return failure.with_help(format!(
+            "`*` is for the shell, which leaves quotes alone: write {name} without quotes"
+        ));
+    }
     let path = Path::new(name);
     match (near(path), missing_directory(path)) {
         (Some(near), _) => {

@@ -43,6 +43,7 @@ use clap::error::ErrorKind;
 use clap::{ArgMatches, ColorChoice, CommandFactory, FromArgMatches, Parser, Subcommand};
 use command::{Run, print, say};
 use options::Color;
+use typed::words;
 
 /// Query LLM context trees with selectors.
 #[derive(Parser, Debug)]
@@ -162,6 +163,7 @@ pub fn main() -> Exit {
         Ok(parsed) => parsed,
         Err(error) => return refuse(&error, program),
     };
+    typed::set_program(program);
     match cli.command.get().run(cli.color) {
         Ok(exit) => exit,
         Err(Failure::ClosedPipe) => Exit::Ok,
@@ -170,14 +172,6 @@ pub fn main() -> Exit {
             failure.exit()
         }
     }
-}
-
-/// The arguments, without the program.
-fn words() -> Vec<String> {
-    let words = std::env::args_os().skip(1);
-    words
-        .map(|word| word.to_string_lossy().into_owned())
-        .collect()
 }
 
 /// Whether the arguments, which may not parse, give an option this value.

@@ -2,7 +2,7 @@
 //! missing, swapped, or cut into words by the shell.
 
 use super::typed::options;
-use super::usage::{address, not_one_argument};
+use super::usage::{address, not_one_argument, range, two_arguments};
 use super::words::{exists, in_quotes, is_file, is_selector, joined, quoted};
 use crate::present::Failure;
 
@@ -140,17 +140,6 @@ pub(super) fn check_snapshots(
         Failure::usage("`diff` compares two snapshots of one session")
             .with_help(format!("pactql diff {} @t-1 @t0{rest}", quoted(session))),
     )
-}
-
-/// The two addresses of a range of snapshots.
-pub(super) fn range(word: &str) -> Option<[&str; 2]> {
-    let (a, b) = word.split_once("..")?;
-    (address(a).is_some() && address(b).is_some()).then_some([a, b])
-}
-
-/// A range where `diff` takes two snapshots.
-pub(super) fn two_arguments() -> Failure {
-    Failure::usage("`diff` takes two snapshots, one argument each")
 }
 
 /// Sessions without a selector.

@@ -5,6 +5,7 @@ use super::command::{Run, print, say};
 use super::fit::FitArgs;
 use super::options::{Color, EditionName, Format, Limits, RangeArgs};
 use super::{input, operands, output, sessions};
+use crate::diag::{Code, Diagnostic, Error};
 use crate::engine::Prepared;
 use crate::history::Session;
 use crate::present::answer::Found;
@@ -16,8 +17,8 @@ use std::io::{self, Write};
 ///
 /// The result is an ordered list of ids, or for a range of snapshots the differences between
 /// neighbours. With several sessions, each result is labelled with the path of its session; with
-/// several selectors, with the selector. A directory with JSON Lines files in it is several
-/// sessions, one a file.
+/// several selectors, with the selector. A directory of single documents is one session; with a
+/// JSON Lines file among several files in it, each file is a session.
 #[derive(Args, Debug)]
 #[command(override_usage = "\
 pactql select [OPTIONS] <SESSION> <SELECTOR>
@@ -101,8 +102,13 @@ impl Select {
             .iter()
             .map(|selector| how.engine.prepare(selector))
             .collect::<Result<_, _>>()?;
-        let (names, directory) = sessions::expand(names)?;
-        let sessions = sessions::open_all(&names, &self.limits)?;
+        if let Some(error) = prepared.iter().find_map(unbound) {
+            return Err(error.into());
+        }
+        let given = names;
+        let (names, directory) = sessions::expand(given)?;
+        let sessions = sessions::open_all(&names, &self.limits)
+            .map_err(|failure| sessions::explain_directory(failure, given))?;
         let several = directory || names.len() > 1;
         let mut run = Answers {
             select: self,
@@ -168,6 +174,17 @@ impl Select {
             exit => exit,
         })
     }
+}
+
+/// The error for a selector with a parameter.
+fn unbound(prepared: &Prepared) -> Option<Error> {
+    let name = format!("${}", prepared.params().first()?);
+    let text = prepared.text();
+    let at = text.find(&name)?;
+    let mistake = Diagnostic::error(Code::SelectorInvalid, format!("`{name}` has no value"))
+        .at(at..at + name.len(), "this parameter")
+        .with_help("values of parameters cannot be given here; write the value in its place");
+    Some(Error::new(text, mistake))
 }
 
 /// The answers of a run, while they are found.

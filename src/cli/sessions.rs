@@ -4,10 +4,11 @@ use super::command::say;
 use super::input;
 use super::options::Limits;
 use super::progress::Progress;
+use super::words::quoted;
 use crate::history::Session;
 use crate::index::Snapshot;
 use crate::present::{Failure, sessions as opened};
-use crate::tree::source::{read_stream, sessions_in};
+use crate::tree::source::{read_all, read_files, sessions_in};
 use clap::Args;
 use rayon::prelude::*;
 use std::path::Path;
@@ -66,7 +67,11 @@ pub(super) fn open(name: &str, limits: &Limits) -> Result<Session, Failure> {
 fn read(name: &str, limits: &Limits) -> Result<Session, Failure> {
     let session = if name == input::STDIN {
         let path = input::name(name);
-        let documents = read_stream(std::io::stdin().lock(), &path, limits.source());
+        let bytes = read_all(std::io::stdin().lock(), &path, limits.source());
+        let documents = match bytes {
+            Ok(bytes) if bytes.trim_ascii().is_empty() => Ok(Vec::new()),
+            bytes => read_files([(bytes, path.clone())]),
+        };
         opened::build(documents, path)
     } else {
         opened::open(Path::new(name), limits.source())
@@ -92,6 +97,34 @@ pub(super) fn expand(names: &[String]) -> Result<(Vec<String>, bool), Failure> {
         }
     }
     Ok((all, several))
+}
+
+/// Says which files of a directory are sessions, if the failure is that of another one in it.
+pub(super) fn explain_directory(failure: Failure, names: &[String]) -> Failure {
+    let text = failure.to_string();
+    let endings = [".jsonl", ".jsonl.gz", ".ndjson", ".ndjson.gz"];
+    for name in names {
+        let Ok(Some(files)) = sessions_in(Path::new(name)) else {
+            continue;
+        };
+        let files: Vec<String> = files
+            .iter()
+            .map(|file| file.display().to_string())
+            .collect();
+        let is_lines = |file: &&String| endings.iter().any(|ending| file.ends_with(ending));
+        let mut others = files.iter().filter(|file| !is_lines(file));
+        if !others.any(|other| text.contains(other.as_str())) {
+            continue;
+        }
+        let has = |ending: &&&str| files.iter().any(|file| file.ends_with(**ending));
+        let folder = name.trim_end_matches('/');
+        let globs = endings.iter().filter(has);
+        let globs: Vec<String> = globs
+            .map(|end| format!("{}/*{end}", quoted(folder)))
+            .collect();
+        return failure.with_help(format!("name the sessions: {}", globs.join(" ")));
+    }
+    failure
 }
 
 /// Opens several sessions in parallel. Of several failures the first in order is returned.

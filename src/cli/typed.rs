@@ -2,7 +2,8 @@
 
 use super::words::joined;
 use clap::builder::ArgAction;
-use clap::{Arg, Command, CommandFactory};
+use clap::{Arg, Command};
+use std::sync::OnceLock;
 
 /// The command line as typed.
 pub(super) struct Typed<'a> {
@@ -109,13 +110,31 @@ impl<'a> Typed<'a> {
     }
 }
 
+/// The program, for messages that repeat a part of its command line.
+static PROGRAM: OnceLock<Command> = OnceLock::new();
+
+/// Says which program this is, once.
+pub(super) fn set_program(mut program: Command) {
+    program.build();
+    PROGRAM.get_or_init(|| program);
+}
+
+/// The arguments of this process, without the program.
+pub(super) fn words() -> Vec<String> {
+    let words = std::env::args_os().skip(1);
+    words
+        .map(|word| word.to_string_lossy().into_owned())
+        .collect()
+}
+
 /// The options of the command line of this process, to repeat after the words of another one:
 /// empty, or a blank and the options.
 pub(super) fn options() -> String {
-    let mut program = super::Cli::command();
-    program.build();
-    let words = super::words();
-    match &Typed::new(&program, &words).options()[..] {
+    let words = words();
+    let Some(program) = PROGRAM.get() else {
+        return String::new();
+    };
+    match &Typed::new(program, &words).options()[..] {
         [] => String::new(),
         options => format!(" {}", joined(options)),
     }

@@ -1,10 +1,11 @@
 //! What to say about a command line that does not parse: what was expected, and what to type.
 
 use super::habits;
-use super::operands::{range, two_arguments};
 use super::typed::Typed;
 use super::words::{in_quotes, is_file, is_selector, joined, quoted};
 use crate::diag::{nearest, nearest_at};
+use crate::interop::where_messages;
+use crate::present::sessions::LARGE;
 use crate::present::{Exit, Failure};
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Command, Error};
@@ -38,7 +39,11 @@ pub(super) fn failure(error: &Error, program: &Command, words: &[String]) -> Fai
                 Some(reason) => format!("{}: {reason}; found `{value}`", of(&invalid)),
                 None => format!("{} cannot be `{value}`", of(&invalid)),
             };
-            Failure::value(message)
+            let failure = Failure::value(message);
+            match invalid.starts_with("--messages") || invalid.starts_with("--steps") {
+                true => failure.with_help(pointer_help(&value, &typed)),
+                false => failure,
+            }
         }
         ErrorKind::MissingRequiredArgument => missing(error, &typed),
         ErrorKind::ArgumentConflict => {
@@ -59,6 +64,26 @@ pub(super) fn failure(error: &Error, program: &Command, words: &[String]) -> Fai
             Failure::usage(first.strip_prefix("error: ").unwrap_or(first))
         }
     }
+}
+
+/// Where the messages of the log are, or a path of another kind as a JSON pointer.
+fn pointer_help(value: &str, typed: &Typed<'_>) -> String {
+    let logs = typed.rest.iter().filter(|word| is_file(word));
+    let found = logs
+        .filter(|log| std::fs::metadata(log).is_ok_and(|data| data.len() < LARGE))
+        .find_map(|log| where_messages(&std::fs::read(log).ok()?));
+    let plain = value.trim_start_matches(['$', '.']);
+    let plain = plain
+        .replace("[*]", "/*")
+        .replace("[]", "/*")
+        .replace('.', "/");
+    let pointer = found.unwrap_or_else(|| format!("/{}", plain.trim_start_matches('/')));
+    let words = typed.rest.iter().map(|word| match word.split_once('=') {
+        _ if word == value => pointer.clone(),
+        Some((option, given)) if given == value => format!("{option}={pointer}"),
+        _ => word.clone(),
+    });
+    typed.with(&words.collect::<Vec<_>>())
 }
 
 /// The text of a part of an error; empty if it has none.
@@ -327,4 +352,15 @@ pub(super) fn address(word: &str) -> Option<String> {
         || plain.strip_prefix("t-").is_some_and(number)
         || plain.strip_prefix('c').is_some_and(number);
     is_address.then(|| format!("@{plain}"))
+}
+
+/// The two addresses of a range of snapshots.
+pub(super) fn range(word: &str) -> Option<[&str; 2]> {
+    let (a, b) = word.split_once("..")?;
+    (address(a).is_some() && address(b).is_some()).then_some([a, b])
+}
+
+/// A range where `diff` takes two snapshots.
+pub(super) fn two_arguments() -> Failure {
+    Failure::usage("`diff` takes two snapshots, one argument each")
 }

@@ -138,6 +138,37 @@ fn usual<'a>(input: &Input<'a>) -> Result<Vec<Log<'a>>, InputError> {
     )))
 }
 
+/// The pointer to the message lists of an input that has them elsewhere than usual, such as
+/// `/*/traj`; of several places the first. It is looked for in the first element of each list.
+pub(crate) fn where_messages(bytes: &[u8]) -> Option<String> {
+    match check(bytes).ok()? {
+        Input::Value(value) => messages_below(value, 4),
+        Input::Lines(lines) => messages_below(lines.first()?.1, 4),
+    }
+}
+
+fn messages_below(value: &str, depth: usize) -> Option<String> {
+    let depth = depth.checked_sub(1)?;
+    match value_type(value) {
+        ValueType::Array => {
+            let elements = elements(value);
+            if elements.iter().any(|element| is_message(element)) {
+                return Some(String::new());
+            }
+            messages_below(elements.first()?, depth).map(|rest| format!("/*{rest}"))
+        }
+        ValueType::Object => members(value).into_iter().find_map(|(name, member)| {
+            // Nodes of snapshot documents have roles, too.
+            if matches!(&*name, "root" | "children" | "replace") {
+                return None;
+            }
+            let name = name.replace('~', "~0").replace('/', "~1");
+            messages_below(member, depth).map(|rest| format!("/{name}{rest}"))
+        }),
+        _ => None,
+    }
+}
+
 fn has_messages(record: &str) -> bool {
     get(&members(record), "messages").is_some_and(|list| value_type(list) == ValueType::Array)
 }

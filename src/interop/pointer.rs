@@ -29,9 +29,7 @@ impl Pointer {
         let mut tokens = Vec::new();
         if !text.is_empty() {
             let Some(rest) = text.strip_prefix('/') else {
-                return Err(format!(
-                    "expected a JSON pointer, which starts with `/`: /{text}"
-                ));
+                return Err("expected a JSON pointer, which starts with `/`".to_owned());
             };
             for token in rest.split('/') {
                 tokens.push(match token {

@@ -109,7 +109,8 @@ impl Failure {
         let failure = Self::usage(format!(
             "expected one session, and `{path}` is a directory of {count}"
         ));
-        match files.first() {
+        let is_lines = |file: &&PathBuf| file.to_string_lossy().contains(".jsonl");
+        match files.iter().find(is_lines).or(files.first()) {
             Some(first) => failure.with_help(format!("name one of them: {}", first.display())),
             None => failure,
         }

@@ -5,7 +5,7 @@ use super::text::printable;
 use crate::diag::{Code, Diagnostic, Error};
 use crate::history::{At, Session};
 use crate::index::{NodeRef, Snapshot};
-use crate::interop::{Fate, ImportOptions, import};
+use crate::interop::{Fate, ImportOptions, import, where_messages};
 use crate::ir::Address;
 use crate::tree::source::{read_file, read_source};
 use crate::tree::{Document, InputError, Limits, SourceError};
@@ -61,28 +61,36 @@ pub(crate) fn advise_on_file(
         b"" => nothing(&format!("{path} is empty")),
         b"[]" => nothing(&format!("{path} is an empty list")),
         b"{}" => failure.with_help(DOCUMENT),
-        _ if is_log(&bytes) => {
-            let message = format!("{path} is a chat log, not a session");
-            let path = path.to_string();
-            let path = match path.contains(char::is_whitespace) {
-                true => format!("\"{path}\""),
-                false => path,
-            };
-            Failure::plain(Exit::Input, message)
-                .with_help(format!("pactql import {path} -o session.jsonl"))
-        }
-        _ => failure,
+        _ => match import_line(&path.to_string(), &bytes) {
+            Some(line) => {
+                let message = format!("{path} is a chat log, not a session");
+                Failure::plain(Exit::Input, message).with_help(line)
+            }
+            None => failure,
+        },
     }
 }
 
-/// Whether an input is a log that has messages.
-fn is_log(bytes: &[u8]) -> bool {
-    let imported = import(bytes, &ImportOptions::default());
-    imported.is_ok_and(|imported| imported.report.messages(Fate::Understood) > 0)
+/// The command that imports a log, if the input is one that has messages.
+fn import_line(path: &str, bytes: &[u8]) -> Option<String> {
+    let path = match path.contains(char::is_whitespace) {
+        true => format!("\"{path}\""),
+        false => path.to_owned(),
+    };
+    let imported = import(bytes, &ImportOptions::default()).ok();
+    let imported = imported.filter(|imported| imported.report.messages(Fate::Understood) > 0);
+    Some(match imported.map(|imported| imported.sessions.len()) {
+        Some(1) => format!("pactql import {path} -o session.jsonl"),
+        Some(_) => format!("pactql import {path} -o sessions/"),
+        None => {
+            let pointer = where_messages(bytes)?;
+            format!("pactql import {path} --messages '{pointer}' -o sessions/")
+        }
+    })
 }
 
 /// An input without a document.
-fn nothing(message: &str) -> Failure {
+pub(crate) fn nothing(message: &str) -> Failure {
     Failure::plain(Exit::Input, message).with_help(DOCUMENT)
 }
 
