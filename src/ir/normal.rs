@@ -320,9 +320,12 @@ fn contradictions(draft: &mut Draft, warnings: &mut Vec<Warning>) {
         } else {
             "the selector"
         };
-        warnings.push(
-            Warning::new(format!("{what} matches nothing: {why}")).at(draft.span, "never matches"),
-        );
+        let warning = Warning::new(format!("{what} matches nothing: {why}"));
+        let warning = warning.at(draft.span, "never matches");
+        warnings.push(match space_help(&why) {
+            Some(help) => warning.with_help(help),
+            None => warning,
+        });
         false
     });
     if !draft.chains.is_empty()
@@ -331,6 +334,17 @@ fn contradictions(draft: &mut Draft, warnings: &mut Vec<Warning>) {
         warnings.push(Warning::new(format!("the selector matches nothing: {why}")));
         draft.chains.clear();
     }
+}
+
+/// What to write where white space is missing or too much: `^sys.cb`, `.mt depth(1)`.
+fn space_help(why: &str) -> Option<&'static str> {
+    if why.starts_with("a node is not both `depth(") {
+        return Some("white space goes to what is inside: `^sys .cb`");
+    }
+    // Those are `^sys` and `^ah`, too.
+    let root = why.starts_with("`depth(-1)`") || why.starts_with("`depth(0)`");
+    (!root && why.starts_with("`depth(") && why.ends_with("is never there"))
+        .then_some("the depth of a step is written without white space: `.mt:depth(1)`")
 }
 
 // ---- groups --------------------------------------------------------------------------------
