@@ -80,16 +80,7 @@ pub(super) fn props_or(scan: &Scan<'_>, index: usize) -> Option<Slip> {
                 .no_equal("name the attribute for each value: `[status='a'], [status='b']`"),
         );
     }
-    let texts: Vec<String> = match &named {
-        Some((name, values)) => values
-            .iter()
-            .map(|value| format!("{name}={value}"))
-            .collect(),
-        None => parts
-            .iter()
-            .map(|(from, to)| scan.slice(*from, *to).to_owned())
-            .collect(),
-    };
+    let texts = written(scan, named.as_ref(), &parts);
     let (first, last) = scan.member(index);
     let braces = scan.word(open) == "{";
     if !scan.outside(open) || braces && open != first {
@@ -142,6 +133,24 @@ fn alternatives(scan: &Scan<'_>, open: usize, close: usize) -> Option<Vec<(usize
         from = end + 1;
     }
     Some(parts)
+}
+
+/// Each of the tests that `or` joins, with its name.
+fn written(
+    scan: &Scan<'_>,
+    named: Option<&(&str, Vec<&str>)>,
+    parts: &[(usize, usize)],
+) -> Vec<String> {
+    match named {
+        Some((name, values)) => values
+            .iter()
+            .map(|value| format!("{name}={value}"))
+            .collect(),
+        None => parts
+            .iter()
+            .map(|(from, to)| scan.slice(*from, *to).to_owned())
+            .collect(),
+    }
 }
 
 /// The name and the values of `name=a or name=b`, `name=a or b`.
