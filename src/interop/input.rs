@@ -140,6 +140,7 @@ fn usual<'a>(input: &Input<'a>) -> Result<Vec<Log<'a>>, InputError> {
 
 /// The pointer to the message lists of an input that has them elsewhere than usual, such as
 /// `/*/traj`; of several places the first. It is looked for in the first element of each list.
+#[cfg(feature = "cli")]
 pub(crate) fn where_messages(bytes: &[u8]) -> Option<String> {
     match check(bytes).ok()? {
         Input::Value(value) => messages_below(value, 4),
@@ -147,6 +148,7 @@ pub(crate) fn where_messages(bytes: &[u8]) -> Option<String> {
     }
 }
 
+#[cfg(feature = "cli")]
 fn messages_below(value: &str, depth: usize) -> Option<String> {
     let depth = depth.checked_sub(1)?;
     match value_type(value) {

@@ -31,6 +31,7 @@ pub use export::write_document;
 pub use export::write_members;
 pub use import::{Format, ImportOptions, Imported, ImportedSession, import};
 pub use input::MessageLocation;
+#[cfg(feature = "cli")]
 pub(crate) use input::where_messages;
 pub use openai_render::write_openai;
 pub use pointer::Pointer;

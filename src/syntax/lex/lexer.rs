@@ -164,10 +164,11 @@ impl<'s> Lexer<'s> {
         // character is reported, and a run of such characters is reported once.
         let slice = self.slice(start, end);
         let character = slice.chars().next().unwrap_or('\u{fffd}');
-        let last = self.errors.last();
-        if last.is_some_and(|last| {
-            matches!(last.mistake, Mistake::Stray(_)) && last.span.end == offset(start)
-        }) {
+        if let Some(last) = self.errors.last_mut()
+            && matches!(last.mistake, Mistake::Stray(_))
+            && last.span.end == offset(start)
+        {
+            last.span.end = offset(start + character.len_utf8());
             return;
         }
         let mut end = start + character.len_utf8();
