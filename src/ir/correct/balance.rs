@@ -3,7 +3,7 @@
 //! A missing sign could be almost anywhere. Each place where it could be is tried; the selector
 //! that is accepted and has the plainest texts in quotes is the one that was meant.
 
-use super::scan::{Kind, Scan};
+use super::scan::{Kind, QUOTES, Scan};
 use super::slip::{Accept, Slip, apply};
 use crate::diag::Edit;
 
@@ -75,6 +75,7 @@ fn quotes(text: &str, accept: Accept<'_>) -> Option<Slip> {
             }
         }
     }
+    tries.extend(typographic(text, mark));
     for (at, _) in text.match_indices(mark) {
         // `'it's'`
         let before = text.get(..at).and_then(|before| before.chars().next_back());
@@ -99,6 +100,31 @@ fn quotes(text: &str, accept: Accept<'_>) -> Option<Slip> {
     tries.extend(places(text).into_iter().map(|at| missing(text, mark, at)));
     tries.extend(marks.map(extra));
     best(text, tries, accept)
+}
+
+/// `'user’`, `“don't”`: one quote of two is typographic, or both around an apostrophe.
+fn typographic(text: &str, mark: char) -> Vec<Try> {
+    let other = if mark == '\'' { '"' } else { '\'' };
+    let found: Vec<(usize, char)> = text
+        .char_indices()
+        .filter(|(_, c)| QUOTES.contains(*c))
+        .collect();
+    let place = |(at, c): &(usize, char)| *at..*at + c.len_utf8();
+    let slip = |span| Slip::new(span, "a text takes `'` or `\"`", "a typographic quote");
+    let one = |quote: &(usize, char)| Try::new(Edit::new(place(quote), mark), slip(place(quote)));
+    let mut tries: Vec<Try> = found.iter().map(one).collect();
+    for pair in found.windows(2) {
+        if let [open, close] = pair {
+            tries.push(Try {
+                edits: vec![
+                    Edit::new(place(open), other),
+                    Edit::new(place(close), other),
+                ],
+                slip: slip(place(open)).and_at(place(close), "and here"),
+            });
+        }
+    }
+    tries
 }
 
 /// A quote that may be missing at `at`.
@@ -161,7 +187,9 @@ fn brackets(text: &str, accept: Accept<'_>) -> Option<Slip> {
             }
             _ => continue,
         }
-        if kind == Some(Kind::Open) && scan.next(at).is_some() {
+        // The word of `:depth(` would become another one.
+        let called = word == "(" && at > 1 && scan.word(at - 2) == ":";
+        if kind == Some(Kind::Open) && scan.next(at).is_some() && !called {
             tries.push(Try {
                 edits: vec![Edit::new(span.clone(), "")],
                 slip: Slip::new(

@@ -49,6 +49,9 @@ pub(super) struct Scan<'t> {
     pub(super) edition: Edition,
 }
 
+/// Typographic quotes.
+pub(super) const QUOTES: &str = "‘’‚‛′“”„‟″«»「」";
+
 /// Signs of several characters, the longest first.
 const SIGNS: [&str; 37] = [
     "===", "!==", ">>>", "...", "???", "==", "!=", "<>", "<=", ">=", "=<", "=>", "=~", "!~", "~=",

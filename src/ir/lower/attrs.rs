@@ -242,6 +242,12 @@ impl Lowerer {
                     let help = format!("write `null`, or `{}` to say so", quote(word));
                     self.warn(span, message, "compared as a text", help);
                 }
+                let lower = word.to_ascii_lowercase();
+                if matches!(&*lower, "true" | "false") && lower != **word {
+                    let message = format!("`{word}` is a text, not `{lower}`");
+                    let help = format!("write `{lower}`, or `{}` for that text", quote(word));
+                    self.warn(span, message, "compared as a text", help);
+                }
                 if is_scientific(word) {
                     let message = format!("`{word}` is a text, not a number");
                     let help = format!("write `{}` to say so, or a plain decimal", quote(word));

@@ -58,6 +58,9 @@ impl Lowerer {
         let mut list: Option<&Prop<'_>> = None;
         for (index, prop) in attrs.props.iter().enumerate() {
             self.warn_of_name(prop);
+            if attrs.form == Form::Group && attrs.props.len() > 1 {
+                self.warn_of_joint(prop);
+            }
             match &prop.test {
                 Some((op, value)) => {
                     let scalar = matches!(value.node, Value::Word(_) | Value::Text(_));
@@ -97,6 +100,12 @@ impl Lowerer {
         };
         let names: Vec<String> = more.iter().map(|prop| prop.name.node.to_string()).collect();
         let (name, value, op) = (&before.name.node, &value.node, op.node);
+        // A list needs all of the values, a single value is one of them.
+        let what = match Attr::from_name(&name.text) {
+            Attr::Tags => " for all of these tags",
+            Attr::Custom(_) => "",
+            _ => " for one of several values",
+        };
         self.warn(
             first.name.span.to(last.name.span),
             format!(
@@ -104,11 +113,23 @@ impl Lowerer {
                 listed(&names)
             ),
             "names of attributes",
-            format!(
-                "write `{name}{op}[{value}, {}]` for one of several values",
-                names.join(", ")
-            ),
+            format!("write `{name}{op}[{value}, {}]`{what}", names.join(", ")),
         );
+    }
+
+    /// `.cb(role=user or kind=call)`: the words between properties are names.
+    fn warn_of_joint(&mut self, prop: &Prop<'_>) {
+        let name = &prop.name.node;
+        let help = match &*name.text {
+            "and" => "properties are joined by commas or white space: `.cb(role=user, kind=call)`",
+            "or" => "write a union: `.cb(role=user), .cb(kind=call)`",
+            "not" => "`!=` is the opposite of `=`: `.cb(role!=user)`",
+            _ => return,
+        };
+        if prop.test.is_none() && !name.quoted {
+            let message = format!("`{}` is tested as an attribute", name.text);
+            self.warn(prop.name.span, message, "the name of an attribute", help);
+        }
     }
 
     fn warn_of_name(&mut self, prop: &Prop<'_>) {

@@ -418,6 +418,9 @@ fn near_pseudo(part: &str) -> Option<&'static str> {
     let part = part.as_bytes();
     PSEUDOS.into_iter().find(|pseudo| {
         let pseudo = pseudo.as_bytes();
+        if part.eq_ignore_ascii_case(pseudo) {
+            return true;
+        }
         let same = part.iter().zip(pseudo).take_while(|(a, b)| a == b).count();
         let (rest, meant) = (
             part.get(same..).unwrap_or_default(),

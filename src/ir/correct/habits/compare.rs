@@ -26,8 +26,20 @@ pub(super) fn signs(scan: &Scan<'_>, index: usize) -> Option<Slip> {
             Slip::new(scan.span(index), expected_sign(op), "not a comparison").write(span, op),
         );
     }
-    (scan.kind(index) == Some(Kind::Sign))
-        .then(|| Slip::new(scan.span(index), expected_sign(op), "not a comparison").instead(op))
+    if scan.kind(index) != Some(Kind::Sign) {
+        return None;
+    }
+    let slip = Slip::new(scan.span(index), expected_sign(op), "not a comparison").instead(op);
+    let value = scan.next(index)?;
+    let lower = scan.word(value).to_ascii_lowercase();
+    Some(match is_bool(&lower) && lower != scan.word(value) {
+        true => slip.write(scan.span(value), lower),
+        false => slip,
+    })
+}
+
+fn is_bool(word: &str) -> bool {
+    matches!(word, "true" | "false")
 }
 
 fn expected_sign(op: &str) -> String {
@@ -129,7 +141,10 @@ pub(super) fn text_words(scan: &Scan<'_>, index: usize) -> Option<Slip> {
 
 /// The test that `like` makes.
 fn like(text: &str, flags: &str) -> String {
-    if !text.contains(['%', '_']) && flags.is_empty() {
+    // `\%` and `\_` are the signs themselves: kept apart in a private character each.
+    let text = text.replace("\\%", "\u{e000}").replace("\\_", "\u{e001}");
+    let text = text.as_str();
+    if !text.contains(['%', '_', '\u{e000}', '\u{e001}']) && flags.is_empty() {
         return format!("={}", text_of(text));
     }
     let (open, inner) = match text.strip_prefix('%') {
@@ -151,6 +166,8 @@ fn like(text: &str, flags: &str) -> String {
         match character {
             '%' => pattern.push_str(".*"),
             '_' => pattern.push('.'),
+            '\u{e000}' => pattern.push('%'),
+            '\u{e001}' => pattern.push('_'),
             other => pattern.push_str(&escaped(&other.to_string())),
         }
     }
@@ -177,8 +194,10 @@ pub(super) fn is(scan: &Scan<'_>, index: usize) -> Option<Slip> {
     let value = scan.next(last)?;
     let end = scan.value_end(value)?;
     let null = is_null(scan.word(value));
+    let lower = scan.word(value).to_ascii_lowercase();
     let written = match null {
         true => "null",
+        false if is_bool(&lower) => &lower,
         false => scan.slice(value, end),
     };
     let span = scan.span(scan.prev(index)?).end..scan.span(end).end;

@@ -1,6 +1,6 @@
 //! Characters that word processors, web pages and shells put in place of ASCII ones.
 
-use super::super::scan::{Kind, Scan};
+use super::super::scan::{Kind, QUOTES, Scan};
 use super::super::slip::Slip;
 
 /// What a character or entity stands for, and what it is called. Quotes are apart.
@@ -45,8 +45,6 @@ fn full_width(c: char) -> Option<&'static str> {
     let at = SIGNS.find(ascii)?;
     SIGNS.get(at..=at)
 }
-
-const QUOTES: &str = "‘’‚‛′“”„‟″«»「」";
 
 /// All such characters outside of quotes, at once.
 pub(super) fn glyphs(scan: &Scan<'_>) -> Option<Slip> {

@@ -2,7 +2,7 @@
 
 use super::super::scan::{Kind, Scan};
 use super::super::slip::Slip;
-use super::common::{any_op, is_op, joint, one_of, picks};
+use super::common::{any_op, is_op, joint, one_of, picks, union_of};
 use super::compare::is_null;
 use crate::ir::query::Attr;
 
@@ -242,12 +242,79 @@ pub(super) fn parens(scan: &Scan<'_>, index: usize) -> Option<Slip> {
     )
     .write(scan.span(index), "")
     .write(scan.span(close), "");
-    let mixed = has(index, is_or) && has(parent, is_and);
-    Some(match mixed {
-        true => slip
-            .no_equal("write a union with one group for each alternative: `.cb[a][b], .cb[a][c]`"),
-        false => slip,
+    let mixed = has(index, is_or) && has(parent, |word| is_and(word) || word == ",");
+    if !mixed {
+        return Some(slip);
+    }
+    let plain = !has(index, is_and) && !has(parent, is_or);
+    let slip = Slip {
+        edits: Vec::new(),
+        ..slip
+    };
+    let whole = scan.through(index, close);
+    let parts = or_parts(scan, index, close);
+    let union = plain.then(|| union_of(scan, index, &whole, &parts));
+    Some(match union.flatten() {
+        Some((span, union)) => slip.write(span, union),
+        None => slip
+            .write(scan.span(index), "")
+            .write(scan.span(close), "")
+            .no_equal("write a union with one group for each alternative, and all tests in each"),
     })
+}
+
+/// The parts that `or` joins in a bracket; one list if they are values of one attribute.
+fn or_parts(scan: &Scan<'_>, open: usize, close: usize) -> Vec<String> {
+    let mut parts = Vec::new();
+    let mut from = scan.span(open).end;
+    for at in open + 1..=close {
+        let or = is_or(scan.word(at)) && scan.parent(at) == Some(open) && joins(scan, at);
+        if or || at == close {
+            let part = scan.text.get(from..scan.span(at).start);
+            parts.push(part.unwrap_or_default().trim().to_owned());
+            from = scan.span(at).end;
+        }
+    }
+    parts
+}
+
+/// `(.cb)`, `(.mt > .cb)`: a group of a union in parentheses.
+pub(super) fn enclosed(scan: &Scan<'_>, index: usize) -> Option<Slip> {
+    if scan.word(index) != "(" || !scan.outside(index) || scan.member(index).0 != index {
+        return None;
+    }
+    let close = scan.partner(index)?;
+    let inner = scan.next(index)?;
+    let step = matches!(scan.word(inner), "." | "^")
+        || scan.word(inner) == "*" && scan.word(inner + 1) != "."
+        || scan.word(inner) == "#"
+        || scan.word(inner) == "[" && scan.partner(inner) != scan.prev(close);
+    let several = (index..close).any(|at| {
+        let joint = scan.word(at) == "," || is_or(scan.word(at));
+        joint && scan.parent(at) == Some(index)
+    });
+    let compared = (index..close).any(|at| {
+        let sign = is_op(scan.word(at)) && scan.word(at) != ">";
+        sign && scan.parent(at) == Some(index)
+    });
+    let after = scan.next(close);
+    let ends = match after {
+        None => true,
+        Some(next) => scan.word(next) == "," || scan.word(next) == "@" && !scan.attached(next),
+    };
+    if !step || compared || !ends || several && after.is_some() {
+        return None;
+    }
+    Some(
+        Slip::new(
+            scan.span(index),
+            "a selector takes no parentheses around it",
+            "not expected here",
+        )
+        .and_at(scan.span(close), "and here")
+        .write(scan.span(index).start..scan.span(inner).start, "")
+        .write(scan.span(scan.prev(close)?).end..scan.span(close).end, ""),
+    )
 }
 
 /// `||`, `or`, `;` between selectors: a union.

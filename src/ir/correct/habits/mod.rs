@@ -26,17 +26,20 @@ type Habit = fn(&Scan<'_>, usize) -> Option<Slip>;
 
 /// The habits, from the most specific to the most general: the first that applies anywhere in the
 /// text is undone first.
-const HABITS: [Habit; 50] = [
+const HABITS: [Habit; 53] = [
     apart::text_alone,
     apart::ids,
     apart::subtraction,
     depths::last_words,
+    sentence::redirected,
+    join::enclosed,
     values::hops,
     values::values,
     values::turned,
     steps::types,
     props::spellings,
     sentence::quoted,
+    props::decimals,
     typing::doubled_quotes,
     typing::doubled_brackets,
     sentence::leading,

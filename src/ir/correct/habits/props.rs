@@ -6,6 +6,38 @@ use super::common::{after_name, any_op, is_op, joint, literal};
 use crate::ir::lower::other_spelling;
 use crate::ir::query::Attr;
 
+/// `5.`, `.5`.
+pub(super) fn decimals(scan: &Scan<'_>, index: usize) -> Option<Slip> {
+    let digits = |at: usize| {
+        let word = scan.word(at);
+        !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_digit())
+    };
+    if scan.word(index) != "." || scan.outside(index) {
+        return None;
+    }
+    let prev = scan.prev(index)?;
+    let ends = |at: usize| {
+        matches!(scan.word(at), "]" | "," | "}" | ")") || scan.kind(at) == Some(Kind::Space)
+    };
+    let (span, text) = if scan.attached(index) && digits(prev) && ends(index + 1) {
+        is_op(scan.word(scan.prev(prev)?)).then_some(())?;
+        (scan.through(prev, index), scan.word(prev).to_owned())
+    } else if is_op(scan.word(prev)) && digits(index + 1) {
+        let span = scan.through(index, index + 1);
+        (span, format!("0.{}", scan.word(index + 1)))
+    } else {
+        return None;
+    };
+    Some(
+        Slip::new(
+            span,
+            "a decimal has digits on both sides of the dot",
+            "digits are missing",
+        )
+        .instead(text),
+    )
+}
+
 /// `/re/i` in place of a quoted pattern, and `r'…'`.
 pub(super) fn patterns(scan: &Scan<'_>, index: usize) -> Option<Slip> {
     if scan.outside(index) {
@@ -336,6 +368,9 @@ pub(super) fn calls(scan: &Scan<'_>, index: usize) -> Option<Slip> {
         (called, Some(end)) => {
             let text = escaped(&literal(scan, value, end));
             match called {
+                "contains" | "includes" if Attr::from_name(&name) == Attr::Tags => {
+                    format!("{name}={}", scan.slice(value, end))
+                }
                 "contains" | "includes" | "indexof" => format!("{name}~{}", text_of(&text)),
                 "startswith" => format!("{name}~{}", text_of(&format!("^{text}"))),
                 "endswith" => format!("{name}~{}", text_of(&format!("{text}$"))),

@@ -29,6 +29,22 @@ pub(super) fn quoted(scan: &Scan<'_>, index: usize) -> Option<Slip> {
     )
 }
 
+/// `.cb > /dev/null`, `.cb 2>&1`: what a shell would have taken.
+pub(super) fn redirected(scan: &Scan<'_>, index: usize) -> Option<Slip> {
+    let next = scan.next(index)?;
+    let to = scan.word(index) == ">" && scan.outside(index) && scan.word(next) == "/";
+    let prev = scan.prev(index).filter(|prev| *prev >= scan.body())?;
+    let device = matches!(scan.word(next + 1), "dev" | "tmp");
+    (to && device).then(|| {
+        Slip::new(
+            scan.span(index).start..scan.text.trim_end().len(),
+            "a selector writes to no file",
+            "not expected here",
+        )
+        .write(scan.span(prev).end..scan.text.len(), "")
+    })
+}
+
 /// `select * from blocks …`, `select .cb …`, `find …`.
 pub(super) fn select(scan: &Scan<'_>, index: usize) -> Option<Slip> {
     if index != scan.body() || scan.kind(index) != Some(Kind::Word) {
