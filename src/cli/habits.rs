@@ -1,5 +1,6 @@
 //! Commands, options and values that other tools have, and what they are called here.
 
+use super::options::Format;
 use super::typed::Typed;
 use super::words::{exists, in_quotes, is_file, is_selector, joined, quoted};
 use crate::diag::nearest;
@@ -194,14 +195,13 @@ pub(super) fn option(option: &str, typed: &Typed<'_>) -> Option<(String, String)
     let name = option.trim_start_matches('-');
     let no_option =
         |instead: &str| format!("`{}` has no option `{option}`; {instead}", typed.name());
-    let formats = ["json", "ids", "nodes", "table", "tree", "text"];
-    if formats.contains(&name) && typed.has("format") {
+    if is_format(name) && typed.has("format") {
         let help = with(&["--format", name], false);
         return Some((no_option("the format is the value of `--format`"), help));
     }
     if option == "-f" && typed.has("format") {
         let meant = match value {
-            Some(value) if formats.contains(&value) => with(&["--format"], false),
+            Some(value) if is_format(value) => with(&["--format"], false),
             Some(value) if typed.has("file") && exists(value) => with(&["--file"], false),
             _ if typed.has("file") => {
                 "`--format FORMAT` chooses the output, `--file FILE` reads selectors".to_owned()
@@ -210,7 +210,7 @@ pub(super) fn option(option: &str, typed: &Typed<'_>) -> Option<(String, String)
         };
         return Some((format!("`{}` has no option `-f`", typed.name()), meant));
     }
-    if let Some(format) = value.filter(|value| formats.contains(value))
+    if let Some(format) = value.filter(|value| is_format(value))
         && matches!(name, "o" | "out" | "output" | "fmt" | "out-format")
         && typed.has("format")
     {
@@ -248,6 +248,11 @@ pub(super) fn option(option: &str, typed: &Typed<'_>) -> Option<(String, String)
         no_option(&format!("`{part}` in the selector does that")),
         help,
     ))
+}
+
+/// Whether a word names a format; `text` is one of some commands.
+fn is_format(word: &str) -> bool {
+    word == "text" || Format::is_name(word)
 }
 
 /// Whether an option of another tool gives the session.

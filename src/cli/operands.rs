@@ -1,6 +1,7 @@
 //! The sessions and selectors among the arguments of a command, and what is said if they are
 //! missing, swapped, or cut into words by the shell.
 
+use super::options::Format;
 use super::typed::options;
 use super::usage::{address, not_one_argument, range, two_arguments};
 use super::words::{exists, in_quotes, is_file, is_selector, joined, quoted};
@@ -251,7 +252,7 @@ fn not_selector(arguments: &[String], first: usize, last: &str) -> Failure {
         [] => "pactql select SESSION".to_owned(),
         files => format!("pactql select {}", joined(files)),
     };
-    if whole && FORMATS.contains(&format) {
+    if whole && Format::is_name(format) {
         return Failure::usage("the format is the value of `--format`").with_help(format!(
             "{line} {}{options} --format {format}",
             in_quotes(&selector)
@@ -273,9 +274,6 @@ fn not_selector(arguments: &[String], first: usize, last: &str) -> Failure {
     }
     cut(arguments, first)
 }
-
-/// The formats of `select`.
-const FORMATS: [&str; 5] = ["json", "ids", "nodes", "table", "tree"];
 
 /// Whether a bracket is open at the end of a piece.
 fn is_open(piece: &str) -> bool {

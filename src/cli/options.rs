@@ -124,6 +124,11 @@ pub(super) enum Format {
 }
 
 impl Format {
+    /// Whether a word is the name of a format; `auto` names none.
+    pub(super) fn is_name(word: &str) -> bool {
+        <Self as ValueEnum>::from_str(word, false).is_ok_and(|format| format != Self::Auto)
+    }
+
     /// The format to use: `auto` resolved.
     pub(super) fn resolve(self) -> Self {
         match self {

@@ -11,6 +11,7 @@ use std::borrow::Cow;
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::ops::Range;
+use unicode_width::UnicodeWidthChar;
 
 /// The width of a preview outside tables, in columns of a terminal.
 pub(super) const PREVIEW: usize = 60;
@@ -218,22 +219,9 @@ fn line(
     (out, start.min(end)..end, whole)
 }
 
-/// The columns of a terminal that a letter takes.
+/// The columns of a terminal that a letter takes; one for the sign that replaces a control.
 pub(super) fn columns(letter: char) -> usize {
-    match u32::from(letter) {
-        0x0300..=0x036F | 0x200B..=0x200F | 0xFE00..=0xFE0F => 0,
-        0x1100..=0x115F
-        | 0x2E80..=0xA4CF
-        | 0xAC00..=0xD7A3
-        | 0xF900..=0xFAFF
-        | 0xFE30..=0xFE6F
-        | 0xFF00..=0xFF60
-        | 0xFFE0..=0xFFE6
-        | 0x1F300..=0x1F64F
-        | 0x1F680..=0x1FAFF
-        | 0x20000..=0x3FFFD => 2,
-        _ => 1,
-    }
+    letter.width().unwrap_or(1)
 }
 
 #[cfg(test)]

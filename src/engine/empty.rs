@@ -112,7 +112,7 @@ impl Nothing<'_> {
             };
             let failed = reached(&rows);
             let to = failed.min(chain.steps.len() - 1);
-            if ends_in_container(&chain.steps[..=to]) && !here.has_class(NodeClass::Container) {
+            if ends_in_container(&chain.steps[..=to]) && only_implicit_containers(here) {
                 push(reasons, EmptyReason::ImplicitContainers);
             } else if failed == chain.steps.len() {
                 last = last.max(rows[to]);
@@ -219,6 +219,12 @@ impl Nothing<'_> {
             matches(snapshot),
         ))
     }
+}
+
+/// Whether every container is the implicit core of a turn or of `^ah`.
+fn only_implicit_containers(here: &Inventory<'_>) -> bool {
+    let has = |class| here.has_class(class);
+    !has(NodeClass::Container) && (has(NodeClass::Turn) || has(NodeClass::Head))
 }
 
 /// Whether the last step tests for containers, which may be implicit.

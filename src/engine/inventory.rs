@@ -6,31 +6,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use hashbrown::HashSet;
 
 use crate::index::{NodeRef, Snapshot};
-use crate::ir::{Attr, normal_type};
+use crate::ir::{Attr, HEADERS, normal_type};
 use crate::tree::NodeClass;
-
-/// The headers that a selector can name, in the spelling of documents.
-const HEADERS: [&str; 19] = [
-    "id",
-    "nodeType",
-    "type",
-    "role",
-    "kind",
-    "key",
-    "tags",
-    "content",
-    "content_hash",
-    "offset",
-    "ttl",
-    "priority",
-    "cycle",
-    "cadence",
-    "created_at_ns",
-    "created_at_iso",
-    "creation_index",
-    "parent",
-    "parent_id",
-];
 
 /// The values of an attribute, each with its number of nodes.
 pub(super) type Values = BTreeMap<String, u64>;

@@ -21,7 +21,7 @@ const MOST_LISTED: usize = 1_000;
 /// half of its letters is not a likely mistake.
 const LIKE: f64 = 0.6;
 
-/// Words of chat formats, and those that documents use.
+/// Names of attributes in chat formats, and in documents.
 const NAMES: [(&str, &str); 10] = [
     ("text", "content"),
     ("body", "content"),
@@ -34,6 +34,8 @@ const NAMES: [(&str, &str); 10] = [
     ("timestamp", "created_at_iso"),
     ("tool_call_id", "data_call_id"),
 ];
+
+/// Roles and kinds in chat formats, and in documents.
 const VALUES: [(&str, &str); 12] = [
     ("human", "user"),
     ("ai", "assistant"),

@@ -35,6 +35,7 @@ pub use depth::DepthSet;
 pub use edition::{Edition, UnknownEdition};
 pub use intervals::Intervals;
 pub use lower::{Lowered, MAX_GROUPS, MAX_STEPS, MAX_VALUES};
+pub(crate) use name::HEADERS;
 pub use name::normal_type;
 pub use number::{Digits, Number, compare_numbers};
 pub use observer::Observer;

@@ -21,6 +21,34 @@ pub(super) const ORDERS: [(&str, Order); 6] = [
     ("turn:asc,pre", Order::TurnAsc),
 ];
 
+/// The names that [`Attr::from_name`] does not read as a custom attribute, for those that are written
+/// in another way. The facets `depth` and `age` are ordinary words, and are left out.
+pub(crate) const HEADERS: [&str; 23] = [
+    "id",
+    "nodeType",
+    "type",
+    "kind",
+    "role",
+    "key",
+    "created_at_iso",
+    "content_hash",
+    "parent",
+    "parent_id",
+    "content",
+    "tags",
+    "tag",
+    "offset",
+    "ttl",
+    "priority",
+    "cycle",
+    "created_at_ns",
+    "creation_index",
+    "cadence",
+    "cad",
+    "sdepth",
+    "born_turn",
+];
+
 impl Attr {
     /// The header, facet or custom attribute that a bare name means (LANGUAGE §5), with `nodeType`
     /// and `kind` as the later editions read them.
@@ -151,8 +179,16 @@ pub(super) fn split_type(word: &str) -> (&str, Option<&str>) {
 
 #[cfg(test)]
 mod tests {
-    use super::normal_type;
+    use super::{HEADERS, normal_type};
     use crate::ir::Attr;
+
+    #[test]
+    fn headers_are_no_custom_attributes() {
+        for name in HEADERS {
+            let attr = Attr::from_name(name);
+            assert!(!matches!(attr, Attr::Custom(_)), "{name}");
+        }
+    }
 
     #[test]
     fn types_have_one_vocabulary() {

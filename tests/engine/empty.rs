@@ -290,6 +290,15 @@ fn regions_containers_and_many_values() {
     );
 }
 
+/// Without turns there are no implicit containers to speak of.
+#[test]
+fn containers_are_implicit_only_in_turns() {
+    let session = Session::from_slice(br#"{"root":{"id":"r"}}"#).unwrap();
+    let why = Engine::new().rows(&session, "@t0 .mc").unwrap().why_empty();
+    assert!(!why.contains(&EmptyReason::ImplicitContainers), "{why:?}");
+    assert!(!why.is_empty());
+}
+
 /// Numbers of nodes over several snapshots count each id once.
 #[test]
 fn several_snapshots_count_an_id_once() {

@@ -368,11 +368,11 @@ proptest! {
     }
 }
 
-/// Any bytes, read as text as the command line reads them.
+/// Any bytes, read as text as the command line reads them; errors mark parts of it.
 #[test]
 fn random_bytes_never_panic() {
     let mut state = 0x9e37_79b9_7f4a_7c15_u64;
-    for _ in 0..20_000 {
+    for _ in 0..crate::support::random::share(20_000) {
         let mut bytes = Vec::new();
         for _ in 0..state % 48 {
             state = state
@@ -383,7 +383,15 @@ fn random_bytes_never_panic() {
         state = state.wrapping_add(0x1234_5678_9abc_def1).rotate_left(17);
         let text = String::from_utf8_lossy(&bytes);
         for edition in Edition::ALL {
-            let _ = compile(&text, edition);
+            let Err(error) = compile(&text, edition) else {
+                continue;
+            };
+            for label in error.diagnostics().flat_map(|one| &one.labels) {
+                assert!(
+                    text.get(label.span.clone()).is_some(),
+                    "{text:?}: {label:?}"
+                );
+            }
         }
     }
 }

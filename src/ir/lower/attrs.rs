@@ -239,7 +239,7 @@ impl Lowerer {
                 }
                 if is_null_elsewhere(word) {
                     let message = format!("`{word}` is a text, not `null`");
-                    let help = format!("write `null`, or `{}` to say so", quote(word));
+                    let help = format!("write `null`, or `{}` for that text", quote(word));
                     self.warn(span, message, "compared as a text", help);
                 }
                 let lower = word.to_ascii_lowercase();
@@ -250,7 +250,10 @@ impl Lowerer {
                 }
                 if is_scientific(word) {
                     let message = format!("`{word}` is a text, not a number");
-                    let help = format!("write `{}` to say so, or a plain decimal", quote(word));
+                    let help = format!(
+                        "write `{}` for that text, or a plain decimal such as `0.5`",
+                        quote(word)
+                    );
                     self.warn(span, message, "compared as a text", help);
                 }
                 text_literal(attr, op, word)

@@ -4,37 +4,11 @@ use std::borrow::Cow;
 
 use super::lowerer::Lowerer;
 use crate::diag::nearest;
+use crate::ir::name::HEADERS;
 use crate::ir::query::Attr;
 use crate::syntax::ast::{Attrs, Form, Op, Prop, Value};
 use crate::syntax::words::CLASSES;
 use crate::syntax::{Span, quote};
-
-/// The names of headers, facets and their aliases, for those that are written in another way.
-const NAMES: [&str; 23] = [
-    "id",
-    "nodeType",
-    "type",
-    "kind",
-    "role",
-    "key",
-    "created_at_iso",
-    "content_hash",
-    "parent",
-    "parent_id",
-    "content",
-    "tags",
-    "tag",
-    "offset",
-    "ttl",
-    "priority",
-    "cycle",
-    "created_at_ns",
-    "creation_index",
-    "cadence",
-    "cad",
-    "sdepth",
-    "born_turn",
-];
 
 impl Lowerer {
     /// Warns of `.turn`, `.user`, `.CB`: types that no class, and probably no node, has.
@@ -194,7 +168,7 @@ pub(in crate::ir) fn other_spelling(name: &str) -> Option<&'static str> {
         return None;
     }
     let wanted = plain(name);
-    NAMES.into_iter().find(|header| plain(header) == wanted)
+    HEADERS.into_iter().find(|header| plain(header) == wanted)
 }
 
 fn listed(names: &[String]) -> String {
