@@ -83,7 +83,8 @@ pub use history::{
     At, Blame, BlameEvent, BlameKind, Change, ChangedNode, Children, ContentDiff, ContentMode,
     ContentOptions, ContentSummary, Delta, DiffOptions, DiffStats, History, LoadError, Material,
     MaterialFields, Materialized, Move, PairDiff, RangeDiff, RangeError, RangeLimits, RangeMode,
-    RangeOptions, Session, SnapshotDiff, SnapshotRef, TokenHunk, TokenRun, blame,
+    RangeOptions, Session, SnapshotDiff, SnapshotRef, Snapshots, SnapshotsIter, TokenHunk,
+    TokenRun, blame,
 };
 pub use index::Snapshot;
 pub use ir::{Address, Edition};

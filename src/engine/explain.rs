@@ -9,7 +9,7 @@ use super::cache::PlanCache;
 use super::prepared::Prepared;
 use crate::diag::{Error, Warning};
 use crate::exec::{self, Counters, Input, Reason, Strategy, Trace, Want};
-use crate::history::{History, Lookup, Moment, Position, RangeOptions, Session};
+use crate::history::{History, Lookup, Moment, Position, RangeOptions, Session, SnapshotsIter};
 use crate::index::Snapshot;
 use crate::ir::{Edition, Time};
 use crate::plan::{Bound, Operator, operand_label, sources};
@@ -283,13 +283,16 @@ fn analyze(
             let snapshot = history.get(position).map(|snapshot| &**snapshot);
             (snapshot.into_iter().collect(), Want::Rows)
         }
-        Lookup::All => (newest_first(committed), Want::Matches),
+        Lookup::All => (newest_first(committed.iter()), Want::Matches),
         Lookup::Range(span) => {
             let want = match compares {
                 true => Want::Changes,
                 false => Want::Matches,
             };
-            (newest_first(&committed[span.oldest..=span.newest]), want)
+            (
+                newest_first(committed.range(span.oldest..span.newest + 1)),
+                want,
+            )
         }
     };
     let planned = |bound: &Bound| {
@@ -327,8 +330,8 @@ fn analyze(
     Ok((strategy, Some(analysis)))
 }
 
-fn newest_first(snapshots: &[Arc<Snapshot>]) -> Vec<&Snapshot> {
-    snapshots.iter().rev().map(|snapshot| &**snapshot).collect()
+fn newest_first(snapshots: SnapshotsIter<'_>) -> Vec<&Snapshot> {
+    snapshots.rev().map(|snapshot| &**snapshot).collect()
 }
 
 /// Writes the rows of a run to its operators.

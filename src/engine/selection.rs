@@ -15,7 +15,7 @@ use super::reason::EmptyReason;
 use super::statement::Statement;
 use crate::diag::Warning;
 use crate::exec::{Counters, Input, RowIter, Rows, Trace, count, is_local, run, run_while};
-use crate::history::{Moment, Position, Union, run_union};
+use crate::history::{Moment, Position, Snapshots, Union, run_union};
 use crate::index::Snapshot;
 use crate::plan::Bound;
 
@@ -371,7 +371,7 @@ impl Selection {
                 cycle: history.get(*position).map_or(0, cycle),
             },
             Target::Union(union) => SelectionAddress::Snapshots {
-                cycles: union.snapshots(history).iter().rev().map(cycle).collect(),
+                cycles: union.snapshots(history).rev().map(cycle).collect(),
             },
         }
     }
@@ -399,7 +399,7 @@ impl Selection {
                 history.get(*position).into_iter().collect(),
                 Some(*position),
             ),
-            Target::Union(union) => (union.snapshots(history).iter().rev().collect(), None),
+            Target::Union(union) => (union.snapshots(history).rev().collect(), None),
         };
         let read: Vec<&Arc<Snapshot>> = read;
         let nothing = Nothing {
@@ -499,7 +499,7 @@ impl Selection {
 }
 
 /// Snapshots, and pairs of an index into them and a row.
-type ManyRows<'a> = (&'a [Arc<Snapshot>], std::slice::Iter<'a, (u32, u32)>);
+type ManyRows<'a> = (&'a Snapshots, std::slice::Iter<'a, (u32, u32)>);
 
 /// The nodes of a [`Selection`], in result order. See the example of [`Selection`].
 #[derive(Clone, Debug, Default)]

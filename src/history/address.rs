@@ -6,8 +6,9 @@ use std::sync::{Arc, OnceLock};
 use hashbrown::{HashMap, HashSet};
 
 use super::label::end_label;
+use super::snapshots::Snapshots;
 use crate::exec::SessionStats;
-use crate::index::{Piece, Segment, Snapshot};
+use crate::index::{Merge, Piece, Segment, Snapshot};
 use crate::ir::{Address, RangeEnd, Time};
 
 /// The committed snapshots of a session and its working state, at one moment. Immutable.
@@ -21,7 +22,7 @@ use crate::ir::{Address, RangeEnd, Time};
 /// ```
 #[derive(Debug, Default)]
 pub struct History {
-    committed: Vec<Arc<Snapshot>>,
+    committed: Snapshots,
     working: Option<Arc<Snapshot>>,
     first_seen: OnceLock<FirstSeen>,
 }
@@ -90,7 +91,37 @@ impl History {
     pub fn new(committed: Vec<Arc<Snapshot>>, working: Option<Arc<Snapshot>>) -> Self {
         debug_assert!(committed.is_sorted_by_key(|snapshot| snapshot.cycle()));
         Self {
-            committed,
+            committed: Snapshots::new(committed),
+            working,
+            first_seen: OnceLock::new(),
+        }
+    }
+
+    /// This history after a commit: with `snapshot` as the newest one, older ones moved to the
+    /// segments that the commit merged, and without a working state. Logarithmic in the snapshots,
+    /// and linear in those that moved.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn appended(&self, snapshot: Arc<Snapshot>, merges: &[Merge]) -> Self {
+        debug_assert!(
+            self.committed
+                .last()
+                .is_none_or(|newest| newest.cycle() < snapshot.cycle())
+        );
+        Self {
+            committed: moved(&self.committed, merges).pushed(snapshot),
+            working: None,
+            first_seen: OnceLock::new(),
+        }
+    }
+
+    /// This history with another working state, or none; committed snapshots are moved to the
+    /// segments that making it merged. Constant time without merges.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn with_working(&self, working: Option<Arc<Snapshot>>, merges: &[Merge]) -> Self {
+        Self {
+            committed: moved(&self.committed, merges),
             working,
             first_seen: OnceLock::new(),
         }
@@ -102,7 +133,8 @@ impl History {
     }
 
     /// The committed snapshots, oldest first.
-    pub fn committed(&self) -> &[Arc<Snapshot>] {
+    #[inline]
+    pub fn committed(&self) -> &Snapshots {
         &self.committed
     }
 
@@ -164,10 +196,7 @@ impl History {
             Address::Back(back) => usize::try_from(back)
                 .ok()
                 .and_then(|back| self.committed.len().checked_sub(back.checked_add(1)?)),
-            Address::Cycle(cycle) => self
-                .committed
-                .binary_search_by_key(&cycle, |snapshot| snapshot.cycle())
-                .ok(),
+            Address::Cycle(cycle) => self.committed.index_of(cycle),
         };
         found.ok_or_else(|| {
             self.not_found(match address {
@@ -184,15 +213,15 @@ impl History {
 
     /// Which snapshots there are, as text.
     fn inventory(&self) -> String {
-        match self.committed.as_slice() {
-            [] => "there is no committed snapshot".to_owned(),
-            [only] => format!("there is only @t0 (@c{})", only.cycle()),
-            [oldest, .., newest] => format!(
+        match (self.committed.first(), self.committed.last()) {
+            (Some(oldest), Some(newest)) if self.committed.len() > 1 => format!(
                 "there are @t0 to @t-{} (@c{} to @c{})",
                 self.committed.len() - 1,
                 newest.cycle(),
                 oldest.cycle()
             ),
+            (_, Some(only)) => format!("there is only @t0 (@c{})", only.cycle()),
+            (_, None) => "there is no committed snapshot".to_owned(),
         }
     }
 
@@ -259,6 +288,19 @@ impl History {
     }
 }
 
+/// These snapshots on merged segments. Only the newest ones can refer to what was merged.
+fn moved(committed: &Snapshots, merges: &[Merge]) -> Snapshots {
+    if merges.is_empty() {
+        return committed.clone();
+    }
+    let newest_first = committed.iter().rev();
+    let mut moved: Vec<Arc<Snapshot>> = newest_first
+        .map_while(|snapshot| snapshot.moved(merges).map(Arc::new))
+        .collect();
+    moved.reverse();
+    committed.with_newest(moved)
+}
+
 impl SessionStats for History {
     /// The first call builds the table: one pass over the unit versions of the history.
     fn first_seen(&self, id: &str) -> Option<i64> {
@@ -280,7 +322,7 @@ struct FirstSeen {
 impl FirstSeen {
     /// Reads each unit version once, in the oldest snapshot that has it, where none of its rows has
     /// been removed yet. Runs of units that neighbouring snapshots share are skipped as a whole.
-    fn new(committed: &[Arc<Snapshot>]) -> Self {
+    fn new(committed: &Snapshots) -> Self {
         let mut found = Self::default();
         let mut versions: HashSet<u64> = HashSet::new();
         // Visited unit range per segment; the key is valid because snapshots keep the Arc alive.

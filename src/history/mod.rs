@@ -17,6 +17,7 @@ mod label;
 mod range;
 mod session;
 mod snapshot_diff;
+mod snapshots;
 mod union;
 
 pub use address::{History, Lookup, Position, SnapshotRange, Unresolved};
@@ -30,6 +31,7 @@ pub use label::SnapshotRef;
 pub use range::{DiffStats, PairDiff, RangeDiff, RangeError, RangeLimits, RangeMode, RangeOptions};
 pub use session::{LoadError, Moment, Session};
 pub use snapshot_diff::{At, ChangedNode, Children, DiffOptions, Move, SnapshotDiff, diff};
+pub use snapshots::{Snapshots, SnapshotsIter};
 
 pub(crate) use json::text_of;
 pub(crate) use range::{capped, run_range};

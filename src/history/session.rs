@@ -130,6 +130,13 @@ impl Session {
         Ok(Self::new(History::new(committed, working)))
     }
 
+    /// Replaces the history for readers that ask from now on. Constant time; only one thread may
+    /// publish.
+    #[doc(hidden)]
+    pub fn publish(&self, history: History) {
+        self.history.store(Arc::new(history));
+    }
+
     /// The history as it is now; it never changes afterwards. Lock-free.
     pub fn history(&self) -> Arc<History> {
         self.history.load_full()

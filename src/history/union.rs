@@ -1,12 +1,12 @@
 //! Several snapshots as one list of rows: `@*`, `@mode=union` and `@mode=latest`.
 
 use std::ops::Range;
-use std::sync::Arc;
 
 use hashbrown::HashSet;
 
 use super::address::{History, SnapshotRange};
 use super::range::same_spine;
+use super::snapshots::SnapshotsIter;
 use crate::exec::{Input, Tail, Trace, run_in, run_untailed};
 use crate::index::{Changes, NodeRef, Snapshot};
 use crate::plan::Bound;
@@ -38,11 +38,8 @@ impl Union {
     }
 
     /// The snapshots, oldest first.
-    pub(crate) fn snapshots<'a>(&self, history: &'a History) -> &'a [Arc<Snapshot>] {
-        history
-            .committed()
-            .get(self.snapshots.clone())
-            .unwrap_or_default()
+    pub(crate) fn snapshots<'a>(&self, history: &'a History) -> SnapshotsIter<'a> {
+        history.committed().range(self.snapshots.clone())
     }
 }
 

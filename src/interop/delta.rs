@@ -18,21 +18,23 @@ use std::sync::Arc;
 ///
 /// # Errors
 /// Those of the writer.
-pub fn write_session(
-    committed: &[Arc<Snapshot>],
+pub fn write_session<'a>(
+    committed: impl IntoIterator<Item = &'a Arc<Snapshot>>,
     working: Option<&Snapshot>,
     full: bool,
     out: &mut dyn Write,
 ) -> io::Result<()> {
     let mut counted = Some(1);
-    for (at, snapshot) in committed.iter().enumerate() {
+    let mut older: Option<&Arc<Snapshot>> = None;
+    for snapshot in committed {
         let stated = snapshot.meta().cycle_given || counted != Some(snapshot.cycle());
         counted = snapshot.cycle().checked_add(1);
-        let older = at.checked_sub(1).filter(|_| !full).map(|at| &committed[at]);
-        match older.and_then(|older| delta_line(older, snapshot, stated)) {
+        let base = older.filter(|_| !full);
+        match base.and_then(|base| delta_line(base, snapshot, stated)) {
             Some(line) => out.write_all(line.as_bytes())?,
             None => write_whole(snapshot, stated, out)?,
         }
+        older = Some(snapshot);
     }
     working.map_or(Ok(()), |working| write_document(working, out))
 }
