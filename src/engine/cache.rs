@@ -4,8 +4,8 @@
 //! bounded by weight and shared by all sessions and threads; a look-up locks one shard for one
 //! hash probe.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use hashbrown::DefaultHashBuilder;
 use quick_cache::Weighter;
@@ -14,7 +14,7 @@ use quick_cache::sync::{Cache, DefaultLifecycle};
 use super::prepared::Prepared;
 use super::statement::Statement;
 use crate::diag::Error;
-use crate::ir::Edition;
+use crate::ir::{Edition, Purpose};
 use crate::plan::{Plan, Shape, compile};
 
 type Texts = Cache<Arc<str>, Prepared, ByHeld, DefaultHashBuilder>;
@@ -102,9 +102,18 @@ pub struct CacheStats {
     pub plans: u64,
 }
 
+/// A cache of `capacity` texts.
+fn texts(capacity: usize) -> Texts {
+    let (hasher, lifecycle) = (DefaultHashBuilder::default(), DefaultLifecycle::default());
+    Cache::with(capacity, capacity as u64, ByHeld, hasher, lifecycle)
+}
+
 #[derive(Debug)]
 pub(super) struct PlanCache {
     texts: Option<Texts>,
+    /// The texts of mutations, places first: they mean something else there. Most engines have none.
+    mutations: [OnceLock<Texts>; 2],
+    capacity: usize,
     shapes: Shapes,
     text_hits: AtomicU64,
     shape_hits: AtomicU64,
@@ -114,16 +123,7 @@ pub(super) struct PlanCache {
 
 impl PlanCache {
     pub(super) fn new(capacity: usize) -> Self {
-        let hasher = DefaultHashBuilder::default();
-        let texts = (capacity > 0).then(|| {
-            Cache::with(
-                capacity,
-                capacity as u64,
-                ByHeld,
-                hasher.clone(),
-                DefaultLifecycle::default(),
-            )
-        });
+        let texts = (capacity > 0).then(|| texts(capacity));
         let plans = capacity.max(16);
         Self {
             texts,
@@ -131,9 +131,11 @@ impl PlanCache {
                 plans,
                 plans as u64,
                 ByHeld,
-                hasher.clone(),
+                DefaultHashBuilder::default(),
                 DefaultLifecycle::default(),
             ),
+            mutations: [OnceLock::new(), OnceLock::new()],
+            capacity,
             text_hits: AtomicU64::new(0),
             shape_hits: AtomicU64::new(0),
             misses: AtomicU64::new(0),
@@ -156,12 +158,43 @@ impl PlanCache {
             self.text_hits.fetch_add(1, Ordering::Relaxed);
             return Ok((prepared, Outcome::Text));
         }
-        let lowered = crate::ir::compile(text, edition)?;
+        self.compile(text, edition, Purpose::Select, self.texts.as_ref())
+    }
+
+    /// Compiles the target or place of a mutation, or takes it from the cache.
+    pub(super) fn prepare_for(
+        &self,
+        text: &str,
+        edition: Edition,
+        purpose: Purpose,
+    ) -> Result<Prepared, Error> {
+        let [places, targets] = &self.mutations;
+        let known = match purpose {
+            Purpose::Select => return self.prepare(text, edition),
+            Purpose::Place => places,
+            Purpose::Target => targets,
+        };
+        let cached = self.texts.is_some();
+        let known = cached.then(|| known.get_or_init(|| texts(self.capacity)));
+        if let Some(prepared) = known.and_then(|known| known.get(text)) {
+            self.text_hits.fetch_add(1, Ordering::Relaxed);
+            return Ok(prepared);
+        }
+        let (prepared, _) = self.compile(text, edition, purpose, known)?;
+        Ok(prepared)
+    }
+
+    /// Compiles a text that is not cached, and puts it into `texts`.
+    fn compile(
+        &self,
+        text: &str,
+        edition: Edition,
+        purpose: Purpose,
+        texts: Option<&Texts>,
+    ) -> Result<(Prepared, Outcome), Error> {
+        let lowered = crate::ir::compile_for(text, edition, purpose)?;
         let shape = Shape::of(&lowered.query);
-        let known = self
-            .texts
-            .as_ref()
-            .and_then(|_| self.shapes.get(shape.bytes()));
+        let known = texts.and_then(|_| self.shapes.get(shape.bytes()));
         let (plan, outcome) = match known {
             Some(plan) => {
                 self.shape_hits.fetch_add(1, Ordering::Relaxed);
@@ -170,14 +203,14 @@ impl PlanCache {
             None => {
                 self.misses.fetch_add(1, Ordering::Relaxed);
                 let plan = Arc::new(compile(&lowered.query));
-                if self.texts.is_some() {
+                if texts.is_some() {
                     self.shapes.insert(shape.bytes().into(), Arc::clone(&plan));
                 }
                 (plan, Outcome::Miss)
             }
         };
         let prepared = Prepared::new(Statement::new(text, edition, lowered, plan))?;
-        if let Some(texts) = &self.texts {
+        if let Some(texts) = texts {
             self.inserted.fetch_add(1, Ordering::Relaxed);
             texts.insert(Arc::clone(&prepared.statement().text), prepared.clone());
         }
@@ -185,7 +218,9 @@ impl PlanCache {
     }
 
     pub(super) fn stats(&self) -> CacheStats {
-        let texts = self.texts.as_ref().map_or(0, |texts| texts.len() as u64);
+        let mutations = self.mutations.iter().filter_map(OnceLock::get);
+        let texts = self.texts.iter().chain(mutations);
+        let texts = texts.map(|texts| texts.len() as u64).sum();
         CacheStats {
             text_hits: self.text_hits.load(Ordering::Relaxed),
             shape_hits: self.shape_hits.load(Ordering::Relaxed),

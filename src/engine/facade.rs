@@ -7,7 +7,7 @@ use super::prepared::Prepared;
 use super::selection::Selection;
 use crate::diag::{Error, Warning};
 use crate::history::{RangeDiff, RangeOptions, Session};
-use crate::ir::Edition;
+use crate::ir::{Edition, Purpose};
 
 /// Default capacity of the plan cache, in selector texts.
 const CACHED_TEXTS: usize = 4096;
@@ -216,6 +216,11 @@ impl Engine {
         options: ExplainOptions,
     ) -> Result<Explain, Error> {
         explain::explain(&self.cache, self.edition, session, text, options)
+    }
+
+    /// As [`Engine::prepare`], for a text that may be part of a mutation.
+    pub(super) fn prepare_for(&self, text: &str, purpose: Purpose) -> Result<Prepared, Error> {
+        self.cache.prepare_for(text, self.edition, purpose)
     }
 
     /// Counters of the plan cache.

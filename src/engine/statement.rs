@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use crate::diag::{Code, Diagnostic, Error, Warning};
-use crate::ir::{Edition, Lowered, Query};
+use crate::ir::{Edition, Insertion, Lowered, Query};
 use crate::plan::{BindError, Plan};
 
 /// A compiled selector. The values of the plan's slots are in the query.
@@ -17,6 +17,8 @@ pub(super) struct Statement {
     pub(super) edition: Edition,
     /// The byte range of the time in the text, if it has one.
     pub(super) time: Option<Range<usize>>,
+    /// Where among the children of its nodes, if it is the place of a mutation.
+    pub(super) insertion: Insertion,
 }
 
 impl Statement {
@@ -29,6 +31,7 @@ impl Statement {
             plan,
             edition,
             time: lowered.time,
+            insertion: lowered.insertion,
         }
     }
 

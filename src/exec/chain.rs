@@ -4,6 +4,7 @@ use std::ops::{ControlFlow, Range};
 
 use super::access::row_holds;
 use super::axis::{Nodes, fill_level, narrow_by_level, reach};
+use super::eval::core_holds;
 use super::fill::fill_tests;
 use super::pick::{Which, pick, pick_groups};
 use super::rows::Rows;
@@ -15,6 +16,15 @@ use crate::index::{Bits, UnitKind};
 use crate::ir::{Axis, DepthSet, TypeTest, Zone};
 use crate::plan::{Ambient, Bound, BoundChain, BoundFilter, BoundPick, BoundStep, BoundTest};
 
+/// Whether implicit cores are among the matches.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Cores {
+    /// They are in no answer (LANGUAGE §1).
+    Dropped,
+    /// A mutation may put a node into one.
+    Kept,
+}
+
 /// The matches of a plan in document order, before order and tail; only those in `chunk`, which
 /// is whole units, if one is given. A chunk takes separable chains.
 pub(super) fn matches(
@@ -23,11 +33,22 @@ pub(super) fn matches(
     input: Input<'_>,
     trace: &mut Trace,
 ) -> Rows {
+    matches_and_cores(bound, chunk, Cores::Dropped, input, trace)
+}
+
+/// As [`matches`], with the implicit cores that match or without.
+pub(super) fn matches_and_cores(
+    bound: &Bound,
+    chunk: Option<&Range<u32>>,
+    cores: Cores,
+    input: Input<'_>,
+    trace: &mut Trace,
+) -> Rows {
     let mut union = Rows::none();
     let whole = 0..input.snapshot.end_row();
     for (index, chain) in bound.chains.iter().enumerate() {
         trace.begin_chain(index);
-        let rows = run(chain, chunk, input, trace);
+        let rows = run(chain, chunk, cores, input, trace);
         union = match index {
             0 => rows,
             _ => union.union(rows, chunk.unwrap_or(&whole)),
@@ -39,15 +60,34 @@ pub(super) fn matches(
     let counters = &mut trace.counters;
     let rows = union.iter();
     Rows::List(
-        rows.filter(|&row| row_holds(&bound.filters, row, input, counters))
-            .collect(),
+        rows.filter(|&row| match cores == Cores::Kept && is_core(row, input) {
+            true => core_row_holds(&bound.filters, row, input),
+            false => row_holds(&bound.filters, row, input, counters),
+        })
+        .collect(),
     )
+}
+
+/// Whether a row is an implicit core.
+pub(super) fn is_core(row: u32, input: Input<'_>) -> bool {
+    let piece = &input.snapshot.pieces()[input.snapshot.piece_of(row)];
+    piece.segment().is_core(row - piece.shift())
+}
+
+/// Whether the implicit core at `row` satisfies every test.
+fn core_row_holds(tests: &[BoundTest], row: u32, input: Input<'_>) -> bool {
+    let depth = input.snapshot.depth(row);
+    tests.iter().all(|test| match test {
+        BoundTest::Depth(depths) => depth.is_some_and(|depth| depths.contains(depth)),
+        test => core_holds(test),
+    })
 }
 
 /// The matches of one chain.
 fn run(
     chain: &BoundChain,
     chunk: Option<&Range<u32>>,
+    cores: Cores,
     input: Input<'_>,
     trace: &mut Trace,
 ) -> Rows {
@@ -57,7 +97,7 @@ fn run(
     };
     let mut bits = Vec::with_capacity(windows.len());
     for window in windows {
-        bits.push(WindowRun { window, input }.steps(chain, below_seq, trace));
+        bits.push(WindowRun { window, input }.steps(chain, below_seq, cores, trace));
     }
     Rows::Bits(bits)
 }
@@ -89,7 +129,7 @@ struct WindowRun<'a> {
 
 impl WindowRun<'_> {
     /// The rows that the last step keeps.
-    fn steps(&self, chain: &BoundChain, below_seq: bool, trace: &mut Trace) -> Bits {
+    fn steps(&self, chain: &BoundChain, below_seq: bool, result: Cores, trace: &mut Trace) -> Bits {
         let mut left = Context::Start;
         let mut level = None;
         let mut cores = false;
@@ -139,7 +179,7 @@ impl WindowRun<'_> {
             Context::Nodes(nodes) => nodes.bits,
             Context::Zones(zones) => zones.members.bits,
         };
-        if cores {
+        if cores && result == Cores::Dropped {
             self.drop_cores(&mut bits);
         }
         bits
@@ -274,7 +314,7 @@ impl WindowRun<'_> {
         bits.and(&keep);
     }
 
-    /// Removes implicit cores, which are never in a result.
+    /// Removes implicit cores, which are never in an answer.
     fn drop_cores(&self, bits: &mut Bits) {
         for piece in self.input.snapshot.pieces_in(self.window.clone()) {
             let cores = piece.segment().cores();

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use smallvec::SmallVec;
 
-use super::chain::matches;
+use super::chain::{Cores, is_core, matches, matches_and_cores};
 use super::choose::{Choice, choose};
 use super::chunks;
 use super::order::arrange;
@@ -97,6 +97,15 @@ pub fn run_while(
             let _ = finish(bound, input.snapshot, rows).iter().all(take);
         }
     }
+}
+
+/// The rows of [`run`] and the implicit cores among the matches, each with whether it is one, in result
+/// order: where a mutation may put a node.
+pub fn run_with_cores(bound: &Bound, input: Input<'_>, trace: &mut Trace) -> Vec<(u32, bool)> {
+    trace.strategy(Strategy::Windows);
+    let rows = matches_and_cores(bound, None, Cores::Kept, input, trace);
+    let rows = finish(bound, input.snapshot, rows);
+    rows.iter().map(|row| (row, is_core(row, input))).collect()
 }
 
 /// The number of rows of [`run`], without listing them where possible.

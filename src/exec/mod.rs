@@ -36,7 +36,7 @@ mod zone;
 
 pub use choose::strategy;
 pub use cost::is_local;
-pub use driver::{count, run, run_in, run_untailed, run_while};
+pub use driver::{count, run, run_in, run_untailed, run_while, run_with_cores};
 pub use inside::Inside;
 pub use rows::{RowIter, Rows};
 pub use stats::{Input, SessionStats};

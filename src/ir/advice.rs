@@ -3,6 +3,7 @@
 
 use super::edition::Edition;
 use super::lower::{lower, lower_leniently};
+use super::purpose::Purpose;
 use super::query::Query;
 use crate::diag::{Code, Diagnostic};
 use crate::syntax;
@@ -59,7 +60,10 @@ fn later(
     let (since, read) = Edition::ALL
         .into_iter()
         .filter(|later| *later > edition)
-        .find_map(|later| Some((later, lower(selector, later, None).ok()?.query)))?;
+        .find_map(|later| {
+            let lowered = lower(selector, later, Purpose::Select, None).ok()?;
+            Some((later, lowered.query))
+        })?;
     if read == *meant {
         return Some((since, None));
     }
@@ -80,6 +84,6 @@ pub(super) fn elsewhere(text: &str, edition: Edition) -> Option<(Edition, Option
         return Some((since, Some(there.unwrap_or_else(|| text.to_owned()))));
     }
     let mut editions = Edition::ALL.into_iter().filter(|later| *later > edition);
-    let since = editions.find(|later| lower(&selector, *later, None).is_ok())?;
+    let since = editions.find(|later| lower(&selector, *later, Purpose::Select, None).is_ok())?;
     Some((since, None))
 }

@@ -7,6 +7,7 @@ use super::correct::correct;
 use super::edition::Edition;
 use super::lower::{Lowered, notes};
 use super::observer::Observer;
+use super::purpose::Purpose;
 use crate::diag::{Code, Diagnostic, Error};
 use crate::syntax;
 
@@ -16,7 +17,25 @@ use crate::syntax;
 /// # Errors
 /// All mistakes of form and meaning that could be found, leftmost first (LANGUAGE §10).
 pub fn compile(text: &str, edition: Edition) -> Result<Lowered, Error> {
-    compile_with(text, edition, None)
+    compile_for(text, edition, Purpose::Select)
+}
+
+/// As [`compile`], for a selector that may be part of a mutation. Without a time it then means the
+/// working state in every edition.
+///
+/// # Errors
+/// As [`compile`]; for a mutation also a time, and what needs one.
+pub fn compile_for(text: &str, edition: Edition, purpose: Purpose) -> Result<Lowered, Error> {
+    compile_with(text, edition, purpose, None)
+}
+
+/// Compiles the place of a mutation: the query of the parent nodes, with where among their children.
+/// Any selector is one; only a position can end in an insertion point.
+///
+/// # Errors
+/// As [`compile_for`]; an insertion point that counts from 0.
+pub fn compile_place(text: &str, edition: Edition) -> Result<Lowered, Error> {
+    compile_for(text, edition, Purpose::Place)
 }
 
 /// As [`compile`], showing the query to `observer` after each pass.
@@ -28,17 +47,18 @@ pub fn compile_observed(
     edition: Edition,
     observer: Observer<'_>,
 ) -> Result<Lowered, Error> {
-    compile_with(text, edition, Some(observer))
+    compile_with(text, edition, Purpose::Select, Some(observer))
 }
 
 fn compile_with(
     text: &str,
     edition: Edition,
+    purpose: Purpose,
     observer: Option<Observer<'_>>,
 ) -> Result<Lowered, Error> {
-    let diagnostics = match attempt(text, edition, observer) {
+    let diagnostics = match attempt(text, edition, purpose, observer) {
         Ok(lowered) => return Ok(lowered),
-        Err(diagnostics) => correct(text, edition, diagnostics),
+        Err(diagnostics) => correct(text, edition, purpose, diagnostics),
     };
     Err(
         Error::from_diagnostics(text, diagnostics).unwrap_or_else(|| {

@@ -25,12 +25,15 @@ mod observer;
 mod order;
 mod pattern;
 mod properties;
+mod purpose;
 mod query;
 mod text;
 mod translate;
 mod values;
 
-pub use compile::{Sugar, compile, compile_observed, desugar, translate};
+pub use compile::{
+    Sugar, compile, compile_for, compile_observed, compile_place, desugar, translate,
+};
 pub use depth::DepthSet;
 pub use edition::{Edition, UnknownEdition};
 pub use intervals::Intervals;
@@ -41,6 +44,7 @@ pub use number::{Digits, Number, compare_numbers};
 pub use observer::Observer;
 pub use pattern::{MAX_PATTERN_BYTES, Pattern, PatternError, Patterns};
 pub use properties::Fingerprint;
+pub use purpose::{Insertion, Purpose};
 pub use query::{
     Address, Attr, AttrTest, Axis, Chain, Class, Controls, Facet, Kind, Literal, Mode, NodeStep,
     Op, Operand, Order, Pick, Query, RangeEnd, Step, Tail, Test, Tests, Time, TypeTest, Zone,

@@ -24,6 +24,7 @@ use super::advice::elsewhere;
 use super::attempt::{attempt, warnings};
 use super::edition::Edition;
 use crate::diag::{Code, Diagnostic};
+use crate::ir::purpose::Purpose;
 use crate::ir::query::Attr;
 use crate::syntax::words::CLASSES;
 use scan::{Kind, Scan};
@@ -51,7 +52,12 @@ struct Findings {
 
 /// The errors to show for `text`, whose first reading gave `found`: where its mistakes are
 /// recognised, one for each, the leftmost with the corrected selector.
-pub(super) fn correct(text: &str, edition: Edition, found: Vec<Diagnostic>) -> Vec<Diagnostic> {
+pub(super) fn correct(
+    text: &str,
+    edition: Edition,
+    purpose: Purpose,
+    found: Vec<Diagnostic>,
+) -> Vec<Diagnostic> {
     let has = |code: Code| found.iter().any(|one| one.code == Some(code));
     let edition_alone = found.iter().all(|one| one.code == Some(Code::Edition));
     if text.len() > LONGEST || edition_alone || has(Code::Limit) {
@@ -62,7 +68,7 @@ pub(super) fn correct(text: &str, edition: Edition, found: Vec<Diagnostic>) -> V
     let left = Cell::new(MAX_ATTEMPTS);
     let accept = |text: &str| {
         left.set(left.get().checked_sub(1)?);
-        warnings(text, edition)
+        warnings(text, edition, purpose)
     };
     let mut trail = Trail::default();
     let mut findings = Findings::default();
@@ -98,12 +104,14 @@ pub(super) fn correct(text: &str, edition: Edition, found: Vec<Diagnostic>) -> V
         trail.push(edits);
         seen.push(next.clone());
         current = next;
-        match attempt(&current, edition, None) {
+        match attempt(&current, edition, purpose, None) {
             Ok(_) => return findings.corrected(text, &current),
             Err(more) => errors = more,
         }
     }
-    findings.stuck(text, edition, (&current, errors), &trail, found)
+    // Another edition is looked for only for what reads: it would lose an insertion point.
+    let reads = (purpose == Purpose::Select).then_some(edition);
+    findings.stuck(text, reads, (&current, errors), &trail, found)
 }
 
 impl Findings {
@@ -116,7 +124,8 @@ impl Findings {
         if let Some(first) = shown.first_mut() {
             match no_equal {
                 None if invents(text, corrected) => {}
-                None => first.correct(corrected),
+                // White space is left where something was cut out.
+                None => first.correct(corrected.trim_ascii()),
                 Some(help) => first.set_help(help),
             }
         }
@@ -127,7 +136,7 @@ impl Findings {
     fn stuck(
         self,
         text: &str,
-        edition: Edition,
+        edition: Option<Edition>,
         left: (&str, Vec<Diagnostic>),
         trail: &Trail,
         mut found: Vec<Diagnostic>,
@@ -145,9 +154,10 @@ impl Findings {
         let first = shown.first_mut();
         match (first, no_equal, errors.into_iter().next()) {
             (Some(first), Some(help), _) => first.set_help(help),
-            (Some(first), None, Some(error)) if edition_alone => {
-                in_edition(first, &error, current, edition);
-            }
+            (Some(first), None, Some(error)) if edition_alone => match edition {
+                Some(edition) => in_edition(first, &error, current, edition),
+                None => first.help = error.help,
+            },
             (_, _, Some(error)) => shown.push(moved(error, trail)),
             _ => {}
         }

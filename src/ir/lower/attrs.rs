@@ -5,6 +5,7 @@ use crate::diag::Code;
 use crate::ir::edition::Edition;
 use crate::ir::name::normal_type;
 use crate::ir::pattern::PatternError;
+use crate::ir::purpose::Purpose;
 use crate::ir::query::{Attr, AttrTest, Kind, Literal, Op, Operand, Test, Tests};
 use crate::syntax::ast::{Attrs, Form, Name, Prop, Value};
 use crate::syntax::{Span, Spanned, is_name, quote};
@@ -141,19 +142,30 @@ impl Lowerer {
                 self.needs(Edition::Depth, name.span, &what, None)
                     .then_some(())?;
                 if !self.timed {
-                    self.error(
-                        Code::FacetNeedsSnapshot,
-                        name.span,
-                        format!("`{text}` needs a snapshot"),
-                        "known in a snapshot only",
-                    )
-                    .write(Span::new(0, 0), "@t0 ")
-                    .help("start the selector with a time such as `@t0`");
+                    self.needs_snapshot(text, name.span);
                     return None;
                 }
                 Some(attr)
             }
             attr => Some(attr),
+        }
+    }
+
+    /// Refuses a facet in a selector without a time.
+    fn needs_snapshot(&mut self, facet: &str, span: Span) {
+        let mutates = self.purpose != Purpose::Select;
+        let message = match mutates {
+            false => format!("`{facet}` needs a snapshot"),
+            true => format!("`{facet}` needs a snapshot, and a mutation takes no time"),
+        };
+        let label = "known in a snapshot only";
+        let advice = self.error(Code::FacetNeedsSnapshot, span, message, label);
+        match (mutates, facet) {
+            (false, _) => advice
+                .write(Span::new(0, 0), "@t0 ")
+                .help("start the selector with a time such as `@t0`"),
+            (true, "depth") => advice.help("write the depth on a step: `.cb:depth(1)`"),
+            (true, _) => advice.help("name the nodes by id: `[id='cb:1']`"),
         }
     }
 

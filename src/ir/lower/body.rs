@@ -7,6 +7,7 @@ use super::notes::in_list;
 use crate::diag::Code;
 use crate::ir::edition::Edition;
 use crate::ir::normal::DraftChain;
+use crate::ir::purpose::Purpose;
 use crate::ir::query::{Attr, Axis, Chain, Literal, Op, Step as IrStep, Test, Tests};
 use crate::syntax::Span;
 use crate::syntax::ast::{
@@ -37,7 +38,7 @@ impl Lowerer {
             }
             Body::Union(groups) => self.union(groups),
             Body::Position(position) => {
-                let chain = self.position(position)?;
+                let chain = self.position(position, self.purpose == Purpose::Place)?;
                 self.note(position.span, || chain.to_string());
                 Some(one(chain, position.span))
             }
@@ -196,7 +197,7 @@ impl Lowerer {
         }
         let (mut steps, span) = match &search.scope {
             Some(scope) => {
-                let chain = self.position(scope)?;
+                let chain = self.position(scope, false)?;
                 (chain.steps.into_vec(), scope.span.to(search.attrs.span))
             }
             None => (Vec::new(), search.attrs.span),

@@ -5,6 +5,7 @@ use super::notes::in_list;
 use crate::diag::nearest;
 use crate::ir::edition::Edition;
 use crate::ir::name::{MODES, ORDERS};
+use crate::ir::purpose::Purpose;
 use crate::ir::query::{Attr, Controls, Kind, Literal, Op, Operand, Test, Tests, Time};
 use crate::syntax::ast::{Control, Filter, Form};
 use crate::syntax::words::CONTROLS;
@@ -74,12 +75,30 @@ impl Lowerer {
             && !self.fragment
             && time.is_some_and(|time| !matches!(time, Time::Range(..)))
         {
-            self.invalid(
+            let mutates = self.purpose != Purpose::Select;
+            let advice = self.invalid(
                 mode,
                 "`@mode` needs a range",
                 "there is one snapshot, or a list of all",
+            );
+            match mutates {
+                true => advice
+                    .write(mode, "")
+                    .help("leave `@mode` out: a mutation changes the working state"),
+                false => advice.help("start the selector with a range such as `@t-3..@t0`"),
+            }
+            sound = false;
+        }
+        if let Some(unique) = seen.place("unique")
+            && self.purpose == Purpose::Place
+        {
+            self.invalid(
+                unique,
+                "`@unique` has no meaning in a place",
+                "a place is one node, not a list",
             )
-            .help("start the selector with a range such as `@t-3..@t0`");
+            .write(unique, "")
+            .help("leave it out; `@first` takes the first of several nodes");
             sound = false;
         }
         sound.then_some(lowered)

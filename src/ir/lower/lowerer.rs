@@ -3,6 +3,7 @@
 use crate::diag::{Code, Diagnostic, Edit, Warning};
 use crate::ir::edition::Edition;
 use crate::ir::pattern::Patterns;
+use crate::ir::purpose::{Insertion, Purpose};
 use crate::syntax::{MAX_MISTAKES, Span};
 
 /// The most groups of a union (LANGUAGE §10).
@@ -16,6 +17,9 @@ pub const MAX_VALUES: usize = 1_024;
 /// mistake records it and returns `None`, and its caller continues to find more.
 pub(super) struct Lowerer {
     pub(super) edition: Edition,
+    pub(super) purpose: Purpose,
+    /// The insertion point of a place.
+    pub(super) insertion: Insertion,
     /// Whether the selector names its time, which facets need.
     pub(super) timed: bool,
     /// Whether this is a piece of a selector that does not parse.
@@ -35,6 +39,8 @@ impl Lowerer {
     pub(super) fn new(edition: Edition, timed: bool) -> Self {
         Self {
             edition,
+            purpose: Purpose::default(),
+            insertion: Insertion::default(),
             timed,
             fragment: false,
             lenient: false,

@@ -1,12 +1,16 @@
-//! Positions: hops from the root's children down, which become child steps (LANGUAGE §7).
+//! Positions: hops from the root's children down, which become child steps, and the insertion point
+//! at their end (LANGUAGE §7).
+
+use std::borrow::Cow;
 
 use smallvec::smallvec;
 
-use super::lowerer::{Lowerer, MAX_STEPS};
+use super::lowerer::{Advice, Lowerer, MAX_STEPS};
 use crate::diag::{Code, nearest};
 use crate::ir::depth::DepthSet;
 use crate::ir::edition::Edition;
 use crate::ir::name::split_type;
+use crate::ir::purpose::Insertion;
 use crate::ir::query::{Attr, Axis, Chain, Class, Kind, Literal, Op, Step, Test, Tests, TypeTest};
 use crate::syntax::ast::{DepthItem, Form, Hop, HopHead, HopPart, Position};
 use crate::syntax::words::{CALLED_PSEUDOS, CLASSES, PLAIN_PSEUDOS};
@@ -41,8 +45,57 @@ impl Hops {
     }
 }
 
+/// The insertion point of a position, as written.
+struct Point<'a> {
+    span: Span,
+    sign: Sign<'a>,
+}
+
+enum Sign<'a> {
+    Comma,
+    End,
+    /// `+N` or `-N`.
+    Number(&'a str),
+}
+
+impl Sign<'_> {
+    /// What it is called in messages.
+    fn named(&self) -> Cow<'static, str> {
+        match self {
+            Self::Comma => "a trailing comma".into(),
+            Self::End => "`end`".into(),
+            Self::Number(written) => format!("`{written}`").into(),
+        }
+    }
+}
+
+impl Point<'_> {
+    /// The insertion point that ends a position, and the hops before it.
+    fn split<'a, 's>(position: &'a Position<'s>) -> (&'a [Hop<'s>], Option<Point<'s>>) {
+        if let Some(span) = position.trailing_comma {
+            let sign = Sign::Comma;
+            return (&position.hops, Some(Point { span, sign }));
+        }
+        let last = position.hops.split_last();
+        let split = last.and_then(|(last, before)| Some((before, Some(Point::of(last)?))));
+        split.unwrap_or((&position.hops, None))
+    }
+
+    /// The insertion point that a hop is at the end of a position.
+    fn of<'s>(hop: &Hop<'s>) -> Option<Point<'s>> {
+        let sign = match hop.head {
+            HopHead::Word("end") => Sign::End,
+            HopHead::Int(written) if written.starts_with(['+', '-']) => Sign::Number(written),
+            _ => return None,
+        };
+        let span = hop.span;
+        hop.parts.is_empty().then_some(Point { span, sign })
+    }
+}
+
 impl Lowerer {
-    pub(super) fn position(&mut self, position: &Position<'_>) -> Option<Chain> {
+    /// The chain of a position. `place` tells whether it may end in an insertion point.
+    pub(super) fn position(&mut self, position: &Position<'_>, place: bool) -> Option<Chain> {
         let mut sound = self.needs(Edition::Depth, position.span, "a position `(…)`", None);
         if position.hops.is_empty() {
             self.invalid(position.span, "a position without hops", "nothing is named")
@@ -55,31 +108,21 @@ impl Lowerer {
             self.error(Code::Limit, hop.span, message, "one hop too many");
             return None;
         }
-        if let Some(comma) = position.trailing_comma {
-            self.insertion(comma, "a trailing comma", None);
-            sound = false;
+        let (named, point) = Point::split(position);
+        if let Some(point) = &point {
+            sound &= match place {
+                true => self.insertion_point(point, named).is_some(),
+                false => self.no_insertion_point(point, named),
+            };
         }
         let mut hops = Hops::default();
-        let (last, before) = position.hops.split_last()?;
-        for hop in before {
-            sound &= self.next_hop(hop, false, &mut hops).is_some();
+        for hop in named {
+            sound &= self.next_hop(hop, &mut hops).is_some();
         }
-        if position.trailing_comma.is_none()
-            && let HopHead::Int(written) = last.head
-            && written.starts_with('-')
-            && last.parts.is_empty()
-        {
-            let mut meant: String = before.iter().map(|hop| format!("{hop}, ")).collect();
-            meant = format!("({meant}*[offset={written}])");
-            self.insertion(last.span, &format!("`{written}`"), Some(meant));
-            return None;
-        }
-        let at_end = position.trailing_comma.is_none();
-        sound &= self.next_hop(last, at_end, &mut hops).is_some();
         sound.then(|| hops.chain())
     }
 
-    fn next_hop(&mut self, hop: &Hop<'_>, at_end: bool, hops: &mut Hops) -> Option<()> {
+    fn next_hop(&mut self, hop: &Hop<'_>, hops: &mut Hops) -> Option<()> {
         self.check_spelling(hop)?;
         let start = hops.steps.is_empty() && !hops.confirmed;
         if let Some(set) = self.depth_hop(hop) {
@@ -98,7 +141,7 @@ impl Lowerer {
             hops.confirmed = true;
             self.confirm(hop, &mut hops.anchor)?;
         } else {
-            let tests = self.hop(hop, at_end)?;
+            let tests = self.hop(hop)?;
             hops.steps.push((Axis::Child, Step::of(tests)));
         }
         Some(())
@@ -201,9 +244,9 @@ impl Lowerer {
     }
 
     /// The tests of a hop that is neither a depth nor the `seg` after it.
-    fn hop(&mut self, hop: &Hop<'_>, at_end: bool) -> Option<Tests> {
+    fn hop(&mut self, hop: &Hop<'_>) -> Option<Tests> {
         let mut tests = Tests::new();
-        let (mut class, mut sub) = self.hop_head(hop, at_end, &mut tests)?;
+        let (mut class, mut sub) = self.hop_head(hop, &mut tests)?;
         let mut parts = hop.parts.as_slice();
         // `*:block.call`: the class is the first word after the star.
         if class.is_none()
@@ -235,7 +278,6 @@ impl Lowerer {
     fn hop_head<'s>(
         &mut self,
         hop: &Hop<'s>,
-        at_end: bool,
         tests: &mut Tests,
     ) -> Option<(Option<&'s str>, Option<&'s str>)> {
         match hop.head {
@@ -244,17 +286,13 @@ impl Lowerer {
                 .needs(Edition::Canonical, hop.span, "`? {…}`", None)
                 .then_some((None, None)),
             HopHead::Int(written) => {
-                let offset = self.offset(written, hop, at_end)?;
+                let offset = self.offset(written, hop)?;
                 tests.push(Test::of(Attr::Offset, Op::Eq, Literal::Int(offset)));
                 Some((None, None))
             }
-            HopHead::Word("end") if hop.parts.is_empty() => {
-                if at_end {
-                    self.insertion(hop.span, "`end`", None);
-                } else {
-                    self.invalid(hop.span, "`end` is an insertion point", "not at the end")
-                        .help("write it as the last thing of the position");
-                }
+            HopHead::Word("end") => {
+                self.misplaced("end", hop)
+                    .help("write it as the last thing of the position");
                 None
             }
             HopHead::Word(word) => {
@@ -278,16 +316,10 @@ impl Lowerer {
         }
     }
 
-    /// The offset of a hop that is a number; `None` for an insertion point, which is reported.
-    fn offset(&mut self, written: &str, hop: &Hop<'_>, at_end: bool) -> Option<i64> {
-        let plus = written.starts_with('+');
-        if at_end && hop.parts.is_empty() && plus {
-            self.insertion(hop.span, &format!("`{written}`"), None);
-            return None;
-        }
-        if plus {
-            let message = format!("`{written}` is an insertion point");
-            self.invalid(hop.span, message, "not at the end")
+    /// The offset of a hop that is a number.
+    fn offset(&mut self, written: &str, hop: &Hop<'_>) -> Option<i64> {
+        if written.starts_with('+') {
+            self.misplaced(written, hop)
                 .help("write the offset without a sign");
             return None;
         }
@@ -375,18 +407,82 @@ impl Lowerer {
         }
     }
 
-    fn insertion(&mut self, span: Span, what: &str, instead: Option<String>) {
+    /// Refuses an insertion point that is not the end of a position.
+    fn misplaced(&mut self, written: &str, hop: &Hop<'_>) -> Advice<'_> {
+        let label = match hop.parts.is_empty() {
+            true => "not at the end",
+            false => "it takes nothing after it",
+        };
+        let message = format!("`{written}` is an insertion point");
+        self.invalid(hop.span, message, label)
+    }
+
+    /// Takes the insertion point after the hops of a place.
+    fn insertion_point(&mut self, point: &Point<'_>, hops: &[Hop<'_>]) -> Option<()> {
+        self.insertion = match point.sign {
+            Sign::Comma => {
+                if let Some(other) = hops.last().and_then(Point::of) {
+                    let other = other.sign.named();
+                    self.invalid(point.span, "two insertion points", "the second one")
+                        .write(point.span, "")
+                        .help(format!("{other} is one: leave out the comma after it"));
+                    return None;
+                }
+                Insertion::Start
+            }
+            Sign::End => Insertion::End,
+            Sign::Number(written) => {
+                let child = self.child(written, point.span)?;
+                match written.starts_with('-') {
+                    true => Insertion::Before(child),
+                    false => Insertion::After(child),
+                }
+            }
+        };
+        Some(())
+    }
+
+    /// The child that `+N` or `-N` counts to.
+    fn child(&mut self, written: &str, span: Span) -> Option<u32> {
+        let digits = written.get(1..).unwrap_or_default();
+        match digits.parse() {
+            Ok(0) => {
+                let label = "there is no child 0";
+                self.invalid(span, "children count from 1", label)
+                    .help("write `-1` for before the first child, `+1` for after it");
+                None
+            }
+            Ok(child) => Some(child),
+            // The only fault that digits can have.
+            Err(_) => {
+                let label = "no node has as many children";
+                self.invalid(span, "the number is too large", label)
+                    .help("write `end` for after the last child");
+                None
+            }
+        }
+    }
+
+    /// Refuses the insertion point after the hops of a position that names nodes; false.
+    fn no_insertion_point(&mut self, point: &Point<'_>, hops: &[Hop<'_>]) -> bool {
         let advice = self.invalid(
-            span,
-            format!("{what} makes the position an insertion point"),
+            point.span,
+            format!(
+                "{} makes the position an insertion point",
+                point.sign.named()
+            ),
             "nothing to select here",
         );
-        match instead {
-            Some(instead) => {
-                advice.help(format!("write `{instead}` for the children at that offset"))
+        match point.sign {
+            Sign::Number(written) if written.starts_with('-') => {
+                let before: String = hops.iter().map(|hop| format!("{hop}, ")).collect();
+                advice.help(format!(
+                    "write `({before}*[offset={written}])` for the children at that offset"
+                ));
             }
-            None => advice.help("only mutations take insertion points"),
+            _ => advice.help("only `add` and `move` take an insertion point"),
         }
+        false
     }
 }
 

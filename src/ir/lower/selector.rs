@@ -8,6 +8,7 @@ use crate::ir::edition::Edition;
 use crate::ir::normal::{Draft, normalize};
 use crate::ir::observer::Observer;
 use crate::ir::pattern::Patterns;
+use crate::ir::purpose::{Insertion, Purpose};
 use crate::ir::query::Query;
 use crate::syntax::ast::Selector;
 use crate::syntax::{self, MAX_MISTAKES, Span};
@@ -21,23 +22,27 @@ pub struct Lowered {
     pub warnings: Vec<Warning>,
     /// The byte range of the time, if the selector names one.
     pub time: Option<Range<usize>>,
+    /// Where among the children of its nodes; [`Insertion::Into`] unless it is a place.
+    pub insertion: Insertion,
 }
 
-/// Lowers a syntax tree as a selector of `edition`, showing the passes to `observer`.
+/// Lowers a syntax tree as a selector of `edition` for `purpose`, showing the passes to `observer`.
 ///
 /// # Errors
 /// Every mistake of meaning, at least one; not sorted.
 pub(in crate::ir) fn lower(
     selector: &Selector<'_>,
     edition: Edition,
+    purpose: Purpose,
     observer: Option<Observer<'_>>,
 ) -> Result<Lowered, Vec<Diagnostic>> {
     let mut lowerer = Lowerer::new(edition, selector.time.is_some());
+    lowerer.purpose = purpose;
     let draft = lowerer.selector(selector);
     let Some(draft) = draft.filter(|_| lowerer.errors.is_empty()) else {
         return Err(lowerer.errors);
     };
-    let mut warnings = lowerer.warnings;
+    let (mut warnings, insertion) = (lowerer.warnings, lowerer.insertion);
     let query = normalize(draft, &mut warnings, observer);
     if warnings.len() > 1 {
         let start = |warning: &Warning| warning.labels.first().map(|label| label.span.start);
@@ -49,13 +54,14 @@ pub(in crate::ir) fn lower(
         query,
         warnings,
         time,
+        insertion,
     })
 }
 
 /// The query that `text` is in `edition`, if it is one.
 pub(in crate::ir) fn read(text: &str, edition: Edition) -> Option<Query> {
     let selector = syntax::parse(text).ok()?;
-    let lowered = lower(&selector, edition, None).ok()?;
+    let lowered = lower(&selector, edition, Purpose::Select, None).ok()?;
     Some(lowered.query)
 }
 
@@ -63,6 +69,7 @@ pub(in crate::ir) fn read(text: &str, edition: Edition) -> Option<Query> {
 pub(in crate::ir) fn check_pieces(
     pieces: &[Selector<'_>],
     edition: Edition,
+    purpose: Purpose,
     found: &mut Vec<Diagnostic>,
 ) {
     let mut patterns = Patterns::new();
@@ -73,6 +80,7 @@ pub(in crate::ir) fn check_pieces(
         // A piece cannot know whether the selector has a time, so this assumes that it does.
         let mut lowerer = Lowerer::new(edition, true);
         lowerer.fragment = true;
+        lowerer.purpose = purpose;
         lowerer.patterns = patterns;
         let _ = lowerer.selector(piece);
         found.append(&mut lowerer.errors);

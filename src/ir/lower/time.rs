@@ -3,6 +3,7 @@
 use super::lowerer::Lowerer;
 use crate::diag::Code;
 use crate::ir::edition::Edition;
+use crate::ir::purpose::Purpose;
 use crate::ir::query::{Address, RangeEnd, Time};
 use crate::syntax::{Span, Spanned, ast};
 
@@ -10,6 +11,7 @@ impl Lowerer {
     pub(super) fn time(&mut self, time: Option<&Spanned<ast::Time>>) -> Option<Time> {
         let Some(time) = time else {
             return Some(match self.edition {
+                _ if self.purpose != Purpose::Select => Time::Working,
                 Edition::V01 => {
                     self.note(Span::default(), || "@t0".to_owned());
                     Time::At(Address::Back(0))
@@ -17,6 +19,16 @@ impl Lowerer {
                 Edition::Depth | Edition::Canonical => Time::Working,
             });
         };
+        if self.purpose != Purpose::Select {
+            self.invalid(
+                time.span,
+                "a mutation takes no time, it changes the working state",
+                "no time is expected here",
+            )
+            .write(time.span, "")
+            .help("leave the time out");
+            return None;
+        }
         let lowered = self.written_time(time)?;
         self.note(time.span, || lowered.to_string());
         Some(lowered)

@@ -99,6 +99,44 @@ fn language() {
     });
 }
 
+/// Where mutations act in the working state: the parents of a place and where among their children;
+/// with the setting `purpose: target`, the nodes of a selector.
+#[test]
+fn places() {
+    file::check("places", |file, case, edition, text| {
+        let engine = Inner::builder().edition(ir(edition)).build();
+        let session = engine::open(&file.session(case).join("\n"));
+        let history = session.history();
+        let working = history.working().expect("a working state");
+        let (shown, warnings) = match case.setting("purpose") {
+            Some(_) => match engine.targets(working, text) {
+                Err(error) => return pinned_error(&error),
+                Ok(targets) => {
+                    let ids: Vec<&str> = targets.nodes.iter().map(|node| node.id()).collect();
+                    (ids.join(" "), targets.warnings().to_vec())
+                }
+            },
+            None => match engine.spot(working, text) {
+                Err(error) => return pinned_error(&error),
+                Ok(spot) => {
+                    let parents = spot.parents.iter().map(|parent| match parent.core {
+                        true => format!("core of {}", parent.node.id()),
+                        false => parent.node.id().to_owned(),
+                    });
+                    let parents: Vec<String> = parents.collect();
+                    let shown = format!("{}: {:?}", parents.join(", "), spot.insertion);
+                    (shown, spot.warnings().to_vec())
+                }
+            },
+        };
+        let mut shown = format!("= {shown}").trim_end().to_owned();
+        for warning in &warnings {
+            let _ = write!(shown, "\n{}", pinned_warning(text, warning));
+        }
+        shown
+    });
+}
+
 /// Each edition refuses at least 60 different selectors.
 #[test]
 fn every_edition_refuses_enough() {
