@@ -69,6 +69,7 @@ mod mcp;
 mod plan;
 #[cfg(feature = "cli")]
 mod present;
+pub mod render;
 mod syntax;
 mod tree;
 
@@ -89,6 +90,7 @@ pub use history::{
 pub use index::Snapshot;
 pub use ir::{Address, Edition};
 pub use plan::Value;
+pub use render::{Provider, RenderError, Thread, render};
 pub use tree::{Fault, InputError, SourceError};
 
 /// The phases themselves, for this project's benches, fuzz targets and white-box tests. Not part of

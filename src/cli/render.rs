@@ -3,8 +3,8 @@
 use super::command::{Run, stream};
 use super::options::{Color, Messages};
 use super::sessions::SessionArgs;
-use crate::interop::{write_openai, write_thread};
 use crate::present::{Exit, Failure};
+use crate::render::{Provider, RenderError, Scope, Source, render_to};
 use clap::{Args, ValueEnum};
 
 /// Print a snapshot as the messages that a model is sent.
@@ -49,9 +49,23 @@ impl Run for Render {
                 .with_help("`--as openai` and `--as thread` are"));
         }
         let (_, snapshot) = self.session.open_at(self.at.as_deref())?;
-        stream(|out| match self.shape {
-            Shape::Openai => write_openai(&snapshot, out),
-            Shape::Thread | Shape::Anthropic => write_thread(&snapshot, out),
-        })
+        let provider = match self.shape {
+            Shape::Openai => Provider::OpenAi,
+            Shape::Thread | Shape::Anthropic => Provider::Thread,
+        };
+        let source = Source::Snapshot(&snapshot, Scope::All);
+        let mut out = Vec::new();
+        render_to(source, provider, &mut out).map_err(failure)?;
+        stream(|to| to.write_all(&out))
+    }
+}
+
+fn failure(error: RenderError) -> Failure {
+    match error {
+        RenderError::Write(error) => error.into(),
+        error => {
+            let help = error.help().unwrap_or_default().to_owned();
+            Failure::plain(Exit::Input, error.to_string()).with_help(help)
+        }
     }
 }

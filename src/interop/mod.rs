@@ -1,10 +1,10 @@
-//! Chat logs in, snapshot documents and provider threads out.
+//! Chat logs in, snapshot documents out.
 //!
 //! [`import()`] turns the bytes of a log into sessions. It finds the message lists (`input`), reads
 //! the messages of one [`Format`] (one file a format), cuts them into turns (`turns`) and yields a
 //! [`Recording`], which writes itself as snapshot documents. The other direction starts from a
-//! snapshot: [`write_document`] and [`write_session`] write it as documents, [`write_thread`] and
-//! [`write_openai`] as messages.
+//! snapshot: [`write_document`] and [`write_session`] write it as documents. As messages it is
+//! written by [`crate::render`].
 //!
 //! This module knows log formats, trees and snapshots. It must not know selectors, files or the
 //! command line.
@@ -16,11 +16,9 @@ mod import;
 mod input;
 mod json;
 mod openai;
-mod openai_render;
 mod pointer;
 mod recording;
 mod report;
-mod thread;
 mod turns;
 
 pub use delta::write_session;
@@ -33,10 +31,6 @@ pub use import::{Format, ImportOptions, Imported, ImportedSession, import};
 pub use input::MessageLocation;
 #[cfg(feature = "cli")]
 pub(crate) use input::where_messages;
-pub use openai_render::write_openai;
 pub use pointer::Pointer;
 pub use recording::Recording;
 pub use report::{Fate, Report};
-pub use thread::write_thread;
-#[doc(hidden)]
-pub use thread::{ThreadBlock, thread};

@@ -2,7 +2,7 @@
 //!
 //! Text, tool call, tool result and image parts become blocks of kind `text`, `call`, `result`
 //! and `image`. Custom fields keep what no header of the tree expresses, so that
-//! [`write_openai`](super::write_openai) can return equal messages:
+//! [`Provider::OpenAi`](crate::Provider::OpenAi) can return equal messages:
 //!
 //! | field | on | value |
 //! |---|---|---|
@@ -19,21 +19,8 @@
 use super::json::{canonical, push_member, quoted};
 use super::report::{Fate, Report};
 use super::turns::{Message, MessagePart};
+use crate::render::openai::RESERVED;
 use crate::tree::shallow::{Member, ValueType, elements, get, members, string, value_type};
-
-/// The custom fields with a fixed meaning, without `data_`.
-pub(super) const RESERVED: [&str; 10] = [
-    "message",
-    "call_id",
-    "call_name",
-    "shape",
-    "verbatim",
-    "part",
-    "call",
-    "function",
-    "members",
-    "other",
-];
 
 /// Whether a value looks like one message: an object with a role.
 pub(super) fn is_message(raw: &str) -> bool {

@@ -92,10 +92,15 @@ impl InputError {
 
     /// An error of one fault, at the start of the document.
     pub(crate) fn at_document(message: String) -> Self {
+        Self::at_path("$".to_owned(), message)
+    }
+
+    /// An error of one fault at a path of a value that has no lines.
+    pub(crate) fn at_path(path: String, message: String) -> Self {
         Self {
             faults: vec![Fault {
                 file: None,
-                path: "$".to_owned(),
+                path,
                 message,
                 offset: 0,
                 line: 1,

@@ -192,12 +192,8 @@ fn source_002_section_12_the_provider_threads() {
         let session = engine::open(fixture);
         assert_eq!(engine.ids(&session, "@t0 .cb").unwrap(), thread(printed));
         let newest = session.history().latest().unwrap().clone();
-        let mut bytes = Vec::new();
-        pactql::interop::write_thread(&newest, &mut bytes).unwrap();
-        assert_eq!(
-            String::from_utf8(bytes).unwrap().trim_end(),
-            json::parse(printed).write()
-        );
+        let bytes = pactql::render(&*newest, pactql::Provider::Thread).unwrap();
+        assert_eq!(bytes.trim_end(), json::parse(printed).write());
     }
 }
 

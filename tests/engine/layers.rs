@@ -13,23 +13,24 @@ use std::path::{Path, PathBuf};
 const MAY_IMPORT: &[(&str, &str)] = &[
     (
         "cli",
-        "mcp present engine history budget interop index tree ir diag",
+        "mcp present engine history budget interop render index tree ir diag",
     ),
     (
         "mcp",
-        "present engine history budget interop index tree ir diag",
+        "present engine history budget interop render index tree ir diag",
     ),
     (
         "present",
-        "engine history budget interop index tree ir syntax diag",
+        "engine history budget interop render index tree ir syntax diag",
     ),
     (
         "engine",
-        "history exec plan budget index tree ir syntax diag",
+        "history exec plan budget render index tree ir syntax diag",
     ),
     ("history", "exec plan index tree ir diag"),
     ("exec", "plan index tree ir"),
-    ("interop", "index tree"),
+    ("interop", "render index tree"),
+    ("render", "index tree"),
     ("index", "tree"),
     ("budget", "tree"),
     ("tree", ""),

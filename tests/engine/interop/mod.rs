@@ -4,12 +4,10 @@ mod import;
 mod odd;
 mod render;
 
+use pactql::Provider;
 use pactql::internals::index::{Meta, Snapshot, Writer};
 use pactql::internals::tree::{arrange, read_document, read_lines};
-use pactql::interop::{
-    ImportOptions, Imported, MessageLocation, Pointer, import, write_openai, write_session,
-    write_thread,
-};
+use pactql::interop::{ImportOptions, Imported, MessageLocation, Pointer, import, write_session};
 use serde_json::Value;
 use std::sync::Arc;
 
@@ -73,16 +71,16 @@ impl Session {
     }
 }
 
+fn rendered(snapshot: &Snapshot, provider: Provider) -> String {
+    pactql::render(snapshot, provider).expect("a request")
+}
+
 fn openai(snapshot: &Snapshot) -> Value {
-    let mut out = Vec::new();
-    write_openai(snapshot, &mut out).expect("memory");
-    serde_json::from_slice(&out).expect("JSON")
+    serde_json::from_str(&rendered(snapshot, Provider::OpenAi)).expect("JSON")
 }
 
 fn thread(snapshot: &Snapshot) -> String {
-    let mut out = Vec::new();
-    write_thread(snapshot, &mut out).expect("memory");
-    String::from_utf8(out).expect("ASCII")
+    rendered(snapshot, Provider::Thread)
 }
 
 fn imported(text: &[u8], place: MessageLocation) -> Imported {

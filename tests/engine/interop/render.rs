@@ -1,8 +1,10 @@
 //! Rendering threads and messages, exporting documents, and round trips from a log to a session
 //! and back.
 
-use super::{Session, holds_together, imported, openai, pointer, thread};
-use pactql::interop::{MessageLocation, write_document, write_openai};
+use super::{Session, holds_together, imported, openai, pointer, rendered, thread};
+use pactql::interop::{MessageLocation, write_document};
+use pactql::render::{Scope, request_of};
+use pactql::{Provider, Thread};
 use serde_json::{Value, json};
 use std::path::PathBuf;
 
@@ -159,10 +161,8 @@ fn numbers_and_escapes_come_back_digit_for_digit() {
     let log = r#"[{"role":"user","content":"\ud83d\ude00\u007f\/","a":123456789012345678901234567890,"b":1e-7,"c":1.0,"d":-0.0}]"#;
     let imported = imported(log.as_bytes(), MessageLocation::Usual);
     let session = holds_together(&imported).remove(0);
-    let mut out = Vec::new();
-    write_openai(session.current(), &mut out).expect("memory");
     assert_eq!(
-        String::from_utf8(out).expect("ASCII"),
+        rendered(session.current(), Provider::OpenAi),
         "[{\"role\":\"user\",\"content\":\"\\ud83d\\ude00\\u007f/\",\
          \"a\":123456789012345678901234567890,\"b\":1e-07,\"c\":1.0,\"d\":-0.0}]\n"
     );
@@ -365,4 +365,48 @@ fn real_agent_histories_come_back_equal() {
         }
     }
     assert_eq!(stepped, 2);
+}
+
+#[test]
+fn a_thread_comes_back_from_its_records() {
+    let document = r#"{"cycle":3,"meta":{"request":{ "b" : 1.0, "a":"é" }},"root":{"children":[
+        {"id":"s","nodeType":"^sys","children":[
+          {"id":"t","kind":"tool","key":"f","content":{ "name":"f", "input_schema":{"type":"object"}}}]},
+        {"id":"q","nodeType":"^seq","children":[
+          {"id":"mt","nodeType":"mt","children":[
+            {"id":"pre","nodeType":"cb","offset":-1,"role":"assistant","content":"pre"},
+            {"id":"a","nodeType":"cb","role":"assistant","kind":"text","data_z":[1],"data_a":null,"content":{"y":1,"x":"é"}},
+            {"id":"r","nodeType":"cb","role":"assistant","content":null,"data_reply":3}]}]}]}}"#;
+    let session = Session::read(document.as_bytes());
+    let thread = Thread::of(session.current(), Scope::All);
+    let records: Vec<String> = thread.records().map(|record| record.to_string()).collect();
+    let expected = [
+        r#"{"id":"t","role":"system","kind":"tool","key":"f","parent":"s","system":true,"content":{"name":"f","input_schema":{"type":"object"}}}"#,
+        r#"{"id":"pre","role":"assistant","parent":"mt","content":"pre"}"#,
+        r#"{"id":"a","role":"assistant","kind":"text","parent":"mt","content":{"x":"\u00e9","y":1},"data":{"data_a":null,"data_z":[1]}}"#,
+        r#"{"id":"r","role":"assistant","parent":"mt","content":null,"data":{"data_reply":3}}"#,
+        r#"{"parameters":{"b":1.0,"a":"é"}}"#,
+    ];
+    assert_eq!(records, expected);
+    assert_eq!(Thread::from_records(&records).expect("records"), thread);
+    let sent = request_of(session.current());
+    assert_eq!(
+        sent.blocks().last().map(|block| block.id()),
+        Some("a"),
+        "the reply of cycle 3 is left out"
+    );
+    for wrong in [
+        "",
+        "[]",
+        "{}",
+        r#"{"id":"a"}"#,
+        r#"{"id":"a","role":"r","parent":"p","more":1}"#,
+        r#"{"id":"a","role":"r","parent":"p","system":false}"#,
+        r#"{"id":"a","role":"r","parent":"p","data":{"x":1}}"#,
+        r#"{"id":"a","id":"a","role":"r","parent":"p"}"#,
+        r#"{"id":1,"role":"r","parent":"p"}"#,
+    ] {
+        let error = Thread::from_records([wrong]).expect_err(wrong);
+        assert!(error.to_string().contains("$[0]: expected"), "{error}");
+    }
 }

@@ -1,25 +1,37 @@
-//! A snapshot as OpenAI chat messages.
+//! OpenAI Chat Completions.
 //!
 //! Imported blocks become the messages they came from again, with the help of the custom fields
-//! described in `openai.rs`. Other blocks become one message each, except that adjacent assistant
-//! blocks of one container become one message.
+//! described in `interop::openai`. Other blocks become one message each, except that adjacent
+//! assistant blocks of one container become one message.
 
+use super::block::ThreadBlock;
+use super::error::RenderError;
 use super::json::{canonical, json_text, push_member, quoted};
-use super::openai::RESERVED;
-use super::thread::{ThreadBlock, thread};
-use crate::index::{NodeRef, Snapshot};
+use super::source::Source;
 use crate::tree::shallow::{ValueType, elements, members, string, value_type};
-use std::io::{self, Write};
+use std::borrow::Cow;
+use std::io::Write;
 
-/// Writes the messages as a JSON array and a line feed, one message at a time.
-///
-/// # Errors
-/// Those of the writer.
-pub fn write_openai(snapshot: &Snapshot, out: &mut dyn Write) -> io::Result<()> {
+/// The custom fields with a fixed meaning, without `data_`.
+pub(crate) const RESERVED: [&str; 10] = [
+    "message",
+    "call_id",
+    "call_name",
+    "shape",
+    "verbatim",
+    "part",
+    "call",
+    "function",
+    "members",
+    "other",
+];
+
+/// Writes the messages as a JSON array and a line feed.
+pub(super) fn write(source: Source<'_>, out: &mut dyn Write) -> Result<(), RenderError> {
     let mut text = String::from("[");
     let mut first = true;
     let mut group: Vec<Block<'_>> = Vec::new();
-    for block in thread(snapshot).map(Block::new) {
+    for block in source.blocks().map(Block) {
         if group
             .first()
             .is_some_and(|first| !first.same_message(&block))
@@ -41,46 +53,31 @@ pub fn write_openai(snapshot: &Snapshot, out: &mut dyn Write) -> io::Result<()> 
         message(&group, &mut text);
     }
     text.push_str("]\n");
-    out.write_all(text.as_bytes())
+    out.write_all(text.as_bytes())?;
+    Ok(())
 }
 
-/// A block with the fields that say which part of a message it was.
-struct Block<'a> {
-    node: NodeRef<'a>,
-    role: &'a str,
-    message: Option<&'a str>,
-    content: Option<&'a str>,
-    verbatim: Option<&'a str>,
-}
+/// A block, as a part of a message.
+struct Block<'a>(Cow<'a, ThreadBlock>);
 
-impl<'a> Block<'a> {
-    fn new(ThreadBlock { node, role }: ThreadBlock<'a>) -> Self {
-        Self {
-            node,
-            role,
-            message: node.field("data_message"),
-            content: node.field("content"),
-            verbatim: node.field("data_verbatim"),
-        }
-    }
-
+impl Block<'_> {
     fn is_call(&self) -> bool {
-        self.node.kind() == Some("call")
+        self.0.kind() == Some("call")
     }
 
     fn is_verbatim(&self, what: &str) -> bool {
-        let found = self.verbatim.and_then(string);
+        let found = self.0.text("data_verbatim");
         found.is_some_and(|found| found == what)
     }
 
     /// Whether `next`, the following block, belongs to the same message.
     fn same_message(&self, next: &Self) -> bool {
-        match (self.message, next.message) {
-            (Some(mine), Some(other)) => mine == other && self.role == next.role,
+        match (self.0.data("data_message"), next.0.data("data_message")) {
+            (Some(mine), Some(other)) => mine == other && self.0.role() == next.0.role(),
             (None, None) => {
-                self.role == "assistant"
-                    && next.role == "assistant"
-                    && self.node.parent() == next.node.parent()
+                self.0.role() == "assistant"
+                    && next.0.role() == "assistant"
+                    && self.0.parent() == next.0.parent()
             }
             _ => false,
         }
@@ -93,19 +90,19 @@ fn message(blocks: &[Block<'_>], out: &mut String) {
         return;
     };
     if first.is_verbatim("message")
-        && let Some(content) = first.content
+        && let Some(content) = first.0.content()
     {
         out.push_str(&canonical(content));
         return;
     }
-    let result = first.node.kind() == Some("result") && first.message.is_none();
-    let role = if result { "tool" } else { first.role };
+    let result = first.0.kind() == Some("result") && first.0.data("data_message").is_none();
+    let role = if result { "tool" } else { first.0.role() };
     out.push_str("{\"role\":");
     json_text(role, out);
     content(blocks, out);
     if matches!(role, "tool" | "function") {
         for (field, name) in [("data_call_name", "name"), ("data_call_id", "tool_call_id")] {
-            if let Some(value) = first.node.field(field) {
+            if let Some(value) = first.0.data(field) {
                 push_member(name, &canonical(value), out);
             }
         }
@@ -119,17 +116,17 @@ fn message(blocks: &[Block<'_>], out: &mut String) {
     if open == "," {
         out.push(']');
     }
-    if let Some(names) = first.node.field("data_members") {
+    if let Some(names) = first.0.data("data_members") {
         for name in elements(names).into_iter().filter_map(string) {
             if RESERVED.contains(&&*name) {
                 continue;
             }
-            if let Some(value) = first.node.field(&format!("data_{name}")) {
+            if let Some(value) = first.0.data(&format!("data_{name}")) {
                 push_member(&name, &canonical(value), out);
             }
         }
     }
-    rest(first.node.field("data_other"), out);
+    rest(first.0.data("data_other"), out);
     out.push('}');
 }
 
@@ -138,11 +135,9 @@ fn content(blocks: &[Block<'_>], out: &mut String) {
     let parts: Vec<(&Block<'_>, &str)> = blocks
         .iter()
         .filter(|block| !block.is_call())
-        .filter_map(|block| Some((block, block.content?)))
+        .filter_map(|block| Some((block, block.0.content()?)))
         .collect();
-    let shape = blocks
-        .first()
-        .and_then(|first| first.node.field("data_shape"));
+    let shape = blocks.first().and_then(|first| first.0.data("data_shape"));
     let shape = shape.and_then(string).unwrap_or_default();
     match (&parts[..], &*shape) {
         ([], "absent") => {}
@@ -169,46 +164,46 @@ fn content(blocks: &[Block<'_>], out: &mut String) {
 
 /// Whether a block can be written as content that is a string.
 fn is_text(block: &Block<'_>) -> bool {
-    block.node.kind() != Some("image")
-        && block.verbatim.is_none()
-        && block.node.field("data_part").is_none()
+    block.0.kind() != Some("image")
+        && block.0.data("data_verbatim").is_none()
+        && block.0.data("data_part").is_none()
 }
 
 fn part(block: &Block<'_>, content: &str, out: &mut String) {
-    if block.verbatim.is_some() {
+    if block.0.data("data_verbatim").is_some() {
         out.push_str(&canonical(content));
         return;
     }
-    if block.node.kind() == Some("image") {
+    if block.0.kind() == Some("image") {
         out.push_str("{\"type\":\"image_url\"");
         push_member("image_url", &canonical(content), out);
     } else {
         out.push_str("{\"type\":\"text\"");
         push_member("text", &text_of(content), out);
     }
-    rest(block.node.field("data_part"), out);
+    rest(block.0.data("data_part"), out);
     out.push('}');
 }
 
 fn call(block: &Block<'_>, out: &mut String) {
-    let content = block.content.unwrap_or("\"\"");
+    let content = block.0.content().unwrap_or("\"\"");
     if block.is_verbatim("call") {
         out.push_str(&canonical(content));
         return;
     }
-    let field = |name: &str| block.node.field(name).map(canonical);
-    let id = field("data_call_id").unwrap_or_else(|| quoted(block.node.id()));
+    let field = |name: &str| block.0.data(name).map(canonical);
+    let id = field("data_call_id").unwrap_or_else(|| quoted(block.0.id()));
     // A call that was not imported has its function's name as key.
     let name = field("data_call_name");
-    let name = name.unwrap_or_else(|| quoted(block.node.key().unwrap_or("unknown")));
+    let name = name.unwrap_or_else(|| quoted(block.0.key().unwrap_or("unknown")));
     out.push_str("{\"type\":\"function\"");
     push_member("id", &id, out);
     out.push_str(",\"function\":{\"name\":");
     out.push_str(&name);
     push_member("arguments", &text_of(content), out);
-    rest(block.node.field("data_function"), out);
+    rest(block.0.data("data_function"), out);
     out.push('}');
-    rest(block.node.field("data_call"), out);
+    rest(block.0.data("data_call"), out);
     out.push('}');
 }
 

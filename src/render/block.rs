@@ -1,0 +1,114 @@
+//! One block of a request, read from a node.
+
+use super::json::{canonical, compact};
+use crate::index::NodeRef;
+use crate::tree::shallow::string;
+use std::borrow::Cow;
+
+/// One block of a request. It owns its texts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ThreadBlock {
+    pub(super) id: Box<str>,
+    pub(super) role: Box<str>,
+    pub(super) kind: Option<Box<str>>,
+    pub(super) key: Option<Box<str>>,
+    pub(super) content: Option<Box<str>>,
+    pub(super) data: Vec<(Box<str>, Box<str>)>,
+    pub(super) parent: Box<str>,
+    pub(super) system: bool,
+}
+
+impl ThreadBlock {
+    /// The node's id.
+    #[must_use]
+    pub fn id(&self) -> &str {
+        &self.id
+    }
+
+    /// The role, or the default of the region: `system` under `^sys`, `user` elsewhere.
+    #[must_use]
+    pub fn role(&self) -> &str {
+        &self.role
+    }
+
+    /// The kind; `None` if absent or null.
+    #[must_use]
+    pub fn kind(&self) -> Option<&str> {
+        self.kind.as_deref()
+    }
+
+    /// The key; `None` if absent or null.
+    #[must_use]
+    pub fn key(&self) -> Option<&str> {
+        self.key.as_deref()
+    }
+
+    /// The content as canonical JSON. A tool definition keeps its order and spelling.
+    #[must_use]
+    pub fn content(&self) -> Option<&str> {
+        self.content.as_deref()
+    }
+
+    /// The custom field `name`, such as `data_call_id`, as canonical JSON.
+    #[must_use]
+    pub fn data(&self, name: &str) -> Option<&str> {
+        let found = self.data.iter().find(|(known, _)| &**known == name);
+        found.map(|(_, value)| &**value)
+    }
+
+    /// The custom fields `data_*`, sorted by name, values as canonical JSON.
+    pub fn fields(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.data.iter().map(|(name, value)| (&**name, &**value))
+    }
+
+    /// The id of the node that the block is in; the turn's, if the turn spells out no core.
+    #[must_use]
+    pub fn parent(&self) -> &str {
+        &self.parent
+    }
+
+    /// Whether it is under `^sys`.
+    #[must_use]
+    pub fn is_system(&self) -> bool {
+        self.system
+    }
+
+    /// Whether it defines a tool: under `^sys`, with the kind `tool`.
+    #[must_use]
+    pub fn is_tool(&self) -> bool {
+        self.system && self.kind() == Some("tool")
+    }
+
+    /// The text of a field that is a string.
+    pub(super) fn text(&self, name: &str) -> Option<Cow<'_, str>> {
+        self.data(name).and_then(string)
+    }
+
+    pub(super) fn new(node: NodeRef<'_>, system: bool) -> Self {
+        let default = if system { "system" } else { "user" };
+        let kind = node.kind();
+        let mut content = None;
+        let mut data = Vec::new();
+        for (name, value) in node.fields() {
+            if name == "content" {
+                content = Some(if system && kind == Some("tool") {
+                    compact(value).into()
+                } else {
+                    canonical(value).into()
+                });
+            } else if name.starts_with("data_") {
+                data.push((name.into(), canonical(value).into()));
+            }
+        }
+        Self {
+            id: node.id().into(),
+            role: node.role().unwrap_or(default).into(),
+            kind: kind.map(Into::into),
+            key: node.key().map(Into::into),
+            content,
+            data,
+            parent: node.parent().map_or("", NodeRef::id).into(),
+            system,
+        }
+    }
+}

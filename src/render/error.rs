@@ -1,0 +1,76 @@
+//! Why a thread has no form for a provider.
+
+use crate::tree::InputError;
+use std::fmt;
+use std::io;
+
+/// Why a thread cannot be rendered for a provider. What was written before is not a whole request.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum RenderError {
+    /// A block has content that the provider's API has no place for.
+    Block {
+        /// The id of the block.
+        id: String,
+        /// What was expected: lower case, no full stop.
+        message: String,
+        /// What mends it.
+        help: String,
+    },
+    /// The request parameters are no object, or have a member that rendering writes.
+    Parameters {
+        /// What was expected: lower case, no full stop.
+        message: String,
+        /// What mends it.
+        help: String,
+    },
+    /// The writer failed.
+    Write(io::Error),
+}
+
+impl RenderError {
+    /// The code of such an error, except of [`RenderError::Write`].
+    pub const CODE: &'static str = InputError::CODE;
+
+    /// What mends it.
+    #[must_use]
+    pub fn help(&self) -> Option<&str> {
+        match self {
+            Self::Block { help, .. } | Self::Parameters { help, .. } => Some(help),
+            Self::Write(_) => None,
+        }
+    }
+
+    pub(super) fn block(id: &str, message: impl Into<String>, help: impl Into<String>) -> Self {
+        Self::Block {
+            id: id.to_owned(),
+            message: message.into(),
+            help: help.into(),
+        }
+    }
+}
+
+impl fmt::Display for RenderError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Block { id, message, .. } => write!(f, "block `{id}`: {message}"),
+            Self::Parameters { message, .. } => write!(f, "request parameters: {message}"),
+            Self::Write(error) => error.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for RenderError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::Write(error) => Some(error),
+            _ => None,
+        }
+    }
+}
+
+impl From<io::Error> for RenderError {
+    fn from(error: io::Error) -> Self {
+        Self::Write(error)
+    }
+}

@@ -1,0 +1,90 @@
+//! Writing JSON into strings: canonical, or compact in the spelling and order it came in.
+
+use crate::tree::canonical::write_string;
+use crate::tree::json::Reader;
+use std::borrow::Cow;
+use std::io;
+
+pub(crate) use crate::tree::canonical::canonical;
+
+/// Appends `text` as a canonical JSON string.
+pub(crate) fn json_text(text: &str, out: &mut String) {
+    // Appending to a string cannot fail.
+    let _ = write_string(&mut Appender(out), text);
+}
+
+/// `text` as a canonical JSON string.
+pub(crate) fn quoted(text: &str) -> String {
+    let mut out = String::with_capacity(text.len() + 2);
+    json_text(text, &mut out);
+    out
+}
+
+/// Appends `,"name":value`; `value` is JSON.
+pub(crate) fn push_member(name: &str, value: &str, out: &mut String) {
+    out.push(',');
+    json_text(name, out);
+    out.push(':');
+    out.push_str(value);
+}
+
+/// An object of members that [`push_member`] wrote.
+pub(super) fn object(members: &str) -> String {
+    format!("{{{}}}", members.strip_prefix(',').unwrap_or(members))
+}
+
+/// A list of values.
+pub(super) fn list(values: &[String]) -> String {
+    format!("[{}]", values.join(","))
+}
+
+/// The JSON value without white space outside strings; numbers, escapes and the order of members
+/// stay as they are. Linear.
+pub(super) fn compact(raw: &str) -> Cow<'_, str> {
+    let is_space = |c: char| matches!(c, ' ' | '\n' | '\r' | '\t');
+    if !raw.starts_with(['{', '[']) || !raw.contains(is_space) {
+        return Cow::Borrowed(raw);
+    }
+    let mut out = String::with_capacity(raw.len());
+    let (mut inside, mut escaped) = (false, false);
+    for c in raw.chars() {
+        if !inside && is_space(c) {
+            continue;
+        }
+        if c == '"' && !escaped {
+            inside = !inside;
+        }
+        escaped = inside && c == '\\' && !escaped;
+        out.push(c);
+    }
+    Cow::Owned(out)
+}
+
+/// The one JSON value of a text, without white space around it; `None` if the text is anything
+/// else, or repeats a key.
+pub(super) fn value(text: &str) -> Option<&str> {
+    let mut reader = Reader::new(text);
+    let value = reader.skip_value().ok()?;
+    reader.end().ok()?;
+    reader.problems().is_empty().then_some(value)
+}
+
+/// [`value`], if it is an object.
+pub(super) fn object_in(text: &str) -> Option<&str> {
+    value(text).filter(|value| value.starts_with('{'))
+}
+
+/// Appends canonical JSON, which is ASCII, to a string.
+struct Appender<'a>(&'a mut String);
+
+impl io::Write for Appender<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let text = std::str::from_utf8(bytes).map_err(io::Error::other)?;
+        self.0.push_str(text);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}

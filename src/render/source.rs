@@ -1,0 +1,50 @@
+//! What is rendered: a snapshot, read block by block, or a thread in memory.
+
+use super::block::ThreadBlock;
+use super::thread::{Scope, Thread, blocks, parameters};
+use crate::index::Snapshot;
+use std::borrow::Cow;
+
+/// What is rendered. A snapshot is read block by block, without a copy of the whole.
+#[derive(Clone, Copy, Debug)]
+pub enum Source<'a> {
+    /// The blocks of a snapshot.
+    Snapshot(&'a Snapshot, Scope),
+    /// A thread.
+    Thread(&'a Thread),
+}
+
+impl<'a> From<&'a Snapshot> for Source<'a> {
+    fn from(snapshot: &'a Snapshot) -> Self {
+        Self::Snapshot(snapshot, Scope::All)
+    }
+}
+
+impl<'a> From<&'a Thread> for Source<'a> {
+    fn from(thread: &'a Thread) -> Self {
+        Self::Thread(thread)
+    }
+}
+
+impl<'a> Source<'a> {
+    /// The blocks in the order they are sent.
+    pub(super) fn blocks(self) -> Box<dyn Iterator<Item = Cow<'a, ThreadBlock>> + 'a> {
+        match self {
+            Self::Snapshot(snapshot, scope) => Box::new(blocks(snapshot, scope).map(Cow::Owned)),
+            Self::Thread(thread) => Box::new(thread.blocks().iter().map(Cow::Borrowed)),
+        }
+    }
+
+    /// The blocks under `^sys`, which come first.
+    pub(super) fn system(self) -> impl Iterator<Item = Cow<'a, ThreadBlock>> {
+        self.blocks().take_while(|block| block.is_system())
+    }
+
+    /// The request parameters as JSON.
+    pub(super) fn parameters(self) -> Option<Cow<'a, str>> {
+        match self {
+            Self::Snapshot(snapshot, _) => parameters(snapshot).map(|text| Cow::Owned(text.into())),
+            Self::Thread(thread) => thread.parameters().map(Cow::Borrowed),
+        }
+    }
+}

@@ -1,0 +1,142 @@
+//! The thread: a request as a list of blocks, without any provider's form (RUNTIME §5,
+//! source 002 §12).
+
+use super::block::ThreadBlock;
+use super::json::compact;
+use super::record;
+use crate::index::Snapshot;
+use crate::tree::shallow::{get, members};
+use crate::tree::{InputError, NodeClass};
+use std::sync::Arc;
+
+/// Which blocks of a snapshot a request has.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Scope {
+    /// All of them: what the model was sent and what it replied.
+    #[default]
+    All,
+    /// All but the reply of the snapshot's own cycle: the blocks whose `data_reply` is that cycle.
+    /// A working state is the cycle after the newest snapshot's.
+    Request,
+}
+
+/// A request as an owned list: blocks in the order they are sent, tool definitions among those of
+/// `^sys`, and the parameters. Memory for all texts.
+///
+/// ```
+/// use pactql::{Provider, Session, Thread, render};
+///
+/// let session = Session::open("fixtures/support-agent.jsonl")?;
+/// let newest = session.history().latest().expect("a snapshot").clone();
+/// let thread = Thread::of(&newest, pactql::render::Scope::All);
+/// assert_eq!(thread.blocks()[0].id(), "cb:persona");
+///
+/// // It comes back from its records, and renders as the snapshot does.
+/// assert_eq!(Thread::from_records(thread.records())?, thread);
+/// assert_eq!(render(&thread, Provider::OpenAi)?, render(&*newest, Provider::OpenAi)?);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Thread {
+    blocks: Vec<ThreadBlock>,
+    parameters: Option<Box<str>>,
+}
+
+impl Thread {
+    /// The thread of a snapshot. Linear in its nodes.
+    #[must_use]
+    pub fn of(snapshot: &Snapshot, scope: Scope) -> Self {
+        Self {
+            blocks: blocks(snapshot, scope).collect(),
+            parameters: parameters(snapshot),
+        }
+    }
+
+    /// The blocks in order, tool definitions included.
+    #[must_use]
+    pub fn blocks(&self) -> &[ThreadBlock] {
+        &self.blocks
+    }
+
+    /// The blocks that define tools, in order.
+    pub fn tools(&self) -> impl Iterator<Item = &ThreadBlock> {
+        self.blocks.iter().filter(|block| block.is_tool())
+    }
+
+    /// The request parameters: the JSON of `meta.request`, in the order and spelling it came in.
+    #[must_use]
+    pub fn parameters(&self) -> Option<&str> {
+        self.parameters.as_deref()
+    }
+
+    /// The thread as JSON records: one for each block, then one for the parameters if there are
+    /// any. Equal blocks give equal records, so two requests can be compared record by record. No
+    /// record has a line feed.
+    pub fn records(&self) -> impl Iterator<Item = Arc<str>> + '_ {
+        let blocks = self.blocks.iter().map(record::of_block);
+        blocks.chain(self.parameters().map(record::of_parameters))
+    }
+
+    /// The thread that gave these records.
+    ///
+    /// # Errors
+    /// A record that [`Thread::records`] does not write; the path names its position.
+    pub fn from_records(
+        records: impl IntoIterator<Item = impl AsRef<str>>,
+    ) -> Result<Self, InputError> {
+        let mut thread = Self::default();
+        for (at, text) in records.into_iter().enumerate() {
+            match record::read(text.as_ref(), at)? {
+                record::Record::Block(block) => thread.blocks.push(block),
+                record::Record::Parameters(text) => thread.parameters = Some(text),
+            }
+        }
+        Ok(thread)
+    }
+}
+
+/// What was sent in the snapshot's cycle.
+///
+/// The tree decides: [`Scope::Request`] of the snapshot. What expired, was pruned or was removed
+/// since the call is not in it.
+#[must_use]
+pub fn request_of(snapshot: &Snapshot) -> Thread {
+    Thread::of(snapshot, Scope::Request)
+}
+
+/// The blocks of a snapshot: every block at any level under `^sys`, the turns from the oldest,
+/// and `^ah`, in document order.
+pub(super) fn blocks(
+    snapshot: &Snapshot,
+    scope: Scope,
+) -> impl Iterator<Item = ThreadBlock> + use<'_> {
+    // Regions are children of the root, so the last node of level 1 is the region of a node.
+    let mut region = None;
+    let cycle = snapshot.cycle();
+    let cycle = cycle.saturating_add(i64::from(snapshot.is_working()));
+    let reply = (scope == Scope::Request).then(|| cycle.to_string());
+    snapshot.nodes().filter_map(move |node| {
+        let class = node.class();
+        if node.level() <= 1 {
+            region = match class {
+                NodeClass::Sys => Some(true),
+                NodeClass::Seq | NodeClass::Head => Some(false),
+                _ => None,
+            };
+        }
+        let system = region.filter(|_| class == NodeClass::Block)?;
+        if reply.is_some() && node.field("data_reply") == reply.as_deref() {
+            return None;
+        }
+        Some(ThreadBlock::new(node, system))
+    })
+}
+
+/// The `meta.request` of a snapshot: a JSON value, or JSON text in a string.
+pub(super) fn parameters(snapshot: &Snapshot) -> Option<Box<str>> {
+    let extra = &snapshot.meta().extra;
+    let (_, meta) = extra.iter().find(|(name, _)| &**name == "meta")?;
+    let found = members(meta);
+    let request = get(&found, "request")?;
+    (request != "null").then(|| compact(request).into())
+}
