@@ -27,6 +27,7 @@ mod pattern;
 mod properties;
 mod purpose;
 mod query;
+mod short;
 mod text;
 mod translate;
 mod values;
@@ -49,4 +50,5 @@ pub use query::{
     Address, Attr, AttrTest, Axis, Chain, Class, Controls, Facet, Kind, Literal, Mode, NodeStep,
     Op, Operand, Order, Pick, Query, RangeEnd, Step, Tail, Test, Tests, Time, TypeTest, Zone,
 };
+pub use short::{Member, short_node};
 pub use translate::Untranslatable;

@@ -315,6 +315,17 @@ pub enum HopPart<'s> {
     Attrs(Attrs<'s>),
 }
 
+/// The short form of a node that a mutation makes (RUNTIME §3): `block:text {key='hero'} +new 'Hi'`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ShortNode<'s> {
+    /// The nodeType, with the kind after its first colon.
+    pub head: Spanned<&'s str>,
+    /// Properties and tags, in the order written; never a control.
+    pub parts: Vec<Filter<'s>>,
+    /// The content, unescaped.
+    pub content: Option<Spanned<Cow<'s, str>>>,
+}
+
 /// A search for properties.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Search<'s> {

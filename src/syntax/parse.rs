@@ -7,7 +7,7 @@
 
 use lalrpop_util::{ParseError, lalrpop_mod};
 
-use super::ast::Selector;
+use super::ast::{Selector, ShortNode};
 use super::error::{Hint, MAX_BYTES, MAX_MISTAKES, Mistake, SyntaxError};
 use super::hint::hint;
 use super::lex::{Lexed, Lexer};
@@ -66,6 +66,32 @@ pub(crate) fn parse_if_valid(text: &str) -> Option<Selector<'_>> {
     let mut lexer = Lexer::new(text);
     let selector = selector::SelectorParser::new().parse(&mut lexer).ok()?;
     (text.len() <= MAX_BYTES && !lexer.has_errors()).then_some(selector)
+}
+
+/// Parses the short form of a node. Linear in the length of `text`.
+///
+/// # Errors
+/// The mistakes in its words, or the first place where something else was expected.
+pub fn parse_node(text: &str) -> Result<ShortNode<'_>, Vec<SyntaxError>> {
+    let mut lexer = Lexer::of_node(text);
+    let tokens: Vec<Lexed<'_>> = lexer.by_ref().collect();
+    let mut errors = lexer.take_errors();
+    match selector::ShortNodeParser::new().parse(tokens.iter().copied()) {
+        Ok(node) if errors.is_empty() => return Ok(node),
+        Err(error) if errors.is_empty() => {
+            let mut error = translate(text, &tokens, error);
+            // The well-known mistakes are those of selectors, and a node has no parameters.
+            if let Mistake::Unexpected { expected, hint, .. }
+            | Mistake::UnexpectedEnd { expected, hint } = &mut error.mistake
+            {
+                *hint = Hint::None;
+                expected.retain(|terminal| !terminal.contains('$'));
+            }
+            errors.push(error);
+        }
+        Ok(_) | Err(_) => {}
+    }
+    Err(errors)
 }
 
 /// Collects the mistakes of a text that does not parse. `first` is where the parser stopped.

@@ -4,7 +4,8 @@ use std::fmt::{self, Display, Formatter};
 
 use super::ast::{
     Attrs, Body, Combinator, Control, DepthItem, Filter, Form, Group, Hop, HopHead, HopPart, Name,
-    Nth, Op, Part, Point, Position, Prop, Search, SearchKind, Selector, Step, Time, Value, Word,
+    Nth, Op, Part, Point, Position, Prop, Search, SearchKind, Selector, ShortNode, Step, Time,
+    Value, Word,
 };
 use super::span::Spanned;
 use super::words::{is_plain_word, quote, tag_text};
@@ -220,6 +221,19 @@ impl Display for Filter<'_> {
             Self::Attrs(attrs) => attrs.fmt(f),
             Self::Tag(tag) => f.write_str(&tag_text(&tag.node)),
             Self::Control(control) => control.fmt(f),
+        }
+    }
+}
+
+impl Display for ShortNode<'_> {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        self.head.fmt(f)?;
+        for part in &self.parts {
+            write!(f, " {part}")?;
+        }
+        match &self.content {
+            Some(content) => write!(f, " {}", quote(&content.node)),
+            None => Ok(()),
         }
     }
 }

@@ -26,6 +26,14 @@ impl<'s> Lexer<'s> {
                 let token = self.foreign_word(start);
                 return Some(self.lexed(start, token));
             }
+            let is_tag = mode == Mode::Node && self.slice(start, end).starts_with('+');
+            if is_tag {
+                let Some(token) = self.node_tag(start, end) else {
+                    self.mistake(start, end, Mistake::MissingWord("+"));
+                    continue;
+                };
+                return Some(self.lexed(start, token));
+            }
             let Ok(kind) = found else {
                 self.stray(start, end);
                 continue;
@@ -64,6 +72,17 @@ impl<'s> Lexer<'s> {
             };
             return Some(self.lexed(start, token));
         }
+    }
+
+    /// The tag of a node, of whose text at least the sign was read; `None` without a word.
+    fn node_tag(&mut self, start: usize, end: usize) -> Option<Token<'s>> {
+        let word = self.slice(start + 1, self.text.len());
+        if end == start + 1 && word.starts_with(['\'', '"']) {
+            return Some(Token::QuotedTag(self.quoted(end)));
+        }
+        let length = length_while(word, is_word_char);
+        self.bump((start + 1 + length).saturating_sub(end));
+        (length > 0).then(|| Token::Tag(self.slice(start + 1, start + 1 + length)))
     }
 
     /// Takes the rest of a bare word whose characters need quotes, and reports it.

@@ -22,6 +22,8 @@ pub(super) enum Mode {
     Position,
     /// Depths, or the number of `:nth(…)`.
     Depth,
+    /// The short form of a node: no bracket is open.
+    Node,
 }
 
 /// What was read before the next token outside brackets.
@@ -82,6 +84,14 @@ impl<'s> Lexer<'s> {
         }
     }
 
+    /// The tokens of the short form of a node.
+    pub(in crate::syntax) fn of_node(text: &'s str) -> Self {
+        let mut lexer = Self::new(text);
+        lexer.modes.push(Mode::Node);
+        lexer.switch();
+        lexer
+    }
+
     /// Takes the mistakes found so far, in text order.
     pub(in crate::syntax) fn take_errors(&mut self) -> Vec<SyntaxError> {
         std::mem::take(&mut self.errors)
@@ -131,7 +141,7 @@ impl<'s> Lexer<'s> {
         let position = self.read_to();
         self.inner = match self.mode() {
             Mode::Chain => Inner::Chain(Chain::lexer(self.text)),
-            Mode::Props | Mode::Position => Inner::Inside(Inside::lexer(self.text)),
+            Mode::Props | Mode::Position | Mode::Node => Inner::Inside(Inside::lexer(self.text)),
             Mode::Depth => Inner::Depth(Depth::lexer(self.text)),
         };
         self.bump(position);

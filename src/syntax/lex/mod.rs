@@ -42,7 +42,7 @@ impl<'s> Iterator for Lexer<'s> {
         }
         match self.mode() {
             Mode::Chain => self.chain(),
-            mode @ (Mode::Props | Mode::Position) => self.inside(mode),
+            mode @ (Mode::Props | Mode::Position | Mode::Node) => self.inside(mode),
             Mode::Depth => self.depth(),
         }
     }

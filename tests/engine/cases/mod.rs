@@ -137,6 +137,22 @@ fn places() {
     });
 }
 
+/// The members that the short form of a node gives, or how it is refused.
+#[test]
+fn nodes() {
+    file::check("nodes", |_, _, edition, text| {
+        let members = match ir::short_node(text, ir(edition)) {
+            Ok(members) => members,
+            Err(error) => return pinned_error(&error),
+        };
+        let members = members.iter().map(|member| {
+            assert!(serde_json::from_str::<serde_json::Value>(&member.json).is_ok());
+            format!("{}={}", member.name, member.json)
+        });
+        format!("= {}", members.collect::<Vec<_>>().join(" "))
+    });
+}
+
 /// Each edition refuses at least 60 different selectors.
 #[test]
 fn every_edition_refuses_enough() {
