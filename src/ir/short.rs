@@ -73,6 +73,8 @@ struct Reader {
     faults: Vec<Diagnostic>,
     /// The tags as JSON texts, and where they are written.
     tags: Option<(Vec<String>, Span)>,
+    /// Where a property has tags.
+    tags_prop: Option<Span>,
 }
 
 impl Reader {
@@ -193,6 +195,9 @@ impl Reader {
         match (attr, &value.node) {
             (Attr::Tags, Value::Word("null" | "None")) => self.add(name, json.concat(), value.span),
             (Attr::Tags, _) => {
+                if let Some(first) = self.tags_prop.replace(value.span) {
+                    return self.twice("tags", first.into(), value.span);
+                }
                 self.tags_at(value.span);
                 json.drain(..).for_each(|tag| self.tag(tag, value.span));
             }
@@ -236,14 +241,17 @@ impl Reader {
         }
     }
 
+    fn twice(&mut self, name: &str, first: Range<usize>, second: Span) {
+        let fault = Diagnostic::error(Code::Input, format!("`{name}` is given twice"));
+        let fault = fault
+            .at(second, "the second one")
+            .at(first, "the first one");
+        self.faults.push(fault.with_help("leave one of them out"));
+    }
+
     fn add(&mut self, name: &str, json: String, span: Span) {
         if let Some(first) = self.members.iter().find(|member| member.name == name) {
-            let fault = Diagnostic::error(Code::Input, format!("`{name}` is given twice"));
-            let fault = fault
-                .at(span, "the second one")
-                .at(first.span.clone(), "the first one");
-            self.faults.push(fault.with_help("leave one of them out"));
-            return;
+            return self.twice(name, first.span.clone(), span);
         }
         self.members.push(member(name, json, span));
     }

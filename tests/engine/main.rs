@@ -28,6 +28,7 @@ mod interop;
 mod language;
 mod layers;
 mod pairs;
+mod places;
 mod properties;
 mod public_api;
 mod range_cost;

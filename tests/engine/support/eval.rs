@@ -109,33 +109,48 @@ impl Session {
     }
 }
 
+/// The matches of a last step.
+fn items_of(contexts: Vec<Context>) -> Vec<Item> {
+    let items = contexts.into_iter().flat_map(|context| match context {
+        Context::Item(item) => vec![item],
+        Context::Zone(_, members) => members.into_iter().map(Item::Node).collect(),
+    });
+    items.collect()
+}
+
 impl Eval<'_> {
     /// The matches in this snapshot, filtered and in result order, before `@unique` and windows.
     pub(crate) fn ordered(&self, sel: &Sel) -> Vec<usize> {
-        let mut found: HashSet<usize> = match &sel.body {
-            Body::Union(chains) => chains.iter().flat_map(|chain| self.chain(chain)).collect(),
-            Body::Position(hops, search) => {
-                self.position(hops, search.as_ref()).into_iter().collect()
-            }
-            Body::Search(props) => {
-                let all = 0..self.tree.nodes.len();
-                all.filter(|node| self.all_hold(Item::Node(*node), props))
-                    .collect()
-            }
-        };
-        found.retain(|node| sel.filters.iter().all(|filter| self.filter(*node, filter)));
+        let nodes = self.items(sel).into_iter().filter_map(|item| match item {
+            Item::Node(node) => Some(node),
+            // Implicit cores are never in a result.
+            Item::Core(_) => None,
+        });
+        let found: HashSet<usize> = nodes.collect();
         let mut rows: Vec<usize> = found.into_iter().collect();
         rows.sort_unstable();
         self.sort(&mut rows, sel);
         rows
     }
 
-    fn filter(&self, node: usize, filter: &Filter) -> bool {
-        match filter {
-            Filter::Braces(props) | Filter::Brackets(props) => {
-                self.all_hold(Item::Node(node), props)
+    /// The matches in this snapshot, filtered, in any order: also the implicit cores among them.
+    pub(crate) fn items(&self, sel: &Sel) -> Vec<Item> {
+        let mut found: Vec<Item> = match &sel.body {
+            Body::Union(chains) => chains.iter().flat_map(|chain| self.chain(chain)).collect(),
+            Body::Position(hops, search) => self.position(hops, search.as_ref()),
+            Body::Search(props) => {
+                let all = (0..self.tree.nodes.len()).map(Item::Node);
+                all.filter(|item| self.all_hold(*item, props)).collect()
             }
-            Filter::Tag(tag) => self.has_tag(Item::Node(node), tag),
+        };
+        found.retain(|item| sel.filters.iter().all(|filter| self.filter(*item, filter)));
+        found
+    }
+
+    fn filter(&self, item: Item, filter: &Filter) -> bool {
+        match filter {
+            Filter::Braces(props) | Filter::Brackets(props) => self.all_hold(item, props),
+            Filter::Tag(tag) => self.has_tag(item, tag),
         }
     }
 
@@ -151,8 +166,8 @@ impl Eval<'_> {
         self.holds(item, &Prop::new("tags", Op::Eq, Value::text(tag)))
     }
 
-    /// The nodes that one group matches, in any order.
-    pub(crate) fn chain(&self, chain: &Chain) -> Vec<usize> {
+    /// The items that one group matches, in any order: also implicit cores.
+    pub(crate) fn chain(&self, chain: &Chain) -> Vec<Item> {
         let mut left: Option<Vec<Context>> = None;
         let alone = chain.steps.len() == 1;
         for (axis, step) in &chain.steps {
@@ -165,17 +180,7 @@ impl Eval<'_> {
                     .collect(),
             });
         }
-        self.nodes_of(left.unwrap_or_default())
-    }
-
-    /// The nodes among the matches of a last step: implicit cores are never in a result.
-    fn nodes_of(&self, contexts: Vec<Context>) -> Vec<usize> {
-        let nodes = contexts.into_iter().flat_map(|context| match context {
-            Context::Item(Item::Node(node)) => vec![node],
-            Context::Item(Item::Core(_)) => Vec::new(),
-            Context::Zone(_, members) => members,
-        });
-        nodes.collect()
+        items_of(left.unwrap_or_default())
     }
 
     /// One zone for each left-context node, or one for the whole tree if there is no left context.
@@ -414,7 +419,7 @@ impl Eval<'_> {
     }
 
     /// Hops go child by child, from the depth-axis containers or the root (LANGUAGE §7).
-    fn position(&self, hops: &[Hop], search: Option<&Search>) -> Vec<usize> {
+    fn position(&self, hops: &[Hop], search: Option<&Search>) -> Vec<Item> {
         let scopes: Vec<&Depths> = hops
             .iter()
             .map_while(|hop| match hop {
@@ -458,7 +463,7 @@ impl Eval<'_> {
                 .filter(|item| matches!(item, Item::Node(_)) && self.all_hold(*item, &search.props))
                 .collect();
         }
-        self.nodes_of(at.into_iter().map(Context::Item).collect())
+        at
     }
 
     fn hop_matches(&self, item: Item, hop: &Hop) -> bool {

@@ -56,7 +56,10 @@ fn drop_dead_groups(session: &Session, edition: Edition, sel: &mut Sel) {
             tree,
             edition,
         };
-        trees.iter().any(|tree| !eval(tree).chain(chain).is_empty())
+        let is_node = |item: &Item| matches!(item, Item::Node(_));
+        trees
+            .iter()
+            .any(|tree| eval(tree).chain(chain).iter().any(is_node))
     };
     let live: Vec<Chain> = chains
         .iter()
