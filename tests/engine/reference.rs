@@ -6,6 +6,7 @@
 
 use std::fmt::Write as _;
 
+use pactql::internals::ir::{self, Insertion};
 use pactql::{Answer, RangeOptions, Session, Value as Param};
 
 use crate::support::engine::{self, Engine};
@@ -165,6 +166,8 @@ fn every_table_is_run() {
     let known = [
         "| example | edition | result | means |",
         "| example | edition | without its working state | means |",
+        "| place | edition | parent and where | means |",
+        "| short form | edition | node | means |",
         "| selector | edition | calls | result |",
         "| selector | edition | options | result |",
         "| selector | edition | values | result |",
@@ -227,6 +230,74 @@ fn examples(results: &str, lines: &[&str], least: usize) {
         }
     }
     check.done(least);
+}
+
+/// Runs every text of a table with three columns before the remarks, and compares what `got` says of it.
+fn each_text(head: &[&str], least: usize, got: impl Fn(Edition, &str) -> String) {
+    let mut check = Check::default();
+    for row in rows(head) {
+        let stated = spans(row.cells[2])[0];
+        let (editions, since) = editions(&row, row.cells[1]);
+        for text in spans(row.cells[0]) {
+            for edition in EDITIONS {
+                let expected = match editions.contains(&edition) {
+                    true => stated,
+                    false if since && head[0] == "place" => "E_EDITION",
+                    false => continue,
+                };
+                let who = format!("{edition:?} says");
+                check.same(&row, &who, text, expected, &got(edition, text));
+            }
+        }
+    }
+    check.done(least);
+}
+
+/// The parents of a place, and where among their children.
+#[test]
+fn every_place_is_where_the_page_says() {
+    let session = engine::open(FIXTURE);
+    let history = session.history();
+    let working = history.working().unwrap();
+    let head = ["place", "edition", "parent and where", "means"];
+    each_text(&head, 40, |edition, text| {
+        let Engine(engine) = Engine::new(edition);
+        let spot = match engine.spot(working, text) {
+            Ok(spot) => spot,
+            Err(error) => return error.code().to_string(),
+        };
+        let parents = spot.parents.iter().map(|parent| match parent.core {
+            true => format!("core of {}", parent.node.id()),
+            false => parent.node.id().to_owned(),
+        });
+        let parents = match parents.collect::<Vec<_>>().join(", ") {
+            none if none.is_empty() => "nothing".to_owned(),
+            parents => parents,
+        };
+        match spot.insertion {
+            Insertion::Into => format!("{parents}: inside"),
+            Insertion::Start => format!("{parents}: first"),
+            Insertion::End => format!("{parents}: last"),
+            Insertion::After(child) => format!("{parents}: after child {child}"),
+            Insertion::Before(child) => format!("{parents}: before child {child}"),
+        }
+    });
+}
+
+#[test]
+fn every_short_form_is_the_node_the_page_says() {
+    let head = ["short form", "edition", "node", "means"];
+    each_text(&head, 40, |edition, text| {
+        let edition = Engine::new(edition).0.edition();
+        let members = match ir::short_node(text, edition) {
+            Ok(members) => members,
+            Err(error) => return error.code().to_string(),
+        };
+        let members = members
+            .iter()
+            .map(|member| format!("\"{}\":{}", member.name, member.json));
+        format!("{{{}}}", members.collect::<Vec<_>>().join(","))
+    });
 }
 
 /// `limit(1)`, `skip(1)`, `filter(.mt)` on results.
