@@ -48,6 +48,7 @@
 //! | index | trees | `Snapshot` | `index` |
 //! | compare, merge | rows of many snapshots | diffs, one list | `history` |
 //! | answer | selector, session | [`Selection`], [`RangeDiff`] | `engine` |
+//! | render | snapshot | [`Thread`], a provider's request | [`mod@render`] |
 //! | choose | documents, query, number of tokens | [`budget::Resolution`] | [`budget`] |
 //!
 //! `docs/architecture.md` describes each module, `docs/language.md` the selectors. JSON values in
@@ -113,4 +114,6 @@ mod documents {
     struct Readme;
     #[doc = include_str!("../docs/budget.md")]
     struct Budget;
+    #[doc = include_str!("../docs/rendering.md")]
+    struct Rendering;
 }

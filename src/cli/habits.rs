@@ -386,7 +386,9 @@ pub(super) fn value(argument: &str, value: &str, typed: &Typed<'_>) -> Option<St
             "`--format nodes` prints one JSON object a line, from which others can be made"
                 .to_owned()
         }
-        ("`--format`", "openai" | "anthropic" | "thread") if typed.has("as") => {
+        ("`--format`", "openai" | "openai-responses" | "anthropic" | "thread")
+            if typed.has("as") =>
+        {
             let words = typed.rest.iter();
             let words = words.map(|word| word.replacen("--format", "--as", 1));
             typed.with(&words.collect::<Vec<_>>())

@@ -1,13 +1,13 @@
-//! `pactql render`: a snapshot as the messages that a model is sent.
+//! `pactql render`: a snapshot as the request that a model is sent.
 
 use super::command::{Run, stream};
 use super::options::{Color, Messages};
 use super::sessions::SessionArgs;
 use crate::present::{Exit, Failure};
-use crate::render::{Provider, RenderError, Scope, Source, render_to};
+use crate::render::{Provider, RenderError, Source, Thread, render, render_to, request_of};
 use clap::{Args, ValueEnum};
 
-/// Print a snapshot as the messages that a model is sent.
+/// Print a snapshot as the request that a model is sent.
 ///
 /// The default shape is one JSON array of {"id","role","kind","content"}: the blocks of `^sys`,
 /// then of the turns, oldest first, then of `^ah`.
@@ -16,13 +16,17 @@ use clap::{Args, ValueEnum};
 Examples:
   pactql render session.jsonl
   pactql render session.jsonl --at @t-1
-  pactql render session.jsonl --as openai > messages.json")]
+  pactql render session.jsonl --as openai > messages.json
+  pactql render session.jsonl --as anthropic --request --at @c3")]
 pub(super) struct Render {
     #[command(flatten)]
     session: SessionArgs,
-    /// The shape of the messages.
+    /// The shape of the request.
     #[arg(long = "as", value_enum, default_value_t, value_name = "SHAPE")]
     shape: Shape,
+    /// What was sent in the snapshot's cycle: without the reply.
+    #[arg(long)]
+    request: bool,
     /// Which snapshot, such as @t0, @t-2 or @c12 [default: the working state, or else the newest].
     #[arg(long, value_name = "ADDRESS", allow_hyphen_values = true)]
     at: Option<String>,
@@ -36,36 +40,48 @@ enum Shape {
     /// One object for each block.
     #[default]
     Thread,
-    /// OpenAI chat messages.
+    /// OpenAI Chat Completions: the messages, or the request if there are tools or parameters.
     Openai,
-    /// Anthropic messages.
+    /// OpenAI Responses.
+    OpenaiResponses,
+    /// Anthropic Messages.
     Anthropic,
+}
+
+impl Shape {
+    fn provider(self) -> Provider {
+        match self {
+            Self::Thread => Provider::Thread,
+            Self::Openai => Provider::OpenAi,
+            Self::OpenaiResponses => Provider::OpenAiResponses,
+            Self::Anthropic => Provider::Anthropic,
+        }
+    }
 }
 
 impl Run for Render {
     fn run(&self, _: Color) -> Result<Exit, Failure> {
-        if self.shape == Shape::Anthropic {
-            return Err(Failure::usage("`--as anthropic` is not available yet")
-                .with_help("`--as openai` and `--as thread` are"));
-        }
         let (_, snapshot) = self.session.open_at(self.at.as_deref())?;
-        let provider = match self.shape {
-            Shape::Openai => Provider::OpenAi,
-            Shape::Thread | Shape::Anthropic => Provider::Thread,
+        let sent: Thread;
+        let source = if self.request {
+            sent = request_of(&snapshot);
+            Source::from(&sent)
+        } else {
+            Source::from(&*snapshot)
         };
-        let source = Source::Snapshot(&snapshot, Scope::All);
-        let mut out = Vec::new();
-        render_to(source, provider, &mut out).map_err(failure)?;
-        stream(|to| to.write_all(&out))
-    }
-}
-
-fn failure(error: RenderError) -> Failure {
-    match error {
-        RenderError::Write(error) => error.into(),
-        error => {
+        let provider = self.shape.provider();
+        if provider == Provider::Thread {
+            // Every tree has a thread, so it can be written while it is made.
+            return stream(|out| match render_to(source, provider, out) {
+                Ok(()) => Ok(()),
+                Err(RenderError::Write(error)) => Err(error),
+                Err(error) => Err(std::io::Error::other(error)),
+            });
+        }
+        let text = render(source, provider).map_err(|error| {
             let help = error.help().unwrap_or_default().to_owned();
             Failure::plain(Exit::Input, error.to_string()).with_help(help)
-        }
+        })?;
+        stream(|out| out.write_all(text.as_bytes()))
     }
 }

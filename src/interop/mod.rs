@@ -4,7 +4,7 @@
 //! the messages of one [`Format`] (one file a format), cuts them into turns (`turns`) and yields a
 //! [`Recording`], which writes itself as snapshot documents. The other direction starts from a
 //! snapshot: [`write_document`] and [`write_session`] write it as documents. As messages it is
-//! written by [`crate::render`].
+//! written by [`mod@crate::render`].
 //!
 //! This module knows log formats, trees and snapshots. It must not know selectors, files or the
 //! command line.

@@ -12,17 +12,23 @@
 //! |---|---|
 //! | the request | `thread`, `block`, `record`, `source` |
 //! | the forms | `plain`, `openai`, `responses`, `anthropic` |
-//! | what the forms share | `tool`, `media`, `request`, `json` |
+//! | what the forms share | `piece`, `media`, `tool`, `request`, `json` |
 
+mod anthropic;
 mod block;
 mod error;
 pub(crate) mod json;
+mod media;
 pub(crate) mod openai;
+mod piece;
 mod plain;
 mod provider;
 mod record;
+mod request;
+mod responses;
 mod source;
 mod thread;
+mod tool;
 
 pub use block::ThreadBlock;
 pub use error::RenderError;
@@ -43,8 +49,8 @@ use std::io::Write;
 ///
 /// let session = Session::open("fixtures/support-agent.jsonl")?;
 /// let newest = session.history().latest().expect("a snapshot").clone();
-/// let request = render(&*newest, Provider::OpenAi)?;
-/// assert!(request.starts_with("[{\"role\":\"system\""));
+/// let request = render(&*newest, Provider::Anthropic)?;
+/// assert!(request.starts_with("{\"system\":"));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub fn render<'a>(
@@ -71,7 +77,7 @@ pub fn render_to<'a>(
     match provider {
         Provider::Thread => plain::write(source, out),
         Provider::OpenAi => openai::write(source, out),
-        Provider::OpenAiResponses => openai::write(source, out),
-        Provider::Anthropic => openai::write(source, out),
+        Provider::OpenAiResponses => responses::write(source, out),
+        Provider::Anthropic => anthropic::write(source, out),
     }
 }

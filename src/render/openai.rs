@@ -1,14 +1,20 @@
 //! OpenAI Chat Completions.
 //!
-//! Imported blocks become the messages they came from again, with the help of the custom fields
-//! described in `interop::openai`. Other blocks become one message each, except that adjacent
-//! assistant blocks of one container become one message.
+//! A session with tools or parameters is a request, an object; any other is the list of its
+//! messages. Imported blocks become the messages they came from again, with the help of the custom
+//! fields described in `interop::openai`. Other blocks become one message each, except that
+//! adjacent assistant blocks of one container become one message, and so do adjacent results of one
+//! call. Results come right after their calls.
 
 use super::block::ThreadBlock;
 use super::error::RenderError;
-use super::json::{canonical, json_text, push_member, quoted};
+use super::json::{json_text, list, object, push_member, quoted};
+use super::media::{Media, detail, filename};
+use super::piece::{Piece, call_of, is_imported, result_of, role, same_message, text_of};
+use super::provider::Provider;
+use super::request::Frame;
 use super::source::Source;
-use crate::tree::shallow::{ValueType, elements, members, string, value_type};
+use crate::tree::shallow::{elements, members, string};
 use std::borrow::Cow;
 use std::io::Write;
 
@@ -26,125 +32,267 @@ pub(crate) const RESERVED: [&str; 10] = [
     "other",
 ];
 
-/// Writes the messages as a JSON array and a line feed.
+/// Writes the messages, or the request, and a line feed.
 pub(super) fn write(source: Source<'_>, out: &mut dyn Write) -> Result<(), RenderError> {
-    let mut text = String::from("[");
-    let mut first = true;
+    let frame = Frame::new(source, Provider::OpenAi, &["messages"])?;
+    let (open, close) = if frame.is_empty() {
+        ("[".to_owned(), "]\n".to_owned())
+    } else {
+        (frame.open("", "messages"), frame.close())
+    };
+    let mut messages = Messages {
+        text: open,
+        first: true,
+        unanswered: Vec::new(),
+        held: Vec::new(),
+    };
     let mut group: Vec<Block<'_>> = Vec::new();
-    for block in source.blocks().map(Block) {
-        if group
-            .first()
-            .is_some_and(|first| !first.same_message(&block))
+    for block in source.blocks().filter(|block| !block.is_tool()) {
+        if let Some(last) = group.last()
+            && !same_message(last, &block)
         {
-            if !std::mem::take(&mut first) {
-                text.push(',');
-            }
-            message(&group, &mut text);
-            out.write_all(text.as_bytes())?;
-            text.clear();
+            messages.add(&group)?;
+            out.write_all(messages.text.as_bytes())?;
+            messages.text.clear();
             group.clear();
         }
         group.push(block);
     }
-    if !group.is_empty() {
-        if !first {
-            text.push(',');
-        }
-        message(&group, &mut text);
-    }
-    text.push_str("]\n");
-    out.write_all(text.as_bytes())?;
+    messages.add(&group)?;
+    messages.release();
+    messages.text.push_str(&close);
+    out.write_all(messages.text.as_bytes())?;
     Ok(())
 }
 
-/// A block, as a part of a message.
-struct Block<'a>(Cow<'a, ThreadBlock>);
+type Block<'a> = Cow<'a, ThreadBlock>;
 
-impl Block<'_> {
-    fn is_call(&self) -> bool {
-        self.0.kind() == Some("call")
-    }
+/// The messages as they are written.
+///
+/// The API asks for the results of all calls right after them. So a message between calls and
+/// results, such as the context before the next turn, is held back until the last result. Imported
+/// messages never are.
+struct Messages {
+    text: String,
+    first: bool,
+    /// The ids of the calls without a result so far.
+    unanswered: Vec<String>,
+    held: Vec<String>,
+}
 
-    fn is_verbatim(&self, what: &str) -> bool {
-        let found = self.0.text("data_verbatim");
-        found.is_some_and(|found| found == what)
-    }
-
-    /// Whether `next`, the following block, belongs to the same message.
-    fn same_message(&self, next: &Self) -> bool {
-        match (self.0.data("data_message"), next.0.data("data_message")) {
-            (Some(mine), Some(other)) => mine == other && self.0.role() == next.0.role(),
-            (None, None) => {
-                self.0.role() == "assistant"
-                    && next.0.role() == "assistant"
-                    && self.0.parent() == next.0.parent()
+impl Messages {
+    /// Adds the message of some blocks.
+    fn add(&mut self, blocks: &[Block<'_>]) -> Result<(), RenderError> {
+        let (Some(first), Some(message)) = (blocks.first(), message(blocks)?) else {
+            return Ok(());
+        };
+        if let Some(id) = result_of(first) {
+            self.write(&message);
+            self.unanswered.retain(|other| *other != id);
+            if self.unanswered.is_empty() {
+                self.release();
             }
-            _ => false,
+            return Ok(());
         }
+        let waits = !self.unanswered.is_empty() && role(first) != "assistant";
+        if waits && !is_imported(first) {
+            self.held.push(message);
+            return Ok(());
+        }
+        self.release();
+        let calls = blocks.iter().filter(|block| is_call(block));
+        let ids = calls.filter_map(|block| string(&call_of(block).0).map(Cow::into_owned));
+        self.unanswered = ids.collect();
+        self.write(&message);
+        Ok(())
+    }
+
+    /// Writes what was held back.
+    fn release(&mut self) {
+        for message in std::mem::take(&mut self.held) {
+            self.write(&message);
+        }
+    }
+
+    fn write(&mut self, message: &str) {
+        if !std::mem::take(&mut self.first) {
+            self.text.push(',');
+        }
+        self.text.push_str(message);
     }
 }
 
-/// Writes one message.
-fn message(blocks: &[Block<'_>], out: &mut String) {
+/// The message of some blocks; `None` if they say nothing.
+fn message(blocks: &[Block<'_>]) -> Result<Option<String>, RenderError> {
     let Some(first) = blocks.first() else {
-        return;
+        return Ok(None);
     };
-    if first.is_verbatim("message")
-        && let Some(content) = first.0.content()
+    if is_imported(first) {
+        let mut out = String::new();
+        imported(first, blocks, &mut out);
+        return Ok(Some(out));
+    }
+    let (mut parts, mut calls) = (Vec::new(), Vec::new());
+    // One text is written as a string.
+    let mut text = None;
+    for block in blocks {
+        match Piece::of(block)? {
+            Piece::Nothing => {}
+            Piece::Call(arguments) => calls.push(call(block, &arguments)),
+            Piece::Image(media) => parts.push(image(block, &media)?),
+            Piece::Text(value) | Piece::Thinking(value) => {
+                parts.push(text_part(&value));
+                text = Some(value);
+            }
+            Piece::Document(media) => match document(block, &media) {
+                Ok(part) => parts.push(part),
+                Err(value) => {
+                    parts.push(text_part(&value));
+                    text = Some(value);
+                }
+            },
+        }
+    }
+    let role = role(first);
+    let content = match (&parts[..], text) {
+        ([], _) if !calls.is_empty() => "null".to_owned(),
+        ([], _) if role == "tool" => "\"\"".to_owned(),
+        ([], _) => return Ok(None),
+        ([_], Some(text)) => text,
+        _ => list(&parts),
+    };
+    let mut out = format!("{{\"role\":{},\"content\":{content}", quoted(role));
+    if role == "function"
+        && let Some(name) = first.data("data_call_name")
     {
-        out.push_str(&canonical(content));
+        push_member("name", name, &mut out);
+    }
+    if let Some(id) = result_of(first).filter(|_| role == "tool") {
+        push_member("tool_call_id", &quoted(&id), &mut out);
+    }
+    if !calls.is_empty() {
+        push_member("tool_calls", &list(&calls), &mut out);
+    }
+    out.push('}');
+    Ok(Some(out))
+}
+
+fn image(block: &ThreadBlock, media: &Media) -> Result<String, RenderError> {
+    let Some(url) = media.url() else {
+        return Err(RenderError::block(
+            block.id(),
+            "expected an image with a URL or base64 data for `openai`, found the id of a file",
+            "`--as openai-responses` and `--as anthropic` take file ids",
+        ));
+    };
+    let mut out = String::new();
+    push_member("url", &quoted(&url), &mut out);
+    if let Some(detail) = detail(block) {
+        push_member("detail", &detail, &mut out);
+    }
+    let image = object(&out);
+    Ok(format!("{{\"type\":\"image_url\",\"image_url\":{image}}}"))
+}
+
+fn text_part(text: &str) -> String {
+    format!("{{\"type\":\"text\",\"text\":{text}}}")
+}
+
+/// A document's part, or its text if it has no part: there is none for text, and none for a URL,
+/// which is sent as the text of the content.
+fn document(block: &ThreadBlock, media: &Media) -> Result<String, String> {
+    let mut file = String::new();
+    match media {
+        Media::Text(text) => return Err(quoted(text)),
+        Media::Url(_) => return Err(text_of(block.content().unwrap_or_default())),
+        Media::File(id) => push_member("file_id", &quoted(id), &mut file),
+        Media::Bytes { .. } => {
+            let data = media.url().unwrap_or_default();
+            push_member("filename", &quoted(&filename(block)), &mut file);
+            push_member("file_data", &quoted(&data), &mut file);
+        }
+    }
+    Ok(format!("{{\"type\":\"file\",\"file\":{}}}", object(&file)))
+}
+
+/// A call that was not imported.
+fn call(block: &ThreadBlock, arguments: &str) -> String {
+    let (id, name) = call_of(block);
+    let mut out = String::from("{\"type\":\"function\"");
+    push_member("id", &id, &mut out);
+    out.push_str(",\"function\":{\"name\":");
+    out.push_str(&name);
+    push_member("arguments", arguments, &mut out);
+    out.push_str("}}");
+    out
+}
+
+fn is_call(block: &ThreadBlock) -> bool {
+    block.kind() == Some("call")
+}
+
+fn is_verbatim(block: &ThreadBlock, what: &str) -> bool {
+    let found = block.text("data_verbatim");
+    found.is_some_and(|found| found == what)
+}
+
+/// Writes an imported message as it was.
+fn imported(first: &ThreadBlock, blocks: &[Block<'_>], out: &mut String) {
+    if is_verbatim(first, "message")
+        && let Some(content) = first.content()
+    {
+        out.push_str(content);
         return;
     }
-    let result = first.0.kind() == Some("result") && first.0.data("data_message").is_none();
-    let role = if result { "tool" } else { first.0.role() };
+    let role = first.role();
     out.push_str("{\"role\":");
     json_text(role, out);
     content(blocks, out);
     if matches!(role, "tool" | "function") {
         for (field, name) in [("data_call_name", "name"), ("data_call_id", "tool_call_id")] {
-            if let Some(value) = first.0.data(field) {
-                push_member(name, &canonical(value), out);
+            if let Some(value) = first.data(field) {
+                push_member(name, value, out);
             }
         }
     }
     let mut open = ",\"tool_calls\":[";
-    for block in blocks.iter().filter(|block| block.is_call()) {
+    for block in blocks.iter().filter(|block| is_call(block)) {
         out.push_str(open);
-        call(block, out);
+        imported_call(block, out);
         open = ",";
     }
     if open == "," {
         out.push(']');
     }
-    if let Some(names) = first.0.data("data_members") {
+    if let Some(names) = first.data("data_members") {
         for name in elements(names).into_iter().filter_map(string) {
             if RESERVED.contains(&&*name) {
                 continue;
             }
-            if let Some(value) = first.0.data(&format!("data_{name}")) {
-                push_member(&name, &canonical(value), out);
+            if let Some(value) = first.data(&format!("data_{name}")) {
+                push_member(&name, value, out);
             }
         }
     }
-    rest(first.0.data("data_other"), out);
+    rest(first.data("data_other"), out);
     out.push('}');
 }
 
 /// Writes the `content` member, unless the message had none.
 fn content(blocks: &[Block<'_>], out: &mut String) {
-    let parts: Vec<(&Block<'_>, &str)> = blocks
+    let parts: Vec<(&ThreadBlock, &str)> = blocks
         .iter()
-        .filter(|block| !block.is_call())
-        .filter_map(|block| Some((block, block.0.content()?)))
+        .filter(|block| !is_call(block))
+        .filter_map(|block| Some((&**block, block.content()?)))
         .collect();
-    let shape = blocks.first().and_then(|first| first.0.data("data_shape"));
+    let shape = blocks.first().and_then(|first| first.data("data_shape"));
     let shape = shape.and_then(string).unwrap_or_default();
     match (&parts[..], &*shape) {
         ([], "absent") => {}
         ([], "list") => push_member("content", "[]", out),
         ([], _) => push_member("content", "null", out),
-        ([(block, content)], _) if block.is_verbatim("content") => {
-            push_member("content", &canonical(content), out);
+        ([(block, content)], _) if is_verbatim(block, "content") => {
+            push_member("content", content, out);
         }
         ([(block, content)], shape) if shape != "list" && is_text(block) => {
             push_member("content", &text_of(content), out);
@@ -163,62 +311,49 @@ fn content(blocks: &[Block<'_>], out: &mut String) {
 }
 
 /// Whether a block can be written as content that is a string.
-fn is_text(block: &Block<'_>) -> bool {
-    block.0.kind() != Some("image")
-        && block.0.data("data_verbatim").is_none()
-        && block.0.data("data_part").is_none()
+fn is_text(block: &ThreadBlock) -> bool {
+    block.kind() != Some("image")
+        && block.data("data_verbatim").is_none()
+        && block.data("data_part").is_none()
 }
 
-fn part(block: &Block<'_>, content: &str, out: &mut String) {
-    if block.0.data("data_verbatim").is_some() {
-        out.push_str(&canonical(content));
+fn part(block: &ThreadBlock, content: &str, out: &mut String) {
+    if block.data("data_verbatim").is_some() {
+        out.push_str(content);
         return;
     }
-    if block.0.kind() == Some("image") {
+    if block.kind() == Some("image") {
         out.push_str("{\"type\":\"image_url\"");
-        push_member("image_url", &canonical(content), out);
+        push_member("image_url", content, out);
     } else {
         out.push_str("{\"type\":\"text\"");
         push_member("text", &text_of(content), out);
     }
-    rest(block.0.data("data_part"), out);
+    rest(block.data("data_part"), out);
     out.push('}');
 }
 
-fn call(block: &Block<'_>, out: &mut String) {
-    let content = block.0.content().unwrap_or("\"\"");
-    if block.is_verbatim("call") {
-        out.push_str(&canonical(content));
+fn imported_call(block: &ThreadBlock, out: &mut String) {
+    let content = block.content().unwrap_or("\"\"");
+    if is_verbatim(block, "call") {
+        out.push_str(content);
         return;
     }
-    let field = |name: &str| block.0.data(name).map(canonical);
-    let id = field("data_call_id").unwrap_or_else(|| quoted(block.0.id()));
-    // A call that was not imported has its function's name as key.
-    let name = field("data_call_name");
-    let name = name.unwrap_or_else(|| quoted(block.0.key().unwrap_or("unknown")));
+    let (id, name) = call_of(block);
     out.push_str("{\"type\":\"function\"");
     push_member("id", &id, out);
     out.push_str(",\"function\":{\"name\":");
     out.push_str(&name);
     push_member("arguments", &text_of(content), out);
-    rest(block.0.data("data_function"), out);
+    rest(block.data("data_function"), out);
     out.push('}');
-    rest(block.0.data("data_call"), out);
+    rest(block.data("data_call"), out);
     out.push('}');
-}
-
-/// Content as a JSON string: the string itself, or the JSON text of any other value.
-fn text_of(content: &str) -> String {
-    if value_type(content) == ValueType::String {
-        canonical(content)
-    } else {
-        quoted(&canonical(content))
-    }
 }
 
 /// Writes the unknown members of a message, a part or a call, kept as one object.
 fn rest(object: Option<&str>, out: &mut String) {
     for (name, value) in object.map(members).unwrap_or_default() {
-        push_member(&name, &canonical(value), out);
+        push_member(&name, value, out);
     }
 }

@@ -35,6 +35,7 @@ mod range_cost;
 mod ranges;
 mod real_data;
 mod reference;
+mod render;
 mod rules;
 mod sharing;
 mod support;

@@ -165,11 +165,7 @@ fn usage_errors_differ_from_bad_values() {
         "cannot be used",
     );
     fails(&["render", AGENT, "--at", "@t3"], 3, "found `@t3`");
-    fails(
-        &["render", AGENT, "--as", "anthropic"],
-        1,
-        "not available yet",
-    );
+    fails(&["render", AGENT, "--as", "gemini"], 3, "gemini");
     fails(
         &["bench", AGENT, "-e", "@t0 .cb", "--threads", "0"],
         3,

@@ -114,6 +114,42 @@ fn steps_become_snapshots() {
 }
 
 #[test]
+fn render_prints_requests_for_each_provider() {
+    let scratch = Scratch::new("render");
+    let session = json!({"cycle": 2, "meta": {"request": {"model": "m"}}, "root": {"children": [
+        {"id": "s", "nodeType": "^sys", "children": [
+            {"id": "f", "kind": "tool", "content": r#"{"name":"f","input_schema":{}}"#}]},
+        {"id": "q", "nodeType": "^seq", "children": [{"id": "t", "nodeType": "mt", "children": [
+            {"id": "u", "nodeType": "cb", "content": "hi", "created_at_ns": 1},
+            {"id": "a", "nodeType": "cb", "role": "assistant", "content": "yo", "data_reply": 2,
+             "created_at_ns": 2}]}]}]}});
+    let path = scratch.write("session.json", session.to_string());
+    for (shape, list, tool) in [
+        ("openai", "messages", "function"),
+        ("openai-responses", "input", "parameters"),
+        ("anthropic", "messages", "input_schema"),
+    ] {
+        let whole = parsed(&answer(&["render", &path, "--as", shape]));
+        assert_eq!(whole["model"], "m");
+        assert_eq!(whole[list].as_array().map(Vec::len), Some(2), "{whole}");
+        assert!(whole["tools"][0].get(tool).is_some(), "{whole}");
+        // The blocks of the reply were not sent.
+        let sent = answer(&["render", &path, "--as", shape, "--request", "--at", "@c2"]);
+        assert_eq!(parsed(&sent)[list].as_array().map(Vec::len), Some(1));
+    }
+    let broken = session.to_string().replace("input_schema", "");
+    let path = scratch.write("broken.json", broken.replace(r#"\"name\""#, r#"\"\""#));
+    answer(&["render", &path]);
+    for shape in ["openai", "openai-responses", "anthropic"] {
+        fails(
+            &["render", &path, "--as", shape],
+            5,
+            "block `f`: expected a tool definition",
+        );
+    }
+}
+
+#[test]
 fn render_prints_the_thread_at_an_address() {
     let newest = parsed(&answer(&["render", AGENT]));
     let ids = |thread: &Value| -> Vec<String> {

@@ -1,0 +1,314 @@
+//! Anthropic Messages.
+//!
+//! Always a request, an object. System texts of `^sys` are `system`; later ones are the user's, as
+//! messages have no such role. Neighbours of one role become one message. In a message, results
+//! come before everything else, because the API asks for them right after their calls.
+
+use super::block::ThreadBlock;
+use super::error::RenderError;
+use super::json::{compact, list, object, object_in, push_member, quoted};
+use super::media::{Media, filename};
+use super::piece::{Piece, call_of, member_of_part, result_of, role, same_message};
+use super::provider::Provider;
+use super::request::Frame;
+use super::source::Source;
+use crate::tree::shallow::{get, members, string};
+use std::borrow::Cow;
+use std::io::Write;
+
+/// Writes the request and a line feed.
+pub(super) fn write(source: Source<'_>, out: &mut dyn Write) -> Result<(), RenderError> {
+    let mut system = Vec::new();
+    for block in source.system() {
+        if let Some(part) = system_part(&block)? {
+            system.push(part);
+        }
+    }
+    let written: &[&str] = match system[..] {
+        [] => &["messages"],
+        _ => &["messages", "system"],
+    };
+    let frame = Frame::new(source, Provider::Anthropic, written)?;
+    let system = match content(system) {
+        None => String::new(),
+        Some(content) => format!("\"system\":{content},"),
+    };
+    let mut messages = Messages {
+        text: frame.open(&system, "messages"),
+        first: true,
+        role: "user",
+        results: Vec::new(),
+        parts: Vec::new(),
+    };
+    for block in source.blocks() {
+        if block.is_tool() || system_part(&block)?.is_some() {
+            continue;
+        }
+        messages.add(block)?;
+        if !messages.text.is_empty() {
+            out.write_all(messages.text.as_bytes())?;
+            messages.text.clear();
+        }
+    }
+    messages.close();
+    messages.text.push_str(&frame.close());
+    out.write_all(messages.text.as_bytes())?;
+    Ok(())
+}
+
+/// A part of a message: its JSON, and the text alone if it has nothing else.
+struct Part {
+    json: String,
+    plain: Option<String>,
+}
+
+/// Content of some parts: a string if it is one plain text. `None` if there are none.
+fn content(parts: Vec<Part>) -> Option<String> {
+    match <[Part; 1]>::try_from(parts) {
+        Ok([part]) => Some(part.plain.unwrap_or_else(|| list(&[part.json]))),
+        Err(parts) if parts.is_empty() => None,
+        Err(parts) => {
+            let parts: Vec<String> = parts.into_iter().map(|part| part.json).collect();
+            Some(list(&parts))
+        }
+    }
+}
+
+/// The part of `system` that a block is, if it is one.
+fn system_part(block: &ThreadBlock) -> Result<Option<Part>, RenderError> {
+    let is_system = block.is_system() && matches!(role(block), "system" | "developer");
+    if !is_system || block.is_tool() {
+        return Ok(None);
+    }
+    Ok(match Piece::of(block)? {
+        Piece::Text(text) => text_part(block, text),
+        _ => None,
+    })
+}
+
+/// The messages as they are written.
+struct Messages<'a> {
+    text: String,
+    first: bool,
+    role: &'static str,
+    /// Results of the open message.
+    results: Vec<ToolResult<'a>>,
+    /// Its other parts.
+    parts: Vec<Part>,
+}
+
+/// The result of one call, from one or several blocks.
+struct ToolResult<'a> {
+    id: String,
+    last: Cow<'a, ThreadBlock>,
+    parts: Vec<Part>,
+    is_error: Option<&'static str>,
+    cache: Option<String>,
+}
+
+impl<'a> Messages<'a> {
+    fn add(&mut self, block: Cow<'a, ThreadBlock>) -> Result<(), RenderError> {
+        let piece = Piece::of(&block)?;
+        if let Some(id) = result_of(&block).map(Cow::into_owned) {
+            self.turn("user");
+            self.result(id, block, piece);
+            return Ok(());
+        }
+        let role = match role(&block) {
+            "assistant" => "assistant",
+            _ => "user",
+        };
+        if let Some(part) = part(&block, piece) {
+            self.turn(role);
+            self.parts.push(part);
+        }
+        Ok(())
+    }
+
+    /// Adds a block to the result of its call.
+    fn result(&mut self, id: String, block: Cow<'a, ThreadBlock>, piece: Piece) {
+        let is_error = match block.data("data_is_error") {
+            Some("true") => Some("true"),
+            Some("false") => Some("false"),
+            _ if block.kind() == Some("error") => Some("true"),
+            _ => None,
+        };
+        let part = match piece {
+            // An empty text is a result, too.
+            Piece::Text(text) if text == "\"\"" => Some(plain_part(text)),
+            piece => part(&block, piece),
+        };
+        match self.results.last_mut() {
+            Some(open) if open.id == id && same_message(&open.last, &block) => {
+                open.parts.extend(part);
+                open.is_error = open.is_error.or(is_error);
+                open.last = block;
+            }
+            _ => self.results.push(ToolResult {
+                id,
+                parts: part.into_iter().collect(),
+                is_error,
+                cache: block.data("data_cache_control").map(str::to_owned),
+                last: block,
+            }),
+        }
+    }
+
+    /// Ends the open message if it has another role.
+    fn turn(&mut self, role: &'static str) {
+        if self.role != role {
+            self.close();
+            self.role = role;
+        }
+    }
+
+    /// Ends the open message.
+    fn close(&mut self) {
+        let results = std::mem::take(&mut self.results).into_iter();
+        let mut parts: Vec<Part> = results.map(ToolResult::into_part).collect();
+        parts.append(&mut self.parts);
+        let Some(content) = content(parts) else {
+            return;
+        };
+        if !std::mem::take(&mut self.first) {
+            self.text.push(',');
+        }
+        let role = self.role;
+        self.text
+            .push_str(&format!("{{\"role\":\"{role}\",\"content\":{content}}}"));
+    }
+}
+
+impl ToolResult<'_> {
+    fn into_part(self) -> Part {
+        let mut json = String::from("{\"type\":\"tool_result\"");
+        push_member("tool_use_id", &quoted(&call_id(&self.id)), &mut json);
+        // Empty texts only matter alone.
+        let empty = |part: &Part| part.plain.as_deref() == Some("\"\"");
+        let mut parts = self.parts;
+        if parts.len() > 1 {
+            parts.retain(|part| !empty(part));
+        }
+        if let Some(content) = content(parts) {
+            push_member("content", &content, &mut json);
+        }
+        if let Some(is_error) = self.is_error {
+            push_member("is_error", is_error, &mut json);
+        }
+        if let Some(cache) = self.cache {
+            push_member("cache_control", &cache, &mut json);
+        }
+        json.push('}');
+        Part { json, plain: None }
+    }
+}
+
+/// The part that a block becomes; `None` for an empty text, which the API refuses.
+fn part(block: &ThreadBlock, piece: Piece) -> Option<Part> {
+    let mut json = String::from("{\"type\":");
+    match piece {
+        Piece::Nothing => return None,
+        Piece::Text(text) => return text_part(block, text),
+        Piece::Thinking(text) => {
+            // The API takes only reasoning that it signed. Without a signature it is text.
+            let Some(signature) = member_of_part(block, "signature") else {
+                return text_part(block, text);
+            };
+            json.push_str("\"thinking\"");
+            push_member("thinking", &text, &mut json);
+            push_member("signature", &signature, &mut json);
+            json.push('}');
+            return Some(Part { json, plain: None });
+        }
+        Piece::Call(arguments) => {
+            let (id, name) = call_of(block);
+            let id = string(&id).unwrap_or(Cow::Borrowed(&id));
+            json.push_str("\"tool_use\"");
+            push_member("id", &quoted(&call_id(&id)), &mut json);
+            push_member("name", &name, &mut json);
+            push_member("input", &input(&arguments), &mut json);
+        }
+        Piece::Image(media) => {
+            json.push_str("\"image\"");
+            push_member("source", &media.source(), &mut json);
+        }
+        Piece::Document(media) => {
+            json.push_str("\"document\"");
+            push_member("source", &media.source(), &mut json);
+            if let Some(title) = title(block, &media) {
+                push_member("title", &title, &mut json);
+            }
+        }
+    }
+    if let Some(cache) = cache_control(block) {
+        push_member("cache_control", &cache, &mut json);
+    }
+    json.push('}');
+    Some(Part { json, plain: None })
+}
+
+fn text_part(block: &ThreadBlock, text: String) -> Option<Part> {
+    if text == "\"\"" {
+        return None;
+    }
+    let mut part = plain_part(text);
+    if let Some(cache) = cache_control(block) {
+        part.json.pop();
+        push_member("cache_control", &cache, &mut part.json);
+        part.json.push('}');
+        part.plain = None;
+    }
+    Some(part)
+}
+
+fn plain_part(text: String) -> Part {
+    Part {
+        json: format!("{{\"type\":\"text\",\"text\":{text}}}"),
+        plain: Some(text),
+    }
+}
+
+/// The mark of the part, or of its whole message, which for a result is its own.
+fn cache_control(block: &ThreadBlock) -> Option<String> {
+    let of = |field: &str| {
+        let found = members(block.data(field).unwrap_or_default());
+        get(&found, "cache_control").map(str::to_owned)
+    };
+    let message = block.data("data_cache_control").map(str::to_owned);
+    let message = message.filter(|_| result_of(block).is_none());
+    of("data_part").or_else(|| of("data_call")).or(message)
+}
+
+/// The title of a document: its own, or the name of its file if it has a key for one.
+fn title(block: &ThreadBlock, media: &Media) -> Option<String> {
+    let content = members(block.content().unwrap_or_default());
+    let own = get(&content, "title").map(str::to_owned);
+    let own = own.or_else(|| member_of_part(block, "title"));
+    let file = matches!(media, Media::Bytes { .. }).then(|| filename(block));
+    own.or_else(|| {
+        file.filter(|name| name != block.id())
+            .map(|name| quoted(&name))
+    })
+}
+
+/// The arguments of a call as an object. Text that is none is kept as its member `arguments`.
+fn input(arguments: &str) -> String {
+    let text = string(arguments).unwrap_or_default();
+    if let Some(found) = object_in(&text) {
+        return compact(found).into_owned();
+    }
+    if text.trim_ascii().is_empty() {
+        return "{}".to_owned();
+    }
+    let mut out = String::new();
+    push_member("arguments", arguments, &mut out);
+    object(&out)
+}
+
+/// The id of a call with the characters that the API allows: letters, digits, `_` and `-`.
+fn call_id(id: &str) -> String {
+    let allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
+    id.chars()
+        .map(|c| if allowed(c) { c } else { '-' })
+        .collect()
+}

@@ -1,0 +1,145 @@
+//! Images and documents: where their bytes are, in whatever provider's spelling they were stored.
+
+use super::block::ThreadBlock;
+use super::json::{object, push_member, quoted};
+use crate::tree::shallow::{Member, get, members, string};
+
+/// Where the bytes of an image or a document are.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Media {
+    /// At a URL.
+    Url(String),
+    /// Here, in base64.
+    Bytes { media_type: String, data: String },
+    /// In a file that the provider keeps.
+    File(String),
+    /// Here, as text.
+    Text(String),
+}
+
+impl Media {
+    /// An image: a URL as a string, or an object in one of the providers' forms.
+    pub(super) fn image(content: &str) -> Option<Self> {
+        match string(content) {
+            Some(text) => is_url(&text).then(|| Self::of_url(&text)),
+            None => Self::of_object(content).filter(|media| !matches!(media, Self::Text(_))),
+        }
+    }
+
+    /// A document: a string is its text.
+    pub(super) fn document(content: &str) -> Option<Self> {
+        match string(content) {
+            Some(text) => Some(Self::Text(text.into_owned())),
+            None => Self::of_object(content),
+        }
+    }
+
+    fn of_object(content: &str) -> Option<Self> {
+        let found = members(content);
+        // Anthropic has `source`, OpenAI `image_url` and `file`.
+        let inner = ["source", "image_url", "file"].iter();
+        let inner = inner.filter_map(|name| get(&found, name));
+        for inner in inner {
+            let media = match string(inner) {
+                Some(url) => Some(Self::of_url(&url)),
+                None => Self::of_members(&members(inner)),
+            };
+            if media.is_some() {
+                return media;
+            }
+        }
+        Self::of_members(&found)
+    }
+
+    fn of_members(found: &[Member<'_>]) -> Option<Self> {
+        let text = |names: &[&str]| {
+            let values = names.iter().filter_map(|name| get(found, name));
+            values.filter_map(string).next()
+        };
+        if let Some(data) = text(&["data", "file_data"]) {
+            if text(&["type"]).is_some_and(|name| name == "text") {
+                return Some(Self::Text(data.into_owned()));
+            }
+            if let Some(media) = base64_url(&data) {
+                return Some(media);
+            }
+            return Some(Self::Bytes {
+                media_type: text(&["media_type", "mimeType", "mime_type"])?.into_owned(),
+                data: data.into_owned(),
+            });
+        }
+        if let Some(url) = text(&["url", "file_url", "image_url"]) {
+            return Some(Self::of_url(&url));
+        }
+        text(&["file_id"]).map(|id| Self::File(id.into_owned()))
+    }
+
+    fn of_url(url: &str) -> Self {
+        base64_url(url).unwrap_or_else(|| Self::Url(url.to_owned()))
+    }
+
+    /// The bytes as a `data:` URL, or the URL; `None` for files and text.
+    pub(super) fn url(&self) -> Option<String> {
+        match self {
+            Self::Url(url) => Some(url.clone()),
+            Self::Bytes { media_type, data } => Some(format!("data:{media_type};base64,{data}")),
+            Self::File(_) | Self::Text(_) => None,
+        }
+    }
+
+    /// Anthropic's `source`.
+    pub(super) fn source(&self) -> String {
+        let mut out = String::new();
+        let fields: &[(&str, &str)] = match self {
+            Self::Url(url) => &[("type", "url"), ("url", url)],
+            Self::Bytes { media_type, data } => &[
+                ("type", "base64"),
+                ("media_type", media_type),
+                ("data", data),
+            ],
+            Self::File(id) => &[("type", "file"), ("file_id", id)],
+            Self::Text(text) => &[
+                ("type", "text"),
+                ("media_type", "text/plain"),
+                ("data", text),
+            ],
+        };
+        for (name, value) in fields {
+            push_member(name, &quoted(value), &mut out);
+        }
+        object(&out)
+    }
+}
+
+fn is_url(text: &str) -> bool {
+    text.starts_with("data:") || text.contains("://")
+}
+
+/// The bytes of a `data:` URL in base64.
+fn base64_url(url: &str) -> Option<Media> {
+    let (head, data) = url.strip_prefix("data:")?.split_once(";base64,")?;
+    let media_type = head.split(';').next().unwrap_or_default();
+    Some(Media::Bytes {
+        media_type: media_type.to_owned(),
+        data: data.to_owned(),
+    })
+}
+
+/// OpenAI's `detail` of an image as JSON, from the content or from the other members of the part.
+pub(super) fn detail(block: &ThreadBlock) -> Option<String> {
+    let of = |raw: Option<&str>| {
+        let found = members(raw?);
+        get(&found, "detail").map(str::to_owned)
+    };
+    of(block.content()).or_else(|| of(block.data("data_part")))
+}
+
+/// The name of a document's file: its own, or the block's key or id.
+pub(super) fn filename(block: &ThreadBlock) -> String {
+    let content = members(block.content().unwrap_or_default());
+    let file = get(&content, "file").map(members).unwrap_or_default();
+    let known = [&content, &file].into_iter();
+    let mut known = known.filter_map(|found| get(found, "filename").and_then(string));
+    let name = known.next().map(|name| name.into_owned());
+    name.unwrap_or_else(|| block.key().unwrap_or(block.id()).to_owned())
+}

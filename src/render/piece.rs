@@ -1,0 +1,159 @@
+//! What a block is to a provider: text, a call, an image, … with the role and the message it
+//! belongs to.
+
+use super::block::ThreadBlock;
+use super::error::RenderError;
+use super::json::quoted;
+use super::media::Media;
+use crate::tree::shallow::{ValueType, get, members, string, value_type};
+use std::borrow::Cow;
+
+/// The part of a request that a block becomes. Texts are JSON strings.
+pub(super) enum Piece {
+    /// No content.
+    Nothing,
+    /// Text, also that of a kind without a form of its own.
+    Text(String),
+    /// A tool call: the arguments as text.
+    Call(String),
+    /// The model's reasoning.
+    Thinking(String),
+    /// An image.
+    Image(Media),
+    /// A document.
+    Document(Media),
+}
+
+impl Piece {
+    /// Reads a block.
+    ///
+    /// # Errors
+    /// An image whose content says nowhere where its bytes are.
+    pub(super) fn of(block: &ThreadBlock) -> Result<Self, RenderError> {
+        let content = block.content().filter(|content| *content != "null");
+        if let Some(what) = block.text("data_verbatim") {
+            return Ok(of_verbatim(&what, block.content()));
+        }
+        Ok(match (block.kind(), content) {
+            (Some("call"), content) => Self::Call(text_of(content.unwrap_or("\"\""))),
+            (Some("image"), content) => {
+                let image = content.and_then(Media::image);
+                Self::Image(image.ok_or_else(|| no_image(block))?)
+            }
+            (_, None) => Self::Nothing,
+            (Some("thinking"), Some(content)) => Self::Thinking(text_of(content)),
+            (Some("document"), Some(content)) => match Media::document(content) {
+                Some(media) => Self::Document(media),
+                None => Self::Text(text_of(content)),
+            },
+            (_, Some(content)) => Self::Text(text_of(content)),
+        })
+    }
+}
+
+fn no_image(block: &ThreadBlock) -> RenderError {
+    RenderError::block(
+        block.id(),
+        "expected an image as content: a URL, or base64 data with its media type",
+        "give it content such as {\"url\": \"https://…\"} or \
+         {\"media_type\": \"image/png\", \"data\": \"…\"}, or another kind, such as `text`",
+    )
+}
+
+/// A part that an import kept as the JSON it was. It becomes its own text, except parts of OpenAI
+/// messages that other APIs have, too.
+fn of_verbatim(what: &str, content: Option<&str>) -> Piece {
+    let content = content.unwrap_or("null");
+    let found = members(content);
+    let kind = get(&found, "type").and_then(string);
+    if let ("part", Some(kind)) = (what, kind) {
+        let refusal = get(&found, "refusal").filter(|text| value_type(text) == ValueType::String);
+        match (&*kind, refusal) {
+            ("refusal", Some(text)) => return Piece::Text(text.to_owned()),
+            ("file", _) => {
+                if let Some(media) = Media::document(content) {
+                    return Piece::Document(media);
+                }
+            }
+            _ => {}
+        }
+    }
+    Piece::Text(text_of(content))
+}
+
+/// Content as a JSON string: the string itself, or the JSON text of any other value.
+pub(super) fn text_of(content: &str) -> String {
+    if value_type(content) == ValueType::String {
+        content.to_owned()
+    } else {
+        quoted(content)
+    }
+}
+
+/// The role that a block is sent with. An imported block has that of its message. Of the others,
+/// calls and reasoning are the assistant's, results are a tool's, and an image is the user's
+/// unless it belongs to a result, as no API takes it from anyone else.
+pub(super) fn role(block: &ThreadBlock) -> &str {
+    let role = block.role();
+    if is_imported(block) {
+        return role;
+    }
+    let is_tools = matches!(role, "tool" | "function");
+    match block.kind() {
+        Some("call" | "thinking") => "assistant",
+        Some("result") if role != "function" => "tool",
+        Some("error") if block.text("data_call_id").is_some() => "tool",
+        Some("image") if !is_tools => "user",
+        Some("document") if !is_tools && !is_text(block) => "user",
+        _ => role,
+    }
+}
+
+/// Whether the block was a part of an imported message.
+pub(super) fn is_imported(block: &ThreadBlock) -> bool {
+    block.data("data_message").is_some()
+}
+
+fn is_text(block: &ThreadBlock) -> bool {
+    block.content().map(value_type) == Some(ValueType::String)
+}
+
+/// The id of the call that a block is a result of.
+pub(super) fn result_of(block: &ThreadBlock) -> Option<Cow<'_, str>> {
+    let is_result = matches!(role(block), "tool" | "function");
+    block.text("data_call_id").filter(|_| is_result)
+}
+
+/// Whether `next`, the following block, belongs to the same message.
+pub(super) fn same_message(block: &ThreadBlock, next: &ThreadBlock) -> bool {
+    if role(block) != role(next) {
+        return false;
+    }
+    match (block.data("data_message"), next.data("data_message")) {
+        (Some(mine), Some(other)) => mine == other,
+        (None, None) if block.parent() == next.parent() => {
+            let result = result_of(block);
+            role(block) == "assistant" || (result.is_some() && result == result_of(next))
+        }
+        _ => false,
+    }
+}
+
+/// The id of a call and the name of its function, as JSON. A call that was not imported has its
+/// own id, and its function's name as key.
+pub(super) fn call_of(block: &ThreadBlock) -> (String, String) {
+    let field = |name: &str| block.data(name).map(str::to_owned);
+    let id = field("data_call_id").unwrap_or_else(|| quoted(block.id()));
+    let name = field("data_call_name");
+    (
+        id,
+        name.unwrap_or_else(|| quoted(block.key().unwrap_or("unknown"))),
+    )
+}
+
+/// A member of the part that the block was, kept in `data_part`, or else in the field of its name.
+pub(super) fn member_of_part(block: &ThreadBlock, name: &str) -> Option<String> {
+    let part = members(block.data("data_part").unwrap_or_default());
+    let kept = get(&part, name).or_else(|| block.data(&format!("data_{name}")));
+    kept.filter(|value| *value != "null").map(str::to_owned)
+}

@@ -1,0 +1,230 @@
+//! OpenAI Responses.
+//!
+//! Always a request, an object. One system text is `instructions`; several are messages. Calls,
+//! results and reasoning are items of their own, in the order of the tree.
+
+use super::block::ThreadBlock;
+use super::error::RenderError;
+use super::json::{list, push_member, quoted};
+use super::media::{Media, detail, filename};
+use super::piece::{Piece, call_of, member_of_part, result_of, role, same_message, text_of};
+use super::provider::Provider;
+use super::request::Frame;
+use super::source::Source;
+use std::borrow::Cow;
+use std::io::Write;
+
+/// Writes the request and a line feed.
+pub(super) fn write(source: Source<'_>, out: &mut dyn Write) -> Result<(), RenderError> {
+    let instructions = instructions(source)?;
+    let written: &[&str] = match instructions {
+        Some(_) => &["input", "instructions"],
+        None => &["input"],
+    };
+    let frame = Frame::new(source, Provider::OpenAiResponses, written)?;
+    let system = instructions.as_ref().map(|(_, text)| text);
+    let system = system.map(|text| format!("\"instructions\":{text},"));
+    let mut items = Items {
+        text: frame.open(&system.unwrap_or_default(), "input"),
+        first: true,
+        open: None,
+    };
+    let instructions = instructions.map(|(id, _)| id);
+    for block in source.blocks() {
+        if block.is_tool() || instructions.as_deref() == Some(block.id()) {
+            continue;
+        }
+        items.add(block)?;
+        out.write_all(items.text.as_bytes())?;
+        items.text.clear();
+    }
+    items.close();
+    items.text.push_str(&frame.close());
+    out.write_all(items.text.as_bytes())?;
+    Ok(())
+}
+
+/// The block under `^sys` that is `instructions`, and its text: the only one, with text and the
+/// role `system`.
+fn instructions(source: Source<'_>) -> Result<Option<(String, String)>, RenderError> {
+    let mut blocks = source.system().filter(|block| !block.is_tool());
+    let (Some(block), None) = (blocks.next(), blocks.next()) else {
+        return Ok(None);
+    };
+    Ok(match Piece::of(&block)? {
+        Piece::Text(text) if role(&block) == "system" => Some((block.id().to_owned(), text)),
+        _ => None,
+    })
+}
+
+/// The items as they are written.
+struct Items<'a> {
+    text: String,
+    first: bool,
+    open: Option<Open<'a>>,
+}
+
+/// A message or the output of a call, whose next part may follow.
+struct Open<'a> {
+    /// Its last block.
+    last: Cow<'a, ThreadBlock>,
+    result: Option<String>,
+    parts: Vec<String>,
+    /// The text of its last part that is one.
+    plain: Option<String>,
+}
+
+impl<'a> Items<'a> {
+    fn add(&mut self, block: Cow<'a, ThreadBlock>) -> Result<(), RenderError> {
+        let piece = Piece::of(&block)?;
+        let result = result_of(&block).map(Cow::into_owned);
+        match (&piece, &result) {
+            // A result without content is still an answer to its call.
+            (Piece::Nothing, None) => return Ok(()),
+            (Piece::Call(arguments), _) => {
+                let (id, name) = call_of(&block);
+                let mut item = String::from("{\"type\":\"function_call\"");
+                push_member("call_id", &text_of(&id), &mut item);
+                push_member("name", &name, &mut item);
+                push_member("arguments", arguments, &mut item);
+                item.push('}');
+                self.close();
+                self.item(&item);
+                return Ok(());
+            }
+            (Piece::Thinking(text), _) => {
+                if let Some(item) = reasoning(&block, text) {
+                    self.close();
+                    self.item(&item);
+                    return Ok(());
+                }
+            }
+            _ => {}
+        }
+        let joins = |open: &Open<'_>| open.result == result && same_message(&open.last, &block);
+        if !self.open.as_ref().is_some_and(joins) {
+            self.close();
+        }
+        let (part, plain) = part(&block, piece);
+        let open = self.open.get_or_insert_with(|| Open {
+            last: Cow::Owned(ThreadBlock::clone(&block)),
+            result,
+            parts: Vec::new(),
+            plain: None,
+        });
+        open.last = block;
+        open.parts.extend(part);
+        open.plain = plain;
+        Ok(())
+    }
+
+    /// Ends the open item.
+    fn close(&mut self) {
+        let Some(open) = self.open.take() else {
+            return;
+        };
+        let content = match (&open.parts[..], open.plain) {
+            ([], _) => "\"\"".to_owned(),
+            ([_], Some(text)) => text,
+            (parts, _) => list(parts),
+        };
+        let mut item = String::new();
+        if let Some(id) = open.result {
+            item.push_str("{\"type\":\"function_call_output\"");
+            push_member("call_id", &quoted(&id), &mut item);
+            push_member("output", &content, &mut item);
+        } else {
+            item.push_str("{\"type\":\"message\"");
+            push_member("role", &quoted(known_role(&open.last)), &mut item);
+            push_member("content", &content, &mut item);
+        }
+        item.push('}');
+        self.item(&item);
+    }
+
+    fn item(&mut self, item: &str) {
+        if !std::mem::take(&mut self.first) {
+            self.text.push(',');
+        }
+        self.text.push_str(item);
+    }
+}
+
+/// The role, if a message can have it, or else the user's.
+fn known_role(block: &ThreadBlock) -> &str {
+    match role(block) {
+        role @ ("user" | "assistant" | "system" | "developer") => role,
+        _ => "user",
+    }
+}
+
+/// A part of a message or an output, and its text if it is one.
+fn part(block: &ThreadBlock, piece: Piece) -> (Option<String>, Option<String>) {
+    let kind = match known_role(block) {
+        "assistant" => "output_text",
+        _ => "input_text",
+    };
+    let text = |text: String| {
+        let part = format!("{{\"type\":\"{kind}\",\"text\":{text}}}");
+        (Some(part), Some(text))
+    };
+    let mut out = String::new();
+    match piece {
+        Piece::Nothing => return (None, None),
+        Piece::Text(value) | Piece::Thinking(value) | Piece::Call(value) => return text(value),
+        Piece::Document(Media::Text(value)) | Piece::Image(Media::Text(value)) => {
+            return text(quoted(&value));
+        }
+        Piece::Image(media) => {
+            out.push_str("{\"type\":\"input_image\"");
+            match &media {
+                Media::File(id) => push_member("file_id", &quoted(id), &mut out),
+                media => push_member(
+                    "image_url",
+                    &quoted(&media.url().unwrap_or_default()),
+                    &mut out,
+                ),
+            }
+            if let Some(detail) = detail(block) {
+                push_member("detail", &detail, &mut out);
+            }
+        }
+        Piece::Document(media) => {
+            out.push_str("{\"type\":\"input_file\"");
+            match &media {
+                Media::File(id) => push_member("file_id", &quoted(id), &mut out),
+                Media::Url(url) => push_member("file_url", &quoted(url), &mut out),
+                media => {
+                    push_member("filename", &quoted(&filename(block)), &mut out);
+                    push_member(
+                        "file_data",
+                        &quoted(&media.url().unwrap_or_default()),
+                        &mut out,
+                    );
+                }
+            }
+        }
+    }
+    out.push('}');
+    (Some(out), None)
+}
+
+/// A reasoning item, if the block kept what makes the API know it again; without that it is text.
+fn reasoning(block: &ThreadBlock, text: &str) -> Option<String> {
+    let known = ["id", "encrypted_content"];
+    let kept = known.map(|name| Some((name, member_of_part(block, name)?)));
+    if kept.iter().all(Option::is_none) {
+        return None;
+    }
+    let mut out = String::from("{\"type\":\"reasoning\"");
+    let summary = match text {
+        "\"\"" => "[]".to_owned(),
+        text => format!("[{{\"type\":\"summary_text\",\"text\":{text}}}]"),
+    };
+    push_member("summary", &summary, &mut out);
+    for (name, value) in kept.iter().flatten() {
+        push_member(name, value, &mut out);
+    }
+    out.push('}');
+    Some(out)
+}

@@ -1,0 +1,154 @@
+//! Tool definitions: a provider's own form is kept as it came, a function in another's is
+//! translated.
+
+use super::block::ThreadBlock;
+use super::error::RenderError;
+use super::json::{compact, object, object_in, push_member};
+use super::provider::Provider;
+use crate::tree::shallow::{Member, get, members, string};
+use std::borrow::Cow;
+
+/// Whose form a definition has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Form {
+    /// `{"type":"function","function":{…}}`
+    Chat,
+    /// `{"type":"function","name":…,"parameters":…}`
+    Responses,
+    /// `{"name":…,"input_schema":…}`
+    Anthropic,
+    /// Everything else with a name and a schema, such as MCP's `inputSchema`.
+    Other,
+}
+
+/// A function that the model can call. The values are JSON.
+struct Function<'a> {
+    form: Form,
+    name: &'a str,
+    description: Option<&'a str>,
+    schema: Option<&'a str>,
+    strict: Option<&'a str>,
+}
+
+/// The definition in a block, in the form of `provider`.
+///
+/// # Errors
+/// Content that is no definition; a tool of one provider that another does not have.
+pub(super) fn definition(block: &ThreadBlock, provider: Provider) -> Result<String, RenderError> {
+    let content = block.content().unwrap_or_default();
+    let text = string(content).unwrap_or(Cow::Borrowed(content));
+    let Some(raw) = object_in(&text) else {
+        return Err(RenderError::block(
+            block.id(),
+            "expected a tool definition, a JSON object, as the content of a block of kind `tool`",
+            "give it the definition as an API takes it, such as \
+             {\"name\": …, \"description\": …, \"input_schema\": …}, or another kind, such as `text`",
+        ));
+    };
+    let found = members(raw);
+    let Some(function) = function(&found) else {
+        return hosted(block, &found, provider).map(|()| compact(raw).into_owned());
+    };
+    let own = match function.form {
+        Form::Chat => Some(Provider::OpenAi),
+        Form::Responses => Some(Provider::OpenAiResponses),
+        Form::Anthropic => Some(Provider::Anthropic),
+        Form::Other => None,
+    };
+    if own == Some(provider) {
+        return Ok(compact(raw).into_owned());
+    }
+    Ok(function.translated(provider))
+}
+
+fn function<'a>(found: &[Member<'a>]) -> Option<Function<'a>> {
+    if let Some(inner) = get(found, "function").map(members)
+        && let Some(name) = get(&inner, "name")
+    {
+        return Some(Function {
+            form: Form::Chat,
+            name,
+            description: get(&inner, "description"),
+            schema: get(&inner, "parameters"),
+            strict: get(&inner, "strict"),
+        });
+    }
+    let name = get(found, "name")?;
+    let anthropic = get(found, "input_schema");
+    let schema = anthropic.or_else(|| get(found, "inputSchema"));
+    let schema = schema.or_else(|| get(found, "parameters"));
+    let kind = get(found, "type").and_then(string);
+    let form = match kind.as_deref() {
+        Some("function") => Form::Responses,
+        _ if anthropic.is_some() => Form::Anthropic,
+        // A provider's own tool has a type and no schema.
+        Some(_) if schema.is_none() => return None,
+        _ => Form::Other,
+    };
+    Some(Function {
+        form,
+        name,
+        description: get(found, "description"),
+        schema,
+        strict: get(found, "strict"),
+    })
+}
+
+impl Function<'_> {
+    fn translated(&self, provider: Provider) -> String {
+        let mut out = String::new();
+        let schema = self.schema.map(compact);
+        let empty = "{\"type\":\"object\",\"properties\":{}}";
+        let mut push = |name: &str, value: Option<&str>| {
+            if let Some(value) = value {
+                push_member(name, &compact(value), &mut out);
+            }
+        };
+        push("name", Some(self.name));
+        push("description", self.description);
+        if provider == Provider::Anthropic {
+            push("input_schema", schema.as_deref().or(Some(empty)));
+            return object(&out);
+        }
+        if provider == Provider::OpenAiResponses {
+            push("parameters", schema.as_deref().or(Some(empty)));
+            // Here a function is strict unless it says otherwise, elsewhere only if it says so.
+            push("strict", self.strict.or(Some("false")));
+            return format!("{{\"type\":\"function\"{out}}}");
+        }
+        push("parameters", schema.as_deref());
+        push("strict", self.strict);
+        format!("{{\"type\":\"function\",\"function\":{}}}", object(&out))
+    }
+}
+
+/// Checks that a tool of the provider's own, which has no schema, goes to that provider.
+/// Anthropic's have a name, OpenAI's none or the type `custom`.
+fn hosted(
+    block: &ThreadBlock,
+    found: &[Member<'_>],
+    provider: Provider,
+) -> Result<(), RenderError> {
+    let kind = get(found, "type").and_then(string);
+    let Some(kind) = kind else {
+        return Err(RenderError::block(
+            block.id(),
+            "expected a tool definition with a `name` or a `type`",
+            "give it the definition as an API takes it, such as \
+             {\"name\": …, \"description\": …, \"input_schema\": …}",
+        ));
+    };
+    let anthropic = kind != "custom" && get(found, "name").is_some();
+    if anthropic == (provider == Provider::Anthropic) {
+        return Ok(());
+    }
+    Err(RenderError::block(
+        block.id(),
+        format!(
+            "expected a function for `{provider}`, found the tool type `{kind}` of another API"
+        ),
+        format!(
+            "remove the block, or define a function with a name and a schema in place of `{kind}`"
+        ),
+    ))
+}
