@@ -71,6 +71,7 @@ mod plan;
 #[cfg(feature = "cli")]
 mod present;
 pub mod render;
+mod runtime;
 mod syntax;
 mod tree;
 
@@ -92,6 +93,9 @@ pub use index::Snapshot;
 pub use ir::{Address, Edition};
 pub use plan::Value;
 pub use render::{Provider, RenderError, Thread, render};
+pub use runtime::{
+    Clock, Commit, Limit, Measure, NewNode, Policy, Reference, Scope, StepClock, SystemClock,
+};
 pub use tree::{Fault, InputError, SourceError};
 
 /// The phases themselves, for this project's benches, fuzz targets and white-box tests. Not part of

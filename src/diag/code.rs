@@ -1,4 +1,4 @@
-//! Error codes (LANGUAGE §10).
+//! Error codes (LANGUAGE §10, RUNTIME §3).
 
 use std::fmt;
 
@@ -28,8 +28,23 @@ pub enum Code {
     FacetNeedsSnapshot,
     /// `E_LIMIT`: the selector exceeds a limit on its size.
     Limit,
-    /// `E_INPUT`: a document or log is invalid.
+    /// `E_INPUT`: a document, a log or the text of a node is invalid.
     Input,
+    /// `E_PLACEMENT`: a mutation names no place, several places, or one that the order of siblings
+    /// does not allow.
+    Placement,
+    /// `E_SEALED`: a mutation would change a sealed core, or a committed node in a way that only new
+    /// nodes may change.
+    Sealed,
+    /// `E_REGION`: a mutation would move, remove or fill the root or a region, or make a turn by hand.
+    Region,
+    /// `E_HEADER`: a node is given a header that is unknown, of the wrong type, or not the caller's to
+    /// give.
+    Header,
+    /// `E_PINNED`: a mutation would take away a node that a reference pins.
+    Pinned,
+    /// `E_DUPLICATE_ID`: a node is given an id that is or was in use.
+    DuplicateId,
 }
 
 impl Code {
@@ -46,6 +61,12 @@ impl Code {
             Self::FacetNeedsSnapshot => "E_FACET_NEEDS_SNAPSHOT",
             Self::Limit => "E_LIMIT",
             Self::Input => "E_INPUT",
+            Self::Placement => "E_PLACEMENT",
+            Self::Sealed => "E_SEALED",
+            Self::Region => "E_REGION",
+            Self::Header => "E_HEADER",
+            Self::Pinned => "E_PINNED",
+            Self::DuplicateId => "E_DUPLICATE_ID",
         }
     }
 }

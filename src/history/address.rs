@@ -1,7 +1,7 @@
 //! The history of a session at one moment, and how times resolve in it.
 
 use std::ops::Range;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, LazyLock, OnceLock};
 
 use hashbrown::{HashMap, HashSet};
 
@@ -23,8 +23,17 @@ use crate::ir::{Address, RangeEnd, Time};
 #[derive(Debug, Default)]
 pub struct History {
     committed: Snapshots,
-    working: Option<Arc<Snapshot>>,
+    working: Option<Working>,
     first_seen: OnceLock<FirstSeen>,
+}
+
+/// A working state: a snapshot, or how to make it when it is first asked for.
+type Working = Arc<LazyLock<Arc<Snapshot>, Box<dyn FnOnce() -> Arc<Snapshot> + Send>>>;
+
+fn made(snapshot: Arc<Snapshot>) -> Working {
+    let working: Working = Arc::new(LazyLock::new(Box::new(|| snapshot)));
+    LazyLock::force(&working);
+    working
 }
 
 /// The position of a snapshot in a [`History`].
@@ -92,7 +101,7 @@ impl History {
         debug_assert!(committed.is_sorted_by_key(|snapshot| snapshot.cycle()));
         Self {
             committed: Snapshots::new(committed),
-            working,
+            working: working.map(made),
             first_seen: OnceLock::new(),
         }
     }
@@ -115,14 +124,17 @@ impl History {
         }
     }
 
-    /// This history with another working state, or none; committed snapshots are moved to the
-    /// segments that making it merged. Constant time without merges.
+    /// This history with the working state that `make` makes when it is first asked for; readers that
+    /// ask at the same time wait for it. Constant time.
     #[doc(hidden)]
     #[must_use]
-    pub fn with_working(&self, working: Option<Arc<Snapshot>>, merges: &[Merge]) -> Self {
+    pub fn with_working(
+        &self,
+        make: impl FnOnce() -> Arc<Snapshot> + Send + 'static,
+    ) -> Self {
         Self {
-            committed: moved(&self.committed, merges),
-            working,
+            committed: self.committed.clone(),
+            working: Some(Arc::new(LazyLock::new(Box::new(make)))),
             first_seen: OnceLock::new(),
         }
     }
@@ -140,13 +152,13 @@ impl History {
 
     /// The session's own working state. [`History::latest`] has what an omitted time means.
     pub fn working(&self) -> Option<&Arc<Snapshot>> {
-        self.working.as_ref()
+        self.working.as_ref().map(|working| &***working)
     }
 
     /// What an omitted time means (LANGUAGE §3): the session's own working state, else what the
     /// last commit left, which is the newest snapshot. `None` if there is neither.
     pub fn latest(&self) -> Option<&Arc<Snapshot>> {
-        self.working.as_ref().or(self.committed.last())
+        self.working().or(self.committed.last())
     }
 
     /// The position of [`History::latest`]: [`Position::Working`] only if the session has a working
@@ -175,7 +187,7 @@ impl History {
     pub fn get(&self, position: Position) -> Option<&Arc<Snapshot>> {
         match position {
             Position::Committed(index) => self.committed.get(index),
-            Position::Working => self.working.as_ref(),
+            Position::Working => self.working(),
         }
     }
 

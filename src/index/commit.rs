@@ -11,7 +11,7 @@ use std::sync::Arc;
 use super::copy::TreeBuilder;
 use super::merge::Merge;
 use super::snapshot::Run;
-use super::writer::{UnitRows, UnitSource, locate, units};
+use super::writer::{Ttls, UnitRows, UnitSource, locate, units};
 use super::{Meta, NodeRef, Piece, Segment, Snapshot, Unit, UnitKind, Writer};
 use crate::tree::{Delta, NodeClass, Present, Tree, check, patch};
 
@@ -33,8 +33,10 @@ impl Writer {
         if previous.is_working() || previous.cycle() != delta.base {
             return None;
         }
-        let touched = Touched::new(previous, delta, meta.cycle);
-        let tree = patch::apply(&touched.excerpt(previous), delta).ok()?;
+        let counting = self.ttls == Ttls::Counting;
+        let touched = Touched::new(previous, delta, meta.cycle, counting);
+        let read_at = if counting { meta.cycle } else { previous.cycle() };
+        let tree = patch::apply(&touched.excerpt(previous, read_at), delta).ok()?;
         let units = units(&tree);
         if takes_seq(previous, &tree, &units) {
             return None;
@@ -66,7 +68,7 @@ struct Touched {
 impl Touched {
     /// Looks up every id of `delta`. Ids that are not found are new, or [`patch::apply`] rejects
     /// them.
-    fn new(previous: &Snapshot, delta: &Delta, cycle: i64) -> Self {
+    fn new(previous: &Snapshot, delta: &Delta, cycle: i64, counting: bool) -> Self {
         let place = |node: NodeRef<'_>| (node.piece() as usize, node.unit());
         let head = previous.head_rows();
         let mut touched = Self {
@@ -98,9 +100,25 @@ impl Touched {
             touched.units.insert(place(node));
         }
         if cycle != previous.cycle() {
-            touched.add_falling(previous, cycle);
+            if counting {
+                touched.add_stored(previous);
+            } else {
+                touched.add_falling(previous, cycle);
+            }
         }
         touched
+    }
+
+    /// Adds the units with ttls above 0 that do not count down yet; from now on they do.
+    fn add_stored(&mut self, previous: &Snapshot) {
+        for (at, piece) in previous.pieces().iter().enumerate() {
+            let segment = &piece.segment;
+            segment.ttl_stored.for_each_in(piece.rows.clone(), |row| {
+                if segment.ttl.get(row) > 0 && !piece.is_dead(row) {
+                    self.units.insert((at, segment.unit_of(row)));
+                }
+            });
+        }
     }
 
     /// Adds the units with ttls that would be lower in `cycle`: a delta keeps the ttl of a node it
@@ -129,8 +147,8 @@ impl Touched {
         }
     }
 
-    /// The tree of these units, with the root and the regions.
-    fn excerpt(&self, previous: &Snapshot) -> Tree {
+    /// The tree of these units, with the root and the regions, ttls as of `cycle`.
+    fn excerpt(&self, previous: &Snapshot, cycle: i64) -> Tree {
         let mut copy = TreeBuilder::default();
         let mut places = self.units.clone();
         places.insert(self.preamble);
@@ -139,7 +157,7 @@ impl Touched {
             let (at, unit) = place;
             if self.units.contains(&place) {
                 let rows = previous.pieces()[at].segment.unit_rows(unit);
-                previous.live(at, rows).for_each(|node| copy.push(node));
+                previous.live(at, rows).for_each(|node| copy.push_at(node, cycle));
                 continue;
             }
             let regions = if place == self.preamble {
@@ -150,7 +168,7 @@ impl Touched {
                 [Some(previous.head_rows().start), None, None]
             };
             for row in regions.into_iter().flatten() {
-                copy.push(previous.node(row));
+                copy.push_at(previous.node(row), cycle);
             }
         }
         copy.finish()

@@ -10,7 +10,7 @@ impl Snapshot {
     /// Linear in the nodes.
     pub fn to_tree(&self) -> Tree {
         let mut copy = TreeBuilder::default();
-        self.nodes().for_each(|node| copy.push(node));
+        self.nodes().for_each(|node| copy.push_at(node, self.cycle()));
         copy.finish()
     }
 }
@@ -26,8 +26,11 @@ pub(super) struct TreeBuilder {
 }
 
 impl TreeBuilder {
-    /// Appends a node. Nodes come in document order, after their parents.
-    pub(super) fn push(&mut self, node: NodeRef<'_>) {
+    /// Appends a node with the ttl it has in `cycle`, its snapshot's or a later one in which ttls have
+    /// counted down. Nodes come in document order, after their parents.
+    pub(super) fn push_at(&mut self, node: NodeRef<'_>, cycle: i64) {
+        let passed = cycle.saturating_sub(node.snapshot_cycle());
+        let ttl = node.ttl().map_or(0, |ttl| ttl.saturating_sub(passed).max(0));
         self.close(node.level() as usize);
         let tree = &mut self.tree;
         let row = tree.rows.len() as u32;
@@ -51,7 +54,7 @@ impl TreeBuilder {
             kind: code(&mut tree.kinds, node.kind()),
             key: code(&mut tree.keys, node.key()),
             offset: node.offset(),
-            ttl: node.ttl().unwrap_or(0),
+            ttl,
             priority: node.priority(),
             cycle: node.cycle().unwrap_or(0),
             created_at_ns: node.created_at_ns(),

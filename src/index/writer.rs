@@ -20,16 +20,28 @@ static NEXT_VERSION: AtomicU64 = AtomicU64::new(1);
 /// Makes the snapshots of one session.
 #[derive(Debug)]
 pub struct Writer {
-    /// Whether the ttls of the session were seen not to count down.
-    stored_ttls: bool,
+    /// How the ttls of the session change from one snapshot to the next.
+    pub(super) ttls: Ttls,
     /// Whether segments are merged.
     merging: bool,
+}
+
+/// How ttls change from one snapshot to the next.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Ttls {
+    /// As the documents say; none was seen that stayed.
+    #[default]
+    Read,
+    /// As the documents say; some stayed, so none is taken to count down.
+    Stored,
+    /// They count down, also those of nodes that a delta does not name.
+    Counting,
 }
 
 impl Default for Writer {
     fn default() -> Self {
         Self {
-            stored_ttls: false,
+            ttls: Ttls::default(),
             merging: true,
         }
     }
@@ -66,6 +78,22 @@ impl Writer {
         }
     }
 
+    /// A writer of snapshots whose ttls all count down (RUNTIME §3).
+    pub fn counting() -> Self {
+        Self {
+            ttls: Ttls::Counting,
+            ..Self::default()
+        }
+    }
+
+    /// As [`Writer::counting`], without merging: for working states, which do not last.
+    pub fn counting_without_merging() -> Self {
+        Self {
+            ttls: Ttls::Counting,
+            merging: false,
+        }
+    }
+
     /// The snapshot of `tree`, which shares units with `previous`, and the merges made, for
     /// [`Snapshot::moved`]. Comparing is linear in the tree, indexing in what changed.
     pub fn append(
@@ -96,7 +124,7 @@ impl Writer {
         found: Option<(&Snapshot, usize, u32)>,
         cycle: i64,
     ) -> UnitSource {
-        let mut ttl_cycle = (!self.stored_ttls).then_some(cycle);
+        let mut ttl_cycle = (self.ttls != Ttls::Stored).then_some(cycle);
         if let Some((previous, piece, at)) = found {
             match compare_unit(tree, &unit, previous, piece, at, cycle) {
                 Match::Shared(dead) => {
@@ -104,10 +132,11 @@ impl Writer {
                     let segment = &previous.pieces()[piece].segment;
                     return UnitSource::Shared((Arc::clone(segment), at..at + 1, dead));
                 }
-                Match::StoredTtls => {
-                    self.stored_ttls = true;
+                Match::StoredTtls if self.ttls != Ttls::Counting => {
+                    self.ttls = Ttls::Stored;
                     ttl_cycle = None;
                 }
+                Match::StoredTtls => {}
                 Match::Different => {}
             }
         }

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use super::check;
 use super::draft::Draft;
 use super::fault::{Faults, Position};
-use super::model::Tree;
+use super::model::{Dictionary, NONE, NodeClass, Present, Row, Tree};
+use super::payload::write_field;
 
 /// The difference to the snapshot of cycle `base`: first `replace`, then `remove`.
 #[derive(Debug)]
@@ -41,7 +42,89 @@ pub struct Patch {
     pub parents: Vec<Option<Box<str>>>,
 }
 
+/// A node for [`Patch::push`]: what a row of a tree holds, as borrowed text.
+#[derive(Clone, Copy, Debug)]
+pub struct PatchNode<'a> {
+    /// The id.
+    pub id: &'a str,
+    /// The nodeType.
+    pub node_type: Option<&'a str>,
+    /// The role.
+    pub role: Option<&'a str>,
+    /// The kind.
+    pub kind: Option<&'a str>,
+    /// The key.
+    pub key: Option<&'a str>,
+    /// Which of the following are given.
+    pub present: Present,
+    /// The offset.
+    pub offset: i64,
+    /// The ttl as it reads in the new snapshot.
+    pub ttl: i64,
+    /// The priority.
+    pub priority: i64,
+    /// The introducing cycle.
+    pub cycle: i64,
+    /// Creation time in nanoseconds.
+    pub created_at_ns: i64,
+    /// Tie-breaker inside a cycle.
+    pub creation_index: i64,
+}
+
+impl Delta {
+    /// A delta that was not read from a text.
+    pub fn new(base: i64, replace: Patch, remove: Vec<Box<str>>) -> Self {
+        Self {
+            base,
+            replace,
+            remove,
+            positions: DeltaPositions::default(),
+        }
+    }
+}
+
 impl Patch {
+    /// Adds a node below `parent`. `fields` are those of its payload record, sorted by name, values
+    /// as JSON text. Linear in the node.
+    pub fn push<'f>(
+        &mut self,
+        parent: Option<&str>,
+        node: PatchNode<'_>,
+        fields: impl Iterator<Item = (&'f str, &'f str)>,
+    ) {
+        let tree = &mut self.nodes;
+        let payload = Arc::make_mut(&mut tree.payload);
+        let (id, record) = (tree.ids.len() as u32, payload.len() as u32);
+        tree.ids.push_str(node.id);
+        for (name, value) in fields {
+            write_field(payload, name, value);
+        }
+        let row = tree.rows.len() as u32;
+        let code = |dictionary: &mut Dictionary, value: Option<&str>| {
+            value.map_or(NONE, |value| dictionary.intern(value))
+        };
+        tree.rows.push(Row {
+            parent: NONE,
+            end: row + 1,
+            level: 0,
+            class: NodeClass::Block,
+            present: node.present,
+            id: (id, tree.ids.len() as u32),
+            payload: (record, payload.len() as u32),
+            node_type: code(&mut tree.types, node.node_type),
+            role: code(&mut tree.roles, node.role),
+            kind: code(&mut tree.kinds, node.kind),
+            key: code(&mut tree.keys, node.key),
+            offset: node.offset,
+            ttl: node.ttl,
+            priority: node.priority,
+            cycle: node.cycle,
+            created_at_ns: node.created_at_ns,
+            creation_index: node.creation_index,
+        });
+        self.parents.push(parent.map(Into::into));
+    }
+
     /// Takes the parents from the `parent_id` members and reports duplicate ids. Also returns
     /// the offset of every node in the text.
     pub(crate) fn finish(draft: Draft<'_>, faults: &mut Faults) -> (Self, Vec<usize>) {

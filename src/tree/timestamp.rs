@@ -23,9 +23,93 @@ pub(crate) fn rfc3339(seconds: i64, nanos: u32) -> String {
     )
 }
 
+/// [`rfc3339`] of nanoseconds since 1970.
+pub(crate) fn rfc3339_of_nanos(nanos: i64) -> String {
+    const SECOND: i64 = 1_000_000_000;
+    rfc3339(nanos.div_euclid(SECOND), nanos.rem_euclid(SECOND) as u32)
+}
+
+/// Nanoseconds since 1970 of an RFC 3339 time: a date, `T` or a space, a time with any number of
+/// decimals, and `Z` or an offset. `None` for other text and for times outside i64.
+pub(crate) fn nanos_of_rfc3339(text: &str) -> Option<i64> {
+    let digits = |range: std::ops::Range<usize>| -> Option<i64> {
+        let part = text.get(range)?;
+        let all = part.bytes().all(|byte| byte.is_ascii_digit());
+        part.parse().ok().filter(|_| all)
+    };
+    let is = |at: usize, wanted: &str| text.get(at..=at).is_some_and(|found| wanted.contains(found));
+    if !(is(4, "-") && is(7, "-") && is(10, "Tt ") && is(13, ":") && is(16, ":")) {
+        return None;
+    }
+    let (year, month, day) = (digits(0..4)?, digits(5..7)?, digits(8..10)?);
+    let (hour, minute, second) = (digits(11..13)?, digits(14..16)?, digits(17..19)?);
+    let leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
+    let days = match month {
+        2 => 28 + i64::from(leap),
+        4 | 6 | 9 | 11 => 30,
+        1..=12 => 31,
+        _ => return None,
+    };
+    // A leap second reads as the second after it.
+    if !(1..=days).contains(&day) || hour > 23 || minute > 59 || second > 60 {
+        return None;
+    }
+    let rest = text.get(19..)?;
+    let (fraction, zone) = match rest.strip_prefix('.') {
+        Some(rest) => {
+            let end = rest.find(|letter: char| !letter.is_ascii_digit())?;
+            (rest.split_at(end).0, rest.split_at(end).1)
+        }
+        None => ("", rest),
+    };
+    if rest.starts_with('.') && fraction.is_empty() {
+        return None;
+    }
+    let nanos: i64 = format!("{fraction:0<9}").get(..9)?.parse().ok()?;
+    let offset = match zone.as_bytes() {
+        [b'Z' | b'z'] => 0,
+        [sign @ (b'+' | b'-'), _, _, b':', _, _] => {
+            let at = text.len() - 5;
+            let (hours, minutes) = (digits(at..at + 2)?, digits(at + 3..at + 5)?);
+            if hours > 23 || minutes > 59 {
+                return None;
+            }
+            let seconds = hours * 3_600 + minutes * 60;
+            if *sign == b'-' { -seconds } else { seconds }
+        }
+        _ => return None,
+    };
+    // Years are counted from March, as in `rfc3339`.
+    let (shifted, month) = if month > 2 { (year, month - 3) } else { (year - 1, month + 9) };
+    let (era, of_era) = (shifted.div_euclid(400), shifted.rem_euclid(400));
+    let day_of_era = of_era * 365 + of_era / 4 - of_era / 100 + (153 * month + 2) / 5 + day - 1;
+    let days = era * 146_097 + day_of_era - 719_468;
+    let seconds = days * 86_400 + hour * 3_600 + minute * 60 + second - offset;
+    seconds.checked_mul(1_000_000_000)?.checked_add(nanos)
+}
+
 #[cfg(test)]
 mod tests {
-    use super::rfc3339;
+    use super::{nanos_of_rfc3339, rfc3339, rfc3339_of_nanos};
+
+    #[test]
+    fn times_are_read_back() {
+        for nanos in [0, 1, 951_782_399_000_000_005, 1_735_689_599_999_999_999, -1, i64::MAX / 2] {
+            assert_eq!(nanos_of_rfc3339(&rfc3339_of_nanos(nanos)), Some(nanos));
+        }
+        for (text, nanos) in [
+            ("1970-01-01T00:00:01Z", Some(1_000_000_000)),
+            ("1970-01-01 01:00:00.5+01:00", Some(500_000_000)),
+            ("1970-01-01T00:00:00.1234567899Z", Some(123_456_789)),
+            ("1970-01-01T00:00:00", None),
+            ("1970-02-29T00:00:00Z", None),
+            ("1970-01-01T00:00:00.Z", None),
+            ("9999-01-01T00:00:00Z", None),
+            ("yesterday", None),
+        ] {
+            assert_eq!(nanos_of_rfc3339(text), nanos, "{text}");
+        }
+    }
 
     #[test]
     fn times_are_written_in_utc() {

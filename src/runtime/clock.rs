@@ -1,0 +1,51 @@
+//! Where times come from.
+
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// A source of times, so that runs can be repeated. Times that do not grow are corrected where they are
+/// used: every node gets a later one than the node before.
+pub trait Clock: Send + Sync + std::fmt::Debug {
+    /// Nanoseconds since 1970.
+    fn now_ns(&self) -> i64;
+}
+
+/// The system's clock.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct SystemClock;
+
+impl Clock for SystemClock {
+    fn now_ns(&self) -> i64 {
+        let since = SystemTime::now().duration_since(UNIX_EPOCH);
+        since.map_or(0, |since| i64::try_from(since.as_nanos()).unwrap_or(i64::MAX))
+    }
+}
+
+/// A clock that goes on by one step at each reading.
+///
+/// ```
+/// use pactql::{Clock, StepClock};
+/// let clock = StepClock::new(1_000, 10);
+/// assert_eq!([clock.now_ns(), clock.now_ns()], [1_000, 1_010]);
+/// ```
+#[derive(Debug)]
+pub struct StepClock {
+    next: AtomicI64,
+    step: i64,
+}
+
+impl StepClock {
+    /// A clock that reads `start`, `start + step`, … nanoseconds.
+    pub fn new(start: i64, step: i64) -> Self {
+        Self {
+            next: AtomicI64::new(start),
+            step,
+        }
+    }
+}
+
+impl Clock for StepClock {
+    fn now_ns(&self) -> i64 {
+        self.next.fetch_add(self.step, Ordering::Relaxed)
+    }
+}

@@ -1,0 +1,349 @@
+//! The commit of a cycle: expire, cascade, compact, prune, cascade, seal (RUNTIME §3, source 002
+//! chapter 03 §7).
+
+use std::sync::Arc;
+
+use hashbrown::HashSet;
+
+use super::header::read;
+use super::mutate::{Place, check_unpinned, is_region};
+use super::node::NewNode;
+use super::overlay::Compaction;
+use super::refusal::{Refusal, header, placement, region, sealed};
+use super::state::{Node, Seal};
+use super::workspace::{Workspace, apply, delta};
+use crate::index::{Merge, Snapshot};
+use crate::tree::NodeClass;
+
+/// What a commit did.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Commit {
+    /// The cycle.
+    pub cycle: i64,
+    /// The id of the turn that was sealed.
+    pub turn: String,
+    /// The topmost nodes whose ttl ran out, by id.
+    pub expired: Vec<String>,
+    /// The topmost nodes that compactions took, in document order.
+    pub compacted: Vec<String>,
+    /// The nodes that the policy pruned, in the order they went.
+    pub pruned: Vec<String>,
+    /// The removable containers that lost their last child, in the order they went.
+    pub emptied: Vec<String>,
+    /// By how much the limits of the policy are still passed, as nothing more could go.
+    pub over: u64,
+}
+
+/// A commit that is ready to be published.
+#[derive(Debug)]
+pub(crate) struct Made {
+    pub(crate) commit: Commit,
+    pub(crate) snapshot: Arc<Snapshot>,
+    pub(crate) merges: Vec<Merge>,
+}
+
+impl Workspace {
+    /// Notes a compaction for the next commit. Returns the id of the summary.
+    pub(crate) fn compact(&mut self, ids: &[&str], node: &NewNode) -> Result<Arc<str>, Refusal> {
+        let kept = self.kept();
+        let state = self.state();
+        let topmost = state.topmost(ids);
+        if topmost.is_empty() {
+            return Err(placement("the selector matches nothing to compact"));
+        }
+        for node in &topmost {
+            let id = node.id();
+            if is_region(*node) {
+                return Err(region(format!("`{id}` is a region or the root and cannot be compacted")));
+            }
+            let parent = state.parent(*node);
+            let in_turn = parent.is_some_and(|parent| matches!(parent.class(), NodeClass::Turn | NodeClass::Head));
+            if in_turn && node.is_core_container() && state.standing(*node).seal == Seal::Core {
+                let message = format!("`{id}` is the core of a sealed turn, which always has one");
+                return Err(sealed(message).help("compact its blocks, or the whole turn"));
+            }
+            check_unpinned(id, &kept)?;
+        }
+        let first = topmost[0];
+        let level = state.standing(first).level.saturating_sub(1);
+        let draft = self.draft(node, level)?;
+        Place::of(state, first).check(&draft)?;
+        let ids = topmost.iter().map(|node| Arc::from(node.id())).collect();
+        if draft.0.first().is_some_and(|(headers, ..)| headers.ttl == Some(0)) {
+            return Err(header("a summary with ttl 0 would be in no snapshot").help("leave out the ttl"));
+        }
+        let summary = self.build(&draft, "".into(), 0)?;
+        let id = Arc::clone(&summary[0].id);
+        let promised = summary.iter().map(|fresh| Arc::clone(&fresh.id));
+        self.overlay.promised.extend(promised);
+        self.overlay.compactions.push(Compaction { ids, summary });
+        Ok(id)
+    }
+
+    /// Commits the cycle in progress. Nothing is changed if it fails.
+    ///
+    /// Linear in what was changed, what expires, the units concerned and, with a policy, the nodes of
+    /// its scopes; logarithmic in the session, merges aside.
+    pub(crate) fn commit(&mut self) -> Result<Made, Refusal> {
+        let cycle = self.base.cycle().checked_add(1);
+        let cycle = cycle.ok_or_else(|| placement("no later cycle is left"))?;
+        self.all_or_nothing(|workspace| workspace.commit_cycle(cycle))
+    }
+
+    fn commit_cycle(&mut self, cycle: i64) -> Result<Made, Refusal> {
+        let kept = self.kept();
+        let mut commit = Commit {
+            cycle,
+            ..Commit::default()
+        };
+        let overdue = self.expire(cycle, &kept, &mut commit);
+        self.cascade(&kept, &mut commit.emptied);
+        for compaction in std::mem::take(&mut self.overlay.compactions) {
+            self.make_compaction(compaction, &kept, &mut commit.compacted);
+        }
+        let (pruned, over) = self.prune(&kept);
+        commit.pruned = strings(pruned);
+        commit.over = over;
+        self.cascade(&kept, &mut commit.emptied);
+        let (turn, moved) = self.seal(cycle)?;
+        commit.turn = turn.to_string();
+        let passed = cycle.saturating_sub(self.base.cycle());
+        let delta = delta(self.state(), &moved, passed);
+        let meta = self.meta(cycle);
+        let made = apply(&mut self.writer, &self.base, &delta, meta);
+        let unsound = || placement("the tree of the cycle breaks a rule of documents");
+        let (snapshot, merges) = made.ok_or_else(unsound)?;
+        let snapshot = Arc::new(snapshot);
+        self.settle(cycle, &snapshot, overdue);
+        Ok(Made {
+            commit,
+            snapshot,
+            merges,
+        })
+    }
+
+    /// Takes what expires. Returns the nodes past their time that a reference keeps.
+    fn expire(
+        &mut self,
+        cycle: i64,
+        kept: &HashSet<Arc<str>>,
+        commit: &mut Commit,
+    ) -> Vec<Arc<str>> {
+        let due = self.due.range(..=cycle).flat_map(|(_, ids)| ids);
+        let mut due: Vec<Arc<str>> = due.cloned().collect();
+        let fresh = self.overlay.fresh().filter(|fresh| fresh.ttl == Some(0));
+        due.extend(fresh.map(|fresh| Arc::clone(&fresh.id)));
+        let changed = self.overlay.changed.iter();
+        let now = changed.filter(|(_, change)| change.ttl == Some(Some(0)));
+        due.extend(now.map(|(id, _)| Arc::clone(id)));
+        due.sort_unstable();
+        due.dedup();
+        let mut overdue = Vec::new();
+        let mut expiring: Vec<Arc<str>> = Vec::new();
+        for id in due {
+            match self.state().find(&id) {
+                Some(node) if self.is_due(node, cycle) => {
+                    if kept.contains(&id) || self.never_expires(node) {
+                        overdue.push(id);
+                    } else {
+                        expiring.push(id);
+                    }
+                }
+                _ => {}
+            }
+        }
+        let ids: Vec<&str> = expiring.iter().map(|id| &**id).collect();
+        let topmost: Vec<Arc<str>> = self.state().topmost(&ids).iter().map(|node| Arc::from(node.id())).collect();
+        for id in &topmost {
+            self.take(id);
+        }
+        commit.expired = strings(topmost);
+        overdue
+    }
+
+    fn is_due(&self, node: Node<'_>, cycle: i64) -> bool {
+        let due = match node {
+            Node::New(_, fresh) => fresh.ttl.map(|ttl| cycle.saturating_add(ttl)),
+            Node::Old(old) => match self.overlay.changed.get(old.id()).and_then(|change| change.ttl) {
+                Some(given) => given.map(|ttl| cycle.saturating_add(ttl)),
+                None => old.ttl().map(|ttl| self.base.cycle().saturating_add(ttl)),
+            },
+        };
+        due.is_some_and(|due| due <= cycle)
+    }
+
+    /// Regions, sealed turns and cores stay, whatever their ttl.
+    fn never_expires(&self, node: Node<'_>) -> bool {
+        let state = self.state();
+        let in_turn = |parent: Node<'_>| matches!(parent.class(), NodeClass::Turn | NodeClass::Head);
+        is_region(node)
+            || state.standing(node).seal == Seal::Turn
+            || (node.is_core_container() && state.parent(node).is_some_and(in_turn))
+    }
+
+    /// Takes removable containers that lost their last child, until none is left.
+    fn cascade(&mut self, kept: &HashSet<Arc<str>>, emptied: &mut Vec<String>) {
+        let mut at = 0;
+        while let Some(id) = self.overlay.bereft.get(at).cloned() {
+            at += 1;
+            let id = self.emptied_at(&id);
+            if let Some(id) = id.filter(|id| !kept.contains(id)) {
+                self.take(&id);
+                emptied.push(id.to_string());
+            }
+        }
+        // All were looked at; a later step notes its own.
+        self.overlay.bereft.clear();
+    }
+
+    /// The container that goes because `id` lost a child: itself, or the turn of which it is the core.
+    fn emptied_at(&self, id: &str) -> Option<Arc<str>> {
+        let state = self.state();
+        let node = state.find(id)?;
+        let turn = match node.class() {
+            NodeClass::Container if !state.has_children(node) => {
+                let parent = state.parent(node)?;
+                let in_turn = matches!(parent.class(), NodeClass::Turn | NodeClass::Head);
+                if !(in_turn && node.offset() == 0) {
+                    return node.is_removable().then(|| id.into());
+                }
+                parent
+            }
+            NodeClass::Turn => node,
+            _ => return None,
+        };
+        if turn.class() != NodeClass::Turn || !turn.is_removable() {
+            return None;
+        }
+        let empty = match state.children(turn)[..] {
+            [] => true,
+            [core] => core.is_core_container() && !state.has_children(core),
+            _ => false,
+        };
+        empty.then(|| turn.id().into())
+    }
+
+    fn make_compaction(
+        &mut self,
+        compaction: Compaction,
+        kept: &HashSet<Arc<str>>,
+        compacted: &mut Vec<String>,
+    ) {
+        let state = self.state();
+        let live = compaction.ids.iter().filter_map(|id| state.find(id));
+        let live: Vec<&str> = live.map(Node::id).filter(|id| !kept.contains(*id)).collect();
+        let topmost = state.topmost(&live);
+        let Some(first) = topmost.first() else {
+            return;
+        };
+        let place = Place::of(state, *first);
+        let taken: Vec<Arc<str>> = topmost.iter().map(|node| Arc::from(node.id())).collect();
+        for id in &taken {
+            self.take(id);
+        }
+        compacted.extend(taken.iter().map(ToString::to_string));
+        let mut summary = compaction.summary;
+        if let Some(first) = summary.first_mut() {
+            first.parent = Arc::clone(&place.parent);
+        }
+        self.put_at(summary, &place);
+    }
+
+    /// Makes the turn of the cycle and gives it what is in the head. Returns its id, and the committed
+    /// nodes that get another parent.
+    #[allow(clippy::type_complexity, reason = "a list of pairs of ids")]
+    fn seal(&mut self, cycle: i64) -> Result<(Arc<str>, Vec<(Arc<str>, Arc<str>)>), Refusal> {
+        let state = self.state();
+        let missing = || placement("the session has no region `^seq` or `^ah`");
+        let seq = state.region(NodeClass::Seq).ok_or_else(missing)?;
+        let head = state.region(NodeClass::Head).ok_or_else(missing)?;
+        let last = state.last_child(seq).map_or(0, |last| last.offset().max(0));
+        let (seq, head): (Arc<str>, Arc<str>) = (seq.id().into(), head.id().into());
+        let empty = read(&NewNode::new())?;
+        let turn_id = self.free_id(&format!("mt:{cycle}"))?;
+        let mut turn = self.make(&empty, Arc::clone(&turn_id), seq, last)?;
+        turn.class = NodeClass::Turn;
+        turn.node_type = "mt".into();
+        self.overlay.insert(turn);
+        let state = self.state();
+        let head_node = state.find(&head).ok_or_else(missing)?;
+        let children = state.children(head_node);
+        let has_core = children.iter().any(|child| child.is_core_container());
+        let children: Vec<(Arc<str>, Option<u32>, i64)> = children
+            .iter()
+            .map(|child| (Arc::from(child.id()), child.slot(), child.offset()))
+            .collect();
+        let mut core_id = None;
+        if !has_core {
+            let id = self.free_id(&format!("mc:{cycle}"))?;
+            let mut core = self.make(&empty, Arc::clone(&id), Arc::clone(&turn_id), 0)?;
+            core.class = NodeClass::Container;
+            core.node_type = "mc".into();
+            self.overlay.insert(core);
+            core_id = Some(id);
+        }
+        let mut moved = Vec::new();
+        for (id, slot, offset) in children {
+            let parent = match &core_id {
+                Some(core) if offset == 0 => core,
+                _ => &turn_id,
+            };
+            match slot {
+                Some(slot) => {
+                    self.overlay.detach(slot);
+                    if let Some(fresh) = self.overlay.get_mut(slot) {
+                        fresh.parent = Arc::clone(parent);
+                    }
+                    self.overlay.attach(slot);
+                }
+                None => moved.push((id, Arc::clone(parent))),
+            }
+        }
+        Ok((turn_id, moved))
+    }
+
+    /// Goes on with the next cycle.
+    fn settle(&mut self, cycle: i64, snapshot: &Arc<Snapshot>, overdue: Vec<Arc<str>>) {
+        let overlay = std::mem::take(&mut self.overlay);
+        for id in &overlay.gone {
+            let Some(node) = self.base.find(id) else {
+                continue;
+            };
+            let rows = node.row()..self.base.end(node.row());
+            for below in self.base.nodes_in(rows) {
+                if snapshot.find(below.id()).is_none() {
+                    self.retired.insert(below.id().into());
+                }
+            }
+        }
+        for id in overlay.spent.iter().chain(&overlay.promised) {
+            if snapshot.find(id).is_none() {
+                self.retired.insert((**id).into());
+            }
+        }
+        self.due = self.due.split_off(&cycle.saturating_add(1));
+        for fresh in overlay.fresh() {
+            if let Some(ttl) = fresh.ttl {
+                self.expire_at(Arc::clone(&fresh.id), cycle.checked_add(ttl));
+            }
+        }
+        for (id, change) in &overlay.changed {
+            if let Some(Some(ttl)) = change.ttl {
+                self.expire_at(Arc::clone(id), cycle.checked_add(ttl));
+            }
+        }
+        // Looked at again by every commit, until the reference is dropped.
+        for id in overdue {
+            self.expire_at(id, Some(cycle));
+        }
+        self.base = Arc::clone(snapshot);
+        self.committed = true;
+        self.next_index = 0;
+        self.request_before.clone_from(&self.request);
+    }
+}
+
+fn strings(ids: Vec<Arc<str>>) -> Vec<String> {
+    ids.iter().map(ToString::to_string).collect()
+}

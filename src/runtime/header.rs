@@ -1,0 +1,312 @@
+//! Checks the members of a node to be added or updated, and gives them their types (source 002
+//! chapter 02 §3).
+
+use super::node::NewNode;
+use super::refusal::{Refusal, header, input, region};
+use crate::tree::alias::{CADENCE, TAGS};
+use crate::tree::check::class_of;
+use crate::tree::hash::{content_hash, hex};
+use crate::tree::shallow::string;
+use crate::tree::{NodeClass, text_list};
+
+/// Fields of a payload record: sorted by name, values as JSON text.
+pub(super) type Fields = Vec<(Box<str>, Box<str>)>;
+
+/// The checked members of a node to be added.
+#[derive(Clone, Debug)]
+pub(super) struct Headers {
+    pub(super) id: Option<Box<str>>,
+    pub(super) node_type: Box<str>,
+    pub(super) class: NodeClass,
+    pub(super) offset: Option<i64>,
+    pub(super) ttl: Option<i64>,
+    pub(super) priority: i64,
+    pub(super) role: Option<Box<str>>,
+    pub(super) kind: Option<Box<str>>,
+    pub(super) key: Option<Box<str>>,
+    /// `created_at_iso` as given, and its time.
+    pub(super) created: Option<(Box<str>, i64)>,
+    pub(super) removable: bool,
+    pub(super) fields: Fields,
+}
+
+/// The members that an update gives: `Some(None)` takes a member away.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Update {
+    pub(super) ttl: Option<Option<i64>>,
+    pub(super) priority: Option<i64>,
+    pub(super) role: Option<Option<Box<str>>>,
+    pub(super) kind: Option<Option<Box<str>>>,
+    pub(super) key: Option<Option<Box<str>>>,
+    pub(super) fields: Vec<(Box<str>, Option<Box<str>>)>,
+}
+
+impl Update {
+    /// Whether only what a committed node may get is given.
+    pub(super) fn is_lifecycle(&self) -> bool {
+        self.role.is_none() && self.kind.is_none() && self.key.is_none() && self.fields.is_empty()
+    }
+}
+
+/// Headers that the runtime fills.
+const FILLED: [&str; 3] = ["cycle", "created_at_ns", "creation_index"];
+
+/// Reads the members of `node`, not those of its children.
+pub(super) fn read(node: &NewNode) -> Result<Headers, Refusal> {
+    let name = Name::of(node);
+    name.check_json(node)?;
+    let mut headers = Headers {
+        id: None,
+        node_type: "cb".into(),
+        class: NodeClass::Block,
+        offset: None,
+        ttl: None,
+        priority: 0,
+        role: None,
+        kind: None,
+        key: None,
+        created: None,
+        removable: false,
+        fields: Vec::with_capacity(node.members.len()),
+    };
+    for (member, json) in &node.members {
+        match &**member {
+            "id" => {
+                let id = name.text(member, json)?.filter(|id| !id.is_empty());
+                let wrong = || header("the id must be a text that is not empty");
+                headers.id = Some(id.ok_or_else(wrong)?);
+            }
+            "nodeType" => {
+                let given = name.text(member, json)?;
+                headers.node_type = given.unwrap_or_else(|| "cb".into());
+            }
+            "offset" => headers.offset = name.integer(member, json)?,
+            "ttl" => headers.ttl = name.ttl(json)?,
+            "priority" => headers.priority = name.integer(member, json)?.unwrap_or(0),
+            "role" => headers.role = name.text(member, json)?,
+            "kind" => headers.kind = name.text(member, json)?,
+            "key" => headers.key = name.text(member, json)?,
+            "created_at_iso" => headers.created = name.time(json)?,
+            "removable" => {
+                headers.removable = name.flag(json)?;
+                headers.fields.push((member.clone(), json.clone()));
+            }
+            _ => {
+                if let Some(field) = name.field(member, json)? {
+                    headers.fields.push(field);
+                }
+            }
+        }
+    }
+    headers.class = name.class(&headers.node_type)?;
+    if headers.removable && headers.class != NodeClass::Container {
+        let message = format!("{name} is no container; only a container can be removable");
+        return Err(header(message));
+    }
+    name.both_spellings(&headers.fields)?;
+    headers.fields.sort_unstable();
+    name.hash(&headers)?;
+    Ok(headers)
+}
+
+/// Reads the members of an update.
+pub(super) fn read_update(node: &NewNode) -> Result<Update, Refusal> {
+    let name = Name("the update".into());
+    name.check_json(node)?;
+    if !node.children.is_empty() {
+        return Err(header("an update cannot give children; add them to the node"));
+    }
+    let mut update = Update::default();
+    for (member, json) in &node.members {
+        match &**member {
+            "id" | "nodeType" | "created_at_iso" | "removable" => {
+                let message = format!("{member} never changes after a node is made");
+                return Err(header(message).help("replace the node instead"));
+            }
+            "offset" => {
+                let help = "move the node instead";
+                return Err(header("the offset is where a node was put").help(help));
+            }
+            "ttl" => update.ttl = Some(name.ttl(json)?),
+            "priority" => update.priority = Some(name.integer(member, json)?.unwrap_or(0)),
+            "role" => update.role = Some(name.text(member, json)?),
+            "kind" => update.kind = Some(name.text(member, json)?),
+            "key" => update.key = Some(name.text(member, json)?),
+            _ if &**json == "null" => {
+                name.known(member)?;
+                update.fields.push((member.clone(), None));
+            }
+            _ => {
+                if let Some((member, json)) = name.field(member, json)? {
+                    update.fields.push((member, Some(json)));
+                }
+            }
+        }
+    }
+    Ok(update)
+}
+
+/// What messages call the node.
+struct Name(Box<str>);
+
+impl std::fmt::Display for Name {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl Name {
+    fn of(node: &NewNode) -> Self {
+        let id = node.member("id").and_then(string);
+        Self(id.map_or_else(|| "the new node".into(), |id| format!("`{id}`").into()))
+    }
+
+    fn check_json(&self, node: &NewNode) -> Result<(), Refusal> {
+        match &node.broken {
+            Some(member) => Err(input(format!("{self}: the value of {member} is not JSON"))),
+            None => Ok(()),
+        }
+    }
+
+    fn wrong(&self, member: &str, wanted: &str, json: &str) -> Refusal {
+        let shown: String = json.chars().take(40).collect();
+        header(format!("{self}: {member} must be {wanted}, not {shown}"))
+    }
+
+    /// A text, or `None` for null.
+    fn text(&self, member: &str, json: &str) -> Result<Option<Box<str>>, Refusal> {
+        if json == "null" {
+            return Ok(None);
+        }
+        let text = string(json).ok_or_else(|| self.wrong(member, "a text or null", json))?;
+        Ok(Some(text.into()))
+    }
+
+    fn integer(&self, member: &str, json: &str) -> Result<Option<i64>, Refusal> {
+        if json == "null" {
+            return Ok(None);
+        }
+        let wrong = |_| self.wrong(member, "an integer of 64 bits", json);
+        json.parse().map(Some).map_err(wrong)
+    }
+
+    fn ttl(&self, json: &str) -> Result<Option<i64>, Refusal> {
+        let ttl = self.integer("ttl", json)?;
+        if ttl.is_some_and(|ttl| ttl < 0) {
+            return Err(self.wrong("ttl", "0 or more, or null for no limit", json));
+        }
+        Ok(ttl)
+    }
+
+    fn flag(&self, json: &str) -> Result<bool, Refusal> {
+        match json {
+            "true" => Ok(true),
+            "false" => Ok(false),
+            _ => Err(self.wrong("removable", "true or false", json)),
+        }
+    }
+
+    fn time(&self, json: &str) -> Result<Option<(Box<str>, i64)>, Refusal> {
+        let Some(text) = self.text("created_at_iso", json)? else {
+            return Ok(None);
+        };
+        let nanos = crate::tree::timestamp::nanos_of_rfc3339(&text);
+        let wanted = "a time such as 2026-01-31T08:00:00Z";
+        let nanos = nanos.ok_or_else(|| self.wrong("created_at_iso", wanted, json))?;
+        Ok(Some((text, nanos)))
+    }
+
+    /// Refuses names that a node must not be given.
+    fn known(&self, member: &str) -> Result<(), Refusal> {
+        let custom = member.starts_with("data_") || member.starts_with("content_");
+        if custom || member.contains(':') || TAGS.is(member) || CADENCE.is(member) {
+            return Ok(());
+        }
+        match member {
+            "content" | "provenance" => Ok(()),
+            "parent_id" => {
+                let message = format!("{self}: the parent is where the position puts the node");
+                Err(header(message))
+            }
+            "children" => Err(header(format!("{self}: children must be a list of nodes"))),
+            _ if FILLED.contains(&member) => {
+                let message = format!("{self}: {member} is filled when the node is made");
+                Err(header(message).help("give `created_at_iso` to keep the time of a log"))
+            }
+            _ => {
+                let message = format!("{self}: unknown member {member}");
+                Err(header(message).help(format!("name it `data_{member}`")))
+            }
+        }
+    }
+
+    /// A member of the payload record; `None` for a header that is null.
+    fn field(&self, member: &str, json: &str) -> Result<Option<(Box<str>, Box<str>)>, Refusal> {
+        self.known(member)?;
+        let optional = TAGS.is(member) || CADENCE.is(member);
+        if json == "null" && (optional || matches!(member, "content_hash" | "provenance")) {
+            return Ok(None);
+        }
+        if TAGS.is(member) {
+            let listed = json.starts_with('"') || json.starts_with('[');
+            let texts = json.starts_with('"') || {
+                let count = crate::tree::shallow::elements(json).len();
+                text_list(json).len() == count
+            };
+            if !(listed && texts) {
+                return Err(self.wrong(member, "a list of texts", json));
+            }
+        } else if CADENCE.is(member) {
+            self.integer(member, json)?;
+        } else if member == "content_hash" {
+            self.text(member, json)?;
+        }
+        Ok(Some((member.into(), json.into())))
+    }
+
+    fn both_spellings(&self, fields: &Fields) -> Result<(), Refusal> {
+        for header_names in [TAGS, CADENCE] {
+            let given = fields.iter().filter(|(name, _)| header_names.is(name));
+            if given.count() > 1 {
+                let (name, alias) = (header_names.name, header_names.alias);
+                return Err(header(format!(
+                    "{self}: {name} and {alias} are one header; give one of them"
+                )));
+            }
+        }
+        Ok(())
+    }
+
+    /// The class of a node that can be made by hand.
+    fn class(&self, node_type: &str) -> Result<NodeClass, Refusal> {
+        match class_of(node_type) {
+            class @ (NodeClass::Block | NodeClass::Container) => {
+                if node_type.is_empty() || node_type.starts_with('^') {
+                    let message = format!("{self}: `{node_type}` is no nodeType of a block");
+                    return Err(header(message).help("such as `cb`, `mc` or `cb:summary`"));
+                }
+                Ok(class)
+            }
+            NodeClass::Turn => {
+                let message = format!("{self} cannot be a turn: turns enter `^seq` by sealing");
+                Err(region(message).help("add blocks to `^ah` and commit"))
+            }
+            _ => Err(region(format!("{self} cannot be a region: every session has one of each"))),
+        }
+    }
+
+    /// A `content_hash` that is given must be right.
+    fn hash(&self, headers: &Headers) -> Result<(), Refusal> {
+        let given = headers.fields.iter().find(|(name, _)| &**name == "content_hash");
+        let Some(given) = given.and_then(|(_, json)| string(json)) else {
+            return Ok(());
+        };
+        let fields = headers.fields.iter().map(|(name, json)| (&**name, &**json));
+        let right = hex(&content_hash(headers.role.as_deref(), headers.kind.as_deref(), fields));
+        if *given != right {
+            let message = format!("{self}: content_hash is not the hash of the content");
+            return Err(header(message).help(format!("leave it out, or give {right}")));
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,38 @@
+//! The write side of a session: mutations of the working state, and the commit that makes a snapshot
+//! of it (RUNTIME §3).
+//!
+//! Nodes are named by id: this module knows trees and the index, and neither selectors nor files nor
+//! providers. The engine resolves selectors to ids and calls it.
+//!
+//! | part | files |
+//! |---|---|
+//! | nodes as given and checked | `node`, `header` |
+//! | the working state: a snapshot under changes | `overlay`, `growing`, `state` |
+//! | mutations | `workspace`, `slot`, `mutate`, `relocate`, `refusal` |
+//! | commits | `commit`, `policy`, `prune` |
+//! | times and references | `clock`, `pin` |
+
+mod clock;
+mod commit;
+mod growing;
+mod header;
+mod mutate;
+mod node;
+mod overlay;
+mod pin;
+mod policy;
+mod prune;
+mod refusal;
+mod relocate;
+mod slot;
+mod state;
+mod workspace;
+
+pub use clock::{Clock, StepClock, SystemClock};
+pub use commit::Commit;
+pub use node::NewNode;
+pub use pin::Reference;
+pub use policy::{Limit, Measure, Policy, Scope};
+pub use refusal::Refusal;
+pub use slot::{Insertion, Target};
+pub(crate) use workspace::Workspace;

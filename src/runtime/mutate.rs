@@ -1,0 +1,442 @@
+//! The mutations: add, update, remove, replace (RUNTIME §3). [`super::relocate`] moves nodes.
+
+use std::sync::Arc;
+
+use hashbrown::HashSet;
+
+use super::header::{Update, read_update};
+use super::node::NewNode;
+use super::refusal::{Refusal, header, pinned, placement, region, sealed};
+use super::slot::{Mover, Slot, Target, find_slot};
+use super::state::{Node, Region, Seal, State};
+use super::workspace::{Draft, Workspace};
+use crate::tree::NodeClass;
+
+impl Workspace {
+    /// Adds a node and all below it. Returns its id.
+    pub(crate) fn add(&mut self, target: &Target, node: &NewNode) -> Result<Arc<str>, Refusal> {
+        let level = self.check_parent(target)?;
+        let draft = self.draft(node, level)?;
+        let slot = self.slot_for(target, &draft)?;
+        self.put(&draft, &slot)
+    }
+
+    /// Refuses a parent that nothing can be added to. Returns its level.
+    pub(super) fn check_parent(&self, target: &Target) -> Result<usize, Refusal> {
+        let state = self.state();
+        let id = &target.parent;
+        let parent = state.find(id);
+        let parent = parent.ok_or_else(|| placement(format!("no node has the id `{id}`")))?;
+        let standing = state.standing(parent);
+        match (parent.class(), standing.region) {
+            (NodeClass::Root, _) => {
+                Err(region("nothing can be added to the root, which has the regions")
+                    .help("add to `^sys` or `^ah`"))
+            }
+            (NodeClass::Seq, _) => Err(region("turns enter `^seq` by sealing, and nothing else does")
+                .help("add to `^ah` and commit, or attach to a turn: `(d1, end)`")),
+            _ if standing.seal == Seal::Core => {
+                let message = format!("`{id}` is in the core of a sealed turn, which never changes");
+                Err(sealed(message).help("attach the node before or after the core: `(d1, end)`"))
+            }
+            _ if standing.seal == Seal::Turn && target.in_core => {
+                Err(sealed(format!("the core of `{id}` is sealed and never changes"))
+                    .help("attach the node before or after the core: `(d1, end)`"))
+            }
+            _ => Ok(standing.level),
+        }
+    }
+
+    fn slot_for(&self, target: &Target, draft: &Draft) -> Result<Slot, Refusal> {
+        let Some((headers, id, _)) = draft.0.first() else {
+            return Err(placement("there is no node to add"));
+        };
+        let mover = Mover {
+            id,
+            times: (i64::MAX, i64::MAX),
+            offset: headers.offset,
+            is_container: headers.class == NodeClass::Container,
+        };
+        let slot = find_slot(self.state(), target, mover)?;
+        self.check_core_of(&slot, headers.ttl, headers.removable, mover)?;
+        Ok(slot)
+    }
+
+    /// Refuses a core that could go away without its turn.
+    pub(super) fn check_core_of(
+        &self,
+        slot: &Slot,
+        ttl: Option<i64>,
+        removable: bool,
+        mover: Mover<'_>,
+    ) -> Result<(), Refusal> {
+        if !mover.is_container || slot.offset != 0 || !(removable || ttl.is_some()) {
+            return Ok(());
+        }
+        let parent = self.state().find(&slot.parent);
+        let is_turn = |parent: Node<'_>| matches!(parent.class(), NodeClass::Turn | NodeClass::Head);
+        if !parent.is_some_and(is_turn) {
+            return Ok(());
+        }
+        let what = if removable { "be removable" } else { "have a ttl" };
+        let message = format!("`{}` is the core of its turn and cannot {what}", mover.id);
+        Err(header(message).help("give it to the blocks in the core"))
+    }
+
+    /// Makes the nodes of a draft at a slot.
+    pub(super) fn put(&mut self, draft: &Draft, slot: &Slot) -> Result<Arc<str>, Refusal> {
+        let parent: Arc<str> = slot.parent.as_ref().into();
+        let made = self.build(draft, Arc::clone(&parent), slot.offset)?;
+        let Some(first) = made.first() else {
+            return Err(placement("there is no node to add"));
+        };
+        let id = Arc::clone(&first.id);
+        self.overlay.renumber(&parent, &slot.renumbered);
+        for fresh in made {
+            self.overlay.insert(fresh);
+        }
+        Ok(id)
+    }
+
+    /// Gives nodes other members. Returns the ids.
+    pub(crate) fn update(&mut self, ids: &[&str], node: &NewNode) -> Result<Vec<Arc<str>>, Refusal> {
+        let update = read_update(node)?;
+        for id in ids {
+            self.check_update(id, &update)?;
+        }
+        for id in ids {
+            match self.overlay.find(id) {
+                Some(slot) => self.update_new(slot, &update),
+                None => {
+                    let change = self.overlay.changed.entry((*id).into()).or_default();
+                    change.ttl = update.ttl.or(change.ttl);
+                    change.priority = update.priority.or(change.priority);
+                }
+            }
+        }
+        Ok(ids.iter().map(|id| Arc::from(*id)).collect())
+    }
+
+    fn check_update(&self, id: &str, update: &Update) -> Result<(), Refusal> {
+        let state = self.state();
+        let node = state.find(id);
+        let node = node.ok_or_else(|| placement(format!("no node has the id `{id}`")))?;
+        if is_region(node) {
+            return Err(region(format!("`{id}` is a region or the root and never changes")));
+        }
+        let Node::New(_, fresh) = node else {
+            return match state.standing(node).seal {
+                Seal::Turn | Seal::Core => {
+                    let message = format!("`{id}` is sealed and never changes");
+                    Err(sealed(message).help("attach a correction to its turn: `(d1, end)`"))
+                }
+                _ if !update.is_lifecycle() => Err(sealed(format!(
+                    "`{id}` is committed: only its ttl and priority may change"
+                ))
+                .help("replace the node instead")),
+                _ => Ok(()),
+            };
+        };
+        let parent = state.parent(node);
+        let in_turn = parent.is_some_and(|parent| {
+            matches!(parent.class(), NodeClass::Turn | NodeClass::Head)
+        });
+        if in_turn && node.is_core_container() && matches!(update.ttl, Some(Some(_))) {
+            let message = format!("`{id}` is the core of its turn and cannot have a ttl");
+            return Err(header(message).help("give it to the blocks in the core"));
+        }
+        for aliases in [crate::tree::alias::TAGS, crate::tree::alias::CADENCE] {
+            let given = |name: &str| {
+                let update = update.fields.iter().find(|(known, _)| **known == *name);
+                update.map_or_else(|| fresh.field(name).is_some(), |(_, value)| value.is_some())
+            };
+            if given(aliases.name) && given(aliases.alias) {
+                let (name, alias) = (aliases.name, aliases.alias);
+                let message = format!("`{id}`: {name} and {alias} are one header");
+                return Err(header(message).help(format!("set `{alias}` to null")));
+            }
+        }
+        let hash = update.fields.iter().find(|(name, _)| &**name == "content_hash");
+        if let Some((_, Some(given))) = hash {
+            let mut after = fresh.clone();
+            apply_update(&mut after, update);
+            let right = content_hash(&after);
+            if crate::tree::shallow::string(given).is_none_or(|given| given != right) {
+                let message = format!("`{id}`: content_hash is not the hash of the content");
+                return Err(header(message).help(format!("leave it out, or give {right}")));
+            }
+        }
+        Ok(())
+    }
+
+    fn update_new(&mut self, slot: u32, update: &Update) {
+        if let Some(fresh) = self.overlay.get_mut(slot) {
+            apply_update(fresh, update);
+        }
+    }
+
+    /// Removes nodes with all below them. Returns the topmost ids.
+    pub(crate) fn remove(&mut self, ids: &[&str]) -> Result<Vec<Arc<str>>, Refusal> {
+        let kept = self.kept();
+        let state = self.state();
+        let topmost = state.topmost(ids);
+        for node in &topmost {
+            check_removable(state, *node, &kept)?;
+        }
+        let removed: Vec<Arc<str>> = topmost.iter().map(|node| Arc::from(node.id())).collect();
+        for id in &removed {
+            self.take(id);
+        }
+        Ok(removed)
+    }
+
+    /// The ids of pinned nodes and all above them.
+    pub(super) fn kept(&self) -> HashSet<Arc<str>> {
+        let pins = self.pins.ids();
+        if pins.is_empty() {
+            return HashSet::new();
+        }
+        self.state().with_ancestors(&pins)
+    }
+
+    /// Takes a node and all below it out of the working state. Linear in the new nodes below it and,
+    /// if there are any, in the committed ones.
+    pub(super) fn take(&mut self, id: &str) {
+        let state = self.state();
+        let Some(node) = state.find(id) else { return };
+        let parent = state.parent(node).map(|parent| Arc::from(parent.id()));
+        let fresh = self.fresh_below(node);
+        let slot = node.slot();
+        if let Some(slot) = slot {
+            self.overlay.detach(slot);
+        } else {
+            self.overlay.gone.insert(id.into());
+            self.overlay.changed.remove(id);
+        }
+        for slot in fresh {
+            self.overlay.remove(slot);
+        }
+        self.overlay.bereft.extend(parent);
+    }
+
+    /// The slots of the new nodes at and below a node.
+    fn fresh_below(&self, node: Node<'_>) -> Vec<u32> {
+        let state = self.state();
+        let mut open: Vec<u32> = match node {
+            Node::New(slot, _) => vec![slot],
+            Node::Old(_) => {
+                let below = |parent: &Arc<str>| {
+                    let parent = state.find(parent)?;
+                    let mut path = state.upwards(parent);
+                    path.any(|above| above.id() == node.id()).then_some(parent)
+                };
+                let parents = self.overlay.parents().filter_map(below);
+                let slots = parents.flat_map(|parent| self.overlay.added_to(parent.id()));
+                slots.copied().collect()
+            }
+        };
+        let mut found = Vec::new();
+        while let Some(slot) = open.pop() {
+            found.push(slot);
+            if let Some(fresh) = self.overlay.get(slot) {
+                open.extend(&fresh.children);
+            }
+        }
+        found
+    }
+
+    /// Removes a node and puts another in its place. Returns the id of that one.
+    pub(crate) fn replace(&mut self, id: &str, node: &NewNode) -> Result<Arc<str>, Refusal> {
+        let kept = self.kept();
+        let state = self.state();
+        let old = state.find(id);
+        let old = old.ok_or_else(|| placement(format!("no node has the id `{id}`")))?;
+        check_removable(state, old, &kept)?;
+        let standing = state.standing(old);
+        let mut draft = self.draft(node, standing.level.saturating_sub(1))?;
+        let place = Place::of(state, old);
+        place.check(&draft)?;
+        if let Some((headers, ..)) = draft.0.first_mut() {
+            if headers.key.is_none() {
+                headers.key = old.key().map(Into::into);
+            }
+            self.check_successor(&place, headers.class, headers.ttl, headers.removable, id)?;
+        }
+        // Everything was checked; what is left to fail is that times run out.
+        let made = self.build(&draft, Arc::clone(&place.parent), place.offset)?;
+        self.take(id);
+        Ok(self.put_at(made, &place))
+    }
+
+    /// Refuses a successor that changes what the core of a turn is.
+    fn check_successor(
+        &self,
+        place: &Place,
+        class: NodeClass,
+        ttl: Option<i64>,
+        removable: bool,
+        old: &str,
+    ) -> Result<(), Refusal> {
+        let state = self.state();
+        let Some(parent) = state.find(&place.parent) else {
+            return Ok(());
+        };
+        let in_turn = matches!(parent.class(), NodeClass::Turn | NodeClass::Head);
+        if !in_turn || place.offset != 0 || class != NodeClass::Container {
+            return Ok(());
+        }
+        if ttl.is_some() || removable {
+            let message = format!("the successor of `{old}` is the core of its turn: no ttl, not removable");
+            return Err(header(message).help("give it to the blocks in the core"));
+        }
+        let loose = state.children(parent).into_iter();
+        if let Some(other) = loose.filter(|child| child.offset() == 0).find(|child| child.id() != old) {
+            let message = format!(
+                "the successor of `{old}` cannot be the core of `{}`: `{}` has offset 0 too",
+                parent.id(),
+                other.id()
+            );
+            return Err(placement(message));
+        }
+        Ok(())
+    }
+
+    /// Inserts nodes that were built, the first at a place that another node had.
+    pub(super) fn put_at(&mut self, mut made: Vec<super::overlay::Fresh>, place: &Place) -> Arc<str> {
+        if let Some(first) = made.first_mut() {
+            first.offset = place.offset;
+            first.created_at_ns = place.created_at_ns;
+            first.creation_index = place.creation_index;
+            first.set_field("created_at_iso", place.created_at_iso.clone());
+        }
+        let id = made.first().map(|first| Arc::clone(&first.id));
+        for fresh in made {
+            self.overlay.insert(fresh);
+        }
+        id.unwrap_or_else(|| "".into())
+    }
+}
+
+/// The place of a node among its siblings, for its successor.
+#[derive(Clone, Debug)]
+pub(super) struct Place {
+    pub(super) parent: Arc<str>,
+    pub(super) offset: i64,
+    pub(super) created_at_ns: i64,
+    pub(super) creation_index: i64,
+    pub(super) created_at_iso: Option<Box<str>>,
+}
+
+impl Place {
+    pub(super) fn of(state: State<'_>, node: Node<'_>) -> Self {
+        let (offset, created_at_ns, creation_index, _) = node.sort_key();
+        let parent = state.parent(node);
+        let iso = node.field("created_at_iso").map_or_else(
+            || format!("\"{}\"", crate::tree::timestamp::rfc3339_of_nanos(created_at_ns)).into(),
+            Into::into,
+        );
+        Self {
+            parent: parent.map_or_else(|| "".into(), |parent| parent.id().into()),
+            offset,
+            created_at_ns,
+            creation_index,
+            created_at_iso: Some(iso),
+        }
+    }
+
+    /// Refuses a successor that says where or when it is.
+    pub(super) fn check(&self, draft: &Draft) -> Result<(), Refusal> {
+        match draft.0.first() {
+            Some((headers, id, _)) if headers.offset.is_some() => Err(header(format!(
+                "`{id}` takes the place of another node, so it gets that one's offset"
+            ))
+            .help("leave out the offset")),
+            Some((headers, id, _)) if headers.created.is_some() => Err(header(format!(
+                "`{id}` takes the place of another node, so it gets that one's time"
+            ))
+            .help("leave out created_at_iso")),
+            _ => Ok(()),
+        }
+    }
+}
+
+pub(super) fn is_region(node: Node<'_>) -> bool {
+    matches!(
+        node.class(),
+        NodeClass::Root | NodeClass::Sys | NodeClass::Seq | NodeClass::Head
+    )
+}
+
+/// Refuses to remove regions, sealed nodes and pinned ones.
+pub(super) fn check_removable(
+    state: State<'_>,
+    node: Node<'_>,
+    kept: &HashSet<Arc<str>>,
+) -> Result<(), Refusal> {
+    let id = node.id();
+    if is_region(node) {
+        return Err(region(format!("`{id}` is a region or the root and cannot be removed")));
+    }
+    if matches!(state.standing(node).seal, Seal::Turn | Seal::Core) {
+        let message = format!("`{id}` is sealed and cannot be removed by hand");
+        return Err(sealed(message).help("compact it, with a summary in its place"));
+    }
+    check_unpinned(id, kept)
+}
+
+pub(super) fn check_unpinned(id: &str, kept: &HashSet<Arc<str>>) -> Result<(), Refusal> {
+    if !kept.contains(id) {
+        return Ok(());
+    }
+    let message = format!("`{id}` is pinned, or a node below it is");
+    Err(pinned(message).help("drop the reference first"))
+}
+
+/// The region a node is in, as its name.
+pub(super) fn region_name(region: Region) -> &'static str {
+    match region {
+        Region::Sys => "^sys",
+        Region::Seq => "^seq",
+        Region::Head => "^ah",
+        Region::Root | Region::Rest => "^root",
+    }
+}
+
+fn apply_update(fresh: &mut super::overlay::Fresh, update: &Update) {
+    let names = update.fields.iter().map(|(name, _)| &**name);
+    let hashed = |name: &str| {
+        name == "content" || name.starts_with("content_") || name.starts_with("data_")
+    };
+    let hash_given = names.clone().any(|name| name == "content_hash");
+    let touched = update.role.is_some() || update.kind.is_some() || names.clone().any(hashed);
+    if touched && !hash_given {
+        fresh.set_field("content_hash", None);
+    }
+    if names.clone().any(|name| name == "content") {
+        fresh.growing = None;
+    }
+    if let Some(ttl) = update.ttl {
+        fresh.ttl = ttl;
+    }
+    if let Some(priority) = update.priority {
+        fresh.priority = priority;
+    }
+    for (own, given) in [
+        (&mut fresh.role, &update.role),
+        (&mut fresh.kind, &update.kind),
+        (&mut fresh.key, &update.key),
+    ] {
+        if let Some(given) = given {
+            own.clone_from(given);
+        }
+    }
+    for (name, value) in &update.fields {
+        fresh.set_field(name, value.clone());
+    }
+}
+
+fn content_hash(fresh: &super::overlay::Fresh) -> String {
+    let fields = fresh.fields.iter().map(|(name, json)| (&**name, &**json));
+    let hash = crate::tree::hash::content_hash(fresh.role.as_deref(), fresh.kind.as_deref(), fields);
+    crate::tree::hash::hex(&hash)
+}

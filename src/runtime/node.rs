@@ -1,0 +1,238 @@
+//! A node as its maker describes it, before any rule is checked.
+//!
+//! The members are JSON texts by name, in the order given. [`super::header`] checks them.
+
+use super::refusal::{Refusal, input};
+use crate::tree::canonical::write_string;
+use crate::tree::json::{Problem, ProblemKind, Reader};
+use crate::tree::shallow::{elements, members};
+
+/// A node to be added: its members as JSON, and the nodes below it. Headers that are not given are
+/// filled when it is added (RUNTIME §3).
+///
+/// ```
+/// use pactql::{Context, NewNode};
+/// let mut context = Context::new();
+/// let banner = NewNode::text("Be brief.").role("system").key("banner").ttl(3);
+/// context.add("^sys", banner)?;
+/// context.add("^ah", NewNode::json(r#"{"role":"user","content":"Hello"}"#)?)?;
+/// context.add("^ah", r#"block:note { data_source='wiki', offset=1 } "A page.""#)?;
+/// assert_eq!(context.select(".cb")?.len(), 3);
+/// # Ok::<(), pactql::Error>(())
+/// ```
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct NewNode {
+    pub(super) members: Vec<(Box<str>, Box<str>)>,
+    pub(super) children: Vec<NewNode>,
+    /// The position of a value that is not JSON, found by [`NewNode::set_json`].
+    pub(super) broken: Option<Box<str>>,
+}
+
+impl NewNode {
+    /// A block without members: nodeType `cb`.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// A block of kind `text` with this content.
+    pub fn text(content: &str) -> Self {
+        Self::new().kind("text").content(content)
+    }
+
+    /// A container (nodeType `mc`).
+    pub fn container() -> Self {
+        Self::new().node_type("mc")
+    }
+
+    /// Reads a JSON object. Linear in the text.
+    ///
+    /// # Errors
+    /// `E_INPUT`: text that is not JSON or not an object, a key given twice, half a surrogate pair, a number
+    /// outside the range of a double, children that are not a list of objects.
+    pub fn json(text: &str) -> Result<Self, crate::diag::Error> {
+        Self::read_json(text).map_err(|refusal| refusal.about(text))
+    }
+
+    pub(crate) fn read_json(text: &str) -> Result<Self, Refusal> {
+        let mut reader = Reader::new(text);
+        reader.peek();
+        let start = reader.offset();
+        let value = reader.skip_value();
+        let whole = value.and_then(|value| reader.end().map(|()| value));
+        if let Some(problem) = reader.problems().first() {
+            return Err(problem_text(problem));
+        }
+        let value = whole.map_err(|_| input("the text of a node must be a JSON object"))?;
+        if !value.starts_with('{') {
+            return Err(input(format!(
+                "the text of a node must be a JSON object, at byte {start} is another value"
+            )));
+        }
+        Self::of_object(value)
+    }
+
+    /// Reads an object whose text was checked.
+    fn of_object(text: &str) -> Result<Self, Refusal> {
+        let mut node = Self::default();
+        for (name, value) in members(text) {
+            if name != "children" {
+                node.members.push((name.into(), value.into()));
+            } else if value != "null" {
+                if !value.starts_with('[') {
+                    return Err(input("children must be a list of nodes or null"));
+                }
+                for child in elements(value) {
+                    if !child.starts_with('{') {
+                        return Err(input("every child must be an object"));
+                    }
+                    node.children.push(Self::of_object(child)?);
+                }
+            }
+        }
+        Ok(node)
+    }
+
+    /// A node of members that were read from the short form.
+    pub(crate) fn of_members(members: Vec<(Box<str>, Box<str>)>) -> Self {
+        Self {
+            members,
+            ..Self::default()
+        }
+    }
+
+    /// Sets a member to a JSON value; replaces an earlier one of the name.
+    #[must_use]
+    pub fn set(self, name: &str, value: impl Into<serde_json::Value>) -> Self {
+        let value: serde_json::Value = value.into();
+        self.set_json(name, &value.to_string())
+    }
+
+    /// As [`NewNode::set`], with JSON text, whose spelling is kept.
+    #[must_use]
+    pub fn set_json(mut self, name: &str, json: &str) -> Self {
+        let json = json.trim();
+        let mut reader = Reader::new(json);
+        let read = reader.skip_value().and_then(|_| reader.end());
+        if read.is_err() || !reader.problems().is_empty() {
+            self.broken.get_or_insert_with(|| name.into());
+        }
+        self.put(name, json.into());
+        self
+    }
+
+    fn put(&mut self, name: &str, json: Box<str>) {
+        match self.members.iter_mut().find(|(known, _)| **known == *name) {
+            Some((_, value)) => *value = json,
+            None => self.members.push((name.into(), json)),
+        }
+    }
+
+    fn with_text(mut self, name: &str, text: &str) -> Self {
+        self.put(name, quoted(text));
+        self
+    }
+
+    fn with_integer(mut self, name: &str, value: i64) -> Self {
+        self.put(name, value.to_string().into());
+        self
+    }
+
+    /// Sets the id.
+    #[must_use]
+    pub fn id(self, id: &str) -> Self {
+        self.with_text("id", id)
+    }
+
+    /// Sets the nodeType.
+    #[must_use]
+    pub fn node_type(self, node_type: &str) -> Self {
+        self.with_text("nodeType", node_type)
+    }
+
+    /// Sets the role.
+    #[must_use]
+    pub fn role(self, role: &str) -> Self {
+        self.with_text("role", role)
+    }
+
+    /// Sets the kind.
+    #[must_use]
+    pub fn kind(self, kind: &str) -> Self {
+        self.with_text("kind", kind)
+    }
+
+    /// Sets the key.
+    #[must_use]
+    pub fn key(self, key: &str) -> Self {
+        self.with_text("key", key)
+    }
+
+    /// Sets the content to a text.
+    #[must_use]
+    pub fn content(self, text: &str) -> Self {
+        self.with_text("content", text)
+    }
+
+    /// Sets the cycles the node lives on for; 0 is gone at the next commit.
+    #[must_use]
+    pub fn ttl(self, cycles: i64) -> Self {
+        self.with_integer("ttl", cycles)
+    }
+
+    /// Sets the priority: lower ones are pruned first.
+    #[must_use]
+    pub fn priority(self, priority: i64) -> Self {
+        self.with_integer("priority", priority)
+    }
+
+    /// Sets the offset.
+    #[must_use]
+    pub fn offset(self, offset: i64) -> Self {
+        self.with_integer("offset", offset)
+    }
+
+    /// Sets the tags.
+    #[must_use]
+    pub fn tags<'t>(self, tags: impl IntoIterator<Item = &'t str>) -> Self {
+        let tags: Vec<&str> = tags.into_iter().collect();
+        self.set("tags", tags)
+    }
+
+    /// Marks a container as removable: it goes when it has lost its last child.
+    #[must_use]
+    pub fn removable(self) -> Self {
+        self.set("removable", true)
+    }
+
+    /// Adds a node below, after those there are.
+    #[must_use]
+    pub fn child(mut self, node: Self) -> Self {
+        self.children.push(node);
+        self
+    }
+
+    /// The value of a member, as JSON text.
+    pub fn member(&self, name: &str) -> Option<&str> {
+        let found = self.members.iter().find(|(known, _)| **known == *name);
+        found.map(|(_, json)| &**json)
+    }
+}
+
+/// A text as JSON.
+pub(super) fn quoted(text: &str) -> Box<str> {
+    let mut out = Vec::with_capacity(text.len() + 2);
+    // Writing to memory does not fail.
+    let _ = write_string(&mut out, text);
+    String::from_utf8(out).unwrap_or_default().into()
+}
+
+fn problem_text(problem: &Problem) -> Refusal {
+    let at = problem.offset;
+    input(match &problem.kind {
+        ProblemKind::Syntax(expected) => format!("byte {at}: expected {expected}"),
+        ProblemKind::TooDeep => format!("byte {at}: values must nest at most 1,000 levels deep"),
+        ProblemKind::DuplicateKey(key) => format!("byte {at}: the key `{key}` is given twice"),
+        ProblemKind::LoneSurrogate => format!("byte {at}: half of a surrogate pair"),
+        ProblemKind::NumberRange => format!("byte {at}: the number is outside the range of a double"),
+    })
+}

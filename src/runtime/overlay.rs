@@ -1,0 +1,199 @@
+//! What the cycle in progress has changed: new nodes, and marks on committed ones.
+//!
+//! An overlay knows no rules and no snapshot; [`super::state`] reads it together with one.
+
+use std::sync::Arc;
+
+use hashbrown::{HashMap, HashSet};
+
+use super::growing::Growing;
+use super::header::Fields;
+use crate::tree::NodeClass;
+
+/// A node made in this cycle.
+#[derive(Clone, Debug)]
+pub(super) struct Fresh {
+    pub(super) id: Arc<str>,
+    pub(super) parent: Arc<str>,
+    pub(super) class: NodeClass,
+    pub(super) node_type: Box<str>,
+    pub(super) role: Option<Box<str>>,
+    pub(super) kind: Option<Box<str>>,
+    pub(super) key: Option<Box<str>>,
+    pub(super) offset: i64,
+    pub(super) ttl: Option<i64>,
+    pub(super) priority: i64,
+    pub(super) cycle: i64,
+    pub(super) created_at_ns: i64,
+    pub(super) creation_index: i64,
+    pub(super) removable: bool,
+    /// The fields of the payload record, `created_at_iso` among them and without a null ttl.
+    pub(super) fields: Fields,
+    /// The content, while it grows; it replaces the one in `fields`.
+    pub(super) growing: Option<Growing>,
+    /// Its children, in canonical order.
+    pub(super) children: Vec<u32>,
+}
+
+impl Fresh {
+    pub(super) fn field(&self, name: &str) -> Option<&str> {
+        let at = self.fields.binary_search_by(|(known, _)| (**known).cmp(name));
+        at.ok().map(|at| &*self.fields[at].1)
+    }
+
+    /// Sets or removes a field.
+    pub(super) fn set_field(&mut self, name: &str, value: Option<Box<str>>) {
+        let at = self.fields.binary_search_by(|(known, _)| (**known).cmp(name));
+        match (at, value) {
+            (Ok(at), Some(value)) => self.fields[at].1 = value,
+            (Ok(at), None) => drop(self.fields.remove(at)),
+            (Err(at), Some(value)) => self.fields.insert(at, (name.into(), value)),
+            (Err(_), None) => {}
+        }
+    }
+}
+
+/// What a committed node got in this cycle.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Change {
+    pub(super) ttl: Option<Option<i64>>,
+    pub(super) priority: Option<i64>,
+}
+
+/// A compaction to be made at the next commit.
+#[derive(Clone, Debug)]
+pub(super) struct Compaction {
+    /// The topmost matched nodes, in document order.
+    pub(super) ids: Vec<Arc<str>>,
+    /// The summary, with its id; its place and times are set at the commit.
+    pub(super) summary: Vec<Fresh>,
+}
+
+/// The changes of a cycle. Cloning costs a reference count for each new node.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Overlay {
+    slots: Vec<Option<Arc<Fresh>>>,
+    by_id: HashMap<Arc<str>, u32>,
+    /// By committed parent: its new children, in canonical order.
+    added: HashMap<Arc<str>, Vec<u32>>,
+    /// Committed nodes with another ttl or priority.
+    pub(super) changed: HashMap<Arc<str>, Change>,
+    /// Committed nodes that were removed, without what is below them.
+    pub(super) gone: HashSet<Arc<str>>,
+    /// Ids of new nodes that were removed.
+    pub(super) spent: HashSet<Arc<str>>,
+    /// Nodes that lost a child.
+    pub(super) bereft: Vec<Arc<str>>,
+    pub(super) compactions: Vec<Compaction>,
+    /// Ids taken by the summaries of `compactions`.
+    pub(super) promised: HashSet<Arc<str>>,
+}
+
+impl Overlay {
+    /// Whether nothing was changed.
+    pub(super) fn is_empty(&self) -> bool {
+        self.by_id.is_empty()
+            && self.changed.is_empty()
+            && self.gone.is_empty()
+            && self.compactions.is_empty()
+    }
+
+    pub(super) fn find(&self, id: &str) -> Option<u32> {
+        self.by_id.get(id).copied()
+    }
+
+    /// The new node in a slot that [`Overlay::find`] gave.
+    pub(super) fn get(&self, slot: u32) -> Option<&Fresh> {
+        self.slots.get(slot as usize)?.as_deref()
+    }
+
+    pub(super) fn get_mut(&mut self, slot: u32) -> Option<&mut Fresh> {
+        self.slots.get_mut(slot as usize)?.as_mut().map(Arc::make_mut)
+    }
+
+    /// The new nodes, in the order they were made.
+    pub(super) fn fresh(&self) -> impl Iterator<Item = &Fresh> {
+        self.slots.iter().flatten().map(|fresh| &**fresh)
+    }
+
+    /// The new children of a committed node, in canonical order.
+    pub(super) fn added_to(&self, parent: &str) -> &[u32] {
+        self.added.get(parent).map_or(&[], |slots| slots)
+    }
+
+    /// The committed nodes that have new children.
+    pub(super) fn parents(&self) -> impl Iterator<Item = &Arc<str>> {
+        self.added.iter().filter(|(_, slots)| !slots.is_empty()).map(|(id, _)| id)
+    }
+
+    fn siblings(&mut self, parent: &Arc<str>) -> &mut Vec<u32> {
+        if let Some(&slot) = self.by_id.get(parent)
+            && let Some(fresh) = self.slots[slot as usize].as_mut()
+        {
+            return &mut Arc::make_mut(fresh).children;
+        }
+        self.added.entry(Arc::clone(parent)).or_default()
+    }
+
+    /// Adds a node to its parent. Logarithmic in its new siblings, plus a shift.
+    pub(super) fn insert(&mut self, fresh: Fresh) -> u32 {
+        let slot = self.slots.len() as u32;
+        self.by_id.insert(Arc::clone(&fresh.id), slot);
+        self.slots.push(Some(Arc::new(fresh)));
+        self.attach(slot);
+        slot
+    }
+
+    /// Puts a node among the children of its parent.
+    pub(super) fn attach(&mut self, slot: u32) {
+        let Some(fresh) = self.slots[slot as usize].clone() else {
+            return;
+        };
+        let parent = Arc::clone(&fresh.parent);
+        let mut siblings = std::mem::take(self.siblings(&parent));
+        let before = |&other: &u32| {
+            let other = self.slots[other as usize].as_deref();
+            other.is_some_and(|other| sort_key(other) < sort_key(&fresh))
+        };
+        let at = siblings.partition_point(before);
+        siblings.insert(at, slot);
+        *self.siblings(&parent) = siblings;
+    }
+
+    /// Takes a node from among the children of its parent.
+    pub(super) fn detach(&mut self, slot: u32) {
+        if let Some(fresh) = self.slots[slot as usize].clone() {
+            self.siblings(&fresh.parent).retain(|&other| other != slot);
+        }
+    }
+
+    /// Removes a detached node, without what is below it.
+    pub(super) fn remove(&mut self, slot: u32) {
+        if let Some(fresh) = self.slots[slot as usize].take() {
+            self.by_id.remove(&fresh.id);
+            self.spent.insert(Arc::clone(&fresh.id));
+        }
+    }
+
+    /// Gives the children of a node another offset; they are sorted again.
+    pub(super) fn renumber(&mut self, parent: &Arc<str>, offsets: &[(u32, i64)]) {
+        for &(slot, offset) in offsets {
+            if let Some(fresh) = self.get_mut(slot) {
+                fresh.offset = offset;
+            }
+        }
+        let mut siblings = std::mem::take(self.siblings(parent));
+        siblings.sort_by(|&a, &b| match (self.get(a), self.get(b)) {
+            (Some(a), Some(b)) => sort_key(a).cmp(&sort_key(b)),
+            _ => std::cmp::Ordering::Equal,
+        });
+        *self.siblings(parent) = siblings;
+    }
+}
+
+/// What siblings are sorted by (LANGUAGE §6).
+pub(super) type SortKey<'a> = (i64, i64, i64, &'a str);
+
+pub(super) fn sort_key(fresh: &Fresh) -> SortKey<'_> {
+    (fresh.offset, fresh.created_at_ns, fresh.creation_index, &fresh.id)
+}

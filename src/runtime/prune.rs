@@ -1,0 +1,149 @@
+//! Takes nodes away until the limits of a policy are kept.
+
+use std::sync::Arc;
+
+use hashbrown::HashSet;
+
+use super::policy::{Measure, Scope};
+use super::state::{Node, State};
+use super::workspace::Workspace;
+use crate::tree::canonical::canonical;
+use crate::tree::shallow::string;
+use crate::tree::NodeClass;
+
+/// A block that may go.
+struct Candidate {
+    priority: i64,
+    created_at_ns: i64,
+    id: Arc<str>,
+}
+
+impl Workspace {
+    /// Prunes. Returns the ids that went, and by how much limits are still passed.
+    pub(super) fn prune(&mut self, kept: &HashSet<Arc<str>>) -> (Vec<Arc<str>>, u64) {
+        let (mut pruned, mut over) = (Vec::new(), 0);
+        for limit in self.policy.limits.clone() {
+            let mut total = self.total(limit.scope, limit.measure);
+            if total <= limit.most {
+                continue;
+            }
+            for candidate in self.candidates(limit.scope, kept) {
+                if total <= limit.most {
+                    break;
+                }
+                let Some(node) = self.state().find(&candidate.id) else {
+                    continue; // It was below one that went.
+                };
+                let freed = self.measure(self.state().subtree(node), limit.measure);
+                self.take(&candidate.id);
+                total = total.saturating_sub(freed);
+                pruned.push(candidate.id);
+            }
+            over += total.saturating_sub(limit.most);
+        }
+        (pruned, over)
+    }
+
+    fn regions(&self, scope: Scope) -> Vec<Node<'_>> {
+        let classes: &[NodeClass] = match scope {
+            Scope::Whole => &[NodeClass::Sys, NodeClass::Seq, NodeClass::Head],
+            Scope::Sys => &[NodeClass::Sys],
+            Scope::Seq => &[NodeClass::Seq],
+            Scope::Head => &[NodeClass::Head],
+        };
+        let regions = classes.iter().filter_map(|class| self.state().region(*class));
+        regions.collect()
+    }
+
+    fn total(&self, scope: Scope, measure: Measure) -> u64 {
+        let state = self.state();
+        let regions = self.regions(scope).into_iter();
+        let below = regions.flat_map(|region| state.subtree(region).into_iter().skip(1));
+        self.measure(below, measure)
+    }
+
+    fn measure<'a>(&self, nodes: impl IntoIterator<Item = Node<'a>>, measure: Measure) -> u64 {
+        let cost = |node: Node<'_>| match measure {
+            Measure::Nodes => 1,
+            Measure::Tokens if node.class() == NodeClass::Block => self.tokens(node),
+            Measure::Tokens => 0,
+        };
+        nodes.into_iter().map(cost).sum()
+    }
+
+    fn tokens(&self, node: Node<'_>) -> u64 {
+        if let Node::New(_, fresh) = node
+            && let Some(growing) = &fresh.growing
+        {
+            return self.policy.count(&growing.chunks().concat());
+        }
+        match node.field("content") {
+            None | Some("null") => 0,
+            Some(json) => match string(json) {
+                Some(text) => self.policy.count(&text),
+                None => self.policy.count(&canonical(json)),
+            },
+        }
+    }
+
+    /// What may go, the first to go first.
+    fn candidates(&self, scope: Scope, kept: &HashSet<Arc<str>>) -> Vec<Candidate> {
+        let state = self.state();
+        let protected = self.protected();
+        let mut found = Vec::new();
+        for region in self.regions(scope) {
+            let mut open = vec![region];
+            while let Some(node) = open.pop() {
+                if protected.contains(node.id()) {
+                    continue;
+                }
+                if node.class() == NodeClass::Block && !kept.contains(node.id()) {
+                    found.push(self.candidate(node));
+                }
+                open.extend(state.children(node));
+            }
+        }
+        found.sort_unstable_by(|a, b| {
+            let order = a.priority.cmp(&b.priority).then(a.created_at_ns.cmp(&b.created_at_ns));
+            order.then_with(|| a.id.cmp(&b.id))
+        });
+        found
+    }
+
+    fn candidate(&self, node: Node<'_>) -> Candidate {
+        let priority = match node {
+            Node::Old(old) => {
+                let change = self.overlay.changed.get(old.id());
+                let changed = change.and_then(|change| change.priority);
+                changed.unwrap_or_else(|| old.priority())
+            }
+            Node::New(_, fresh) => fresh.priority,
+        };
+        Candidate {
+            priority,
+            created_at_ns: node.sort_key().1,
+            id: node.id().into(),
+        }
+    }
+
+    /// The ids of the newest turns that the policy protects; `^ah` is the newest.
+    fn protected(&self) -> HashSet<Arc<str>> {
+        let state: State<'_> = self.state();
+        let mut left = self.policy.protected as usize;
+        let mut found = HashSet::new();
+        if left > 0 {
+            let head = state.region(NodeClass::Head);
+            found.extend(head.map(|head| Arc::from(head.id())));
+            left -= 1;
+        }
+        if left > 0
+            && let Some(seq) = state.region(NodeClass::Seq)
+        {
+            let turns = state.children(seq).into_iter().rev();
+            let turns = turns.filter(|turn| turn.class() == NodeClass::Turn);
+            found.extend(turns.take(left).map(|turn| Arc::from(turn.id())));
+        }
+        found
+    }
+}
+

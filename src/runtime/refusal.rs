@@ -1,0 +1,53 @@
+//! Why a mutation was refused.
+
+use crate::diag::{Code, Diagnostic, Error};
+
+/// A mutation that was refused. It has changed nothing.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{code}: {message}")]
+pub struct Refusal {
+    /// The code (RUNTIME §3).
+    pub code: Code,
+    /// What is wrong, with the node's id; one line.
+    pub message: String,
+    /// What to do instead.
+    pub help: Option<String>,
+}
+
+impl Refusal {
+    pub(crate) fn new(code: Code, message: impl Into<String>) -> Self {
+        Self {
+            code,
+            message: message.into(),
+            help: None,
+        }
+    }
+
+    #[must_use]
+    pub(crate) fn help(mut self, help: impl Into<String>) -> Self {
+        self.help = Some(help.into());
+        self
+    }
+}
+
+impl Refusal {
+    /// The error about `text`, the whole of which is the place.
+    pub(crate) fn about(self, text: &str) -> Error {
+        let mut diagnostic = Diagnostic::error(self.code, self.message).at(0..text.len(), "");
+        if let Some(help) = self.help {
+            diagnostic = diagnostic.with_help(help);
+        }
+        Error::new(text, diagnostic)
+    }
+}
+
+/// Constructors named after the codes.
+macro_rules! refusals {
+    ($($name:ident $code:ident)*) => {$(
+        pub(super) fn $name(message: impl Into<String>) -> Refusal {
+            Refusal::new(Code::$code, message)
+        }
+    )*};
+}
+
+refusals! { placement Placement sealed Sealed region Region header Header pinned Pinned duplicate DuplicateId input Input }

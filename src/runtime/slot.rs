@@ -1,0 +1,322 @@
+//! The offset of a node that is put between siblings (RUNTIME §3).
+//!
+//! Siblings are sorted by offset, then time, then creation index, then id. A node gets an offset that
+//! puts it where a position says; where none does, new siblings get other offsets.
+
+use super::refusal::{Refusal, placement, sealed};
+use super::state::{Node, Seal, State};
+use crate::tree::NodeClass;
+
+/// Where below its parent a node is put.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Insertion {
+    /// Where its own offset says.
+    Into,
+    /// Before the first child.
+    Start,
+    /// After the last child.
+    End,
+    /// After the n-th child, from 1.
+    After(usize),
+    /// Before the n-th child, from 1.
+    Before(usize),
+}
+
+/// A parent and a place below it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Target {
+    /// The id of the parent.
+    pub parent: Box<str>,
+    /// Whether the place is among the children at offset 0 of a turn or head without a core
+    /// container (LANGUAGE §1, implicit core).
+    pub in_core: bool,
+    /// The place.
+    pub insertion: Insertion,
+}
+
+/// The node to be put, as far as its place depends on it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Mover<'m> {
+    pub(super) id: &'m str,
+    /// Creation time and index; the largest ones for a node that is being made.
+    pub(super) times: (i64, i64),
+    /// The offset it was given, or has.
+    pub(super) offset: Option<i64>,
+    pub(super) is_container: bool,
+}
+
+/// Where a node was put.
+#[derive(Debug)]
+pub(super) struct Slot {
+    pub(super) parent: Box<str>,
+    pub(super) offset: i64,
+    /// New siblings with their new offsets.
+    pub(super) renumbered: Vec<(u32, i64)>,
+}
+
+/// The parent of a slot, and which offsets its children may have.
+struct Parent<'a> {
+    node: Node<'a>,
+    /// Whether the sign of an offset means pre, core and post.
+    is_turn: bool,
+    is_sealed: bool,
+    core: Option<Node<'a>>,
+    /// Whether a child at offset 0 is not the core.
+    has_loose: bool,
+    only_core: bool,
+    siblings: Vec<Node<'a>>,
+}
+
+/// Finds the offset of `mover` at `target`. Linear in the children of a turn or head, and with
+/// [`Insertion::After`] and [`Insertion::Before`]; else in the committed children.
+pub(super) fn find_slot(
+    state: State<'_>,
+    target: &Target,
+    mover: Mover<'_>,
+) -> Result<Slot, Refusal> {
+    let node = state.find(&target.parent).ok_or_else(|| {
+        placement(format!("no node has the id `{}`", target.parent))
+    })?;
+    let parent = Parent::new(state, node, target, mover);
+    match (target.insertion, mover.offset) {
+        (Insertion::Into, Some(offset)) => {
+            parent.check_offset(offset, mover)?;
+            Ok(parent.slot(offset, Vec::new()))
+        }
+        (Insertion::Into, None) if !target.in_core => parent.natural(state, mover),
+        (insertion, offset) => parent.between(insertion, offset, mover),
+    }
+}
+
+impl<'a> Parent<'a> {
+    fn new(state: State<'a>, node: Node<'a>, target: &Target, mover: Mover<'_>) -> Self {
+        let is_turn = matches!(node.class(), NodeClass::Turn | NodeClass::Head);
+        let lists = !matches!(target.insertion, Insertion::Into | Insertion::End);
+        let mut siblings = if is_turn || lists {
+            state.children(node)
+        } else {
+            // The end is all that is asked for, unless the mover is there itself.
+            match state.last_child(node) {
+                Some(last) if last.id() == mover.id => state.children(node),
+                last => last.into_iter().collect(),
+            }
+        };
+        siblings.retain(|sibling| sibling.id() != mover.id);
+        let mut core = None;
+        let mut has_loose = false;
+        if is_turn {
+            for sibling in siblings.iter().filter(|sibling| sibling.offset() == 0) {
+                match sibling.class() {
+                    NodeClass::Container if core.is_none() => core = Some(*sibling),
+                    _ => has_loose = true,
+                }
+            }
+        }
+        if target.in_core {
+            siblings.retain(|sibling| sibling.offset() == 0);
+        }
+        Self {
+            node,
+            is_turn,
+            is_sealed: is_turn && state.standing(node).seal == Seal::Turn,
+            core,
+            has_loose,
+            only_core: target.in_core,
+            siblings,
+        }
+    }
+
+    fn slot(&self, offset: i64, renumbered: Vec<(u32, i64)>) -> Slot {
+        Slot {
+            parent: self.node.id().into(),
+            offset,
+            renumbered,
+        }
+    }
+
+    fn allows(&self, offset: i64, mover: Mover<'_>) -> bool {
+        if self.only_core {
+            return offset == 0 && !self.is_sealed;
+        }
+        let core_taken = self.core.is_some() || (mover.is_container && self.has_loose);
+        !(self.is_turn && offset == 0 && (self.is_sealed || core_taken))
+    }
+
+    /// Refuses an offset that was asked for and is not allowed.
+    fn check_offset(&self, offset: i64, mover: Mover<'_>) -> Result<(), Refusal> {
+        if self.allows(offset, mover) {
+            return Ok(());
+        }
+        let (parent, id) = (self.node.id(), mover.id);
+        if self.is_sealed {
+            let message = format!("`{id}` cannot be put into the core of `{parent}`, which is sealed");
+            let help = "give it an offset below 0 (before the core) or above 0 (after it)";
+            return Err(sealed(message).help(help));
+        }
+        Err(match self.core {
+            Some(core) => placement(format!(
+                "`{id}` cannot have offset {offset} below `{parent}`: the core `{}` has it",
+                core.id()
+            ))
+            .help(format!("add it into the core: `#{}`, or give another offset", core.id())),
+            None => placement(format!(
+                "`{id}` cannot be the core of `{parent}`, which has blocks at offset 0"
+            ))
+            .help("move the blocks into the container after adding it at another offset"),
+        })
+    }
+
+    /// The place of a node that says nothing of it: the core of an open turn, after a sealed one, the
+    /// end of the offset 0 elsewhere.
+    fn natural(&self, state: State<'_>, mover: Mover<'_>) -> Result<Slot, Refusal> {
+        if self.is_sealed {
+            let last = self.siblings.last().map_or(0, |last| last.offset());
+            return Ok(self.slot(last.max(1), Vec::new()));
+        }
+        if let Some(core) = self.core {
+            // Children of the core are sorted among themselves: 0 is always allowed there.
+            let parent = core.id().into();
+            debug_assert!(state.find(core.id()).is_some());
+            return Ok(Slot {
+                parent,
+                offset: 0,
+                renumbered: Vec::new(),
+            });
+        }
+        self.check_offset(0, mover)?;
+        Ok(self.slot(0, Vec::new()))
+    }
+
+    /// The place at an insertion point.
+    fn between(
+        &self,
+        insertion: Insertion,
+        given: Option<i64>,
+        mover: Mover<'_>,
+    ) -> Result<Slot, Refusal> {
+        let count = self.siblings.len();
+        let at = match insertion {
+            Insertion::Start => 0,
+            Insertion::Into | Insertion::End => count,
+            Insertion::After(child) if (1..=count).contains(&child) => child,
+            Insertion::Before(child) if (1..=count).contains(&child) => child - 1,
+            Insertion::After(child) | Insertion::Before(child) => {
+                let message = format!(
+                    "`{}` has {count} children, so there is no child {child}",
+                    self.node.id()
+                );
+                return Err(placement(message).help("children are counted from 1; `end` is after the last"));
+            }
+        };
+        let (left, right) = self.siblings.split_at(at);
+        if let Some(offset) = given.filter(|_| insertion != Insertion::Into) {
+            self.check_offset(offset, mover)?;
+            if !after(left.last(), offset, mover) || !before(right.first(), offset, mover) {
+                let message = format!(
+                    "with offset {offset} `{}` would not come where the position says",
+                    mover.id
+                );
+                return Err(placement(message).help("leave out the offset, or the insertion point"));
+            }
+            return Ok(self.slot(offset, Vec::new()));
+        }
+        let Some(nearest) = left.last() else {
+            let Some(first) = right.first() else {
+                let offset = if self.allows(0, mover) { 0 } else { 1 };
+                self.check_offset(offset, mover)?;
+                return Ok(self.slot(offset, Vec::new()));
+            };
+            let offset = first.offset().checked_sub(1);
+            let offset = offset.map(|offset| if self.allows(offset, mover) { offset } else { offset - 1 });
+            return match offset.filter(|&offset| self.allows(offset, mover)) {
+                Some(offset) => Ok(self.slot(offset, Vec::new())),
+                None => Err(self.no_room(left, right, mover)),
+            };
+        };
+        let base = nearest.offset();
+        let upwards = (0..3).filter_map(|step| base.checked_add(step));
+        let mut upwards =
+            upwards.filter(|&offset| after(Some(nearest), offset, mover) && self.allows(offset, mover));
+        let upward = upwards.next();
+        if let Some(offset) = upward.filter(|&offset| before(right.first(), offset, mover)) {
+            return Ok(self.slot(offset, Vec::new()));
+        }
+        let renumbered = upward.and_then(|offset| Some((offset, self.shift_up(right, offset, mover)?)));
+        let renumbered = renumbered.or_else(|| {
+            let base = right.first()?.offset();
+            let downwards = (0..3).filter_map(|step| base.checked_sub(step));
+            let mut downwards = downwards
+                .filter(|&offset| before(right.first(), offset, mover) && self.allows(offset, mover));
+            let offset = downwards.next()?;
+            Some((offset, self.shift_down(left, offset, mover)?))
+        });
+        match renumbered {
+            Some((offset, renumbered)) => Ok(self.slot(offset, renumbered)),
+            None => Err(self.no_room(left, right, mover)),
+        }
+    }
+
+    fn no_room(&self, left: &[Node<'_>], right: &[Node<'_>], mover: Mover<'_>) -> Refusal {
+        let name = |node: Option<&Node<'_>>| node.map_or("nothing".into(), |node| format!("`{}`", node.id()));
+        placement(format!(
+            "no offset puts `{}` between {} and {}, which cannot be renumbered",
+            mover.id,
+            name(left.last()),
+            name(right.first())
+        ))
+        .help("only nodes made in this cycle get other offsets; put it at the end, or replace the node")
+    }
+
+    /// Whether a sibling may get another offset.
+    fn may_get(&self, sibling: Node<'_>, offset: i64) -> Option<u32> {
+        let keeps = !self.is_turn || offset.signum() == sibling.offset().signum();
+        let keeps = keeps && (!self.only_core || offset == 0);
+        sibling.slot().filter(|_| keeps)
+    }
+
+    fn shift_up(&self, right: &[Node<'_>], offset: i64, mover: Mover<'_>) -> Option<Vec<(u32, i64)>> {
+        let mut shifted = Vec::new();
+        let mut previous = (offset, mover.times.0, mover.times.1, mover.id);
+        for &sibling in right {
+            let key = sibling.sort_key();
+            if key > previous {
+                break;
+            }
+            let tail = (key.1, key.2, key.3);
+            let later = tail > (previous.1, previous.2, previous.3);
+            let next = if later { previous.0 } else { previous.0.checked_add(1)? };
+            shifted.push((self.may_get(sibling, next)?, next));
+            previous = (next, key.1, key.2, key.3);
+        }
+        Some(shifted)
+    }
+
+    fn shift_down(&self, left: &[Node<'_>], offset: i64, mover: Mover<'_>) -> Option<Vec<(u32, i64)>> {
+        let mut shifted = Vec::new();
+        let mut next = (offset, mover.times.0, mover.times.1, mover.id);
+        for &sibling in left.iter().rev() {
+            let key = sibling.sort_key();
+            if key < next {
+                break;
+            }
+            let tail = (key.1, key.2, key.3);
+            let earlier = tail < (next.1, next.2, next.3);
+            let previous = if earlier { next.0 } else { next.0.checked_sub(1)? };
+            shifted.push((self.may_get(sibling, previous)?, previous));
+            next = (previous, key.1, key.2, key.3);
+        }
+        Some(shifted)
+    }
+}
+
+fn key<'k>(offset: i64, mover: Mover<'k>) -> (i64, i64, i64, &'k str) {
+    (offset, mover.times.0, mover.times.1, mover.id)
+}
+
+fn after(left: Option<&Node<'_>>, offset: i64, mover: Mover<'_>) -> bool {
+    left.is_none_or(|left| left.sort_key() < key(offset, mover))
+}
+
+fn before(right: Option<&Node<'_>>, offset: i64, mover: Mover<'_>) -> bool {
+    right.is_none_or(|right| key(offset, mover) < right.sort_key())
+}

@@ -1,0 +1,318 @@
+//! The working state: the newest snapshot under the changes of the cycle in progress, as one tree.
+
+use std::sync::Arc;
+
+use hashbrown::HashSet;
+
+use super::overlay::{Fresh, Overlay, SortKey, sort_key};
+use crate::index::{NodeRef, Snapshot};
+use crate::tree::NodeClass;
+
+/// A node of the working state.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Node<'a> {
+    /// A node of the base.
+    Old(NodeRef<'a>),
+    /// A node made in this cycle, and its slot in the overlay.
+    New(u32, &'a Fresh),
+}
+
+/// The child of the root that a node is in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Region {
+    Root,
+    Sys,
+    Seq,
+    Head,
+    Rest,
+}
+
+/// How a node relates to a sealed turn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Seal {
+    /// It is in none.
+    Open,
+    /// It is the turn.
+    Turn,
+    /// It is in its core.
+    Core,
+    /// It is before or after its core.
+    Around,
+}
+
+/// Where a node is.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Standing {
+    pub(super) region: Region,
+    pub(super) seal: Seal,
+    pub(super) level: usize,
+}
+
+/// The working state. Cheap to make: two references.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct State<'a> {
+    pub(super) base: &'a Snapshot,
+    pub(super) overlay: &'a Overlay,
+}
+
+impl<'a> Node<'a> {
+    pub(super) fn id(self) -> &'a str {
+        match self {
+            Self::Old(node) => node.id(),
+            Self::New(_, fresh) => &fresh.id,
+        }
+    }
+
+    pub(super) fn class(self) -> NodeClass {
+        match self {
+            Self::Old(node) => node.class(),
+            Self::New(_, fresh) => fresh.class,
+        }
+    }
+
+    pub(super) fn offset(self) -> i64 {
+        match self {
+            Self::Old(node) => node.offset(),
+            Self::New(_, fresh) => fresh.offset,
+        }
+    }
+
+    pub(super) fn slot(self) -> Option<u32> {
+        match self {
+            Self::Old(_) => None,
+            Self::New(slot, _) => Some(slot),
+        }
+    }
+
+    pub(super) fn is_removable(self) -> bool {
+        match self {
+            Self::Old(node) => node.field("removable") == Some("true"),
+            Self::New(_, fresh) => fresh.removable,
+        }
+    }
+
+    /// Whether it is a core, if its parent is a turn or the head.
+    pub(super) fn is_core_container(self) -> bool {
+        self.class() == NodeClass::Container && self.offset() == 0
+    }
+
+    pub(super) fn sort_key(self) -> SortKey<'a> {
+        match self {
+            Self::Old(node) => (
+                node.offset(),
+                node.created_at_ns(),
+                node.creation_index(),
+                node.id(),
+            ),
+            Self::New(_, fresh) => sort_key(fresh),
+        }
+    }
+
+    pub(super) fn key(self) -> Option<&'a str> {
+        match self {
+            Self::Old(node) => node.key(),
+            Self::New(_, fresh) => fresh.key.as_deref(),
+        }
+    }
+
+    /// A field of the payload record, as JSON text.
+    pub(super) fn field(self, name: &str) -> Option<&'a str> {
+        match self {
+            Self::Old(node) => node.field(name),
+            Self::New(_, fresh) => fresh.field(name),
+        }
+    }
+}
+
+impl<'a> State<'a> {
+    pub(super) fn new(base: &'a Snapshot, overlay: &'a Overlay) -> Self {
+        Self { base, overlay }
+    }
+
+    pub(super) fn slot(self, slot: u32) -> Option<Node<'a>> {
+        Some(Node::New(slot, self.overlay.get(slot)?))
+    }
+
+    pub(super) fn root(self) -> Node<'a> {
+        Node::Old(self.base.root())
+    }
+
+    /// The node of an id. One lookup a piece of the base.
+    pub(super) fn find(self, id: &str) -> Option<Node<'a>> {
+        if let Some(slot) = self.overlay.find(id) {
+            return self.slot(slot);
+        }
+        let node = self.base.find(id)?;
+        self.is_live(node).then_some(Node::Old(node))
+    }
+
+    /// Whether neither a node of the base nor one above it was removed.
+    pub(super) fn is_live(self, node: NodeRef<'a>) -> bool {
+        self.overlay.gone.is_empty()
+            || std::iter::successors(Some(node), |node| node.parent())
+                .all(|node| !self.overlay.gone.contains(node.id()))
+    }
+
+    pub(super) fn parent(self, node: Node<'a>) -> Option<Node<'a>> {
+        match node {
+            Node::Old(node) => node.parent().map(Node::Old),
+            Node::New(_, fresh) => self.find(&fresh.parent),
+        }
+    }
+
+    /// The node and those above it, the root last.
+    pub(super) fn upwards(self, node: Node<'a>) -> impl Iterator<Item = Node<'a>> {
+        std::iter::successors(Some(node), move |&node| self.parent(node))
+    }
+
+    fn new_children(self, node: Node<'a>) -> &'a [u32] {
+        match node {
+            Node::Old(node) => self.overlay.added_to(node.id()),
+            Node::New(_, fresh) => &fresh.children,
+        }
+    }
+
+    /// The children, in canonical order. Linear in them.
+    pub(super) fn children(self, node: Node<'a>) -> Vec<Node<'a>> {
+        let added = self.new_children(node).iter();
+        let added = added.filter_map(|&slot| self.slot(slot));
+        let Node::Old(old) = node else {
+            return added.collect();
+        };
+        let old = old.children().filter(|child| {
+            self.overlay.gone.is_empty() || !self.overlay.gone.contains(child.id())
+        });
+        let mut children: Vec<Node<'a>> = old.map(Node::Old).collect();
+        let committed = children.len();
+        children.extend(added);
+        if committed > 0 && children.len() > committed {
+            // Children of the root have an order of their own, but none is ever added to it.
+            children.sort_by_key(|child| child.sort_key());
+        }
+        children
+    }
+
+    /// The last child, in canonical order.
+    pub(super) fn last_child(self, node: Node<'a>) -> Option<Node<'a>> {
+        let added = self.new_children(node).last();
+        let added = added.and_then(|&slot| self.slot(slot));
+        let Node::Old(old) = node else {
+            return added;
+        };
+        let gone = &self.overlay.gone;
+        let old = old.children().filter(|child| !gone.contains(child.id()));
+        let old = old.last().map(Node::Old);
+        old.into_iter().chain(added).max_by_key(|child| child.sort_key())
+    }
+
+    pub(super) fn has_children(self, node: Node<'a>) -> bool {
+        !self.new_children(node).is_empty()
+            || match node {
+                Node::Old(old) => {
+                    let mut children = old.children();
+                    children.any(|child| !self.overlay.gone.contains(child.id()))
+                }
+                Node::New(..) => false,
+            }
+    }
+
+    /// The node and all below it, in document order.
+    pub(super) fn subtree(self, node: Node<'a>) -> Vec<Node<'a>> {
+        let mut found = Vec::new();
+        let mut open = vec![node];
+        while let Some(node) = open.pop() {
+            found.push(node);
+            open.extend(self.children(node).into_iter().rev());
+        }
+        found
+    }
+
+    /// Where a node is. Linear in its level.
+    pub(super) fn standing(self, node: Node<'a>) -> Standing {
+        let mut level = 0;
+        let mut below: Option<Node<'a>> = None;
+        let mut seal = Seal::Open;
+        let mut region = Region::Root;
+        for at in self.upwards(node) {
+            match at.class() {
+                NodeClass::Turn if self.is_top_turn(at) => {
+                    seal = match below {
+                        None => Seal::Turn,
+                        Some(child) if child.offset() == 0 => Seal::Core,
+                        Some(_) => Seal::Around,
+                    };
+                }
+                NodeClass::Sys => region = Region::Sys,
+                NodeClass::Seq => region = Region::Seq,
+                NodeClass::Head => region = Region::Head,
+                NodeClass::Root if below.is_some() && region == Region::Root => {
+                    region = Region::Rest;
+                }
+                _ => {}
+            }
+            level += usize::from(below.is_some());
+            below = Some(at);
+        }
+        Standing {
+            region,
+            seal,
+            level,
+        }
+    }
+
+    /// Whether a turn is a child of `^seq`.
+    fn is_top_turn(self, node: Node<'a>) -> bool {
+        let parent = self.parent(node);
+        parent.is_some_and(|parent| parent.class() == NodeClass::Seq)
+    }
+
+    /// The child of the root with a class.
+    pub(super) fn region(self, class: NodeClass) -> Option<Node<'a>> {
+        let snapshot = self.base;
+        let row = match class {
+            NodeClass::Sys => Some(snapshot.sys_rows()).filter(|rows| !rows.is_empty()),
+            NodeClass::Head => Some(snapshot.head_rows()).filter(|rows| !rows.is_empty()),
+            _ => snapshot.seq_row().map(|row| row..row + 1),
+        };
+        if let Some(rows) = row {
+            return Some(Node::Old(snapshot.node(rows.start)));
+        }
+        let added = self.overlay.added_to(snapshot.root().id()).iter();
+        let mut added = added.filter_map(|&slot| self.slot(slot));
+        added.find(|node| node.class() == class)
+    }
+
+    /// The container at offset 0 among the children.
+    pub(super) fn core_of(self, node: Node<'a>) -> Option<Node<'a>> {
+        let mut children = self.children(node).into_iter();
+        children.find(|child| child.is_core_container())
+    }
+
+    /// The ids of these nodes and of all above them.
+    pub(super) fn with_ancestors(self, ids: &[Box<str>]) -> HashSet<Arc<str>> {
+        let mut kept = HashSet::new();
+        for node in ids.iter().filter_map(|id| self.find(id)) {
+            for node in self.upwards(node) {
+                if !kept.insert(Arc::from(node.id())) {
+                    break;
+                }
+            }
+        }
+        kept
+    }
+
+    /// The topmost of some nodes, each once, in document order.
+    pub(super) fn topmost(self, ids: &[&str]) -> Vec<Node<'a>> {
+        let wanted: HashSet<&str> = ids.iter().copied().collect();
+        let mut found: Vec<Node<'a>> = Vec::new();
+        let mut seen = HashSet::new();
+        for node in ids.iter().filter_map(|id| self.find(id)) {
+            let above = self.upwards(node).skip(1);
+            let covered = above.map(Node::id).any(|id| wanted.contains(id));
+            if !covered && seen.insert(node.id()) {
+                found.push(node);
+            }
+        }
+        found
+    }
+}

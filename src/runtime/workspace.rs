@@ -1,0 +1,500 @@
+//! The state of a session that is written: the newest snapshot, the changes of the cycle in progress,
+//! and what later commits need to know.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, LazyLock};
+
+use hashbrown::HashSet;
+
+use super::clock::Clock;
+use super::header::{Headers, read};
+use super::node::NewNode;
+use super::overlay::{Fresh, Overlay};
+use super::pin::Pins;
+use super::policy::Policy;
+use super::refusal::{Refusal, duplicate, header, placement};
+use super::state::State;
+use crate::index::{Meta, Snapshot, Writer};
+use crate::tree::json::MAX_NESTING;
+use crate::tree::timestamp::rfc3339_of_nanos;
+use crate::tree::shallow::{get, members};
+use crate::tree::{
+    Delta, NodeClass, Patch, PatchNode, Present, Step, Tree, arrange, read_slice,
+};
+
+/// The write side of one session. Readers have the snapshots it makes; this is for one writer.
+///
+/// Every method that returns a [`Refusal`] has changed nothing then.
+#[derive(Debug)]
+pub(crate) struct Workspace {
+    pub(super) base: Arc<Snapshot>,
+    /// Whether the base was committed, and is not the tree a session begins with.
+    pub(super) committed: bool,
+    pub(super) overlay: Overlay,
+    pub(super) writer: Writer,
+    pub(super) clock: Arc<dyn Clock>,
+    /// The last created_at_ns given.
+    pub(super) last_ns: i64,
+    /// The next creation_index.
+    pub(super) next_index: i64,
+    /// Ids that were in use and are in the base no more.
+    pub(super) retired: HashSet<Box<str>>,
+    /// Committed nodes by the cycle whose commit they expire in. Entries may be out of date.
+    pub(super) due: BTreeMap<i64, Vec<Arc<str>>>,
+    pub(super) pins: Pins,
+    pub(super) policy: Policy,
+    /// `meta.request` of the snapshots to come, as JSON.
+    pub(super) request: Option<Box<str>>,
+    /// `request` as of the last commit.
+    pub(super) request_before: Option<Box<str>>,
+}
+
+/// The version of the tree model that new sessions say.
+const SPEC_VERSION: &str = "\"PACT/0.1.0\"";
+
+impl Workspace {
+    /// A session with nothing committed.
+    pub(crate) fn new(clock: Arc<dyn Clock>, policy: Policy) -> Self {
+        Self::over(first_snapshot(), false, clock, policy)
+    }
+
+    /// A session that goes on after `history`, the last of which is the newest snapshot.
+    /// Linear in the rows kept.
+    pub(crate) fn resume(
+        history: &[Arc<Snapshot>],
+        clock: Arc<dyn Clock>,
+        policy: Policy,
+    ) -> Self {
+        let Some(newest) = history.last() else {
+            return Self::new(clock, policy);
+        };
+        let mut workspace = Self::over(Arc::clone(newest), true, clock, policy);
+        let mut seen = HashSet::new();
+        for piece in history.iter().flat_map(|snapshot| snapshot.pieces()) {
+            let segment = piece.segment();
+            if !seen.insert(Arc::as_ptr(segment)) {
+                continue;
+            }
+            for row in 0..segment.len() {
+                workspace.last_ns = workspace.last_ns.max(segment.creation_times().get(row));
+                let id = segment.id(row);
+                if !segment.is_core(row) && newest.find(id).is_none() {
+                    workspace.retired.insert(id.into());
+                }
+            }
+        }
+        for node in newest.nodes() {
+            if let Some(ttl) = node.ttl() {
+                workspace.expire_at(node.id().into(), newest.cycle().checked_add(ttl));
+            }
+        }
+        workspace.request = request_of(newest).map(Into::into);
+        workspace.request_before = workspace.request.clone();
+        workspace.add_regions();
+        workspace
+    }
+
+    fn over(base: Arc<Snapshot>, committed: bool, clock: Arc<dyn Clock>, policy: Policy) -> Self {
+        Self {
+            base,
+            committed,
+            overlay: Overlay::default(),
+            writer: Writer::counting(),
+            clock,
+            last_ns: 0,
+            next_index: 0,
+            retired: HashSet::new(),
+            due: BTreeMap::new(),
+            pins: Pins::default(),
+            policy,
+            request: None,
+            request_before: None,
+        }
+    }
+
+    /// The working state.
+    pub(super) fn state(&self) -> State<'_> {
+        State::new(&self.base, &self.overlay)
+    }
+
+    /// The cycle in progress.
+    pub(crate) fn cycle(&self) -> i64 {
+        self.base.cycle().saturating_add(1)
+    }
+
+    /// The newest snapshot; before the first commit, the tree the session begins with.
+    pub(crate) fn base(&self) -> &Arc<Snapshot> {
+        &self.base
+    }
+
+    /// Whether anything was changed since the last commit.
+    pub(crate) fn is_changed(&self) -> bool {
+        !self.overlay.is_empty() || self.request != self.request_before
+    }
+
+    pub(crate) fn pins(&self) -> &Pins {
+        &self.pins
+    }
+
+    /// Drops every change since the last commit.
+    pub(crate) fn discard(&mut self) {
+        self.overlay = Overlay::default();
+        self.request = self.request_before.clone();
+        self.add_regions();
+    }
+
+    /// Runs several mutations as one: all or nothing.
+    pub(crate) fn all_or_nothing<T, E>(
+        &mut self,
+        change: impl FnOnce(&mut Self) -> Result<T, E>,
+    ) -> Result<T, E> {
+        let before = (self.overlay.clone(), self.last_ns, self.next_index, self.request.clone());
+        let result = change(self);
+        if result.is_err() {
+            (self.overlay, self.last_ns, self.next_index, self.request) = before;
+        }
+        result
+    }
+
+    pub(super) fn expire_at(&mut self, id: Arc<str>, cycle: Option<i64>) {
+        if let Some(cycle) = cycle {
+            self.due.entry(cycle).or_default().push(id);
+        }
+    }
+
+    /// Adds the regions that a session from elsewhere lacks.
+    fn add_regions(&mut self) {
+        for (class, name) in [
+            (NodeClass::Sys, "^sys"),
+            (NodeClass::Seq, "^seq"),
+            (NodeClass::Head, "^ah"),
+        ] {
+            if self.state().region(class).is_none() {
+                let node = NewNode::new();
+                let (Ok(headers), Ok(id)) = (read(&node), self.free_id(name)) else {
+                    continue;
+                };
+                let parent: Arc<str> = self.base.root().id().into();
+                if let Ok(mut fresh) = self.make(&headers, id, parent, 0) {
+                    fresh.class = class;
+                    fresh.node_type = name.into();
+                    self.overlay.insert(fresh);
+                }
+            }
+        }
+    }
+
+    /// Whether an id is or was in use.
+    pub(super) fn is_used(&self, id: &str) -> bool {
+        self.overlay.find(id).is_some()
+            || self.overlay.spent.contains(id)
+            || self.overlay.promised.contains(id)
+            || self.retired.contains(id)
+            || self.base.find(id).is_some()
+    }
+
+    /// `wanted`, or with the first of `~2`, `~3`, … that is free.
+    pub(super) fn free_id(&self, wanted: &str) -> Result<Arc<str>, Refusal> {
+        if !self.is_used(wanted) {
+            return Ok(wanted.into());
+        }
+        let mut others = (2_u64..).map(|number| format!("{wanted}~{number}"));
+        let free = others.find(|id| !self.is_used(id));
+        free.map(Into::into)
+            .ok_or_else(|| placement("all ids of this form are in use"))
+    }
+
+    /// A new node with its times. Reads the clock.
+    pub(super) fn make(
+        &mut self,
+        headers: &Headers,
+        id: Arc<str>,
+        parent: Arc<str>,
+        offset: i64,
+    ) -> Result<Fresh, Refusal> {
+        let later = self.last_ns.checked_add(1);
+        let later = later.ok_or_else(|| header(format!("`{id}`: no later time is left")))?;
+        let now = match &headers.created {
+            Some((_, nanos)) => *nanos,
+            None => self.clock.now_ns(),
+        };
+        let created_at_ns = now.max(later);
+        let iso = match &headers.created {
+            Some((text, _)) => super::node::quoted(text),
+            None => format!("\"{}\"", rfc3339_of_nanos(created_at_ns)).into(),
+        };
+        let mut fresh = Fresh {
+            id,
+            parent,
+            class: headers.class,
+            node_type: headers.node_type.clone(),
+            role: headers.role.clone(),
+            kind: headers.kind.clone(),
+            key: headers.key.clone(),
+            offset,
+            ttl: headers.ttl,
+            priority: headers.priority,
+            cycle: self.cycle(),
+            created_at_ns,
+            creation_index: self.next_index,
+            removable: headers.removable,
+            fields: headers.fields.clone(),
+            growing: None,
+            children: Vec::new(),
+        };
+        fresh.set_field("created_at_iso", Some(iso));
+        self.last_ns = created_at_ns;
+        self.next_index += 1;
+        Ok(fresh)
+    }
+
+    /// Checks `node` and all below it: headers and ids in document order, each with the index of its parent.
+    /// `level` is that of the parent.
+    pub(super) fn draft(&self, node: &NewNode, level: usize) -> Result<Draft, Refusal> {
+        let mut draft = Draft::default();
+        let mut open = vec![(node, None, level + 1)];
+        let mut given: HashSet<Box<str>> = HashSet::new();
+        while let Some((node, parent, level)) = open.pop() {
+            let headers = read(node)?;
+            let index = draft.0.len();
+            let id: Arc<str> = match &headers.id {
+                Some(id) => {
+                    if self.is_used(id) {
+                        let message = format!("the id `{id}` is or was in use");
+                        return Err(duplicate(message).help("leave it out to have one made"));
+                    }
+                    id.as_ref().into()
+                }
+                None => self.made_id(headers.class, index)?,
+            };
+            if !given.insert(id.as_ref().into()) {
+                return Err(duplicate(format!("the id `{id}` is given twice")));
+            }
+            if level >= MAX_NESTING {
+                let message = format!("`{id}` would be more than {MAX_NESTING} levels deep");
+                return Err(placement(message));
+            }
+            draft.0.push((headers, id, parent));
+            let children = node.children.iter().rev();
+            open.extend(children.map(|child| (child, Some(index), level + 1)));
+        }
+        Ok(draft)
+    }
+
+    /// The id of the node that is made after `more` others.
+    pub(super) fn made_id(&self, class: NodeClass, more: usize) -> Result<Arc<str>, Refusal> {
+        let prefix = if class == NodeClass::Container { "mc" } else { "cb" };
+        let index = self.next_index.saturating_add(more as i64);
+        self.free_id(&format!("{prefix}:c{}-{index}", self.cycle()))
+    }
+
+    /// Makes the nodes of a draft below `parent`; its first node gets `offset`.
+    pub(super) fn build(
+        &mut self,
+        draft: &Draft,
+        parent: Arc<str>,
+        offset: i64,
+    ) -> Result<Vec<Fresh>, Refusal> {
+        let times = (self.last_ns, self.next_index);
+        let mut made: Vec<Fresh> = Vec::with_capacity(draft.0.len());
+        for (headers, id, above) in &draft.0 {
+            let (parent, offset) = match above {
+                None => (Arc::clone(&parent), offset),
+                Some(above) => (Arc::clone(&made[*above].id), headers.offset.unwrap_or(0)),
+            };
+            match self.make(headers, Arc::clone(id), parent, offset) {
+                Ok(fresh) => made.push(fresh),
+                Err(refusal) => {
+                    (self.last_ns, self.next_index) = times;
+                    return Err(refusal);
+                }
+            }
+        }
+        Ok(made)
+    }
+
+    /// Makes the working state as it is now. Calling costs a reference count for each new node, making
+    /// it is linear in the units that were changed.
+    pub(crate) fn working(&self) -> impl FnOnce() -> Arc<Snapshot> + Send + 'static {
+        let (base, overlay) = (Arc::clone(&self.base), self.overlay.clone());
+        let mut meta = self.meta(self.base.cycle());
+        meta.working = true;
+        meta.cycle_given = false;
+        move || {
+            let delta = delta(State::new(&base, &overlay), &[], 0);
+            let mut writer = Writer::counting_without_merging();
+            match apply(&mut writer, &base, &delta, meta) {
+                Some((snapshot, _)) => Arc::new(snapshot),
+                // Unreachable: every mutation keeps the rules of documents.
+                None => base,
+            }
+        }
+    }
+
+    pub(super) fn meta(&self, cycle: i64) -> Meta {
+        let request = self.request.as_ref();
+        let extra = request.map(|request| ("meta".into(), format!("{{\"request\":{request}}}").into()));
+        Meta {
+            cycle,
+            working: false,
+            cycle_given: true,
+            spec_version: self.base.meta().spec_version.clone(),
+            extra: extra.into_iter().collect(),
+        }
+    }
+}
+
+/// How the working state differs from its base, `passed` cycles after it. `moved` are committed nodes
+/// with another parent.
+pub(super) fn delta(state: State<'_>, moved: &[(Arc<str>, Arc<str>)], passed: i64) -> Delta {
+    let State { base, overlay } = state;
+    let mut patch = Patch::default();
+    for fresh in overlay.fresh() {
+        push_fresh(&mut patch, fresh);
+    }
+    let mut changed: Vec<&Arc<str>> = overlay.changed.keys().collect();
+    changed.extend(moved.iter().map(|(id, _)| id));
+    changed.sort_unstable();
+    changed.dedup();
+    for id in changed {
+        let Some(node) = base.find(id).filter(|node| state.is_live(*node)) else {
+            continue;
+        };
+        let change = overlay.changed.get(id).copied().unwrap_or_default();
+        let parent = moved.iter().find(|(moved, _)| moved == id);
+        let parent = parent.map(|(_, parent)| &**parent);
+        let kept = node.ttl().map(|ttl| ttl.saturating_sub(passed).max(0));
+        push_old(&mut patch, node, change, kept, parent);
+    }
+    let mut remove: Vec<Box<str>> = overlay.gone.iter().map(|id| (**id).into()).collect();
+    remove.sort_unstable();
+    Delta::new(base.cycle(), patch, remove)
+}
+
+/// The checked nodes of a subtree, in document order: headers, id, index of the parent.
+#[derive(Debug, Default)]
+pub(super) struct Draft(pub(super) Vec<(Headers, Arc<str>, Option<usize>)>);
+
+/// The snapshot that `delta` makes of `base`.
+pub(super) fn apply(
+    writer: &mut Writer,
+    base: &Snapshot,
+    delta: &Delta,
+    meta: Meta,
+) -> Option<(Snapshot, Vec<crate::index::Merge>)> {
+    if let Some(made) = writer.commit(base, delta, &meta) {
+        return Some(made);
+    }
+    let tree = crate::tree::patch::apply(&base.to_tree(), delta).ok()?;
+    Some(writer.append(Some(base), &tree, meta))
+}
+
+const FILLED: u8 = Present::OFFSET
+    | Present::PRIORITY
+    | Present::CYCLE
+    | Present::CREATED_AT_NS
+    | Present::CREATION_INDEX;
+
+fn push_fresh(patch: &mut Patch, fresh: &Fresh) {
+    let ttl = if fresh.ttl.is_some() { Present::TTL } else { 0 };
+    let node = PatchNode {
+        id: &fresh.id,
+        node_type: Some(&fresh.node_type),
+        role: fresh.role.as_deref(),
+        kind: fresh.kind.as_deref(),
+        key: fresh.key.as_deref(),
+        present: Present(FILLED | ttl),
+        offset: fresh.offset,
+        ttl: fresh.ttl.unwrap_or(0),
+        priority: fresh.priority,
+        cycle: fresh.cycle,
+        created_at_ns: fresh.created_at_ns,
+        creation_index: fresh.creation_index,
+    };
+    let grown = fresh.growing.as_ref().map(super::growing::Growing::json);
+    let mut fields: Vec<(&str, &str)> = Vec::with_capacity(fresh.fields.len() + 2);
+    let own = fresh.fields.iter().map(|(name, json)| (&**name, &**json));
+    fields.extend(own.filter(|(name, _)| grown.is_none() || *name != "content"));
+    if let Some(grown) = &grown {
+        fields.push(("content", grown));
+    }
+    if fresh.ttl.is_none() {
+        fields.push(("ttl", "null"));
+    }
+    fields.sort_unstable_by_key(|(name, _)| *name);
+    patch.push(Some(&fresh.parent), node, fields.into_iter());
+}
+
+fn push_old(
+    patch: &mut Patch,
+    node: crate::index::NodeRef<'_>,
+    change: super::overlay::Change,
+    kept_ttl: Option<i64>,
+    parent: Option<&str>,
+) {
+    let ttl = change.ttl.unwrap_or(kept_ttl);
+    let mut present = node.present();
+    // Whether it has children is seen when it is put into the tree.
+    present.0 &= !(Present::TTL | Present::EMPTY_CHILDREN);
+    if ttl.is_some() {
+        present.0 |= Present::TTL;
+    }
+    if change.priority.is_some() {
+        present.0 |= Present::PRIORITY;
+    }
+    let row = PatchNode {
+        id: node.id(),
+        node_type: node.node_type(),
+        role: node.role(),
+        kind: node.kind(),
+        key: node.key(),
+        present,
+        offset: node.offset(),
+        ttl: ttl.unwrap_or(0),
+        priority: change.priority.unwrap_or_else(|| node.priority()),
+        cycle: node.cycle().unwrap_or(0),
+        created_at_ns: node.created_at_ns(),
+        creation_index: node.creation_index(),
+    };
+    let given_null = |name: &str| (name == "ttl" && change.ttl.is_some()) || (name == "priority" && change.priority.is_some());
+    let mut fields: Vec<(&str, &str)> = node.fields().filter(|(name, _)| !given_null(name)).collect();
+    if change.ttl == Some(None) {
+        fields.push(("ttl", "null"));
+        fields.sort_unstable_by_key(|(name, _)| *name);
+    }
+    let own_parent = node.parent().map(|parent| parent.id());
+    patch.push(parent.or(own_parent), row, fields.into_iter());
+}
+
+/// The snapshot every session begins with: the root and the three regions. All sessions share it.
+fn first_snapshot() -> Arc<Snapshot> {
+    static FIRST: LazyLock<Arc<Snapshot>> = LazyLock::new(|| {
+        let region = |id: &str, index: u8| {
+            format!(
+                r#"{{"id":"{id}","nodeType":"{id}","offset":0,"ttl":null,"priority":0,"cycle":0,"created_at_ns":0,"created_at_iso":"{}","creation_index":{index}"#,
+                rfc3339_of_nanos(0)
+            )
+        };
+        let [root, sys, seq, head] =
+            [("^root", 0), ("^sys", 0), ("^seq", 1), ("^ah", 2)].map(|(id, index)| region(id, index));
+        let text = format!(r#"{{"root":{root},"children":[{sys}}},{seq}}},{head}}}]}}}}"#);
+        let steps = read_slice(text.as_bytes()).map(|documents| arrange(documents).steps().next());
+        let tree = match steps {
+            Ok(Some(Ok((_, Step::Tree(tree))))) => tree,
+            _ => Arc::new(Tree::default()),
+        };
+        let meta = Meta {
+            spec_version: Some(SPEC_VERSION.into()),
+            ..Meta::default()
+        };
+        Arc::new(Writer::counting().append(None, &tree, meta).0)
+    });
+    Arc::clone(&FIRST)
+}
+
+/// `meta.request` of a snapshot, as JSON text.
+pub(crate) fn request_of(snapshot: &Snapshot) -> Option<&str> {
+    let extra = snapshot.meta().extra.iter();
+    let (_, meta) = extra.into_iter().find(|(name, _)| &**name == "meta")?;
+    get(&members(meta), "request")
+}
