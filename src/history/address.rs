@@ -5,6 +5,7 @@ use std::sync::{Arc, LazyLock, OnceLock};
 
 use hashbrown::{HashMap, HashSet};
 
+use super::attempt::Attempts;
 use super::label::end_label;
 use super::snapshots::Snapshots;
 use crate::exec::SessionStats;
@@ -24,6 +25,7 @@ use crate::ir::{Address, RangeEnd, Time};
 pub struct History {
     committed: Snapshots,
     working: Option<Working>,
+    attempts: Attempts,
     first_seen: OnceLock<FirstSeen>,
 }
 
@@ -102,6 +104,7 @@ impl History {
         Self {
             committed: Snapshots::new(committed),
             working: working.map(made),
+            attempts: Attempts::default(),
             first_seen: OnceLock::new(),
         }
     }
@@ -120,6 +123,7 @@ impl History {
         Self {
             committed: moved(&self.committed, merges).pushed(snapshot),
             working: None,
+            attempts: self.attempts.clone(),
             first_seen: OnceLock::new(),
         }
     }
@@ -135,8 +139,34 @@ impl History {
         Self {
             committed: self.committed.clone(),
             working: Some(Arc::new(LazyLock::new(Box::new(make)))),
+            attempts: self.attempts.clone(),
             first_seen: OnceLock::new(),
         }
+    }
+
+    /// This history without a working state of its own.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn without_working(&self) -> Self {
+        Self {
+            committed: self.committed.clone(),
+            working: None,
+            attempts: self.attempts.clone(),
+            first_seen: OnceLock::new(),
+        }
+    }
+
+    /// This history with these attempts.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn with_attempts(mut self, attempts: Attempts) -> Self {
+        self.attempts = attempts;
+        self
+    }
+
+    /// The provider calls of the session.
+    pub fn attempts(&self) -> &Attempts {
+        &self.attempts
     }
 
     /// The cycles of the committed snapshots, ascending.

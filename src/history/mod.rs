@@ -8,6 +8,7 @@
 //! no command line.
 
 mod address;
+mod attempt;
 mod blame;
 mod change;
 mod content;
@@ -21,6 +22,7 @@ mod snapshots;
 mod union;
 
 pub use address::{History, Lookup, Position, SnapshotRange, Unresolved};
+pub use attempt::{Attempt, AttemptStatus, Attempts};
 pub use blame::{Blame, BlameEvent, BlameKind, blame};
 pub use change::{Change, Delta, changed_fields};
 pub use content::{
@@ -33,6 +35,7 @@ pub use session::{LoadError, Moment, Session};
 pub use snapshot_diff::{At, ChangedNode, Children, DiffOptions, Move, SnapshotDiff, diff};
 pub use snapshots::{Snapshots, SnapshotsIter};
 
+pub(crate) use attempt::Entry as AttemptEntry;
 pub(crate) use json::text_of;
 pub(crate) use range::{capped, run_range};
 pub(crate) use union::{Union, run_union};

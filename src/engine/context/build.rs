@@ -1,0 +1,107 @@
+//! Making a context: settings, new sessions, sessions that go on.
+
+use std::sync::Arc;
+
+use super::Context;
+use crate::diag::Error;
+use crate::engine::facade::Engine;
+use crate::history::{History, Session};
+use crate::index::Snapshot;
+use crate::ir::Edition;
+use crate::runtime::{Clock, Policy, SystemClock, Workspace};
+
+/// Settings of a [`Context`], from [`Context::builder`].
+///
+/// ```
+/// use pactql::{Context, Edition, Policy, StepClock};
+/// let context = Context::builder()
+///     .clock(StepClock::new(0, 1_000_000_000)) // repeatable times
+///     .policy(Policy::new().tokens(100_000).protect(3))
+///     .edition(Edition::V01)
+///     .build();
+/// assert_eq!(context.cycle(), 1);
+/// ```
+#[derive(Debug, Default)]
+pub struct ContextBuilder {
+    engine: Option<Arc<Engine>>,
+    edition: Edition,
+    clock: Option<Arc<dyn Clock>>,
+    policy: Policy,
+}
+
+impl ContextBuilder {
+    /// The engine to share; it decides the edition.
+    #[must_use]
+    pub fn engine(mut self, engine: Arc<Engine>) -> Self {
+        self.engine = Some(engine);
+        self
+    }
+
+    /// The edition of selectors and of the short form of nodes; `canonical` by default.
+    #[must_use]
+    pub fn edition(mut self, edition: Edition) -> Self {
+        self.edition = edition;
+        self
+    }
+
+    /// Where times come from; the system's clock by default.
+    #[must_use]
+    pub fn clock(mut self, clock: impl Clock + 'static) -> Self {
+        self.clock = Some(Arc::new(clock));
+        self
+    }
+
+    /// How commits prune; not at all by default.
+    #[must_use]
+    pub fn policy(mut self, policy: Policy) -> Self {
+        self.policy = policy;
+        self
+    }
+
+    /// A session with nothing in it but the regions.
+    #[must_use]
+    pub fn build(self) -> Context {
+        let clock = self.clock.unwrap_or_else(|| Arc::new(SystemClock));
+        let workspace = Workspace::new(Arc::clone(&clock), self.policy);
+        Context {
+            engine: self.engine.unwrap_or_else(|| shared(self.edition)),
+            clock,
+            workspace,
+            session: Arc::new(Session::new(History::default())),
+            published: false,
+        }
+    }
+
+    /// As [`Context::resume`], with these settings.
+    ///
+    /// # Errors
+    /// As [`Context::resume`].
+    pub fn resume(self, session: &Session) -> Result<Context, Error> {
+        let history = session.history();
+        let committed: Vec<Arc<Snapshot>> = history.committed().iter().cloned().collect();
+        let clock = self.clock.unwrap_or_else(|| Arc::new(SystemClock));
+        let mut workspace = Workspace::resume(&committed, Arc::clone(&clock), self.policy);
+        if let Some(working) = history.working() {
+            let text = "the working state";
+            workspace.adopt(working).map_err(|refusal| refusal.about(text))?;
+        }
+        Ok(Context {
+            engine: self.engine.unwrap_or_else(|| shared(self.edition)),
+            clock,
+            workspace,
+            session: Arc::new(Session::new(history.without_working())),
+            published: false,
+        })
+    }
+}
+
+/// The engine of contexts that were given none: its plans serve all of them.
+fn shared(edition: Edition) -> Arc<Engine> {
+    use std::sync::LazyLock;
+    static ENGINES: LazyLock<[Arc<Engine>; 3]> = LazyLock::new(|| {
+        [Edition::V01, Edition::Depth, Edition::Canonical]
+            .map(|edition| Arc::new(Engine::builder().edition(edition).build()))
+    });
+    let found = ENGINES.iter().find(|engine| engine.edition() == edition);
+    Arc::clone(found.unwrap_or(&ENGINES[2]))
+}

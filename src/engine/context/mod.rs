@@ -1,0 +1,148 @@
+//! A session that is written: the write side of the library.
+//!
+//! A [`Context`] takes selectors and positions, finds the nodes they name in the working state, and has
+//! [`crate::runtime`] change them. Readers have its [`Session`]; they never wait for it, and see every
+//! mutation and every commit as a whole.
+//!
+//! | part | files |
+//! |---|---|
+//! | making one | `build` |
+//! | mutations, commits, references | `write` |
+//! | messages, the system prompt, tools, parameters | `message`, `setup` |
+//! | requests and attempts | `request` |
+//! | texts that grow | `stream` |
+
+mod build;
+mod message;
+mod request;
+mod setup;
+mod stream;
+mod write;
+
+use std::sync::Arc;
+
+pub use build::ContextBuilder;
+pub use message::{Message, Part};
+pub use request::Request;
+pub use stream::Stream;
+
+use super::facade::Engine;
+use super::selection::Selection;
+use crate::diag::Error;
+use crate::history::{History, Session};
+use crate::runtime::{Clock, Workspace};
+
+/// One session being written (RUNTIME §3): its working state, and the commits it makes.
+///
+/// ```
+/// use pactql::{Context, Message, Provider};
+/// let mut context = Context::new();
+/// context.set_system(["You are brief."])?;
+/// for question in ["Where is my refund?", "Since when?"] {
+///     context.append(Message::user(question))?;
+///     let request = context.render(Provider::OpenAi)?; // send `request.body`
+///     assert!(request.body.contains(question));
+///     context.reply(Message::assistant("On its way."))?;
+///     context.commit()?; // expire, prune, seal, publish
+/// }
+/// assert_eq!(context.select("@t0 ^seq .mt:depth(1) .cb[role='user']")?.count(), 1);
+/// # Ok::<(), pactql::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct Context {
+    engine: Arc<Engine>,
+    clock: Arc<dyn Clock>,
+    workspace: Workspace,
+    session: Arc<Session>,
+    /// Whether the session shows the working state as it is.
+    published: bool,
+}
+
+impl Default for Context {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Context {
+    /// A session with nothing in it but the regions. Its first commit is cycle 1.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::builder().build()
+    }
+
+    /// Starts a context with other settings.
+    #[must_use]
+    pub fn builder() -> ContextBuilder {
+        ContextBuilder::default()
+    }
+
+    /// Goes on with a session: its snapshots are shared, and its working state, if it has one of its
+    /// own, is the cycle in progress. Linear in the session's rows.
+    ///
+    /// # Errors
+    /// A working state that no mutation could have made: a sealed core that differs from the newest snapshot's,
+    /// a turn that was not sealed.
+    pub fn resume(session: &Session) -> Result<Self, Error> {
+        Self::builder().resume(session)
+    }
+
+    /// The session, for readers in any thread: its history has the committed snapshots, and the
+    /// working state as of the last mutation.
+    pub fn session(&mut self) -> Arc<Session> {
+        self.publish();
+        Arc::clone(&self.session)
+    }
+
+    /// The engine that runs its selectors.
+    pub fn engine(&self) -> &Engine {
+        &self.engine
+    }
+
+    /// The cycle in progress: that of the next commit.
+    pub fn cycle(&self) -> i64 {
+        self.workspace.cycle()
+    }
+
+    /// Whether anything was changed since the last commit.
+    pub fn is_changed(&self) -> bool {
+        self.workspace.is_changed()
+    }
+
+    /// Runs a selector of rows: without a time over the working state, with one over a snapshot.
+    ///
+    /// # Errors
+    /// As [`Engine::rows`].
+    pub fn select(&mut self, selector: &str) -> Result<Selection, Error> {
+        self.publish();
+        self.engine.rows(&self.session, selector)
+    }
+
+    /// The history as of the last mutation.
+    pub fn history(&mut self) -> Arc<History> {
+        self.publish();
+        self.session.history()
+    }
+
+    /// Shows the working state to readers.
+    fn publish(&mut self) {
+        if std::mem::replace(&mut self.published, true) {
+            return;
+        }
+        let history = self.session.history();
+        let working = self.workspace.is_changed() || history.committed().is_empty();
+        self.session.publish(match working {
+            true => history.with_working(self.workspace.working()),
+            false => history.without_working(),
+        });
+    }
+
+    /// Notes that the working state has changed. Readers that hold the session see it at once; without
+    /// any, it is shown when it is asked for.
+    fn changed(&mut self) {
+        self.published = false;
+        if Arc::strong_count(&self.session) > 1 {
+            self.publish();
+        }
+    }
+}

@@ -1,0 +1,271 @@
+//! Mutations, commits and references.
+
+use std::sync::Arc;
+
+use super::Context;
+use crate::diag::{Code, Diagnostic, Error};
+use crate::engine::facade::Engine;
+use crate::history::{History, Position, Session};
+use crate::index::Snapshot;
+use crate::ir::Insertion;
+use crate::runtime::{self, Commit, IntoNode, NewNode, Reference, Refusal, Target, Workspace};
+
+impl Context {
+    /// Adds a node, and all below it, where `position` says: a selector of its parent, or a position
+    /// with an insertion point such as `(d0, end)`. A text is a JSON object or the short form
+    /// `block:text { key='hero' } "content"`. Returns the id.
+    ///
+    /// ```
+    /// use pactql::{Code, Context, NewNode};
+    /// let mut context = Context::new();
+    /// context.add("^ah", r#"block:text { key='hero', role=user } "Hello""#)?;
+    /// let late = context.add("(d0, end)", NewNode::text("after the core").offset(1))?;
+    /// assert_eq!(context.select("^ah > .cb:post")?.to_ids(), [&*late]);
+    /// let refused = context.add("^root", NewNode::text("x")).unwrap_err();
+    /// assert_eq!(refused.code(), Code::Region);
+    /// # Ok::<(), pactql::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Those of the selector; `E_PLACEMENT`, `E_SEALED`, `E_REGION`, `E_HEADER`, `E_DUPLICATE_ID`,
+    /// `E_INPUT`. Nothing has changed then.
+    pub fn add(&mut self, position: &str, node: impl IntoNode) -> Result<String, Error> {
+        let node = self.node(node)?;
+        let target = self.target(position)?;
+        let added = self.workspace.add(&target, &node);
+        self.finish(position, added.map(|id| id.to_string()))
+    }
+
+    /// Gives the matched nodes other members; null takes one away. Returns the ids.
+    ///
+    /// Nodes made in this cycle may get everything but a new id, nodeType, offset, time or place;
+    /// committed ones outside sealed cores another ttl, which counts from this cycle, or priority.
+    ///
+    /// # Errors
+    /// Those of the selector; `E_SEALED`, `E_REGION`, `E_HEADER`, `E_INPUT`. Nothing has changed then.
+    pub fn update(&mut self, selector: &str, fields: impl IntoNode) -> Result<Vec<String>, Error> {
+        let fields = self.fields(fields)?;
+        let ids = self.ids(selector)?;
+        let updated = self.workspace.update(&strs(&ids), &fields);
+        self.finish(selector, updated.map(strings))
+    }
+
+    /// Removes the matched nodes with all below them. Returns the ids of the topmost ones.
+    ///
+    /// # Errors
+    /// Those of the selector; `E_SEALED`, `E_REGION`, `E_PINNED`. Nothing has changed then.
+    pub fn remove(&mut self, selector: &str) -> Result<Vec<String>, Error> {
+        let ids = self.ids(selector)?;
+        let removed = self.workspace.remove(&strs(&ids));
+        self.finish(selector, removed.map(strings))
+    }
+
+    /// Moves the matched nodes with all below them, one after the other. Returns their ids: a
+    /// committed node that changes its region is replaced by a successor with a new one.
+    ///
+    /// # Errors
+    /// Those of the selectors; `E_PLACEMENT`, `E_SEALED`, `E_REGION`, `E_HEADER`, `E_PINNED`. Nothing
+    /// has changed then.
+    pub fn move_to(&mut self, selector: &str, position: &str) -> Result<Vec<String>, Error> {
+        let ids = self.ids(selector)?;
+        let target = self.target(position)?;
+        let moved = self.workspace.relocate(&strs(&ids), &target);
+        self.finish(selector, moved.map(strings))
+    }
+
+    /// Puts a node in the place of the one matched node, with its offset and time and, unless `node`
+    /// has one, its key. Returns the id.
+    ///
+    /// # Errors
+    /// Those of the selector and of [`Context::remove`] and [`Context::add`]; `E_PLACEMENT` unless it
+    /// matches one node. Nothing has changed then.
+    pub fn replace(&mut self, selector: &str, node: impl IntoNode) -> Result<String, Error> {
+        let node = self.node(node)?;
+        let id = self.one(selector)?;
+        let replaced = self.workspace.replace(&id, &node);
+        self.finish(selector, replaced.map(|id| id.to_string()))
+    }
+
+    /// Has the next commit take the matched nodes, turns and blocks of sealed cores included, and put
+    /// `summary` where the first of them was. Returns the id of the summary.
+    ///
+    /// # Errors
+    /// Those of the selector; `E_PLACEMENT` if it matches nothing; `E_SEALED`, `E_REGION`, `E_PINNED`,
+    /// `E_HEADER`, `E_DUPLICATE_ID`, `E_INPUT`. Nothing has changed then.
+    pub fn compact(&mut self, selector: &str, summary: impl IntoNode) -> Result<String, Error> {
+        let summary = self.node(summary)?;
+        let ids = self.ids(selector)?;
+        let noted = self.workspace.compact(&strs(&ids), &summary);
+        self.finish(selector, noted.map(|id| id.to_string()))
+    }
+
+    /// Drops every change since the last commit.
+    pub fn discard(&mut self) {
+        self.workspace.discard();
+        self.changed();
+    }
+
+    /// Pins the one matched node until the reference is dropped.
+    ///
+    /// # Errors
+    /// Those of the selector; `E_PLACEMENT` unless it matches one node.
+    pub fn pin(&mut self, selector: &str) -> Result<Reference, Error> {
+        let id = self.one(selector)?;
+        Ok(self.workspace.pins().pin(&id))
+    }
+
+    /// The ids that references pin, sorted.
+    pub fn pinned(&self) -> Vec<String> {
+        let ids = self.workspace.pins().ids();
+        ids.into_iter().map(String::from).collect()
+    }
+
+    /// Commits the cycle in progress: expires, compacts, prunes, seals `^ah` as a turn, and publishes
+    /// the snapshot. All or nothing.
+    ///
+    /// Linear in what was changed, what expires and the turns concerned, and with a policy in the
+    /// nodes of its scopes; logarithmic in the session.
+    ///
+    /// # Errors
+    /// No later cycle or time is left.
+    pub fn commit(&mut self) -> Result<Commit, Error> {
+        let made = self.workspace.commit().map_err(|refusal| refusal.about(""))?;
+        let history = self.session.history();
+        self.session.publish(history.appended(made.snapshot, &made.merges));
+        self.published = true;
+        Ok(made.commit)
+    }
+
+    /// Begins another session at a snapshot: `@t0`, `@t-2`, `@c7`; without a time, the working state.
+    /// The snapshots up to there are shared. References stay with this session.
+    ///
+    /// # Errors
+    /// An address that is none, or that no snapshot has.
+    pub fn fork(&mut self, address: &str) -> Result<Self, Error> {
+        self.publish();
+        let history = self.session.history();
+        let position = self.position(&history, address)?;
+        let newest = match position {
+            Position::Committed(index) => index + 1,
+            Position::Working => history.committed().len(),
+        };
+        let committed: Vec<Arc<Snapshot>> =
+            history.committed().iter().take(newest).cloned().collect();
+        let workspace = match position {
+            Position::Working => self.workspace.fork(),
+            Position::Committed(_) => {
+                let policy = self.workspace.policy().clone();
+                Workspace::resume(&committed, Arc::clone(&self.clock), policy)
+            }
+        };
+        Ok(Self {
+            engine: Arc::clone(&self.engine),
+            clock: Arc::clone(&self.clock),
+            workspace,
+            session: Arc::new(Session::new(History::new(committed, None))),
+            published: false,
+        })
+    }
+
+    fn position(&self, history: &History, address: &str) -> Result<Position, Error> {
+        if address.trim().is_empty() {
+            return Ok(Position::Working);
+        }
+        let selector = format!("{address} *");
+        let selection = self.engine.rows(&self.session, &selector)?;
+        let _ = history;
+        selection.position().ok_or_else(|| {
+            let message = "a fork begins at one snapshot";
+            let diagnostic = Diagnostic::error(Code::SelectorInvalid, message)
+                .at(0..address.len(), "")
+                .with_help("such as `@t0`, `@t-2` or `@c7`");
+            Error::new(address, diagnostic)
+        })
+    }
+
+    /// The nodes a selector matches in the working state, in document order.
+    pub(super) fn ids(&mut self, selector: &str) -> Result<Vec<String>, Error> {
+        let working = self.working();
+        let mut targets = self.engine.targets(&working, selector)?;
+        targets.nodes.sort_unstable_by_key(|node| node.row());
+        Ok(targets.nodes.iter().map(|node| node.id().to_owned()).collect())
+    }
+
+    fn one(&mut self, selector: &str) -> Result<String, Error> {
+        let mut ids = self.ids(selector)?;
+        match (ids.len(), ids.pop()) {
+            (1, Some(id)) => Ok(id),
+            (count, _) => Err(not_one(selector, count, "node")),
+        }
+    }
+
+    /// The parent and the place that a position names.
+    pub(super) fn target(&mut self, position: &str) -> Result<Target, Error> {
+        let working = self.working();
+        let spot = self.engine.spot(&working, position)?;
+        let [parent] = spot.parents[..] else {
+            return Err(not_one(position, spot.parents.len(), "parent"));
+        };
+        let child = |child: u32| usize::try_from(child).unwrap_or(usize::MAX);
+        Ok(Target {
+            parent: parent.node.id().into(),
+            in_core: parent.core,
+            insertion: match spot.insertion {
+                Insertion::Into => runtime::Insertion::Into,
+                Insertion::Start => runtime::Insertion::Start,
+                Insertion::End => runtime::Insertion::End,
+                Insertion::After(at) => runtime::Insertion::After(child(at)),
+                Insertion::Before(at) => runtime::Insertion::Before(child(at)),
+            },
+        })
+    }
+
+    /// The working state as a snapshot: the newest one if nothing was changed.
+    pub(super) fn working(&mut self) -> Arc<Snapshot> {
+        self.publish();
+        let history = self.session.history();
+        history.latest().map_or_else(|| Arc::clone(self.workspace.base()), Arc::clone)
+    }
+
+    pub(super) fn node(&self, node: impl IntoNode) -> Result<NewNode, Error> {
+        node.into_node(&|text| Engine::short_form(&self.engine, text))
+    }
+
+    /// As [`Context::node`], for the members of an update.
+    fn fields(&self, fields: impl IntoNode) -> Result<NewNode, Error> {
+        self.node(fields)
+    }
+
+    /// Notes a mutation, or says what was wrong with `text`.
+    pub(super) fn finish<T>(&mut self, text: &str, done: Result<T, Refusal>) -> Result<T, Error> {
+        match done {
+            Ok(done) => {
+                self.changed();
+                Ok(done)
+            }
+            Err(refusal) => Err(refusal.about(text)),
+        }
+    }
+}
+
+/// `E_PLACEMENT`: a selector that matches no node, or several.
+fn not_one(selector: &str, count: usize, what: &str) -> Error {
+    let message = match count {
+        0 => format!("no {what}: the selector matches nothing in the working state"),
+        _ => format!("not one {what}: the selector matches {count} nodes"),
+    };
+    let diagnostic = Diagnostic::error(Code::Placement, message).at(0..selector.len(), "");
+    let help = match count {
+        0 => "`^ah`, `^sys`, or a position such as `(d1, end)`",
+        _ => "name one: by id, by key, or with `:first` or `:last`",
+    };
+    Error::new(selector, diagnostic.with_help(help))
+}
+
+fn strs(ids: &[String]) -> Vec<&str> {
+    ids.iter().map(String::as_str).collect()
+}
+
+fn strings(ids: Vec<Arc<str>>) -> Vec<String> {
+    ids.iter().map(ToString::to_string).collect()
+}

@@ -1,0 +1,284 @@
+//! Provider calls of a session and what each was sent (source 002 chapter 03 §6, RUNTIME §3).
+//!
+//! Attempts are beside the snapshots, not in them. What was sent is a list of records, and each attempt
+//! keeps those in which it differs from the attempt before. This file does not know what a record is.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+/// How a provider call ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+#[non_exhaustive]
+pub enum AttemptStatus {
+    /// It has not ended.
+    Running,
+    /// The reply came.
+    Completed,
+    /// It was stopped.
+    Canceled,
+    /// It failed.
+    Error,
+}
+
+impl AttemptStatus {
+    /// The name, as in JSON.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Running => "running",
+            Self::Completed => "completed",
+            Self::Canceled => "canceled",
+            Self::Error => "error",
+        }
+    }
+}
+
+/// A provider call (source 002 chapter 03 §6.2). Never part of a snapshot.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct Attempt {
+    /// Its id: `a<cycle>-<number>`, numbers from 1.
+    pub attempt_id: String,
+    /// The cycle it was made in.
+    pub cycle_id: i64,
+    /// How it ended.
+    pub status: AttemptStatus,
+    /// When it began, as RFC 3339.
+    pub started_at: String,
+    /// When it ended.
+    pub ended_at: Option<String>,
+    /// The form of the request: `openai`, `anthropic`, ….
+    pub provider: String,
+    /// The parameter `model`, if there is one.
+    pub model: Option<String>,
+    /// SHA-256 of the canonical parameters, in lower-case hex digits; of `{}` if there are none.
+    pub params: String,
+    /// Tokens sent, as the provider counted them.
+    pub token_in: Option<u64>,
+    /// Tokens received.
+    pub token_out: Option<u64>,
+    /// What went wrong.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub error: Option<String>,
+}
+
+/// What an attempt was sent, as a difference to the attempt before it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Sent {
+    /// How many records it begins with that the one before begins with.
+    head: usize,
+    /// Records of its own.
+    own: Vec<Arc<str>>,
+    /// How many records it ends with that the one before ends with.
+    tail: usize,
+}
+
+/// An attempt and what it was sent.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Entry {
+    #[serde(flatten)]
+    pub(crate) attempt: Attempt,
+    pub(crate) sent: Sent,
+}
+
+/// The attempts of a session at one moment, newest first. Immutable; cheap to clone.
+///
+/// ```
+/// use pactql::{AttemptStatus, Context, Message, Provider};
+/// let mut context = Context::new();
+/// context.append(Message::user("Hello"))?;
+/// context.render(Provider::OpenAi)?;
+/// context.cancel_attempt()?; // the user pressed stop
+/// context.render(Provider::OpenAi)?;
+/// context.reply(Message::assistant("Hi!"))?;
+/// let statuses: Vec<_> = context.attempts().iter().map(|attempt| attempt.status).collect();
+/// assert_eq!(statuses, [AttemptStatus::Completed, AttemptStatus::Canceled]);
+/// # Ok::<(), pactql::Error>(())
+/// ```
+#[derive(Clone, Debug, Default)]
+pub struct Attempts {
+    newest: Option<Arc<Link>>,
+    count: usize,
+}
+
+#[derive(Debug)]
+struct Link {
+    entry: Entry,
+    older: Option<Arc<Link>>,
+}
+
+impl Drop for Link {
+    fn drop(&mut self) {
+        // A loop, as a list may be long.
+        let mut next = self.older.take();
+        while let Some(mut link) = next.and_then(Arc::into_inner) {
+            next = link.older.take();
+        }
+    }
+}
+
+impl Attempts {
+    /// Number of attempts.
+    pub fn len(&self) -> usize {
+        self.count
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+
+    /// The attempts, newest first.
+    pub fn iter(&self) -> impl Iterator<Item = &Attempt> {
+        self.entries().map(|entry| &entry.attempt)
+    }
+
+    /// The attempts of a cycle, newest first.
+    pub fn of_cycle(&self, cycle: i64) -> impl Iterator<Item = &Attempt> {
+        self.iter().filter(move |attempt| attempt.cycle_id == cycle)
+    }
+
+    fn links(&self) -> impl Iterator<Item = &Link> {
+        std::iter::successors(self.newest.as_deref(), |link| link.older.as_deref())
+    }
+
+    pub(crate) fn entries(&self) -> impl Iterator<Item = &Entry> {
+        self.links().map(|link| &link.entry)
+    }
+
+    /// With one more, which was sent `records`. Linear in the records of both.
+    pub(crate) fn begun(&self, attempt: Attempt, records: Vec<Arc<str>>) -> Self {
+        let before = self.newest.as_deref().map(sent).unwrap_or_default();
+        let shared = before.len().min(records.len());
+        let head = before.iter().zip(&records).take_while(|(a, b)| a == b).count();
+        let pairs = before.iter().rev().zip(records.iter().rev());
+        let tail = pairs.take(shared - head).take_while(|(a, b)| a == b).count();
+        let own = records[head..records.len() - tail].to_vec();
+        self.with(Entry {
+            attempt,
+            sent: Sent { head, own, tail },
+        })
+    }
+
+    pub(crate) fn with(&self, entry: Entry) -> Self {
+        Self {
+            newest: Some(Arc::new(Link {
+                entry,
+                older: self.newest.clone(),
+            })),
+            count: self.count + 1,
+        }
+    }
+
+    /// With the newest one changed.
+    pub(crate) fn changed(&self, change: impl FnOnce(&mut Attempt)) -> Self {
+        let Some(newest) = self.newest.as_deref() else {
+            return self.clone();
+        };
+        let mut entry = newest.entry.clone();
+        change(&mut entry.attempt);
+        let older = Self {
+            newest: newest.older.clone(),
+            count: self.count - 1,
+        };
+        older.with(entry)
+    }
+
+    /// Those up to a cycle.
+    pub(crate) fn up_to(&self, cycle: i64) -> Self {
+        let later = self.iter().take_while(|attempt| attempt.cycle_id > cycle).count();
+        let mut left = self.clone();
+        for _ in 0..later {
+            left.newest = left.newest.as_deref().and_then(|link| link.older.clone());
+            left.count -= 1;
+        }
+        left
+    }
+
+    /// The records that the request of a cycle had: of its newest completed attempt, or else of its
+    /// newest. Linear in the attempts back to the last one that shares nothing with the one before.
+    pub(crate) fn sent_in(&self, cycle: i64) -> Option<Vec<Arc<str>>> {
+        let of_cycle = |link: &&Link| link.entry.attempt.cycle_id == cycle;
+        let completed =
+            |link: &&Link| link.entry.attempt.status == AttemptStatus::Completed && of_cycle(link);
+        let found = self.links().find(completed).or_else(|| self.links().find(of_cycle));
+        found.map(sent)
+    }
+
+    /// The records that an attempt was sent.
+    pub(crate) fn sent(&self, attempt_id: &str) -> Option<Vec<Arc<str>>> {
+        let found = self.links().find(|link| link.entry.attempt.attempt_id == attempt_id);
+        found.map(sent)
+    }
+}
+
+/// What the attempt of a link was sent.
+fn sent(link: &Link) -> Vec<Arc<str>> {
+    let mut chain = Vec::new();
+    for link in std::iter::successors(Some(link), |link| link.older.as_deref()) {
+        chain.push(&link.entry.sent);
+        if link.entry.sent.head + link.entry.sent.tail == 0 {
+            break;
+        }
+    }
+    let mut records: Vec<Arc<str>> = Vec::new();
+    for sent in chain.into_iter().rev() {
+        let kept = records.len().saturating_sub(sent.tail).max(sent.head).min(records.len());
+        let tail = records.split_off(kept);
+        records.truncate(sent.head);
+        records.extend(sent.own.iter().cloned());
+        records.extend(tail);
+    }
+    records
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Attempt, AttemptStatus, Attempts};
+    use std::sync::Arc;
+
+    fn attempt(cycle: i64) -> Attempt {
+        Attempt {
+            attempt_id: format!("a{cycle}-1"),
+            cycle_id: cycle,
+            status: AttemptStatus::Completed,
+            started_at: String::new(),
+            ended_at: None,
+            provider: String::new(),
+            model: None,
+            params: String::new(),
+            token_in: None,
+            token_out: None,
+            error: None,
+        }
+    }
+
+    #[test]
+    fn what_was_sent_comes_back() {
+        let requests = [
+            "s a T", "s a b c T", "s a b c T", "s b c T", "", "x", "x x", "x", "s x T", "T s", "T T T",
+            "T T",
+        ];
+        let records = |text: &str| -> Vec<Arc<str>> { text.split_whitespace().map(Arc::from).collect() };
+        let mut attempts = Attempts::default();
+        for (cycle, text) in (0..).zip(requests) {
+            attempts = attempts.begun(attempt(cycle), records(text));
+        }
+        for (cycle, text) in (0..).zip(requests) {
+            assert_eq!(attempts.sent_in(cycle), Some(records(text)), "{text}");
+        }
+        assert_eq!(attempts.up_to(3).len(), 4);
+        let own: usize = attempts.entries().map(|entry| entry.sent.own.len()).sum();
+        assert!(own < 20, "{own} records are kept");
+    }
+
+    #[test]
+    fn a_long_list_is_dropped_without_recursion() {
+        let mut attempts = Attempts::default();
+        for cycle in 0..200_000 {
+            attempts = attempts.begun(attempt(cycle), Vec::new());
+        }
+        assert_eq!(attempts.len(), 200_000);
+    }
+}

@@ -1,0 +1,148 @@
+//! What a session remembers between two runs of a program and no document says: ids that were used,
+//! compactions to come, times given.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use super::overlay::{Compaction, Fresh};
+use super::workspace::Workspace;
+use crate::tree::check::class_of;
+
+/// The memory of a [`Workspace`], to be kept beside its documents.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub(crate) struct Memory {
+    /// The last created_at_ns given.
+    pub(crate) last_ns: i64,
+    /// The next creation_index.
+    pub(crate) next_index: i64,
+    /// Ids that were used and are in no snapshot, sorted.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) used: Vec<String>,
+    /// Compactions that the next commit makes.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    compactions: Vec<Noted>,
+    /// Containers that lost a child in the cycle in progress.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    bereft: Vec<String>,
+}
+
+/// A compaction to come.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct Noted {
+    ids: Vec<String>,
+    summary: Vec<NotedNode>,
+}
+
+/// A node of a summary.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct NotedNode {
+    id: String,
+    parent: String,
+    node_type: String,
+    role: Option<String>,
+    kind: Option<String>,
+    key: Option<String>,
+    offset: i64,
+    ttl: Option<i64>,
+    priority: i64,
+    created_at_ns: i64,
+    creation_index: i64,
+    removable: bool,
+    /// Names and JSON texts.
+    fields: Vec<(String, String)>,
+}
+
+impl Workspace {
+    /// What has to be kept to go on later. Linear in the ids that are gone.
+    pub(crate) fn memory(&self) -> Memory {
+        let overlay = &self.overlay;
+        let mut used: Vec<String> = self.retired.iter().map(|id| id.to_string()).collect();
+        used.extend(overlay.spent.iter().map(|id| id.to_string()));
+        used.sort_unstable();
+        used.dedup();
+        let noted = |compaction: &Compaction| Noted {
+            ids: compaction.ids.iter().map(|id| id.to_string()).collect(),
+            summary: compaction.summary.iter().map(NotedNode::of).collect(),
+        };
+        let mut bereft: Vec<String> = overlay.bereft.iter().map(|id| id.to_string()).collect();
+        bereft.dedup();
+        Memory {
+            last_ns: self.last_ns,
+            next_index: self.next_index,
+            used,
+            compactions: overlay.compactions.iter().map(noted).collect(),
+            bereft,
+        }
+    }
+
+    /// Takes back what [`Workspace::memory`] gave, after the working state was adopted.
+    pub(crate) fn remember(&mut self, memory: &Memory) {
+        self.last_ns = self.last_ns.max(memory.last_ns);
+        self.next_index = self.next_index.max(memory.next_index);
+        for id in &memory.used {
+            if self.state().find(id).is_none() {
+                self.retired.insert(id.as_str().into());
+            }
+        }
+        let cycle = self.cycle();
+        for noted in &memory.compactions {
+            let summary: Vec<Fresh> = noted.summary.iter().map(|node| node.fresh(cycle)).collect();
+            let promised = summary.iter().map(|fresh| Arc::clone(&fresh.id));
+            self.overlay.promised.extend(promised);
+            self.overlay.compactions.push(Compaction {
+                ids: noted.ids.iter().map(|id| id.as_str().into()).collect(),
+                summary,
+            });
+        }
+        let bereft = memory.bereft.iter().map(|id| id.as_str().into());
+        self.overlay.bereft.extend(bereft);
+    }
+}
+
+impl NotedNode {
+    fn of(fresh: &Fresh) -> Self {
+        let text = |text: &Option<Box<str>>| text.as_deref().map(Into::into);
+        let fields = fresh.fields.iter();
+        Self {
+            id: fresh.id.to_string(),
+            parent: fresh.parent.to_string(),
+            node_type: fresh.node_type.to_string(),
+            role: text(&fresh.role),
+            kind: text(&fresh.kind),
+            key: text(&fresh.key),
+            offset: fresh.offset,
+            ttl: fresh.ttl,
+            priority: fresh.priority,
+            created_at_ns: fresh.created_at_ns,
+            creation_index: fresh.creation_index,
+            removable: fresh.removable,
+            fields: fields.map(|(name, json)| (name.to_string(), json.to_string())).collect(),
+        }
+    }
+
+    fn fresh(&self, cycle: i64) -> Fresh {
+        let text = |text: &Option<String>| text.as_deref().map(Into::into);
+        let fields = self.fields.iter();
+        Fresh {
+            id: self.id.as_str().into(),
+            parent: self.parent.as_str().into(),
+            class: class_of(&self.node_type),
+            node_type: self.node_type.as_str().into(),
+            role: text(&self.role),
+            kind: text(&self.kind),
+            key: text(&self.key),
+            offset: self.offset,
+            ttl: self.ttl,
+            priority: self.priority,
+            cycle,
+            created_at_ns: self.created_at_ns,
+            creation_index: self.creation_index,
+            removable: self.removable,
+            fields: fields.map(|(name, json)| (name.as_str().into(), json.as_str().into())).collect(),
+            growing: None,
+            children: Vec::new(),
+        }
+    }
+}
