@@ -77,17 +77,18 @@ mod tree;
 
 pub use diag::{Code, ColorChoice, Diagnostic, Error, Label, Severity, Warning};
 pub use engine::{
-    Analysis, Answer, CacheStats, CheckReport, Desugared, EmptyReason, Engine, EngineBuilder,
-    Explain, ExplainOptions, Fit, Headers, Ids, Log, LogEntry, Node, Nodes, NotChosen, Pass,
-    PlanLine, Prepared, Runs, Selection, SelectionAddress, StrategyLine,
+    Analysis, Answer, CacheStats, CheckReport, Context, ContextBuilder, Desugared, EmptyReason,
+    Engine, EngineBuilder, Explain, ExplainOptions, Fit, Headers, Ids, IntoNode, Kept, Log,
+    LogEntry, Message, Node, Nodes, NotChosen, Part, Pass, PlanLine, Prepared, Request, Runs,
+    Selection, SelectionAddress, StrategyLine, Stream, sent,
 };
 pub use exec::Counters;
 pub use history::{
-    At, Blame, BlameEvent, BlameKind, Change, ChangedNode, Children, ContentDiff, ContentMode,
-    ContentOptions, ContentSummary, Delta, DiffOptions, DiffStats, History, LoadError, Material,
-    MaterialFields, Materialized, Move, PairDiff, RangeDiff, RangeError, RangeLimits, RangeMode,
-    RangeOptions, Session, SnapshotDiff, SnapshotRef, Snapshots, SnapshotsIter, TokenHunk,
-    TokenRun, blame,
+    At, Attempt, AttemptStatus, Attempts, Blame, BlameEvent, BlameKind, Change, ChangedNode,
+    Children, ContentDiff, ContentMode, ContentOptions, ContentSummary, Delta, DiffOptions,
+    DiffStats, History, LoadError, Material, MaterialFields, Materialized, Move, PairDiff,
+    RangeDiff, RangeError, RangeLimits, RangeMode, RangeOptions, Session, SnapshotDiff,
+    SnapshotRef, Snapshots, SnapshotsIter, TokenHunk, TokenRun, blame,
 };
 pub use index::Snapshot;
 pub use ir::{Address, Edition};

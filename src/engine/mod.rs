@@ -11,6 +11,7 @@
 
 mod answer;
 mod cache;
+mod context;
 mod empty;
 mod explain;
 mod facade;
@@ -28,6 +29,7 @@ mod unknown;
 
 pub use answer::Answer;
 pub use cache::CacheStats;
+pub use context::{Context, ContextBuilder, IntoNode, Kept, Message, Part, Request, Stream, sent};
 pub use explain::{
     Analysis, Desugared, Explain, ExplainOptions, NotChosen, Pass, PlanLine, Runs, StrategyLine,
 };

@@ -132,10 +132,7 @@ impl History {
     /// ask at the same time wait for it. Constant time.
     #[doc(hidden)]
     #[must_use]
-    pub fn with_working(
-        &self,
-        make: impl FnOnce() -> Arc<Snapshot> + Send + 'static,
-    ) -> Self {
+    pub fn with_working(&self, make: impl FnOnce() -> Arc<Snapshot> + Send + 'static) -> Self {
         Self {
             committed: self.committed.clone(),
             working: Some(Arc::new(LazyLock::new(Box::new(make)))),
@@ -159,9 +156,13 @@ impl History {
     /// This history with these attempts.
     #[doc(hidden)]
     #[must_use]
-    pub fn with_attempts(mut self, attempts: Attempts) -> Self {
-        self.attempts = attempts;
-        self
+    pub fn with_attempts(&self, attempts: Attempts) -> Self {
+        Self {
+            committed: self.committed.clone(),
+            working: self.working.clone(),
+            attempts,
+            first_seen: OnceLock::new(),
+        }
     }
 
     /// The provider calls of the session.
@@ -233,7 +234,7 @@ impl History {
 
     /// The index of the committed snapshot at an address.
     #[inline]
-    fn index_of(&self, address: Address) -> Result<usize, Unresolved> {
+    pub(crate) fn index_of(&self, address: Address) -> Result<usize, Unresolved> {
         let found = match address {
             Address::Back(back) => usize::try_from(back)
                 .ok()

@@ -151,9 +151,16 @@ impl Attempts {
     pub(crate) fn begun(&self, attempt: Attempt, records: Vec<Arc<str>>) -> Self {
         let before = self.newest.as_deref().map(sent).unwrap_or_default();
         let shared = before.len().min(records.len());
-        let head = before.iter().zip(&records).take_while(|(a, b)| a == b).count();
+        let head = before
+            .iter()
+            .zip(&records)
+            .take_while(|(a, b)| a == b)
+            .count();
         let pairs = before.iter().rev().zip(records.iter().rev());
-        let tail = pairs.take(shared - head).take_while(|(a, b)| a == b).count();
+        let tail = pairs
+            .take(shared - head)
+            .take_while(|(a, b)| a == b)
+            .count();
         let own = records[head..records.len() - tail].to_vec();
         self.with(Entry {
             attempt,
@@ -187,7 +194,10 @@ impl Attempts {
 
     /// Those up to a cycle.
     pub(crate) fn up_to(&self, cycle: i64) -> Self {
-        let later = self.iter().take_while(|attempt| attempt.cycle_id > cycle).count();
+        let later = self
+            .iter()
+            .take_while(|attempt| attempt.cycle_id > cycle)
+            .count();
         let mut left = self.clone();
         for _ in 0..later {
             left.newest = left.newest.as_deref().and_then(|link| link.older.clone());
@@ -202,13 +212,10 @@ impl Attempts {
         let of_cycle = |link: &&Link| link.entry.attempt.cycle_id == cycle;
         let completed =
             |link: &&Link| link.entry.attempt.status == AttemptStatus::Completed && of_cycle(link);
-        let found = self.links().find(completed).or_else(|| self.links().find(of_cycle));
-        found.map(sent)
-    }
-
-    /// The records that an attempt was sent.
-    pub(crate) fn sent(&self, attempt_id: &str) -> Option<Vec<Arc<str>>> {
-        let found = self.links().find(|link| link.entry.attempt.attempt_id == attempt_id);
+        let found = self
+            .links()
+            .find(completed)
+            .or_else(|| self.links().find(of_cycle));
         found.map(sent)
     }
 }
@@ -224,7 +231,11 @@ fn sent(link: &Link) -> Vec<Arc<str>> {
     }
     let mut records: Vec<Arc<str>> = Vec::new();
     for sent in chain.into_iter().rev() {
-        let kept = records.len().saturating_sub(sent.tail).max(sent.head).min(records.len());
+        let kept = records
+            .len()
+            .saturating_sub(sent.tail)
+            .max(sent.head)
+            .min(records.len());
         let tail = records.split_off(kept);
         records.truncate(sent.head);
         records.extend(sent.own.iter().cloned());
@@ -257,10 +268,21 @@ mod tests {
     #[test]
     fn what_was_sent_comes_back() {
         let requests = [
-            "s a T", "s a b c T", "s a b c T", "s b c T", "", "x", "x x", "x", "s x T", "T s", "T T T",
+            "s a T",
+            "s a b c T",
+            "s a b c T",
+            "s b c T",
+            "",
+            "x",
+            "x x",
+            "x",
+            "s x T",
+            "T s",
+            "T T T",
             "T T",
         ];
-        let records = |text: &str| -> Vec<Arc<str>> { text.split_whitespace().map(Arc::from).collect() };
+        let records =
+            |text: &str| -> Vec<Arc<str>> { text.split_whitespace().map(Arc::from).collect() };
         let mut attempts = Attempts::default();
         for (cycle, text) in (0..).zip(requests) {
             attempts = attempts.begun(attempt(cycle), records(text));

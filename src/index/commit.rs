@@ -35,7 +35,11 @@ impl Writer {
         }
         let counting = self.ttls == Ttls::Counting;
         let touched = Touched::new(previous, delta, meta.cycle, counting);
-        let read_at = if counting { meta.cycle } else { previous.cycle() };
+        let read_at = if counting {
+            meta.cycle
+        } else {
+            previous.cycle()
+        };
         let tree = patch::apply(&touched.excerpt(previous, read_at), delta).ok()?;
         let units = units(&tree);
         if takes_seq(previous, &tree, &units) {
@@ -157,7 +161,9 @@ impl Touched {
             let (at, unit) = place;
             if self.units.contains(&place) {
                 let rows = previous.pieces()[at].segment.unit_rows(unit);
-                previous.live(at, rows).for_each(|node| copy.push_at(node, cycle));
+                previous
+                    .live(at, rows)
+                    .for_each(|node| copy.push_at(node, cycle));
                 continue;
             }
             let regions = if place == self.preamble {

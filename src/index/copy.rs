@@ -10,7 +10,8 @@ impl Snapshot {
     /// Linear in the nodes.
     pub fn to_tree(&self) -> Tree {
         let mut copy = TreeBuilder::default();
-        self.nodes().for_each(|node| copy.push_at(node, self.cycle()));
+        self.nodes()
+            .for_each(|node| copy.push_at(node, self.cycle()));
         copy.finish()
     }
 }
@@ -30,7 +31,9 @@ impl TreeBuilder {
     /// counted down. Nodes come in document order, after their parents.
     pub(super) fn push_at(&mut self, node: NodeRef<'_>, cycle: i64) {
         let passed = cycle.saturating_sub(node.snapshot_cycle());
-        let ttl = node.ttl().map_or(0, |ttl| ttl.saturating_sub(passed).max(0));
+        let ttl = node
+            .ttl()
+            .map_or(0, |ttl| ttl.saturating_sub(passed).max(0));
         self.close(node.level() as usize);
         let tree = &mut self.tree;
         let row = tree.rows.len() as u32;

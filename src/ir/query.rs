@@ -48,6 +48,30 @@ pub enum Address {
     Cycle(i64),
 }
 
+/// Text that is no [`Address`].
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("expected the address of a snapshot, such as @t0, @t-2 or @c12")]
+pub struct NoAddress;
+
+impl std::str::FromStr for Address {
+    type Err = NoAddress;
+
+    /// Parses `@t0`, `@t-2`, `@c12`; the `@` is optional.
+    fn from_str(text: &str) -> Result<Self, NoAddress> {
+        let text = text.strip_prefix('@').unwrap_or(text);
+        if text == "t0" {
+            return Ok(Self::Back(0));
+        }
+        if let Some(back) = text.strip_prefix("t-") {
+            let digits = !back.is_empty() && back.bytes().all(|byte| byte.is_ascii_digit());
+            let back = digits.then(|| back.parse().ok()).flatten();
+            return back.map(Self::Back).ok_or(NoAddress);
+        }
+        let cycle = text.strip_prefix('c').and_then(|cycle| cycle.parse().ok());
+        cycle.map(Self::Cycle).ok_or(NoAddress)
+    }
+}
+
 /// One end of a range. Both ends are cycles, or neither is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum RangeEnd {

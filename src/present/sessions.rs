@@ -234,15 +234,7 @@ fn no_address(text: &str) -> Failure {
 
 /// Parses `@t0`, `@t-2`, `@c12`; the `@` is optional.
 fn parse_address(text: &str) -> Option<Address> {
-    let text = text.strip_prefix('@').unwrap_or(text);
-    if text == "t0" {
-        return Some(Address::Back(0));
-    }
-    if let Some(back) = text.strip_prefix("t-") {
-        let digits = !back.is_empty() && back.bytes().all(|byte| byte.is_ascii_digit());
-        return digits.then(|| back.parse().ok().map(Address::Back))?;
-    }
-    text.strip_prefix('c')?.parse().ok().map(Address::Cycle)
+    text.parse().ok()
 }
 
 #[cfg(test)]

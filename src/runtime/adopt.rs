@@ -39,7 +39,11 @@ impl Workspace {
         self.overlay = super::overlay::Overlay::default();
         let changes = Changes::between(working, &base);
         let mut fresh = Vec::new();
-        for node in changes.newer.iter().flat_map(|rows| working.nodes_in(rows.clone())) {
+        for node in changes
+            .newer
+            .iter()
+            .flat_map(|rows| working.nodes_in(rows.clone()))
+        {
             match base.find(node.id()) {
                 None => fresh.push(node),
                 Some(old) => self.take_over_old(node, old)?,
@@ -49,11 +53,17 @@ impl Workspace {
             self.take_over_new(node)?;
         }
         let mut gone: HashSet<&str> = HashSet::new();
-        for old in changes.older.iter().flat_map(|rows| base.nodes_in(rows.clone())) {
+        for old in changes
+            .older
+            .iter()
+            .flat_map(|rows| base.nodes_in(rows.clone()))
+        {
             if working.find(old.id()).is_some() {
                 continue;
             }
-            let above = old.parent().is_some_and(|parent| gone.contains(parent.id()));
+            let above = old
+                .parent()
+                .is_some_and(|parent| gone.contains(parent.id()));
             gone.insert(old.id());
             if !above {
                 self.overlay.gone.insert(old.id().into());
@@ -74,13 +84,16 @@ impl Workspace {
             && node.key() == old.key()
             && node.content_hash() == old.content_hash();
         if !same {
-            let message = format!("`{id}` differs from the newest snapshot in more than ttl and priority");
+            let message =
+                format!("`{id}` differs from the newest snapshot in more than ttl and priority");
             return Err(sealed(message).help("give the changed node an id of its own"));
         }
         let ttl = (node.ttl() != old.ttl()).then(|| node.ttl());
         let priority = (node.priority() != old.priority()).then(|| node.priority());
         if ttl.is_some() || priority.is_some() {
-            self.overlay.changed.insert(id.into(), Change { ttl, priority });
+            self.overlay
+                .changed
+                .insert(id.into(), Change { ttl, priority });
         }
         Ok(())
     }
@@ -108,7 +121,9 @@ impl Workspace {
             created_at_ns: node.created_at_ns(),
             creation_index: node.creation_index(),
             removable: node.field("removable") == Some("true"),
-            fields: fields.map(|(name, json)| (name.into(), json.into())).collect(),
+            fields: fields
+                .map(|(name, json)| (name.into(), json.into()))
+                .collect(),
             growing: None,
             children: Vec::new(),
         };

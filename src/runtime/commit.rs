@@ -55,10 +55,13 @@ impl Workspace {
         for node in &topmost {
             let id = node.id();
             if is_region(*node) {
-                return Err(region(format!("`{id}` is a region or the root and cannot be compacted")));
+                return Err(region(format!(
+                    "`{id}` is a region or the root and cannot be compacted"
+                )));
             }
             let parent = state.parent(*node);
-            let in_turn = parent.is_some_and(|parent| matches!(parent.class(), NodeClass::Turn | NodeClass::Head));
+            let in_turn = parent
+                .is_some_and(|parent| matches!(parent.class(), NodeClass::Turn | NodeClass::Head));
             if in_turn && node.is_core_container() && state.standing(*node).seal == Seal::Core {
                 let message = format!("`{id}` is the core of a sealed turn, which always has one");
                 return Err(sealed(message).help("compact its blocks, or the whole turn"));
@@ -70,8 +73,14 @@ impl Workspace {
         let draft = self.draft(node, level)?;
         Place::of(state, first).check(&draft)?;
         let ids = topmost.iter().map(|node| Arc::from(node.id())).collect();
-        if draft.0.first().is_some_and(|(headers, ..)| headers.ttl == Some(0)) {
-            return Err(header("a summary with ttl 0 would be in no snapshot").help("leave out the ttl"));
+        if draft
+            .0
+            .first()
+            .is_some_and(|(headers, ..)| headers.ttl == Some(0))
+        {
+            return Err(
+                header("a summary with ttl 0 would be in no snapshot").help("leave out the ttl")
+            );
         }
         let summary = self.build(&draft, "".into(), 0)?;
         let id = Arc::clone(&summary[0].id);
@@ -154,7 +163,12 @@ impl Workspace {
             }
         }
         let ids: Vec<&str> = expiring.iter().map(|id| &**id).collect();
-        let topmost: Vec<Arc<str>> = self.state().topmost(&ids).iter().map(|node| Arc::from(node.id())).collect();
+        let topmost: Vec<Arc<str>> = self
+            .state()
+            .topmost(&ids)
+            .iter()
+            .map(|node| Arc::from(node.id()))
+            .collect();
         for id in &topmost {
             self.take(id);
         }
@@ -165,7 +179,12 @@ impl Workspace {
     fn is_due(&self, node: Node<'_>, cycle: i64) -> bool {
         let due = match node {
             Node::New(_, fresh) => fresh.ttl.map(|ttl| cycle.saturating_add(ttl)),
-            Node::Old(old) => match self.overlay.changed.get(old.id()).and_then(|change| change.ttl) {
+            Node::Old(old) => match self
+                .overlay
+                .changed
+                .get(old.id())
+                .and_then(|change| change.ttl)
+            {
                 Some(given) => given.map(|ttl| cycle.saturating_add(ttl)),
                 None => old.ttl().map(|ttl| self.base.cycle().saturating_add(ttl)),
             },
@@ -176,7 +195,8 @@ impl Workspace {
     /// Regions, sealed turns and cores stay, whatever their ttl.
     fn never_expires(&self, node: Node<'_>) -> bool {
         let state = self.state();
-        let in_turn = |parent: Node<'_>| matches!(parent.class(), NodeClass::Turn | NodeClass::Head);
+        let in_turn =
+            |parent: Node<'_>| matches!(parent.class(), NodeClass::Turn | NodeClass::Head);
         is_region(node)
             || state.standing(node).seal == Seal::Turn
             || (node.is_core_container() && state.parent(node).is_some_and(in_turn))
@@ -232,7 +252,10 @@ impl Workspace {
     ) {
         let state = self.state();
         let live = compaction.ids.iter().filter_map(|id| state.find(id));
-        let live: Vec<&str> = live.map(Node::id).filter(|id| !kept.contains(*id)).collect();
+        let live: Vec<&str> = live
+            .map(Node::id)
+            .filter(|id| !kept.contains(*id))
+            .collect();
         let topmost = state.topmost(&live);
         let Some(first) = topmost.first() else {
             return;

@@ -114,7 +114,9 @@ pub(super) fn read_update(node: &NewNode) -> Result<Update, Refusal> {
     let name = Name("the update".into());
     name.check_json(node)?;
     if !node.children.is_empty() {
-        return Err(header("an update cannot give children; add them to the node"));
+        return Err(header(
+            "an update cannot give children; add them to the node",
+        ));
     }
     let mut update = Update::default();
     for (member, json) in &node.members {
@@ -291,18 +293,27 @@ impl Name {
                 let message = format!("{self} cannot be a turn: turns enter `^seq` by sealing");
                 Err(region(message).help("add blocks to `^ah` and commit"))
             }
-            _ => Err(region(format!("{self} cannot be a region: every session has one of each"))),
+            _ => Err(region(format!(
+                "{self} cannot be a region: every session has one of each"
+            ))),
         }
     }
 
     /// A `content_hash` that is given must be right.
     fn hash(&self, headers: &Headers) -> Result<(), Refusal> {
-        let given = headers.fields.iter().find(|(name, _)| &**name == "content_hash");
+        let given = headers
+            .fields
+            .iter()
+            .find(|(name, _)| &**name == "content_hash");
         let Some(given) = given.and_then(|(_, json)| string(json)) else {
             return Ok(());
         };
         let fields = headers.fields.iter().map(|(name, json)| (&**name, &**json));
-        let right = hex(&content_hash(headers.role.as_deref(), headers.kind.as_deref(), fields));
+        let right = hex(&content_hash(
+            headers.role.as_deref(),
+            headers.kind.as_deref(),
+            fields,
+        ));
         if *given != right {
             let message = format!("{self}: content_hash is not the hash of the content");
             return Err(header(message).help(format!("leave it out, or give {right}")));

@@ -118,7 +118,9 @@ impl NotedNode {
             created_at_ns: fresh.created_at_ns,
             creation_index: fresh.creation_index,
             removable: fresh.removable,
-            fields: fields.map(|(name, json)| (name.to_string(), json.to_string())).collect(),
+            fields: fields
+                .map(|(name, json)| (name.to_string(), json.to_string()))
+                .collect(),
         }
     }
 
@@ -140,7 +142,9 @@ impl NotedNode {
             created_at_ns: self.created_at_ns,
             creation_index: self.creation_index,
             removable: self.removable,
-            fields: fields.map(|(name, json)| (name.as_str().into(), json.as_str().into())).collect(),
+            fields: fields
+                .map(|(name, json)| (name.as_str().into(), json.as_str().into()))
+                .collect(),
             growing: None,
             children: Vec::new(),
         }

@@ -8,14 +8,18 @@
 //! |---|---|
 //! | nodes as given and checked | `node`, `header` |
 //! | the working state: a snapshot under changes | `overlay`, `growing`, `state` |
-//! | mutations | `workspace`, `slot`, `mutate`, `relocate`, `refusal` |
+//! | mutations | `workspace`, `slot`, `mutate`, `relocate`, `list`, `stream`, `refusal` |
 //! | commits | `commit`, `policy`, `prune` |
 //! | times and references | `clock`, `pin` |
+//! | going on later | `adopt`, `memory` |
 
+mod adopt;
 mod clock;
 mod commit;
 mod growing;
 mod header;
+mod list;
+mod memory;
 mod mutate;
 mod node;
 mod overlay;
@@ -26,13 +30,15 @@ mod refusal;
 mod relocate;
 mod slot;
 mod state;
+mod stream;
 mod workspace;
 
 pub use clock::{Clock, StepClock, SystemClock};
 pub use commit::Commit;
+pub(crate) use memory::Memory;
 pub use node::NewNode;
 pub use pin::Reference;
 pub use policy::{Limit, Measure, Policy, Scope};
-pub use refusal::Refusal;
-pub use slot::{Insertion, Target};
+pub(crate) use refusal::Refusal;
+pub(crate) use slot::{Insertion, Target};
 pub(crate) use workspace::Workspace;

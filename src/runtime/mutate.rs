@@ -29,20 +29,23 @@ impl Workspace {
         let parent = parent.ok_or_else(|| placement(format!("no node has the id `{id}`")))?;
         let standing = state.standing(parent);
         match (parent.class(), standing.region) {
-            (NodeClass::Root, _) => {
-                Err(region("nothing can be added to the root, which has the regions")
-                    .help("add to `^sys` or `^ah`"))
-            }
-            (NodeClass::Seq, _) => Err(region("turns enter `^seq` by sealing, and nothing else does")
-                .help("add to `^ah` and commit, or attach to a turn: `(d1, end)`")),
+            (NodeClass::Root, _) => Err(region(
+                "nothing can be added to the root, which has the regions",
+            )
+            .help("add to `^sys` or `^ah`")),
+            (NodeClass::Seq, _) => Err(region(
+                "turns enter `^seq` by sealing, and nothing else does",
+            )
+            .help("add to `^ah` and commit, or attach to a turn: `(d1, end)`")),
             _ if standing.seal == Seal::Core => {
-                let message = format!("`{id}` is in the core of a sealed turn, which never changes");
+                let message =
+                    format!("`{id}` is in the core of a sealed turn, which never changes");
                 Err(sealed(message).help("attach the node before or after the core: `(d1, end)`"))
             }
-            _ if standing.seal == Seal::Turn && target.in_core => {
-                Err(sealed(format!("the core of `{id}` is sealed and never changes"))
-                    .help("attach the node before or after the core: `(d1, end)`"))
-            }
+            _ if standing.seal == Seal::Turn && target.in_core => Err(sealed(format!(
+                "the core of `{id}` is sealed and never changes"
+            ))
+            .help("attach the node before or after the core: `(d1, end)`")),
             _ => Ok(standing.level),
         }
     }
@@ -74,11 +77,16 @@ impl Workspace {
             return Ok(());
         }
         let parent = self.state().find(&slot.parent);
-        let is_turn = |parent: Node<'_>| matches!(parent.class(), NodeClass::Turn | NodeClass::Head);
+        let is_turn =
+            |parent: Node<'_>| matches!(parent.class(), NodeClass::Turn | NodeClass::Head);
         if !parent.is_some_and(is_turn) {
             return Ok(());
         }
-        let what = if removable { "be removable" } else { "have a ttl" };
+        let what = if removable {
+            "be removable"
+        } else {
+            "have a ttl"
+        };
         let message = format!("`{}` is the core of its turn and cannot {what}", mover.id);
         Err(header(message).help("give it to the blocks in the core"))
     }
@@ -99,7 +107,11 @@ impl Workspace {
     }
 
     /// Gives nodes other members. Returns the ids.
-    pub(crate) fn update(&mut self, ids: &[&str], node: &NewNode) -> Result<Vec<Arc<str>>, Refusal> {
+    pub(crate) fn update(
+        &mut self,
+        ids: &[&str],
+        node: &NewNode,
+    ) -> Result<Vec<Arc<str>>, Refusal> {
         let update = read_update(node)?;
         for id in ids {
             self.check_update(id, &update)?;
@@ -122,7 +134,9 @@ impl Workspace {
         let node = state.find(id);
         let node = node.ok_or_else(|| placement(format!("no node has the id `{id}`")))?;
         if is_region(node) {
-            return Err(region(format!("`{id}` is a region or the root and never changes")));
+            return Err(region(format!(
+                "`{id}` is a region or the root and never changes"
+            )));
         }
         let Node::New(_, fresh) = node else {
             return match state.standing(node).seal {
@@ -138,9 +152,8 @@ impl Workspace {
             };
         };
         let parent = state.parent(node);
-        let in_turn = parent.is_some_and(|parent| {
-            matches!(parent.class(), NodeClass::Turn | NodeClass::Head)
-        });
+        let in_turn = parent
+            .is_some_and(|parent| matches!(parent.class(), NodeClass::Turn | NodeClass::Head));
         if in_turn && node.is_core_container() && matches!(update.ttl, Some(Some(_))) {
             let message = format!("`{id}` is the core of its turn and cannot have a ttl");
             return Err(header(message).help("give it to the blocks in the core"));
@@ -156,7 +169,10 @@ impl Workspace {
                 return Err(header(message).help(format!("set `{alias}` to null")));
             }
         }
-        let hash = update.fields.iter().find(|(name, _)| &**name == "content_hash");
+        let hash = update
+            .fields
+            .iter()
+            .find(|(name, _)| &**name == "content_hash");
         if let Some((_, Some(given))) = hash {
             let mut after = fresh.clone();
             apply_update(&mut after, update);
@@ -286,11 +302,15 @@ impl Workspace {
             return Ok(());
         }
         if ttl.is_some() || removable {
-            let message = format!("the successor of `{old}` is the core of its turn: no ttl, not removable");
+            let message =
+                format!("the successor of `{old}` is the core of its turn: no ttl, not removable");
             return Err(header(message).help("give it to the blocks in the core"));
         }
         let loose = state.children(parent).into_iter();
-        if let Some(other) = loose.filter(|child| child.offset() == 0).find(|child| child.id() != old) {
+        if let Some(other) = loose
+            .filter(|child| child.offset() == 0)
+            .find(|child| child.id() != old)
+        {
             let message = format!(
                 "the successor of `{old}` cannot be the core of `{}`: `{}` has offset 0 too",
                 parent.id(),
@@ -302,7 +322,11 @@ impl Workspace {
     }
 
     /// Inserts nodes that were built, the first at a place that another node had.
-    pub(super) fn put_at(&mut self, mut made: Vec<super::overlay::Fresh>, place: &Place) -> Arc<str> {
+    pub(super) fn put_at(
+        &mut self,
+        mut made: Vec<super::overlay::Fresh>,
+        place: &Place,
+    ) -> Arc<str> {
         if let Some(first) = made.first_mut() {
             first.offset = place.offset;
             first.created_at_ns = place.created_at_ns;
@@ -332,7 +356,13 @@ impl Place {
         let (offset, created_at_ns, creation_index, _) = node.sort_key();
         let parent = state.parent(node);
         let iso = node.field("created_at_iso").map_or_else(
-            || format!("\"{}\"", crate::tree::timestamp::rfc3339_of_nanos(created_at_ns)).into(),
+            || {
+                format!(
+                    "\"{}\"",
+                    crate::tree::timestamp::rfc3339_of_nanos(created_at_ns)
+                )
+                .into()
+            },
             Into::into,
         );
         Self {
@@ -375,7 +405,9 @@ pub(super) fn check_removable(
 ) -> Result<(), Refusal> {
     let id = node.id();
     if is_region(node) {
-        return Err(region(format!("`{id}` is a region or the root and cannot be removed")));
+        return Err(region(format!(
+            "`{id}` is a region or the root and cannot be removed"
+        )));
     }
     if matches!(state.standing(node).seal, Seal::Turn | Seal::Core) {
         let message = format!("`{id}` is sealed and cannot be removed by hand");
@@ -404,9 +436,8 @@ pub(super) fn region_name(region: Region) -> &'static str {
 
 fn apply_update(fresh: &mut super::overlay::Fresh, update: &Update) {
     let names = update.fields.iter().map(|(name, _)| &**name);
-    let hashed = |name: &str| {
-        name == "content" || name.starts_with("content_") || name.starts_with("data_")
-    };
+    let hashed =
+        |name: &str| name == "content" || name.starts_with("content_") || name.starts_with("data_");
     let hash_given = names.clone().any(|name| name == "content_hash");
     let touched = update.role.is_some() || update.kind.is_some() || names.clone().any(hashed);
     if touched && !hash_given {
@@ -437,6 +468,7 @@ fn apply_update(fresh: &mut super::overlay::Fresh, update: &Update) {
 
 fn content_hash(fresh: &super::overlay::Fresh) -> String {
     let fields = fresh.fields.iter().map(|(name, json)| (&**name, &**json));
-    let hash = crate::tree::hash::content_hash(fresh.role.as_deref(), fresh.kind.as_deref(), fields);
+    let hash =
+        crate::tree::hash::content_hash(fresh.role.as_deref(), fresh.kind.as_deref(), fields);
     crate::tree::hash::hex(&hash)
 }

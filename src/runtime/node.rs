@@ -17,7 +17,7 @@ use crate::tree::shallow::{elements, members};
 /// context.add("^sys", banner)?;
 /// context.add("^ah", NewNode::json(r#"{"role":"user","content":"Hello"}"#)?)?;
 /// context.add("^ah", r#"block:note { data_source='wiki', offset=1 } "A page.""#)?;
-/// assert_eq!(context.select(".cb")?.len(), 3);
+/// assert_eq!(context.select(".cb")?.count(), 3);
 /// # Ok::<(), pactql::Error>(())
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -233,6 +233,8 @@ fn problem_text(problem: &Problem) -> Refusal {
         ProblemKind::TooDeep => format!("byte {at}: values must nest at most 1,000 levels deep"),
         ProblemKind::DuplicateKey(key) => format!("byte {at}: the key `{key}` is given twice"),
         ProblemKind::LoneSurrogate => format!("byte {at}: half of a surrogate pair"),
-        ProblemKind::NumberRange => format!("byte {at}: the number is outside the range of a double"),
+        ProblemKind::NumberRange => {
+            format!("byte {at}: the number is outside the range of a double")
+        }
     })
 }

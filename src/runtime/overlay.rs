@@ -37,13 +37,17 @@ pub(super) struct Fresh {
 
 impl Fresh {
     pub(super) fn field(&self, name: &str) -> Option<&str> {
-        let at = self.fields.binary_search_by(|(known, _)| (**known).cmp(name));
+        let at = self
+            .fields
+            .binary_search_by(|(known, _)| (**known).cmp(name));
         at.ok().map(|at| &*self.fields[at].1)
     }
 
     /// Sets or removes a field.
     pub(super) fn set_field(&mut self, name: &str, value: Option<Box<str>>) {
-        let at = self.fields.binary_search_by(|(known, _)| (**known).cmp(name));
+        let at = self
+            .fields
+            .binary_search_by(|(known, _)| (**known).cmp(name));
         match (at, value) {
             (Ok(at), Some(value)) => self.fields[at].1 = value,
             (Ok(at), None) => drop(self.fields.remove(at)),
@@ -108,7 +112,10 @@ impl Overlay {
     }
 
     pub(super) fn get_mut(&mut self, slot: u32) -> Option<&mut Fresh> {
-        self.slots.get_mut(slot as usize)?.as_mut().map(Arc::make_mut)
+        self.slots
+            .get_mut(slot as usize)?
+            .as_mut()
+            .map(Arc::make_mut)
     }
 
     /// The new nodes, in the order they were made.
@@ -123,7 +130,10 @@ impl Overlay {
 
     /// The committed nodes that have new children.
     pub(super) fn parents(&self) -> impl Iterator<Item = &Arc<str>> {
-        self.added.iter().filter(|(_, slots)| !slots.is_empty()).map(|(id, _)| id)
+        self.added
+            .iter()
+            .filter(|(_, slots)| !slots.is_empty())
+            .map(|(id, _)| id)
     }
 
     fn siblings(&mut self, parent: &Arc<str>) -> &mut Vec<u32> {
@@ -195,5 +205,10 @@ impl Overlay {
 pub(super) type SortKey<'a> = (i64, i64, i64, &'a str);
 
 pub(super) fn sort_key(fresh: &Fresh) -> SortKey<'_> {
-    (fresh.offset, fresh.created_at_ns, fresh.creation_index, &fresh.id)
+    (
+        fresh.offset,
+        fresh.created_at_ns,
+        fresh.creation_index,
+        &fresh.id,
+    )
 }

@@ -7,9 +7,9 @@ use hashbrown::HashSet;
 use super::policy::{Measure, Scope};
 use super::state::{Node, State};
 use super::workspace::Workspace;
+use crate::tree::NodeClass;
 use crate::tree::canonical::canonical;
 use crate::tree::shallow::string;
-use crate::tree::NodeClass;
 
 /// A block that may go.
 struct Candidate {
@@ -51,7 +51,9 @@ impl Workspace {
             Scope::Seq => &[NodeClass::Seq],
             Scope::Head => &[NodeClass::Head],
         };
-        let regions = classes.iter().filter_map(|class| self.state().region(*class));
+        let regions = classes
+            .iter()
+            .filter_map(|class| self.state().region(*class));
         regions.collect()
     }
 
@@ -104,7 +106,10 @@ impl Workspace {
             }
         }
         found.sort_unstable_by(|a, b| {
-            let order = a.priority.cmp(&b.priority).then(a.created_at_ns.cmp(&b.created_at_ns));
+            let order = a
+                .priority
+                .cmp(&b.priority)
+                .then(a.created_at_ns.cmp(&b.created_at_ns));
             order.then_with(|| a.id.cmp(&b.id))
         });
         found
@@ -146,4 +151,3 @@ impl Workspace {
         found
     }
 }
-

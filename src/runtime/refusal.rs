@@ -5,7 +5,7 @@ use crate::diag::{Code, Diagnostic, Error};
 /// A mutation that was refused. It has changed nothing.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{code}: {message}")]
-pub struct Refusal {
+pub(crate) struct Refusal {
     /// The code (RUNTIME §3).
     pub code: Code,
     /// What is wrong, with the node's id; one line.

@@ -58,10 +58,13 @@ impl Workspace {
         let missing = || placement(format!("no node has the id `{id}`"));
         let node = state.find(id).ok_or_else(missing)?;
         if is_region(node) {
-            return Err(region(format!("`{id}` is a region or the root and cannot be moved")));
+            return Err(region(format!(
+                "`{id}` is a region or the root and cannot be moved"
+            )));
         }
         if node.class() == NodeClass::Turn {
-            let message = format!("`{id}` is a turn; turns move from `^ah` to `^seq` by sealing only");
+            let message =
+                format!("`{id}` is a turn; turns move from `^ah` to `^seq` by sealing only");
             return Err(region(message));
         }
         let level = self.check_parent(target)?;
@@ -69,10 +72,16 @@ impl Workspace {
         if state.upwards(parent).any(|above| above.id() == id) {
             return Err(placement(format!("`{id}` cannot be moved below itself")));
         }
-        let height = state.subtree(node).iter().map(|below| state.standing(*below).level).max();
+        let height = state
+            .subtree(node)
+            .iter()
+            .map(|below| state.standing(*below).level)
+            .max();
         let height = height.unwrap_or(0) - state.standing(node).level;
         if level + 1 + height >= crate::tree::json::MAX_NESTING {
-            return Err(placement(format!("`{id}` would be too deep at its new place")));
+            return Err(placement(format!(
+                "`{id}` would be too deep at its new place"
+            )));
         }
         match node {
             Node::New(slot, _) => self.relocate_new(slot, target),
@@ -171,7 +180,11 @@ impl Workspace {
             let above = above.filter(|_| index > 0);
             let above = above.and_then(|id| subtree.iter().position(|other| other.id() == id));
             let id = self.made_id(node.class(), index)?;
-            draft.0.push((headers_of(*node, self.overlay.changed.get(node.id())), id, above));
+            draft.0.push((
+                headers_of(*node, self.overlay.changed.get(node.id())),
+                id,
+                above,
+            ));
         }
         Ok(draft)
     }
@@ -181,8 +194,19 @@ impl Workspace {
 fn headers_of(node: Node<'_>, change: Option<&super::overlay::Change>) -> Headers {
     // Headers that are filled anew, and explicit nulls of headers that have a column.
     let filled = [
-        "created_at_iso", "ttl", "parent_id", "id", "nodeType", "role", "kind", "key", "offset",
-        "priority", "cycle", "created_at_ns", "creation_index",
+        "created_at_iso",
+        "ttl",
+        "parent_id",
+        "id",
+        "nodeType",
+        "role",
+        "kind",
+        "key",
+        "offset",
+        "priority",
+        "cycle",
+        "created_at_ns",
+        "creation_index",
     ];
     match node {
         Node::Old(old) => {
@@ -200,7 +224,9 @@ fn headers_of(node: Node<'_>, change: Option<&super::overlay::Change>) -> Header
                 key: old.key().map(Into::into),
                 created: None,
                 removable: node.is_removable(),
-                fields: fields.map(|(name, json)| (name.into(), json.into())).collect(),
+                fields: fields
+                    .map(|(name, json)| (name.into(), json.into()))
+                    .collect(),
             }
         }
         Node::New(_, fresh) => {
@@ -228,4 +254,3 @@ fn headers_of(node: Node<'_>, change: Option<&super::overlay::Change>) -> Header
         }
     }
 }
-

@@ -9,7 +9,7 @@ use crate::tree::NodeClass;
 
 /// Where below its parent a node is put.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Insertion {
+pub(crate) enum Insertion {
     /// Where its own offset says.
     Into,
     /// Before the first child.
@@ -24,7 +24,7 @@ pub enum Insertion {
 
 /// A parent and a place below it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Target {
+pub(crate) struct Target {
     /// The id of the parent.
     pub parent: Box<str>,
     /// Whether the place is among the children at offset 0 of a turn or head without a core
@@ -74,9 +74,9 @@ pub(super) fn find_slot(
     target: &Target,
     mover: Mover<'_>,
 ) -> Result<Slot, Refusal> {
-    let node = state.find(&target.parent).ok_or_else(|| {
-        placement(format!("no node has the id `{}`", target.parent))
-    })?;
+    let node = state
+        .find(&target.parent)
+        .ok_or_else(|| placement(format!("no node has the id `{}`", target.parent)))?;
     let parent = Parent::new(state, node, target, mover);
     match (target.insertion, mover.offset) {
         (Insertion::Into, Some(offset)) => {
@@ -149,7 +149,8 @@ impl<'a> Parent<'a> {
         }
         let (parent, id) = (self.node.id(), mover.id);
         if self.is_sealed {
-            let message = format!("`{id}` cannot be put into the core of `{parent}`, which is sealed");
+            let message =
+                format!("`{id}` cannot be put into the core of `{parent}`, which is sealed");
             let help = "give it an offset below 0 (before the core) or above 0 (after it)";
             return Err(sealed(message).help(help));
         }
@@ -158,7 +159,10 @@ impl<'a> Parent<'a> {
                 "`{id}` cannot have offset {offset} below `{parent}`: the core `{}` has it",
                 core.id()
             ))
-            .help(format!("add it into the core: `#{}`, or give another offset", core.id())),
+            .help(format!(
+                "add it into the core: `#{}`, or give another offset",
+                core.id()
+            )),
             None => placement(format!(
                 "`{id}` cannot be the core of `{parent}`, which has blocks at offset 0"
             ))
@@ -205,7 +209,9 @@ impl<'a> Parent<'a> {
                     "`{}` has {count} children, so there is no child {child}",
                     self.node.id()
                 );
-                return Err(placement(message).help("children are counted from 1; `end` is after the last"));
+                return Err(
+                    placement(message).help("children are counted from 1; `end` is after the last")
+                );
             }
         };
         let (left, right) = self.siblings.split_at(at);
@@ -227,7 +233,13 @@ impl<'a> Parent<'a> {
                 return Ok(self.slot(offset, Vec::new()));
             };
             let offset = first.offset().checked_sub(1);
-            let offset = offset.map(|offset| if self.allows(offset, mover) { offset } else { offset - 1 });
+            let offset = offset.map(|offset| {
+                if self.allows(offset, mover) {
+                    offset
+                } else {
+                    offset - 1
+                }
+            });
             return match offset.filter(|&offset| self.allows(offset, mover)) {
                 Some(offset) => Ok(self.slot(offset, Vec::new())),
                 None => Err(self.no_room(left, right, mover)),
@@ -235,18 +247,20 @@ impl<'a> Parent<'a> {
         };
         let base = nearest.offset();
         let upwards = (0..3).filter_map(|step| base.checked_add(step));
-        let mut upwards =
-            upwards.filter(|&offset| after(Some(nearest), offset, mover) && self.allows(offset, mover));
+        let mut upwards = upwards
+            .filter(|&offset| after(Some(nearest), offset, mover) && self.allows(offset, mover));
         let upward = upwards.next();
         if let Some(offset) = upward.filter(|&offset| before(right.first(), offset, mover)) {
             return Ok(self.slot(offset, Vec::new()));
         }
-        let renumbered = upward.and_then(|offset| Some((offset, self.shift_up(right, offset, mover)?)));
+        let renumbered =
+            upward.and_then(|offset| Some((offset, self.shift_up(right, offset, mover)?)));
         let renumbered = renumbered.or_else(|| {
             let base = right.first()?.offset();
             let downwards = (0..3).filter_map(|step| base.checked_sub(step));
-            let mut downwards = downwards
-                .filter(|&offset| before(right.first(), offset, mover) && self.allows(offset, mover));
+            let mut downwards = downwards.filter(|&offset| {
+                before(right.first(), offset, mover) && self.allows(offset, mover)
+            });
             let offset = downwards.next()?;
             Some((offset, self.shift_down(left, offset, mover)?))
         });
@@ -257,7 +271,9 @@ impl<'a> Parent<'a> {
     }
 
     fn no_room(&self, left: &[Node<'_>], right: &[Node<'_>], mover: Mover<'_>) -> Refusal {
-        let name = |node: Option<&Node<'_>>| node.map_or("nothing".into(), |node| format!("`{}`", node.id()));
+        let name = |node: Option<&Node<'_>>| {
+            node.map_or("nothing".into(), |node| format!("`{}`", node.id()))
+        };
         placement(format!(
             "no offset puts `{}` between {} and {}, which cannot be renumbered",
             mover.id,
@@ -274,7 +290,12 @@ impl<'a> Parent<'a> {
         sibling.slot().filter(|_| keeps)
     }
 
-    fn shift_up(&self, right: &[Node<'_>], offset: i64, mover: Mover<'_>) -> Option<Vec<(u32, i64)>> {
+    fn shift_up(
+        &self,
+        right: &[Node<'_>],
+        offset: i64,
+        mover: Mover<'_>,
+    ) -> Option<Vec<(u32, i64)>> {
         let mut shifted = Vec::new();
         let mut previous = (offset, mover.times.0, mover.times.1, mover.id);
         for &sibling in right {
@@ -284,14 +305,23 @@ impl<'a> Parent<'a> {
             }
             let tail = (key.1, key.2, key.3);
             let later = tail > (previous.1, previous.2, previous.3);
-            let next = if later { previous.0 } else { previous.0.checked_add(1)? };
+            let next = if later {
+                previous.0
+            } else {
+                previous.0.checked_add(1)?
+            };
             shifted.push((self.may_get(sibling, next)?, next));
             previous = (next, key.1, key.2, key.3);
         }
         Some(shifted)
     }
 
-    fn shift_down(&self, left: &[Node<'_>], offset: i64, mover: Mover<'_>) -> Option<Vec<(u32, i64)>> {
+    fn shift_down(
+        &self,
+        left: &[Node<'_>],
+        offset: i64,
+        mover: Mover<'_>,
+    ) -> Option<Vec<(u32, i64)>> {
         let mut shifted = Vec::new();
         let mut next = (offset, mover.times.0, mover.times.1, mover.id);
         for &sibling in left.iter().rev() {
@@ -301,7 +331,11 @@ impl<'a> Parent<'a> {
             }
             let tail = (key.1, key.2, key.3);
             let earlier = tail < (next.1, next.2, next.3);
-            let previous = if earlier { next.0 } else { next.0.checked_sub(1)? };
+            let previous = if earlier {
+                next.0
+            } else {
+                next.0.checked_sub(1)?
+            };
             shifted.push((self.may_get(sibling, previous)?, previous));
             next = (previous, key.1, key.2, key.3);
         }

@@ -133,10 +133,6 @@ impl<'a> State<'a> {
         Some(Node::New(slot, self.overlay.get(slot)?))
     }
 
-    pub(super) fn root(self) -> Node<'a> {
-        Node::Old(self.base.root())
-    }
-
     /// The node of an id. One lookup a piece of the base.
     pub(super) fn find(self, id: &str) -> Option<Node<'a>> {
         if let Some(slot) = self.overlay.find(id) {
@@ -202,7 +198,9 @@ impl<'a> State<'a> {
         let gone = &self.overlay.gone;
         let old = old.children().filter(|child| !gone.contains(child.id()));
         let old = old.last().map(Node::Old);
-        old.into_iter().chain(added).max_by_key(|child| child.sort_key())
+        old.into_iter()
+            .chain(added)
+            .max_by_key(|child| child.sort_key())
     }
 
     pub(super) fn has_children(self, node: Node<'a>) -> bool {

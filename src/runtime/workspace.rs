@@ -13,14 +13,13 @@ use super::overlay::{Fresh, Overlay};
 use super::pin::Pins;
 use super::policy::Policy;
 use super::refusal::{Refusal, duplicate, header, placement};
+use super::slot::{Insertion, Target};
 use super::state::State;
 use crate::index::{Meta, Snapshot, Writer};
 use crate::tree::json::MAX_NESTING;
-use crate::tree::timestamp::rfc3339_of_nanos;
 use crate::tree::shallow::{get, members};
-use crate::tree::{
-    Delta, NodeClass, Patch, PatchNode, Present, Step, Tree, arrange, read_slice,
-};
+use crate::tree::timestamp::rfc3339_of_nanos;
+use crate::tree::{Delta, NodeClass, Patch, PatchNode, Present, Step, Tree, arrange, read_slice};
 
 /// The write side of one session. Readers have the snapshots it makes; this is for one writer.
 ///
@@ -44,7 +43,7 @@ pub(crate) struct Workspace {
     pub(super) pins: Pins,
     pub(super) policy: Policy,
     /// `meta.request` of the snapshots to come, as JSON.
-    pub(super) request: Option<Box<str>>,
+    pub(crate) request: Option<Box<str>>,
     /// `request` as of the last commit.
     pub(super) request_before: Option<Box<str>>,
 }
@@ -60,11 +59,7 @@ impl Workspace {
 
     /// A session that goes on after `history`, the last of which is the newest snapshot.
     /// Linear in the rows kept.
-    pub(crate) fn resume(
-        history: &[Arc<Snapshot>],
-        clock: Arc<dyn Clock>,
-        policy: Policy,
-    ) -> Self {
+    pub(crate) fn resume(history: &[Arc<Snapshot>], clock: Arc<dyn Clock>, policy: Policy) -> Self {
         let Some(newest) = history.last() else {
             return Self::new(clock, policy);
         };
@@ -132,6 +127,50 @@ impl Workspace {
         !self.overlay.is_empty() || self.request != self.request_before
     }
 
+    pub(crate) fn policy(&self) -> &Policy {
+        &self.policy
+    }
+
+    /// The id of a region.
+    pub(crate) fn region_id(&self, class: NodeClass) -> Result<Box<str>, Refusal> {
+        let region = self.state().region(class);
+        let missing = || placement("the session lacks a region");
+        region.map(|region| region.id().into()).ok_or_else(missing)
+    }
+
+    /// The id of the core container of `^ah`, which is made if there is none.
+    pub(crate) fn open_core(&mut self) -> Result<Box<str>, Refusal> {
+        let head = self.region_id(NodeClass::Head)?;
+        let state = self.state();
+        let core = state.find(&head).and_then(|head| state.core_of(head));
+        if let Some(core) = core {
+            return Ok(core.id().into());
+        }
+        let id = self.free_id(&format!("mc:{}", self.cycle()))?;
+        let target = Target {
+            parent: head.clone(),
+            in_core: false,
+            insertion: Insertion::Into,
+        };
+        let loose = state
+            .find(&head)
+            .map_or_else(Vec::new, |head| state.children(head));
+        if loose.iter().any(|child| child.offset() == 0) {
+            // Blocks at offset 0 are the core already, without a container.
+            return Ok(head);
+        }
+        let core = NewNode::container().id(&id).offset(0);
+        self.add(&target, &core).map(|id| (*id).into())
+    }
+
+    /// The id that the next node without one gets, or `given`, a JSON text.
+    pub(crate) fn next_id(&self, given: Option<&str>) -> Result<String, Refusal> {
+        match given.and_then(crate::tree::shallow::string) {
+            Some(id) => Ok(id.into()),
+            None => self.made_id(NodeClass::Block, 0).map(|id| id.to_string()),
+        }
+    }
+
     pub(crate) fn pins(&self) -> &Pins {
         &self.pins
     }
@@ -148,7 +187,12 @@ impl Workspace {
         &mut self,
         change: impl FnOnce(&mut Self) -> Result<T, E>,
     ) -> Result<T, E> {
-        let before = (self.overlay.clone(), self.last_ns, self.next_index, self.request.clone());
+        let before = (
+            self.overlay.clone(),
+            self.last_ns,
+            self.next_index,
+            self.request.clone(),
+        );
         let result = change(self);
         if result.is_err() {
             (self.overlay, self.last_ns, self.next_index, self.request) = before;
@@ -163,7 +207,7 @@ impl Workspace {
     }
 
     /// Adds the regions that a session from elsewhere lacks.
-    fn add_regions(&mut self) {
+    pub(super) fn add_regions(&mut self) {
         for (class, name) in [
             (NodeClass::Sys, "^sys"),
             (NodeClass::Seq, "^seq"),
@@ -283,7 +327,11 @@ impl Workspace {
 
     /// The id of the node that is made after `more` others.
     pub(super) fn made_id(&self, class: NodeClass, more: usize) -> Result<Arc<str>, Refusal> {
-        let prefix = if class == NodeClass::Container { "mc" } else { "cb" };
+        let prefix = if class == NodeClass::Container {
+            "mc"
+        } else {
+            "cb"
+        };
         let index = self.next_index.saturating_add(more as i64);
         self.free_id(&format!("{prefix}:c{}-{index}", self.cycle()))
     }
@@ -333,7 +381,8 @@ impl Workspace {
 
     pub(super) fn meta(&self, cycle: i64) -> Meta {
         let request = self.request.as_ref();
-        let extra = request.map(|request| ("meta".into(), format!("{{\"request\":{request}}}").into()));
+        let extra =
+            request.map(|request| ("meta".into(), format!("{{\"request\":{request}}}").into()));
         Meta {
             cycle,
             working: false,
@@ -456,8 +505,13 @@ fn push_old(
         created_at_ns: node.created_at_ns(),
         creation_index: node.creation_index(),
     };
-    let given_null = |name: &str| (name == "ttl" && change.ttl.is_some()) || (name == "priority" && change.priority.is_some());
-    let mut fields: Vec<(&str, &str)> = node.fields().filter(|(name, _)| !given_null(name)).collect();
+    let given_null = |name: &str| {
+        (name == "ttl" && change.ttl.is_some()) || (name == "priority" && change.priority.is_some())
+    };
+    let mut fields: Vec<(&str, &str)> = node
+        .fields()
+        .filter(|(name, _)| !given_null(name))
+        .collect();
     if change.ttl == Some(None) {
         fields.push(("ttl", "null"));
         fields.sort_unstable_by_key(|(name, _)| *name);
@@ -475,8 +529,8 @@ fn first_snapshot() -> Arc<Snapshot> {
                 rfc3339_of_nanos(0)
             )
         };
-        let [root, sys, seq, head] =
-            [("^root", 0), ("^sys", 0), ("^seq", 1), ("^ah", 2)].map(|(id, index)| region(id, index));
+        let [root, sys, seq, head] = [("^root", 0), ("^sys", 0), ("^seq", 1), ("^ah", 2)]
+            .map(|(id, index)| region(id, index));
         let text = format!(r#"{{"root":{root},"children":[{sys}}},{seq}}},{head}}}]}}}}"#);
         let steps = read_slice(text.as_bytes()).map(|documents| arrange(documents).steps().next());
         let tree = match steps {

@@ -75,6 +75,11 @@ fn write_hashed<'a>(
     out.write_all(b"}")
 }
 
+/// SHA-256 of a text.
+pub fn text_hash(text: &str) -> ContentHash {
+    Sha256::digest(text.as_bytes()).into()
+}
+
 /// Lower-case hex digits of a digest.
 pub fn hex(hash: &[u8]) -> String {
     const DIGITS: &[u8; 16] = b"0123456789abcdef";

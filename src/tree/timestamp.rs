@@ -37,7 +37,10 @@ pub(crate) fn nanos_of_rfc3339(text: &str) -> Option<i64> {
         let all = part.bytes().all(|byte| byte.is_ascii_digit());
         part.parse().ok().filter(|_| all)
     };
-    let is = |at: usize, wanted: &str| text.get(at..=at).is_some_and(|found| wanted.contains(found));
+    let is = |at: usize, wanted: &str| {
+        text.get(at..=at)
+            .is_some_and(|found| wanted.contains(found))
+    };
     if !(is(4, "-") && is(7, "-") && is(10, "Tt ") && is(13, ":") && is(16, ":")) {
         return None;
     }
@@ -80,7 +83,11 @@ pub(crate) fn nanos_of_rfc3339(text: &str) -> Option<i64> {
         _ => return None,
     };
     // Years are counted from March, as in `rfc3339`.
-    let (shifted, month) = if month > 2 { (year, month - 3) } else { (year - 1, month + 9) };
+    let (shifted, month) = if month > 2 {
+        (year, month - 3)
+    } else {
+        (year - 1, month + 9)
+    };
     let (era, of_era) = (shifted.div_euclid(400), shifted.rem_euclid(400));
     let day_of_era = of_era * 365 + of_era / 4 - of_era / 100 + (153 * month + 2) / 5 + day - 1;
     let days = era * 146_097 + day_of_era - 719_468;
@@ -94,7 +101,14 @@ mod tests {
 
     #[test]
     fn times_are_read_back() {
-        for nanos in [0, 1, 951_782_399_000_000_005, 1_735_689_599_999_999_999, -1, i64::MAX / 2] {
+        for nanos in [
+            0,
+            1,
+            951_782_399_000_000_005,
+            1_735_689_599_999_999_999,
+            -1,
+            i64::MAX / 2,
+        ] {
             assert_eq!(nanos_of_rfc3339(&rfc3339_of_nanos(nanos)), Some(nanos));
         }
         for (text, nanos) in [

@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 const MAY_IMPORT: &[(&str, &str)] = &[
     (
         "cli",
-        "mcp present engine history budget interop render index tree ir diag",
+        "mcp present engine history runtime budget interop render index tree ir diag",
     ),
     (
         "mcp",
@@ -25,8 +25,9 @@ const MAY_IMPORT: &[(&str, &str)] = &[
     ),
     (
         "engine",
-        "history exec plan budget render index tree ir syntax diag",
+        "history runtime exec plan budget render index tree ir syntax diag",
     ),
+    ("runtime", "index tree diag"),
     ("history", "exec plan index tree ir diag"),
     ("exec", "plan index tree ir"),
     ("interop", "render index tree"),

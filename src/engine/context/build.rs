@@ -1,5 +1,6 @@
 //! Making a context: settings, new sessions, sessions that go on.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::Context;
@@ -68,6 +69,7 @@ impl ContextBuilder {
             clock,
             workspace,
             session: Arc::new(Session::new(History::default())),
+            named: BTreeMap::new(),
             published: false,
         }
     }
@@ -83,13 +85,16 @@ impl ContextBuilder {
         let mut workspace = Workspace::resume(&committed, Arc::clone(&clock), self.policy);
         if let Some(working) = history.working() {
             let text = "the working state";
-            workspace.adopt(working).map_err(|refusal| refusal.about(text))?;
+            workspace
+                .adopt(working)
+                .map_err(|refusal| refusal.about(text))?;
         }
         Ok(Context {
             engine: self.engine.unwrap_or_else(|| shared(self.edition)),
             clock,
             workspace,
             session: Arc::new(Session::new(history.without_working())),
+            named: BTreeMap::new(),
             published: false,
         })
     }

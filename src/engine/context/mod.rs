@@ -7,30 +7,36 @@
 //! | part | files |
 //! |---|---|
 //! | making one | `build` |
-//! | mutations, commits, references | `write` |
+//! | mutations, commits, references | `write`, `node` |
 //! | messages, the system prompt, tools, parameters | `message`, `setup` |
 //! | requests and attempts | `request` |
 //! | texts that grow | `stream` |
+//! | going on in another run | `keep` |
 
 mod build;
+mod keep;
 mod message;
+mod node;
 mod request;
 mod setup;
 mod stream;
 mod write;
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 pub use build::ContextBuilder;
+pub use keep::Kept;
 pub use message::{Message, Part};
-pub use request::Request;
+pub use node::IntoNode;
+pub use request::{Request, sent};
 pub use stream::Stream;
 
 use super::facade::Engine;
 use super::selection::Selection;
 use crate::diag::Error;
 use crate::history::{History, Session};
-use crate::runtime::{Clock, Workspace};
+use crate::runtime::{Clock, Reference, Workspace};
 
 /// One session being written (RUNTIME §3): its working state, and the commits it makes.
 ///
@@ -54,6 +60,8 @@ pub struct Context {
     clock: Arc<dyn Clock>,
     workspace: Workspace,
     session: Arc<Session>,
+    /// References that are kept under a name.
+    named: BTreeMap<String, Reference>,
     /// Whether the session shows the working state as it is.
     published: bool,
 }

@@ -25,7 +25,7 @@ pub trait IntoNode: sealed::Sealed {
 
 /// Reads the short form.
 #[doc(hidden)]
-pub type Short<'s> = &'s dyn Fn(&str) -> Result<NewNode, Error>;
+pub(super) type Short<'s> = &'s dyn Fn(&str) -> Result<NewNode, Error>;
 
 mod sealed {
     pub trait Sealed {}

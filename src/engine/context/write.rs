@@ -1,14 +1,15 @@
 //! Mutations, commits and references.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::Context;
+use super::node::IntoNode;
 use crate::diag::{Code, Diagnostic, Error};
-use crate::engine::facade::Engine;
-use crate::history::{History, Position, Session};
+use crate::history::{Attempts, History, Position, Session};
 use crate::index::Snapshot;
-use crate::ir::Insertion;
-use crate::runtime::{self, Commit, IntoNode, NewNode, Reference, Refusal, Target, Workspace};
+use crate::ir::{Address, Insertion, short_node};
+use crate::runtime::{self, Commit, NewNode, Reference, Refusal, Target, Workspace};
 
 impl Context {
     /// Adds a node, and all below it, where `position` says: a selector of its parent, or a position
@@ -44,7 +45,7 @@ impl Context {
     /// # Errors
     /// Those of the selector; `E_SEALED`, `E_REGION`, `E_HEADER`, `E_INPUT`. Nothing has changed then.
     pub fn update(&mut self, selector: &str, fields: impl IntoNode) -> Result<Vec<String>, Error> {
-        let fields = self.fields(fields)?;
+        let fields = self.node(fields)?;
         let ids = self.ids(selector)?;
         let updated = self.workspace.update(&strs(&ids), &fields);
         self.finish(selector, updated.map(strings))
@@ -129,9 +130,13 @@ impl Context {
     /// # Errors
     /// No later cycle or time is left.
     pub fn commit(&mut self) -> Result<Commit, Error> {
-        let made = self.workspace.commit().map_err(|refusal| refusal.about(""))?;
+        let made = self
+            .workspace
+            .commit()
+            .map_err(|refusal| refusal.about(""))?;
         let history = self.session.history();
-        self.session.publish(history.appended(made.snapshot, &made.merges));
+        let next = history.appended(made.snapshot, &made.merges);
+        self.session.publish(next);
         self.published = true;
         Ok(made.commit)
     }
@@ -162,7 +167,8 @@ impl Context {
             engine: Arc::clone(&self.engine),
             clock: Arc::clone(&self.clock),
             workspace,
-            session: Arc::new(Session::new(History::new(committed, None))),
+            session: Arc::new(Session::new(history_of(committed, history.attempts()))),
+            named: BTreeMap::new(),
             published: false,
         })
     }
@@ -171,16 +177,17 @@ impl Context {
         if address.trim().is_empty() {
             return Ok(Position::Working);
         }
-        let selector = format!("{address} *");
-        let selection = self.engine.rows(&self.session, &selector)?;
-        let _ = history;
-        selection.position().ok_or_else(|| {
-            let message = "a fork begins at one snapshot";
-            let diagnostic = Diagnostic::error(Code::SelectorInvalid, message)
+        let wrong = |code, message: String| {
+            let diagnostic = Diagnostic::error(code, message)
                 .at(0..address.len(), "")
                 .with_help("such as `@t0`, `@t-2` or `@c7`");
             Error::new(address, diagnostic)
-        })
+        };
+        let parsed = address.trim().parse::<Address>();
+        let parsed = parsed.map_err(|error| wrong(Code::SelectorInvalid, error.to_string()))?;
+        let index = history.index_of(parsed);
+        let index = index.map_err(|error| wrong(Code::SnapshotNotFound, error.to_string()))?;
+        Ok(Position::Committed(index))
     }
 
     /// The nodes a selector matches in the working state, in document order.
@@ -188,7 +195,11 @@ impl Context {
         let working = self.working();
         let mut targets = self.engine.targets(&working, selector)?;
         targets.nodes.sort_unstable_by_key(|node| node.row());
-        Ok(targets.nodes.iter().map(|node| node.id().to_owned()).collect())
+        Ok(targets
+            .nodes
+            .iter()
+            .map(|node| node.id().to_owned())
+            .collect())
     }
 
     fn one(&mut self, selector: &str) -> Result<String, Error> {
@@ -224,16 +235,20 @@ impl Context {
     pub(super) fn working(&mut self) -> Arc<Snapshot> {
         self.publish();
         let history = self.session.history();
-        history.latest().map_or_else(|| Arc::clone(self.workspace.base()), Arc::clone)
+        history
+            .latest()
+            .map_or_else(|| Arc::clone(self.workspace.base()), Arc::clone)
     }
 
     pub(super) fn node(&self, node: impl IntoNode) -> Result<NewNode, Error> {
-        node.into_node(&|text| Engine::short_form(&self.engine, text))
+        node.into_node(&|text| self.short(text))
     }
 
-    /// As [`Context::node`], for the members of an update.
-    fn fields(&self, fields: impl IntoNode) -> Result<NewNode, Error> {
-        self.node(fields)
+    /// Reads the short form of a node.
+    fn short(&self, text: &str) -> Result<NewNode, Error> {
+        let members = short_node(text, self.engine.edition())?.into_iter();
+        let members = members.map(|member| (member.name.into(), member.json.into()));
+        Ok(NewNode::of_members(members.collect()))
     }
 
     /// Notes a mutation, or says what was wrong with `text`.
@@ -268,4 +283,10 @@ fn strs(ids: &[String]) -> Vec<&str> {
 
 fn strings(ids: Vec<Arc<str>>) -> Vec<String> {
     ids.iter().map(ToString::to_string).collect()
+}
+
+/// A history of snapshots with the attempts made up to the newest.
+fn history_of(committed: Vec<Arc<Snapshot>>, attempts: &Attempts) -> History {
+    let newest = committed.last().map_or(0, |snapshot| snapshot.cycle());
+    History::new(committed, None).with_attempts(attempts.up_to(newest))
 }

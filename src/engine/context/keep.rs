@@ -1,0 +1,101 @@
+//! What a context keeps beside its documents, so that a later run can go on with it: references with a
+//! name, attempts, and what [`crate::runtime::Memory`] has.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use super::{Context, ContextBuilder};
+use crate::diag::Error;
+use crate::history::{AttemptEntry, Attempts, Session};
+use crate::runtime::Memory;
+
+/// The state of a context that no snapshot document has. As JSON it is one object.
+///
+/// ```
+/// use pactql::{Context, ContextBuilder, Kept, NewNode};
+/// let mut context = Context::new();
+/// context.add("^sys", NewNode::text("Be brief.").key("rules").ttl(0))?;
+/// context.pin_as("rules", "#rules")?;
+/// context.commit()?;
+/// let kept = serde_json::to_string(&context.kept())?; // store it beside the session
+/// let kept: Kept = serde_json::from_str(&kept)?;
+/// let mut later = ContextBuilder::default().resume_kept(&*context.session(), &kept)?;
+/// later.commit()?;
+/// assert_eq!(later.select("@t0 #rules")?.count(), 1);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Kept {
+    memory: Memory,
+    /// Named references: name and id of the node, sorted by name.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pins: Vec<(String, String)>,
+    /// Oldest first.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    attempts: Vec<AttemptEntry>,
+}
+
+impl Context {
+    /// What has to be kept to go on with [`ContextBuilder::resume_kept`]. Linear in the attempts and in
+    /// the ids that are gone.
+    pub fn kept(&self) -> Kept {
+        let attempts = self.attempts();
+        let mut attempts: Vec<AttemptEntry> = attempts.entries().cloned().collect();
+        attempts.reverse();
+        let pins = self.named.iter();
+        Kept {
+            memory: self.workspace.memory(),
+            pins: pins
+                .map(|(name, pin)| (name.clone(), pin.id().to_owned()))
+                .collect(),
+            attempts,
+        }
+    }
+
+    /// Pins the one matched node under a name, until [`Context::unpin`]. A reference of that name is
+    /// replaced. Returns the node's id.
+    ///
+    /// # Errors
+    /// As [`Context::pin`].
+    pub fn pin_as(&mut self, name: &str, selector: &str) -> Result<String, Error> {
+        let reference = self.pin(selector)?;
+        let id = reference.id().to_owned();
+        self.named.insert(name.into(), reference);
+        Ok(id)
+    }
+
+    /// Drops the reference of a name. Returns the id of its node, or `None` if there is none.
+    pub fn unpin(&mut self, name: &str) -> Option<String> {
+        let reference = self.named.remove(name)?;
+        Some(reference.id().to_owned())
+    }
+
+    /// The references with a name, sorted: name and id of the node.
+    pub fn references(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.named
+            .iter()
+            .map(|(name, pin)| (name.as_str(), pin.id()))
+    }
+}
+
+impl ContextBuilder {
+    /// As [`ContextBuilder::resume`], with what an earlier context kept.
+    ///
+    /// # Errors
+    /// As [`ContextBuilder::resume`].
+    pub fn resume_kept(self, session: &Session, kept: &Kept) -> Result<Context, Error> {
+        let mut context = self.resume(session)?;
+        context.workspace.remember(&kept.memory);
+        for (name, id) in &kept.pins {
+            let reference = context.workspace.pins().pin(id);
+            context.named.insert(name.clone(), reference);
+        }
+        let attempts = kept.attempts.iter().cloned();
+        let attempts = attempts.fold(Attempts::default(), |all, entry| all.with(entry));
+        let history = context.session.history();
+        context.session = Arc::new(Session::new(history.with_attempts(attempts)));
+        Ok(context)
+    }
+}

@@ -1,0 +1,159 @@
+//! Messages: the everyday way to fill a turn.
+
+use super::Context;
+use crate::diag::Error;
+use crate::runtime::{Insertion, NewNode, Target};
+use crate::tree::NodeClass;
+
+/// A message: a role, and parts that become blocks.
+///
+/// ```
+/// use pactql::{Context, Message, Provider};
+/// let mut context = Context::new();
+/// context.append(Message::user("How warm is it in Graz?"))?;
+/// context.reply(Message::assistant("").call("c1", "weather", r#"{"city":"Graz"}"#))?;
+/// context.commit()?;
+/// context.append(Message::tool("c1", "21 °C"))?;
+/// assert_eq!(context.select(".cb[kind='call']")?.count(), 1);
+/// assert_eq!(context.select("^ah .cb[data_call_id='c1']")?.count(), 1);
+/// # Ok::<(), pactql::Error>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Message {
+    role: Box<str>,
+    parts: Vec<Part>,
+}
+
+/// A part of a [`Message`]: one block.
+pub type Part = NewNode;
+
+impl Message {
+    /// A message without parts.
+    pub fn new(role: &str) -> Self {
+        Self {
+            role: role.into(),
+            parts: Vec::new(),
+        }
+    }
+
+    /// A user's text.
+    pub fn user(text: &str) -> Self {
+        Self::new("user").text(text)
+    }
+
+    /// The model's text; none if it is empty.
+    pub fn assistant(text: &str) -> Self {
+        Self::new("assistant").text(text)
+    }
+
+    /// An instruction, which goes to `^sys`.
+    pub fn system(text: &str) -> Self {
+        Self::new("system").text(text)
+    }
+
+    /// The result of a tool call.
+    pub fn tool(call_id: &str, result: &str) -> Self {
+        let part = Part::new().kind("result").content(result);
+        Self::new("tool").part(part.set("data_call_id", call_id))
+    }
+
+    /// Adds a text; none if it is empty.
+    #[must_use]
+    pub fn text(self, text: &str) -> Self {
+        if text.is_empty() {
+            return self;
+        }
+        self.part(Part::text(text))
+    }
+
+    /// Adds a tool call; `arguments` is the JSON text the model wrote.
+    #[must_use]
+    pub fn call(self, call_id: &str, tool: &str, arguments: &str) -> Self {
+        let part = Part::new().kind("call").content(arguments);
+        let part = part.set("data_call_id", call_id);
+        self.part(part.set("data_call_name", tool))
+    }
+
+    /// Adds an image, by its URL.
+    #[must_use]
+    pub fn image(self, url: &str) -> Self {
+        let content = serde_json::json!({ "url": url });
+        self.part(Part::new().kind("image").set("content", content))
+    }
+
+    /// Adds a part. It gets the message's role unless it has one.
+    #[must_use]
+    pub fn part(mut self, part: Part) -> Self {
+        self.parts.push(part);
+        self
+    }
+
+    /// The role.
+    pub fn role(&self) -> &str {
+        &self.role
+    }
+}
+
+impl Context {
+    /// Adds a message to the turn in progress: its parts become blocks at the end of the core of `^ah`.
+    /// A message of role `system` goes to `^sys`. Returns the ids of the blocks.
+    ///
+    /// # Errors
+    /// `E_HEADER` or `E_DUPLICATE_ID` for a part. Nothing has changed then.
+    pub fn append(&mut self, message: Message) -> Result<Vec<String>, Error> {
+        self.put(message, false)
+    }
+
+    /// Adds the model's reply, as [`Context::append`] does, and ends the attempt that is running. Its
+    /// blocks are marked with `data_reply`, so that a request of this cycle is rendered without them.
+    ///
+    /// # Errors
+    /// As [`Context::append`].
+    pub fn reply(&mut self, message: Message) -> Result<Vec<String>, Error> {
+        let ids = self.put(message, true)?;
+        self.complete_running();
+        Ok(ids)
+    }
+
+    fn put(&mut self, message: Message, is_reply: bool) -> Result<Vec<String>, Error> {
+        let cycle = self.cycle();
+        let grouped = message.parts.len() > 1 && &*message.role != "assistant";
+        let put = self.workspace.all_or_nothing(|workspace| {
+            let region = match &*message.role {
+                "system" => NodeClass::Sys,
+                _ => NodeClass::Head,
+            };
+            let parent = match region {
+                NodeClass::Head => workspace.open_core()?,
+                _ => workspace.region_id(region)?,
+            };
+            let target = Target {
+                parent,
+                in_core: false,
+                insertion: Insertion::End,
+            };
+            let mut ids: Vec<String> = Vec::with_capacity(message.parts.len());
+            for part in message.parts {
+                let mut part = match part.member("role") {
+                    Some(_) => part,
+                    None => part.role(&message.role),
+                };
+                if is_reply {
+                    part = part.set("data_reply", cycle);
+                }
+                if grouped {
+                    // The parts of one message say so with its first block's id.
+                    let first = ids.first().cloned();
+                    let first = match first {
+                        Some(first) => first,
+                        None => workspace.next_id(part.member("id"))?,
+                    };
+                    part = part.set("data_message", first);
+                }
+                ids.push(workspace.add(&target, &part)?.to_string());
+            }
+            Ok(ids)
+        });
+        self.finish("", put)
+    }
+}

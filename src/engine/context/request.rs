@@ -1,0 +1,155 @@
+//! Requests: what a provider is sent, and the attempts that are made with it.
+
+use std::sync::Arc;
+
+use super::Context;
+use crate::diag::{Code, Diagnostic, Error};
+use crate::history::{Attempt, AttemptStatus, Attempts, History};
+use crate::index::Snapshot;
+use crate::render::{self, Provider, Scope, Thread};
+use crate::tree::canonical::canonical;
+use crate::tree::shallow::{get, members, string};
+
+/// A request to a provider.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Request {
+    /// The body, as one line of JSON with a line feed.
+    pub body: String,
+    /// The id of the attempt that was begun.
+    pub attempt: String,
+}
+
+impl Context {
+    /// The working state as the request to send, and the beginning of an attempt: until
+    /// [`Context::reply`], [`Context::cancel_attempt`] or [`Context::fail_attempt`] ends it, it is
+    /// running. What was sent is kept, as a difference to the attempt before.
+    ///
+    /// # Errors
+    /// A block or parameters that the provider's API has no form for.
+    pub fn render(&mut self, provider: Provider) -> Result<Request, Error> {
+        let working = self.working();
+        let thread = Thread::of(&working, Scope::Request);
+        let body = render::render(&thread, provider);
+        let body = body.map_err(|error| {
+            let diagnostic = Diagnostic::error(Code::Input, error.to_string());
+            Error::new(
+                "",
+                match error.help() {
+                    Some(help) => diagnostic.with_help(help),
+                    None => diagnostic,
+                },
+            )
+        })?;
+        let cycle = self.cycle();
+        let attempts = self.attempts();
+        let number = attempts.of_cycle(cycle).count() + 1;
+        let parameters = thread.parameters().unwrap_or("{}");
+        let model = get(&members(parameters), "model")
+            .and_then(string)
+            .map(String::from);
+        let attempt = Attempt {
+            attempt_id: format!("a{cycle}-{number}"),
+            cycle_id: cycle,
+            status: AttemptStatus::Running,
+            started_at: self.now(),
+            ended_at: None,
+            provider: provider.name().into(),
+            model,
+            params: crate::tree::hash::hex(&crate::tree::hash::text_hash(&canonical(parameters))),
+            token_in: None,
+            token_out: None,
+            error: None,
+        };
+        let id = attempt.attempt_id.clone();
+        self.set_attempts(attempts.begun(attempt, thread.records().collect()));
+        Ok(Request { body, attempt: id })
+    }
+
+    /// The provider calls of the session, newest first.
+    pub fn attempts(&self) -> Attempts {
+        self.session.history().attempts().clone()
+    }
+
+    /// Ends the running attempt as completed, with the provider's token counts.
+    /// [`Context::reply`] completes an attempt without counts.
+    ///
+    /// # Errors
+    /// `E_PLACEMENT`: no attempt of this cycle is running.
+    pub fn complete_attempt(&mut self, token_in: u64, token_out: u64) -> Result<(), Error> {
+        self.end_attempt(AttemptStatus::Completed, |attempt| {
+            attempt.token_in = Some(token_in);
+            attempt.token_out = Some(token_out);
+        })
+    }
+
+    /// Ends the running attempt as canceled. The turn in progress stays as it is, and can be changed
+    /// and rendered again.
+    ///
+    /// # Errors
+    /// As [`Context::complete_attempt`].
+    pub fn cancel_attempt(&mut self) -> Result<(), Error> {
+        self.end_attempt(AttemptStatus::Canceled, |_| {})
+    }
+
+    /// Ends the running attempt as failed.
+    ///
+    /// # Errors
+    /// As [`Context::complete_attempt`].
+    pub fn fail_attempt(&mut self, error: &str) -> Result<(), Error> {
+        self.end_attempt(AttemptStatus::Error, |attempt| {
+            attempt.error = Some(error.into())
+        })
+    }
+
+    fn end_attempt(
+        &mut self,
+        status: AttemptStatus,
+        change: impl FnOnce(&mut Attempt),
+    ) -> Result<(), Error> {
+        let cycle = self.cycle();
+        let attempts = self.attempts();
+        let newest = attempts.iter().next();
+        let running = newest.is_some_and(|attempt| {
+            attempt.cycle_id == cycle && attempt.status == AttemptStatus::Running
+        });
+        if !running {
+            let message = "no attempt of this cycle is running";
+            let diagnostic = Diagnostic::error(Code::Placement, message);
+            return Err(Error::new("", diagnostic.with_help("`render` begins one")));
+        }
+        let now = self.now();
+        self.set_attempts(attempts.changed(|attempt| {
+            attempt.status = status;
+            attempt.ended_at = Some(now);
+            change(attempt);
+        }));
+        Ok(())
+    }
+
+    pub(super) fn complete_running(&mut self) {
+        // Without a running attempt there is nothing to note.
+        let _ = self.end_attempt(AttemptStatus::Completed, |_| {});
+    }
+
+    fn now(&self) -> String {
+        crate::tree::timestamp::rfc3339_of_nanos(self.clock.now_ns())
+    }
+
+    fn set_attempts(&mut self, attempts: Attempts) {
+        let history = self.session.history();
+        self.session.publish(history.with_attempts(attempts));
+    }
+}
+
+/// What was sent in the cycle of a snapshot of `history`, or in the cycle in progress for its working
+/// state: as its attempts say, or else as far as the tree still shows it.
+#[must_use]
+pub fn sent(history: &History, snapshot: &Snapshot) -> Thread {
+    let cycle = snapshot
+        .cycle()
+        .saturating_add(i64::from(snapshot.is_working()));
+    let records: Option<Vec<Arc<str>>> = history.attempts().sent_in(cycle);
+    let thread = records.and_then(|records| Thread::from_records(records).ok());
+    thread.unwrap_or_else(|| render::request_of(snapshot))
+}

@@ -1,0 +1,98 @@
+//! The system prompt, the tools and the parameters of the requests to come.
+
+use super::Context;
+use crate::diag::{Code, Diagnostic, Error};
+use crate::runtime::NewNode;
+use crate::tree::shallow::{get, members, string};
+
+impl Context {
+    /// Makes these texts the system prompt: the blocks of kind `text` and role `system` directly below
+    /// `^sys` that have no key. Blocks whose text is the same stay, others are replaced, added or
+    /// removed. Returns the ids of the blocks, in order.
+    ///
+    /// # Errors
+    /// `E_PINNED` for a block that would go. Nothing has changed then.
+    pub fn set_system<'t>(
+        &mut self,
+        parts: impl IntoIterator<Item = &'t str>,
+    ) -> Result<Vec<String>, Error> {
+        let node = |text: &str| NewNode::text(text).role("system");
+        let wanted: Vec<NewNode> = parts.into_iter().map(node).collect();
+        let set = self.workspace.set_list("text", &wanted);
+        self.finish("", set)
+    }
+
+    /// Makes these definitions, each a JSON object, the tools: blocks of kind `tool` directly below
+    /// `^sys`, with the tool's name as key. Their spelling and order are kept. Definitions that are the
+    /// same stay; others are replaced, added or removed. Returns the ids of the blocks, in order.
+    ///
+    /// # Errors
+    /// `E_INPUT`: a definition that is no JSON object or has no name, two with one name; `E_PINNED`
+    /// for a block that would go. Nothing has changed then.
+    pub fn set_tools<'t>(
+        &mut self,
+        definitions: impl IntoIterator<Item = &'t str>,
+    ) -> Result<Vec<String>, Error> {
+        let mut wanted: Vec<NewNode> = Vec::new();
+        for text in definitions {
+            NewNode::json(text)?;
+            let name = tool_name(text).ok_or_else(|| {
+                wrong(
+                    text,
+                    "a tool definition needs a name",
+                    r#"{"name":"search", …}"#,
+                )
+            })?;
+            let node = NewNode::new()
+                .role("system")
+                .kind("tool")
+                .key(&name)
+                .content(text.trim());
+            if wanted
+                .iter()
+                .any(|other| other.member("key") == node.member("key"))
+            {
+                let message = format!("the tool `{name}` is defined twice");
+                return Err(wrong(text, message, "give every tool one definition"));
+            }
+            wanted.push(node);
+        }
+        let set = self.workspace.set_list("tool", &wanted);
+        self.finish("", set)
+    }
+
+    /// Sets the parameters of the requests to come (model, temperature, …), a JSON object: the
+    /// `meta.request` of the next snapshots. Its spelling is kept.
+    ///
+    /// # Errors
+    /// `E_INPUT`: text that is no JSON object.
+    pub fn set_request(&mut self, parameters: &str) -> Result<(), Error> {
+        NewNode::json(parameters)?;
+        self.workspace.request = Some(parameters.trim().into());
+        self.changed();
+        Ok(())
+    }
+
+    /// The parameters, as JSON text.
+    pub fn request_parameters(&self) -> Option<&str> {
+        self.workspace.request.as_deref()
+    }
+}
+
+/// The name of a tool, in the form of any provider.
+fn tool_name(definition: &str) -> Option<String> {
+    let outer = members(definition);
+    let name = get(&outer, "name").and_then(string);
+    let inner = || {
+        let function = members(get(&outer, "function")?);
+        get(&function, "name").and_then(string).map(String::from)
+    };
+    name.map(String::from)
+        .or_else(inner)
+        .filter(|name| !name.is_empty())
+}
+
+fn wrong(text: &str, message: impl Into<String>, help: &str) -> Error {
+    let diagnostic = Diagnostic::error(Code::Input, message).at(0..text.len(), "");
+    Error::new(text, diagnostic.with_help(help))
+}

@@ -1,0 +1,86 @@
+//! Blocks whose text grows while a reply comes in.
+
+use std::sync::Arc;
+
+use super::Context;
+use crate::diag::{Diagnostic, Error};
+
+/// A block that grows. Adding text costs the text; the block is put together when it is read or
+/// committed.
+///
+/// ```
+/// use pactql::{Context, Message};
+/// let mut context = Context::new();
+/// let id = context.reply(Message::assistant("On"))?.remove(0);
+/// let mut stream = context.stream(&id)?;
+/// stream.push(" its");
+/// stream.push(" way.");
+/// assert_eq!(stream.text_chunks().map(|chunk| &**chunk).collect::<Vec<_>>(), ["On", " its", " way."]);
+/// drop(stream);
+/// let selection = context.select(".cb[role='assistant']")?;
+/// assert_eq!(selection.nodes().next().expect("the block").text(), "On its way.");
+/// # Ok::<(), pactql::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct Stream<'c> {
+    context: &'c mut Context,
+    slot: u32,
+    dirty: bool,
+}
+
+impl Context {
+    /// Opens a block of the cycle in progress, whose content is a text or absent, to add text to it.
+    ///
+    /// # Errors
+    /// `E_SEALED`: the block is committed; `E_PLACEMENT`: no node has the id; `E_HEADER`: its content is
+    /// not a text.
+    pub fn stream(&mut self, id: &str) -> Result<Stream<'_>, Error> {
+        let slot = self.workspace.open_stream(id);
+        let slot = slot.map_err(|refusal| {
+            let diagnostic = Diagnostic::error(refusal.code, refusal.message);
+            Error::new(id, diagnostic.at(0..id.len(), ""))
+        })?;
+        Ok(Stream {
+            context: self,
+            slot,
+            dirty: false,
+        })
+    }
+
+    /// The text of a block of the cycle in progress in the chunks it came in, without copying it; one
+    /// chunk if it did not grow.
+    ///
+    /// # Errors
+    /// As [`Context::stream`].
+    pub fn text_chunks(&mut self, id: &str) -> Result<Vec<Arc<str>>, Error> {
+        Ok(self.stream(id)?.text_chunks().cloned().collect())
+    }
+}
+
+impl Stream<'_> {
+    /// Adds text at the end. Costs its length.
+    pub fn push(&mut self, text: &str) {
+        if !text.is_empty() {
+            self.context.workspace.grow(self.slot, text);
+            self.dirty = true;
+        }
+    }
+
+    /// The text so far, in the chunks it came in.
+    pub fn text_chunks(&self) -> impl Iterator<Item = &Arc<str>> {
+        self.context.workspace.chunks(self.slot).iter()
+    }
+
+    /// Shows the text so far to readers of the session. Dropping the stream does the same.
+    pub fn flush(&mut self) {
+        if std::mem::take(&mut self.dirty) {
+            self.context.changed();
+        }
+    }
+}
+
+impl Drop for Stream<'_> {
+    fn drop(&mut self) {
+        self.flush();
+    }
+}

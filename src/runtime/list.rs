@@ -1,0 +1,149 @@
+//! Lists that are set as a whole: the blocks of one kind directly below `^sys`.
+
+use std::sync::Arc;
+
+use super::node::NewNode;
+use super::refusal::{Refusal, placement};
+use super::slot::{Insertion, Target};
+use super::state::Node;
+use super::workspace::Workspace;
+use crate::tree::NodeClass;
+use crate::tree::shallow::string;
+
+impl Workspace {
+    /// Makes the blocks of `kind` directly below `^sys` (of texts: those of role `system` without a
+    /// key) equal `wanted` in key and content. The longest common run of equal ones stays; the others
+    /// go, and new ones come where they belong. Returns the ids in order.
+    pub(crate) fn set_list(
+        &mut self,
+        kind: &str,
+        wanted: &[NewNode],
+    ) -> Result<Vec<String>, Refusal> {
+        self.all_or_nothing(|workspace| workspace.replace_list(kind, wanted))
+    }
+
+    fn replace_list(&mut self, kind: &str, wanted: &[NewNode]) -> Result<Vec<String>, Refusal> {
+        let state = self.state();
+        let sys = state.region(NodeClass::Sys);
+        let sys = sys.ok_or_else(|| placement("the session has no region `^sys`"))?;
+        let managed = |node: &Node<'_>| {
+            let (own_kind, role) = match *node {
+                Node::Old(old) => (old.kind(), old.role()),
+                Node::New(_, fresh) => (fresh.kind.as_deref(), fresh.role.as_deref()),
+            };
+            let prompt = kind != "text" || (node.key().is_none() && role == Some("system"));
+            own_kind == Some(kind) && prompt && node.class() == NodeClass::Block
+        };
+        let present: Vec<Node<'_>> = state.children(sys).into_iter().filter(managed).collect();
+        let same = |node: Node<'_>, wanted: &NewNode| {
+            let content = |json: Option<&str>| json.and_then(string).map(String::from);
+            let key = wanted.member("key").and_then(string);
+            content(node.field("content")) == content(wanted.member("content"))
+                && node.key() == key.as_deref()
+        };
+        let kept = common(present.len(), wanted.len(), |a, b| {
+            same(present[a], &wanted[b])
+        });
+        let present: Vec<Arc<str>> = present.iter().map(|node| Arc::from(node.id())).collect();
+        let sys: Box<str> = sys.id().into();
+        let mut ids: Vec<String> = Vec::with_capacity(wanted.len());
+        let (mut next, mut kept) = (0, kept.into_iter().peekable());
+        for (index, node) in wanted.iter().enumerate() {
+            // Present ones before the next kept one go; the first of them give their places.
+            let stop = kept.peek().map_or(present.len(), |(old, _)| *old);
+            if kept.next_if(|(_, new)| *new == index).is_some() {
+                for gone in &present[next..stop] {
+                    self.remove(&[&**gone])?;
+                }
+                ids.push(present[stop].to_string());
+                next = stop + 1;
+            } else if next < stop {
+                ids.push(self.replace(&present[next], node)?.to_string());
+                next += 1;
+            } else {
+                let at = ids.last().map(|id| self.place_after(&sys, id));
+                let insertion = at.unwrap_or(match present.first() {
+                    Some(first) if self.state().find(first).is_some() => {
+                        self.place_before(&sys, first)
+                    }
+                    _ => Insertion::End,
+                });
+                match self.add(&at_place(&sys, insertion), node) {
+                    Ok(id) => ids.push(id.to_string()),
+                    // Committed siblings leave no place there: what comes after is put again.
+                    Err(_) => return self.put_again(&sys, &present[next..], &wanted[index..], ids),
+                }
+            }
+        }
+        for gone in &present[next..] {
+            self.remove(&[&**gone])?;
+        }
+        Ok(ids)
+    }
+
+    fn index_of(&self, parent: &str, id: &str) -> Option<usize> {
+        let state = self.state();
+        let children = state.children(state.find(parent)?);
+        children.iter().position(|child| child.id() == id)
+    }
+
+    fn place_after(&self, parent: &str, id: &str) -> Insertion {
+        self.index_of(parent, id)
+            .map_or(Insertion::End, |at| Insertion::After(at + 1))
+    }
+
+    fn place_before(&self, parent: &str, id: &str) -> Insertion {
+        self.index_of(parent, id)
+            .map_or(Insertion::End, |at| Insertion::Before(at + 1))
+    }
+
+    /// Removes `present` and adds `wanted` at the end.
+    fn put_again(
+        &mut self,
+        sys: &str,
+        present: &[Arc<str>],
+        wanted: &[NewNode],
+        mut ids: Vec<String>,
+    ) -> Result<Vec<String>, Refusal> {
+        for gone in present {
+            self.remove(&[&**gone])?;
+        }
+        for node in wanted {
+            ids.push(self.add(&at_place(sys, Insertion::End), node)?.to_string());
+        }
+        Ok(ids)
+    }
+}
+
+fn at_place(parent: &str, insertion: Insertion) -> Target {
+    Target {
+        parent: parent.into(),
+        in_core: false,
+        insertion,
+    }
+}
+
+/// The longest common subsequence of two lists, as pairs of indexes.
+fn common(a: usize, b: usize, same: impl Fn(usize, usize) -> bool) -> Vec<(usize, usize)> {
+    let mut best = vec![vec![0_u32; b + 1]; a + 1];
+    for i in (0..a).rev() {
+        for j in (0..b).rev() {
+            best[i][j] = match same(i, j) {
+                true => best[i + 1][j + 1] + 1,
+                false => best[i + 1][j].max(best[i][j + 1]),
+            };
+        }
+    }
+    let (mut i, mut j, mut pairs) = (0, 0, Vec::new());
+    while i < a && j < b {
+        if same(i, j) {
+            pairs.push((i, j));
+            (i, j) = (i + 1, j + 1);
+        } else if best[i + 1][j] >= best[i][j + 1] {
+            i += 1;
+        } else {
+            j += 1;
+        }
+    }
+    pairs
+}
