@@ -49,6 +49,12 @@ impl Lowerer {
                 Filter::Tag(tag) => {
                     let text = Literal::Text((*tag.node).into());
                     lowered.tests.push(Test::of(Attr::Tags, Op::Eq, text));
+                    if self.purpose == Purpose::Place && is_count(&tag.node) {
+                        let message =
+                            format!("`+{}` is a tag here, not an insertion point", tag.node);
+                        let help = format!("write it as the last hop: `(d0, +{})`", tag.node);
+                        self.warn(tag.span, message, "filters the parents", help);
+                    }
                     let instead = format!("[tag={}]", quote(&tag.node));
                     self.needs(Edition::Canonical, tag.span, "`+tag`", Some(instead))
                 }
@@ -270,4 +276,9 @@ impl Lowerer {
         }
         None
     }
+}
+
+/// Whether a tag is written like the child of an insertion point.
+fn is_count(tag: &str) -> bool {
+    tag.bytes().all(|byte| byte.is_ascii_digit())
 }

@@ -10,7 +10,7 @@ use crate::diag::{Code, nearest};
 use crate::ir::depth::DepthSet;
 use crate::ir::edition::Edition;
 use crate::ir::name::split_type;
-use crate::ir::purpose::Insertion;
+use crate::ir::purpose::{Insertion, Purpose};
 use crate::ir::query::{Attr, Axis, Chain, Class, Kind, Literal, Op, Step, Test, Tests, TypeTest};
 use crate::syntax::ast::{DepthItem, Form, Hop, HopHead, HopPart, Position};
 use crate::syntax::words::{CALLED_PSEUDOS, CLASSES, PLAIN_PSEUDOS};
@@ -398,7 +398,18 @@ impl Lowerer {
             self.invalid(span, "the number is too large", "no turn is as deep");
             return;
         }
+        let places = self.purpose == Purpose::Place;
         let advice = self.invalid(span, format!("unknown hop `{word}`"), "no such hop");
+        if places && matches!(word, "last" | "append" | "bottom") {
+            return advice
+                .write(span, "end")
+                .help("write `end` for after the last child");
+        }
+        if places && matches!(word, "first" | "start" | "begin" | "prepend" | "top") {
+            return advice
+                .write(span, "")
+                .help("write a trailing comma for before the first child");
+        }
         match nearest(word, CLASSES.into_iter().chain(["end"])) {
             Some(hop) => advice.help(format!("did you mean `{hop}`?")),
             None => {

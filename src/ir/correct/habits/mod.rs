@@ -10,6 +10,7 @@ mod compare;
 mod depths;
 mod glyphs;
 mod join;
+mod positions;
 mod props;
 mod pseudos;
 mod sentence;
@@ -26,12 +27,14 @@ type Habit = fn(&Scan<'_>, usize) -> Option<Slip>;
 
 /// The habits, from the most specific to the most general: the first that applies anywhere in the
 /// text is undone first.
-const HABITS: [Habit; 53] = [
+const HABITS: [Habit; 55] = [
     apart::text_alone,
     apart::ids,
     apart::subtraction,
     depths::last_words,
     sentence::redirected,
+    positions::unwrapped,
+    positions::regions,
     join::enclosed,
     values::hops,
     values::values,
