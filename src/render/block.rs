@@ -79,6 +79,12 @@ impl ThreadBlock {
         self.system && self.kind() == Some("tool")
     }
 
+    /// The definition of a tool as the JSON text it came in; of other blocks, the content.
+    pub(super) fn definition(&self) -> Option<Cow<'_, str>> {
+        let content = self.content()?;
+        Some(string(content).unwrap_or(Cow::Borrowed(content)))
+    }
+
     /// The text of a field that is a string.
     pub(super) fn text(&self, name: &str) -> Option<Cow<'_, str>> {
         self.data(name).and_then(string)

@@ -49,7 +49,7 @@ use std::io::Write;
 ///
 /// let session = Session::open("fixtures/support-agent.jsonl")?;
 /// let newest = session.history().latest().expect("a snapshot").clone();
-/// let request = render(&*newest, Provider::Anthropic)?;
+/// let request = render(&newest, Provider::Anthropic)?;
 /// assert!(request.starts_with("{\"system\":"));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```

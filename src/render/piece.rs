@@ -5,7 +5,7 @@ use super::block::ThreadBlock;
 use super::error::RenderError;
 use super::json::quoted;
 use super::media::Media;
-use crate::tree::shallow::{ValueType, get, members, string, value_type};
+use crate::tree::shallow::{ValueType, elements, get, members, string, value_type};
 use std::borrow::Cow;
 
 /// The part of a request that a block becomes. Texts are JSON strings.
@@ -118,10 +118,19 @@ fn is_text(block: &ThreadBlock) -> bool {
     block.content().map(value_type) == Some(ValueType::String)
 }
 
-/// The id of the call that a block is a result of.
+/// The id of the call that a block is a result of. SWE-agent's logs have a list of ids, which
+/// counts if it has one.
 pub(super) fn result_of(block: &ThreadBlock) -> Option<Cow<'_, str>> {
-    let is_result = matches!(role(block), "tool" | "function");
-    block.text("data_call_id").filter(|_| is_result)
+    if !matches!(role(block), "tool" | "function") {
+        return None;
+    }
+    block.text("data_call_id").or_else(|| {
+        let ids = elements(block.data("data_tool_call_ids")?);
+        match ids[..] {
+            [id] => string(id),
+            _ => None,
+        }
+    })
 }
 
 /// Whether `next`, the following block, belongs to the same message.

@@ -1,14 +1,15 @@
 //! Threads as JSON records, and back.
 //!
-//! A block is an object with the members `id`, `role`, `kind`, `key`, `parent`, `system`,
-//! `content` and `data` in this order; what is absent or false is left out. Parameters are
+//! A block is an object with the members `id`, `role`, `kind`, `key`, `parent`, `system`, `content`
+//! and its `data_*` fields in this order; what is absent or false is left out. Parameters are
 //! `{"parameters": …}`.
 
 use super::block::ThreadBlock;
-use super::json::{canonical, compact, json_text, object, push_member, quoted, value};
+use super::json::{canonical, compact, json_text, push_member, quoted};
 
 use crate::tree::InputError;
-use crate::tree::shallow::{Member, get, members, string};
+use crate::tree::json::Reader;
+use crate::tree::shallow::{Member, get, string};
 use std::sync::Arc;
 
 /// What one record is.
@@ -34,12 +35,8 @@ pub(super) fn of_block(block: &ThreadBlock) -> Arc<str> {
     if let Some(content) = &block.content {
         push_member("content", content, &mut out);
     }
-    if !block.data.is_empty() {
-        let mut data = String::new();
-        for (name, value) in &block.data {
-            push_member(name, value, &mut data);
-        }
-        push_member("data", &object(&data), &mut out);
+    for (name, value) in &block.data {
+        push_member(name, value, &mut out);
     }
     out.push('}');
     out.into()
@@ -55,24 +52,27 @@ pub(super) fn of_parameters(parameters: &str) -> Arc<str> {
 /// Anything that the functions above do not write.
 pub(super) fn read(text: &str, at: usize) -> Result<Record, InputError> {
     let wrong = |what: &str| InputError::at_path(format!("$[{at}]"), what.to_owned());
-    let Some(text) = value(text) else {
+    let Some(found) = object(text) else {
         return Err(wrong("expected a JSON object without repeated keys"));
     };
-    let found = members(text);
     if let [(name, parameters)] = &found[..]
         && name == "parameters"
     {
         return Ok(Record::Parameters(compact(parameters).into()));
     }
-    let known = [
-        "id", "role", "kind", "key", "parent", "system", "content", "data",
-    ];
-    if let Some((name, _)) = found.iter().find(|(name, _)| !known.contains(&&**name)) {
-        let known = known.join(", ");
-        return Err(wrong(&format!(
-            "expected the members {known}, or parameters alone, found `{name}`"
-        )));
+    let known = ["id", "role", "kind", "key", "parent", "system", "content"];
+    let mut data: Vec<(Box<str>, Box<str>)> = Vec::new();
+    for (name, value) in &found {
+        if name.starts_with("data_") {
+            data.push((Box::from(&**name), canonical(value).into()));
+        } else if !known.contains(&&**name) {
+            let known = known.join(", ");
+            return Err(wrong(&format!(
+                "expected the members {known} and data_*, or parameters alone, found `{name}`"
+            )));
+        }
     }
+    data.sort_unstable();
     let text = |name: &str| match get(&found, name) {
         None => Ok(None),
         Some(raw) => match string(raw) {
@@ -94,7 +94,7 @@ pub(super) fn read(text: &str, at: usize) -> Result<Record, InputError> {
         kind: text("kind")?,
         key: text("key")?,
         content: None,
-        data: data(&found).ok_or_else(|| wrong("expected an object of data_* fields as `data`"))?,
+        data,
         parent: required("parent")?,
         system,
     };
@@ -105,19 +105,21 @@ pub(super) fn read(text: &str, at: usize) -> Result<Record, InputError> {
     Ok(Record::Block(block))
 }
 
-/// The member `data`, sorted by name; `None` if it is no object of custom fields.
-fn data(found: &[Member<'_>]) -> Option<Vec<(Box<str>, Box<str>)>> {
-    let Some(raw) = get(found, "data") else {
-        return Some(Vec::new());
-    };
-    let fields = raw.starts_with('{').then(|| members(raw))?;
-    let mut data = Vec::with_capacity(fields.len());
-    for (name, value) in fields {
-        if !name.starts_with("data_") {
-            return None;
-        }
-        data.push((Box::from(&*name), canonical(value).into()));
+/// The members of the object that a text is; `None` if it is anything else, or repeats a key.
+///
+/// They are read one by one, so that each may nest as deep as a field of a document.
+fn object(text: &str) -> Option<Vec<Member<'_>>> {
+    let mut reader = Reader::new(text);
+    reader.begin_object().ok()?;
+    let mut found: Vec<Member<'_>> = Vec::new();
+    while let Some((key, _)) = reader.next_key(found.is_empty()).ok()? {
+        let key = key.decode();
+        let value = reader.skip_value().ok()?;
+        found.push((key, value));
     }
-    data.sort_unstable();
-    Some(data)
+    reader.end().ok()?;
+    let mut names: Vec<&str> = found.iter().map(|(name, _)| &**name).collect();
+    names.sort_unstable();
+    let unique = names.windows(2).all(|pair| pair[0] != pair[1]);
+    (unique && reader.problems().is_empty()).then_some(found)
 }

@@ -4,6 +4,7 @@ use super::block::ThreadBlock;
 use super::thread::{Scope, Thread, blocks, parameters};
 use crate::index::Snapshot;
 use std::borrow::Cow;
+use std::sync::Arc;
 
 /// What is rendered. A snapshot is read block by block, without a copy of the whole.
 #[derive(Clone, Copy, Debug)]
@@ -16,6 +17,12 @@ pub enum Source<'a> {
 
 impl<'a> From<&'a Snapshot> for Source<'a> {
     fn from(snapshot: &'a Snapshot) -> Self {
+        Self::Snapshot(snapshot, Scope::All)
+    }
+}
+
+impl<'a> From<&'a Arc<Snapshot>> for Source<'a> {
+    fn from(snapshot: &'a Arc<Snapshot>) -> Self {
         Self::Snapshot(snapshot, Scope::All)
     }
 }

@@ -7,6 +7,7 @@ use super::record;
 use crate::index::Snapshot;
 use crate::tree::shallow::{get, members};
 use crate::tree::{InputError, NodeClass};
+use std::borrow::Cow;
 use std::sync::Arc;
 
 /// Which blocks of a snapshot a request has.
@@ -33,7 +34,7 @@ pub enum Scope {
 ///
 /// // It comes back from its records, and renders as the snapshot does.
 /// assert_eq!(Thread::from_records(thread.records())?, thread);
-/// assert_eq!(render(&thread, Provider::OpenAi)?, render(&*newest, Provider::OpenAi)?);
+/// assert_eq!(render(&thread, Provider::OpenAi)?, render(&newest, Provider::OpenAi)?);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -58,9 +59,10 @@ impl Thread {
         &self.blocks
     }
 
-    /// The blocks that define tools, in order.
-    pub fn tools(&self) -> impl Iterator<Item = &ThreadBlock> {
-        self.blocks.iter().filter(|block| block.is_tool())
+    /// The tool definitions in order: the JSON text they came in.
+    pub fn tools(&self) -> impl Iterator<Item = Cow<'_, str>> {
+        let tools = self.blocks.iter().filter(|block| block.is_tool());
+        tools.filter_map(ThreadBlock::definition)
     }
 
     /// The request parameters: the JSON of `meta.request`, in the order and spelling it came in.

@@ -6,7 +6,6 @@ use super::error::RenderError;
 use super::json::{compact, object, object_in, push_member};
 use super::provider::Provider;
 use crate::tree::shallow::{Member, get, members, string};
-use std::borrow::Cow;
 
 /// Whose form a definition has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,8 +34,7 @@ struct Function<'a> {
 /// # Errors
 /// Content that is no definition; a tool of one provider that another does not have.
 pub(super) fn definition(block: &ThreadBlock, provider: Provider) -> Result<String, RenderError> {
-    let content = block.content().unwrap_or_default();
-    let text = string(content).unwrap_or(Cow::Borrowed(content));
+    let text = block.definition().unwrap_or_default();
     let Some(raw) = object_in(&text) else {
         return Err(RenderError::block(
             block.id(),

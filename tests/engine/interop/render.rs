@@ -383,8 +383,8 @@ fn a_thread_comes_back_from_its_records() {
     let expected = [
         r#"{"id":"t","role":"system","kind":"tool","key":"f","parent":"s","system":true,"content":{"name":"f","input_schema":{"type":"object"}}}"#,
         r#"{"id":"pre","role":"assistant","parent":"mt","content":"pre"}"#,
-        r#"{"id":"a","role":"assistant","kind":"text","parent":"mt","content":{"x":"\u00e9","y":1},"data":{"data_a":null,"data_z":[1]}}"#,
-        r#"{"id":"r","role":"assistant","parent":"mt","content":null,"data":{"data_reply":3}}"#,
+        r#"{"id":"a","role":"assistant","kind":"text","parent":"mt","content":{"x":"\u00e9","y":1},"data_a":null,"data_z":[1]}"#,
+        r#"{"id":"r","role":"assistant","parent":"mt","content":null,"data_reply":3}"#,
         r#"{"parameters":{"b":1.0,"a":"é"}}"#,
     ];
     assert_eq!(records, expected);
@@ -395,6 +395,10 @@ fn a_thread_comes_back_from_its_records() {
         Some("a"),
         "the reply of cycle 3 is left out"
     );
+    let deep = format!("{}{}", "[".repeat(1_000), "]".repeat(1_000));
+    let block = format!(r#"{{"id":"a","role":"r","parent":"p","content":{deep},"data_x":{deep}}}"#);
+    let thread = Thread::from_records([&block]).expect("a deep record");
+    assert_eq!(*thread.records().next().expect("a record"), *block);
     for wrong in [
         "",
         "[]",
@@ -403,6 +407,8 @@ fn a_thread_comes_back_from_its_records() {
         r#"{"id":"a","role":"r","parent":"p","more":1}"#,
         r#"{"id":"a","role":"r","parent":"p","system":false}"#,
         r#"{"id":"a","role":"r","parent":"p","data":{"x":1}}"#,
+        r#"{"id":"a","role":"r","parent":"p","data_x":{"y":1,"y":2}}"#,
+        r#"{"id":"a","role":"r","parent":"p"} x"#,
         r#"{"id":"a","id":"a","role":"r","parent":"p"}"#,
         r#"{"id":1,"role":"r","parent":"p"}"#,
     ] {

@@ -49,6 +49,7 @@ fn request(snapshot: &Snapshot, provider: Provider) -> Value {
     assert_eq!(render(&thread, provider).unwrap(), text, "{provider}");
     let records: Vec<_> = thread.records().collect();
     assert_eq!(Thread::from_records(&records).unwrap(), thread);
+    assert!(!records.iter().any(|record| record.contains('\n')));
     assert!(text.ends_with('\n') && text.lines().count() == 1, "{text}");
     serde_json::from_str(&text).unwrap()
 }
@@ -254,6 +255,24 @@ fn a_result_without_a_call_is_text_where_an_id_is_required() {
         json!([{"role": "tool", "content": "status: ok"}]),
         json!([{"type": "message", "role": "user", "content": "status: ok"}]),
         json!([{"role": "user", "content": "status: ok"}]),
+    );
+}
+
+#[test]
+fn a_result_may_name_its_call_in_a_list() {
+    let result = |ids: Value| json!({"role": "tool", "content": "r", "data_tool_call_ids": ids});
+    let turn = json!([
+        result(json!(["c1"])),
+        result(json!([])),
+        result(json!(["c2", "c3"]))
+    ]);
+    let found = request(&tree(json!([]), turn, json!([])), Provider::Anthropic);
+    assert_eq!(
+        found["messages"][0]["content"],
+        json!([
+            {"type": "tool_result", "tool_use_id": "c1", "content": "r"},
+            {"type": "text", "text": "r"},
+            {"type": "text", "text": "r"}])
     );
 }
 

@@ -1,7 +1,8 @@
 //! Tool definitions in each provider's form, from each.
 
 use super::{document, request, snapshot, tree};
-use pactql::{Provider, RenderError, render};
+use pactql::render::Scope;
+use pactql::{Provider, RenderError, Thread, render};
 use serde_json::{Value, json};
 
 const APIS: [Provider; 3] = [
@@ -97,6 +98,9 @@ fn tools_make_a_request_of_the_messages_and_keep_their_order() {
     assert_eq!(openai["tools"].as_array().map(Vec::len), Some(2));
     let responses = request(&snapshot, Provider::OpenAiResponses);
     assert_eq!(responses["instructions"], "Be brief.");
+    let thread = Thread::of(&snapshot, Scope::All);
+    let texts: Vec<String> = thread.tools().map(|text| text.into_owned()).collect();
+    assert_eq!(texts, [tool("z").to_string(), tool("a").to_string()]);
     // The thread has the definitions as blocks.
     let thread = request(&snapshot, Provider::Thread);
     assert_eq!(thread[0]["kind"], "tool");
