@@ -73,11 +73,7 @@ impl Workspace {
         let draft = self.draft(node, level)?;
         Place::of(state, first).check(&draft)?;
         let ids = topmost.iter().map(|node| Arc::from(node.id())).collect();
-        if draft
-            .0
-            .first()
-            .is_some_and(|(headers, ..)| headers.ttl == Some(0))
-        {
+        if draft.0.iter().any(|(headers, ..)| headers.ttl == Some(0)) {
             return Err(
                 header("a summary with ttl 0 would be in no snapshot").help("leave out the ttl")
             );

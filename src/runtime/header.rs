@@ -130,7 +130,10 @@ pub(super) fn read_update(node: &NewNode) -> Result<Update, Refusal> {
                 return Err(header("the offset is where a node was put").help(help));
             }
             "ttl" => update.ttl = Some(name.ttl(json)?),
-            "priority" => update.priority = Some(name.integer(member, json)?.unwrap_or(0)),
+            "priority" => {
+                let wrong = || name.wrong(member, "an integer of 64 bits", json);
+                update.priority = Some(name.integer(member, json)?.ok_or_else(wrong)?);
+            }
             "role" => update.role = Some(name.text(member, json)?),
             "kind" => update.kind = Some(name.text(member, json)?),
             "key" => update.key = Some(name.text(member, json)?),

@@ -56,6 +56,7 @@ impl Workspace {
         };
         let mover = Mover {
             id,
+            moving: &[],
             times: (i64::MAX, i64::MAX),
             offset: headers.offset,
             is_container: headers.class == NodeClass::Container,

@@ -23,12 +23,12 @@ impl Workspace {
         let topmost: Vec<Arc<str>> = topmost.iter().map(|node| Arc::from(node.id())).collect();
         self.all_or_nothing(|workspace| {
             let mut moved: Vec<Arc<str>> = Vec::with_capacity(topmost.len());
-            for id in &topmost {
+            for (index, id) in topmost.iter().enumerate() {
                 let target = match moved.last() {
                     Some(last) => workspace.after(last, target),
                     None => target.clone(),
                 };
-                moved.push(workspace.relocate_one(id, &target)?);
+                moved.push(workspace.relocate_one(id, &target, &topmost[index..])?);
             }
             Ok(moved)
         })
@@ -53,7 +53,12 @@ impl Workspace {
         }
     }
 
-    fn relocate_one(&mut self, id: &str, target: &Target) -> Result<Arc<str>, Refusal> {
+    fn relocate_one(
+        &mut self,
+        id: &str,
+        target: &Target,
+        moving: &[Arc<str>],
+    ) -> Result<Arc<str>, Refusal> {
         let state = self.state();
         let missing = || placement(format!("no node has the id `{id}`"));
         let node = state.find(id).ok_or_else(missing)?;
@@ -84,12 +89,17 @@ impl Workspace {
             )));
         }
         match node {
-            Node::New(slot, _) => self.relocate_new(slot, target),
-            Node::Old(_) => self.relocate_committed(node.id().into(), target),
+            Node::New(slot, _) => self.relocate_new(slot, target, moving),
+            Node::Old(_) => self.relocate_committed(node.id().into(), target, moving),
         }
     }
 
-    fn relocate_new(&mut self, slot: u32, target: &Target) -> Result<Arc<str>, Refusal> {
+    fn relocate_new(
+        &mut self,
+        slot: u32,
+        target: &Target,
+        moving: &[Arc<str>],
+    ) -> Result<Arc<str>, Refusal> {
         let Some(fresh) = self.overlay.get(slot) else {
             return Err(placement("the node is gone"));
         };
@@ -98,6 +108,7 @@ impl Workspace {
         let keeps = target.insertion == Insertion::Into;
         let mut mover = Mover {
             id: &id,
+            moving,
             times: (fresh.created_at_ns, fresh.creation_index),
             offset: keeps.then_some(fresh.offset),
             is_container: fresh.class == NodeClass::Container,
@@ -125,7 +136,12 @@ impl Workspace {
         Ok(id)
     }
 
-    fn relocate_committed(&mut self, id: Arc<str>, target: &Target) -> Result<Arc<str>, Refusal> {
+    fn relocate_committed(
+        &mut self,
+        id: Arc<str>,
+        target: &Target,
+        moving: &[Arc<str>],
+    ) -> Result<Arc<str>, Refusal> {
         let kept = self.kept();
         let state = self.state();
         let (Some(node), Some(parent)) = (state.find(&id), state.find(&target.parent)) else {
@@ -153,6 +169,7 @@ impl Workspace {
         let keeps = target.insertion == Insertion::Into;
         let mut mover = Mover {
             id: copy,
+            moving,
             times: (i64::MAX, i64::MAX),
             offset: keeps.then_some(headers.offset).flatten(),
             is_container: headers.class == NodeClass::Container,

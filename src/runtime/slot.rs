@@ -3,6 +3,8 @@
 //! Siblings are sorted by offset, then time, then creation index, then id. A node gets an offset that
 //! puts it where a position says; where none does, new siblings get other offsets.
 
+use std::sync::Arc;
+
 use super::refusal::{Refusal, placement, sealed};
 use super::state::{Node, Seal, State};
 use crate::tree::NodeClass;
@@ -38,6 +40,8 @@ pub(crate) struct Target {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Mover<'m> {
     pub(super) id: &'m str,
+    /// Nodes that are about to be moved, itself among them: the slot is not between them.
+    pub(super) moving: &'m [Arc<str>],
     /// Creation time and index; the largest ones for a node that is being made.
     pub(super) times: (i64, i64),
     /// The offset it was given, or has.
@@ -64,7 +68,14 @@ struct Parent<'a> {
     /// Whether a child at offset 0 is not the core.
     has_loose: bool,
     only_core: bool,
+    /// The children, those about to be moved among them.
     siblings: Vec<Node<'a>>,
+}
+
+impl Mover<'_> {
+    fn moves(self, node: Node<'_>) -> bool {
+        node.id() == self.id || self.moving.iter().any(|id| **id == *node.id())
+    }
 }
 
 /// Finds the offset of `mover` at `target`. Linear in the children of a turn or head, and with
@@ -95,17 +106,17 @@ impl<'a> Parent<'a> {
         let mut siblings = if is_turn || lists {
             state.children(node)
         } else {
-            // The end is all that is asked for, unless the mover is there itself.
+            // The end is all that is asked for, unless a mover is there itself.
             match state.last_child(node) {
-                Some(last) if last.id() == mover.id => state.children(node),
+                Some(last) if mover.moves(last) => state.children(node),
                 last => last.into_iter().collect(),
             }
         };
-        siblings.retain(|sibling| sibling.id() != mover.id);
         let mut core = None;
         let mut has_loose = false;
         if is_turn {
-            for sibling in siblings.iter().filter(|sibling| sibling.offset() == 0) {
+            let others = siblings.iter().filter(|sibling| sibling.id() != mover.id);
+            for sibling in others.filter(|sibling| sibling.offset() == 0) {
                 match sibling.class() {
                     NodeClass::Container if core.is_none() => core = Some(*sibling),
                     _ => has_loose = true,
@@ -174,7 +185,12 @@ impl<'a> Parent<'a> {
     /// end of the offset 0 elsewhere.
     fn natural(&self, state: State<'_>, mover: Mover<'_>) -> Result<Slot, Refusal> {
         if self.is_sealed {
-            let last = self.siblings.last().map_or(0, |last| last.offset());
+            let others = self
+                .siblings
+                .iter()
+                .rev()
+                .find(|other| other.id() != mover.id);
+            let last = others.map_or(0, |last| last.offset());
             return Ok(self.slot(last.max(1), Vec::new()));
         }
         if let Some(core) = self.core {
@@ -215,12 +231,20 @@ impl<'a> Parent<'a> {
             }
         };
         let (left, right) = self.siblings.split_at(at);
+        let staying = |part: &[Node<'a>]| -> Vec<Node<'a>> {
+            part.iter()
+                .copied()
+                .filter(|node| !mover.moves(*node))
+                .collect()
+        };
+        let (left, right) = (&staying(left)[..], &staying(right)[..]);
         if let Some(offset) = given.filter(|_| insertion != Insertion::Into) {
             self.check_offset(offset, mover)?;
             if !after(left.last(), offset, mover) || !before(right.first(), offset, mover) {
                 let message = format!(
-                    "with offset {offset} `{}` would not come where the position says",
-                    mover.id
+                    "with offset {offset} the node would not come between {} in `{}`",
+                    neighbours(left, right),
+                    self.node.id()
                 );
                 return Err(placement(message).help("leave out the offset, or the insertion point"));
             }
@@ -242,7 +266,7 @@ impl<'a> Parent<'a> {
             });
             return match offset.filter(|&offset| self.allows(offset, mover)) {
                 Some(offset) => Ok(self.slot(offset, Vec::new())),
-                None => Err(self.no_room(left, right, mover)),
+                None => Err(self.no_room(left, right)),
             };
         };
         let base = nearest.offset();
@@ -266,19 +290,16 @@ impl<'a> Parent<'a> {
         });
         match renumbered {
             Some((offset, renumbered)) => Ok(self.slot(offset, renumbered)),
-            None => Err(self.no_room(left, right, mover)),
+            None => Err(self.no_room(left, right)),
         }
     }
 
-    fn no_room(&self, left: &[Node<'_>], right: &[Node<'_>], mover: Mover<'_>) -> Refusal {
-        let name = |node: Option<&Node<'_>>| {
-            node.map_or("nothing".into(), |node| format!("`{}`", node.id()))
-        };
+    fn no_room(&self, left: &[Node<'_>], right: &[Node<'_>]) -> Refusal {
         placement(format!(
-            "no offset puts `{}` between {} and {}, which cannot be renumbered",
-            mover.id,
-            name(left.last()),
-            name(right.first())
+            "no offset puts the node between {} in `{}`: {} made in an earlier cycle",
+            neighbours(left, right),
+            self.node.id(),
+            if self.is_turn { "they keep their side of the core, or were" } else { "they were" },
         ))
         .help("only nodes made in this cycle get other offsets; put it at the end, or replace the node")
     }
@@ -341,6 +362,19 @@ impl<'a> Parent<'a> {
         }
         Some(shifted)
     }
+}
+
+/// The siblings around a slot, for messages.
+fn neighbours(left: &[Node<'_>], right: &[Node<'_>]) -> String {
+    let name = |node: Option<&Node<'_>>, end: &str| match node {
+        Some(node) => format!("`{}` (offset {})", node.id(), node.offset()),
+        None => end.to_owned(),
+    };
+    let (left, right) = (
+        name(left.last(), "the start"),
+        name(right.first(), "the end"),
+    );
+    format!("{left} and {right}")
 }
 
 fn key<'k>(offset: i64, mover: Mover<'k>) -> (i64, i64, i64, &'k str) {

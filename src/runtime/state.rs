@@ -311,6 +311,31 @@ impl<'a> State<'a> {
                 found.push(node);
             }
         }
+        self.sort(&mut found);
         found
+    }
+
+    /// Sorts nodes into document order. Linear in their levels.
+    fn sort(self, nodes: &mut [Node<'a>]) {
+        if nodes.len() > 1 {
+            nodes.sort_by_cached_key(|node| {
+                let path = self
+                    .upwards(*node)
+                    .map(|node| (rank(node), node.sort_key()));
+                let mut path: Vec<(u8, SortKey<'a>)> = path.collect();
+                path.reverse();
+                path
+            });
+        }
+    }
+}
+
+/// Regions are in an order of their own (LANGUAGE §6).
+fn rank(node: Node<'_>) -> u8 {
+    match node.class() {
+        NodeClass::Sys => 0,
+        NodeClass::Seq => 1,
+        NodeClass::Head => 2,
+        _ => 3,
     }
 }

@@ -57,11 +57,19 @@ impl Workspace {
         Self::over(first_snapshot(), false, clock, policy)
     }
 
-    /// A session that goes on after `history`, the last of which is the newest snapshot.
-    /// Linear in the rows kept.
-    pub(crate) fn resume(history: &[Arc<Snapshot>], clock: Arc<dyn Clock>, policy: Policy) -> Self {
+    /// A session that goes on after `history`, the last of which is the newest snapshot. Where nothing
+    /// is committed, the root and the regions are those of `working`. Linear in the rows kept.
+    pub(crate) fn resume(
+        history: &[Arc<Snapshot>],
+        working: Option<&Snapshot>,
+        clock: Arc<dyn Clock>,
+        policy: Policy,
+    ) -> Self {
         let Some(newest) = history.last() else {
-            return Self::new(clock, policy);
+            return match working.and_then(first_of) {
+                Some(first) => Self::over(Arc::new(first), false, clock, policy),
+                None => Self::new(clock, policy),
+            };
         };
         let mut workspace = Self::over(Arc::clone(newest), true, clock, policy);
         let mut seen = HashSet::new();
@@ -544,6 +552,23 @@ fn first_snapshot() -> Arc<Snapshot> {
         Arc::new(Writer::counting().append(None, &tree, meta).0)
     });
     Arc::clone(&FIRST)
+}
+
+/// The root and the regions of a working state, as the snapshot that a session begins with.
+fn first_of(working: &Snapshot) -> Option<Snapshot> {
+    let regions = working.root().children();
+    let below = regions.flat_map(|region| match region.class() {
+        NodeClass::Sys | NodeClass::Seq | NodeClass::Head => region.children().collect(),
+        _ => vec![region],
+    });
+    let below = below.map(|node| node.id().into()).collect();
+    let delta = Delta::new(working.cycle(), Patch::default(), below);
+    let tree = crate::tree::patch::apply(&working.to_tree(), &delta).ok()?;
+    let meta = Meta {
+        spec_version: working.meta().spec_version.clone(),
+        ..Meta::default()
+    };
+    Some(Writer::counting().append(None, &tree, meta).0)
 }
 
 /// `meta.request` of a snapshot, as JSON text.

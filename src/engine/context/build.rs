@@ -82,8 +82,10 @@ impl ContextBuilder {
         let history = session.history();
         let committed: Vec<Arc<Snapshot>> = history.committed().iter().cloned().collect();
         let clock = self.clock.unwrap_or_else(|| Arc::new(SystemClock));
-        let mut workspace = Workspace::resume(&committed, Arc::clone(&clock), self.policy);
-        if let Some(working) = history.working() {
+        let working = history.working();
+        let first = working.map(|working| &**working);
+        let mut workspace = Workspace::resume(&committed, first, Arc::clone(&clock), self.policy);
+        if let Some(working) = working {
             let text = "the working state";
             workspace
                 .adopt(working)

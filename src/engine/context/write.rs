@@ -160,7 +160,7 @@ impl Context {
             Position::Working => self.workspace.fork(),
             Position::Committed(_) => {
                 let policy = self.workspace.policy().clone();
-                Workspace::resume(&committed, Arc::clone(&self.clock), policy)
+                Workspace::resume(&committed, None, Arc::clone(&self.clock), policy)
             }
         };
         Ok(Self {
