@@ -29,7 +29,7 @@ const COLUMNS: [&str; 12] = [
 impl Workspace {
     /// Takes over the changes of a working state. Linear in the units that differ from the base.
     pub(crate) fn adopt(&mut self, working: &Snapshot) -> Result<(), Refusal> {
-        self.request = super::workspace::request_of(working).map(Into::into);
+        self.request = super::first::request_of(working).map(Into::into);
         self.all_or_nothing(|workspace| workspace.take_over(working))
     }
 

@@ -5,13 +5,14 @@ use std::sync::Arc;
 
 use hashbrown::HashSet;
 
+use super::delta::{apply, delta};
 use super::header::read;
 use super::mutate::{Place, check_unpinned, is_region};
 use super::node::NewNode;
 use super::overlay::Compaction;
 use super::refusal::{Refusal, header, placement, region, sealed};
 use super::state::{Node, Seal};
-use super::workspace::{Workspace, apply, delta};
+use super::workspace::Workspace;
 use crate::index::{Merge, Snapshot};
 use crate::tree::NodeClass;
 

@@ -9,13 +9,15 @@
 //! | nodes as given and checked | `node`, `header` |
 //! | the working state: a snapshot under changes | `overlay`, `growing`, `state` |
 //! | mutations | `workspace`, `slot`, `mutate`, `relocate`, `list`, `stream`, `refusal` |
-//! | commits | `commit`, `policy`, `prune` |
+//! | commits | `commit`, `delta`, `policy`, `prune` |
 //! | times and references | `clock`, `pin` |
-//! | going on later | `adopt`, `memory` |
+//! | beginning, and going on later | `first`, `adopt`, `memory` |
 
 mod adopt;
 mod clock;
 mod commit;
+mod delta;
+mod first;
 mod growing;
 mod header;
 mod list;

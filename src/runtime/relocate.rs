@@ -3,6 +3,8 @@
 
 use std::sync::Arc;
 
+use hashbrown::HashSet;
+
 use super::header::Headers;
 use super::mutate::{check_removable, check_unpinned, is_region, region_name};
 use super::refusal::{Refusal, placement, region, sealed};
@@ -196,7 +198,7 @@ impl Workspace {
             let above = state.parent(*node).map(Node::id);
             let above = above.filter(|_| index > 0);
             let above = above.and_then(|id| subtree.iter().position(|other| other.id() == id));
-            let id = self.made_id(node.class(), index)?;
+            let id = self.made_id(node.class(), index, &HashSet::new())?;
             draft.0.push((
                 headers_of(*node, self.overlay.changed.get(node.id())),
                 id,

@@ -146,10 +146,10 @@ impl<'a> Parent<'a> {
     }
 
     fn allows(&self, offset: i64, mover: Mover<'_>) -> bool {
-        if self.only_core {
-            return offset == 0 && !self.is_sealed;
-        }
         let core_taken = self.core.is_some() || (mover.is_container && self.has_loose);
+        if self.only_core {
+            return offset == 0 && !self.is_sealed && !core_taken;
+        }
         !(self.is_turn && offset == 0 && (self.is_sealed || core_taken))
     }
 

@@ -2,11 +2,14 @@
 //! and what later commits need to know.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, LazyLock};
+use std::sync::Arc;
 
-use hashbrown::HashSet;
+use hashbrown::{HashMap, HashSet};
+use roaring::RoaringBitmap;
 
 use super::clock::Clock;
+use super::delta::{apply, delta};
+use super::first::{first_of, first_snapshot, request_of};
 use super::header::{Headers, read};
 use super::node::NewNode;
 use super::overlay::{Fresh, Overlay};
@@ -15,11 +18,10 @@ use super::policy::Policy;
 use super::refusal::{Refusal, duplicate, header, placement};
 use super::slot::{Insertion, Target};
 use super::state::State;
-use crate::index::{Meta, Snapshot, Writer};
+use crate::index::{Meta, Segment, Snapshot, Writer};
+use crate::tree::NodeClass;
 use crate::tree::json::MAX_NESTING;
-use crate::tree::shallow::{get, members};
 use crate::tree::timestamp::rfc3339_of_nanos;
-use crate::tree::{Delta, NodeClass, Patch, PatchNode, Present, Step, Tree, arrange, read_slice};
 
 /// The write side of one session. Readers have the snapshots it makes; this is for one writer.
 ///
@@ -48,9 +50,6 @@ pub(crate) struct Workspace {
     pub(super) request_before: Option<Box<str>>,
 }
 
-/// The version of the tree model that new sessions say.
-const SPEC_VERSION: &str = "\"PACT/0.1.0\"";
-
 impl Workspace {
     /// A session with nothing committed.
     pub(crate) fn new(clock: Arc<dyn Clock>, policy: Policy) -> Self {
@@ -72,15 +71,18 @@ impl Workspace {
             };
         };
         let mut workspace = Self::over(Arc::clone(newest), true, clock, policy);
-        let mut seen = HashSet::new();
+        // Segments are merged, so they may have rows of later snapshots than these.
+        let mut ranges: HashMap<*const Segment, (&Segment, RoaringBitmap)> = HashMap::new();
         for piece in history.iter().flat_map(|snapshot| snapshot.pieces()) {
-            let segment = piece.segment();
-            if !seen.insert(Arc::as_ptr(segment)) {
-                continue;
-            }
-            for row in 0..segment.len() {
-                workspace.last_ns = workspace.last_ns.max(segment.creation_times().get(row));
+            let segment = &**piece.segment();
+            let entry = ranges.entry(std::ptr::from_ref(segment));
+            let (_, rows) = entry.or_insert_with(|| (segment, RoaringBitmap::new()));
+            rows.insert_range(piece.rows());
+        }
+        for (segment, rows) in ranges.values() {
+            for row in rows {
                 let id = segment.id(row);
+                workspace.last_ns = workspace.last_ns.max(segment.creation_times().get(row));
                 if !segment.is_core(row) && newest.find(id).is_none() {
                     workspace.retired.insert(id.into());
                 }
@@ -175,7 +177,9 @@ impl Workspace {
     pub(crate) fn next_id(&self, given: Option<&str>) -> Result<String, Refusal> {
         match given.and_then(crate::tree::shallow::string) {
             Some(id) => Ok(id.into()),
-            None => self.made_id(NodeClass::Block, 0).map(|id| id.to_string()),
+            None => self
+                .made_id(NodeClass::Block, 0, &HashSet::new())
+                .map(|id| id.to_string()),
         }
     }
 
@@ -247,11 +251,17 @@ impl Workspace {
 
     /// `wanted`, or with the first of `~2`, `~3`, … that is free.
     pub(super) fn free_id(&self, wanted: &str) -> Result<Arc<str>, Refusal> {
-        if !self.is_used(wanted) {
+        self.free_id_beside(wanted, &HashSet::new())
+    }
+
+    /// As [`Workspace::free_id`], and none of `taken`.
+    fn free_id_beside(&self, wanted: &str, taken: &HashSet<Arc<str>>) -> Result<Arc<str>, Refusal> {
+        let is_free = |id: &str| !self.is_used(id) && !taken.contains(id);
+        if is_free(wanted) {
             return Ok(wanted.into());
         }
         let mut others = (2_u64..).map(|number| format!("{wanted}~{number}"));
-        let free = others.find(|id| !self.is_used(id));
+        let free = others.find(|id| is_free(id));
         free.map(Into::into)
             .ok_or_else(|| placement("all ids of this form are in use"))
     }
@@ -305,43 +315,53 @@ impl Workspace {
     pub(super) fn draft(&self, node: &NewNode, level: usize) -> Result<Draft, Refusal> {
         let mut draft = Draft::default();
         let mut open = vec![(node, None, level + 1)];
-        let mut given: HashSet<Box<str>> = HashSet::new();
+        let mut taken: HashSet<Arc<str>> = HashSet::new();
         while let Some((node, parent, level)) = open.pop() {
             let headers = read(node)?;
             let index = draft.0.len();
-            let id: Arc<str> = match &headers.id {
-                Some(id) => {
-                    if self.is_used(id) {
-                        let message = format!("the id `{id}` is or was in use");
-                        return Err(duplicate(message).help("leave it out to have one made"));
-                    }
-                    id.as_ref().into()
+            let id: Arc<str> = headers.id.as_deref().unwrap_or_default().into();
+            if headers.id.is_some() {
+                if self.is_used(&id) {
+                    let message = format!("the id `{id}` is or was in use");
+                    return Err(duplicate(message).help("leave it out to have one made"));
                 }
-                None => self.made_id(headers.class, index)?,
-            };
-            if !given.insert(id.as_ref().into()) {
-                return Err(duplicate(format!("the id `{id}` is given twice")));
+                if !taken.insert(Arc::clone(&id)) {
+                    return Err(duplicate(format!("the id `{id}` is given twice")));
+                }
             }
             if level >= MAX_NESTING {
-                let message = format!("`{id}` would be more than {MAX_NESTING} levels deep");
+                let name = if headers.id.is_some() { &*id } else { "a node" };
+                let message = format!("`{name}` would be more than {MAX_NESTING} levels deep");
                 return Err(placement(message));
             }
             draft.0.push((headers, id, parent));
             let children = node.children.iter().rev();
             open.extend(children.map(|child| (child, Some(index), level + 1)));
         }
+        // Given ids are taken before others are made.
+        for (index, (headers, id, _)) in draft.0.iter_mut().enumerate() {
+            if headers.id.is_none() {
+                *id = self.made_id(headers.class, index, &taken)?;
+                taken.insert(Arc::clone(id));
+            }
+        }
         Ok(draft)
     }
 
-    /// The id of the node that is made after `more` others.
-    pub(super) fn made_id(&self, class: NodeClass, more: usize) -> Result<Arc<str>, Refusal> {
+    /// The id of the node that is made after `more` others, none of `taken`.
+    pub(super) fn made_id(
+        &self,
+        class: NodeClass,
+        more: usize,
+        taken: &HashSet<Arc<str>>,
+    ) -> Result<Arc<str>, Refusal> {
         let prefix = if class == NodeClass::Container {
             "mc"
         } else {
             "cb"
         };
         let index = self.next_index.saturating_add(more as i64);
-        self.free_id(&format!("{prefix}:c{}-{index}", self.cycle()))
+        self.free_id_beside(&format!("{prefix}:c{}-{index}", self.cycle()), taken)
     }
 
     /// Makes the nodes of a draft below `parent`; its first node gets `offset`.
@@ -401,179 +421,6 @@ impl Workspace {
     }
 }
 
-/// How the working state differs from its base, `passed` cycles after it. `moved` are committed nodes
-/// with another parent.
-pub(super) fn delta(state: State<'_>, moved: &[(Arc<str>, Arc<str>)], passed: i64) -> Delta {
-    let State { base, overlay } = state;
-    let mut patch = Patch::default();
-    for fresh in overlay.fresh() {
-        push_fresh(&mut patch, fresh);
-    }
-    let mut changed: Vec<&Arc<str>> = overlay.changed.keys().collect();
-    changed.extend(moved.iter().map(|(id, _)| id));
-    changed.sort_unstable();
-    changed.dedup();
-    for id in changed {
-        let Some(node) = base.find(id).filter(|node| state.is_live(*node)) else {
-            continue;
-        };
-        let change = overlay.changed.get(id).copied().unwrap_or_default();
-        let parent = moved.iter().find(|(moved, _)| moved == id);
-        let parent = parent.map(|(_, parent)| &**parent);
-        let kept = node.ttl().map(|ttl| ttl.saturating_sub(passed).max(0));
-        push_old(&mut patch, node, change, kept, parent);
-    }
-    let mut remove: Vec<Box<str>> = overlay.gone.iter().map(|id| (**id).into()).collect();
-    remove.sort_unstable();
-    Delta::new(base.cycle(), patch, remove)
-}
-
 /// The checked nodes of a subtree, in document order: headers, id, index of the parent.
 #[derive(Debug, Default)]
 pub(super) struct Draft(pub(super) Vec<(Headers, Arc<str>, Option<usize>)>);
-
-/// The snapshot that `delta` makes of `base`.
-pub(super) fn apply(
-    writer: &mut Writer,
-    base: &Snapshot,
-    delta: &Delta,
-    meta: Meta,
-) -> Option<(Snapshot, Vec<crate::index::Merge>)> {
-    if let Some(made) = writer.commit(base, delta, &meta) {
-        return Some(made);
-    }
-    let tree = crate::tree::patch::apply(&base.to_tree(), delta).ok()?;
-    Some(writer.append(Some(base), &tree, meta))
-}
-
-const FILLED: u8 = Present::OFFSET
-    | Present::PRIORITY
-    | Present::CYCLE
-    | Present::CREATED_AT_NS
-    | Present::CREATION_INDEX;
-
-fn push_fresh(patch: &mut Patch, fresh: &Fresh) {
-    let ttl = if fresh.ttl.is_some() { Present::TTL } else { 0 };
-    let node = PatchNode {
-        id: &fresh.id,
-        node_type: Some(&fresh.node_type),
-        role: fresh.role.as_deref(),
-        kind: fresh.kind.as_deref(),
-        key: fresh.key.as_deref(),
-        present: Present(FILLED | ttl),
-        offset: fresh.offset,
-        ttl: fresh.ttl.unwrap_or(0),
-        priority: fresh.priority,
-        cycle: fresh.cycle,
-        created_at_ns: fresh.created_at_ns,
-        creation_index: fresh.creation_index,
-    };
-    let grown = fresh.growing.as_ref().map(super::growing::Growing::json);
-    let mut fields: Vec<(&str, &str)> = Vec::with_capacity(fresh.fields.len() + 2);
-    let own = fresh.fields.iter().map(|(name, json)| (&**name, &**json));
-    fields.extend(own.filter(|(name, _)| grown.is_none() || *name != "content"));
-    if let Some(grown) = &grown {
-        fields.push(("content", grown));
-    }
-    if fresh.ttl.is_none() {
-        fields.push(("ttl", "null"));
-    }
-    fields.sort_unstable_by_key(|(name, _)| *name);
-    patch.push(Some(&fresh.parent), node, fields.into_iter());
-}
-
-fn push_old(
-    patch: &mut Patch,
-    node: crate::index::NodeRef<'_>,
-    change: super::overlay::Change,
-    kept_ttl: Option<i64>,
-    parent: Option<&str>,
-) {
-    let ttl = change.ttl.unwrap_or(kept_ttl);
-    let mut present = node.present();
-    // Whether it has children is seen when it is put into the tree.
-    present.0 &= !(Present::TTL | Present::EMPTY_CHILDREN);
-    if ttl.is_some() {
-        present.0 |= Present::TTL;
-    }
-    if change.priority.is_some() {
-        present.0 |= Present::PRIORITY;
-    }
-    let row = PatchNode {
-        id: node.id(),
-        node_type: node.node_type(),
-        role: node.role(),
-        kind: node.kind(),
-        key: node.key(),
-        present,
-        offset: node.offset(),
-        ttl: ttl.unwrap_or(0),
-        priority: change.priority.unwrap_or_else(|| node.priority()),
-        cycle: node.cycle().unwrap_or(0),
-        created_at_ns: node.created_at_ns(),
-        creation_index: node.creation_index(),
-    };
-    let given_null = |name: &str| {
-        (name == "ttl" && change.ttl.is_some()) || (name == "priority" && change.priority.is_some())
-    };
-    let mut fields: Vec<(&str, &str)> = node
-        .fields()
-        .filter(|(name, _)| !given_null(name))
-        .collect();
-    if change.ttl == Some(None) {
-        fields.push(("ttl", "null"));
-        fields.sort_unstable_by_key(|(name, _)| *name);
-    }
-    let own_parent = node.parent().map(|parent| parent.id());
-    patch.push(parent.or(own_parent), row, fields.into_iter());
-}
-
-/// The snapshot every session begins with: the root and the three regions. All sessions share it.
-fn first_snapshot() -> Arc<Snapshot> {
-    static FIRST: LazyLock<Arc<Snapshot>> = LazyLock::new(|| {
-        let region = |id: &str, index: u8| {
-            format!(
-                r#"{{"id":"{id}","nodeType":"{id}","offset":0,"ttl":null,"priority":0,"cycle":0,"created_at_ns":0,"created_at_iso":"{}","creation_index":{index}"#,
-                rfc3339_of_nanos(0)
-            )
-        };
-        let [root, sys, seq, head] = [("^root", 0), ("^sys", 0), ("^seq", 1), ("^ah", 2)]
-            .map(|(id, index)| region(id, index));
-        let text = format!(r#"{{"root":{root},"children":[{sys}}},{seq}}},{head}}}]}}}}"#);
-        let steps = read_slice(text.as_bytes()).map(|documents| arrange(documents).steps().next());
-        let tree = match steps {
-            Ok(Some(Ok((_, Step::Tree(tree))))) => tree,
-            _ => Arc::new(Tree::default()),
-        };
-        let meta = Meta {
-            spec_version: Some(SPEC_VERSION.into()),
-            ..Meta::default()
-        };
-        Arc::new(Writer::counting().append(None, &tree, meta).0)
-    });
-    Arc::clone(&FIRST)
-}
-
-/// The root and the regions of a working state, as the snapshot that a session begins with.
-fn first_of(working: &Snapshot) -> Option<Snapshot> {
-    let regions = working.root().children();
-    let below = regions.flat_map(|region| match region.class() {
-        NodeClass::Sys | NodeClass::Seq | NodeClass::Head => region.children().collect(),
-        _ => vec![region],
-    });
-    let below = below.map(|node| node.id().into()).collect();
-    let delta = Delta::new(working.cycle(), Patch::default(), below);
-    let tree = crate::tree::patch::apply(&working.to_tree(), &delta).ok()?;
-    let meta = Meta {
-        spec_version: working.meta().spec_version.clone(),
-        ..Meta::default()
-    };
-    Some(Writer::counting().append(None, &tree, meta).0)
-}
-
-/// `meta.request` of a snapshot, as JSON text.
-pub(crate) fn request_of(snapshot: &Snapshot) -> Option<&str> {
-    let extra = snapshot.meta().extra.iter();
-    let (_, meta) = extra.into_iter().find(|(name, _)| &**name == "meta")?;
-    get(&members(meta), "request")
-}

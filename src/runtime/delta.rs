@@ -1,0 +1,131 @@
+//! The changes of a cycle as a delta of the newest snapshot, and the snapshot that it makes.
+
+use std::sync::Arc;
+
+use super::overlay::{Change, Fresh};
+use super::state::State;
+use crate::index::{Merge, Meta, NodeRef, Snapshot, Writer};
+use crate::tree::{Delta, Patch, PatchNode, Present};
+
+/// How the working state differs from its base, `passed` cycles after it. `moved` are committed nodes
+/// with another parent.
+pub(super) fn delta(state: State<'_>, moved: &[(Arc<str>, Arc<str>)], passed: i64) -> Delta {
+    let State { base, overlay } = state;
+    let mut patch = Patch::default();
+    for fresh in overlay.fresh() {
+        push_fresh(&mut patch, fresh);
+    }
+    let mut changed: Vec<&Arc<str>> = overlay.changed.keys().collect();
+    changed.extend(moved.iter().map(|(id, _)| id));
+    changed.sort_unstable();
+    changed.dedup();
+    for id in changed {
+        let Some(node) = base.find(id).filter(|node| state.is_live(*node)) else {
+            continue;
+        };
+        let change = overlay.changed.get(id).copied().unwrap_or_default();
+        let parent = moved.iter().find(|(moved, _)| moved == id);
+        let parent = parent.map(|(_, parent)| &**parent);
+        let kept = node.ttl().map(|ttl| ttl.saturating_sub(passed).max(0));
+        push_old(&mut patch, node, change, kept, parent);
+    }
+    let mut remove: Vec<Box<str>> = overlay.gone.iter().map(|id| (**id).into()).collect();
+    remove.sort_unstable();
+    Delta::new(base.cycle(), patch, remove)
+}
+
+/// The snapshot that `delta` makes of `base`.
+pub(super) fn apply(
+    writer: &mut Writer,
+    base: &Snapshot,
+    delta: &Delta,
+    meta: Meta,
+) -> Option<(Snapshot, Vec<Merge>)> {
+    if let Some(made) = writer.commit(base, delta, &meta) {
+        return Some(made);
+    }
+    let tree = crate::tree::patch::apply(&base.to_tree(), delta).ok()?;
+    Some(writer.append(Some(base), &tree, meta))
+}
+
+const FILLED: u8 = Present::OFFSET
+    | Present::PRIORITY
+    | Present::CYCLE
+    | Present::CREATED_AT_NS
+    | Present::CREATION_INDEX;
+
+fn push_fresh(patch: &mut Patch, fresh: &Fresh) {
+    let ttl = if fresh.ttl.is_some() { Present::TTL } else { 0 };
+    let node = PatchNode {
+        id: &fresh.id,
+        node_type: Some(&fresh.node_type),
+        role: fresh.role.as_deref(),
+        kind: fresh.kind.as_deref(),
+        key: fresh.key.as_deref(),
+        present: Present(FILLED | ttl),
+        offset: fresh.offset,
+        ttl: fresh.ttl.unwrap_or(0),
+        priority: fresh.priority,
+        cycle: fresh.cycle,
+        created_at_ns: fresh.created_at_ns,
+        creation_index: fresh.creation_index,
+    };
+    let grown = fresh.growing.as_ref().map(super::growing::Growing::json);
+    let mut fields: Vec<(&str, &str)> = Vec::with_capacity(fresh.fields.len() + 2);
+    let own = fresh.fields.iter().map(|(name, json)| (&**name, &**json));
+    fields.extend(own.filter(|(name, _)| grown.is_none() || *name != "content"));
+    if let Some(grown) = &grown {
+        fields.push(("content", grown));
+    }
+    if fresh.ttl.is_none() {
+        fields.push(("ttl", "null"));
+    }
+    fields.sort_unstable_by_key(|(name, _)| *name);
+    patch.push(Some(&fresh.parent), node, fields.into_iter());
+}
+
+fn push_old(
+    patch: &mut Patch,
+    node: NodeRef<'_>,
+    change: Change,
+    kept_ttl: Option<i64>,
+    parent: Option<&str>,
+) {
+    let ttl = change.ttl.unwrap_or(kept_ttl);
+    let mut present = node.present();
+    // Whether it has children is seen when it is put into the tree.
+    present.0 &= !(Present::TTL | Present::EMPTY_CHILDREN);
+    if ttl.is_some() {
+        present.0 |= Present::TTL;
+    }
+    if change.priority.is_some() {
+        present.0 |= Present::PRIORITY;
+    }
+    let row = PatchNode {
+        id: node.id(),
+        node_type: node.node_type(),
+        role: node.role(),
+        kind: node.kind(),
+        key: node.key(),
+        present,
+        offset: node.offset(),
+        ttl: ttl.unwrap_or(0),
+        priority: change.priority.unwrap_or_else(|| node.priority()),
+        cycle: node.cycle().unwrap_or(0),
+        created_at_ns: node.created_at_ns(),
+        creation_index: node.creation_index(),
+    };
+    let given_null = |name: &str| {
+        (name == "ttl" && change.ttl.is_some()) || (name == "priority" && change.priority.is_some())
+    };
+    let mut fields: Vec<(&str, &str)> = node
+        .fields()
+        .filter(|(name, _)| !given_null(name))
+        .collect();
+    if change.ttl == Some(None) {
+        fields.push(("ttl", "null"));
+        fields.sort_unstable_by_key(|(name, _)| *name);
+    }
+    let own_parent = node.parent().map(|parent| parent.id());
+    patch.push(parent.or(own_parent), row, fields.into_iter());
+}

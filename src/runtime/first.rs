@@ -1,0 +1,61 @@
+//! The snapshot that a session begins with.
+
+use std::sync::{Arc, LazyLock};
+
+use crate::index::{Meta, Snapshot, Writer};
+use crate::tree::shallow::{get, members};
+use crate::tree::timestamp::rfc3339_of_nanos;
+use crate::tree::{Delta, NodeClass, Patch, Step, Tree, arrange, read_slice};
+
+/// The version of the tree model that new sessions say.
+const SPEC_VERSION: &str = "\"PACT/0.1.0\"";
+
+/// The snapshot every session begins with: the root and the three regions. All sessions share it.
+pub(super) fn first_snapshot() -> Arc<Snapshot> {
+    static FIRST: LazyLock<Arc<Snapshot>> = LazyLock::new(|| {
+        let region = |id: &str, index: u8| {
+            format!(
+                r#"{{"id":"{id}","nodeType":"{id}","offset":0,"ttl":null,"priority":0,"cycle":0,"created_at_ns":0,"created_at_iso":"{}","creation_index":{index}"#,
+                rfc3339_of_nanos(0)
+            )
+        };
+        let [root, sys, seq, head] = [("^root", 0), ("^sys", 0), ("^seq", 1), ("^ah", 2)]
+            .map(|(id, index)| region(id, index));
+        let text = format!(r#"{{"root":{root},"children":[{sys}}},{seq}}},{head}}}]}}}}"#);
+        let steps = read_slice(text.as_bytes()).map(|documents| arrange(documents).steps().next());
+        let tree = match steps {
+            Ok(Some(Ok((_, Step::Tree(tree))))) => tree,
+            _ => Arc::new(Tree::default()),
+        };
+        let meta = Meta {
+            spec_version: Some(SPEC_VERSION.into()),
+            ..Meta::default()
+        };
+        Arc::new(Writer::counting().append(None, &tree, meta).0)
+    });
+    Arc::clone(&FIRST)
+}
+
+/// The root and the regions of a working state, as the snapshot that a session begins with.
+pub(super) fn first_of(working: &Snapshot) -> Option<Snapshot> {
+    let regions = working.root().children();
+    let below = regions.flat_map(|region| match region.class() {
+        NodeClass::Sys | NodeClass::Seq | NodeClass::Head => region.children().collect(),
+        _ => vec![region],
+    });
+    let below = below.map(|node| node.id().into()).collect();
+    let delta = Delta::new(working.cycle(), Patch::default(), below);
+    let tree = crate::tree::patch::apply(&working.to_tree(), &delta).ok()?;
+    let meta = Meta {
+        spec_version: working.meta().spec_version.clone(),
+        ..Meta::default()
+    };
+    Some(Writer::counting().append(None, &tree, meta).0)
+}
+
+/// `meta.request` of a snapshot, as JSON text.
+pub(crate) fn request_of(snapshot: &Snapshot) -> Option<&str> {
+    let extra = snapshot.meta().extra.iter();
+    let (_, meta) = extra.into_iter().find(|(name, _)| &**name == "meta")?;
+    get(&members(meta), "request")
+}
