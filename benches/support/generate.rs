@@ -196,6 +196,39 @@ pub(crate) fn committed_whole(turns: usize) -> Vec<u8> {
     text.into_bytes()
 }
 
+/// A live session as lines: regions without blocks, `turns` sealed turns of ten nodes without ttls,
+/// and then `commits` lines that seal one more each. With `whole`, the first turns are in the first
+/// line, so that there are `commits + 1` lines; else each is a line of its own.
+pub(crate) fn live(turns: usize, commits: usize, whole: bool) -> Vec<u8> {
+    let mut writer = Writer::new(Random::new(SEED ^ 3), Form::Nested);
+    writer.plain = true;
+    let (first, lines) = match whole {
+        true => (turns, commits),
+        false => (0, turns + commits),
+    };
+    writer.cycle = first as u64 + 1;
+    let _ = write!(writer.text, r#"{{"cycle":{},"root":"#, writer.cycle);
+    let seq = writer.root(|writer| {
+        for turn in 0..first {
+            writer.comma(turn > 0);
+            writer.turn(LIVE_TURN, "");
+        }
+    });
+    writer.text.push_str("}\n");
+    writer.form = Form::Flat;
+    for line in 0..lines {
+        writer.commit_turn((first + line) as u64 + 2, &seq, LIVE_TURN);
+    }
+    writer.text.into_bytes()
+}
+
+/// A turn of [`live`]: ten nodes.
+const LIVE_TURN: Turn = Turn {
+    pre: 0,
+    core: 8,
+    post: 0,
+};
+
 /// The text before the turns, which occurs nowhere else.
 const SEQ_MARK: &str = r#""nodeType":"^seq","children":["#;
 
@@ -242,6 +275,8 @@ struct Writer {
     indexed_cycle: u64,
     /// Nodes made so far, for ids and times.
     created: u64,
+    /// Whether no node has a ttl and the regions have no blocks.
+    plain: bool,
 }
 
 impl Writer {
@@ -254,6 +289,7 @@ impl Writer {
             creation_index: 0,
             indexed_cycle: 0,
             created: 0,
+            plain: false,
         }
     }
 
@@ -274,7 +310,8 @@ impl Writer {
         self.begin_children();
         self.open("^sys", 0, "");
         self.begin_children();
-        for index in 0..SYSTEM_BLOCKS {
+        let blocks = if self.plain { 0 } else { SYSTEM_BLOCKS };
+        for index in 0..blocks {
             self.comma(index > 0);
             self.block(Place::System, 0, "");
         }
@@ -287,7 +324,9 @@ impl Writer {
         self.comma(true);
         self.open("^ah", 0, "");
         self.begin_children();
-        self.inside(HEAD, "");
+        if !self.plain {
+            self.inside(HEAD, "");
+        }
         self.end_children();
         self.end_children();
         seq
@@ -295,13 +334,17 @@ impl Writer {
 
     /// One line that seals a turn in `cycle`.
     fn commit(&mut self, cycle: u64, seq: &str) {
+        let shape = self.shape();
+        self.commit_turn(cycle, seq, shape);
+    }
+
+    fn commit_turn(&mut self, cycle: u64, seq: &str, shape: Turn) {
         self.cycle = cycle;
         let _ = write!(
             self.text,
             r#"{{"cycle":{cycle},"base":{},"replace":["#,
             cycle - 1
         );
-        let shape = self.shape();
         self.turn(shape, seq);
         self.text.push_str("],\"remove\":[]}\n");
     }
@@ -387,7 +430,7 @@ impl Writer {
         let id = id(self.created);
         let _ = write!(self.text, r#"{{"id":"{id}","offset":{offset}"#);
         let block = node_type == "cb";
-        if block && self.random.below(1000) < 66 {
+        if block && !self.plain && self.random.below(1000) < 66 {
             let ttl = [1, 2, 3, 5, 8][self.random.weighted(&[78, 8, 6, 5, 3])];
             let _ = write!(self.text, r#","ttl":{ttl}"#);
         } else {

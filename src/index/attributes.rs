@@ -1,10 +1,11 @@
 //! The posting lists of tags and custom attributes, built from payload records.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use hashbrown::HashMap;
 
-use super::{Field, Posting};
+use super::{Field, Posting, Segment};
 use crate::tree::alias::{CADENCE, TAGS};
 use crate::tree::{Fields, is_header, text_list};
 
@@ -38,48 +39,98 @@ impl<'a> Found<'a> {
         if !self.many {
             self.values.entry(value).or_default().push(row);
             if self.values.len() > FIELD_VALUES || value.len() > FIELD_VALUE_BYTES {
-                self.many = true;
-                self.values.clear();
+                self.clear();
             }
         }
     }
+
+    /// Forgets the values.
+    fn clear(&mut self) {
+        self.many = true;
+        self.values.clear();
+    }
 }
 
-impl Attributes {
-    /// Reads the records of all rows, given by their byte ranges in `payload`. Linear, plus
-    /// sorting of names, tags and values.
-    pub(super) fn read(payload: &[u8], records: &[(u32, u32)]) -> Self {
-        let mut found: HashMap<&str, Found<'_>> = HashMap::new();
-        let mut tags: BTreeMap<String, Vec<u32>> = BTreeMap::new();
-        let mut tagged: Vec<u32> = Vec::new();
-        for (row, &(start, end)) in (0..).zip(records) {
+/// Collects the attributes of a segment, in the order of its rows.
+#[derive(Default)]
+pub(super) struct Collector<'a> {
+    found: HashMap<&'a str, Found<'a>>,
+    tags: BTreeMap<Cow<'a, str>, Vec<u32>>,
+    tagged: Vec<u32>,
+}
+
+impl<'a> Collector<'a> {
+    /// Reads the records of some rows, given by their byte ranges in `payload`; `first` is the row
+    /// of the first one. Linear, plus sorting of names, tags and values.
+    pub(super) fn read(&mut self, payload: &'a [u8], records: &[(u32, u32)], first: u32) {
+        for (row, &(start, end)) in (first..).zip(records) {
             let record = || Fields::new(&payload[start as usize..end as usize]);
             let (mut has_tags, mut has_cadence) = (false, false);
-            for (name, value) in record() {
+            for (name, value) in record().raw() {
+                // The headers that nearly every node has.
+                if matches!(name, b"content" | b"created_at_iso" | b"parent_id") {
+                    continue;
+                }
+                let (Ok(name), Ok(value)) = (str::from_utf8(name), str::from_utf8(value)) else {
+                    continue;
+                };
                 has_tags |= TAGS.is(name);
                 has_cadence |= CADENCE.is(name);
                 // An alias of a header, quoted, is the custom attribute of that name.
                 if !is_header(name) || name == TAGS.alias || name == CADENCE.alias {
-                    found.entry(name).or_default().add(value, row);
+                    self.found.entry(name).or_default().add(value, row);
                 }
             }
             // These two are indexed under one name, whichever spelling a node has.
             if has_cadence && let Some(value) = CADENCE.of(record()) {
-                found.entry(CADENCE.name).or_default().add(value, row);
+                let found = self.found.entry(CADENCE.name).or_default();
+                found.add(value, row);
             }
             if has_tags && let Some(value) = TAGS.of(record()) {
-                tagged.push(row);
+                self.tagged.push(row);
                 for tag in text_list(value) {
-                    let list = tags.entry(tag).or_default();
+                    let list = self.tags.entry(tag.into()).or_default();
                     if list.last() != Some(&row) {
                         list.push(row);
                     }
                 }
             }
         }
-        let posting = |list: &Vec<u32>| Posting::from_rows(list, records.len() as u32);
+    }
+
+    /// Takes the attributes of all rows of `segment`, the first of which becomes `first`. The same
+    /// as reading its records, at the cost of its index.
+    pub(super) fn copy(&mut self, segment: &'a Segment, first: u32) {
+        let all = 0..segment.len();
+        let extend = |list: &mut Vec<u32>, rows: &Posting| {
+            rows.for_each_in(all.clone(), |row| list.push(row + first));
+        };
+        for field in &segment.fields {
+            let found = self.found.entry(&field.name).or_default();
+            extend(&mut found.all, &field.rows);
+            if field.values.is_empty() {
+                found.clear();
+            }
+            if !found.many {
+                for (value, rows) in field.values.iter().zip(&field.postings) {
+                    extend(found.values.entry(value).or_default(), rows);
+                }
+                if found.values.len() > FIELD_VALUES {
+                    found.clear();
+                }
+            }
+        }
+        extend(&mut self.tagged, &segment.has_tags);
+        for (tag, rows) in &segment.tags {
+            extend(self.tags.entry((&**tag).into()).or_default(), rows);
+        }
+    }
+
+    /// The attributes of a segment of `rows` rows.
+    pub(super) fn finish(self, rows: u32) -> Attributes {
+        let posting = |list: &Vec<u32>| Posting::from_rows(list, rows);
+        let found = self.found.into_iter();
         let mut fields: Vec<Field> = found
-            .into_iter()
             .map(|(name, found)| Field {
                 name: name.into(),
                 rows: posting(&found.all),
@@ -88,13 +139,11 @@ impl Attributes {
             })
             .collect();
         fields.sort_unstable_by(|a, b| a.name.cmp(&b.name));
-        let tags = tags
-            .iter()
-            .map(|(tag, list)| (tag.as_str().into(), posting(list)))
-            .collect();
-        Self {
-            tags,
-            has_tags: posting(&tagged),
+        let tags = self.tags.iter();
+        let tags = tags.map(|(tag, list)| (tag.as_ref().into(), posting(list)));
+        Attributes {
+            tags: tags.collect(),
+            has_tags: posting(&self.tagged),
             fields: fields.into(),
         }
     }

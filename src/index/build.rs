@@ -5,9 +5,10 @@ use std::sync::Arc;
 
 use hashbrown::HashTable;
 
-use super::attributes::Attributes;
+use super::attributes::{Attributes, Collector};
 use super::hash::hash_text;
 use super::ids::Ids;
+use super::records::Records;
 use super::segment::{CORE, LEVEL_POSTINGS};
 use super::{DictColumn, IntColumn, Posting, Segment, Unit, UnitKind};
 use crate::tree::{Dictionary, NONE, NodeClass, Present, Row, Tree};
@@ -69,52 +70,6 @@ impl TextColumn {
     }
 }
 
-/// Payload records.
-enum Records {
-    /// Copied from several trees or segments.
-    Own(Vec<u8>),
-    /// Those of the only tree that is read.
-    Shared(Arc<Vec<u8>>),
-}
-
-impl Default for Records {
-    fn default() -> Self {
-        Self::Own(Vec::new())
-    }
-}
-
-impl Records {
-    /// Adds a record of `source` and returns its byte range here.
-    #[inline]
-    fn add(&mut self, source: &[u8], (from, to): (u32, u32)) -> (u32, u32) {
-        match self {
-            Self::Shared(_) => (from, to),
-            Self::Own(bytes) => {
-                let start = bytes.len() as u32;
-                bytes.extend_from_slice(&source[from as usize..to as usize]);
-                (start, bytes.len() as u32)
-            }
-        }
-    }
-
-    fn bytes(&self) -> &[u8] {
-        match self {
-            Self::Own(bytes) => bytes,
-            Self::Shared(bytes) => bytes,
-        }
-    }
-
-    fn finish(self) -> Arc<Vec<u8>> {
-        match self {
-            Self::Shared(bytes) => bytes,
-            Self::Own(mut bytes) => {
-                bytes.shrink_to_fit();
-                Arc::new(bytes)
-            }
-        }
-    }
-}
-
 /// First character of an implied nodeType in the dictionary under construction, which keeps it
 /// apart from the same nodeType given by a node.
 const IMPLIED: char = '\u{0}';
@@ -160,20 +115,31 @@ impl SegmentBuilder {
     /// else: its payload records are shared, not copied.
     pub(super) fn begin_whole(&mut self, tree: &Tree) {
         self.begin_tree(tree);
-        self.reserve(tree.rows.len());
+        self.reserve(tree.rows.len(), 0);
         self.payload = Records::Shared(Arc::clone(&tree.payload));
     }
 
-    fn reserve(&mut self, rows: usize) {
+    /// Reserves memory for more rows, with so many bytes of ids.
+    pub(super) fn reserve(&mut self, rows: usize, ids: usize) {
         self.parent.reserve(rows);
         self.end.reserve(rows);
         self.class.reserve(rows);
         self.present.reserve(rows);
         self.types.codes.reserve(rows);
-        self.texts.iter_mut().for_each(|c| c.codes.reserve(rows));
+        let texts = &mut self.texts;
+        texts.iter_mut().for_each(|c| c.codes.reserve(rows));
         self.numbers.iter_mut().for_each(|c| c.reserve(rows));
-        self.ids.reserve(rows);
+        self.ids.reserve(rows, ids);
         self.payload_at.reserve(rows);
+    }
+
+    /// Reserves memory for a unit of `tree`; its implicit core may need a little more.
+    pub(super) fn reserve_for(&mut self, tree: &Tree, rows: Range<u32>) {
+        let unit = &tree.rows[rows.start as usize..rows.end as usize];
+        let record = |row: &Row| (row.payload.1 - row.payload.0) as usize;
+        self.payload.reserve(unit.iter().map(record).sum());
+        let ids = unit.iter().map(|row| (row.id.1 - row.id.0) as usize);
+        self.reserve(unit.len(), ids.sum());
     }
 
     fn add_unit(&mut self, kind: UnitKind, version: u64) {
@@ -340,64 +306,78 @@ impl SegmentBuilder {
         self.types.codes.push(code);
     }
 
-    /// Begins to read from `segment`, before its units are added.
-    pub(super) fn begin_segment(&mut self, segment: &Segment) {
-        self.types.begin(segment.types.values().len());
-        let sources = [&segment.roles, &segment.kinds, &segment.keys];
-        for (column, source) in self.texts.iter_mut().zip(sources) {
-            column.begin(source.values().len());
-        }
-    }
-
-    /// Adds a unit of another segment.
-    pub(super) fn add_segment_unit(&mut self, segment: &Segment, unit: u32) {
-        let rows = segment.unit_rows(unit);
-        let source = segment.units[unit as usize];
-        self.add_unit(source.kind, source.version);
+    /// Adds neighbouring units of another segment, column by column.
+    pub(super) fn add_run(&mut self, segment: &Segment, units: Range<u32>) {
+        let rows = segment.unit_rows(units.start).start..segment.unit_rows(units.end - 1).end;
+        let at = rows.start as usize..rows.end as usize;
         let start = self.len();
-        self.irregular_cores |= segment.irregular_cores;
-        for row in rows.clone() {
-            let shifted = |other: u32| other - rows.start + start;
-            let own = self.len();
-            self.parent.push(match segment.parent[row as usize] {
-                NONE => NONE,
-                parent => shifted(parent),
+        let shifted = |row: u32| row.wrapping_sub(rows.start).wrapping_add(start);
+        for unit in &segment.units[units.start as usize..units.end as usize] {
+            self.units.push(Unit {
+                start: shifted(unit.start),
+                turns_before: self.turns,
+                ..*unit
             });
-            self.end.push(shifted(segment.end[row as usize]));
-            self.class.push(segment.class[row as usize]);
-            self.present.push(segment.present[row as usize]);
-            let code = segment.types.code(row).unwrap_or(NONE);
+            self.turns += u32::from(unit.kind == UnitKind::Turn);
+        }
+        self.irregular_cores |= segment.irregular_cores;
+        let parents = segment.parent[at.clone()].iter();
+        self.parent.extend(parents.map(|&parent| match parent {
+            NONE => NONE,
+            parent => shifted(parent),
+        }));
+        let ends = segment.end[at.clone()].iter();
+        self.end.extend(ends.map(|&end| shifted(end)));
+        self.class.extend_from_slice(&segment.class[at.clone()]);
+        self.present.extend_from_slice(&segment.present[at.clone()]);
+        self.types.begin(segment.types.values().len());
+        segment.types.for_each_in(rows.clone(), |code| {
             self.types.push(code, || {
                 let implied = segment.type_implied[code as usize];
                 let mark = if implied { IMPLIED } else { GIVEN };
                 format!("{mark}{}", segment.types.values()[code as usize]).into()
             });
-            let sources = [&segment.roles, &segment.kinds, &segment.keys];
-            for (column, source) in self.texts.iter_mut().zip(sources) {
-                let code = source.code(row).unwrap_or(NONE);
+        });
+        let sources = [&segment.roles, &segment.kinds, &segment.keys];
+        for (column, source) in self.texts.iter_mut().zip(sources) {
+            column.begin(source.values().len());
+            source.for_each_in(rows.clone(), |code| {
                 column.push(code, || source.values()[code as usize].clone());
-            }
-            self.add_numbers(&[
-                segment.level.get(row),
-                segment.offset.get(row),
-                segment.ttl.get(row),
-                segment.priority.get(row),
-                segment.cycle.get(row),
-                segment.created_at_ns.get(row),
-                segment.creation_index.get(row),
-            ]);
-            if segment.ttl_stored.contains(row) {
-                self.ttl_stored.push(own);
-            }
-            self.ids.push(segment.id(row));
-            let record = segment.payload_at[row as usize];
+            });
+        }
+        let columns = [
+            &segment.level,
+            &segment.offset,
+            &segment.ttl,
+            &segment.priority,
+            &segment.cycle,
+            &segment.created_at_ns,
+            &segment.creation_index,
+        ];
+        for (out, column) in self.numbers.iter_mut().zip(columns) {
+            column.append_to(out, rows.clone());
+        }
+        let stored = &mut self.ttl_stored;
+        segment
+            .ttl_stored
+            .for_each_in(rows.clone(), |row| stored.push(shifted(row)));
+        self.ids.append(&segment.ids, rows.clone());
+        for &record in &segment.payload_at[at] {
             let record = self.payload.add(&segment.payload, record);
             self.payload_at.push(record);
         }
     }
 
-    /// The segment of all units added.
-    pub(super) fn finish(mut self) -> Segment {
+    /// The segment of all units added, which come from trees.
+    pub(super) fn finish(self) -> Segment {
+        let mut attributes = Collector::default();
+        attributes.read(self.payload.bytes(), &self.payload_at, 0);
+        let attributes = attributes.finish(self.len());
+        self.finish_with(attributes)
+    }
+
+    /// The segment of all units added, which has these attributes.
+    pub(super) fn finish_with(mut self, attributes: Attributes) -> Segment {
         let rows = self.len();
         self.fill_ttls();
         // Ids live as long as the session, so give back what they do not need.
@@ -412,7 +392,6 @@ impl SegmentBuilder {
                 || self.class[row] == NodeClass::Seq as u8
         });
         let has_ttl = self.posting(|row| self.present[row] & Present::TTL != 0);
-        let attributes = Attributes::read(self.payload.bytes(), &self.payload_at);
         let names = self.types.dictionary.values().iter();
         let (types, type_implied): (Vec<Box<str>>, Vec<bool>) = names
             .map(|name| (name[1..].into(), name.starts_with(IMPLIED)))
@@ -492,40 +471,70 @@ impl SegmentBuilder {
 
     /// The rows for which `keep` is true.
     fn posting(&self, keep: impl Fn(usize) -> bool) -> Posting {
-        let mut bits = vec![0; self.parent.len().div_ceil(64)];
-        for row in (0..self.parent.len()).filter(|&row| keep(row)) {
-            bits[row / 64] |= 1 << (row % 64);
+        let rows = (0..self.parent.len()).filter(|&row| keep(row));
+        if self.len() <= 64 {
+            return Posting::from_word(rows.fold(0, |word, row| word | 1 << row));
         }
+        let mut bits = vec![0; self.parent.len().div_ceil(64)];
+        rows.for_each(|row| bits[row / 64] |= 1 << (row % 64));
         Posting::from_words(bits, self.len())
     }
 
     /// The posting lists of classes, offset signs and levels.
     fn row_postings(&self) -> ([Posting; 8], [Posting; 3], Box<[Posting]>) {
         let rows = self.len();
+        let levels = self.numbers[LEVEL].iter().max().map_or(0, |&max| max + 1);
+        let levels = levels.min(i64::from(LEVEL_POSTINGS)) as usize;
+        if rows <= 64 {
+            let (mut classes, mut signs) = ([0; 8], [0; 3]);
+            let mut words = [0; LEVEL_POSTINGS as usize];
+            self.each_row(|row, class, sign, level| {
+                let bit = 1_u64 << row;
+                classes[class] |= bit;
+                sign.into_iter().for_each(|sign: usize| signs[sign] |= bit);
+                words
+                    .get_mut(level)
+                    .into_iter()
+                    .for_each(|word| *word |= bit);
+            });
+            let levels = words[..levels].iter().map(|&word| Posting::from_word(word));
+            return (
+                classes.map(Posting::from_word),
+                signs.map(Posting::from_word),
+                levels.collect(),
+            );
+        }
         let words = || vec![0_u64; rows.div_ceil(64) as usize];
         let mut classes: [Vec<u64>; 8] = std::array::from_fn(|_| words());
         let mut signs: [Vec<u64>; 3] = std::array::from_fn(|_| words());
-        let mut levels: Vec<Vec<u64>> = Vec::new();
-        for row in 0..rows as usize {
+        let mut levels: Vec<Vec<u64>> = (0..levels).map(|_| words()).collect();
+        self.each_row(|row, class, sign, level| {
             let (word, bit) = (row / 64, 1_u64 << (row % 64));
-            classes[usize::from(self.class[row])][word] |= bit;
-            if self.class[row] != CORE {
-                signs[(self.numbers[OFFSET][row].signum() + 1) as usize][word] |= bit;
+            classes[class][word] |= bit;
+            if let Some(sign) = sign {
+                signs[sign][word] |= bit;
             }
-            let level = self.numbers[LEVEL][row] as usize;
-            if level < LEVEL_POSTINGS as usize {
-                if levels.len() <= level {
-                    levels.resize_with(level + 1, words);
-                }
-                levels[level][word] |= bit;
+            if let Some(words) = levels.get_mut(level) {
+                words[word] |= bit;
             }
-        }
+        });
         let posting = |bits: Vec<u64>| Posting::from_words(bits, rows);
         (
             classes.map(posting),
             signs.map(posting),
             levels.into_iter().map(posting).collect(),
         )
+    }
+
+    /// Calls `visit` with each row, its class code, its offset's sign (`None` for an implicit core)
+    /// and its level.
+    #[inline]
+    fn each_row(&self, mut visit: impl FnMut(usize, usize, Option<usize>, usize)) {
+        let numbers = self.numbers[OFFSET].iter().zip(&self.numbers[LEVEL]);
+        for (row, (&class, (offset, &level))) in self.class.iter().zip(numbers).enumerate() {
+            let sign = (class != CORE).then(|| (offset.signum() + 1) as usize);
+            visit(row, usize::from(class), sign, level as usize);
+        }
     }
 
     /// The rows of nodes by the hashes of their ids.

@@ -1,5 +1,7 @@
 //! Integer columns packed to the width their values need.
 
+use std::ops::Range;
+
 use smallvec::SmallVec;
 
 /// An integer column: each value is a base plus a code of zero, one, two, four or eight bytes.
@@ -57,6 +59,18 @@ impl Codes {
             Self::U16(codes) => u64::from(codes[row]),
             Self::U32(codes) => u64::from(codes[row]),
             Self::U64(codes) => codes[row],
+        }
+    }
+
+    /// Calls `visit` with the codes of some rows, in order.
+    pub(crate) fn for_each_in(&self, rows: Range<u32>, mut visit: impl FnMut(u64)) {
+        let at = rows.start as usize..rows.end as usize;
+        match self {
+            Self::Zero => at.for_each(|_| visit(0)),
+            Self::U8(codes) => codes[at].iter().for_each(|&code| visit(code.into())),
+            Self::U16(codes) => codes[at].iter().for_each(|&code| visit(code.into())),
+            Self::U32(codes) => codes[at].iter().for_each(|&code| visit(code.into())),
+            Self::U64(codes) => codes[at].iter().for_each(|&code| visit(code)),
         }
     }
 
@@ -137,6 +151,14 @@ impl IntColumn {
     #[inline]
     pub fn get(&self, row: u32) -> i64 {
         self.base.wrapping_add(self.codes.get(row) as i64)
+    }
+
+    /// Appends the values of some rows to `out`.
+    pub(crate) fn append_to(&self, out: &mut Vec<i64>, rows: Range<u32>) {
+        out.reserve(rows.len());
+        let base = self.base;
+        self.codes
+            .for_each_in(rows, |code| out.push(base.wrapping_add(code as i64)));
     }
 
     /// Retains the rows whose value is in `low..=high`.

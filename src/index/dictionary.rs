@@ -1,6 +1,9 @@
 //! Dictionary-coded text columns: a code for each row, a posting list for each value.
 
+use std::ops::Range;
+
 use hashbrown::HashTable;
+use smallvec::{SmallVec, smallvec};
 
 use super::column::Codes;
 use super::hash::hash_text;
@@ -23,44 +26,10 @@ impl DictColumn {
     /// The column of a code for each row, an index into `values` or [`NONE`].
     pub fn new(codes: &[u32], values: Vec<Box<str>>) -> Self {
         let rows = codes.len() as u32;
-        let mut counts = vec![0_usize; values.len()];
-        for &code in codes {
-            if let Some(count) = counts.get_mut(code as usize) {
-                *count += 1;
-            }
-        }
-        let dense: Vec<bool> = counts.iter().map(|&count| is_dense(count, rows)).collect();
-        let words = rows.div_ceil(64) as usize;
-        let mut bits: Vec<Vec<u64>> = dense
-            .iter()
-            .map(|&dense| vec![0; if dense { words } else { 0 }])
-            .collect();
-        let mut lists: Vec<Vec<u32>> = dense
-            .iter()
-            .zip(&counts)
-            .map(|(&dense, &count)| Vec::with_capacity(if dense { 0 } else { count }))
-            .collect();
-        for (row, &code) in codes.iter().enumerate() {
-            if code == NONE {
-                continue;
-            }
-            let code = code as usize;
-            if dense[code] {
-                bits[code][row / 64] |= 1 << (row % 64);
-            } else {
-                lists[code].push(row as u32);
-            }
-        }
-        let postings = (0..values.len())
-            .map(|code| {
-                if dense[code] {
-                    let words = std::mem::take(&mut bits[code]);
-                    Posting::dense(words, counts[code] as u32)
-                } else {
-                    Posting::from_rows(&lists[code], rows)
-                }
-            })
-            .collect();
+        let postings = match rows {
+            ..=64 => short_postings(codes, values.len()),
+            _ => long_postings(codes, values.len()),
+        };
         let mut table = HashTable::new();
         if values.len() >= HASHED_FROM {
             let hash = |code: &u32| hash_text(&values[*code as usize]);
@@ -79,6 +48,12 @@ impl DictColumn {
             postings,
             table,
         }
+    }
+
+    /// Calls `visit` with the codes of some rows, in order; [`NONE`] for rows without a value.
+    pub(super) fn for_each_in(&self, rows: Range<u32>, mut visit: impl FnMut(u32)) {
+        self.codes
+            .for_each_in(rows, |code| visit((code as u32).wrapping_sub(1)));
     }
 
     /// The code of a row; `None` if it has no value.
@@ -133,6 +108,60 @@ impl DictColumn {
             .sum();
         self.codes.heap_bytes() + values + postings + self.table.capacity() * 5
     }
+}
+
+/// The posting lists of `values` values in at most 64 rows, which need no allocation.
+fn short_postings(codes: &[u32], values: usize) -> Box<[Posting]> {
+    let mut words: SmallVec<[u64; 16]> = smallvec![0; values];
+    for (row, &code) in codes.iter().enumerate() {
+        if let Some(word) = words.get_mut(code as usize) {
+            *word |= 1 << row;
+        }
+    }
+    words.into_iter().map(Posting::from_word).collect()
+}
+
+/// The posting lists of `values` values in any number of rows.
+fn long_postings(codes: &[u32], values: usize) -> Box<[Posting]> {
+    let rows = codes.len() as u32;
+    let mut counts = vec![0_usize; values];
+    for &code in codes {
+        if let Some(count) = counts.get_mut(code as usize) {
+            *count += 1;
+        }
+    }
+    let dense: Vec<bool> = counts.iter().map(|&count| is_dense(count, rows)).collect();
+    let words = rows.div_ceil(64) as usize;
+    let mut bits: Vec<Vec<u64>> = dense
+        .iter()
+        .map(|&dense| vec![0; if dense { words } else { 0 }])
+        .collect();
+    let mut lists: Vec<Vec<u32>> = dense
+        .iter()
+        .zip(&counts)
+        .map(|(&dense, &count)| Vec::with_capacity(if dense { 0 } else { count }))
+        .collect();
+    for (row, &code) in codes.iter().enumerate() {
+        if code == NONE {
+            continue;
+        }
+        let code = code as usize;
+        if dense[code] {
+            bits[code][row / 64] |= 1 << (row % 64);
+        } else {
+            lists[code].push(row as u32);
+        }
+    }
+    (0..values)
+        .map(|code| {
+            if dense[code] {
+                let words = std::mem::take(&mut bits[code]);
+                Posting::dense(words, counts[code] as u32)
+            } else {
+                Posting::from_rows(&lists[code], rows)
+            }
+        })
+        .collect()
 }
 
 #[cfg(test)]

@@ -1,5 +1,7 @@
 //! The ids of a segment's rows: one string and the positions at which it is cut.
 
+use std::ops::Range;
+
 /// Ids by row. Rows are only appended.
 ///
 /// Listing ids is most of the work of a selector with many matches. Slicing with checks for
@@ -25,9 +27,10 @@ impl Default for Ids {
 }
 
 impl Ids {
-    /// Reserves memory for more rows.
-    pub(crate) fn reserve(&mut self, rows: usize) {
+    /// Reserves memory for more rows, with so many bytes.
+    pub(crate) fn reserve(&mut self, rows: usize, bytes: usize) {
         self.cuts.reserve(rows);
+        self.text.reserve(bytes);
     }
 
     /// Adds a row. After 4 GiB of text, which no reader accepts, ids are empty.
@@ -38,6 +41,20 @@ impl Ids {
         }
         let start = self.cuts.last().copied().unwrap_or(0);
         self.cuts.push(end.unwrap_or(start));
+    }
+
+    /// Adds some rows of another list.
+    pub(crate) fn append(&mut self, other: &Self, rows: Range<u32>) {
+        let cuts = &other.cuts[rows.start as usize..=rows.end as usize];
+        let from = other.cuts[rows.start as usize];
+        let text = &other.text[from as usize..other.cuts[rows.end as usize] as usize];
+        if u32::try_from(self.text.len() + text.len()).is_err() {
+            return rows.for_each(|row| self.push(other.get(row)));
+        }
+        let start = self.text.len() as u32;
+        self.text.push_str(text);
+        self.cuts
+            .extend(cuts[1..].iter().map(|cut| cut - from + start));
     }
 
     /// Frees reserved memory that is not used.

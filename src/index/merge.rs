@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use roaring::RoaringBitmap;
 
+use super::attributes::Collector;
 use super::snapshot::Run;
 use super::{Segment, SegmentBuilder, Snapshot, UnitKind};
 
@@ -25,8 +26,12 @@ fn most_pieces(turns: usize) -> usize {
     2 * (usize::BITS - turns.leading_zeros()) as usize + 8
 }
 
-/// Merges runs of turns: the two newest while the older one is less than twice as large, then
-/// the two smallest neighbours while there are too many runs.
+/// A run of fewer units is not merged until the newest such runs have so many together. Most
+/// commits then merge nothing.
+const BATCH: usize = 4;
+
+/// Merges runs of turns: the newest ones, when they have [`BATCH`] units, with older ones that are
+/// less than twice as large; then the two smallest neighbours while there are too many runs.
 pub(super) fn merge(runs: &mut Vec<Run>) -> Vec<Merge> {
     let rows = |run: &Run| {
         run.0.unit_rows(run.1.end - 1).end as usize - run.0.unit_rows(run.1.start).start as usize
@@ -37,15 +42,28 @@ pub(super) fn merge(runs: &mut Vec<Run>) -> Vec<Merge> {
         rank(run.1.start) == UnitKind::Turn.rank() && rank(run.1.end - 1) == UnitKind::Turn.rank()
     };
     let mut merges = Vec::new();
-    loop {
-        let last = runs.iter().rposition(turns);
-        let Some(last) = last.filter(|&last| last > 0 && turns(&runs[last - 1])) else {
-            break;
-        };
-        if rows(&runs[last - 1]) >= 2 * rows(&runs[last]) {
-            break;
+    if let Some(last) = runs.iter().rposition(turns) {
+        let older = |first: usize| first.checked_sub(1).filter(|&at| turns(&runs[at]));
+        let (mut first, mut units, mut sum) = (last, runs[last].1.len(), rows(&runs[last]));
+        while let Some(at) = older(first)
+            && runs[first].1.len() < BATCH
+            && runs[at].1.len() < BATCH
+        {
+            first = at;
+            units += runs[at].1.len();
+            sum += rows(&runs[at]);
         }
-        merges.push(join(runs, last - 1));
+        if units >= BATCH {
+            while let Some(at) = older(first)
+                && rows(&runs[at]) < 2 * sum
+            {
+                first = at;
+                sum += rows(&runs[at]);
+            }
+            if first < last {
+                merges.push(join(runs, first..last + 1));
+            }
+        }
     }
     let count: usize = runs.iter().map(|run| run.1.len()).sum();
     while runs.len() > most_pieces(count) {
@@ -53,37 +71,49 @@ pub(super) fn merge(runs: &mut Vec<Run>) -> Vec<Merge> {
             .filter(|&at| turns(&runs[at - 1]) && turns(&runs[at]))
             .min_by_key(|&at| rows(&runs[at - 1]) + rows(&runs[at]));
         let Some(at) = smallest else { break };
-        merges.push(join(runs, at - 1));
+        merges.push(join(runs, at - 1..at + 1));
     }
     merges
 }
 
-/// Replaces runs `at` and `at + 1` by a run of a new segment.
-fn join(runs: &mut Vec<Run>, at: usize) -> Merge {
+/// Replaces neighbouring runs by a run of a new segment.
+fn join(runs: &mut Vec<Run>, joined: Range<usize>) -> Merge {
+    let at = joined.start;
+    let parts: Vec<Run> = runs.drain(joined).collect();
+    let rows = |(segment, units, _): &Run| {
+        segment.unit_rows(units.start).start..segment.unit_rows(units.end - 1).end
+    };
     let mut builder = SegmentBuilder::default();
+    let mut attributes = Collector::default();
     let mut dead = RoaringBitmap::new();
-    let mut inputs = Vec::with_capacity(2);
-    for (segment, units, masked) in runs.drain(at..at + 2) {
-        builder.begin_segment(&segment);
-        let start = segment.unit_rows(units.start).start;
+    builder.reserve(parts.iter().map(|part| rows(part).len()).sum(), 0);
+    for part in &parts {
+        let (segment, units, masked) = part;
+        let (rows, first) = (rows(part), builder.len());
         if let Some(masked) = masked {
-            let end = segment.unit_rows(units.end - 1).end;
-            dead.extend(
-                masked
-                    .range(start..end)
-                    .map(|row| row - start + builder.len()),
-            );
+            let masked = masked.range(rows.clone());
+            dead.extend(masked.map(|row| row - rows.start + first));
         }
-        for unit in units.clone() {
-            builder.add_segment_unit(&segment, unit);
+        builder.add_run(segment, units.clone());
+        if rows == (0..segment.len()) {
+            attributes.copy(segment, first);
+        } else {
+            let records = &segment.payload_at[rows.start as usize..rows.end as usize];
+            attributes.read(&segment.payload, records, first);
         }
-        inputs.push((segment, units));
     }
-    let output = Arc::new(builder.finish());
+    let attributes = attributes.finish(builder.len());
+    let output = Arc::new(builder.finish_with(attributes));
     let units = 0..output.units().len() as u32;
     let dead = (!dead.is_empty()).then(|| Arc::new(dead));
     runs.insert(at, (Arc::clone(&output), units, dead));
-    Merge { inputs, output }
+    let inputs = parts
+        .into_iter()
+        .map(|(segment, units, _)| (segment, units));
+    Merge {
+        inputs: inputs.collect(),
+        output,
+    }
 }
 
 impl Snapshot {

@@ -10,7 +10,7 @@
 //! | part | files |
 //! |---|---|
 //! | columns and posting lists | `bits`, `posting`, `column`, `dictionary`, `ids`, `hash` |
-//! | segments | `segment`, `build`, `attributes` |
+//! | segments | `segment`, `build`, `records`, `attributes` |
 //! | snapshots | `snapshot`, `view`, `changes`, `copy` |
 //! | writing | `writer`, `commit`, `merge` |
 
@@ -26,6 +26,7 @@ mod hash;
 mod ids;
 mod merge;
 mod posting;
+mod records;
 mod segment;
 mod snapshot;
 mod view;

@@ -1,7 +1,8 @@
 //! Posting lists: the rows of a segment that have one value.
 //!
 //! Short lists are roaring bitmaps. Long ones are plain words, which are then as small and much
-//! faster to walk.
+//! faster to walk. In a segment of at most 64 rows a list is one word, without allocation: sessions
+//! that commit often have many such segments.
 
 use std::ops::Range;
 
@@ -14,23 +15,22 @@ use super::bits::{Bits, Ones, mask};
 const DENSE_FROM: u64 = 24;
 
 /// The rows of a segment that have one value.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Posting(Repr);
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 enum Repr {
-    /// A single row, without allocation: many values occur once.
+    /// No row.
+    #[default]
+    Empty,
+    /// A single row: many values occur once.
     One(u32),
-    /// Few rows.
-    Sparse(RoaringBitmap),
+    /// Several rows of a segment of at most 64 rows.
+    Word(u64),
+    /// Few rows. Boxed, so that an empty list is small.
+    Sparse(Box<RoaringBitmap>),
     /// Many rows: one bit for each row of the segment, and the number of bits set.
     Dense { words: Box<[u64]>, count: u32 },
-}
-
-impl Default for Posting {
-    fn default() -> Self {
-        Self(Repr::Sparse(RoaringBitmap::new()))
-    }
 }
 
 /// Whether a list of `count` rows out of `rows` is stored as words.
@@ -41,8 +41,14 @@ pub(crate) fn is_dense(count: usize, rows: u32) -> bool {
 impl Posting {
     /// The list of some ascending rows of a segment of `rows` rows.
     pub fn from_rows(sorted: &[u32], rows: u32) -> Self {
-        if let [row] = sorted {
-            return Self(Repr::One(*row));
+        match sorted {
+            [] => return Self::default(),
+            [row] => return Self(Repr::One(*row)),
+            _ if rows <= 64 => {
+                let word = sorted.iter().fold(0, |word, row| word | 1 << row % 64);
+                return Self(Repr::Word(word));
+            }
+            _ => {}
         }
         if is_dense(sorted.len(), rows) {
             let mut words = vec![0; rows.div_ceil(64) as usize];
@@ -53,7 +59,16 @@ impl Posting {
         }
         let mut set = RoaringBitmap::new();
         set.extend(sorted.iter().copied());
-        Self(Repr::Sparse(set))
+        Self(Repr::Sparse(Box::new(set)))
+    }
+
+    /// The list of the rows whose bits are set, of a segment of at most 64 rows.
+    pub(super) fn from_word(word: u64) -> Self {
+        Self(match word.count_ones() {
+            0 => Repr::Empty,
+            1 => Repr::One(word.trailing_zeros()),
+            _ => Repr::Word(word),
+        })
     }
 
     /// The list of the `count` rows whose bits are set, for which [`is_dense`] is true.
@@ -64,6 +79,9 @@ impl Posting {
 
     /// The list of the rows whose bits are set.
     pub fn from_words(words: Vec<u64>, rows: u32) -> Self {
+        if let [word] = words[..] {
+            return Self::from_word(word);
+        }
         let count: u32 = words.iter().map(|word| word.count_ones()).sum();
         if is_dense(count as usize, rows) {
             return Self::dense(words, count);
@@ -79,7 +97,9 @@ impl Posting {
     /// Number of rows. Constant time, or linear in the containers of a roaring bitmap.
     pub fn len(&self) -> u32 {
         match &self.0 {
+            Repr::Empty => 0,
             Repr::One(_) => 1,
+            Repr::Word(word) => word.count_ones(),
             Repr::Sparse(set) => set.len() as u32,
             Repr::Dense { count, .. } => *count,
         }
@@ -87,17 +107,16 @@ impl Posting {
 
     /// Whether there are no rows.
     pub fn is_empty(&self) -> bool {
-        match &self.0 {
-            Repr::Sparse(set) => set.is_empty(),
-            Repr::One(_) | Repr::Dense { .. } => false,
-        }
+        matches!(self.0, Repr::Empty)
     }
 
     /// Whether `row` is in the list.
     #[inline]
     pub fn contains(&self, row: u32) -> bool {
         match &self.0 {
+            Repr::Empty => false,
             Repr::One(one) => *one == row,
+            Repr::Word(word) => row < 64 && word >> row & 1 == 1,
             Repr::Sparse(set) => set.contains(row),
             Repr::Dense { words, .. } => words
                 .get((row / 64) as usize)
@@ -110,7 +129,8 @@ impl Posting {
     pub fn dense_words(&self) -> Option<&[u64]> {
         match &self.0 {
             Repr::Dense { words, .. } => Some(words),
-            Repr::One(_) | Repr::Sparse(_) => None,
+            Repr::Word(word) => Some(std::slice::from_ref(word)),
+            Repr::Empty | Repr::One(_) | Repr::Sparse(_) => None,
         }
     }
 
@@ -121,7 +141,10 @@ impl Posting {
                 let word = words.get((*row / 64) as usize);
                 word.is_some_and(|word| word >> (*row % 64) & 1 == 1)
             }),
-            Repr::One(_) | Repr::Sparse(_) => rows.retain(|row| self.contains(*row)),
+            Repr::Empty => rows.clear(),
+            Repr::One(_) | Repr::Word(_) | Repr::Sparse(_) => {
+                rows.retain(|row| self.contains(*row));
+            }
         }
     }
 
@@ -131,8 +154,8 @@ impl Posting {
         let base = index * 64;
         match &self.0 {
             Repr::One(row) if row / 64 == index => 1 << (row % 64),
-            Repr::One(_) => 0,
-            Repr::Sparse(set) if set.is_empty() => 0,
+            Repr::Word(word) if index == 0 => *word,
+            Repr::Empty | Repr::One(_) | Repr::Word(_) => 0,
             Repr::Sparse(set) => set
                 .range(base..=base + 63)
                 .fold(0, |word, row| word | 1 << (row - base)),
@@ -146,6 +169,12 @@ impl Posting {
             return;
         }
         match &self.0 {
+            Repr::Empty => {}
+            Repr::Word(word) => {
+                if rows.start < 64 {
+                    Ones(word & mask(0, rows.start, rows.end)).for_each(visit);
+                }
+            }
             Repr::One(one) => {
                 if rows.contains(one) {
                     visit(*one);
@@ -172,12 +201,13 @@ impl Posting {
     /// Adds the rows of the list in `rows` to `out`, each increased by `shift`, a multiple of 64.
     pub(crate) fn or_into(&self, out: &mut Bits, rows: Range<u32>, shift: u32) {
         match &self.0 {
+            Repr::Empty => {}
             Repr::Dense { words, .. } => {
                 zip_words(out, words, rows, shift, |word, posting, mask| {
                     *word |= posting & mask;
                 });
             }
-            Repr::One(_) | Repr::Sparse(_) => {
+            Repr::One(_) | Repr::Word(_) | Repr::Sparse(_) => {
                 let window = out.start().saturating_sub(shift)..out.end().saturating_sub(shift);
                 let rows = rows.start.max(window.start)..rows.end.min(window.end);
                 self.for_each_in(rows, |row| out.insert(row + shift));
@@ -188,13 +218,13 @@ impl Posting {
     /// Heap size in bytes.
     pub fn heap_bytes(&self) -> usize {
         match &self.0 {
-            Repr::One(_) => 0,
+            Repr::Empty | Repr::One(_) | Repr::Word(_) => 0,
             Repr::Sparse(set) => {
                 let stats = set.statistics();
                 let data = stats.n_bytes_array_containers
                     + stats.n_bytes_bitset_containers
                     + stats.n_bytes_run_containers;
-                data as usize + 40 * stats.n_containers as usize
+                size_of::<RoaringBitmap>() + data as usize + 40 * stats.n_containers as usize
             }
             Repr::Dense { words, .. } => words.len() * 8,
         }
@@ -301,5 +331,42 @@ mod tests {
         }
         assert!(matches!(Posting::from_rows(&[3], 100).0, Repr::One(3)));
         assert!(Posting::from_rows(&[], 10).is_empty());
+        assert_eq!(size_of::<Posting>(), 24);
+    }
+
+    #[test]
+    fn one_word_answers_as_many_do() {
+        let rows = [0, 1, 5, 31, 32, 62, 63];
+        let (small, large) = (Posting::from_rows(&rows, 64), Posting::from_rows(&rows, 65));
+        assert!(matches!(small.0, Repr::Word(_)) && matches!(large.0, Repr::Dense { .. }));
+        let listed = |posting: &Posting, range: std::ops::Range<u32>| {
+            let mut rows = Vec::new();
+            posting.for_each_in(range, |row| rows.push(row));
+            rows
+        };
+        for (start, end) in [
+            (0, 64),
+            (1, 63),
+            (5, 6),
+            (6, 31),
+            (63, 64),
+            (63, 200),
+            (64, 65),
+        ] {
+            assert_eq!(listed(&small, start..end), listed(&large, start..end));
+            let filled = |posting: &Posting| {
+                let mut bits = Bits::new(64..192);
+                posting.or_into(&mut bits, start..end, 64);
+                bits.iter().collect::<Vec<_>>()
+            };
+            assert_eq!(filled(&small), filled(&large));
+        }
+        for row in 0..130 {
+            assert_eq!(small.contains(row), large.contains(row));
+        }
+        assert_eq!((small.len(), small.word(0)), (large.len(), large.word(0)));
+        assert_eq!(small.word(1), 0);
+        let bits: Vec<u64> = vec![small.word(0)];
+        assert!(matches!(Posting::from_words(bits, 64).0, Repr::Word(_)));
     }
 }

@@ -179,6 +179,7 @@ impl Writer {
                         }
                         (builder, group)
                     });
+                    builder.reserve_for(tree, unit.rows.clone());
                     let version = NEXT_VERSION.fetch_add(1, Ordering::Relaxed);
                     builder.add_tree_unit(tree, unit.rows, unit.kind, version, ttl_cycle);
                 }

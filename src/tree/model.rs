@@ -139,6 +139,9 @@ impl Tree {
     }
 }
 
+/// From this many values on, a dictionary has a hash table.
+const HASHED_FROM: usize = 16;
+
 /// Distinct strings, numbered from 0 in order of first use. A lookup costs one hash.
 #[derive(Clone, Default)]
 pub struct Dictionary {
@@ -151,6 +154,22 @@ impl Dictionary {
     /// The code of `value`, which is added if it is new.
     pub fn intern(&mut self, value: &str) -> u32 {
         use std::hash::BuildHasher;
+        let code = u32::try_from(self.values.len()).unwrap_or(NONE);
+        if self.values.len() < HASHED_FROM {
+            // Most dictionaries have a few values, and many are made for a few rows.
+            if let Some(known) = self.values.iter().position(|known| **known == *value) {
+                return known as u32;
+            }
+            self.values.push(value.into());
+            if self.values.len() == HASHED_FROM {
+                let (values, hasher) = (&self.values, &self.hasher);
+                let hash = |&code: &u32| hasher.hash_one(&*values[code as usize]);
+                for code in 0..HASHED_FROM as u32 {
+                    self.table.insert_unique(hash(&code), code, hash);
+                }
+            }
+            return code;
+        }
         let hash = self.hasher.hash_one(value);
         let values = &self.values;
         if let Some(&code) = self
@@ -159,7 +178,6 @@ impl Dictionary {
         {
             return code;
         }
-        let code = u32::try_from(self.values.len()).unwrap_or(NONE);
         self.values.push(value.into());
         let (values, hasher) = (&self.values, &self.hasher);
         self.table
