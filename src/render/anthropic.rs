@@ -82,6 +82,7 @@ fn system_part(block: &ThreadBlock) -> Result<Option<Part>, RenderError> {
     }
     Ok(match Piece::of(block)? {
         Piece::Text(text) => text_part(block, text),
+        Piece::Document(Media::Text(text)) => text_part(block, quoted(&text)),
         _ => None,
     })
 }
@@ -268,7 +269,7 @@ fn plain_part(text: String) -> Part {
     }
 }
 
-/// The mark of the part, or of its whole message, which for a result is its own.
+/// The mark of the part, or of its whole message. That of a result's message is on the result.
 fn cache_control(block: &ThreadBlock) -> Option<String> {
     let of = |field: &str| {
         let found = members(block.data(field).unwrap_or_default());
@@ -279,7 +280,7 @@ fn cache_control(block: &ThreadBlock) -> Option<String> {
     of("data_part").or_else(|| of("data_call")).or(message)
 }
 
-/// The title of a document: its own, or the name of its file if it has a key for one.
+/// The title that a document has, or the name of its file, unless that is the block's id.
 fn title(block: &ThreadBlock, media: &Media) -> Option<String> {
     let content = members(block.content().unwrap_or_default());
     let own = get(&content, "title").map(str::to_owned);

@@ -134,7 +134,7 @@ pub(super) fn detail(block: &ThreadBlock) -> Option<String> {
     of(block.content()).or_else(|| of(block.data("data_part")))
 }
 
-/// The name of a document's file: its own, or the block's key or id.
+/// The name of a document's file as the content says, or the block's key or id.
 pub(super) fn filename(block: &ThreadBlock) -> String {
     let content = members(block.content().unwrap_or_default());
     let file = get(&content, "file").map(members).unwrap_or_default();

@@ -12,7 +12,7 @@ use std::borrow::Cow;
 pub(super) enum Piece {
     /// No content.
     Nothing,
-    /// Text, also that of a kind without a form of its own.
+    /// Text, also of a kind that no API has a form for.
     Text(String),
     /// A tool call: the arguments as text.
     Call(String),
@@ -60,7 +60,7 @@ fn no_image(block: &ThreadBlock) -> RenderError {
     )
 }
 
-/// A part that an import kept as the JSON it was. It becomes its own text, except parts of OpenAI
+/// A part that an import kept as the JSON it was. It is sent as that text, except parts of OpenAI
 /// messages that other APIs have, too.
 fn of_verbatim(what: &str, content: Option<&str>) -> Piece {
     let content = content.unwrap_or("null");
@@ -148,8 +148,8 @@ pub(super) fn same_message(block: &ThreadBlock, next: &ThreadBlock) -> bool {
     }
 }
 
-/// The id of a call and the name of its function, as JSON. A call that was not imported has its
-/// own id, and its function's name as key.
+/// The id of a call and the name of its function, as JSON. A call that was not imported has the
+/// block's id, and its function's name as key.
 pub(super) fn call_of(block: &ThreadBlock) -> (String, String) {
     let field = |name: &str| block.data(name).map(str::to_owned);
     let id = field("data_call_id").unwrap_or_else(|| quoted(block.id()));

@@ -1,4 +1,4 @@
-//! The thread's own form: one object for each block (source 002 §12.5).
+//! The thread without a provider's form: one object for each block (source 002 §12.5).
 
 use super::error::RenderError;
 use super::json::{canonical, json_text, push_member};

@@ -59,8 +59,8 @@ impl Frame {
         self.parameters.is_empty() && self.tools.is_empty()
     }
 
-    /// What comes before the messages, which are the list `name`; `system` is a member of its own
-    /// with its comma.
+    /// What comes before the messages, which are the list `name`; `system` is another member
+    /// with its comma, or nothing.
     pub(super) fn open(&self, system: &str, name: &str) -> String {
         let parameters = &self.parameters;
         let before = if parameters.is_empty() { "" } else { "," };

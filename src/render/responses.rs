@@ -1,7 +1,7 @@
 //! OpenAI Responses.
 //!
-//! Always a request, an object. One system text is `instructions`; several are messages. Calls,
-//! results and reasoning are items of their own, in the order of the tree.
+//! Always a request, an object. One system text is `instructions`; several are messages. A call,
+//! a result and reasoning are one item each, in the order of the tree.
 
 use super::block::ThreadBlock;
 use super::error::RenderError;

@@ -16,7 +16,7 @@ pub enum Scope {
     /// All of them: what the model was sent and what it replied.
     #[default]
     All,
-    /// All but the reply of the snapshot's own cycle: the blocks whose `data_reply` is that cycle.
+    /// All but the reply of the snapshot's cycle: the blocks whose `data_reply` is that cycle.
     /// A working state is the cycle after the newest snapshot's.
     Request,
 }

@@ -1,4 +1,4 @@
-//! Tool definitions: a provider's own form is kept as it came, a function in another's is
+//! Tool definitions: one in the provider's form is kept as it came, a function in another's is
 //! translated.
 
 use super::block::ThreadBlock;
@@ -79,7 +79,7 @@ fn function<'a>(found: &[Member<'a>]) -> Option<Function<'a>> {
     let form = match kind.as_deref() {
         Some("function") => Form::Responses,
         _ if anthropic.is_some() => Form::Anthropic,
-        // A provider's own tool has a type and no schema.
+        // A hosted tool has a type and no schema.
         Some(_) if schema.is_none() => return None,
         _ => Form::Other,
     };
@@ -120,7 +120,7 @@ impl Function<'_> {
     }
 }
 
-/// Checks that a tool of the provider's own, which has no schema, goes to that provider.
+/// Checks that a hosted tool, which has no schema, goes to the provider that hosts it.
 /// Anthropic's have a name, OpenAI's none or the type `custom`.
 fn hosted(
     block: &ThreadBlock,

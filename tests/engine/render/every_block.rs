@@ -197,3 +197,20 @@ fn the_text_of_every_block_is_sent_once() {
         }
     }
 }
+
+/// Records come from files, so any text may be one.
+#[test]
+fn cut_and_changed_records_never_panic() {
+    let record = r#"{"id":"a","role":"é","kind":"text","parent":"p","system":true,"content":[{"x":1.0}],"data_z":"\u00e9"}"#;
+    let thread = Thread::from_records([record]).expect("a record");
+    for at in (0..record.len()).filter(|at| record.is_char_boundary(*at)) {
+        assert!(Thread::from_records([&record[..at]]).is_err());
+        for with in ["", "}", "\"", ",", "1", "\\"] {
+            let changed = format!("{}{with}{}", &record[..at], &record[at..]);
+            if let Ok(read) = Thread::from_records([&changed]) {
+                assert_eq!(Thread::from_records(read.records()).as_ref(), Ok(&read));
+                assert_eq!(read == thread, read.records().eq(thread.records()));
+            }
+        }
+    }
+}

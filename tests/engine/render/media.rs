@@ -142,6 +142,9 @@ fn documents_in_any_form() {
 
 #[test]
 fn a_document_that_is_text_keeps_its_role() {
+    let sys = json!([{"kind": "document", "content": "Handbook 4.2"}]);
+    let found = request(&tree(sys, json!([]), json!([])), Provider::Anthropic);
+    assert_eq!(found, json!({"system": "Handbook 4.2", "messages": []}));
     turn_becomes(
         json!([{"kind": "document", "role": "system", "content": "Handbook 4.2"}]),
         json!([{"role": "system", "content": "Handbook 4.2"}]),

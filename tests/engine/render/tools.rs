@@ -64,6 +64,12 @@ fn a_definition_of_the_same_api_is_kept_as_it_came() {
         r#"{ "type": "function", "x": [ 1, 2 ], "parameters": {"b": 1.0, "a": "é"}, "name": "f" }"#,
         r#"{ "input_schema": {"b": 1.0, "a": "é"}, "name": "f", "cache_control": {"type": "ephemeral"} }"#,
     ];
+    // White space and quotes inside strings stay.
+    let escaped = r#"{ "name": "f", "description": "a \"b\" \\", "input_schema": {} }"#;
+    let sys = json!([{"kind": "tool", "content": escaped}]);
+    let found = render(&tree(sys, json!([]), json!([])), Provider::Anthropic).unwrap();
+    let kept = r#"[{"name":"f","description":"a \"b\" \\","input_schema":{}}]"#;
+    assert!(found.contains(kept), "{found}");
     for (definition, api) in own.into_iter().zip(APIS) {
         let spaceless: String = definition.split(' ').collect();
         let as_text = Value::from(definition).to_string();
