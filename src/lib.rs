@@ -76,6 +76,8 @@ mod syntax;
 mod tree;
 
 pub use diag::{Code, ColorChoice, Diagnostic, Error, Label, Severity, Warning};
+#[cfg(feature = "tokio")]
+pub use engine::AsyncContext;
 pub use engine::{
     Analysis, Answer, CacheStats, CheckReport, Context, ContextBuilder, Desugared, EmptyReason,
     Engine, EngineBuilder, Explain, ExplainOptions, Fit, Headers, Ids, IntoNode, Kept, Log,

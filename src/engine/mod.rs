@@ -29,6 +29,8 @@ mod unknown;
 
 pub use answer::Answer;
 pub use cache::CacheStats;
+#[cfg(feature = "tokio")]
+pub use context::AsyncContext;
 pub use context::{Context, ContextBuilder, IntoNode, Kept, Message, Part, Request, Stream, sent};
 pub use explain::{
     Analysis, Desugared, Explain, ExplainOptions, NotChosen, Pass, PlanLine, Runs, StrategyLine,

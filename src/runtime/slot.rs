@@ -207,6 +207,24 @@ impl<'a> Parent<'a> {
         Ok(self.slot(0, Vec::new()))
     }
 
+    /// How many children are before an insertion point.
+    fn count_before(&self, insertion: Insertion) -> Result<usize, Refusal> {
+        let count = self.siblings.len();
+        match insertion {
+            Insertion::Start => Ok(0),
+            Insertion::Into | Insertion::End => Ok(count),
+            Insertion::After(child) if (1..=count).contains(&child) => Ok(child),
+            Insertion::Before(child) if (1..=count).contains(&child) => Ok(child - 1),
+            Insertion::After(child) | Insertion::Before(child) => {
+                let parent = self.node.id();
+                let message =
+                    format!("`{parent}` has {count} children, so there is no child {child}");
+                let help = "children are counted from 1; `end` is after the last";
+                Err(placement(message).help(help))
+            }
+        }
+    }
+
     /// The place at an insertion point.
     fn between(
         &self,
@@ -214,28 +232,10 @@ impl<'a> Parent<'a> {
         given: Option<i64>,
         mover: Mover<'_>,
     ) -> Result<Slot, Refusal> {
-        let count = self.siblings.len();
-        let at = match insertion {
-            Insertion::Start => 0,
-            Insertion::Into | Insertion::End => count,
-            Insertion::After(child) if (1..=count).contains(&child) => child,
-            Insertion::Before(child) if (1..=count).contains(&child) => child - 1,
-            Insertion::After(child) | Insertion::Before(child) => {
-                let message = format!(
-                    "`{}` has {count} children, so there is no child {child}",
-                    self.node.id()
-                );
-                return Err(
-                    placement(message).help("children are counted from 1; `end` is after the last")
-                );
-            }
-        };
-        let (left, right) = self.siblings.split_at(at);
+        let (left, right) = self.siblings.split_at(self.count_before(insertion)?);
         let staying = |part: &[Node<'a>]| -> Vec<Node<'a>> {
-            part.iter()
-                .copied()
-                .filter(|node| !mover.moves(*node))
-                .collect()
+            let staying = part.iter().copied().filter(|node| !mover.moves(*node));
+            staying.collect()
         };
         let (left, right) = (&staying(left)[..], &staying(right)[..]);
         if let Some(offset) = given.filter(|_| insertion != Insertion::Into) {
@@ -251,47 +251,45 @@ impl<'a> Parent<'a> {
             return Ok(self.slot(offset, Vec::new()));
         }
         let Some(nearest) = left.last() else {
-            let Some(first) = right.first() else {
-                let offset = if self.allows(0, mover) { 0 } else { 1 };
-                self.check_offset(offset, mover)?;
-                return Ok(self.slot(offset, Vec::new()));
-            };
-            let offset = first.offset().checked_sub(1);
-            let offset = offset.map(|offset| {
-                if self.allows(offset, mover) {
-                    offset
-                } else {
-                    offset - 1
-                }
-            });
-            return match offset.filter(|&offset| self.allows(offset, mover)) {
-                Some(offset) => Ok(self.slot(offset, Vec::new())),
-                None => Err(self.no_room(left, right)),
-            };
+            return self.first(right, mover);
         };
-        let base = nearest.offset();
-        let upwards = (0..3).filter_map(|step| base.checked_add(step));
-        let mut upwards = upwards
-            .filter(|&offset| after(Some(nearest), offset, mover) && self.allows(offset, mover));
-        let upward = upwards.next();
+        // One step past the sibling's offset, and one more where that is the core's.
+        let steps = 0..3;
+        let upwards = steps
+            .clone()
+            .filter_map(|step| nearest.offset().checked_add(step));
+        let fits_after =
+            |&offset: &i64| after(Some(nearest), offset, mover) && self.allows(offset, mover);
+        let upward = upwards.filter(fits_after).min();
         if let Some(offset) = upward.filter(|&offset| before(right.first(), offset, mover)) {
             return Ok(self.slot(offset, Vec::new()));
         }
-        let renumbered =
-            upward.and_then(|offset| Some((offset, self.shift_up(right, offset, mover)?)));
-        let renumbered = renumbered.or_else(|| {
-            let base = right.first()?.offset();
-            let downwards = (0..3).filter_map(|step| base.checked_sub(step));
-            let mut downwards = downwards.filter(|&offset| {
-                before(right.first(), offset, mover) && self.allows(offset, mover)
-            });
-            let offset = downwards.next()?;
+        let up = upward.and_then(|offset| Some((offset, self.shift_up(right, offset, mover)?)));
+        let down = || {
+            let first = right.first()?;
+            let downwards = steps.filter_map(|step| first.offset().checked_sub(step));
+            let fits_before =
+                |&offset: &i64| before(Some(first), offset, mover) && self.allows(offset, mover);
+            let offset = downwards.filter(fits_before).max()?;
             Some((offset, self.shift_down(left, offset, mover)?))
-        });
-        match renumbered {
+        };
+        match up.or_else(down) {
             Some((offset, renumbered)) => Ok(self.slot(offset, renumbered)),
             None => Err(self.no_room(left, right)),
         }
+    }
+
+    /// The place before all children.
+    fn first(&self, right: &[Node<'_>], mover: Mover<'_>) -> Result<Slot, Refusal> {
+        let Some(first) = right.first() else {
+            let offset = if self.allows(0, mover) { 0 } else { 1 };
+            self.check_offset(offset, mover)?;
+            return Ok(self.slot(offset, Vec::new()));
+        };
+        let downwards = (1..3).filter_map(|step| first.offset().checked_sub(step));
+        let offset = downwards.filter(|&offset| self.allows(offset, mover)).max();
+        let offset = offset.ok_or_else(|| self.no_room(&[], right))?;
+        Ok(self.slot(offset, Vec::new()))
     }
 
     fn no_room(&self, left: &[Node<'_>], right: &[Node<'_>]) -> Refusal {

@@ -12,6 +12,7 @@
 //! | requests and attempts | `request` |
 //! | texts that grow | `stream` |
 //! | going on in another run | `keep` |
+//! | asynchronous programs | `shared` |
 
 mod build;
 mod keep;
@@ -19,6 +20,8 @@ mod message;
 mod node;
 mod request;
 mod setup;
+#[cfg(feature = "tokio")]
+mod shared;
 mod stream;
 mod write;
 
@@ -30,6 +33,8 @@ pub use keep::Kept;
 pub use message::{Message, Part};
 pub use node::IntoNode;
 pub use request::{Request, sent};
+#[cfg(feature = "tokio")]
+pub use shared::AsyncContext;
 pub use stream::Stream;
 
 use super::facade::Engine;
