@@ -83,6 +83,7 @@ impl Snapshots {
         self.get_older(index)
     }
 
+    #[inline(never)]
     fn get_older(&self, index: usize) -> Option<&Arc<Snapshot>> {
         if index >= self.len {
             return None;
@@ -130,7 +131,6 @@ impl Snapshots {
 
     /// The index of the snapshot of a cycle. Constant time for the newest one, logarithmic for
     /// others.
-    #[inline]
     pub fn index_of(&self, cycle: i64) -> Option<usize> {
         if self.newest.as_ref()?.cycle() == cycle {
             return Some(self.len - 1);

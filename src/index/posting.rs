@@ -45,7 +45,7 @@ impl Posting {
             [] => return Self::default(),
             [row] => return Self(Repr::One(*row)),
             _ if rows <= 64 => {
-                let word = sorted.iter().fold(0, |word, row| word | 1 << row % 64);
+                let word = sorted.iter().fold(0, |word, row| word | 1 << (row % 64));
                 return Self(Repr::Word(word));
             }
             _ => {}
