@@ -3,8 +3,9 @@
 use super::command::{Run, stream};
 use super::options::{Color, Messages};
 use super::sessions::SessionArgs;
+use crate::engine::sent;
 use crate::present::{Exit, Failure};
-use crate::render::{Provider, RenderError, Source, Thread, render, render_to, request_of};
+use crate::render::{Provider, RenderError, Source, Thread, render, render_to};
 use clap::{Args, ValueEnum};
 
 /// Print a snapshot as the request that a model is sent.
@@ -61,13 +62,13 @@ impl Shape {
 
 impl Run for Render {
     fn run(&self, _: Color) -> Result<Exit, Failure> {
-        let (_, snapshot) = self.session.open_at(self.at.as_deref())?;
-        let sent: Thread;
+        let (session, snapshot) = self.session.open_at(self.at.as_deref())?;
+        let thread: Thread;
         let source = if self.request {
-            sent = request_of(&snapshot);
-            Source::from(&sent)
+            thread = sent(&session.history(), &snapshot);
+            Source::from(&thread)
         } else {
-            Source::from(&*snapshot)
+            Source::from(&snapshot)
         };
         let provider = self.shape.provider();
         if provider == Provider::Thread {

@@ -109,9 +109,11 @@ pub(super) fn role(block: &ThreadBlock) -> &str {
     }
 }
 
-/// Whether the block was a part of an imported message.
+/// Whether the block was a part of an imported message, whose position `data_message` is. Blocks
+/// that were added as one message have the id of its first block there.
 pub(super) fn is_imported(block: &ThreadBlock) -> bool {
-    block.data("data_message").is_some()
+    let message = block.data("data_message");
+    message.is_some_and(|message| value_type(message) == ValueType::Other)
 }
 
 fn is_text(block: &ThreadBlock) -> bool {
@@ -138,13 +140,18 @@ pub(super) fn same_message(block: &ThreadBlock, next: &ThreadBlock) -> bool {
     if role(block) != role(next) {
         return false;
     }
-    match (block.data("data_message"), next.data("data_message")) {
-        (Some(mine), Some(other)) => mine == other,
-        (None, None) if block.parent() == next.parent() => {
-            let result = result_of(block);
-            role(block) == "assistant" || (result.is_some() && result == result_of(next))
-        }
-        _ => false,
+    let message = block.data("data_message");
+    if message != next.data("data_message") {
+        return false;
+    }
+    // Results of several calls are several messages, unless they were imported as one.
+    let result = result_of(block);
+    let same_result = result == result_of(next);
+    match message {
+        Some(_) if is_imported(block) => true,
+        Some(_) => same_result,
+        None if block.parent() != next.parent() => false,
+        None => role(block) == "assistant" || (result.is_some() && same_result),
     }
 }
 

@@ -104,6 +104,9 @@ impl Maker {
         if self.rng.chance(40) {
             node["data_call_id"] = json!(self.rng.pick(&["c1", "c:2", "n1"]));
         }
+        if self.rng.chance(30) {
+            node["data_message"] = json!(self.rng.pick(&["n1", "n2"]));
+        }
         if self.rng.chance(15) {
             node["data_is_error"] = json!(self.rng.chance(50));
         }

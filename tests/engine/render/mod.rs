@@ -5,7 +5,7 @@ mod media;
 mod tools;
 
 use pactql::render::{Scope, Source, request_of};
-use pactql::{Provider, RenderError, Session, Snapshot, Thread, render};
+use pactql::{Context, Message, Part, Provider, RenderError, Session, Snapshot, Thread, render};
 use serde_json::{Value, json};
 use std::sync::Arc;
 
@@ -255,6 +255,54 @@ fn a_result_without_a_call_is_text_where_an_id_is_required() {
         json!([{"role": "tool", "content": "status: ok"}]),
         json!([{"type": "message", "role": "user", "content": "status: ok"}]),
         json!([{"role": "user", "content": "status: ok"}]),
+    );
+}
+
+#[test]
+fn parts_that_were_appended_together_are_one_message() {
+    let url = "https://example.org/a.png";
+    let mut context = Context::new();
+    context
+        .append(Message::user("What is this?").image(url))
+        .unwrap();
+    let calls = Message::assistant("")
+        .call("c1", "look", "{}")
+        .call("c2", "look", "{}");
+    context.reply(calls).unwrap();
+    context.commit().unwrap();
+    let result = |id: &str| Part::text("r").kind("result").set("data_call_id", id);
+    let results = Message::new("tool").part(result("c1")).part(result("c2"));
+    context.append(results).unwrap();
+    let session = context.session();
+    becomes(
+        session.history().latest().unwrap(),
+        json!([
+            {"role": "user", "content": [
+                {"type": "text", "text": "What is this?"},
+                {"type": "image_url", "image_url": {"url": url}}]},
+            {"role": "assistant", "content": null, "tool_calls": [
+                {"type": "function", "id": "c1", "function": {"name": "look", "arguments": "{}"}},
+                {"type": "function", "id": "c2", "function": {"name": "look", "arguments": "{}"}}]},
+            {"role": "tool", "content": "r", "tool_call_id": "c1"},
+            {"role": "tool", "content": "r", "tool_call_id": "c2"}]),
+        json!({"input": [
+            {"type": "message", "role": "user", "content": [
+                {"type": "input_text", "text": "What is this?"},
+                {"type": "input_image", "image_url": url}]},
+            {"type": "function_call", "call_id": "c1", "name": "look", "arguments": "{}"},
+            {"type": "function_call", "call_id": "c2", "name": "look", "arguments": "{}"},
+            {"type": "function_call_output", "call_id": "c1", "output": "r"},
+            {"type": "function_call_output", "call_id": "c2", "output": "r"}]}),
+        json!({"messages": [
+            {"role": "user", "content": [
+                {"type": "text", "text": "What is this?"},
+                {"type": "image", "source": {"type": "url", "url": url}}]},
+            {"role": "assistant", "content": [
+                {"type": "tool_use", "id": "c1", "name": "look", "input": {}},
+                {"type": "tool_use", "id": "c2", "name": "look", "input": {}}]},
+            {"role": "user", "content": [
+                {"type": "tool_result", "tool_use_id": "c1", "content": "r"},
+                {"type": "tool_result", "tool_use_id": "c2", "content": "r"}]}]}),
     );
 }
 
