@@ -177,6 +177,21 @@ impl Overlay {
         }
     }
 
+    /// The number of slots in use, for [`Overlay::forget_from`].
+    pub(super) fn slots(&self) -> u32 {
+        self.slots.len() as u32
+    }
+
+    /// Forgets the nodes of the slots from `slot` on, as if they had never been made.
+    pub(super) fn forget_from(&mut self, slot: u32) {
+        for slot in (slot..self.slots()).rev() {
+            self.detach(slot);
+            if let Some(fresh) = self.slots.pop().flatten() {
+                self.by_id.remove(&fresh.id);
+            }
+        }
+    }
+
     /// Removes a detached node, without what is below it.
     pub(super) fn remove(&mut self, slot: u32) {
         if let Some(fresh) = self.slots[slot as usize].take() {

@@ -77,7 +77,7 @@ impl Workspace {
         if let Node::New(_, fresh) = node
             && let Some(growing) = &fresh.growing
         {
-            return self.policy.count(&growing.chunks().concat());
+            return self.policy.count(&growing.text());
         }
         match node.field("content") {
             None | Some("null") => 0,

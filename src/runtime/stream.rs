@@ -49,12 +49,14 @@ impl Workspace {
         }
     }
 
-    /// The chunks of a block that was opened.
-    pub(crate) fn chunks(&self, slot: u32) -> &[Arc<str>] {
+    /// The chunks of a block that was opened, from the one at `from` on.
+    pub(crate) fn chunks(&self, slot: u32, from: usize) -> impl Iterator<Item = &Arc<str>> {
         let growing = self
             .overlay
             .get(slot)
             .and_then(|fresh| fresh.growing.as_ref());
-        growing.map_or(&[], Growing::chunks)
+        growing
+            .into_iter()
+            .flat_map(move |growing| growing.chunks(from))
     }
 }

@@ -194,6 +194,21 @@ impl Workspace {
         self.add_regions();
     }
 
+    /// Runs several additions as one: all or nothing. They must put nodes at the end of their parents
+    /// only. Costs nothing beyond them.
+    pub(crate) fn add_all<T>(
+        &mut self,
+        add: impl FnOnce(&mut Self) -> Result<T, Refusal>,
+    ) -> Result<T, Refusal> {
+        let (slots, times) = (self.overlay.slots(), (self.last_ns, self.next_index));
+        let result = add(self);
+        if result.is_err() {
+            self.overlay.forget_from(slots);
+            (self.last_ns, self.next_index) = times;
+        }
+        result
+    }
+
     /// Runs several mutations as one: all or nothing.
     pub(crate) fn all_or_nothing<T, E>(
         &mut self,

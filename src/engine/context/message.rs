@@ -118,7 +118,7 @@ impl Context {
     fn put(&mut self, message: Message, is_reply: bool) -> Result<Vec<String>, Error> {
         let cycle = self.cycle();
         let grouped = message.parts.len() > 1 && &*message.role != "assistant";
-        let put = self.workspace.all_or_nothing(|workspace| {
+        let put = self.workspace.add_all(|workspace| {
             let region = match &*message.role {
                 "system" => NodeClass::Sys,
                 _ => NodeClass::Head,

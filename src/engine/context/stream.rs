@@ -47,13 +47,16 @@ impl Context {
         })
     }
 
-    /// The text of a block of the cycle in progress in the chunks it came in, without copying it; one
-    /// chunk if it did not grow.
+    /// The text of a block of the cycle in progress in the chunks it came in, without those before
+    /// number `from`: who follows a text passes how many chunks it has. Costs those returned. A text
+    /// that did not grow is one chunk.
     ///
     /// # Errors
     /// As [`Context::stream`].
-    pub fn text_chunks(&mut self, id: &str) -> Result<Vec<Arc<str>>, Error> {
-        Ok(self.stream(id)?.text_chunks().cloned().collect())
+    pub fn text_chunks(&mut self, id: &str, from: usize) -> Result<Vec<Arc<str>>, Error> {
+        let stream = self.stream(id)?;
+        let chunks = stream.context.workspace.chunks(stream.slot, from);
+        Ok(chunks.cloned().collect())
     }
 }
 
@@ -68,7 +71,7 @@ impl Stream<'_> {
 
     /// The text so far, in the chunks it came in.
     pub fn text_chunks(&self) -> impl Iterator<Item = &Arc<str>> {
-        self.context.workspace.chunks(self.slot).iter()
+        self.context.workspace.chunks(self.slot, 0)
     }
 
     /// Shows the text so far to readers of the session. Dropping the stream does the same.
