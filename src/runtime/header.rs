@@ -9,8 +9,11 @@ use crate::tree::hash::{content_hash, hex};
 use crate::tree::shallow::string;
 use crate::tree::{NodeClass, text_list};
 
-/// Fields of a payload record: sorted by name, values as JSON text.
-pub(super) type Fields = Vec<(Box<str>, Box<str>)>;
+/// A field of a payload record: its name, and its value as JSON text.
+type Field = (Box<str>, Box<str>);
+
+/// Fields of a payload record, sorted by name.
+pub(super) type Fields = Vec<Field>;
 
 /// The checked members of a node to be added.
 #[derive(Clone, Debug)]
@@ -246,7 +249,7 @@ impl Name {
     }
 
     /// A member of the payload record; `None` for a header that is null.
-    fn field(&self, member: &str, json: &str) -> Result<Option<(Box<str>, Box<str>)>, Refusal> {
+    fn field(&self, member: &str, json: &str) -> Result<Option<Field>, Refusal> {
         self.known(member)?;
         let optional = TAGS.is(member) || CADENCE.is(member);
         if json == "null" && (optional || matches!(member, "content_hash" | "provenance")) {
