@@ -24,13 +24,14 @@ pub struct Commit {
     pub cycle: i64,
     /// The id of the turn that was sealed.
     pub turn: String,
-    /// The topmost nodes whose ttl ran out, by id.
+    /// The ids of the topmost nodes whose ttl ran out, in document order.
     pub expired: Vec<String>,
-    /// The topmost nodes that compactions took, in document order.
+    /// The ids of the topmost nodes that compactions took: compactions in the order they were asked for,
+    /// nodes of one in document order.
     pub compacted: Vec<String>,
-    /// The nodes that the policy pruned, in the order they went.
+    /// The ids of the blocks that the policy pruned, in the order they went.
     pub pruned: Vec<String>,
-    /// The removable containers that lost their last child, in the order they went.
+    /// The ids of the removable containers that lost their last child, in the order they went.
     pub emptied: Vec<String>,
     /// By how much the limits of the policy are still passed, as nothing more could go.
     pub over: u64,

@@ -24,6 +24,8 @@ use crate::tree::shallow::{elements, members};
 pub struct NewNode {
     pub(super) members: Vec<(Box<str>, Box<str>)>,
     pub(super) children: Vec<NewNode>,
+    /// Whether a list of children was given, even an empty one.
+    pub(super) lists_children: bool,
     /// The position of a value that is not JSON, found by [`NewNode::set_json`].
     pub(super) broken: Option<Box<str>>,
 }
@@ -81,6 +83,7 @@ impl NewNode {
                 if !value.starts_with('[') {
                     return Err(input("children must be a list of nodes or null"));
                 }
+                node.lists_children = true;
                 for child in elements(value) {
                     if !child.starts_with('{') {
                         return Err(input("every child must be an object"));
@@ -207,6 +210,7 @@ impl NewNode {
     /// Adds a node below, after those there are.
     #[must_use]
     pub fn child(mut self, node: Self) -> Self {
+        self.lists_children = true;
         self.children.push(node);
         self
     }
