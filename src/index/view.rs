@@ -54,6 +54,19 @@ impl Snapshot {
         Some(self.node_at(at, local))
     }
 
+    /// The last child of `^seq`. Logarithmic in pieces and units.
+    pub(crate) fn last_of_seq(&self) -> Option<NodeRef<'_>> {
+        let last = self.seq_rows().end.checked_sub(1)?;
+        if self.seq_rows().is_empty() {
+            return None;
+        }
+        let at = self.piece_of(last);
+        let piece = &self.pieces()[at];
+        let segment = piece.segment();
+        let unit = segment.unit_of(last - piece.shift());
+        Some(self.node_at(at, segment.unit_rows(unit).start))
+    }
+
     /// All nodes, in document order.
     pub fn nodes(&self) -> impl Iterator<Item = NodeRef<'_>> {
         self.nodes_in(0..self.end_row())

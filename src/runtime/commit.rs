@@ -151,9 +151,9 @@ impl Workspace {
         for id in due {
             match self.state().find(&id) {
                 Some(node) if self.is_due(node, cycle) => {
-                    if kept.contains(&id) || self.never_expires(node) {
+                    if kept.contains(&id) {
                         overdue.push(id);
-                    } else {
+                    } else if !self.never_expires(node) {
                         expiring.push(id);
                     }
                 }

@@ -196,8 +196,14 @@ impl<'a> State<'a> {
             return added;
         };
         let gone = &self.overlay.gone;
-        let old = old.children().filter(|child| !gone.contains(child.id()));
-        let old = old.last().map(Node::Old);
+        let here = |child: &NodeRef<'_>| !gone.contains(child.id());
+        // `^seq` has many children; mostly its last one is there.
+        let quick = match old.class() {
+            NodeClass::Seq => self.base.last_of_seq().filter(here),
+            _ => None,
+        };
+        let old = quick.or_else(|| old.children().filter(here).last());
+        let old = old.map(Node::Old);
         old.into_iter()
             .chain(added)
             .max_by_key(|child| child.sort_key())
