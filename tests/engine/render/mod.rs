@@ -539,6 +539,39 @@ fn a_request_leaves_out_the_reply_of_its_cycle() {
 }
 
 #[test]
+fn a_request_comes_back_byte_for_byte_after_the_commit() {
+    let mut context = Context::new();
+    context.set_system(["Be brief."]).unwrap();
+    context
+        .set_tools([r#"{ "name": "f", "input_schema": {"b": 1, "a": 2} }"#])
+        .unwrap();
+    context.set_request(r#"{ "z": 1.0, "a": "é" }"#).unwrap();
+    let mut bodies = Vec::new();
+    for provider in [
+        Provider::Anthropic,
+        Provider::OpenAi,
+        Provider::OpenAiResponses,
+    ] {
+        context.append(Message::user("Hi")).unwrap();
+        let hint = r#"{"content": "seen once", "ttl": 0, "offset": -1}"#;
+        context.add("^ah", hint).unwrap();
+        bodies.push((provider, context.render(provider).unwrap().body));
+        context.reply(Message::assistant("Hello")).unwrap();
+        context.commit().unwrap();
+        context.set_request(r#"{"other": 1}"#).unwrap();
+        context.set_system(["Be long."]).unwrap();
+    }
+    let session = context.session();
+    let history = session.history();
+    for (at, (provider, body)) in bodies.iter().enumerate() {
+        let snapshot = history.committed().get(at).unwrap();
+        assert!(body.contains("seen once"), "{body}");
+        let thread = pactql::sent(&history, snapshot);
+        assert_eq!(render(&thread, *provider).unwrap(), *body);
+    }
+}
+
+#[test]
 fn imported_messages_are_translated_for_other_apis() {
     let log = json!([
         {"role": "system", "content": "Be brief."},
