@@ -61,6 +61,7 @@ pub mod cli;
 mod diag;
 mod engine;
 mod exec;
+mod files;
 mod history;
 mod index;
 pub mod interop;
@@ -85,6 +86,7 @@ pub use engine::{
     Selection, SelectionAddress, StrategyLine, Stream, sent,
 };
 pub use exec::Counters;
+pub use files::{FileError, SessionFile, write_context};
 pub use history::{
     At, Attempt, AttemptStatus, Attempts, Blame, BlameEvent, BlameKind, Change, ChangedNode,
     Children, ContentDiff, ContentMode, ContentOptions, ContentSummary, Delta, DiffOptions,

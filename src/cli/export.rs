@@ -4,6 +4,7 @@ use super::command::{Run, stream};
 use super::input;
 use super::options::{Color, Messages};
 use super::sessions::SessionArgs;
+use crate::files::write_kept;
 use crate::interop::{write_document, write_session};
 use crate::present::{Exit, Failure};
 use clap::Args;
@@ -60,7 +61,9 @@ impl Run for Export {
             Some(snapshot) => write_document(snapshot, out),
             None => {
                 let working = history.working().map(|working| &**working);
-                write_session(history.committed(), working, self.full, out)
+                write_session(history.committed(), working, self.full, out)?;
+                // What a writer kept is no snapshot, but a copy without it would lose references.
+                session.kept().map_or(Ok(()), |kept| write_kept(kept, out))
             }
         };
         match output {

@@ -5,36 +5,49 @@
 //! parsed them, then resolved (engine, options, opened sessions) when the command runs. No
 //! other module may use this one.
 
+mod add;
 mod answers;
+mod attempts;
 mod bench;
 mod blame;
 mod check;
 mod command;
+mod commit;
+mod compact;
 mod context;
 mod diff;
+mod discard;
 mod explain;
 mod export;
 mod fit;
 mod fmt;
+mod fork;
 mod habits;
 mod import;
 mod input;
 mod log;
 mod man;
+mod new;
 mod operands;
 mod options;
 mod output;
 mod preview;
 mod progress;
+mod refs;
+mod relocate;
+mod remove;
 mod render;
+mod replace;
 mod select;
 mod serve;
 mod sessions;
 mod stats;
 mod typed;
+mod update;
 mod usage;
 mod verify;
 mod words;
+mod write;
 
 pub use crate::present::Exit;
 
@@ -45,7 +58,7 @@ use command::{Run, print, say};
 use options::Color;
 use typed::words;
 
-/// Query LLM context trees with selectors.
+/// Query and write LLM context trees with selectors.
 #[derive(Parser, Debug)]
 #[command(
     name = "pactql",
@@ -61,8 +74,10 @@ Examples:
   pactql diff session.jsonl @t-1 @t0
   pactql log session.jsonl \".cb[kind='result']\"
   pactql bench session.jsonl -e \"@t0 .cb\"
+  pactql add session.jsonl ^ah 'block:text { role=user } \"Where is my refund?\"'
+  pactql commit session.jsonl
 
-Exit codes: 0 ok, 1 usage, 2 invalid selector, 3 invalid option value, 4 input missing,
+Exit codes: 0 ok, 1 usage, 2 invalid selector or refused change, 3 invalid option value, 4 input missing,
 5 input invalid, 6 input or output failed, 7 internal error, 8 nothing found (--fail-if-empty).")]
 struct Cli {
     /// When to colour the output.
@@ -87,6 +102,18 @@ enum Command {
     Verify(verify::Verify),
     Stats(stats::Stats),
     Bench(bench::Bench),
+    New(new::New),
+    Add(add::Add),
+    Update(update::Update),
+    Remove(remove::Remove),
+    Move(relocate::Move),
+    Replace(replace::Replace),
+    Compact(compact::Compact),
+    Commit(commit::Commit),
+    Discard(discard::Discard),
+    Fork(fork::Fork),
+    Refs(refs::Refs),
+    Attempts(attempts::Attempts),
     Context(context::Context),
     Completions(Completions),
     Man(Man),
@@ -146,6 +173,18 @@ impl Command {
             Self::Verify(command) => command,
             Self::Stats(command) => command,
             Self::Bench(command) => command,
+            Self::New(command) => command,
+            Self::Add(command) => command,
+            Self::Update(command) => command,
+            Self::Remove(command) => command,
+            Self::Move(command) => command,
+            Self::Replace(command) => command,
+            Self::Compact(command) => command,
+            Self::Commit(command) => command,
+            Self::Discard(command) => command,
+            Self::Fork(command) => command,
+            Self::Refs(command) => command,
+            Self::Attempts(command) => command,
             Self::Context(command) => command,
             Self::Completions(command) => command,
             Self::Man(command) => command,

@@ -255,7 +255,12 @@ pub(super) enum EditionWord {
 impl EditionName {
     /// An engine for this edition.
     pub(super) fn engine(self) -> Engine {
-        Engine::builder().edition(self.edition.into()).build()
+        Engine::builder().edition(self.edition()).build()
+    }
+
+    /// The edition.
+    pub(super) fn edition(self) -> Edition {
+        self.edition.into()
     }
 }
 

@@ -37,7 +37,7 @@ pub(super) struct Render {
 
 /// Shapes by name.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-enum Shape {
+pub(super) enum Shape {
     /// One object for each block.
     #[default]
     Thread,
@@ -50,7 +50,8 @@ enum Shape {
 }
 
 impl Shape {
-    fn provider(self) -> Provider {
+    /// The library's name for it.
+    pub(super) fn provider(self) -> Provider {
         match self {
             Self::Thread => Provider::Thread,
             Self::Openai => Provider::OpenAi,

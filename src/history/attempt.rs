@@ -118,7 +118,22 @@ impl Drop for Link {
     }
 }
 
+/// The part of what a writer keeps that a reader needs.
+#[derive(Deserialize)]
+struct Beside {
+    /// Oldest first.
+    #[serde(default)]
+    attempts: Vec<Entry>,
+}
+
 impl Attempts {
+    /// The attempts in what a writer keeps beside the documents (JSON).
+    pub(crate) fn read(json: &str) -> Result<Self, serde_json::Error> {
+        let beside: Beside = serde_json::from_str(json)?;
+        let entries = beside.attempts.into_iter();
+        Ok(entries.fold(Self::default(), |all, entry| all.with(entry)))
+    }
+
     /// Number of attempts.
     pub fn len(&self) -> usize {
         self.count

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use arc_swap::{ArcSwap, Guard};
 
 use super::History;
+use super::attempt::Attempts;
 use crate::index::{Meta, Snapshot, Writer};
 use crate::tree::{
     Difference, Document, InputError, Limits, SourceError, Step, Tree, arrange, read_slice,
@@ -25,6 +26,8 @@ use crate::tree::{
 #[derive(Debug)]
 pub struct Session {
     history: ArcSwap<History>,
+    /// What a writer kept beside the documents, as JSON text.
+    kept: Option<Box<str>>,
 }
 
 /// Why a session could not be loaded. See the example of [`Session`].
@@ -45,7 +48,13 @@ impl Session {
     pub fn new(history: History) -> Self {
         Self {
             history: ArcSwap::from_pointee(history),
+            kept: None,
         }
+    }
+
+    /// What a writer kept beside the documents that were read: a JSON object, as it was written.
+    pub(crate) fn kept(&self) -> Option<&str> {
+        self.kept.as_deref()
     }
 
     /// Opens a file or directory of snapshot documents (RUNTIME §1).
@@ -82,7 +91,14 @@ impl Session {
     pub fn build(documents: Vec<Document>, mut writer: Writer) -> Result<Self, InputError> {
         let mut committed: Vec<Arc<Snapshot>> = Vec::new();
         let mut working = None;
-        let mut steps = arrange(documents).steps();
+        let sequence = arrange(documents);
+        let runtime = sequence.runtime().cloned();
+        let attempts = runtime
+            .as_ref()
+            .map_or(Ok(Attempts::default()), |runtime| {
+                Attempts::read(&runtime.json).map_err(|error| runtime.refused(error.to_string()))
+            })?;
+        let mut steps = sequence.steps();
         while let Some(item) = steps.next() {
             let (header, step) = item?;
             let newest = committed.last().map_or(0, |snapshot| snapshot.cycle());
@@ -127,7 +143,11 @@ impl Session {
                 committed.push(Arc::new(snapshot));
             }
         }
-        Ok(Self::new(History::new(committed, working)))
+        let history = History::new(committed, working).with_attempts(attempts);
+        Ok(Self {
+            kept: runtime.map(|runtime| runtime.json),
+            ..Self::new(history)
+        })
     }
 
     /// Replaces the history for readers that ask from now on. Constant time; only one thread may

@@ -2,7 +2,8 @@
 
 use super::text::printable;
 use crate::budget::CacheError;
-use crate::diag::{ColorChoice, Error};
+use crate::diag::{Code, ColorChoice, Error};
+use crate::history::LoadError;
 use crate::tree::{InputError, SourceError};
 use serde_json::{Value, json};
 use std::fmt::{self, Write as _};
@@ -18,7 +19,8 @@ pub enum Exit {
     Ok = 0,
     /// 1: the command line is invalid.
     Usage = 1,
-    /// 2: a selector is invalid or cannot be run on this session (every `E_*` except `E_INPUT`).
+    /// 2: a selector is invalid or cannot be run on this session, or a mutation is refused (every
+    /// `E_*` except `E_INPUT`).
     Selector = 2,
     /// 3: an option has an invalid value.
     Value = 3,
@@ -32,6 +34,16 @@ pub enum Exit {
     Internal = 7,
     /// 8: nothing was found, under `--fail-if-empty`.
     Empty = 8,
+}
+
+impl Exit {
+    /// The exit code if nothing was found.
+    pub(crate) fn of_empty(fail_if_empty: bool) -> Self {
+        match fail_if_empty {
+            true => Self::Empty,
+            false => Self::Ok,
+        }
+    }
 }
 
 impl Termination for Exit {
@@ -53,6 +65,8 @@ pub(crate) enum Failure {
     Io(Exit, String),
     /// Everything else: exit code, message, advice.
     Plain(Exit, String, Option<String>),
+    /// Another process is writing the session.
+    Busy(String),
     /// The reader of standard output closed it. This is not reported.
     ClosedPipe,
 }
@@ -116,6 +130,16 @@ impl Failure {
         }
     }
 
+    /// A session that could not be loaded.
+    pub(crate) fn load(error: LoadError) -> Self {
+        match error {
+            LoadError::Source(error) => error.into(),
+            LoadError::Input(error) => {
+                Self::Input(vec![(PathBuf::from("the session"), error)], None)
+            }
+        }
+    }
+
     /// Adds advice to a plain failure or an invalid input.
     pub(crate) fn with_help(self, help: impl Into<String>) -> Self {
         match self {
@@ -128,7 +152,10 @@ impl Failure {
     /// The exit code of the command.
     pub(crate) fn exit(&self) -> Exit {
         match self {
+            // The text of a node, not a selector.
+            Self::Selector(error, _) if error.code() == Code::Input => Exit::Input,
             Self::Selector(..) => Exit::Selector,
+            Self::Busy(_) => Exit::Io,
             Self::Input(..) | Self::Faults(..) => Exit::Input,
             Self::Io(exit, _) | Self::Plain(exit, ..) => *exit,
             Self::ClosedPipe => Exit::Ok,
@@ -165,6 +192,10 @@ impl Failure {
                 Ok(())
             }
             Self::Io(exit, message) => writeln!(text, "error[{}]: {message}", code(*exit)),
+            Self::Busy(message) => {
+                let _ = writeln!(text, "error[{BUSY}]: {message}");
+                write_help(&mut text, Some(&WAIT.to_owned()))
+            }
             Self::Plain(exit, message, help) => {
                 let _ = writeln!(text, "error[{}]: {message}", code(*exit));
                 write_help(&mut text, help.as_ref())
@@ -194,11 +225,18 @@ impl Failure {
                 json
             }
             Self::Io(exit, message) => error_json(code(*exit), message, None),
+            Self::Busy(message) => error_json(BUSY, message, Some(&WAIT.to_owned())),
             Self::Plain(exit, message, help) => error_json(code(*exit), message, help.as_ref()),
             Self::ClosedPipe => Value::Null,
         }
     }
 }
+
+/// The code of [`Failure::Busy`] (RUNTIME §7).
+const BUSY: &str = "E_SESSION_BUSY";
+
+/// Its advice.
+const WAIT: &str = "wait until it is done, then run the command again";
 
 fn write_help(text: &mut String, help: Option<&String>) -> fmt::Result {
     match help {

@@ -24,7 +24,7 @@ pub struct Document {
     pub spec_version: Option<Box<str>>,
     /// Whether this is the working state.
     pub working: bool,
-    /// The tree or the delta.
+    /// The tree or the delta, or what a writer keeps.
     pub body: Body,
     /// Other members, sorted by name in byte order; values are JSON text as written. An explicit
     /// `"working": false` and null members are here too.
@@ -103,7 +103,12 @@ pub enum Body {
     Full(Tree),
     /// The difference to an earlier document.
     Delta(Delta),
+    /// What a writer keeps beside its documents, as the JSON text of an object: no snapshot.
+    Runtime(Box<str>),
 }
+
+/// The only member of the line that a writer keeps beside its documents.
+const RUNTIME: &str = "runtime";
 
 /// The byte order mark.
 const MARK: &[u8] = b"\xEF\xBB\xBF";
@@ -285,7 +290,7 @@ fn read_members<'a>(
             faults.add(pair[1].2, message);
         }
     }
-    if members.root_at.is_none() && members.delta_at.is_none() {
+    if members.root_at.is_none() && members.delta_at.is_none() && !members.is_runtime() {
         let is_node = members.extra.iter().any(|(name, ..)| &**name == "children");
         faults.add(
             0,
@@ -379,6 +384,14 @@ impl<'a> Members<'a> {
         Ok(())
     }
 
+    /// Whether it is the line that a writer keeps beside the documents: `{"runtime": {…}}`.
+    fn is_runtime(&self) -> bool {
+        let plain = self.cycle_at.is_none() && self.working_at.is_none();
+        plain
+            && self.spec_version.is_none()
+            && matches!(&self.extra[..], [(name, value, _)] if &**name == RUNTIME && value.starts_with('{'))
+    }
+
     /// Keeps a member as JSON text.
     fn keep(&mut self, name: &str, value: &str, at: usize) {
         self.extra.push((name.into(), value.into(), at));
@@ -421,7 +434,7 @@ fn read_ids(reader: &mut Reader<'_>, faults: &mut Faults) -> Result<Vec<(Box<str
 }
 
 /// Checks the members against each other and makes the document. `text` is what was read.
-fn assemble(members: Members<'_>, text: &str, faults: &mut Faults) -> Option<Document> {
+fn assemble(mut members: Members<'_>, text: &str, faults: &mut Faults) -> Option<Document> {
     let mut lines = Lines::new(text);
     let document = lines.position(members.start);
     // In the usual order of the members, as going back counts the lines anew.
@@ -462,6 +475,10 @@ fn assemble(members: Members<'_>, text: &str, faults: &mut Faults) -> Option<Doc
                     positions,
                 })
             })
+        }
+        (None, None) if members.is_runtime() => {
+            let runtime = members.extra.pop();
+            runtime.map(|(_, value, _)| Body::Runtime(value))
         }
         (None, None) => None,
     };

@@ -38,6 +38,26 @@ pub struct Sequence {
     /// Indexes into `entries`, in the order of the sequence.
     order: std::vec::IntoIter<usize>,
     report: Report,
+    runtime: Option<Runtime>,
+}
+
+/// What a writer keeps beside its documents.
+#[derive(Clone, Debug)]
+pub struct Runtime {
+    /// The JSON text of an object.
+    pub json: Box<str>,
+    origin: Origin,
+}
+
+impl Runtime {
+    /// The error of one that cannot be read.
+    pub fn refused(&self, message: String) -> InputError {
+        let mark = self.origin.marks.document;
+        InputError {
+            faults: vec![self.origin.fault("$.runtime", mark, message)],
+            more: 0,
+        }
+    }
 }
 
 #[derive(Debug)]
@@ -102,7 +122,7 @@ impl Report {
 
 /// Orders documents given in file order. Linear, plus sorting of cycles.
 ///
-/// Two documents of one cycle, two working states, a base that is not the cycle of an earlier
+/// Two documents of one cycle, two working states, two that a writer keeps beside them, a base that is not the cycle of an earlier
 /// document and a cycle beyond 64 bits are faults, which the sequence reports at its end.
 pub fn arrange(documents: Vec<Document>) -> Sequence {
     let mut found = Arranged::default();
@@ -114,6 +134,7 @@ pub fn arrange(documents: Vec<Document>) -> Sequence {
         entries: found.entries,
         order: order.into_iter(),
         report: found.report,
+        runtime: found.runtime,
     }
 }
 
@@ -127,11 +148,15 @@ struct Arranged {
     /// The cycle of the last committed document.
     previous: i64,
     report: Report,
+    runtime: Option<Runtime>,
 }
 
 impl Arranged {
     fn add(&mut self, document: Document) {
         let index = self.entries.len();
+        if let Body::Runtime(json) = document.body {
+            return self.add_runtime(index, json, document.origin);
+        }
         let mut base = None;
         let mut lost = false;
         if let Body::Delta(delta) = &document.body {
@@ -172,6 +197,17 @@ impl Arranged {
         });
     }
 
+    fn add_runtime(&mut self, index: usize, json: Box<str>, origin: Origin) {
+        if let Some(first) = &self.runtime {
+            let first = first.origin.seen_from(&origin);
+            let message = format!("a second `runtime`, the first is {first}");
+            let fault = origin.fault("$.runtime", origin.marks.document, message);
+            self.report.add(index, fault);
+            return;
+        }
+        self.runtime = Some(Runtime { json, origin });
+    }
+
     /// The cycle of a document, 0 for the working state. `None` if another document has taken it
     /// or there is none left, which is reported.
     fn cycle_of(&mut self, index: usize, document: &Document) -> Option<i64> {
@@ -203,6 +239,11 @@ impl Arranged {
 }
 
 impl Sequence {
+    /// What a writer keeps beside the documents, if there is any.
+    pub fn runtime(&self) -> Option<&Runtime> {
+        self.runtime.as_ref()
+    }
+
     /// The same documents, with deltas that are not applied.
     pub fn steps(mut self) -> Steps {
         for index in 0..self.entries.len() {

@@ -182,6 +182,15 @@ pub fn read_all(reader: impl Read, name: &Path, limits: Limits) -> Result<Vec<u8
     unpack(reader, name, limits, 0)
 }
 
+/// As [`read_file`], of a file that is open at its start.
+///
+/// # Errors
+/// See [`SourceError`].
+pub fn read_open(file: &File, path: &Path, limits: Limits) -> Result<Vec<u8>, SourceError> {
+    let size = file.metadata().map_or(0, |metadata| metadata.len());
+    unpack(file, path, limits, size)
+}
+
 fn io_error(path: &Path, error: io::Error) -> SourceError {
     match error.kind() {
         io::ErrorKind::NotFound => SourceError::Missing(path.to_owned()),

@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 const MAY_IMPORT: &[(&str, &str)] = &[
     (
         "cli",
-        "mcp present engine history runtime budget interop render index tree ir diag",
+        "mcp present files engine history runtime budget interop render index tree ir diag",
     ),
     (
         "mcp",
@@ -23,6 +23,7 @@ const MAY_IMPORT: &[(&str, &str)] = &[
         "present",
         "engine history budget interop render index tree ir syntax diag",
     ),
+    ("files", "engine history interop tree diag"),
     (
         "engine",
         "history runtime exec plan budget render index tree ir syntax diag",

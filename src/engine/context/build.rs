@@ -74,11 +74,8 @@ impl ContextBuilder {
         }
     }
 
-    /// As [`Context::resume`], with these settings.
-    ///
-    /// # Errors
-    /// As [`Context::resume`].
-    pub fn resume(self, session: &Session) -> Result<Context, Error> {
+    /// Goes on with the documents of a session alone.
+    pub(super) fn resume_documents(self, session: &Session) -> Result<Context, Error> {
         let history = session.history();
         let committed: Vec<Arc<Snapshot>> = history.committed().iter().cloned().collect();
         let clock = self.clock.unwrap_or_else(|| Arc::new(SystemClock));

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::{Context, ContextBuilder};
-use crate::diag::Error;
+use crate::diag::{Code, Diagnostic, Error};
 use crate::history::{AttemptEntry, Attempts, Session};
 use crate::runtime::Memory;
 
@@ -35,6 +35,17 @@ pub struct Kept {
     /// Oldest first.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     attempts: Vec<AttemptEntry>,
+}
+
+impl Kept {
+    /// Reads the JSON text of one.
+    pub(super) fn read(text: &str) -> Result<Self, Error> {
+        serde_json::from_str(text).map_err(|error| {
+            let message = format!("the `runtime` line of the session: {error}");
+            let help = "`pactql export --jsonl` without that line is a session that can be written";
+            Error::new("", Diagnostic::error(Code::Input, message).with_help(help))
+        })
+    }
 }
 
 impl Context {
@@ -81,12 +92,23 @@ impl Context {
 }
 
 impl ContextBuilder {
+    /// As [`Context::resume`], with these settings.
+    ///
+    /// # Errors
+    /// As [`Context::resume`].
+    pub fn resume(self, session: &Session) -> Result<Context, Error> {
+        match session.kept() {
+            Some(text) => self.resume_kept(session, &Kept::read(text)?),
+            None => self.resume_documents(session),
+        }
+    }
+
     /// As [`ContextBuilder::resume`], with what an earlier context kept.
     ///
     /// # Errors
     /// As [`ContextBuilder::resume`].
     pub fn resume_kept(self, session: &Session, kept: &Kept) -> Result<Context, Error> {
-        let mut context = self.resume(session)?;
+        let mut context = self.resume_documents(session)?;
         context.workspace.remember(&kept.memory);
         for (name, id) in &kept.pins {
             let reference = context.workspace.pins().pin(id);

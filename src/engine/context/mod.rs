@@ -91,7 +91,8 @@ impl Context {
     }
 
     /// Goes on with a session: its snapshots are shared, and its working state, if it has one of its
-    /// own, is the cycle in progress. Linear in the session's rows.
+    /// own, is the cycle in progress. If its file had what an earlier context kept ([`Kept`]), its
+    /// references, attempts and compactions are back, too. Linear in the session's rows.
     ///
     /// # Errors
     /// A working state that no mutation could have made: a sealed core that differs from the newest snapshot's,

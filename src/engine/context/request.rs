@@ -76,10 +76,15 @@ impl Context {
     ///
     /// # Errors
     /// `E_PLACEMENT`: no attempt of this cycle is running.
-    pub fn complete_attempt(&mut self, token_in: u64, token_out: u64) -> Result<(), Error> {
+    pub fn complete_attempt(
+        &mut self,
+        token_in: impl Into<Option<u64>>,
+        token_out: impl Into<Option<u64>>,
+    ) -> Result<(), Error> {
+        let (token_in, token_out) = (token_in.into(), token_out.into());
         self.end_attempt(AttemptStatus::Completed, |attempt| {
-            attempt.token_in = Some(token_in);
-            attempt.token_out = Some(token_out);
+            attempt.token_in = token_in;
+            attempt.token_out = token_out;
         })
     }
 

@@ -17,7 +17,7 @@ fn read(text: &str) -> Document {
 fn tree(text: &str) -> Tree {
     match read(text).body {
         Body::Full(tree) => tree,
-        Body::Delta(_) => panic!("a delta: {text}"),
+        other => panic!("{other:?}: {text}"),
     }
 }
 

@@ -1,0 +1,196 @@
+//! Files that are replaced as a whole, and locks on them.
+//!
+//! The lock is on the session file itself. Saving renames a new file over it, which is locked before it
+//! gets the name; so whoever opens the file by its name finds a lock, and after locking checks that the
+//! name is still that of the locked file.
+
+use std::fs::{File, OpenOptions, TryLockError};
+use std::io::{self, BufWriter, Read, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+
+use super::error::FileError;
+use crate::history::LoadError;
+use crate::tree::SourceError;
+
+/// Opens a file to be written in place, and locks it. Returns it and its path without links.
+pub(super) fn open(path: &Path) -> Result<(File, PathBuf), FileError> {
+    let failed = |error: io::Error| match error.kind() {
+        io::ErrorKind::NotFound => LoadError::from(SourceError::Missing(path.to_owned())).into(),
+        _ => FileError::Io(path.to_owned(), error),
+    };
+    let refused = |why| FileError::NotInPlace(path.to_owned(), why);
+    loop {
+        let target = path.canonicalize().map_err(failed)?;
+        let data = target.metadata().map_err(failed)?;
+        if data.is_dir() {
+            return Err(refused("a directory cannot be written in place"));
+        }
+        if !data.is_file() {
+            return Err(refused("only a file can be written in place"));
+        }
+        if data.permissions().readonly() {
+            return Err(refused("the file is read-only"));
+        }
+        let mut file = OpenOptions::new()
+            .read(true)
+            .write(true)
+            .open(&target)
+            .map_err(failed)?;
+        match file.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => return Err(FileError::Busy(path.to_owned())),
+            // Of a file system without locks: the user takes care.
+            Err(TryLockError::Error(error)) if error.kind() == io::ErrorKind::Unsupported => {}
+            Err(TryLockError::Error(error)) => return Err(failed(error)),
+        }
+        if !is_named(&file, &target).map_err(failed)? {
+            // Another process has saved meanwhile.
+            continue;
+        }
+        let mut magic = [0_u8; 2];
+        let read = file.read(&mut magic).map_err(failed)?;
+        file.seek(SeekFrom::Start(0)).map_err(failed)?;
+        if magic[..read] == [0x1f, 0x8b] {
+            return Err(refused("a compressed file cannot be written in place"));
+        }
+        return Ok((file, target));
+    }
+}
+
+/// Whether a path is the name of an open file.
+#[cfg(unix)]
+fn is_named(file: &File, path: &Path) -> io::Result<bool> {
+    use std::os::unix::fs::MetadataExt;
+    let (open, named) = (file.metadata()?, path.metadata()?);
+    Ok((open.dev(), open.ino()) == (named.dev(), named.ino()))
+}
+
+#[cfg(not(unix))]
+fn is_named(_: &File, _: &Path) -> io::Result<bool> {
+    Ok(true)
+}
+
+type Produce<'p> = &'p mut dyn FnMut(&mut dyn Write) -> io::Result<()>;
+
+/// Writes a new file, all or nothing. Returns it, locked.
+pub(super) fn create(
+    path: &Path,
+    mut produce: impl FnMut(&mut dyn Write) -> io::Result<()>,
+) -> io::Result<File> {
+    if path.symlink_metadata().is_ok() {
+        return Err(io::ErrorKind::AlreadyExists.into());
+    }
+    let part = part(path, Some(std::process::id()));
+    let file = written(&part, None, &mut produce)?;
+    // Unlike a rename, a link does not replace a file that was made meanwhile.
+    let linked = match std::fs::hard_link(&part, path) {
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
+            // A file system without links.
+            return named(&part, path, file);
+        }
+        linked => linked,
+    };
+    let removed = std::fs::remove_file(&part);
+    linked.and(removed)?;
+    sync_directory(path)?;
+    Ok(file)
+}
+
+/// Replaces a file that is `locked`, and keeps its mode. Returns the new one, locked.
+pub(super) fn replace(
+    path: &Path,
+    locked: &File,
+    mut produce: impl FnMut(&mut dyn Write) -> io::Result<()>,
+) -> io::Result<File> {
+    // The lock allows one writer, so one name is enough, and the rest of a killed one is replaced.
+    let part = part(path, None);
+    let file = written(&part, Some(locked), &mut produce)?;
+    named(&part, path, file)
+}
+
+/// Gives a written file its name.
+fn named(part: &Path, path: &Path, file: File) -> io::Result<File> {
+    if let Err(error) = std::fs::rename(part, path) {
+        // The first failure is the one to report.
+        let _ = std::fs::remove_file(part);
+        return Err(error);
+    }
+    sync_directory(path)?;
+    Ok(file)
+}
+
+/// The path of the file that is written before it gets the name `path`: hidden, in the same directory.
+fn part(path: &Path, process: Option<u32>) -> PathBuf {
+    let mut name = std::ffi::OsString::from(".");
+    name.push(path.file_name().unwrap_or_default());
+    if let Some(process) = process {
+        name.push(format!(".{process}"));
+    }
+    name.push(".part");
+    path.with_file_name(name)
+}
+
+/// Writes and locks a file, and waits until it is on the disk. None is left if that fails.
+fn written(part: &Path, like: Option<&File>, produce: Produce<'_>) -> io::Result<File> {
+    let write = || {
+        if let Err(error) = std::fs::remove_file(part)
+            && error.kind() != io::ErrorKind::NotFound
+        {
+            return Err(error);
+        }
+        let file = OpenOptions::new()
+            .read(true)
+            .write(true)
+            .create_new(true)
+            .open(part)?;
+        match file.try_lock() {
+            Err(TryLockError::Error(error)) if error.kind() != io::ErrorKind::Unsupported => {
+                return Err(error);
+            }
+            _ => {}
+        }
+        let mut out = BufWriter::with_capacity(1 << 16, &file);
+        produce(&mut out)?;
+        out.flush()?;
+        drop(out);
+        if let Some(like) = like {
+            copy_owner(like, &file)?;
+            file.set_permissions(like.metadata()?.permissions())?;
+        }
+        file.sync_all()?;
+        Ok(file)
+    };
+    let mut write = write;
+    write().inspect_err(|_| {
+        let _ = std::fs::remove_file(part);
+    })
+}
+
+/// Gives a file the owner of another one, where that is allowed.
+#[cfg(unix)]
+fn copy_owner(like: &File, file: &File) -> io::Result<()> {
+    use std::os::unix::fs::{MetadataExt, fchown};
+    let (wanted, own) = (like.metadata()?, file.metadata()?);
+    if (wanted.uid(), wanted.gid()) != (own.uid(), own.gid()) {
+        // Only root may give files away; the mode is kept in any case.
+        let _ = fchown(file, Some(wanted.uid()), Some(wanted.gid()));
+    }
+    Ok(())
+}
+
+#[cfg(not(unix))]
+fn copy_owner(_: &File, _: &File) -> io::Result<()> {
+    Ok(())
+}
+
+/// Waits until the new name of a file is on the disk.
+#[cfg(unix)]
+fn sync_directory(path: &Path) -> io::Result<()> {
+    let parent = path.parent().filter(|parent| *parent != Path::new(""));
+    File::open(parent.unwrap_or(Path::new(".")))?.sync_all()
+}
+
+#[cfg(not(unix))]
+fn sync_directory(_: &Path) -> io::Result<()> {
+    Ok(())
+}
