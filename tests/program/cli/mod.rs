@@ -1,5 +1,6 @@
 //! The command line, run as a program: results, messages, exit codes.
 
+mod agent;
 mod context;
 mod fit;
 mod history;
@@ -7,6 +8,7 @@ mod many;
 mod queries;
 mod ranges;
 mod sessions;
+mod write;
 mod wrong;
 
 use std::io::Write;

@@ -1,0 +1,651 @@
+//! The commands that write: what they print, what they refuse, and that a refusal changes no byte.
+
+use super::{Ran, Scratch, answer, fails, pactql, with_input};
+use pactql::{Context, NewNode, Policy, Provider, StepClock};
+use serde_json::{Value, json};
+
+/// What the clock always reads.
+const NOW: &str = "1700000000000000000";
+
+/// Runs a command that writes, at a fixed time.
+fn run(arguments: &[&str]) -> Ran {
+    pactql(&[arguments, &["--clock", NOW]].concat())
+}
+
+/// The output of a command that must succeed.
+#[track_caller]
+fn done(arguments: &[&str]) -> String {
+    let ran = run(arguments);
+    assert_eq!(ran.code, 0, "{arguments:?}: {}", ran.err);
+    ran.out
+}
+
+/// A session with a sealed turn, a turn in progress, and a pinned block.
+fn session(scratch: &Scratch) -> String {
+    let path = scratch.path("s.jsonl");
+    done(&["new", &path]);
+    done(&[
+        "add",
+        &path,
+        "^sys",
+        r#"block:text { id=rules, key=rules } "Be brief.""#,
+    ]);
+    done(&[
+        "add",
+        &path,
+        "^ah",
+        r#"block:text { id=q1, role=user } "Where is my refund?""#,
+    ]);
+    done(&[
+        "add",
+        &path,
+        "^ah",
+        r#"block:doc { id=doc1, ttl=2, offset=-1 } "A page.""#,
+    ]);
+    done(&["commit", &path]);
+    done(&[
+        "add",
+        &path,
+        "^ah",
+        r#"block:text { id=q2, role=user } "And now?""#,
+    ]);
+    done(&["refs", &path, "add", "rules", "#rules"]);
+    path
+}
+
+#[test]
+fn commands_print_what_they_did() {
+    let scratch = Scratch::new("write-commands");
+    let path = &*session(&scratch);
+    let note = scratch.write("note.md", "Two\nlines.\n");
+    let node = scratch.write("node.json", r#"{"id":"n9","kind":"note"}"#);
+    for (arguments, printed) in [
+        (&["add", path, "^ah", "{\"id\":\"j\"}"][..], "j\n"),
+        (
+            &[
+                "add",
+                path,
+                "(d0, end)",
+                "block:text { id=late, offset=1 } \"x\"",
+            ],
+            "late\n",
+        ),
+        (
+            &[
+                "add",
+                path,
+                "(d1, end)",
+                "block:note { id=post } \"x\"",
+                "--format",
+                "json",
+            ],
+            "[\"post\"]\n",
+        ),
+        (
+            &[
+                "add",
+                path,
+                "^ah",
+                &format!("@{node}"),
+                "--content-file",
+                &note,
+            ],
+            "n9\n",
+        ),
+        (
+            &[
+                "update",
+                path,
+                "{id='j'}",
+                "role=user",
+                "content=12",
+                "data_n=12",
+            ],
+            "j\n",
+        ),
+        (&["update", path, "{id='j'}", "{\"data_n\":null}"], "j\n"),
+        (&["update", path, ".cb[kind='doc']", "ttl=5"], "doc1\n"),
+        (&["move", path, "{id='j'}", "^sys"], "j\n"),
+        (
+            &["replace", path, "{id='late'}", "{\"id\":\"later\"}"],
+            "later\n",
+        ),
+        (&["remove", path, "{id='later'}"], "later\n"),
+        (&["refs", path], "rules  rules\n"),
+        (&["refs", path, "add", "question", "{id='q2'}"], "q2\n"),
+        (
+            &["refs", path, "--format", "json"],
+            "[{\"id\":\"q2\",\"name\":\"question\"},{\"id\":\"rules\",\"name\":\"rules\"}]\n",
+        ),
+        (&["refs", path, "drop", "question"], "q2\n"),
+        (&["attempts", path], ""),
+        (&["attempts", path, "--format", "json"], "[]\n"),
+        (
+            &[
+                "compact",
+                path,
+                "^seq .mt",
+                "block:summary { id=sum } \"They ask.\"",
+            ],
+            "sum\n",
+        ),
+        (
+            &["commit", path],
+            "cycle 2 is committed as mt:2\ncompacted  mt:1\n",
+        ),
+    ] {
+        assert_eq!(done(arguments), printed, "{arguments:?}");
+    }
+    assert_eq!(answer(&["select", path, "@t0 {id='n9'}", "--count"]), "1\n");
+    let node = answer(&["select", path, "@t0 {id='j'}", "--format", "nodes"]);
+    let node: Value = serde_json::from_str(&node).expect("JSON");
+    assert_eq!(
+        (&node["content"], &node["parent_id"]),
+        (&json!("12"), &json!("^sys"))
+    );
+    let note = answer(&["select", path, "@t0 {id='n9'}", "--format", "nodes"]);
+    let note: Value = serde_json::from_str(&note).expect("JSON");
+    assert_eq!(note["content"], "Two\nlines.\n");
+    let report = done(&["commit", path, "--prune", "sys:nodes=1", "--format", "json"]);
+    let report: Value = serde_json::from_str(&report).expect("JSON");
+    assert_eq!(report["pruned"], json!(["j"]));
+    assert_eq!(report["turn"], "mt:3");
+    assert_eq!(
+        answer(&["verify", path, "--format", "json"])
+            .matches("\"valid\":true")
+            .count(),
+        1
+    );
+    done(&["add", path, "^ah", "block"]);
+    assert_eq!(done(&["discard", path]), "");
+    assert_eq!(answer(&["select", path, "^ah .cb", "--count"]), "0\n");
+}
+
+#[test]
+fn refusals_leave_the_file_as_it_was() {
+    let scratch = Scratch::new("write-refusals");
+    let path = &*session(&scratch);
+    let before = std::fs::read(path).expect("the session");
+    let modified = || {
+        std::fs::metadata(path)
+            .and_then(|data| data.modified())
+            .expect("a time")
+    };
+    let then = modified();
+    let binary = scratch.write("binary", b"\xff");
+    let other = scratch.write("other.jsonl", "");
+    for (arguments, code, message) in [
+        (
+            &["add", path, "^ah .cb, ^sys", "block"][..],
+            2,
+            "E_PLACEMENT",
+        ),
+        (
+            &["add", path, ".cb[role=nobody]", "block"],
+            2,
+            "E_PLACEMENT",
+        ),
+        (&["add", path, "(d0, 99)", "block"], 2, "E_PLACEMENT"),
+        (&["add", path, "^root", "block"], 2, "E_REGION"),
+        (&["add", path, "(d1, cont, end)", "block"], 2, "E_SEALED"),
+        (&["add", path, "^ah", "{\"ttl\":-1}"], 2, "E_HEADER"),
+        (
+            &["add", path, "^ah", "{\"id\":\"q1\"}"],
+            2,
+            "E_DUPLICATE_ID",
+        ),
+        (&["add", path, "^ah", "{\"a\":1,\"a\":2}"], 5, "E_INPUT"),
+        (&["add", path, "^ah", "{"], 5, "E_INPUT"),
+        (&["add", path, "^ah", "block:"], 5, "E_INPUT"),
+        (&["add", path, "^ah ..", "block"], 2, "E_SELECTOR_INVALID"),
+        (&["add", path, "@t0 ^ah", "block"], 2, "E_"),
+        (&["add", path, "^ah"], 1, "E_USAGE"),
+        (&["add", path, "^ah", "@missing.json"], 4, "E_MISSING"),
+        (
+            &["add", path, "^ah", "block", "--content-file", &binary],
+            5,
+            "not UTF-8",
+        ),
+        (&["update", path, "{id='q1'}", "content=x"], 2, "E_SEALED"),
+        (&["update", path, "{id='q2'}", "id=x"], 2, "E_HEADER"),
+        (
+            &["update", path, "{id='q2'}", "content"],
+            1,
+            "expected `name=value`",
+        ),
+        (&["update", path, "^sys, {id='q2'}", "ttl=1"], 2, "E_"),
+        (&["remove", path, "{id='q1'}"], 2, "E_SEALED"),
+        (&["remove", path, "#rules"], 2, "E_PINNED"),
+        (&["remove", path, ".cb"], 2, "E_"),
+        (&["move", path, "{id='q2'}", "{id='q2'}"], 2, "E_PLACEMENT"),
+        (
+            &["replace", path, ".cb[role=nobody]", "block"],
+            2,
+            "E_PLACEMENT",
+        ),
+        (
+            &["compact", path, ".cb[role=nobody]", "block"],
+            2,
+            "E_PLACEMENT",
+        ),
+        (&["compact", path, "#rules", "block"], 2, "E_PINNED"),
+        (
+            &["commit", path, "--prune", "tokens"],
+            3,
+            "expected a limit",
+        ),
+        (
+            &["commit", path, "--prune", "moon:tokens=1"],
+            3,
+            "expected a limit",
+        ),
+        (&["refs", path, "add", "x", ".cb"], 2, "E_PLACEMENT"),
+        (&["refs", path, "add", "x"], 1, "a name and a selector"),
+        (&["refs", path, "drop", "ruls"], 3, "did you mean `rules`?"),
+        (&["refs", path, "keep", "x"], 3, "keep"),
+        (
+            &["attempts", path, "end"],
+            2,
+            "no attempt of this cycle is running",
+        ),
+        (&["attempts", path, "begin"], 1, "`--as`"),
+        (&["attempts", path, "begin", "--as", "gemini"], 3, "gemini"),
+        (&["attempts", path, "--canceled"], 1, "when an attempt ends"),
+        (&["new", path], 1, "the file exists"),
+        (
+            &["fork", path, "@c9", "-o", "x.jsonl"],
+            2,
+            "E_SNAPSHOT_NOT_FOUND",
+        ),
+        (&["fork", path, "@c1", "-o", path], 1, "is the input"),
+        (&["fork", path, "@c1", "-o", &other], 1, "`--force`"),
+        (
+            &["add", path, "^ah", "block", "-o", path],
+            1,
+            "is the input",
+        ),
+        (
+            &["add", path, "^ah", "block", "-o", path, "--force"],
+            1,
+            "is the input",
+        ),
+        (&["add", path, "^ah", "block", "-o", &other], 1, "`--force`"),
+        (
+            &["add", path, "^ah", "block", "-o", "-"],
+            1,
+            "standard output",
+        ),
+        (&["add", "missing.jsonl", "^ah", "block"], 4, "E_MISSING"),
+        (&["add", &other, "^ah", "block"], 5, "is empty"),
+        (&["add", super::CHAT, "^ah", "block"], 5, "is a chat log"),
+        (
+            &["add", "-", "^ah", "block"],
+            1,
+            "standard input cannot be written in place",
+        ),
+        (
+            &["add", "fixtures", "^ah", "block"],
+            6,
+            "a directory cannot be written in place",
+        ),
+        (&["add", "/dev/null", "^ah", "block"], 6, "only a file"),
+    ] {
+        let err = fails(&[arguments, &["--clock", NOW]].concat(), code, message);
+        assert!(err.starts_with("error["), "{err}");
+        let ran = run(&[arguments, &["--format", "json"]].concat());
+        let error: Value = serde_json::from_str(&ran.err).expect("JSON");
+        assert!(error["error"]["code"].is_string(), "{arguments:?}");
+        assert_eq!(
+            std::fs::read(path).expect("the session"),
+            before,
+            "{arguments:?}"
+        );
+    }
+    assert_eq!(modified(), then, "nothing was written");
+    assert_eq!(std::fs::read(&other).expect("the other"), b"");
+    let names = std::fs::read_dir(&scratch.0).expect("a directory").count();
+    assert_eq!(names, 3, "no file is left over");
+}
+
+#[test]
+fn nothing_found_is_no_error() {
+    let scratch = Scratch::new("write-empty");
+    let path = &*session(&scratch);
+    let before = std::fs::read(path).expect("the session");
+    for arguments in [
+        &["update", path, ".cb[rol=user]", "ttl=1"][..],
+        &["remove", path, ".cb[rol=user]"],
+        &["move", path, ".cb[rol=user]", "^sys"],
+    ] {
+        let ran = run(arguments);
+        assert_eq!((ran.code, &*ran.out), (0, ""), "{arguments:?}");
+        assert!(ran.err.contains("did you mean `role`?"), "{}", ran.err);
+        let ran = run(&[arguments, &["--fail-if-empty", "--format", "json"]].concat());
+        assert_eq!((ran.code, &*ran.out), (8, "[]\n"), "{arguments:?}");
+        assert!(ran.err.starts_with("{\"notes\":["), "{}", ran.err);
+    }
+    assert_eq!(std::fs::read(path).expect("the session"), before);
+}
+
+/// What a context writes to its file.
+fn written(context: &mut Context) -> String {
+    let mut bytes = Vec::new();
+    pactql::write_context(context, &mut bytes).expect("memory");
+    String::from_utf8(bytes).expect("UTF-8")
+}
+
+/// The session as JSON Lines.
+fn export(path: &str) -> String {
+    answer(&["export", path, "--jsonl"])
+}
+
+#[test]
+fn processes_and_one_context_write_the_same_bytes() {
+    let scratch = Scratch::new("write-same");
+    let path = &*scratch.path("s.jsonl");
+    done(&["new", path]);
+    done(&[
+        "add",
+        path,
+        "^sys",
+        r#"block:text { key=rules, ttl=0 } "Be brief.""#,
+    ]);
+    done(&["refs", path, "add", "rules", "#rules"]);
+    done(&[
+        "add",
+        path,
+        "^ah",
+        r#"block:text { role=user } "Where is my refund?""#,
+    ]);
+    done(&[
+        "add",
+        path,
+        "^ah",
+        r#"block:doc { ttl=1, offset=-1 } "A page.""#,
+    ]);
+    let requests = [
+        done(&["attempts", path, "begin", "--as", "openai"]),
+        done(&["attempts", path, "end", "--error", "timeout"]),
+        done(&["attempts", path, "begin", "--as", "openai"]),
+    ];
+    done(&[
+        "add",
+        path,
+        "^ah",
+        r#"{"role":"assistant","content":"On its way.","data_reply":1}"#,
+    ]);
+    done(&[
+        "attempts",
+        path,
+        "end",
+        "--tokens-in",
+        "9",
+        "--tokens-out",
+        "4",
+    ]);
+    done(&["commit", path]);
+    done(&["add", path, "^ah", r#"block:text { role=user } "Thanks.""#]);
+    done(&["compact", path, "^seq .mt", r#"block:summary "They ask.""#]);
+    done(&["update", path, "^ah .cb", "priority=3"]);
+    let halfway = export(path);
+    done(&["commit", path, "--prune-tokens", "6"]);
+    done(&["add", path, "^ah", "block"]);
+
+    let clock = StepClock::new(NOW.parse().expect("a number"), 0);
+    let policy = Policy::new().tokens(6);
+    let builder = Context::builder().clock(clock).policy(policy);
+    let mut context = builder.build();
+    let mut go = || -> Result<[String; 2], pactql::Error> {
+        context.add("^sys", NewNode::text("Be brief.").key("rules").ttl(0))?;
+        context.pin_as("rules", "#rules")?;
+        let asked = NewNode::text("Where is my refund?").role("user");
+        context.add("^ah", asked)?;
+        context.add(
+            "^ah",
+            NewNode::new()
+                .kind("doc")
+                .content("A page.")
+                .ttl(1)
+                .offset(-1),
+        )?;
+        assert_eq!(context.render(Provider::OpenAi)?.body, requests[0]);
+        context.fail_attempt("timeout")?;
+        assert_eq!(context.render(Provider::OpenAi)?.body, requests[2]);
+        let reply = json!({"role": "assistant", "content": "On its way.", "data_reply": 1});
+        context.add("^ah", reply)?;
+        context.complete_attempt(9, 4)?;
+        context.commit()?;
+        context.add("^ah", r#"block:text { role=user } "Thanks.""#)?;
+        let summary = NewNode::new().kind("summary").content("They ask.");
+        context.compact("^seq .mt", summary)?;
+        context.update("^ah .cb", json!({"priority": 3}))?;
+        let halfway = written(&mut context);
+        context.commit()?;
+        context.add("^ah", "block")?;
+        Ok([halfway, written(&mut context)])
+    };
+    assert_eq!(
+        go().expect("every step is allowed"),
+        [halfway, export(path)]
+    );
+    assert_eq!(requests[1], "a1-1\n");
+    let shown = answer(&["attempts", path]);
+    assert_eq!(
+        shown,
+        "a1-2    completed  openai  9 in, 4 out\na1-1    error      openai  timeout\n"
+    );
+    let listed = answer(&[
+        "attempts", path, "--cycle", "1", "--status", "error", "--format", "json",
+    ]);
+    let listed: Value = serde_json::from_str(&listed).expect("JSON");
+    assert_eq!(listed[0]["attempt_id"], "a1-1");
+    // What was sent, though the summary has taken the turn since.
+    let request = answer(&["render", path, "--request", "--at", "@c1", "--as", "openai"]);
+    assert_eq!(request, requests[2]);
+    assert_eq!(answer(&["refs", path]), "rules  cb:c1-0\n");
+    assert_eq!(answer(&["select", path, "@t0 #rules", "--count"]), "1\n");
+
+    // An export has what the file has, and is a session to go on with.
+    let copy = scratch.write("copy.jsonl", export(path));
+    assert_eq!(
+        std::fs::read(&copy).expect("it"),
+        std::fs::read(path).expect("it")
+    );
+    for file in [path, &copy] {
+        done(&["commit", file]);
+    }
+    assert_eq!(export(&copy), export(path));
+    assert!(!answer(&["export", path]).contains("runtime"));
+}
+
+#[test]
+fn other_forms_are_written_elsewhere_or_in_place() {
+    let scratch = Scratch::new("write-forms");
+    // One document becomes JSON Lines.
+    let document = scratch.write(
+        "one.json",
+        r#"{"root":{"children":[{"id":"s","nodeType":"^sys"}]}}"#,
+    );
+    done(&["add", &document, "^sys", "block { id=a }"]);
+    assert_eq!(
+        std::fs::read_to_string(&document)
+            .expect("it")
+            .lines()
+            .count(),
+        3
+    );
+    assert_eq!(answer(&["select", &document, ".cb"]), "[\"a\"]\n");
+    // Fixtures, a directory, standard input, gzip.
+    let out = scratch.path("out.jsonl");
+    assert_eq!(
+        done(&["add", super::AGENT, "^ah", "block { id=new }", "-o", &out]),
+        "new\n"
+    );
+    assert_eq!(answer(&["select", &out, "{id='new'}"]), "[\"new\"]\n");
+    done(&[
+        "add",
+        super::AGENT,
+        "^ah",
+        "block { id=newer }",
+        "-o",
+        &out,
+        "--force",
+    ]);
+    assert_eq!(answer(&["select", &out, "{id='newer'}"]), "[\"newer\"]\n");
+    let piped = scratch.path("piped.jsonl");
+    let ran = with_input(
+        &["commit", "-", "-o", &piped],
+        &std::fs::read(&out).expect("it"),
+    );
+    assert_eq!(
+        (ran.code, &*ran.out),
+        (0, "cycle 7 is committed as mt:7\n"),
+        "{}",
+        ran.err
+    );
+    let directory = scratch.path("dir");
+    std::fs::create_dir(&directory).expect("a directory");
+    std::fs::write(format!("{directory}/1.json"), r#"{"root":{}}"#).expect("a file");
+    fails(&["commit", &directory], 6, "-o FILE");
+    done(&["commit", &directory, "-o", &scratch.path("from-dir.jsonl")]);
+    let fork = scratch.path("fork.jsonl");
+    done(&["fork", &out, "@c3", "-o", &fork]);
+    assert_eq!(
+        answer(&["select", &fork, "@t0 ^seq .mt:depth(1)"]),
+        "[\"mt:3\"]\n"
+    );
+    done(&["fork", &out, "working", "-o", &fork, "--force"]);
+    assert_eq!(answer(&["select", &fork, "{id='newer'}"]), "[\"newer\"]\n");
+}
+
+#[test]
+fn runtime_lines_are_read_and_checked() {
+    let scratch = Scratch::new("write-runtime");
+    let root = r#"{"root":{}}"#;
+    for (name, text, message) in [
+        (
+            "two",
+            format!("{root}\n{{\"runtime\":{{}}}}\n{{\"runtime\":{{}}}}\n"),
+            "a second `runtime`, the first is in line 2",
+        ),
+        (
+            "list",
+            format!("{root}\n{{\"runtime\":[]}}\n"),
+            "must have a `root`",
+        ),
+        (
+            "bad",
+            format!("{root}\n{{\"runtime\":{{\"attempts\":[1]}}}}\n"),
+            "$.runtime",
+        ),
+    ] {
+        let path = scratch.write(&format!("{name}.jsonl"), text);
+        fails(&["verify", &path], 5, message);
+        fails(&["commit", &path], 5, message);
+    }
+    let path = scratch.write(
+        "memory.jsonl",
+        format!("{root}\n{{\"runtime\":{{\"memory\":1}}}}\n"),
+    );
+    answer(&["select", &path, "@t0 *"]);
+    fails(&["commit", &path], 5, "`runtime` line");
+    let path = scratch.write("ok.jsonl", format!("{{\"runtime\":{{}}}}\n{root}\n"));
+    assert_eq!(answer(&["select", &path, "@t0 *", "--count"]), "1\n");
+}
+
+#[cfg(unix)]
+mod unix {
+    use super::{NOW, Scratch, answer, done, fails, session};
+    use std::io::Read;
+    use std::os::unix::fs::{PermissionsExt, symlink};
+    use std::os::unix::process::CommandExt;
+    use std::process::{Command, Stdio};
+
+    #[test]
+    fn modes_and_links_are_kept() {
+        let scratch = Scratch::new("write-modes");
+        let path = &*session(&scratch);
+        let mode = |path: &str| std::fs::metadata(path).expect("it").permissions().mode() & 0o777;
+        let set =
+            |mode| std::fs::set_permissions(path, PermissionsExt::from_mode(mode)).expect("it");
+        set(0o640);
+        let link = &*scratch.path("link.jsonl");
+        symlink("s.jsonl", link).expect("a link");
+        assert_eq!(done(&["add", link, "^ah", "block { id=x }"]), "x\n");
+        assert!(std::fs::symlink_metadata(link).expect("it").is_symlink());
+        assert_eq!(answer(&["select", path, "{id='x'}", "--count"]), "1\n");
+        assert_eq!(mode(path), 0o640);
+        set(0o440);
+        fails(&["commit", path], 6, "the file is read-only");
+        assert_eq!(mode(path), 0o440);
+    }
+
+    #[test]
+    fn a_session_has_one_writer() {
+        let scratch = Scratch::new("write-lock");
+        let path = &*session(&scratch);
+        let file = pactql::SessionFile::open(path, pactql::Context::builder()).expect("it opens");
+        fails(&["commit", path], 6, "E_SESSION_BUSY");
+        // Readers do not wait.
+        answer(&["select", path, "@t0 *"]);
+        drop(file);
+        let mut file =
+            pactql::SessionFile::open(path, pactql::Context::builder()).expect("it opens");
+        file.context().commit().expect("a commit");
+        file.save().expect("saved");
+        // The lock is on the new file, too.
+        fails(&["commit", path], 6, "E_SESSION_BUSY");
+        drop(file);
+        done(&["commit", path]);
+    }
+
+    /// Writers that are killed at any moment leave the file before or the file after, and everything
+    /// that was acknowledged is in it.
+    #[test]
+    fn a_killed_writer_loses_nothing() {
+        let scratch = Scratch::new("write-kill");
+        let path = &*scratch.path("s.jsonl");
+        done(&["new", path]);
+        let mut acknowledged = 0;
+        for round in 0..20_u64 {
+            let script = "while \"$0\" commit \"$1\" --clock \"$2\"; do :; done";
+            let mut child = Command::new("sh")
+                .args(["-c", script, env!("CARGO_BIN_EXE_pactql"), path, NOW])
+                .stdout(Stdio::piped())
+                .stderr(Stdio::null())
+                // A group of its own, to be killed with all in it.
+                .process_group(0)
+                .spawn()
+                .expect("the shell starts");
+            std::thread::sleep(std::time::Duration::from_millis(60 + round * 7));
+            let group = format!("-{}", child.id());
+            let killed = Command::new("kill").args(["-9", "--", &group]).status();
+            assert!(killed.expect("kill runs").success());
+            let mut printed = String::new();
+            let mut out = child.stdout.take().expect("a pipe");
+            out.read_to_string(&mut printed).expect("UTF-8");
+            child.wait().expect("it ends");
+            let lines = printed.lines().filter_map(|line| {
+                let rest = line.strip_prefix("cycle ")?;
+                rest.split_once(" is committed as ")?.0.parse::<u64>().ok()
+            });
+            acknowledged = lines.max().unwrap_or(acknowledged).max(acknowledged);
+            let stats = answer(&["stats", path, "--format", "json"]);
+            let stats: serde_json::Value = serde_json::from_str(&stats).expect("JSON");
+            let cycle = stats["session"]["newest_cycle"].as_u64().unwrap_or(0);
+            assert!(
+                cycle >= acknowledged,
+                "cycle {cycle}, acknowledged {acknowledged}"
+            );
+            assert!(answer(&["verify", path, "--format", "json"]).contains("\"valid\":true"));
+        }
+        assert!(
+            acknowledged > 5,
+            "the writers did something: {acknowledged}"
+        );
+        // What a killed writer left is hidden, and the next one replaces it.
+        done(&["commit", path]);
+        let left = std::fs::read_dir(&scratch.0).expect("a directory").count();
+        assert_eq!(left, 1);
+    }
+}
