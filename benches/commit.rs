@@ -105,7 +105,9 @@ fn differences(documents: Vec<Document>) -> Vec<Delta> {
     let bodies = documents.into_iter().map(|document| document.body);
     let delta = |body| match body {
         Body::Delta(delta) => delta,
-        Body::Full(_) => unreachable!("the lines after the first are differences"),
+        Body::Full(_) | Body::Runtime(_) => {
+            unreachable!("the lines after the first are differences")
+        }
     };
     bodies.map(delta).collect()
 }
