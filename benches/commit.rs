@@ -1,16 +1,17 @@
 //! What a commit costs, and what a small live session takes.
 //!
-//! Measured, over sessions of 1,000, 10,000 and 100,000 nodes:
-//! - one commit of a turn of ten nodes, from its difference to the published history: the
-//!   instructions (under callgrind) and the bytes kept, as means over 1,024 commits; the median
-//!   time;
-//! - once on a session that was loaded as one snapshot, and once on one that grew by such commits.
+//! Measured, over sessions of 1,000, 10,000 and 100,000 nodes: adding eight blocks to `^ah` and
+//! committing them, which seals a turn of ten nodes. Means over 1,024 commits of the instructions of
+//! the commit alone and with the adding (under callgrind) and of the bytes kept; the median and the
+//! slowest time of a commit. Once on a session that was loaded as one snapshot, and once on one that
+//! grew by such commits.
 //!
 //! And 10,000 live sessions of a hundred nodes in one process, each made by ten commits: the bytes
 //! of a session, the bytes of its index a node, commits and selects a second.
 //!
-//! The data model is that of `live` in `support/generate.rs`. Caveats: times on a busy machine say
-//! little; `cargo bench --bench commit -- --counts` prints only what does not depend on it.
+//! The data model is that of `live` and `new_blocks` in `support/generate.rs`. Caveats: times on a
+//! busy machine say little; `cargo bench --bench commit -- --counts` prints only what does not depend
+//! on it. `-- --small` prints the small sessions only.
 
 mod support;
 
@@ -19,10 +20,8 @@ use std::process::Command;
 use std::sync::Arc;
 use std::time::Instant;
 
-use pactql::internals::history::History;
-use pactql::internals::index::{Meta, Segment, Writer};
-use pactql::internals::tree::{Body, Delta, Document, read_lines};
-use pactql::{Engine, Prepared, Session};
+use pactql::internals::index::Segment;
+use pactql::{Context, Engine, Prepared, Session, StepClock};
 use support::memory::{Counting, measure};
 use support::timing::nice;
 use support::{engine, generate};
@@ -34,8 +33,9 @@ static ALLOCATOR: Counting = Counting;
 const SIZES: [usize; 3] = [1_000, 10_000, 100_000];
 /// Commits over which a mean or a median is taken.
 const COMMITS: usize = 1_024;
-/// Nodes of a commit.
+/// Nodes of a commit, and how many of them are added; the turn and its core are made by sealing.
 const TURN: usize = 10;
+const BLOCKS: usize = 8;
 /// Small live sessions, and commits of each.
 const SESSIONS: usize = 10_000;
 const SMALL: usize = 10;
@@ -44,12 +44,13 @@ fn main() {
     let arguments: Vec<String> = std::env::args().collect();
     if let [_, child, shape, nodes, commits] = &arguments[..]
         && child == "--child"
-        && let (Ok(nodes), Ok(commits)) = (nodes.parse(), commits.parse())
+        && let (Ok(nodes), Ok(commits)) = (nodes.parse(), commits.parse::<usize>())
     {
-        let (mut live, deltas) = Live::new(nodes, shape == "loaded");
-        deltas[..commits]
-            .iter()
-            .for_each(|delta| live.commit(delta));
+        let mut live = Live::new(nodes, shape == "loaded");
+        let blocks = generate::new_blocks(commits * BLOCKS);
+        for turn in blocks.chunks(BLOCKS) {
+            live.add_and_commit(turn);
+        }
         black_box(&live);
         return;
     }
@@ -66,79 +67,80 @@ fn main() {
 }
 
 /// A session that is committed to.
-struct Live {
-    session: Session,
-    writer: Writer,
-}
+struct Live(Context);
 
 impl Live {
-    /// A session of `nodes` nodes, and [`COMMITS`] more differences.
-    fn new(nodes: usize, loaded: bool) -> (Self, Vec<Delta>) {
-        let bytes = generate::live(nodes / TURN, COMMITS, loaded);
-        let mut documents = read_lines(&bytes).expect("the generated lines are valid");
-        let deltas = differences(documents.split_off(documents.len() - COMMITS));
-        (Self::of(documents), deltas)
-    }
-
-    fn of(documents: Vec<Document>) -> Self {
-        Self {
-            session: Session::from_documents(documents).expect("the documents are a session"),
-            writer: Writer::new(),
-        }
-    }
-
-    fn commit(&mut self, delta: &Delta) {
-        let history = self.session.history();
-        let previous = history.committed().last().expect("a snapshot");
-        let meta = Meta {
-            cycle: previous.cycle() + 1,
-            ..previous.meta().clone()
+    /// A session of `nodes` nodes.
+    fn new(nodes: usize, loaded: bool) -> Self {
+        let session = match loaded {
+            true => generate::live(nodes / TURN, 0, true),
+            false => generate::live(0, nodes / TURN, true),
         };
-        let made = self.writer.commit(previous, delta, &meta);
-        let (snapshot, merges) = made.expect("the difference applies");
-        let next = history.appended(Arc::new(snapshot), &merges);
-        self.session.publish(next);
+        let builder = Context::builder().clock(StepClock::new(1 << 61, 1_000));
+        let context = builder.resume(&engine::load(&session));
+        Self(context.expect("a session can be resumed"))
     }
-}
 
-fn differences(documents: Vec<Document>) -> Vec<Delta> {
-    let bodies = documents.into_iter().map(|document| document.body);
-    let delta = |body| match body {
-        Body::Delta(delta) => delta,
-        Body::Full(_) | Body::Runtime(_) => {
-            unreachable!("the lines after the first are differences")
+    #[inline(never)]
+    fn add_and_commit(&mut self, blocks: &[String]) {
+        for block in blocks {
+            self.0.add("^ah", block).expect("a block can be added");
         }
-    };
-    bodies.map(delta).collect()
+        self.commit_only();
+    }
+
+    #[inline(never)]
+    fn commit_only(&mut self) {
+        black_box(self.0.commit().expect("a commit"));
+    }
 }
 
 /// Prints a line for each shape and size.
 fn commit_table(sizes: &[usize], instructions: bool, times: bool) {
     println!(
-        "{:<28}{:>14}{:>14}{:>12}{:>12}",
-        "a commit of ten nodes", "instructions", "bytes kept", "median", "slowest"
+        "{:<24}{:>14}{:>14}{:>12}{:>12}{:>12}{:>12}",
+        "a turn of ten nodes",
+        "commit alone",
+        "adding, too",
+        "bytes kept",
+        "median",
+        "slowest",
+        "adding"
     );
+    let blocks = generate::new_blocks(COMMITS * BLOCKS);
     for shape in ["loaded", "grown"] {
         for &nodes in sizes {
-            let counted = instructions.then(|| per_commit(shape, nodes)).flatten();
-            let counted = counted.map_or("-".to_owned(), |count| count.to_string());
-            let (mut live, deltas) = Live::new(nodes, shape == "loaded");
-            let ((), kept, _) = measure(|| deltas.iter().for_each(|delta| live.commit(delta)));
-            let (mut median, mut slowest) = ("-".to_owned(), "-".to_owned());
+            let counted = ["commit_only", "add_and_commit"].map(|function| {
+                let count = instructions.then(|| per_commit(function, shape, nodes));
+                let count = count.flatten();
+                count.map_or("-".to_owned(), |count| count.to_string())
+            });
+            let mut live = Live::new(nodes, shape == "loaded");
+            let turns = blocks.chunks(BLOCKS);
+            let ((), kept, _) = measure(|| turns.for_each(|turn| live.add_and_commit(turn)));
+            let mut shown = ["-".to_owned(), "-".to_owned(), "-".to_owned()];
             if times {
-                let (mut live, deltas) = Live::new(nodes, shape == "loaded");
-                let timed = |delta| {
+                let mut live = Live::new(nodes, shape == "loaded");
+                let (mut adding, mut committing) = (Vec::new(), Vec::new());
+                for turn in blocks.chunks(BLOCKS) {
                     let start = Instant::now();
-                    live.commit(delta);
-                    start.elapsed().as_nanos() as f64
-                };
-                let mut times: Vec<f64> = deltas.iter().map(timed).collect();
-                times.sort_unstable_by(f64::total_cmp);
-                median = nice(times[times.len() / 2]);
-                slowest = nice(times[times.len() - 1]);
+                    for block in turn {
+                        live.0.add("^ah", block).expect("a block can be added");
+                    }
+                    adding.push(start.elapsed().as_nanos() as f64);
+                    let start = Instant::now();
+                    live.commit_only();
+                    committing.push(start.elapsed().as_nanos() as f64);
+                }
+                adding.sort_unstable_by(f64::total_cmp);
+                committing.sort_unstable_by(f64::total_cmp);
+                let [median, last] = [COMMITS / 2, COMMITS - 1];
+                shown = [committing[median], committing[last], adding[median]].map(nice);
             }
+            let [alone, both] = counted;
+            let [median, slowest, adding] = shown;
             println!(
-                "{:<28}{counted:>14}{:>14}{median:>12}{slowest:>12}",
+                "{:<24}{alone:>14}{both:>14}{:>12}{median:>12}{slowest:>12}{adding:>12}",
                 format!("{shape}, {nodes} nodes"),
                 kept / COMMITS,
             );
@@ -146,42 +148,39 @@ fn commit_table(sizes: &[usize], instructions: bool, times: bool) {
     }
 }
 
-/// Instructions of a commit, as the mean over [`COMMITS`]; `None` without valgrind.
-fn per_commit(shape: &str, nodes: usize) -> Option<u64> {
-    let collected = |commits: usize| -> Option<u64> {
-        let output = Command::new("valgrind")
-            .args(["--tool=callgrind", "--callgrind-out-file=/dev/null"])
-            .arg(std::env::current_exe().ok()?)
-            .args(["--child", shape, &nodes.to_string(), &commits.to_string()])
-            .env("RAYON_NUM_THREADS", "1")
-            .output()
-            .ok()?;
-        let printed = String::from_utf8_lossy(&output.stderr);
-        let line = printed.lines().find(|line| line.contains("Collected :"))?;
-        line.rsplit(' ').next()?.parse().ok()
-    };
-    Some((collected(COMMITS)? - collected(0)?) / COMMITS as u64)
+/// Instructions inside one function of [`Live`], as the mean over [`COMMITS`] calls; `None` without
+/// valgrind.
+fn per_commit(function: &str, shape: &str, nodes: usize) -> Option<u64> {
+    let output = Command::new("valgrind")
+        .args(["--tool=callgrind", "--callgrind-out-file=/dev/null"])
+        .arg(format!("--toggle-collect=*Live*{function}*"))
+        .arg(std::env::current_exe().ok()?)
+        .args(["--child", shape, &nodes.to_string(), &COMMITS.to_string()])
+        .env("RAYON_NUM_THREADS", "1")
+        .output()
+        .ok()?;
+    let printed = String::from_utf8_lossy(&output.stderr);
+    let line = printed.lines().find(|line| line.contains("Collected :"))?;
+    let collected: u64 = line.rsplit(' ').next()?.parse().ok()?;
+    Some(collected / COMMITS as u64)
 }
 
 /// Many sessions, each made by a few commits.
 fn small_sessions(count: usize, times: bool) {
-    let bytes = generate::live(0, SMALL, true);
-    let read = || read_lines(&bytes).expect("the generated lines are valid");
-    let deltas = differences(read().split_off(1));
-    let begin = || {
-        let mut documents = read();
-        documents.truncate(1);
-        Live::of(documents)
-    };
-    let (mut sessions, empty, _) = measure(|| (0..count).map(|_| begin()).collect::<Vec<_>>());
+    let blocks = generate::new_blocks(SMALL * BLOCKS);
+    let begin = |_| Live(Context::builder().clock(StepClock::new(0, 1_000)).build());
+    let (mut sessions, empty, _) = measure(|| (0..count).map(begin).collect::<Vec<_>>());
     let start = Instant::now();
     let ((), grown, _) = measure(|| {
-        for delta in &deltas {
-            sessions.iter_mut().for_each(|live| live.commit(delta));
+        for turn in blocks.chunks(BLOCKS) {
+            sessions
+                .iter_mut()
+                .for_each(|live| live.add_and_commit(turn));
         }
     });
     let committing = start.elapsed().as_secs_f64();
-    let (index, nodes, payload) = sizes(&sessions[0].session);
+    let read: Vec<Arc<Session>> = sessions.iter_mut().map(|live| live.0.session()).collect();
+    let (index, nodes, payload) = sizes(&read[0]);
     println!("\n{count} sessions of {nodes} nodes, made by {SMALL} commits of {TURN} nodes");
     println!("bytes a session          {}", (empty + grown) / count);
     println!("  of them ids, contents  {payload}");
@@ -191,13 +190,16 @@ fn small_sessions(count: usize, times: bool) {
     );
     if times {
         let commits = (count * SMALL) as f64;
-        println!("commits a second         {:.0}", commits / committing);
+        println!(
+            "commits a second         {:.0}, adding included",
+            commits / committing
+        );
         let engine = Engine::new();
         let prepare = |text| engine.prepare(text).expect("the selector is valid");
         let prepared: Vec<Prepared> = SELECTORS.into_iter().map(prepare).collect();
         for threads in [1, 2] {
-            let rate = selects(&sessions, &prepared, threads);
-            println!("selects a second         {rate:.0} ({threads} threads)");
+            let rate = selects(&read, &prepared, threads);
+            println!("selects a second         {rate:.0}, threads: {threads}");
         }
     }
 }
@@ -211,12 +213,12 @@ const SELECTORS: [&str; 4] = [
 ];
 
 /// Selects a second: `threads` threads go through all sessions, each from its own start.
-fn selects(sessions: &[Live], prepared: &[Prepared], threads: usize) -> f64 {
+fn selects(sessions: &[Arc<Session>], prepared: &[Prepared], threads: usize) -> f64 {
     let ask = |thread: usize| {
         let (left, right) = sessions.split_at(sessions.len() * thread / threads);
-        for live in right.iter().chain(left) {
+        for session in right.iter().chain(left) {
             for prepared in prepared {
-                let rows = prepared.rows(&live.session).expect("the selector runs");
+                let rows = prepared.rows(session).expect("the selector runs");
                 black_box(rows.to_ids());
             }
         }
@@ -230,7 +232,7 @@ fn selects(sessions: &[Live], prepared: &[Prepared], threads: usize) -> f64 {
 
 /// Bytes of the index, nodes, and bytes of ids and contents of a session, by its own count.
 fn sizes(session: &Session) -> (usize, usize, usize) {
-    let history: Arc<History> = session.history();
+    let history = session.history();
     let snapshots = history.committed().iter().chain(history.working());
     let mut segments: Vec<&Arc<Segment>> = snapshots
         .flat_map(|snapshot| snapshot.pieces())

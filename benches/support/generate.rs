@@ -229,6 +229,25 @@ const LIVE_TURN: Turn = Turn {
     post: 0,
 };
 
+/// Blocks as JSON texts for a session that is written: role, kind and content.
+pub(crate) fn new_blocks(count: usize) -> Vec<String> {
+    const ROLES: [(&str, &str); 4] = [
+        ("assistant", "text"),
+        ("assistant", "call"),
+        ("user", "text"),
+        ("tool", "result"),
+    ];
+    let mut writer = Writer::new(Random::new(SEED ^ 4), Form::Nested);
+    let block = |_| {
+        let (role, kind) = ROLES[writer.random.weighted(&[21, 21, 28, 30])];
+        let _ = write!(writer.text, r#"{{"role":"{role}","kind":"{kind}""#);
+        writer.content();
+        writer.text.push('}');
+        std::mem::take(&mut writer.text)
+    };
+    (0..count).map(block).collect()
+}
+
 /// The text before the turns, which occurs nowhere else.
 const SEQ_MARK: &str = r#""nodeType":"^seq","children":["#;
 
