@@ -225,3 +225,21 @@ fn paths_in_documents_exist() {
     }
     assert!(wrong.is_empty(), "{wrong:#?}");
 }
+
+/// `file.rs::function` in the page on conformance is a test of this directory.
+#[test]
+fn tests_that_prove_conformance_exist() {
+    let page = fs::read_to_string(root().join("docs/conformance.md")).unwrap();
+    let named = Regex::new(r"`([a-z_/]+\.rs)::(\w+)`").unwrap();
+    let (mut wrong, mut count) = (Vec::new(), 0);
+    for found in named.captures_iter(&page) {
+        count += 1;
+        let path = root().join("tests/engine").join(&found[1]);
+        let text = fs::read_to_string(path).unwrap_or_default();
+        if !text.contains(&format!("fn {}(", &found[2])) {
+            wrong.push(found[0].to_owned());
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong:#?}");
+    assert!(count > 60, "only {count} tests named");
+}

@@ -37,6 +37,7 @@ mod real_data;
 mod reference;
 mod render;
 mod rules;
+mod runtime;
 mod sharing;
 mod support;
 mod syntax_properties;

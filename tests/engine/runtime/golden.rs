@@ -1,0 +1,419 @@
+//! Examples of the sources that say what a runtime does, and single rules of RUNTIME §3.
+
+use pactql::{Context, Measure, Message, NewNode, Policy, Provider, Scope, Session, render, sent};
+
+use super::properties::{Hand, document, working};
+use crate::support::json::parse;
+
+fn ids(ctx: &mut Context, selector: &str) -> Vec<String> {
+    let rows = ctx.select(selector).unwrap();
+    rows.ids().map(str::to_owned).collect()
+}
+
+fn add(ctx: &mut Context, position: &str, node: &str) -> String {
+    ctx.add(position, NewNode::json(node).unwrap()).unwrap()
+}
+
+/// The ttl of each node a selector matches, as `id=ttl`.
+fn ttls(ctx: &mut Context, selector: &str) -> Vec<String> {
+    let rows = ctx.select(selector).unwrap();
+    let shown = rows.into_iter().map(|node| match node.ttl() {
+        Some(ttl) => format!("{}={ttl}", node.id()),
+        None => format!("{}=null", node.id()),
+    });
+    shown.collect()
+}
+
+/// A context in which the cycle of this number is in progress.
+fn at_cycle(cycle: i64) -> Context {
+    let mut ctx = Context::builder().clock(Hand::default()).build();
+    while ctx.cycle() < cycle {
+        ctx.commit().unwrap();
+    }
+    ctx
+}
+
+/// Source 002 §4.3 (the example of §4.4).
+#[test]
+fn source_002_section_4_3_the_example_ordering() {
+    let session = Session::from_slice(
+        br#"{"root":{"children":[{"id":"ah","nodeType":"^ah","children":[
+            {"id":"b","offset":0,"created_at_ns":1001,"creation_index":2},
+            {"id":"z","offset":-1,"created_at_ns":1000,"creation_index":1},
+            {"id":"a","offset":-1,"created_at_ns":1000,"creation_index":0}]}]}}"#,
+    )
+    .unwrap();
+    let mut ctx = Context::resume(&session).unwrap();
+    assert_eq!(ids(&mut ctx, "^ah .cb"), ["a", "z", "b"]);
+}
+
+/// Source 002 chapter 03 §8.1, with the numbers of the example.
+#[test]
+fn source_002_chapter_03_ttls() {
+    let mut ctx = at_cycle(10);
+    for (id, ttl) in [("now", "0"), ("two", "2"), ("always", "null")] {
+        add(&mut ctx, "^ah", &format!(r#"{{"id":"{id}","ttl":{ttl}}}"#));
+    }
+    assert_eq!(ttls(&mut ctx, ".cb"), ["now=0", "two=2", "always=null"]);
+    let commit = ctx.commit().unwrap();
+    assert_eq!((commit.cycle, commit.expired), (10, vec!["now".to_owned()]));
+    assert_eq!(ttls(&mut ctx, "@c10 .cb"), ["two=2", "always=null"]);
+    assert_eq!(ctx.commit().unwrap().expired, [""; 0]);
+    assert_eq!(ttls(&mut ctx, "@c11 .cb"), ["two=1", "always=null"]);
+    let commit = ctx.commit().unwrap();
+    assert_eq!((commit.cycle, commit.expired), (12, vec!["two".to_owned()]));
+    assert_eq!(ttls(&mut ctx, "@c12 .cb"), ["always=null"]);
+}
+
+/// Source 002 chapter 03 §8.2: what empties a core leaves it, as each turn has one; a container
+/// that may go does, and the one around it.
+#[test]
+fn source_002_chapter_03_the_cascade() {
+    let mut ctx = at_cycle(1);
+    let core = add(&mut ctx, "^ah", r#"{"nodeType":"mc","offset":0}"#);
+    add(&mut ctx, "^ah", r#"{"id":"said","ttl":0}"#);
+    assert_eq!(ids(&mut ctx, "#'x', .mc > .cb"), ["said"]);
+    add(
+        &mut ctx,
+        "^ah",
+        r#"{"id":"outer","nodeType":"mc","offset":1,"removable":true,"children":[
+            {"id":"inner","nodeType":"mc","removable":true,"children":[{"id":"found","ttl":0}]}]}"#,
+    );
+    add(
+        &mut ctx,
+        "^ah",
+        r#"{"id":"kept","nodeType":"mc","offset":1,"children":[{"id":"gone","ttl":0}]}"#,
+    );
+    add(
+        &mut ctx,
+        "^ah",
+        r#"{"id":"never full","nodeType":"mc","offset":1,"removable":true}"#,
+    );
+    let commit = ctx.commit().unwrap();
+    assert_eq!(commit.expired, ["said", "found", "gone"]);
+    assert_eq!(commit.emptied, ["inner", "outer"]);
+    assert_eq!(
+        ids(&mut ctx, "@t0 ^seq .mt > *"),
+        [core.as_str(), "kept", "never full"]
+    );
+}
+
+/// Source 002 chapter 03 §8.3.
+#[test]
+fn source_002_chapter_03_sealing() {
+    let mut ctx = at_cycle(1);
+    add(
+        &mut ctx,
+        "^ah",
+        r#"{"id":"core","nodeType":"mc","offset":0,"children":[{"id":"ask","role":"user"}]}"#,
+    );
+    add(
+        &mut ctx,
+        "^ah",
+        r#"{"id":"looked up","role":"tool","offset":1}"#,
+    );
+    assert_eq!(ctx.commit().unwrap().turn, "mt:1");
+    assert_eq!(ids(&mut ctx, "@t0 ^root > ^seq > .mt"), ["mt:1"]);
+    assert_eq!(ids(&mut ctx, "@t0 [id='mt:1'] > *"), ["core", "looked up"]);
+    assert_eq!(ids(&mut ctx, "@t0 [id='core'] > *"), ["ask"]);
+    assert_eq!(ids(&mut ctx, "@t0 ^ah *"), [""; 0]);
+    // An empty head is an empty turn with a core.
+    assert_eq!(ctx.commit().unwrap().turn, "mt:2");
+    assert_eq!(
+        ids(&mut ctx, "@t0 ^seq *"),
+        ["mt:1", "core", "ask", "looked up", "mt:2", "mc:2"]
+    );
+}
+
+/// Source 002 chapter 07 §4.1: the tree "prior to commit" is a working state. The blocks have no
+/// times, so their ids decide their order (§4.3).
+#[test]
+fn source_002_chapter_07_a_flat_log_is_imported_and_sealed() {
+    let session = Session::from_slice(
+        br#"{"working":true,"root": {"children": [
+    {"id": "sys-1", "nodeType": "^sys", "children": [
+      {"id": "cb:sysA", "nodeType": "cb", "role": "system", "kind": "text", "offset": 0, "content": "You are helpful."}
+    ]},
+    {"id": "ah-1", "nodeType": "^ah", "children": [
+      {"id": "mc:1", "nodeType": "mc", "offset": 0, "children": [
+        {"id": "cb:u1", "nodeType": "cb", "role": "user", "kind": "text", "content": "Hello"},
+        {"id": "cb:a1", "nodeType": "cb", "role": "assistant", "kind": "text", "content": "Hi!"}
+      ]}
+    ]}
+  ]}}"#,
+    )
+    .unwrap();
+    let mut ctx = Context::resume(&session).unwrap();
+    let commit = ctx.commit().unwrap();
+    assert_eq!(commit.turn, "mt:1");
+    assert_eq!(ids(&mut ctx, "@t0 ^sys .cb[role='system']"), ["cb:sysA"]);
+    assert_eq!(
+        ids(&mut ctx, "@t0 ^seq .mt:depth(1) > .mc > .cb"),
+        ["cb:a1", "cb:u1"]
+    );
+    assert_eq!(ids(&mut ctx, "@t0 ^ah *"), [""; 0]);
+}
+
+/// Source 002 chapter 07 §4.2: a retrieved block in the post-context of the turn it is for, and in
+/// the head.
+#[test]
+fn source_002_chapter_07_retrieved_blocks_expire() {
+    const RETRIEVED: &str = r#"{
+  "id": "cb:rag1",
+  "nodeType": "cb",
+  "role": "system",
+  "kind": "text",
+  "content": "Doc: How to reset a password...",
+  "ttl": 2,
+  "offset": 1
+}"#;
+    let mut ctx = at_cycle(2);
+    add(&mut ctx, "(d1)", RETRIEVED);
+    add(&mut ctx, "^ah", &RETRIEVED.replace("rag1", "rag2"));
+    ctx.commit().unwrap();
+    assert_eq!(
+        ttls(&mut ctx, "@t0 .mt > .cb:post"),
+        ["cb:rag1=2", "cb:rag2=2"]
+    );
+    ctx.commit().unwrap();
+    assert_eq!(
+        ttls(&mut ctx, "@t0 .mt > .cb:post"),
+        ["cb:rag1=1", "cb:rag2=1"]
+    );
+    assert_eq!(ctx.commit().unwrap().expired, ["cb:rag1", "cb:rag2"]);
+    assert_eq!(ids(&mut ctx, "@t0 .cb"), [""; 0]);
+}
+
+/// Source 002 §7.1 and §7.2; source 002 chapter 07 §4.2.
+#[test]
+fn pruning_takes_priority_then_age_then_id() {
+    let policy = |most, protect| {
+        Policy::new()
+            .limit(Scope::Seq, Measure::Nodes, most)
+            .protect(protect)
+    };
+    // Three sealed turns of two blocks, turn and core each: 12 nodes.
+    let left = |most, protect| {
+        let mut ctx = Context::builder()
+            .clock(Hand::default())
+            .policy(policy(u64::MAX, 1))
+            .build();
+        for turn in 1..=3 {
+            for (name, priority) in [("a", 1), ("b", 0)] {
+                let node = format!(r#"{{"id":"{name}{turn}","priority":{priority}}}"#);
+                add(&mut ctx, "^ah", &node);
+            }
+            ctx.commit().unwrap();
+        }
+        let mut ctx = {
+            let session = ctx.session();
+            Context::builder()
+                .clock(Hand::default())
+                .policy(policy(most, protect))
+                .resume(&session)
+                .unwrap()
+        };
+        ctx.commit().unwrap().pruned.join(" ")
+    };
+    assert_eq!(left(12, 1), "");
+    assert_eq!(left(11, 1), "b1");
+    assert_eq!(left(10, 1), "b1 b2");
+    assert_eq!(left(9, 1), "b1 b2 b3");
+    assert_eq!(left(8, 1), "b1 b2 b3 a1");
+    // The newest sealed turn is protected, too.
+    assert_eq!(left(9, 2), "b1 b2 a1");
+    assert_eq!(left(0, 2), "b1 b2 a1 a2");
+    assert_eq!(left(0, 3), "b1 a1");
+}
+
+/// Source 002 chapter 03 §7: what expires makes room before anything is pruned, and what is sealed
+/// is what is left.
+#[test]
+fn a_commit_expires_then_prunes_then_seals() {
+    let mut ctx = Context::builder()
+        .clock(Hand::default())
+        .policy(
+            Policy::new()
+                .limit(Scope::Head, Measure::Nodes, 1)
+                .protect(0),
+        )
+        .build();
+    for (id, ttl, priority) in [("a", "0", 0), ("b", "null", 1), ("c", "null", 2)] {
+        let node = format!(r#"{{"id":"{id}","ttl":{ttl},"priority":{priority}}}"#);
+        add(&mut ctx, "^ah", &node);
+    }
+    let commit = ctx.commit().unwrap();
+    assert_eq!(commit.expired, ["a"]);
+    assert_eq!(commit.pruned, ["b"]);
+    assert_eq!(ids(&mut ctx, "@t0 ^seq .cb"), ["c"]);
+}
+
+/// Source 002 §5.4: while the reference lives, the node does; its ttl reads 0.
+#[test]
+fn a_reference_keeps_a_node_past_its_time() {
+    let mut ctx = at_cycle(1);
+    add(
+        &mut ctx,
+        "^sys",
+        r#"{"id":"outer","nodeType":"mc","ttl":1,"children":[{"id":"held"},{"id":"other","ttl":0}]}"#,
+    );
+    let reference = ctx.pin("[id='held']").unwrap();
+    ctx.commit().unwrap();
+    assert_eq!(ids(&mut ctx, "^sys *"), ["outer", "held"]);
+    ctx.commit().unwrap();
+    assert_eq!(ttls(&mut ctx, "@t0 ^sys *"), ["outer=0", "held=null"]);
+    ctx.commit().unwrap();
+    assert_eq!(ids(&mut ctx, "@t0 ^sys *"), ["outer", "held"]);
+    drop(reference);
+    assert_eq!(ctx.commit().unwrap().expired, ["outer"]);
+    assert_eq!(ids(&mut ctx, "@t0 ^sys *"), [""; 0]);
+}
+
+/// Source 002 §2.3, source 002 chapter 05 §4.5.
+#[test]
+fn a_committed_node_changes_its_region_as_a_new_node() {
+    let mut ctx = at_cycle(1);
+    add(
+        &mut ctx,
+        "^sys",
+        r#"{"id":"rule","key":"policy","content":"be brief"}"#,
+    );
+    ctx.commit().unwrap();
+    let moved = ctx.move_to("[id='rule']", "^ah").unwrap();
+    assert_eq!(moved.len(), 1);
+    assert_ne!(moved[0], "rule");
+    assert_eq!(ids(&mut ctx, "#policy"), moved);
+    ctx.commit().unwrap();
+    assert_eq!(ids(&mut ctx, "@t0 #policy"), moved);
+    assert_eq!(ids(&mut ctx, "@t-1 #policy"), ["rule"]);
+    let session = ctx.session();
+    let diff = ctx.engine().range(&session, "@t-1..@t0 #policy").unwrap();
+    assert_eq!(diff.diffs[0].added_ids, moved);
+    assert_eq!(diff.diffs[0].removed_ids, ["rule"]);
+}
+
+fn conversation() -> Context {
+    let mut ctx = at_cycle(1);
+    for cycle in 0..4 {
+        add(
+            &mut ctx,
+            "^ah",
+            &format!(r#"{{"role":"user","content":"question {cycle}"}}"#),
+        );
+        add(
+            &mut ctx,
+            "^ah",
+            r#"{"role":"tool","offset":1,"ttl":1,"data_x":[1.50,null]}"#,
+        );
+        ctx.commit().unwrap();
+    }
+    add(
+        &mut ctx,
+        "^ah",
+        r#"{"role":"user","content":"the last one"}"#,
+    );
+    ctx
+}
+
+/// Source 002 §7.3 and §8.2.
+#[test]
+fn equal_runs_give_equal_bytes() {
+    let (one, other) = (conversation().session(), conversation().session());
+    let all = |session: &Session| {
+        let history = session.history();
+        let mut all: Vec<String> = history.committed().iter().map(|s| document(s)).collect();
+        all.push(working(session));
+        all
+    };
+    assert_eq!(all(&one), all(&other));
+}
+
+/// Source 002 §8.3: no way out changes what is there.
+#[test]
+fn rendering_and_exporting_change_nothing() {
+    let mut ctx = conversation();
+    let session = ctx.session();
+    let before = working(&session);
+    let history = session.history();
+    for snapshot in history.committed().iter().chain(history.working()) {
+        let text = document(snapshot);
+        for _ in 0..2 {
+            let thread = pactql::render(&**snapshot, pactql::Provider::Thread).unwrap();
+            assert!(thread.contains("question 0"));
+            assert_eq!(document(snapshot), text);
+        }
+        assert!(parse(&text).get("root").is_some());
+    }
+    assert_eq!(working(&ctx.session()), before);
+}
+
+/// Source 002 chapter 05 §2.1.1: what was sent in a cycle stays known, although what was to go with
+/// its commit has gone, the reply has come, and the next cycle has other tools and parameters.
+#[test]
+fn each_cycle_renders_the_bytes_that_were_sent() {
+    for provider in [
+        Provider::Thread,
+        Provider::OpenAi,
+        Provider::OpenAiResponses,
+        Provider::Anthropic,
+    ] {
+        let mut ctx = Context::builder()
+            .clock(Hand::default())
+            .policy(
+                Policy::new()
+                    .limit(Scope::Seq, Measure::Nodes, 8)
+                    .protect(1),
+            )
+            .build();
+        ctx.set_system(["You are brief.", "You are kind."]).unwrap();
+        let mut bodies = Vec::new();
+        for cycle in 1..=6 {
+            ctx.set_request(&format!(
+                r#"{{"model":"m","temperature":0.{cycle}0,"max_tokens":50}}"#
+            ))
+            .unwrap();
+            if cycle % 2 == 0 {
+                let tool = format!(r#"{{"name":"look_up","description":"tool {cycle}"}}"#);
+                ctx.set_tools([tool.as_str()]).unwrap();
+            }
+            ctx.append(Message::user(&format!("question {cycle}")))
+                .unwrap();
+            // One call is given up, and what it was for is rewritten.
+            let first = ctx.render(provider).unwrap();
+            ctx.cancel_attempt().unwrap();
+            add(
+                &mut ctx,
+                "^ah",
+                r#"{"kind":"text","role":"user","content":"found for this call only","ttl":0}"#,
+            );
+            let second = ctx.render(provider).unwrap();
+            assert_ne!(first.body, second.body);
+            ctx.reply(Message::assistant(&format!("answer {cycle}")))
+                .unwrap();
+            let commit = ctx.commit().unwrap();
+            assert_eq!(commit.cycle, cycle);
+            assert_eq!(commit.expired.len(), 1);
+            bodies.push(second.body);
+        }
+        let history = ctx.history();
+        for (snapshot, body) in history.committed().iter().zip(&bodies) {
+            let thread = sent(&history, snapshot);
+            assert_eq!(render(&thread, provider).unwrap(), *body, "{provider:?}");
+            assert!(!document(snapshot).contains("attempt"));
+        }
+        let attempts = ctx.attempts();
+        assert_eq!(attempts.len(), 12);
+        for (attempt, number) in attempts.iter().zip((1..=12).rev()) {
+            assert_eq!(attempt.cycle_id, (number + 1) / 2);
+            let status = if number % 2 == 0 {
+                "completed"
+            } else {
+                "canceled"
+            };
+            assert_eq!(attempt.status.as_str(), status);
+            assert_eq!(attempt.model.as_deref(), Some("m"));
+            assert_eq!(attempt.params.len(), 64);
+            assert!(attempt.ended_at.is_some());
+        }
+    }
+}

@@ -1,0 +1,12 @@
+//! Writing (RUNTIME §3): a plain model, random runs against it, what is refused, and golden tests
+//! of the sources.
+
+mod draft;
+mod golden;
+mod hashes;
+mod invariants;
+mod model;
+mod ops;
+mod properties;
+mod refusals;
+mod threads;

@@ -1,0 +1,561 @@
+//! Random runs against the plain model: every outcome, every working state, every snapshot.
+//!
+//! Seeds are fixed. A failure prints its seed and the shortest run that still fails;
+//! `PACTQL_SEED=n` plays that run alone, `PACTQL_CASES=n` sets the number of steps.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
+
+use pactql::{Context, ContextBuilder, Error, NewNode, Reference, Session as Live, Snapshot};
+
+use super::invariants::{Allowed, Checker};
+use super::model::{Done, Limit, Measure, Model, Policy, Refused, Scope};
+use super::ops::{self, Kind, Maker, Op};
+use crate::support::engine::Engine;
+use crate::support::json::{Json, parse};
+use crate::support::random::{self, Rng};
+use crate::support::selector::{Edition, Sel, Time};
+use crate::support::tree::Session as Walked;
+use crate::support::{eval, range, selectors, text};
+
+/// A clock that shows what the test set.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Hand(Arc<AtomicI64>);
+
+impl Hand {
+    pub(crate) fn set(&self, now: i64) {
+        self.0.store(now, Ordering::Relaxed);
+    }
+
+    pub(crate) fn get(&self) -> i64 {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+impl pactql::Clock for Hand {
+    fn now_ns(&self) -> i64 {
+        self.get()
+    }
+}
+
+/// The document of a snapshot.
+pub(crate) fn document(snapshot: &Snapshot) -> String {
+    let mut out = Vec::new();
+    pactql::interop::write_document(snapshot, &mut out).unwrap();
+    String::from_utf8(out).unwrap().trim_end().to_owned()
+}
+
+/// The tree of the working state, as canonical text.
+pub(crate) fn working(session: &Live) -> String {
+    let history = session.history();
+    let document = document(history.latest().unwrap());
+    // Members are sorted: what comes after the tree is not part of it.
+    let start = document.find("\"root\":").unwrap() + "\"root\":".len();
+    let end = document.rfind(",\"spec_version\"");
+    let end = end.unwrap_or_else(|| document.rfind(",\"working\"").unwrap_or(document.len() - 1));
+    document[start..end].to_owned()
+}
+
+/// The policy of the crate.
+fn declared(policy: &Policy) -> pactql::Policy {
+    let mut declared = pactql::Policy::new().protect(policy.protect as u32);
+    for Limit {
+        scope,
+        measure,
+        most,
+    } in policy.limits.iter().copied()
+    {
+        let scope = match scope {
+            Scope::Whole => pactql::Scope::Whole,
+            Scope::Sys => pactql::Scope::Sys,
+            Scope::Seq => pactql::Scope::Seq,
+            Scope::Head => pactql::Scope::Head,
+        };
+        let measure = match measure {
+            Measure::Nodes => pactql::Measure::Nodes,
+            Measure::Tokens => pactql::Measure::Tokens,
+        };
+        declared = declared.limit(scope, measure, most);
+    }
+    declared
+}
+
+/// A context and its model.
+struct Play {
+    ctx: Context,
+    model: Model,
+    clock: Hand,
+    policy: Option<Policy>,
+    /// The documents of the snapshots.
+    documents: Vec<String>,
+    references: Vec<(String, Reference)>,
+    checker: Checker,
+    /// Some node of the cycle took the times of an earlier one.
+    succeeded: bool,
+    serial: u64,
+    /// What was done, for a failure.
+    log: Vec<String>,
+    counts: Counts,
+}
+
+/// How much a run did.
+#[derive(Clone, Copy, Debug, Default)]
+struct Counts {
+    steps: usize,
+    done: usize,
+    refused: usize,
+    commits: usize,
+    selectors: usize,
+}
+
+type Outcome<T> = Result<T, String>;
+
+macro_rules! same {
+    ($left:expr, $right:expr, $($message:tt)+) => {
+        match (&$left, &$right) {
+            (left, right) if *left == *right => {}
+            (left, right) => {
+                let message = format!($($message)+);
+                return Err(format!("{message}\n  engine: {left:?}\n   model: {right:?}"));
+            }
+        }
+    };
+}
+
+impl Play {
+    fn new(seed: u64) -> Self {
+        let clock = Hand::default();
+        let policy = ops::policy(seed);
+        let mut model = Model::new();
+        model.policy = policy.clone();
+        Self {
+            ctx: builder(&clock, policy.as_ref()).build(),
+            model,
+            clock,
+            policy,
+            documents: Vec::new(),
+            references: Vec::new(),
+            checker: Checker::default(),
+            succeeded: false,
+            serial: 0,
+            log: Vec::new(),
+            counts: Counts::default(),
+        }
+    }
+
+    fn walked(&self) -> Walked {
+        Walked::from_lines(&[self.working_line()])
+    }
+
+    fn working_line(&self) -> String {
+        let Json::Obj(mut members) = self.model.document(None) else {
+            panic!("an object")
+        };
+        members.push(("working".to_owned(), Json::Bool(true)));
+        Json::Obj(members).write()
+    }
+
+    fn step(&mut self, op: &Op) -> Outcome<()> {
+        let now = self.clock.get() + op.tick;
+        self.clock.set(now);
+        self.counts.steps += 1;
+        let session = || self.walked();
+        let mut maker = Maker {
+            rng: Rng::new(op.seed),
+            model: &self.model,
+            session: &session,
+            serial: self.serial,
+        };
+        match op.kind {
+            Kind::Add => {
+                let (position, spots) = maker.position();
+                let node = maker.node_for(&spots);
+                self.serial = maker.serial;
+                self.log.push(format!("add {position} {}", node.write()));
+                let got = new_node(&node).and_then(|new| self.ctx.add(&position, new));
+                let wanted = self.changed(|model| model.add(&spots, &node, now));
+                self.compare(got, wanted)?;
+            }
+            Kind::Update => {
+                let (selector, ids) = maker.selector();
+                let fields = maker.fields();
+                self.serial = maker.serial;
+                self.log
+                    .push(format!("update {selector} {}", fields.write()));
+                let got = new_node(&fields).and_then(|new| self.ctx.update(&selector, new));
+                let wanted = self.changed(|model| model.update(&ids, &fields));
+                if !ids.is_empty() {
+                    self.compare(got, wanted)?;
+                }
+            }
+            Kind::Remove => {
+                let (selector, ids) = maker.selector();
+                self.log.push(format!("remove {selector}"));
+                let got = self.ctx.remove(&selector);
+                let wanted = self.changed(|model| model.remove(&ids));
+                self.compare(got, wanted)?;
+            }
+            Kind::Move => {
+                let (selector, ids) = maker.selector_of_one();
+                let (position, spots) = maker.position();
+                self.log.push(format!("move {selector} to {position}"));
+                let got = self.ctx.move_to(&selector, &position);
+                let wanted = self.changed(|model| model.move_to(&ids, &spots, now));
+                // Nothing to move: the position may be wrong, too.
+                if !ids.is_empty() || got.is_ok() {
+                    self.compare(got, wanted)?;
+                }
+            }
+            Kind::Replace => {
+                let (selector, ids) = maker.selector_of_one();
+                let node = maker.successor();
+                self.serial = maker.serial;
+                self.log
+                    .push(format!("replace {selector} {}", node.write()));
+                let got = new_node(&node).and_then(|new| self.ctx.replace(&selector, new));
+                let wanted = self.changed(|model| model.replace(&ids, &node, now));
+                self.succeeded |= wanted.is_ok();
+                self.compare(got, wanted)?;
+            }
+            Kind::Compact => {
+                let (selector, ids) = maker.selector_of_any();
+                let node = maker.successor();
+                self.serial = maker.serial;
+                if node.get("children").is_some() {
+                    return Ok(());
+                }
+                self.log
+                    .push(format!("compact {selector} {}", node.write()));
+                let got = new_node(&node).and_then(|new| self.ctx.compact(&selector, new));
+                let wanted = self.changed(|model| model.compact(&ids, &node, now));
+                self.succeeded |= wanted.is_ok();
+                self.compare(got, wanted)?;
+            }
+            Kind::Pin => {
+                let (selector, ids) = maker.selector_of_any();
+                self.log.push(format!("pin {selector}"));
+                let got = self.ctx.pin(&selector);
+                let wanted = self.changed(|model| model.pin(&ids));
+                let got = got.map(|reference| {
+                    let id = reference.id().to_owned();
+                    self.references.push((id.clone(), reference));
+                    id
+                });
+                self.compare(got, wanted)?;
+            }
+            Kind::Unpin => {
+                if self.references.is_empty() {
+                    return Ok(());
+                }
+                let at = maker.rng.below(self.references.len());
+                let (id, reference) = self.references.swap_remove(at);
+                self.log.push(format!("unpin {id}"));
+                drop(reference);
+                self.model.unpin(&id);
+            }
+            Kind::Discard => {
+                self.log.push("discard".to_owned());
+                self.ctx.discard();
+                self.model.discard();
+                self.succeeded = false;
+            }
+            Kind::Commit => {
+                let seed = maker.rng.range(0, i64::MAX - 1) as u64;
+                self.log.push("commit".to_owned());
+                self.commit(seed)?;
+            }
+            Kind::Fork => self.fork(op.seed)?,
+        }
+        let tree = self.model.document(None).get("root").unwrap().canonical();
+        let shown = working(&self.ctx.session());
+        if shown != tree {
+            return Err(format!(
+                "the working state differs\n{}",
+                difference(&shown, &tree)
+            ));
+        }
+        Ok(())
+    }
+
+    /// The model's outcome; it is changed only where the outcome is good.
+    fn changed<T>(
+        &mut self,
+        run: impl FnOnce(&mut Model) -> Result<T, Refused>,
+    ) -> Result<T, Refused> {
+        let mut model = self.model.clone();
+        let outcome = run(&mut model);
+        if outcome.is_ok() {
+            self.model = model;
+        }
+        outcome
+    }
+
+    fn compare<T: PartialEq + std::fmt::Debug>(
+        &mut self,
+        got: Result<T, Error>,
+        wanted: Result<T, Refused>,
+    ) -> Outcome<()> {
+        match (got, wanted) {
+            (Ok(got), Ok(wanted)) => {
+                same!(got, wanted, "another result");
+                self.counts.done += 1;
+                Ok(())
+            }
+            (Err(error), Err(codes)) => {
+                let code = error.code().to_string();
+                self.counts.refused += 1;
+                match codes.contains(code.as_str()) {
+                    true => Ok(()),
+                    false => Err(format!("{code} instead of {codes:?}: {error}")),
+                }
+            }
+            (got, wanted) => {
+                let got = got.map_err(|error| format!("{}: {error}", error.code()));
+                Err(format!("engine: {got:?}\n   model: {wanted:?}"))
+            }
+        }
+    }
+
+    fn commit(&mut self, seed: u64) -> Outcome<()> {
+        let pins = self.model.clone();
+        let wanted: Done = self.model.commit(self.clock.get());
+        let got = self.ctx.commit().map_err(|error| error.to_string())?;
+        self.counts.commits += 1;
+        let session = self.ctx.session();
+        let history = session.history();
+        let shown = document(history.committed().last().unwrap());
+        if shown != wanted.document {
+            let difference = difference(&shown, &wanted.document);
+            return Err(format!("another snapshot\n{difference}"));
+        }
+        same!(got.cycle, wanted.cycle, "another cycle");
+        same!(got.turn, wanted.turn, "another turn");
+        same!(got.expired, wanted.expired, "others expired");
+        same!(got.pruned, wanted.pruned, "others were pruned");
+        same!(got.compacted, wanted.compacted, "others were compacted");
+        same!(got.emptied, wanted.emptied, "others were emptied");
+        let kept = |id: &str| pins.nodes.contains_key(id) && pins.pinned(id);
+        let allowed = Allowed {
+            pinned: &kept,
+            succeeded: self.succeeded,
+        };
+        self.checker.check(&parse(&wanted.document), &allowed)?;
+        self.succeeded = false;
+        self.documents.push(wanted.document);
+        let cycles: Vec<i64> = history.cycles().collect();
+        same!(
+            cycles.len(),
+            self.documents.len(),
+            "another number of snapshots"
+        );
+        for (snapshot, document_then) in history.committed().iter().zip(&self.documents) {
+            if random::Rng::new(seed).chance(30) {
+                same!(document(snapshot), *document_then, "a snapshot changed");
+            }
+        }
+        match random::Rng::new(!seed).chance(35) {
+            true => self.select(seed),
+            false => Ok(()),
+        }
+    }
+
+    /// Random selectors give what walking the exported documents gives, and what the session gives
+    /// that was read from them.
+    fn select(&mut self, seed: u64) -> Outcome<()> {
+        let mut rng = Rng::new(seed);
+        let mut lines = self.documents.clone();
+        if rng.chance(50) {
+            lines.push(self.working_line());
+        }
+        let walked = Walked::from_lines(&lines);
+        let read = Live::from_slice((lines.join("\n") + "\n").as_bytes()).unwrap();
+        let live = self.ctx.session();
+        let engine = Engine::new(Edition::Canonical);
+        let sel = selectors::selector(&mut rng, &walked, Edition::Canonical);
+        let mut times = vec![Time::Back(0), Time::All, Time::BackRange(Some(0), None)];
+        if self.documents.len() > 1 {
+            times.push(Time::Back(1));
+        }
+        if !selectors::has_facet(&sel) {
+            times.push(Time::Omitted);
+        }
+        for time in times {
+            let sel = Sel {
+                time,
+                ..sel.clone()
+            };
+            let is_range = matches!(time, Time::BackRange(..));
+            let text = text::variant(&sel, Edition::Canonical, &mut rng);
+            let got = engine.ids(&live, &text);
+            same!(
+                got,
+                engine.ids(&read, &text),
+                "{text} in the session that was read"
+            );
+            self.counts.selectors += 1;
+            if !is_range {
+                let wanted = eval::ids(&walked, Edition::Canonical, &sel);
+                let wanted = wanted.map_err(str::to_owned);
+                same!(got, wanted, "{text}");
+            } else if let Ok(wanted) = range::diff(&walked, Edition::Canonical, &sel, &text) {
+                same!(got, Ok(vec![wanted]), "{text}");
+            }
+        }
+        Ok(())
+    }
+
+    fn fork(&mut self, seed: u64) -> Outcome<()> {
+        if self.documents.is_empty() {
+            return Ok(());
+        }
+        let mut rng = Rng::new(seed);
+        let at = rng.below(self.documents.len());
+        let back = self.documents.len() - 1 - at;
+        self.documents.truncate(at + 1);
+        if rng.chance(50) {
+            self.log.push(format!("fork @t-{back}"));
+            let address = match back {
+                0 => "@t0".to_owned(),
+                _ => format!("@t-{back}"),
+            };
+            self.ctx = self.ctx.fork(&address).map_err(|error| error.to_string())?;
+        } else {
+            self.log
+                .push(format!("resume from the documents up to @t-{back}"));
+            let text = self.documents.join("\n") + "\n";
+            let session = Live::from_slice(text.as_bytes()).unwrap();
+            let builder = builder(&self.clock, self.policy.as_ref());
+            self.ctx = builder
+                .resume(&session)
+                .map_err(|error| error.to_string())?;
+        }
+        self.references.clear();
+        let documents: Vec<Json> = self.documents.iter().map(|text| parse(text)).collect();
+        self.model = Model::resume(&documents);
+        self.model.policy = self.policy.clone();
+        self.succeeded = false;
+        self.checker = Checker::fork(&documents);
+        Ok(())
+    }
+}
+
+fn builder(clock: &Hand, policy: Option<&Policy>) -> ContextBuilder {
+    let builder = Context::builder().clock(clock.clone());
+    match policy {
+        Some(policy) => builder.policy(declared(policy)),
+        None => builder,
+    }
+}
+
+fn new_node(node: &Json) -> Result<NewNode, Error> {
+    NewNode::json(&node.write())
+}
+
+/// Plays a run; the failure, with the step at which it is.
+fn play(seed: u64, ops: &[Op]) -> Result<Counts, (usize, String)> {
+    let mut at = 0;
+    let mut log = Vec::new();
+    let played = catch_unwind(AssertUnwindSafe(|| {
+        let mut play = Play::new(seed);
+        for op in ops {
+            let done = play.step(op);
+            log.clone_from(&play.log);
+            if let Err(message) = done {
+                return Err(format!("{:?}\n{}\n{message}", play.policy, log.join("\n")));
+            }
+            at += 1;
+        }
+        Ok(play.counts)
+    }));
+    match played {
+        Ok(Ok(counts)) => Ok(counts),
+        Ok(Err(message)) => Err((at, message)),
+        Err(_) => Err((at, format!("{}\nand a panic", log.join("\n")))),
+    }
+}
+
+/// Where two canonical texts differ: the nodes, without what they have in common.
+fn difference(engine: &str, model: &str) -> String {
+    let split = |text: &str| -> Vec<String> {
+        let nodes = text.replace("},{", "}\n{").replace(":[{", ":[\n{");
+        nodes.lines().map(str::to_owned).collect()
+    };
+    let (engine, model) = (split(engine), split(model));
+    let only = |a: &[String], b: &[String], name: &str| -> Vec<String> {
+        let lines = a.iter().filter(|line| !b.contains(line));
+        lines.map(|line| format!("  {name}: {line}")).collect()
+    };
+    let mut lines = only(&engine, &model, "engine");
+    lines.extend(only(&model, &engine, " model"));
+    if lines.is_empty() {
+        lines.push("  the same lines in another order".to_owned());
+    }
+    lines.join("\n")
+}
+
+/// The shortest run that still fails, found by leaving operations out.
+fn shortest(seed: u64, mut ops: Vec<Op>, mut failure: (usize, String)) -> String {
+    ops.truncate(failure.0 + 1);
+    let mut size = ops.len() / 2;
+    while size > 0 {
+        let mut start = 0;
+        while start < ops.len() {
+            let mut fewer = ops.clone();
+            fewer.drain(start..(start + size).min(ops.len()));
+            match play(seed, &fewer) {
+                Err(still) => {
+                    fewer.truncate(still.0 + 1);
+                    (ops, failure) = (fewer, still);
+                }
+                Ok(_) => start += size,
+            }
+        }
+        size /= 2;
+    }
+    format!(
+        "PACTQL_SEED={seed}, {} operations\n{}",
+        ops.len(),
+        failure.1
+    )
+}
+
+/// The operations of a run.
+const LENGTH: usize = 60;
+
+#[test]
+fn random_runs_agree_with_the_model() {
+    let seed = std::env::var("PACTQL_SEED").ok();
+    let seed: Option<u64> = seed.and_then(|seed| seed.parse().ok());
+    let runs = match seed {
+        Some(seed) => seed..seed + 1,
+        None => 0..u64::from(random::cases()).div_ceil(LENGTH as u64),
+    };
+    let run = |seed| {
+        let ops = ops::run(seed, LENGTH);
+        play(seed, &ops).map_err(|failure| (seed, ops, failure))
+    };
+    // In two threads; the first failure is the one of the lowest seed.
+    let (even, odd): (Vec<u64>, Vec<u64>) = runs.partition(|seed| seed % 2 == 0);
+    let all = |seeds: Vec<u64>| seeds.into_iter().map(run).collect::<Result<Vec<_>, _>>();
+    let outcomes = std::thread::scope(|scope| {
+        let halves = [scope.spawn(|| all(even)), scope.spawn(|| all(odd))];
+        halves.map(|half| half.join().unwrap())
+    });
+    let failures = outcomes.iter().filter_map(|outcome| outcome.as_ref().err());
+    if let Some((seed, ops, failure)) = failures.min_by_key(|(seed, ..)| *seed) {
+        panic!("{}", shortest(*seed, ops.clone(), failure.clone()));
+    }
+    let mut total = Counts::default();
+    for counts in outcomes.into_iter().flatten().flatten() {
+        total.steps += counts.steps;
+        total.done += counts.done;
+        total.refused += counts.refused;
+        total.commits += counts.commits;
+        total.selectors += counts.selectors;
+    }
+    println!("{total:?}");
+    if seed.is_none() {
+        assert!(total.done > total.refused, "most operations are refused");
+    }
+}
