@@ -164,6 +164,20 @@ impl<'a> NodeRef<'a> {
         })
     }
 
+    /// The last child of a container, a block or `^sys`, unless rows below it were removed: then maybe
+    /// `None`. Linear in the levels below.
+    pub(crate) fn last_child(self) -> Option<Self> {
+        let mut row = self.snapshot.end(self.row).checked_sub(1)?;
+        while row > self.row && !self.snapshot.is_dead(row) {
+            let parent = self.snapshot.parent(row)?;
+            if parent == self.row {
+                return Some(self.snapshot.node(row));
+            }
+            row = parent;
+        }
+        None
+    }
+
     /// The stored nodeType as written; `None` if the node was given none.
     pub fn node_type(self) -> Option<&'a str> {
         let code = self.segment.types.code(self.local)?;

@@ -4,11 +4,14 @@ use std::sync::Arc;
 
 use hashbrown::HashSet;
 
+use super::mutate::is_region;
 use super::overlay::{Change, Fresh};
 use super::refusal::{Refusal, region, sealed};
+use super::state::{Node, Seal};
 use super::workspace::Workspace;
 use crate::index::{Changes, NodeRef, Snapshot};
 use crate::tree::NodeClass;
+use crate::tree::canonical::canonical;
 
 /// Headers that have a column: an explicit null of one is as if it were absent.
 const COLUMNS: [&str; 12] = [
@@ -38,27 +41,23 @@ impl Workspace {
         // Regions that were added because the newest snapshot lacks them.
         self.overlay = super::overlay::Overlay::default();
         let changes = Changes::between(working, &base);
+        let newer = changes.newer.iter().cloned();
+        let base_ns = if self.committed { self.last_ns } else { -1 };
         let mut fresh = Vec::new();
-        for node in changes
-            .newer
-            .iter()
-            .flat_map(|rows| working.nodes_in(rows.clone()))
-        {
+        for node in newer.flat_map(|rows| working.nodes_in(rows)) {
             match base.find(node.id()) {
                 None => fresh.push(node),
                 Some(old) => self.take_over_old(node, old)?,
             }
         }
         for node in fresh {
-            self.take_over_new(node)?;
+            self.take_over_new(node, base_ns)?;
         }
         let mut gone: HashSet<&str> = HashSet::new();
-        for old in changes
-            .older
-            .iter()
-            .flat_map(|rows| base.nodes_in(rows.clone()))
-        {
-            if working.find(old.id()).is_some() {
+        let older = changes.older.iter().cloned();
+        for old in older.flat_map(|rows| base.nodes_in(rows)) {
+            // A region that the working state lacks stays, without what was in it.
+            if working.find(old.id()).is_some() || is_region(Node::Old(old)) {
                 continue;
             }
             let above = old
@@ -66,31 +65,88 @@ impl Workspace {
                 .is_some_and(|parent| gone.contains(parent.id()));
             gone.insert(old.id());
             if !above {
+                self.check_open(Node::Old(old))?;
                 self.overlay.gone.insert(old.id().into());
             }
         }
+        let added: Vec<Arc<str>> = self
+            .overlay
+            .fresh()
+            .map(|fresh| Arc::clone(&fresh.id))
+            .collect();
+        for node in added.iter().filter_map(|id| self.state().find(id)) {
+            self.check_open(node)?;
+        }
         self.add_regions();
+        self.one_core()
+    }
+
+    /// Refuses a change inside a sealed core.
+    fn check_open(&self, node: Node<'_>) -> Result<(), Refusal> {
+        if matches!(self.state().standing(node).seal, Seal::Turn | Seal::Core) {
+            let message = format!(
+                "`{}` is in a sealed turn, which the working state changes",
+                node.id()
+            );
+            return Err(
+                sealed(message).help("take over the turns of the newest snapshot as they are")
+            );
+        }
+        Ok(())
+    }
+
+    /// Gives the containers of `^ah` that have no offset one each, so that one of them is the core.
+    fn one_core(&mut self) -> Result<(), Refusal> {
+        let state = self.state();
+        let Some(head) = state.region(NodeClass::Head) else {
+            return Ok(());
+        };
+        let children = state.children(head);
+        let last = children.last().map_or(0, |last| last.offset().max(0));
+        let cores = children.iter().filter(|child| child.is_core_container());
+        let others = cores.skip(1).filter_map(|child| child.slot());
+        let offsets: Vec<(u32, i64)> = others.zip(last.saturating_add(1)..).collect();
+        let head: Arc<str> = head.id().into();
+        self.overlay.renumber(&head, &offsets);
         Ok(())
     }
 
     fn take_over_old(&mut self, node: NodeRef<'_>, old: NodeRef<'_>) -> Result<(), Refusal> {
         let id = node.id();
-        let parents = [node, old].map(|node| node.parent().map(|parent| parent.id()));
-        let same = parents[0] == parents[1]
-            && node.type_or_class() == old.type_or_class()
-            && node.offset() == old.offset()
-            && node.created_at_ns() == old.created_at_ns()
-            && node.creation_index() == old.creation_index()
-            && node.key() == old.key()
-            && node.content_hash() == old.content_hash();
-        if !same {
+        let headers = |node: NodeRef<'_>| {
+            let parent = node.parent().map(|parent| parent.id().to_owned());
+            let texts = [
+                Some(node.type_or_class()),
+                node.role(),
+                node.kind(),
+                node.key(),
+            ];
+            let numbers = (
+                node.offset(),
+                node.created_at_ns(),
+                node.creation_index(),
+                node.cycle(),
+            );
+            (parent, texts.map(|text| text.map(str::to_owned)), numbers)
+        };
+        let fields = |node: NodeRef<'_>| -> Vec<(String, String)> {
+            let own = node.fields().filter(|(name, json)| {
+                !(COLUMNS.contains(name) && *json == "null") && *name != "parent_id"
+            });
+            own.map(|(name, json)| (name.into(), canonical(json)))
+                .collect()
+        };
+        if headers(node) != headers(old) || fields(node) != fields(old) {
             let message =
                 format!("`{id}` differs from the newest snapshot in more than ttl and priority");
-            return Err(sealed(message).help("give the changed node an id of its own"));
+            return Err(sealed(message).help("give the changed node another id"));
         }
         let ttl = (node.ttl() != old.ttl()).then(|| node.ttl());
         let priority = (node.priority() != old.priority()).then(|| node.priority());
         if ttl.is_some() || priority.is_some() {
+            if !is_region(Node::Old(old)) {
+                self.check_open(Node::Old(old))?;
+            }
             self.overlay
                 .changed
                 .insert(id.into(), Change { ttl, priority });
@@ -98,7 +154,7 @@ impl Workspace {
         Ok(())
     }
 
-    fn take_over_new(&mut self, node: NodeRef<'_>) -> Result<(), Refusal> {
+    fn take_over_new(&mut self, node: NodeRef<'_>, base_ns: i64) -> Result<(), Refusal> {
         let id = node.id();
         if node.class() == NodeClass::Turn && node.level() == 2 {
             let message = format!("`{id}` is a turn that no commit has sealed");
@@ -131,8 +187,11 @@ impl Workspace {
             let iso = crate::tree::timestamp::rfc3339_of_nanos(fresh.created_at_ns);
             fresh.set_field("created_at_iso", Some(super::node::quoted(&iso)));
         }
+        // A successor has the time and the index of its predecessor, which an earlier cycle made.
+        if fresh.created_at_ns > base_ns {
+            self.next_index = self.next_index.max(fresh.creation_index.saturating_add(1));
+        }
         self.last_ns = self.last_ns.max(fresh.created_at_ns);
-        self.next_index = self.next_index.max(fresh.creation_index.saturating_add(1));
         self.overlay.insert(fresh);
         Ok(())
     }
@@ -144,7 +203,8 @@ impl Workspace {
             committed: self.committed,
             overlay: self.overlay.clone(),
             writer: crate::index::Writer::counting(),
-            clock: Arc::clone(&self.clock),
+            clock: self.clock.clone(),
+            waiting: self.waiting.clone(),
             last_ns: self.last_ns,
             next_index: self.next_index,
             retired: self.retired.clone(),

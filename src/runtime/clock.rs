@@ -1,5 +1,7 @@
 //! Where times come from.
 
+use std::collections::VecDeque;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -49,5 +51,53 @@ impl StepClock {
 impl Clock for StepClock {
     fn now_ns(&self) -> i64 {
         self.next.fetch_add(self.step, Ordering::Relaxed)
+    }
+}
+
+/// A clock whose readings can be given back: what a refused operation has read, the next one reads.
+#[derive(Clone, Debug)]
+pub(super) struct Readings {
+    clock: Arc<dyn Clock>,
+    /// Readings that were given back, the next one first.
+    ahead: VecDeque<i64>,
+    /// The readings of the group that runs, if one does.
+    group: Option<Vec<i64>>,
+}
+
+impl Readings {
+    pub(super) fn new(clock: Arc<dyn Clock>) -> Self {
+        Self {
+            clock,
+            ahead: VecDeque::new(),
+            group: None,
+        }
+    }
+
+    pub(super) fn read(&mut self) -> i64 {
+        let read = self
+            .ahead
+            .pop_front()
+            .unwrap_or_else(|| self.clock.now_ns());
+        if let Some(group) = &mut self.group {
+            group.push(read);
+        }
+        read
+    }
+
+    /// Begins a group. Returns the one around it, for [`Readings::end`].
+    pub(super) fn begin(&mut self) -> Option<Vec<i64>> {
+        self.group.replace(Vec::new())
+    }
+
+    /// Ends a group; if it failed, its readings are given back.
+    pub(super) fn end(&mut self, outer: Option<Vec<i64>>, done: bool) {
+        let group = std::mem::replace(&mut self.group, outer).unwrap_or_default();
+        if !done {
+            for read in group.into_iter().rev() {
+                self.ahead.push_front(read);
+            }
+        } else if let Some(outer) = &mut self.group {
+            outer.extend(group);
+        }
     }
 }

@@ -9,12 +9,13 @@ use super::delta::{apply, delta};
 use super::header::read;
 use super::mutate::{Place, check_unpinned, is_region};
 use super::node::NewNode;
-use super::overlay::Compaction;
+use super::overlay::{Compaction, Fresh};
 use super::refusal::{Refusal, header, placement, region, sealed};
 use super::state::{Node, Seal};
 use super::workspace::Workspace;
 use crate::index::{Merge, Snapshot};
 use crate::tree::NodeClass;
+use crate::tree::json::MAX_NESTING;
 
 /// What a commit did.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -70,9 +71,23 @@ impl Workspace {
             }
             check_unpinned(id, &kept)?;
         }
+        let at_core = |node: &&Node<'_>| {
+            let parent = state.parent(**node);
+            node.offset() == 0 && parent.is_some_and(is_turn)
+        };
+        let at_core = topmost.iter().find(at_core).map(|node| node.id());
+        let deepest = topmost.iter().map(|node| state.standing(*node).level).max();
         let first = topmost[0];
-        let level = state.standing(first).level.saturating_sub(1);
+        let level = deepest.unwrap_or(0).saturating_sub(1);
         let draft = self.draft(node, level)?;
+        if let Some((headers, id, _)) = draft.0.first()
+            && headers.class == NodeClass::Container
+            && let Some(other) = at_core
+        {
+            let message =
+                format!("`{id}` is a container and cannot take the place of `{other}` in a core");
+            return Err(placement(message).help("make the summary a block"));
+        }
         Place::of(state, first).check(&draft)?;
         let ids = topmost.iter().map(|node| Arc::from(node.id())).collect();
         if draft.0.iter().any(|(headers, ..)| headers.ttl == Some(0)) {
@@ -100,19 +115,34 @@ impl Workspace {
 
     fn commit_cycle(&mut self, cycle: i64) -> Result<Made, Refusal> {
         let kept = self.kept();
-        let mut commit = Commit {
+        let commit = Commit {
             cycle,
             ..Commit::default()
         };
-        let overdue = self.expire(cycle, &kept, &mut commit);
-        self.cascade(&kept, &mut commit.emptied);
-        for compaction in std::mem::take(&mut self.overlay.compactions) {
-            self.make_compaction(compaction, &kept, &mut commit.compacted);
+        let waiting = std::mem::take(&mut self.waiting);
+        self.overlay.bereft.extend(waiting.iter().cloned());
+        let committed = self.commit_prepared(cycle, &kept, commit);
+        if committed.is_err() {
+            self.waiting = waiting;
         }
-        let (pruned, over) = self.prune(&kept);
+        committed
+    }
+
+    fn commit_prepared(
+        &mut self,
+        cycle: i64,
+        kept: &HashSet<Arc<str>>,
+        mut commit: Commit,
+    ) -> Result<Made, Refusal> {
+        let overdue = self.expire(cycle, kept, &mut commit);
+        self.cascade(kept, &mut commit.emptied);
+        for compaction in std::mem::take(&mut self.overlay.compactions) {
+            self.make_compaction(compaction, kept, &mut commit.compacted);
+        }
+        let (pruned, over) = self.prune(kept);
         commit.pruned = strings(pruned);
         commit.over = over;
-        self.cascade(&kept, &mut commit.emptied);
+        self.cascade(kept, &mut commit.emptied);
         let (turn, moved) = self.seal(cycle)?;
         commit.turn = turn.to_string();
         let passed = cycle.saturating_sub(self.base.cycle());
@@ -206,9 +236,18 @@ impl Workspace {
         while let Some(id) = self.overlay.bereft.get(at).cloned() {
             at += 1;
             let id = self.emptied_at(&id);
-            if let Some(id) = id.filter(|id| !kept.contains(id)) {
-                self.take(&id);
-                emptied.push(id.to_string());
+            match id {
+                Some(id) if kept.contains(&id) => {
+                    // Looked at again by the next commit.
+                    if !self.waiting.contains(&id) {
+                        self.waiting.push(id);
+                    }
+                }
+                Some(id) => {
+                    self.take(&id);
+                    emptied.push(id.to_string());
+                }
+                None => {}
             }
         }
         // All were looked at; a later step notes its own.
@@ -259,6 +298,18 @@ impl Workspace {
             return;
         };
         let place = Place::of(state, *first);
+        // What was asked for may not be possible any more, as the nodes may have been moved.
+        let parent = state.find(&place.parent);
+        let level = state.standing(*first).level;
+        let height = heights(&compaction.summary);
+        let is_container = compaction
+            .summary
+            .first()
+            .is_some_and(|first| first.class == NodeClass::Container);
+        let at_core = is_container && place.offset == 0 && parent.is_some_and(is_turn);
+        if at_core || level + height > MAX_NESTING {
+            return;
+        }
         let taken: Vec<Arc<str>> = topmost.iter().map(|node| Arc::from(node.id())).collect();
         for id in &taken {
             self.take(id);
@@ -290,7 +341,12 @@ impl Workspace {
         let state = self.state();
         let head_node = state.find(&head).ok_or_else(missing)?;
         let children = state.children(head_node);
-        let has_core = children.iter().any(|child| child.is_core_container());
+        // A head from elsewhere may have several containers without an offset: a core around them is one.
+        let has_core = children
+            .iter()
+            .filter(|child| child.is_core_container())
+            .count()
+            == 1;
         let children: Vec<(Arc<str>, Option<u32>, i64)> = children
             .iter()
             .map(|child| (Arc::from(child.id()), child.slot(), child.offset()))
@@ -363,6 +419,22 @@ impl Workspace {
         self.next_index = 0;
         self.request_before.clone_from(&self.request);
     }
+}
+
+fn is_turn(node: Node<'_>) -> bool {
+    matches!(node.class(), NodeClass::Turn | NodeClass::Head)
+}
+
+/// Levels of a subtree whose nodes come after their parents.
+fn heights(nodes: &[Fresh]) -> usize {
+    let mut levels: Vec<usize> = Vec::with_capacity(nodes.len());
+    for (index, node) in nodes.iter().enumerate() {
+        let parent = nodes[..index]
+            .iter()
+            .position(|other| other.id == node.parent);
+        levels.push(parent.map_or(1, |parent| levels[parent] + 1));
+    }
+    levels.into_iter().max().unwrap_or(0)
 }
 
 fn strings(ids: Vec<Arc<str>>) -> Vec<String> {

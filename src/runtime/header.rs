@@ -171,7 +171,9 @@ impl Name {
 
     fn check_json(&self, node: &NewNode) -> Result<(), Refusal> {
         match &node.broken {
-            Some(member) => Err(input(format!("{self}: the value of {member} is not JSON"))),
+            Some(member) => Err(input(format!(
+                "{self}: the value of {member} is not JSON, or nests too deep"
+            ))),
             None => Ok(()),
         }
     }

@@ -38,7 +38,7 @@ impl Workspace {
         let same = |node: Node<'_>, wanted: &NewNode| {
             let content = |json: Option<&str>| json.and_then(string).map(String::from);
             let key = wanted.member("key").and_then(string);
-            content(node.field("content")) == content(wanted.member("content"))
+            content(node.content().as_deref()) == content(wanted.member("content"))
                 && node.key() == key.as_deref()
         };
         let kept = common(present.len(), wanted.len(), |a, b| {

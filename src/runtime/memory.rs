@@ -26,6 +26,9 @@ pub(crate) struct Memory {
     /// Containers that lost a child in the cycle in progress.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     bereft: Vec<String>,
+    /// Ttls that committed nodes got in the cycle in progress: they count from it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    ttls: Vec<(String, Option<i64>)>,
 }
 
 /// A compaction to come.
@@ -66,21 +69,27 @@ impl Workspace {
             ids: compaction.ids.iter().map(|id| id.to_string()).collect(),
             summary: compaction.summary.iter().map(NotedNode::of).collect(),
         };
-        let mut bereft: Vec<String> = overlay.bereft.iter().map(|id| id.to_string()).collect();
+        let bereft = overlay.bereft.iter().chain(&self.waiting);
+        let mut bereft: Vec<String> = bereft.map(|id| id.to_string()).collect();
         bereft.dedup();
+        let ttls = overlay.changed.iter();
+        let ttls = ttls.filter_map(|(id, change)| Some((id.to_string(), change.ttl?)));
+        let mut ttls: Vec<(String, Option<i64>)> = ttls.collect();
+        ttls.sort_unstable();
         Memory {
             last_ns: self.last_ns,
             next_index: self.next_index,
             used,
             compactions: overlay.compactions.iter().map(noted).collect(),
             bereft,
+            ttls,
         }
     }
 
     /// Takes back what [`Workspace::memory`] gave, after the working state was adopted.
     pub(crate) fn remember(&mut self, memory: &Memory) {
         self.last_ns = self.last_ns.max(memory.last_ns);
-        self.next_index = self.next_index.max(memory.next_index);
+        self.next_index = memory.next_index;
         for id in &memory.used {
             if self.state().find(id).is_none() {
                 self.retired.insert(id.as_str().into());
@@ -95,6 +104,16 @@ impl Workspace {
                 ids: noted.ids.iter().map(|id| id.as_str().into()).collect(),
                 summary,
             });
+        }
+        for (id, ttl) in &memory.ttls {
+            if self
+                .base
+                .find(id)
+                .is_some_and(|node| self.state().is_live(node))
+            {
+                let change = self.overlay.changed.entry(id.as_str().into()).or_default();
+                change.ttl = Some(*ttl);
+            }
         }
         let bereft = memory.bereft.iter().map(|id| id.as_str().into());
         self.overlay.bereft.extend(bereft);

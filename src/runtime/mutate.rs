@@ -468,8 +468,12 @@ fn apply_update(fresh: &mut super::overlay::Fresh, update: &Update) {
 }
 
 fn content_hash(fresh: &super::overlay::Fresh) -> String {
-    let fields = fresh.fields.iter().map(|(name, json)| (&**name, &**json));
-    let hash =
-        crate::tree::hash::content_hash(fresh.role.as_deref(), fresh.kind.as_deref(), fields);
-    crate::tree::hash::hex(&hash)
+    let content = fresh.content();
+    let others = fresh.fields.iter().map(|(name, json)| (&**name, &**json));
+    let others = others.filter(|(name, _)| *name != "content");
+    let mut fields: Vec<(&str, &str)> = others.collect();
+    fields.extend(content.as_deref().map(|json| ("content", json)));
+    fields.sort_unstable();
+    let (role, kind) = (fresh.role.as_deref(), fresh.kind.as_deref());
+    crate::tree::hash::hex(&crate::tree::hash::content_hash(role, kind, fields))
 }

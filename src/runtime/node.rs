@@ -4,8 +4,7 @@
 
 use super::refusal::{Refusal, input};
 use crate::tree::canonical::write_string;
-use crate::tree::json::{Problem, ProblemKind, Reader};
-use crate::tree::shallow::{elements, members};
+use crate::tree::json::{Halt, MAX_NESTING, Problem, ProblemKind, Reader};
 
 /// A node to be added: its members as JSON, and the nodes below it. Headers that are not given are
 /// filled when it is added (RUNTIME §3).
@@ -26,7 +25,9 @@ pub struct NewNode {
     pub(super) children: Vec<NewNode>,
     /// Whether a list of children was given, even an empty one.
     pub(super) lists_children: bool,
-    /// The position of a value that is not JSON, found by [`NewNode::set_json`].
+    /// Levels below it.
+    height: usize,
+    /// The first member whose value cannot be: no JSON, or children that nest too deep.
     pub(super) broken: Option<Box<str>>,
 }
 
@@ -57,42 +58,65 @@ impl NewNode {
 
     pub(crate) fn read_json(text: &str) -> Result<Self, Refusal> {
         let mut reader = Reader::new(text);
-        reader.peek();
-        let start = reader.offset();
-        let value = reader.skip_value();
-        let whole = value.and_then(|value| reader.end().map(|()| value));
+        let node = Self::read_nodes(&mut reader);
+        let node = node.and_then(|node| reader.end().map(|()| node));
         if let Some(problem) = reader.problems().first() {
             return Err(problem_text(problem));
         }
-        let value = whole.map_err(|_| input("the text of a node must be a JSON object"))?;
-        if !value.starts_with('{') {
-            return Err(input(format!(
-                "the text of a node must be a JSON object, at byte {start} is another value"
-            )));
-        }
-        Self::of_object(value)
+        node.map_err(|_| input("the text of a node must be a JSON object"))
     }
 
-    /// Reads an object whose text was checked.
-    fn of_object(text: &str) -> Result<Self, Refusal> {
-        let mut node = Self::default();
-        for (name, value) in members(text) {
-            if name != "children" {
-                node.members.push((name.into(), value.into()));
-            } else if value != "null" {
-                if !value.starts_with('[') {
-                    return Err(input("children must be a list of nodes or null"));
+    /// Reads a node and all below it, without recursion.
+    fn read_nodes(reader: &mut Reader<'_>) -> Result<Self, Halt> {
+        reader.peek();
+        reader.begin_object()?;
+        // The open nodes, each with whether a member was read.
+        let mut open = vec![(Self::default(), false)];
+        while let Some((node, started)) = open.last_mut() {
+            let first = !std::mem::replace(started, true);
+            if let Some((key, at)) = reader.next_key(first)? {
+                let name = key.decode();
+                let children = name == "children" && node.lists_children;
+                if children || node.members.iter().any(|(known, _)| **known == *name) {
+                    reader.note(at, ProblemKind::DuplicateKey(name.clone().into_owned()));
                 }
+                if name != "children" {
+                    node.members
+                        .push((name.into(), reader.skip_value()?.into()));
+                    continue;
+                }
+                match reader.peek() {
+                    Some(b'[') => reader.take(b'['),
+                    _ if reader.skip_value()? == "null" => continue,
+                    _ => return Err(reader.expected("a list of nodes, or null")),
+                };
                 node.lists_children = true;
-                for child in elements(value) {
-                    if !child.starts_with('{') {
-                        return Err(input("every child must be an object"));
-                    }
-                    node.children.push(Self::of_object(child)?);
+                if reader.next_element(true)? {
+                    begin(reader, &mut open)?;
                 }
+                continue;
+            }
+            let Some((closed, _)) = open.pop() else { break };
+            let Some((parent, _)) = open.last_mut() else {
+                return Ok(closed);
+            };
+            parent.push(closed);
+            if reader.next_element(false)? {
+                begin(reader, &mut open)?;
             }
         }
-        Ok(node)
+        Err(reader.expected("a node"))
+    }
+
+    /// Adds a child, unless the tree would be too high, which is noted.
+    fn push(&mut self, node: Self) {
+        self.lists_children = true;
+        if node.height + 1 >= MAX_NESTING {
+            self.broken.get_or_insert_with(|| "children".into());
+            return;
+        }
+        self.height = self.height.max(node.height + 1);
+        self.children.push(node);
     }
 
     /// A node of members that were read from the short form.
@@ -210,8 +234,7 @@ impl NewNode {
     /// Adds a node below, after those there are.
     #[must_use]
     pub fn child(mut self, node: Self) -> Self {
-        self.lists_children = true;
-        self.children.push(node);
+        self.push(node);
         self
     }
 
@@ -220,6 +243,18 @@ impl NewNode {
         let found = self.members.iter().find(|(known, _)| **known == *name);
         found.map(|(_, json)| &**json)
     }
+}
+
+/// Opens the next node of a list.
+fn begin(reader: &mut Reader<'_>, open: &mut Vec<(NewNode, bool)>) -> Result<(), Halt> {
+    reader.peek();
+    let at = reader.offset();
+    if open.len() >= MAX_NESTING {
+        return Err(reader.too_deep(at));
+    }
+    reader.begin_object()?;
+    open.push((NewNode::default(), false));
+    Ok(())
 }
 
 /// A text as JSON.

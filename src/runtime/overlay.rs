@@ -2,6 +2,7 @@
 //!
 //! An overlay knows no rules and no snapshot; [`super::state`] reads it together with one.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use hashbrown::{HashMap, HashSet};
@@ -41,6 +42,14 @@ impl Fresh {
             .fields
             .binary_search_by(|(known, _)| (**known).cmp(name));
         at.ok().map(|at| &*self.fields[at].1)
+    }
+
+    /// The content as JSON text, also while it grows.
+    pub(super) fn content(&self) -> Option<Cow<'_, str>> {
+        match &self.growing {
+            Some(growing) => Some(Cow::Owned(growing.json().into())),
+            None => self.field("content").map(Cow::Borrowed),
+        }
     }
 
     /// Sets or removes a field.
@@ -202,6 +211,9 @@ impl Overlay {
 
     /// Gives the children of a node another offset; they are sorted again.
     pub(super) fn renumber(&mut self, parent: &Arc<str>, offsets: &[(u32, i64)]) {
+        if offsets.is_empty() {
+            return;
+        }
         for &(slot, offset) in offsets {
             if let Some(fresh) = self.get_mut(slot) {
                 fresh.offset = offset;

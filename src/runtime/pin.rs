@@ -4,29 +4,61 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use hashbrown::HashMap;
 
-/// The pinned ids of a session, with the number of references to each.
+/// The pinned ids of a session.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Pins(Arc<Mutex<HashMap<Box<str>, usize>>>);
+pub(crate) struct Pins(Arc<Mutex<Board>>);
+
+#[derive(Debug, Default)]
+struct Board {
+    pins: HashMap<Box<str>, Pin>,
+    /// How many nodes were pinned so far.
+    count: u64,
+}
+
+/// The references to a node.
+#[derive(Debug)]
+struct Pin {
+    /// Tells the node from a later one of the same id.
+    number: u64,
+    references: usize,
+}
 
 impl Pins {
-    fn with<T>(&self, read: impl FnOnce(&mut HashMap<Box<str>, usize>) -> T) -> T {
+    fn with<T>(&self, read: impl FnOnce(&mut Board) -> T) -> T {
         read(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// Pins a node.
     pub(crate) fn pin(&self, id: &str) -> Reference {
-        self.with(|pins| *pins.entry(id.into()).or_default() += 1);
+        let number = self.with(|board| {
+            let next = board.count + 1;
+            let pin = board.pins.entry(id.into()).or_insert_with(|| {
+                board.count = next;
+                Pin {
+                    number: next,
+                    references: 0,
+                }
+            });
+            pin.references += 1;
+            pin.number
+        });
         Reference {
             id: id.into(),
+            number,
             pins: self.clone(),
         }
     }
 
     /// The pinned ids, sorted.
     pub(crate) fn ids(&self) -> Vec<Box<str>> {
-        let mut ids: Vec<Box<str>> = self.with(|pins| pins.keys().cloned().collect());
+        let mut ids: Vec<Box<str>> = self.with(|board| board.pins.keys().cloned().collect());
         ids.sort_unstable();
         ids
+    }
+
+    /// Voids the references to nodes for which `is_here` is false.
+    pub(crate) fn retain(&self, is_here: impl Fn(&str) -> bool) {
+        self.with(|board| board.pins.retain(|id, _| is_here(id)));
     }
 }
 
@@ -48,6 +80,7 @@ impl Pins {
 #[derive(Debug)]
 pub struct Reference {
     id: Box<str>,
+    number: u64,
     pins: Pins,
 }
 
@@ -60,11 +93,12 @@ impl Reference {
 
 impl Drop for Reference {
     fn drop(&mut self) {
-        self.pins.with(|pins| {
-            if let Some(count) = pins.get_mut(&self.id) {
-                *count -= 1;
-                if *count == 0 {
-                    pins.remove(&self.id);
+        self.pins.with(|board| {
+            let pin = board.pins.get_mut(&self.id);
+            if let Some(pin) = pin.filter(|pin| pin.number == self.number) {
+                pin.references -= 1;
+                if pin.references == 0 {
+                    board.pins.remove(&self.id);
                 }
             }
         });

@@ -74,12 +74,7 @@ impl Workspace {
     }
 
     fn tokens(&self, node: Node<'_>) -> u64 {
-        if let Node::New(_, fresh) = node
-            && let Some(growing) = &fresh.growing
-        {
-            return self.policy.count(&growing.text());
-        }
-        match node.field("content") {
+        match node.content().as_deref() {
             None | Some("null") => 0,
             Some(json) => match string(json) {
                 Some(text) => self.policy.count(&text),

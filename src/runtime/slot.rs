@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use super::refusal::{Refusal, placement, sealed};
-use super::state::{Node, Seal, State};
+use super::state::{Node, Seal, State, Zero};
 use crate::tree::NodeClass;
 
 /// Where below its parent a node is put.
@@ -102,8 +102,8 @@ pub(super) fn find_slot(
 impl<'a> Parent<'a> {
     fn new(state: State<'a>, node: Node<'a>, target: &Target, mover: Mover<'_>) -> Self {
         let is_turn = matches!(node.class(), NodeClass::Turn | NodeClass::Head);
-        let lists = !matches!(target.insertion, Insertion::Into | Insertion::End);
-        let mut siblings = if is_turn || lists {
+        let lists = target.in_core || !matches!(target.insertion, Insertion::Into | Insertion::End);
+        let mut siblings = if lists {
             state.children(node)
         } else {
             // The end is all that is asked for, unless a mover is there itself.
@@ -112,17 +112,11 @@ impl<'a> Parent<'a> {
                 last => last.into_iter().collect(),
             }
         };
-        let mut core = None;
-        let mut has_loose = false;
-        if is_turn {
-            let others = siblings.iter().filter(|sibling| sibling.id() != mover.id);
-            for sibling in others.filter(|sibling| sibling.offset() == 0) {
-                match sibling.class() {
-                    NodeClass::Container if core.is_none() => core = Some(*sibling),
-                    _ => has_loose = true,
-                }
-            }
-        }
+        let (core, has_loose) = match is_turn.then(|| state.zero_of(node, mover.id)) {
+            Some(Zero::Core(core)) => (Some(core), false),
+            Some(Zero::Loose) => (None, true),
+            Some(Zero::Free) | None => (None, false),
+        };
         if target.in_core {
             siblings.retain(|sibling| sibling.offset() == 0);
         }

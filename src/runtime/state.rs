@@ -1,5 +1,6 @@
 //! The working state: the newest snapshot under the changes of the cycle in progress, as one tree.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use hashbrown::HashSet;
@@ -38,6 +39,17 @@ pub(super) enum Seal {
     Core,
     /// It is before or after its core.
     Around,
+}
+
+/// What a turn or head has at offset 0.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Zero<'a> {
+    /// Nothing.
+    Free,
+    /// Its core container.
+    Core(Node<'a>),
+    /// Nodes without a container around them.
+    Loose,
 }
 
 /// Where a node is.
@@ -112,6 +124,14 @@ impl<'a> Node<'a> {
         match self {
             Self::Old(node) => node.key(),
             Self::New(_, fresh) => fresh.key.as_deref(),
+        }
+    }
+
+    /// The content as JSON text.
+    pub(super) fn content(self) -> Option<Cow<'a, str>> {
+        match self {
+            Self::Old(node) => node.field("content").map(Cow::Borrowed),
+            Self::New(_, fresh) => fresh.content(),
         }
     }
 
@@ -202,6 +222,12 @@ impl<'a> State<'a> {
             NodeClass::Seq => self.base.last_of_seq().filter(here),
             _ => None,
         };
+        let quick = match old.class() {
+            NodeClass::Container | NodeClass::Block | NodeClass::Sys => {
+                old.last_child().filter(here)
+            }
+            _ => quick,
+        };
         let old = quick.or_else(|| old.children().filter(here).last());
         let old = old.map(Node::Old);
         old.into_iter()
@@ -286,10 +312,38 @@ impl<'a> State<'a> {
         added.find(|node| node.class() == class)
     }
 
-    /// The container at offset 0 among the children.
-    pub(super) fn core_of(self, node: Node<'a>) -> Option<Node<'a>> {
-        let mut children = self.children(node).into_iter();
-        children.find(|child| child.is_core_container())
+    /// What a turn or head has at offset 0, besides the node `without`. Logarithmic in new children,
+    /// linear in committed ones.
+    pub(super) fn zero_of(self, node: Node<'a>, without: &str) -> Zero<'a> {
+        let added = self.new_children(node);
+        let offset = |slot: u32| self.overlay.get(slot).map_or(0, |fresh| fresh.offset);
+        let start = added.partition_point(|&slot| offset(slot) < 0);
+        let added = added[start..].iter().take_while(|&&slot| offset(slot) == 0);
+        // New nodes are never put beside a core, so a core is the only one at offset 0.
+        let mut added = added.filter_map(|&slot| self.slot(slot)).take(3);
+        let old = match node {
+            Node::Old(old) => {
+                let gone = &self.overlay.gone;
+                let old = old.children().filter(|child| child.offset() == 0);
+                old.filter(|child| !gone.contains(child.id()))
+                    .map(Node::Old)
+                    .collect()
+            }
+            Node::New(..) => Vec::new(),
+        };
+        let mut old = old.into_iter().filter(|child| child.id() != without);
+        let core = old.clone().find(|child| child.is_core_container());
+        if let Some(core) = core {
+            return Zero::Core(core);
+        }
+        match old
+            .next()
+            .or_else(|| added.find(|child| child.id() != without))
+        {
+            None => Zero::Free,
+            Some(first) if first.is_core_container() => Zero::Core(first),
+            Some(_) => Zero::Loose,
+        }
     }
 
     /// The ids of these nodes and of all above them.

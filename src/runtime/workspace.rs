@@ -7,7 +7,7 @@ use std::sync::Arc;
 use hashbrown::{HashMap, HashSet};
 use roaring::RoaringBitmap;
 
-use super::clock::Clock;
+use super::clock::{Clock, Readings};
 use super::delta::{apply, delta};
 use super::first::{first_of, first_snapshot, request_of};
 use super::header::{Headers, read};
@@ -17,7 +17,7 @@ use super::pin::Pins;
 use super::policy::Policy;
 use super::refusal::{Refusal, duplicate, header, placement};
 use super::slot::{Insertion, Target};
-use super::state::State;
+use super::state::{State, Zero};
 use crate::index::{Meta, Segment, Snapshot, Writer};
 use crate::tree::NodeClass;
 use crate::tree::json::MAX_NESTING;
@@ -33,7 +33,9 @@ pub(crate) struct Workspace {
     pub(super) committed: bool,
     pub(super) overlay: Overlay,
     pub(super) writer: Writer,
-    pub(super) clock: Arc<dyn Clock>,
+    pub(super) clock: Readings,
+    /// Removable containers that are empty and that a reference keeps.
+    pub(super) waiting: Vec<Arc<str>>,
     /// The last created_at_ns given.
     pub(super) last_ns: i64,
     /// The next creation_index.
@@ -105,7 +107,8 @@ impl Workspace {
             committed,
             overlay: Overlay::default(),
             writer: Writer::counting(),
-            clock,
+            clock: Readings::new(clock),
+            waiting: Vec::new(),
             last_ns: 0,
             next_index: 0,
             retired: HashSet::new(),
@@ -148,29 +151,32 @@ impl Workspace {
         region.map(|region| region.id().into()).ok_or_else(missing)
     }
 
-    /// The id of the core container of `^ah`, which is made if there is none.
-    pub(crate) fn open_core(&mut self) -> Result<Box<str>, Refusal> {
+    /// The end of the core of `^ah`. Its container is made if there is neither that nor a block at offset 0.
+    pub(crate) fn open_core(&mut self) -> Result<Target, Refusal> {
         let head = self.region_id(NodeClass::Head)?;
         let state = self.state();
-        let core = state.find(&head).and_then(|head| state.core_of(head));
-        if let Some(core) = core {
-            return Ok(core.id().into());
-        }
-        let id = self.free_id(&format!("mc:{}", self.cycle()))?;
-        let target = Target {
-            parent: head.clone(),
-            in_core: false,
-            insertion: Insertion::Into,
-        };
-        let loose = state
+        let zero = state
             .find(&head)
-            .map_or_else(Vec::new, |head| state.children(head));
-        if loose.iter().any(|child| child.offset() == 0) {
-            // Blocks at offset 0 are the core already, without a container.
-            return Ok(head);
-        }
-        let core = NewNode::container().id(&id).offset(0);
-        self.add(&target, &core).map(|id| (*id).into())
+            .map_or(Zero::Free, |head| state.zero_of(head, ""));
+        let (parent, in_core) = match zero {
+            Zero::Core(core) => (core.id().into(), false),
+            Zero::Loose => (head, true),
+            Zero::Free => {
+                let id = self.free_id(&format!("mc:{}", self.cycle()))?;
+                let target = Target {
+                    parent: head,
+                    in_core: false,
+                    insertion: Insertion::Into,
+                };
+                let core = NewNode::container().id(&id).offset(0);
+                ((*self.add(&target, &core)?).into(), false)
+            }
+        };
+        Ok(Target {
+            parent,
+            in_core,
+            insertion: Insertion::End,
+        })
     }
 
     /// The id that the next node without one gets, or `given`, a JSON text.
@@ -192,6 +198,13 @@ impl Workspace {
         self.overlay = Overlay::default();
         self.request = self.request_before.clone();
         self.add_regions();
+        let state = State::new(&self.base, &self.overlay);
+        self.pins.retain(|id| state.find(id).is_some());
+    }
+
+    /// Whether a node of this id is in the working state.
+    pub(crate) fn has(&self, id: &str) -> bool {
+        self.state().find(id).is_some()
     }
 
     /// Runs several additions as one: all or nothing. They must put nodes at the end of their parents
@@ -201,7 +214,9 @@ impl Workspace {
         add: impl FnOnce(&mut Self) -> Result<T, Refusal>,
     ) -> Result<T, Refusal> {
         let (slots, times) = (self.overlay.slots(), (self.last_ns, self.next_index));
+        let outer = self.clock.begin();
         let result = add(self);
+        self.clock.end(outer, result.is_ok());
         if result.is_err() {
             self.overlay.forget_from(slots);
             (self.last_ns, self.next_index) = times;
@@ -220,7 +235,9 @@ impl Workspace {
             self.next_index,
             self.request.clone(),
         );
+        let outer = self.clock.begin();
         let result = change(self);
+        self.clock.end(outer, result.is_ok());
         if result.is_err() {
             (self.overlay, self.last_ns, self.next_index, self.request) = before;
         }
@@ -291,9 +308,11 @@ impl Workspace {
     ) -> Result<Fresh, Refusal> {
         let later = self.last_ns.checked_add(1);
         let later = later.ok_or_else(|| header(format!("`{id}`: no later time is left")))?;
+        let next = self.next_index.checked_add(1);
+        let next = next.ok_or_else(|| header(format!("`{id}`: no creation_index is left")))?;
         let now = match &headers.created {
             Some((_, nanos)) => *nanos,
-            None => self.clock.now_ns(),
+            None => self.clock.read(),
         };
         let created_at_ns = now.max(later);
         let iso = match &headers.created {
@@ -321,7 +340,7 @@ impl Workspace {
         };
         fresh.set_field("created_at_iso", Some(iso));
         self.last_ns = created_at_ns;
-        self.next_index += 1;
+        self.next_index = next;
         Ok(fresh)
     }
 
@@ -386,22 +405,17 @@ impl Workspace {
         parent: Arc<str>,
         offset: i64,
     ) -> Result<Vec<Fresh>, Refusal> {
-        let times = (self.last_ns, self.next_index);
-        let mut made: Vec<Fresh> = Vec::with_capacity(draft.0.len());
-        for (headers, id, above) in &draft.0 {
-            let (parent, offset) = match above {
-                None => (Arc::clone(&parent), offset),
-                Some(above) => (Arc::clone(&made[*above].id), headers.offset.unwrap_or(0)),
-            };
-            match self.make(headers, Arc::clone(id), parent, offset) {
-                Ok(fresh) => made.push(fresh),
-                Err(refusal) => {
-                    (self.last_ns, self.next_index) = times;
-                    return Err(refusal);
-                }
+        self.add_all(|workspace| {
+            let mut made: Vec<Fresh> = Vec::with_capacity(draft.0.len());
+            for (headers, id, above) in &draft.0 {
+                let (parent, offset) = match above {
+                    None => (Arc::clone(&parent), offset),
+                    Some(above) => (Arc::clone(&made[*above].id), headers.offset.unwrap_or(0)),
+                };
+                made.push(workspace.make(headers, Arc::clone(id), parent, offset)?);
             }
-        }
-        Ok(made)
+            Ok(made)
+        })
     }
 
     /// Makes the working state as it is now. Calling costs a reference count for each new node, making

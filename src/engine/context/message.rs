@@ -119,18 +119,13 @@ impl Context {
         let cycle = self.cycle();
         let grouped = message.parts.len() > 1 && &*message.role != "assistant";
         let put = self.workspace.add_all(|workspace| {
-            let region = match &*message.role {
-                "system" => NodeClass::Sys,
-                _ => NodeClass::Head,
-            };
-            let parent = match region {
-                NodeClass::Head => workspace.open_core()?,
-                _ => workspace.region_id(region)?,
-            };
-            let target = Target {
-                parent,
-                in_core: false,
-                insertion: Insertion::End,
+            let target = match &*message.role {
+                "system" => Target {
+                    parent: workspace.region_id(NodeClass::Sys)?,
+                    in_core: false,
+                    insertion: Insertion::End,
+                },
+                _ => workspace.open_core()?,
             };
             let mut ids: Vec<String> = Vec::with_capacity(message.parts.len());
             for part in message.parts {

@@ -87,9 +87,13 @@ fn tool_name(definition: &str) -> Option<String> {
         let function = members(get(&outer, "function")?);
         get(&function, "name").and_then(string).map(String::from)
     };
-    name.map(String::from)
-        .or_else(inner)
-        .filter(|name| !name.is_empty())
+    // A tool that the provider itself runs has only a type.
+    let hosted = || {
+        let hosted = get(&outer, "type").and_then(string)?;
+        (hosted != "function").then(|| hosted.into())
+    };
+    let name = name.map(String::from).or_else(inner).or_else(hosted);
+    name.filter(|name| !name.is_empty())
 }
 
 fn wrong(text: &str, message: impl Into<String>, help: &str) -> Error {

@@ -15,7 +15,7 @@ use crate::diag::{Diagnostic, Error};
 /// let mut stream = context.stream(&id)?;
 /// stream.push(" its");
 /// stream.push(" way.");
-/// assert_eq!(stream.text_chunks().map(|chunk| &**chunk).collect::<Vec<_>>(), ["On", " its", " way."]);
+/// assert_eq!(stream.text_chunks().collect::<Vec<_>>(), ["On".into(), " its".into(), " way.".into()]);
 /// drop(stream);
 /// let selection = context.select(".cb[role='assistant']")?;
 /// assert_eq!(selection.nodes().next().expect("the block").text(), "On its way.");
@@ -55,8 +55,7 @@ impl Context {
     /// As [`Context::stream`].
     pub fn text_chunks(&mut self, id: &str, from: usize) -> Result<Vec<Arc<str>>, Error> {
         let stream = self.stream(id)?;
-        let chunks = stream.context.workspace.chunks(stream.slot, from);
-        Ok(chunks.cloned().collect())
+        Ok(stream.context.workspace.chunks(stream.slot, from).collect())
     }
 }
 
@@ -70,7 +69,7 @@ impl Stream<'_> {
     }
 
     /// The text so far, in the chunks it came in.
-    pub fn text_chunks(&self) -> impl Iterator<Item = &Arc<str>> {
+    pub fn text_chunks(&self) -> impl Iterator<Item = Arc<str>> {
         self.context.workspace.chunks(self.slot, 0)
     }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::Context;
 use super::node::IntoNode;
 use crate::diag::{Code, Diagnostic, Error};
-use crate::history::{Attempts, History, Position, Session};
+use crate::history::{History, Position, Session};
 use crate::index::Snapshot;
 use crate::ir::{Address, Insertion, short_node};
 use crate::runtime::{self, Commit, NewNode, Reference, Refusal, Target, Workspace};
@@ -104,6 +104,8 @@ impl Context {
     /// Drops every change since the last commit.
     pub fn discard(&mut self) {
         self.workspace.discard();
+        let workspace = &self.workspace;
+        self.named.retain(|_, pin| workspace.has(pin.id()));
         self.changed();
     }
 
@@ -157,6 +159,11 @@ impl Context {
         };
         let committed: Vec<Arc<Snapshot>> =
             history.committed().iter().take(newest).cloned().collect();
+        let last = committed.last().map_or(0, |snapshot| snapshot.cycle());
+        let attempts = match position {
+            Position::Working => history.attempts().clone(),
+            Position::Committed(_) => history.attempts().up_to(last),
+        };
         let workspace = match position {
             Position::Working => self.workspace.fork(),
             Position::Committed(_) => {
@@ -168,7 +175,9 @@ impl Context {
             engine: Arc::clone(&self.engine),
             clock: Arc::clone(&self.clock),
             workspace,
-            session: Arc::new(Session::new(history_of(committed, history.attempts()))),
+            session: Arc::new(Session::new(
+                History::new(committed, None).with_attempts(attempts),
+            )),
             named: BTreeMap::new(),
             published: false,
         })
@@ -298,10 +307,4 @@ fn strs(ids: &[String]) -> Vec<&str> {
 
 fn strings(ids: Vec<Arc<str>>) -> Vec<String> {
     ids.iter().map(ToString::to_string).collect()
-}
-
-/// A history of snapshots with the attempts made up to the newest.
-fn history_of(committed: Vec<Arc<Snapshot>>, attempts: &Attempts) -> History {
-    let newest = committed.last().map_or(0, |snapshot| snapshot.cycle());
-    History::new(committed, None).with_attempts(attempts.up_to(newest))
 }
