@@ -125,4 +125,6 @@ mod documents {
     struct Budget;
     #[doc = include_str!("../docs/rendering.md")]
     struct Rendering;
+    #[doc = include_str!("../docs/runtime.md")]
+    struct Runtime;
 }

@@ -64,10 +64,31 @@ const COMMANDS: &[(&[&str], Here)] = &[
     (&["plan", "analyze", "profile"], Here::Same("explain")),
     (&["benchmark", "perf"], Here::Same("bench")),
     (&["format", "normalize", "translate"], Here::Same("fmt")),
+    (&["load", "read", "ingest", "convert"], Here::Same("import")),
+    (&["create", "init"], Here::Same("new")),
     (
-        &["load", "read", "ingest", "convert", "create", "new"],
-        Here::Same("import"),
+        &["append", "insert", "push", "put", "attach"],
+        Here::Same("add"),
     ),
+    (
+        &["edit", "set", "modify", "change", "patch"],
+        Here::Same("update"),
+    ),
+    (
+        &["rm", "delete", "del", "drop", "expire"],
+        Here::Same("remove"),
+    ),
+    (&["mv", "relocate", "reorder"], Here::Same("move")),
+    (&["swap", "supersede"], Here::Same("replace")),
+    (&["summarize", "squash", "prune"], Here::Same("compact")),
+    (&["seal", "snapshot"], Here::Same("commit")),
+    (
+        &["reset", "revert", "undo", "rollback"],
+        Here::Same("discard"),
+    ),
+    (&["branch", "clone", "copy", "cp"], Here::Same("fork")),
+    (&["pin", "pins", "unpin", "references"], Here::Same("refs")),
+    (&["calls", "requests"], Here::Same("attempts")),
     (&["save", "write"], Here::Same("export")),
     (
         &["messages", "chat", "prompt", "thread"],

@@ -244,6 +244,10 @@ fn missing(error: &Error, typed: &Typed<'_>) -> Failure {
         "B" => "a snapshot to compare it with".to_owned(),
         "ID" => "the id of a node".to_owned(),
         "SHELL" => "the name of a shell".to_owned(),
+        "POSITION" => "a position".to_owned(),
+        "NODE" => "a node".to_owned(),
+        "FIELDS" => "fields".to_owned(),
+        "ADDRESS" => "the address of a snapshot".to_owned(),
         other => other.to_owned(),
     });
     let names: Vec<String> = names.collect();

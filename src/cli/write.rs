@@ -4,6 +4,7 @@ use super::command::{print, say};
 use super::input::{self, STDIN};
 use super::options::{EditionName, Limits, TextFirst};
 use super::sessions;
+use super::words::{exists, is_selector};
 use crate::diag::Error;
 use crate::engine::{Context, ContextBuilder};
 use crate::files::{FileError, SessionFile, write_context};
@@ -121,6 +122,13 @@ impl WriteArgs {
     /// As [`WriteArgs::open`].
     pub(super) fn open_with(&self, policy: Policy) -> Result<Writing<'_>, Failure> {
         let builder = self.how.builder().policy(policy);
+        if is_selector(&self.session) && !exists(&self.session) {
+            return Err(Failure::usage(format!(
+                "expected a session first, found the selector `{}`",
+                self.session
+            ))
+            .with_help("the session comes first, then the selector"));
+        }
         if let Some(output) = &self.output {
             if output == STDIN {
                 return Err(Failure::usage("the session cannot go to standard output")
