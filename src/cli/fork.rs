@@ -4,9 +4,10 @@ use super::command::Run;
 use super::options::{Color, Limits};
 use super::write::HowArgs;
 use super::{input, sessions};
-use crate::files::write_context;
+use crate::files::write_file;
 use crate::present::{Exit, Failure};
 use clap::Args;
+use std::path::Path;
 
 /// Begin another session at a snapshot of this one.
 ///
@@ -44,8 +45,7 @@ impl Run for Fork {
             "working" => "",
             address => address,
         };
-        let mut fork = context.fork(address)?;
-        input::write(&self.output, |out| write_context(&mut fork, out))?;
+        write_file(Path::new(&self.output), context.fork(address)?)?;
         Ok(Exit::Ok)
     }
 }

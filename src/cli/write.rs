@@ -7,7 +7,7 @@ use super::sessions;
 use super::words::{exists, is_selector};
 use crate::diag::Error;
 use crate::engine::{Context, ContextBuilder};
-use crate::files::{FileError, SessionFile, write_context};
+use crate::files::{FileError, SessionFile, write_file};
 use crate::ir::short_node;
 use crate::present::notes;
 use crate::present::{Exit, Failure, answer, sessions as opened};
@@ -173,9 +173,7 @@ impl Writing<'_> {
     pub(super) fn save(self) -> Result<(), Failure> {
         match self {
             Self::InPlace(mut file) => Ok(file.save()?),
-            Self::Elsewhere(mut context, output) => {
-                input::write(output, |out| write_context(&mut context, out))
-            }
+            Self::Elsewhere(context, output) => Ok(write_file(Path::new(output), *context)?),
         }
     }
 

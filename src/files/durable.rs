@@ -31,7 +31,7 @@ pub(super) fn open(path: &Path) -> Result<(File, PathBuf), FileError> {
         if data.permissions().readonly() {
             return Err(refused("the file is read-only"));
         }
-        let mut file = OpenOptions::new()
+        let file = OpenOptions::new()
             .read(true)
             .write(true)
             .open(&target)
@@ -47,13 +47,24 @@ pub(super) fn open(path: &Path) -> Result<(File, PathBuf), FileError> {
             // Another process has saved meanwhile.
             continue;
         }
-        let mut magic = [0_u8; 2];
-        let read = file.read(&mut magic).map_err(failed)?;
-        file.seek(SeekFrom::Start(0)).map_err(failed)?;
-        if magic[..read] == [0x1f, 0x8b] {
-            return Err(refused("a compressed file cannot be written in place"));
-        }
         return Ok((file, target));
+    }
+}
+
+/// Refuses a file that is compressed: it would not be any more.
+pub(super) fn check_plain(mut file: &File, path: &Path) -> Result<(), FileError> {
+    let mut magic = [0_u8; 2];
+    let read = file.read(&mut magic).and_then(|read| {
+        file.seek(SeekFrom::Start(0))?;
+        Ok(read)
+    });
+    let read = read.map_err(|error| FileError::Io(path.to_owned(), error))?;
+    match magic[..read] == [0x1f, 0x8b] {
+        true => Err(FileError::NotInPlace(
+            path.to_owned(),
+            "a compressed file cannot be written in place",
+        )),
+        false => Ok(()),
     }
 }
 

@@ -85,6 +85,7 @@ impl SessionFile {
         limits: Limits,
     ) -> Result<Self, FileError> {
         let (locked, target) = durable::open(path)?;
+        durable::check_plain(&locked, path)?;
         let bytes = read_open(&locked, path, limits);
         let documents = read_files([(bytes, path.to_owned())]).map_err(LoadError::from)?;
         if documents.is_empty() {
@@ -132,6 +133,29 @@ pub fn write_context(context: &mut Context, out: &mut dyn Write) -> io::Result<(
     write_session(history.committed(), working, false, out)?;
     let kept = serde_json::to_string(&context.kept())?;
     write_kept(&kept, out)
+}
+
+/// Writes a context to another file than its own, which is replaced if it exists: all or nothing, as
+/// [`SessionFile::save`]. A device or a pipe is written to.
+///
+/// # Errors
+/// Another process is writing that session; the file system's.
+pub(crate) fn write_file(path: &Path, mut context: Context) -> Result<(), FileError> {
+    let failed = |error| FileError::Io(path.to_owned(), error);
+    match path.metadata() {
+        Ok(data) if !data.is_file() => {
+            let mut out = io::BufWriter::new(File::create(path).map_err(failed)?);
+            let written = write_context(&mut context, &mut out);
+            written.and_then(|()| out.flush()).map_err(failed)
+        }
+        Ok(_) => {
+            let (locked, path) = durable::open(path)?;
+            let write = |out: &mut dyn Write| write_context(&mut context, out);
+            durable::replace(&path, &locked, write).map_err(failed)?;
+            Ok(())
+        }
+        Err(_) => SessionFile::create(path, context).map(drop),
+    }
 }
 
 /// Writes the line of what a context keeps.

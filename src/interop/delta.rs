@@ -1,7 +1,7 @@
 //! A session as JSON Lines, with delta lines where those are shorter than documents (RUNTIME §1).
 
 use super::export::{members, write_document, write_members, write_whole};
-use super::json::{json_text, quoted};
+use super::json::{canonical, json_text, push_member, quoted};
 use crate::index::{NodeRef, Segment, Snapshot};
 use crate::tree::Present;
 use std::collections::HashMap;
@@ -39,13 +39,18 @@ pub fn write_session<'a>(
     working.map_or(Ok(()), |working| write_document(working, out))
 }
 
+/// The members that hold a difference; the others are written around them, in order.
+const REMOVE: &str = "remove";
+const REPLACE: &str = "replace";
+
 /// The delta line from `older` to `newer`, with the cycle if `stated`. `None` if it is not shorter
 /// than the document, or cannot express the difference.
 fn delta_line(older: &Snapshot, newer: &Snapshot, stated: bool) -> Option<String> {
+    let extra = &newer.meta().extra;
     if older.meta().spec_version != newer.meta().spec_version
-        || !newer.meta().extra.is_empty()
-        || !older.meta().extra.is_empty()
         || older.root().id() != newer.root().id()
+        // An explicit `"working": false` or `"cycle": null`.
+        || extra.iter().any(|(name, _)| ["cycle", "working"].contains(&&**name))
     {
         return None;
     }
@@ -54,12 +59,30 @@ fn delta_line(older: &Snapshot, newer: &Snapshot, stated: bool) -> Option<String
         Lookup::new(older, &changed.older),
         Lookup::new(newer, &changed.newer),
     );
-    let mut line = format!("{{\"base\":{},", older.cycle());
+    // Members other than the difference are the line's own, never those of its base.
+    let extra = extra.iter();
+    let mut members: Vec<(&str, String)> =
+        extra.map(|(name, raw)| (&**name, canonical(raw))).collect();
+    members.push(("base", older.cycle().to_string()));
     if stated {
-        let _ = write!(line, "\"cycle\":{},", newer.cycle());
+        members.push(("cycle", newer.cycle().to_string()));
+    }
+    members.sort_unstable();
+    let mut members = members.into_iter().peekable();
+    let mut line = String::from("{");
+    while let Some((name, value)) = members.next_if(|(name, _)| *name < REMOVE) {
+        json_text(name, &mut line);
+        let _ = write!(line, ":{value},");
     }
     push_removed(older, &changed, &now, &mut line);
+    while let Some((name, value)) = members.next_if(|(name, _)| *name < REPLACE) {
+        push_member(name, &value, &mut line);
+    }
     let kept = push_replaced(newer, &changed, &then, &mut line)?;
+    for (name, value) in members {
+        push_member(name, &value, &mut line);
+    }
+    line.push_str("}\n");
     // A node takes at least ten bytes in a document. If that does not decide, the difference is as
     // large as the tree, and writing the tree at most doubles the cost.
     let mut document = Counter(0);
@@ -88,7 +111,7 @@ fn push_removed(older: &Snapshot, changed: &Unshared, now: &Lookup<'_>, line: &m
     line.push(']');
 }
 
-/// Appends `,"replace":[…]` and the end of the line: the nodes that `then` lacks or has otherwise.
+/// Appends `,"replace":[…]`: the nodes that `then` lacks or has otherwise.
 /// Returns a lower bound of the number of nodes that are not listed; `None` if a line cannot
 /// express the difference.
 fn push_replaced(
@@ -127,7 +150,7 @@ fn push_replaced(
         }
         line.push('}');
     }
-    line.push_str("]}\n");
+    line.push(']');
     Some(kept)
 }
 

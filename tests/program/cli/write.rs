@@ -553,6 +553,38 @@ fn runtime_lines_are_read_and_checked() {
     assert_eq!(answer(&["select", &path, "@t0 *", "--count"]), "1\n");
 }
 
+/// The parameters of requests are members of the document: its lines are still differences.
+#[test]
+fn lines_with_members_of_their_own_are_differences() {
+    let scratch = Scratch::new("write-members");
+    let node = "x".repeat(200);
+    let document = |more: &str, nodes: &str| {
+        format!(
+            r#"{{"root":{{"children":[{{"id":"s","nodeType":"^sys","children":[{{"id":"{node}"}}{nodes}]}}]}}{more}}}"#
+        )
+    };
+    let more = r#","meta":{"request":{"model":"m"}},"apple":1,"removed":2,"zebra":3,"bx":4"#;
+    let whole = [
+        document(more, ""),
+        document(more, r#",{"id":"b"}"#),
+        document("", r#",{"id":"b"}"#),
+    ];
+    let path = scratch.write("whole.jsonl", whole.join("\n"));
+    let short = export(&path);
+    let lines: Vec<&str> = short.lines().skip(1).collect();
+    assert_eq!(
+        lines,
+        [
+            r#"{"apple":1,"base":1,"bx":4,"meta":{"request":{"model":"m"}},"remove":[],"removed":2,"replace":[{"id":"b","parent_id":"s"}],"zebra":3}"#,
+            r#"{"base":2,"remove":[],"replace":[]}"#,
+        ]
+    );
+    let again = scratch.write("short.jsonl", &short);
+    assert_eq!(export(&again), short);
+    let full = |path: &str| answer(&["export", path, "--jsonl", "--full"]);
+    assert_eq!(full(&again), full(&path));
+}
+
 #[cfg(unix)]
 mod unix {
     use super::{NOW, Scratch, answer, done, fails, session};
@@ -586,6 +618,16 @@ mod unix {
         let path = &*session(&scratch);
         let file = pactql::SessionFile::open(path, pactql::Context::builder()).expect("it opens");
         fails(&["commit", path], 6, "E_SESSION_BUSY");
+        let other = [
+            "add",
+            super::super::AGENT,
+            "^ah",
+            "block",
+            "-o",
+            path,
+            "--force",
+        ];
+        fails(&other, 6, "E_SESSION_BUSY");
         // Readers do not wait.
         answer(&["select", path, "@t0 *"]);
         drop(file);
