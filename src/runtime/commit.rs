@@ -197,9 +197,7 @@ impl Workspace {
             .iter()
             .map(|node| Arc::from(node.id()))
             .collect();
-        for id in &topmost {
-            self.take(id);
-        }
+        self.take_all(&topmost);
         commit.expired = strings(topmost);
         overdue
     }
@@ -311,9 +309,7 @@ impl Workspace {
             return;
         }
         let taken: Vec<Arc<str>> = topmost.iter().map(|node| Arc::from(node.id())).collect();
-        for id in &taken {
-            self.take(id);
-        }
+        self.take_all(&taken);
         compacted.extend(taken.iter().map(ToString::to_string));
         let mut summary = compaction.summary;
         if let Some(first) = summary.first_mut() {

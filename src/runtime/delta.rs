@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use super::overlay::{Change, Fresh};
-use super::state::State;
+use super::state::{Node, State};
 use crate::index::{Merge, Meta, NodeRef, Snapshot, Writer};
-use crate::tree::{Delta, Patch, PatchNode, Present};
+use crate::tree::{Delta, NodeClass, Patch, PatchNode, Present};
 
 /// How the working state differs from its base, `passed` cycles after it. `moved` are committed nodes
 /// with another parent.
@@ -17,6 +17,8 @@ pub(super) fn delta(state: State<'_>, moved: &[(Arc<str>, Arc<str>)], passed: i6
     }
     let mut changed: Vec<&Arc<str>> = overlay.changed.keys().collect();
     changed.extend(moved.iter().map(|(id, _)| id));
+    let retyped: Vec<Arc<str>> = retyped(state);
+    changed.extend(&retyped);
     changed.sort_unstable();
     changed.dedup();
     for id in changed {
@@ -27,11 +29,28 @@ pub(super) fn delta(state: State<'_>, moved: &[(Arc<str>, Arc<str>)], passed: i6
         let parent = moved.iter().find(|(moved, _)| moved == id);
         let parent = parent.map(|(_, parent)| &**parent);
         let kept = node.ttl().map(|ttl| ttl.saturating_sub(passed).max(0));
-        push_old(&mut patch, node, change, kept, parent);
+        let node_type = match retyped.contains(id) {
+            true => Some(node.type_or_class()),
+            false => node.node_type(),
+        };
+        push_old(&mut patch, node, node_type, change, kept, parent);
     }
     let mut remove: Vec<Box<str>> = overlay.gone.iter().map(|id| (**id).into()).collect();
     remove.sort_unstable();
     Delta::new(base.cycle(), patch, remove)
+}
+
+/// Committed nodes without a nodeType that would be read as another class, as they have got their first
+/// child or lost their last one (LANGUAGE §1).
+fn retyped(state: State<'_>) -> Vec<Arc<str>> {
+    let State { base, overlay } = state;
+    let gone = overlay.gone.iter().filter_map(|id| base.find(id)?.parent());
+    let lost = gone.filter(|parent| parent.class() == NodeClass::Container);
+    let lost = lost.filter(|parent| !state.has_children(Node::Old(*parent)));
+    let got = overlay.parents().filter_map(|id| base.find(id));
+    let got = got.filter(|parent| parent.class() == NodeClass::Block);
+    let untyped = lost.chain(got).filter(|node| node.node_type().is_none());
+    untyped.map(|node| node.id().into()).collect()
 }
 
 /// The snapshot that `delta` makes of `base`.
@@ -87,6 +106,7 @@ fn push_fresh(patch: &mut Patch, fresh: &Fresh) {
 fn push_old(
     patch: &mut Patch,
     node: NodeRef<'_>,
+    node_type: Option<&str>,
     change: Change,
     kept_ttl: Option<i64>,
     parent: Option<&str>,
@@ -103,7 +123,7 @@ fn push_old(
     }
     let row = PatchNode {
         id: node.id(),
-        node_type: node.node_type(),
+        node_type,
         role: node.role(),
         kind: node.kind(),
         key: node.key(),

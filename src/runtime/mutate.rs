@@ -56,7 +56,7 @@ impl Workspace {
         };
         let mover = Mover {
             id,
-            moving: &[],
+            moving: None,
             times: (i64::MAX, i64::MAX),
             offset: headers.offset,
             is_container: headers.class == NodeClass::Container,
@@ -120,6 +120,7 @@ impl Workspace {
         for id in ids {
             match self.overlay.find(id) {
                 Some(slot) => self.update_new(slot, &update),
+                None if update.ttl.is_none() && update.priority.is_none() => {}
                 None => {
                     let change = self.overlay.changed.entry((*id).into()).or_default();
                     change.ttl = update.ttl.or(change.ttl);
@@ -201,9 +202,7 @@ impl Workspace {
             check_removable(state, *node, &kept)?;
         }
         let removed: Vec<Arc<str>> = topmost.iter().map(|node| Arc::from(node.id())).collect();
-        for id in &removed {
-            self.take(id);
-        }
+        self.take_all(&removed);
         Ok(removed)
     }
 
@@ -216,24 +215,36 @@ impl Workspace {
         self.state().with_ancestors(&pins)
     }
 
-    /// Takes a node and all below it out of the working state. Linear in the new nodes below it and,
-    /// if there are any, in the committed ones.
+    /// Takes a node and all below it out of the working state. Linear in the new nodes below it and, for
+    /// a committed node, in the committed parents of new ones.
     pub(super) fn take(&mut self, id: &str) {
-        let state = self.state();
-        let Some(node) = state.find(id) else { return };
-        let parent = state.parent(node).map(|parent| Arc::from(parent.id()));
-        let fresh = self.fresh_below(node);
-        let slot = node.slot();
-        if let Some(slot) = slot {
-            self.overlay.detach(slot);
-        } else {
-            self.overlay.gone.insert(id.into());
-            self.overlay.changed.remove(id);
+        self.take_all(&[id.into()]);
+    }
+
+    /// Takes nodes and all below them out of the working state, none of them below another.
+    pub(super) fn take_all(&mut self, ids: &[Arc<str>]) {
+        let parents: Vec<Box<str>> = self.overlay.parents().map(|id| (**id).into()).collect();
+        // Only these have new nodes below them.
+        let above = self.state().with_ancestors(&parents);
+        for id in ids {
+            let state = self.state();
+            let Some(node) = state.find(id) else { continue };
+            let parent = state.parent(node).map(|parent| Arc::from(parent.id()));
+            let fresh = match node {
+                Node::Old(_) if !above.contains(id) => Vec::new(),
+                _ => self.fresh_below(node),
+            };
+            if let Some(slot) = node.slot() {
+                self.overlay.detach(slot);
+            } else {
+                self.overlay.gone.insert(Arc::clone(id));
+                self.overlay.changed.remove(id);
+            }
+            for slot in fresh {
+                self.overlay.remove(slot);
+            }
+            self.overlay.bereft.extend(parent);
         }
-        for slot in fresh {
-            self.overlay.remove(slot);
-        }
-        self.overlay.bereft.extend(parent);
     }
 
     /// The slots of the new nodes at and below a node.

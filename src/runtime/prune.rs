@@ -21,7 +21,7 @@ struct Candidate {
 impl Workspace {
     /// Prunes. Returns the ids that went, and by how much limits are still passed.
     pub(super) fn prune(&mut self, kept: &HashSet<Arc<str>>) -> (Vec<Arc<str>>, u64) {
-        let (mut pruned, mut over) = (Vec::new(), 0);
+        let (mut pruned, mut over) = (Vec::new(), 0_u64);
         for limit in self.policy.limits.clone() {
             let mut total = self.total(limit.scope, limit.measure);
             if total <= limit.most {
@@ -39,7 +39,7 @@ impl Workspace {
                 total = total.saturating_sub(freed);
                 pruned.push(candidate.id);
             }
-            over += total.saturating_sub(limit.most);
+            over = over.saturating_add(total.saturating_sub(limit.most));
         }
         (pruned, over)
     }
@@ -70,7 +70,7 @@ impl Workspace {
             Measure::Tokens if node.class() == NodeClass::Block => self.tokens(node),
             Measure::Tokens => 0,
         };
-        nodes.into_iter().map(cost).sum()
+        nodes.into_iter().map(cost).fold(0, u64::saturating_add)
     }
 
     fn tokens(&self, node: Node<'_>) -> u64 {

@@ -25,12 +25,14 @@ impl Workspace {
         let topmost: Vec<Arc<str>> = topmost.iter().map(|node| Arc::from(node.id())).collect();
         self.all_or_nothing(|workspace| {
             let mut moved: Vec<Arc<str>> = Vec::with_capacity(topmost.len());
-            for (index, id) in topmost.iter().enumerate() {
+            let mut moving: HashSet<Arc<str>> = topmost.iter().cloned().collect();
+            for id in &topmost {
                 let target = match moved.last() {
                     Some(last) => workspace.after(last, target),
                     None => target.clone(),
                 };
-                moved.push(workspace.relocate_one(id, &target, &topmost[index..])?);
+                moved.push(workspace.relocate_one(id, &target, &moving)?);
+                moving.remove(id);
             }
             Ok(moved)
         })
@@ -59,7 +61,7 @@ impl Workspace {
         &mut self,
         id: &str,
         target: &Target,
-        moving: &[Arc<str>],
+        moving: &HashSet<Arc<str>>,
     ) -> Result<Arc<str>, Refusal> {
         let state = self.state();
         let missing = || placement(format!("no node has the id `{id}`"));
@@ -100,7 +102,7 @@ impl Workspace {
         &mut self,
         slot: u32,
         target: &Target,
-        moving: &[Arc<str>],
+        moving: &HashSet<Arc<str>>,
     ) -> Result<Arc<str>, Refusal> {
         let Some(fresh) = self.overlay.get(slot) else {
             return Err(placement("the node is gone"));
@@ -110,7 +112,7 @@ impl Workspace {
         let keeps = target.insertion == Insertion::Into;
         let mut mover = Mover {
             id: &id,
-            moving,
+            moving: Some(moving),
             times: (fresh.created_at_ns, fresh.creation_index),
             offset: keeps.then_some(fresh.offset),
             is_container: fresh.class == NodeClass::Container,
@@ -142,7 +144,7 @@ impl Workspace {
         &mut self,
         id: Arc<str>,
         target: &Target,
-        moving: &[Arc<str>],
+        moving: &HashSet<Arc<str>>,
     ) -> Result<Arc<str>, Refusal> {
         let kept = self.kept();
         let state = self.state();
@@ -171,7 +173,7 @@ impl Workspace {
         let keeps = target.insertion == Insertion::Into;
         let mut mover = Mover {
             id: copy,
-            moving,
+            moving: Some(moving),
             times: (i64::MAX, i64::MAX),
             offset: keeps.then_some(headers.offset).flatten(),
             is_container: headers.class == NodeClass::Container,

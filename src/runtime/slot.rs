@@ -5,6 +5,8 @@
 
 use std::sync::Arc;
 
+use hashbrown::HashSet;
+
 use super::refusal::{Refusal, placement, sealed};
 use super::state::{Node, Seal, State, Zero};
 use crate::tree::NodeClass;
@@ -41,7 +43,7 @@ pub(crate) struct Target {
 pub(super) struct Mover<'m> {
     pub(super) id: &'m str,
     /// Nodes that are about to be moved, itself among them: the slot is not between them.
-    pub(super) moving: &'m [Arc<str>],
+    pub(super) moving: Option<&'m HashSet<Arc<str>>>,
     /// Creation time and index; the largest ones for a node that is being made.
     pub(super) times: (i64, i64),
     /// The offset it was given, or has.
@@ -74,7 +76,7 @@ struct Parent<'a> {
 
 impl Mover<'_> {
     fn moves(self, node: Node<'_>) -> bool {
-        node.id() == self.id || self.moving.iter().any(|id| **id == *node.id())
+        node.id() == self.id || self.moving.is_some_and(|moving| moving.contains(node.id()))
     }
 }
 

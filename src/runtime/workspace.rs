@@ -2,6 +2,7 @@
 //! and what later commits need to know.
 
 use std::collections::BTreeMap;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
 
 use hashbrown::{HashMap, HashSet};
@@ -236,12 +237,14 @@ impl Workspace {
             self.request.clone(),
         );
         let outer = self.clock.begin();
-        let result = change(self);
-        self.clock.end(outer, result.is_ok());
-        if result.is_err() {
+        // A counter or a clock of the caller may panic; what they are called for is undone then, too.
+        let result = catch_unwind(AssertUnwindSafe(|| change(self)));
+        let done = matches!(result, Ok(Ok(_)));
+        self.clock.end(outer, done);
+        if !done {
             (self.overlay, self.last_ns, self.next_index, self.request) = before;
         }
-        result
+        result.unwrap_or_else(|panic| resume_unwind(panic))
     }
 
     pub(super) fn expire_at(&mut self, id: Arc<str>, cycle: Option<i64>) {

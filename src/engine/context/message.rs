@@ -116,6 +116,9 @@ impl Context {
     }
 
     fn put(&mut self, message: Message, is_reply: bool) -> Result<Vec<String>, Error> {
+        if message.parts.is_empty() {
+            return Ok(Vec::new());
+        }
         let cycle = self.cycle();
         let grouped = message.parts.len() > 1 && &*message.role != "assistant";
         let put = self.workspace.add_all(|workspace| {

@@ -3,6 +3,7 @@
 use super::Context;
 use crate::diag::{Code, Diagnostic, Error};
 use crate::runtime::NewNode;
+use crate::tree::json::Reader;
 use crate::tree::shallow::{get, members, string};
 
 impl Context {
@@ -35,7 +36,7 @@ impl Context {
     ) -> Result<Vec<String>, Error> {
         let mut wanted: Vec<NewNode> = Vec::new();
         for text in definitions {
-            NewNode::json(text)?;
+            json_object(text)?;
             let name = tool_name(text).ok_or_else(|| {
                 wrong(
                     text,
@@ -67,7 +68,7 @@ impl Context {
     /// # Errors
     /// `E_INPUT`: text that is no JSON object.
     pub fn set_request(&mut self, parameters: &str) -> Result<(), Error> {
-        NewNode::json(parameters)?;
+        json_object(parameters)?;
         self.workspace.request = Some(parameters.trim().into());
         self.changed();
         Ok(())
@@ -76,6 +77,22 @@ impl Context {
     /// The parameters, as JSON text.
     pub fn request_parameters(&self) -> Option<&str> {
         self.workspace.request.as_deref()
+    }
+}
+
+/// Refuses text that is no JSON object.
+fn json_object(text: &str) -> Result<(), Error> {
+    let mut reader = Reader::new(text);
+    let value = reader
+        .skip_value()
+        .and_then(|value| reader.end().map(|()| value));
+    match value {
+        Ok(value) if value.starts_with('{') && reader.problems().is_empty() => Ok(()),
+        _ => Err(wrong(
+            text,
+            "the text is no JSON object",
+            "such as {\"name\": 1}",
+        )),
     }
 }
 
