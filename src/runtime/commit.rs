@@ -357,6 +357,7 @@ impl Workspace {
             core_id = Some(id);
         }
         let mut moved = Vec::new();
+        self.overlay.detach_all(&head);
         for (id, slot, offset) in children {
             let parent = match &core_id {
                 Some(core) if offset == 0 => core,
@@ -364,7 +365,6 @@ impl Workspace {
             };
             match slot {
                 Some(slot) => {
-                    self.overlay.detach(slot);
                     if let Some(fresh) = self.overlay.get_mut(slot) {
                         fresh.parent = Arc::clone(parent);
                     }

@@ -26,6 +26,9 @@ pub(crate) struct Memory {
     /// Containers that lost a child in the cycle in progress.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     bereft: Vec<String>,
+    /// Empty containers that a reference keeps.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    waiting: Vec<String>,
     /// Ttls that committed nodes got in the cycle in progress: they count from it.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     ttls: Vec<(String, Option<i64>)>,
@@ -69,9 +72,9 @@ impl Workspace {
             ids: compaction.ids.iter().map(|id| id.to_string()).collect(),
             summary: compaction.summary.iter().map(NotedNode::of).collect(),
         };
-        let bereft = overlay.bereft.iter().chain(&self.waiting);
-        let mut bereft: Vec<String> = bereft.map(|id| id.to_string()).collect();
+        let mut bereft: Vec<String> = overlay.bereft.iter().map(|id| id.to_string()).collect();
         bereft.dedup();
+        let waiting = self.waiting.iter().map(|id| id.to_string()).collect();
         let ttls = overlay.changed.iter();
         let ttls = ttls.filter_map(|(id, change)| Some((id.to_string(), change.ttl?)));
         let mut ttls: Vec<(String, Option<i64>)> = ttls.collect();
@@ -82,6 +85,7 @@ impl Workspace {
             used,
             compactions: overlay.compactions.iter().map(noted).collect(),
             bereft,
+            waiting,
             ttls,
         }
     }
@@ -115,6 +119,7 @@ impl Workspace {
                 change.ttl = Some(*ttl);
             }
         }
+        self.waiting = memory.waiting.iter().map(|id| id.as_str().into()).collect();
         let bereft = memory.bereft.iter().map(|id| id.as_str().into());
         self.overlay.bereft.extend(bereft);
     }

@@ -186,6 +186,11 @@ impl Overlay {
         }
     }
 
+    /// Takes all new children of a node from it.
+    pub(super) fn detach_all(&mut self, parent: &Arc<str>) {
+        self.siblings(parent).clear();
+    }
+
     /// The number of slots in use, for [`Overlay::forget_from`].
     pub(super) fn slots(&self) -> u32 {
         self.slots.len() as u32

@@ -180,14 +180,24 @@ impl Workspace {
         })
     }
 
-    /// The id that the next node without one gets, or `given`, a JSON text.
-    pub(crate) fn next_id(&self, given: Option<&str>) -> Result<String, Refusal> {
-        match given.and_then(crate::tree::shallow::string) {
+    /// The id that `node` gets if it is the next to be added.
+    pub(crate) fn next_id(&self, node: &NewNode) -> Result<String, Refusal> {
+        let headers = read(node)?;
+        match headers.id {
             Some(id) => Ok(id.into()),
             None => self
-                .made_id(NodeClass::Block, 0, &HashSet::new())
+                .made_id(headers.class, 0, &HashSet::new())
                 .map(|id| id.to_string()),
         }
+    }
+
+    /// Refuses a session that cannot be written because a node has the last time or index there is.
+    pub(crate) fn check_times(&self) -> Result<(), Refusal> {
+        if self.last_ns == i64::MAX || self.next_index == i64::MAX {
+            let message = "a node has the largest created_at_ns or creation_index, so none is left";
+            return Err(header(message));
+        }
+        Ok(())
     }
 
     pub(crate) fn pins(&self) -> &Pins {

@@ -88,6 +88,8 @@ impl ContextBuilder {
                 .adopt(working)
                 .map_err(|refusal| refusal.about(text))?;
         }
+        let times = workspace.check_times();
+        times.map_err(|refusal| refusal.about("the session"))?;
         Ok(Context {
             engine: self.engine.unwrap_or_else(|| shared(self.edition)),
             clock,

@@ -144,7 +144,7 @@ impl Context {
                     let first = ids.first().cloned();
                     let first = match first {
                         Some(first) => first,
-                        None => workspace.next_id(part.member("id"))?,
+                        None => workspace.next_id(&part)?,
                     };
                     part = part.set("data_message", first);
                 }

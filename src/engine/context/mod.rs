@@ -96,7 +96,7 @@ impl Context {
     ///
     /// # Errors
     /// A working state that no mutation could have made: a sealed core that differs from the newest snapshot's,
-    /// a turn that was not sealed.
+    /// a turn that was not sealed; a node with the largest time there is.
     pub fn resume(session: &Session) -> Result<Self, Error> {
         Self::builder().resume(session)
     }
