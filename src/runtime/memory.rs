@@ -20,6 +20,9 @@ pub(crate) struct Memory {
     /// Ids that were used and are in no snapshot, sorted.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) used: Vec<String>,
+    /// Ids that were used and removed in the cycle in progress, sorted: a discard gives them back.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    spent: Vec<String>,
     /// Compactions that the next commit makes.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     compactions: Vec<Noted>,
@@ -65,9 +68,9 @@ impl Workspace {
     pub(crate) fn memory(&self) -> Memory {
         let overlay = &self.overlay;
         let mut used: Vec<String> = self.retired.iter().map(|id| id.to_string()).collect();
-        used.extend(overlay.spent.iter().map(|id| id.to_string()));
         used.sort_unstable();
-        used.dedup();
+        let mut spent: Vec<String> = overlay.spent.iter().map(|id| id.to_string()).collect();
+        spent.sort_unstable();
         let noted = |compaction: &Compaction| Noted {
             ids: compaction.ids.iter().map(|id| id.to_string()).collect(),
             summary: compaction.summary.iter().map(NotedNode::of).collect(),
@@ -83,6 +86,7 @@ impl Workspace {
             last_ns: self.last_ns,
             next_index: self.next_index,
             used,
+            spent,
             compactions: overlay.compactions.iter().map(noted).collect(),
             bereft,
             waiting,
@@ -99,6 +103,8 @@ impl Workspace {
                 self.retired.insert(id.as_str().into());
             }
         }
+        let spent = memory.spent.iter().map(|id| id.as_str().into());
+        self.overlay.spent.extend(spent);
         let cycle = self.cycle();
         for noted in &memory.compactions {
             let summary: Vec<Fresh> = noted.summary.iter().map(|node| node.fresh(cycle)).collect();

@@ -459,6 +459,38 @@ fn processes_and_one_context_write_the_same_bytes() {
 }
 
 #[test]
+fn a_discard_gives_ids_back_and_a_commit_does_not() {
+    let scratch = Scratch::new("write-ids");
+    let path = &*scratch.path("s.jsonl");
+    done(&["new", path]);
+    let add = ["add", path, "^sys", "{\"id\":\"x\"}"];
+    let used = || fails(&add, 2, "E_DUPLICATE_ID");
+    done(&add);
+    done(&["remove", path, "{id='x'}"]);
+    used();
+    done(&["discard", path]);
+    done(&add);
+    done(&["remove", path, "{id='x'}"]);
+    done(&["commit", path]);
+    used();
+    done(&["discard", path]);
+    used();
+    // An empty container that a reference kept goes at the first commit without it.
+    let parent = r#"{"id":"box","nodeType":"mc","removable":true,"children":[{"id":"in"}]}"#;
+    done(&["add", path, "^sys", parent]);
+    done(&["refs", path, "add", "box", "{id='box'}"]);
+    done(&["commit", path]);
+    done(&["remove", path, "{id='in'}"]);
+    assert_eq!(done(&["commit", path]), "cycle 3 is committed as mt:3\n");
+    done(&["discard", path]);
+    done(&["refs", path, "drop", "box"]);
+    assert_eq!(
+        done(&["commit", path]),
+        "cycle 4 is committed as mt:4\nemptied    box\n"
+    );
+}
+
+#[test]
 fn other_forms_are_written_elsewhere_or_in_place() {
     let scratch = Scratch::new("write-forms");
     // One document becomes JSON Lines.
