@@ -723,3 +723,97 @@ mod unix {
         assert_eq!(left, 1);
     }
 }
+
+/// Random steps on a context that goes on, and on one that is written and read again after each.
+#[test]
+fn a_context_goes_on_from_its_file_as_if_it_had_not_stopped() {
+    let mut changes = 0;
+    for seed in 1..=30_u64 {
+        let mut state = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15);
+        let mut random = move |below: u64| {
+            state = state
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1);
+            (state >> 33) % below
+        };
+        let builder = || {
+            let clock = StepClock::new(NOW.parse().expect("a number"), 0);
+            let policy = Policy::new().limit(pactql::Scope::Seq, pactql::Measure::Nodes, 24);
+            Context::builder().clock(clock).policy(policy)
+        };
+        let mut straight = builder().build();
+        let mut reread = builder().build();
+        for step in 0..60 {
+            let (what, target, ttl) = (random(14), random(6), random(4));
+            let parent = [
+                "^sys",
+                "^ah",
+                "(d0, end)",
+                "(d1, end)",
+                ".mc:last",
+                "(d0, -1)",
+            ];
+            let parent = parent[target as usize];
+            let some = [
+                ".cb:first",
+                ".cb:last",
+                "^sys .cb",
+                ".mc:last",
+                "^ah .cb",
+                ".cb[ttl<=1]",
+            ];
+            let some = some[target as usize];
+            let go = |context: &mut Context| match what {
+                0..=3 => {
+                    let node = NewNode::text("text").offset(ttl as i64 - 1);
+                    let node = if ttl > 1 {
+                        node.ttl(ttl as i64 - 2)
+                    } else {
+                        node
+                    };
+                    context.add(parent, node).map(|id| vec![id])
+                }
+                4 => {
+                    let child = NewNode::text("in").ttl(1);
+                    let node = NewNode::container().removable().offset(1).child(child);
+                    context.add(parent, node).map(|id| vec![id])
+                }
+                5 => context.update(some, json!({"ttl": ttl})),
+                6 => context.remove(some),
+                7 => context.move_to(some, parent),
+                8 => context
+                    .replace(some, NewNode::text("other"))
+                    .map(|id| vec![id]),
+                9 => context
+                    .compact(some, NewNode::text("sum"))
+                    .map(|id| vec![id]),
+                10 if ttl == 0 => {
+                    context.discard();
+                    Ok(Vec::new())
+                }
+                10 => context
+                    .pin_as(["a", "b"][(ttl % 2) as usize], some)
+                    .map(|id| vec![id]),
+                11 => Ok(context
+                    .unpin(["a", "b"][(ttl % 2) as usize])
+                    .into_iter()
+                    .collect()),
+                12 => context
+                    .render(Provider::Thread)
+                    .map(|request| vec![request.body]),
+                _ => context.commit().map(|commit| vec![format!("{commit:?}")]),
+            };
+            let [a, b] = [go(&mut straight), go(&mut reread)];
+            changes += usize::from(a.as_ref().is_ok_and(|ids| !ids.is_empty()));
+            let told = |done: Result<Vec<String>, pactql::Error>| done.map_err(|e| e.to_string());
+            let place = format!("seed {seed}, step {step}: {what} {some} {parent} {ttl}");
+            assert_eq!(told(a), told(b), "{place}");
+            let file = written(&mut reread);
+            assert_eq!(written(&mut straight), file, "{place}");
+            let session = pactql::Session::from_slice(file.as_bytes()).expect("a session");
+            reread = builder().resume(&session).expect("it goes on");
+            assert_eq!(written(&mut reread), file, "{place}, read again");
+        }
+    }
+    assert!(changes > 700, "{changes} of 1800 steps changed something");
+}
