@@ -190,14 +190,12 @@ impl<'a> Parent<'a> {
             return Ok(self.slot(last.max(1), Vec::new()));
         }
         if let Some(core) = self.core {
-            // Children of the core are sorted among themselves: 0 is always allowed there.
-            let parent = core.id().into();
-            debug_assert!(state.find(core.id()).is_some());
-            return Ok(Slot {
-                parent,
-                offset: 0,
-                renumbered: Vec::new(),
-            });
+            let end = Target {
+                parent: core.id().into(),
+                in_core: false,
+                insertion: Insertion::End,
+            };
+            return find_slot(state, &end, mover);
         }
         self.check_offset(0, mover)?;
         Ok(self.slot(0, Vec::new()))

@@ -4,6 +4,7 @@ use pactql::{Context, Measure, Message, NewNode, Policy, Provider, Scope, Sessio
 
 use super::properties::{Hand, document, working};
 use crate::support::json::parse;
+use crate::support::random::Rng;
 
 fn ids(ctx: &mut Context, selector: &str) -> Vec<String> {
     let rows = ctx.select(selector).unwrap();
@@ -415,5 +416,77 @@ fn each_cycle_renders_the_bytes_that_were_sent() {
             assert_eq!(attempt.params.len(), 64);
             assert!(attempt.ended_at.is_some());
         }
+    }
+}
+/// A node that is put into a head goes to the end of its core, after nodes of any offset there.
+#[test]
+fn what_says_no_place_goes_to_the_end_of_the_core() {
+    for position in ["^ah", "(d0)", "[id='^ah']"] {
+        let mut ctx = at_cycle(1);
+        ctx.append(Message::user("x")).unwrap();
+        add(&mut ctx, "[id='mc:1']", r#"{"id":"a","offset":1}"#);
+        add(&mut ctx, position, r#"{"id":"b"}"#);
+        let appended = ctx.append(Message::user("y")).unwrap();
+        let core = ids(&mut ctx, "[id='mc:1'] > *");
+        assert_eq!(
+            core,
+            ["cb:c1-1", "a", "b", appended[0].as_str()],
+            "{position}"
+        );
+    }
+}
+
+/// Messages and nodes without a place meet in one core, whichever comes first.
+#[test]
+fn messages_join_blocks_that_are_the_core_already() {
+    let mut ctx = at_cycle(1);
+    add(&mut ctx, "^ah", r#"{"id":"loose"}"#);
+    add(&mut ctx, "^ah", r#"{"id":"post","offset":1}"#);
+    let appended = ctx.append(Message::user("x")).unwrap();
+    ctx.commit().unwrap();
+    let core = ids(&mut ctx, "@t0 [id='mc:1'] > *");
+    assert_eq!(core, ["loose", appended[0].as_str()]);
+    assert_eq!(ids(&mut ctx, "@t0 .mt > .cb"), ["post"]);
+}
+
+/// The system prompt and the tools: what is the same stays the same node, in the order that was
+/// asked for; nothing else changes.
+#[test]
+fn setting_a_list_changes_only_what_differs() {
+    let mut ctx = at_cycle(1);
+    add(
+        &mut ctx,
+        "^sys",
+        r#"{"id":"kept","key":"policy","content":"by hand"}"#,
+    );
+    let mut rng = Rng::new(3);
+    let mut before: Vec<(String, String)> = Vec::new();
+    for _ in 0..200 {
+        let count = rng.below(5);
+        let wanted: Vec<&str> = (0..count)
+            .map(|_| *rng.pick(&["a", "b", "c", "d"]))
+            .collect();
+        let set = ctx.set_system(wanted.iter().copied()).unwrap();
+        let rows = ctx.select("^sys > .cb:text[role='system']").unwrap();
+        let after = rows
+            .into_iter()
+            .map(|n| (n.id().to_owned(), n.text().to_string()));
+        let after: Vec<(String, String)> = after.collect();
+        let texts: Vec<&str> = after.iter().map(|(_, text)| text.as_str()).collect();
+        let shown: Vec<&str> = after.iter().map(|(id, _)| id.as_str()).collect();
+        assert_eq!(texts, wanted);
+        assert_eq!(shown, set);
+        // Equal texts at the start keep their nodes.
+        let same = |(a, b): &(&(String, String), &(String, String))| a.1 == b.1;
+        let start = before.iter().zip(&after).take_while(same);
+        assert!(
+            start.into_iter().all(|(a, b)| a == b),
+            "{before:?} {after:?}"
+        );
+        assert_eq!(ids(&mut ctx, "#policy"), ["kept"]);
+        if rng.chance(30) {
+            ctx.commit().unwrap();
+        }
+        before = after;
     }
 }

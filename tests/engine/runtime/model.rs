@@ -158,6 +158,19 @@ pub(crate) fn class_of(node_type: &str) -> Class {
     }
 }
 
+/// A node of this type with nothing given.
+fn plain(node_type: &str) -> Draft {
+    Draft {
+        id: None,
+        class: class_of(node_type),
+        offset: None,
+        time: None,
+        iso: None,
+        fields: BTreeMap::from([("nodeType".to_owned(), Json::text(node_type))]),
+        children: Vec::new(),
+    }
+}
+
 fn is_region(class: Class) -> bool {
     matches!(class, Class::Root | Class::Sys | Class::Seq | Class::Head)
 }
@@ -524,7 +537,8 @@ impl Model {
         codes
     }
 
-    /// The offset of a node that is put at a spot, and the new offsets of its siblings.
+    /// The offset of a node that is put at a spot, and the new offsets of its siblings. `but` is the
+    /// node itself, where it is moved, and those to be moved after it.
     fn choose(
         &self,
         spot: &Spot,
@@ -534,6 +548,8 @@ impl Model {
         but: &[String],
     ) -> Result<(i64, Vec<(String, i64)>), Refused> {
         let parent = spot.parent.as_str();
+        // The slot is between siblings that stay; a core is one until it has moved.
+        let own = &but[..but.len().min(1)];
         if spot.insertion == Insertion::Into {
             let largest = || {
                 let siblings = self.children(parent);
@@ -543,7 +559,7 @@ impl Model {
                 true => largest().unwrap_or(0).max(1),
                 false => 0,
             });
-            return self.settled(spot, offset, class, but, Vec::new());
+            return self.settled(spot, offset, class, own, Vec::new());
         }
         let (left, right) = self.slot(spot, but)?;
         let key = |id: &String| (self.nodes[id].offset(), self.nodes[id].rest(id));
@@ -558,20 +574,20 @@ impl Model {
         };
         let fits = |offset| after_left(offset) && before_right(offset);
         if let Some(offset) = given {
-            let mut codes = self.barred(parent, offset, class, but);
+            let mut codes = self.barred(parent, offset, class, own);
             if !fits(offset) {
                 codes.insert("E_PLACEMENT");
             }
             return match codes.is_empty() {
-                true => self.settled(spot, offset, class, but, Vec::new()),
+                true => self.settled(spot, offset, class, own, Vec::new()),
                 false => Err(codes),
             };
         }
         let zone = self.has_core_zone(parent);
-        let open = |offset| self.barred(parent, offset, class, but).is_empty();
+        let open = |offset| self.barred(parent, offset, class, own).is_empty();
         let offset_of = |id: &String| self.nodes[id].offset();
         let offset = match (left.last(), right.first()) {
-            (None, None) => 0,
+            (None, None) => (0..).find(|offset| open(*offset)).unwrap(),
             (None, Some(next)) => {
                 let mut below = (1..).map(|down| offset_of(next) - down);
                 below.find(|offset| open(*offset)).unwrap()
@@ -583,10 +599,10 @@ impl Model {
             }
         };
         if fits(offset) {
-            return self.settled(spot, offset, class, but, Vec::new());
+            return self.settled(spot, offset, class, own, Vec::new());
         }
         if let Some(moved) = self.shift(&right, (offset, rest.clone()), 1, zone) {
-            return self.settled(spot, offset, class, but, moved);
+            return self.settled(spot, offset, class, own, moved);
         }
         if let Some(next) = right.first() {
             let mut below = (0..).map(|down| offset_of(next) - down);
@@ -595,7 +611,7 @@ impl Model {
                 .unwrap();
             let nearest: Vec<String> = left.into_iter().rev().collect();
             if let Some(moved) = self.shift(&nearest, (offset, rest.clone()), -1, zone) {
-                return self.settled(spot, offset, class, but, moved);
+                return self.settled(spot, offset, class, own, moved);
             }
         }
         Err(refused("E_PLACEMENT"))
@@ -926,12 +942,7 @@ impl Model {
         if !codes.is_empty() {
             return Err(codes);
         }
-        let before = self.clone();
-        let moved = self.move_each(&self.topmost(ids), spot, now);
-        if moved.is_err() {
-            *self = before;
-        }
-        moved
+        self.move_each(&self.topmost(ids), spot, now)
     }
 
     fn move_each(&mut self, ids: &[String], spot: &Spot, now: i64) -> Result<Vec<String>, Refused> {
@@ -1045,6 +1056,14 @@ impl Model {
             if self.pinned(id) {
                 codes.insert("E_PINNED");
             }
+            // A container there could become a second core, or one that goes.
+            let zone = node
+                .parent
+                .as_deref()
+                .is_some_and(|id| self.has_core_zone(id));
+            if zone && node.offset() == 0 && draft.class == Class::Container {
+                codes.insert("E_PLACEMENT");
+            }
         }
         if !codes.is_empty() {
             return Err(codes);
@@ -1065,6 +1084,62 @@ impl Model {
             made,
         });
         Ok(id)
+    }
+
+    /// Puts the parts of a message at the end of the core of `^ah`, or of `^sys`. A core container is
+    /// made where blocks at offset 0 are not the core already.
+    pub(crate) fn append(
+        &mut self,
+        role: &str,
+        parts: &[Json],
+        is_reply: bool,
+        now: i64,
+    ) -> Result<Vec<String>, Refused> {
+        let (parent, core) = match role {
+            "system" => (self.region_id(Class::Sys), false),
+            _ => {
+                let head = self.region_id(Class::Head);
+                let loose = |id: &String| self.nodes[id].offset() == 0;
+                match self.core(&head) {
+                    Some(core) => (core, false),
+                    None if self.children(&head).iter().any(loose) => (head, true),
+                    None => (self.make_core(&head, now), false),
+                }
+            }
+        };
+        let grouped = parts.len() > 1 && role != "assistant";
+        let mut ids: Vec<String> = Vec::new();
+        for part in parts {
+            let Json::Obj(mut members) = part.clone() else {
+                panic!("an object")
+            };
+            if part.get("role").is_none() {
+                members.push(("role".to_owned(), Json::text(role)));
+            }
+            if is_reply {
+                members.push(("data_reply".to_owned(), Json::int(self.cycle)));
+            }
+            if grouped {
+                let (draft, _) = Draft::read(part, &self.rules());
+                let first = ids.first().cloned();
+                let first = first.unwrap_or_else(|| self.given_id(&draft, self.index));
+                members.push(("data_message".to_owned(), Json::text(&first)));
+            }
+            let spot = Spot {
+                parent: parent.clone(),
+                core,
+                insertion: Insertion::End,
+            };
+            ids.push(self.add(&[spot], &Json::Obj(members), now)?);
+        }
+        Ok(ids)
+    }
+
+    /// Makes the core container of the head.
+    fn make_core(&mut self, head: &str, now: i64) -> String {
+        let mut core = plain("mc");
+        core.id = Some(self.unused(format!("mc:{}", self.cycle)));
+        self.make(&core, head, 0, now)
     }
 
     pub(crate) fn pin(&mut self, ids: &[String]) -> Result<String, Refused> {
@@ -1264,15 +1339,6 @@ impl Model {
 
     fn seal(&mut self, now: i64) -> String {
         let (head, seq) = (self.region_id(Class::Head), self.region_id(Class::Seq));
-        let plain = |node_type: &str| Draft {
-            id: None,
-            class: class_of(node_type),
-            offset: None,
-            time: None,
-            iso: None,
-            fields: BTreeMap::from([("nodeType".to_owned(), Json::text(node_type))]),
-            children: Vec::new(),
-        };
         let turns = self.children(&seq).into_iter();
         let largest = turns.map(|id| self.nodes[&id].offset()).max();
         let mut turn = plain("mt");

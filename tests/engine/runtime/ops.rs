@@ -23,6 +23,8 @@ pub(crate) enum Kind {
     Discard,
     Commit,
     Fork,
+    Append,
+    Request,
 }
 
 /// An operation of a run.
@@ -50,6 +52,8 @@ pub(crate) fn run(seed: u64, length: usize) -> Vec<Op> {
         (Kind::Discard, 1),
         (Kind::Commit, 15),
         (Kind::Fork, 1),
+        (Kind::Append, 6),
+        (Kind::Request, 1),
     ];
     let total: usize = kinds.iter().map(|(_, weight)| weight).sum();
     let op = |rng: &mut Rng| {
@@ -137,6 +141,11 @@ impl Maker<'_> {
                 }
             }
         }
+        self.chains()
+    }
+
+    /// A selector of some nodes by their ids, and what it matches.
+    fn chains(&mut self) -> (String, Vec<String>) {
         let count = if self.rng.chance(70) {
             1
         } else {
@@ -176,7 +185,7 @@ impl Maker<'_> {
     /// A position, and the places it names.
     pub(crate) fn position(&mut self) -> (String, Vec<Spot>) {
         if self.rng.chance(4) {
-            let (text, ids) = self.selector();
+            let (text, ids) = self.chains();
             let spot = |parent: &String| Spot {
                 parent: parent.clone(),
                 core: false,
@@ -435,6 +444,28 @@ impl Maker<'_> {
         if self.rng.chance(4) {
             push(members, "provenance", Json::text("model:x"));
         }
+    }
+
+    /// The role and the parts of a message.
+    pub(crate) fn message(&mut self) -> (&'static str, Vec<Json>) {
+        let role = *self
+            .rng
+            .pick(&["user", "user", "assistant", "tool", "system"]);
+        let count = self.rng.range(1, 3);
+        let part = |maker: &mut Self| {
+            let mut members = Vec::new();
+            maker.plain_members(&mut members);
+            if maker.rng.chance(30) {
+                push(&mut members, "ttl", Json::int(maker.rng.range(0, 2)));
+            }
+            if maker.rng.chance(8) {
+                let id = format!("n{}", maker.number());
+                push(&mut members, "id", Json::text(&id));
+            }
+            members.retain(|(_, value)| *value != Json::Null);
+            Json::Obj(members)
+        };
+        (role, (0..count).map(|_| part(self)).collect())
     }
 
     fn or_null(&mut self, values: [&str; 4]) -> Json {
