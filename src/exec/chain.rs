@@ -36,7 +36,7 @@ pub(super) fn matches(
     matches_and_cores(bound, chunk, Cores::Dropped, input, trace)
 }
 
-/// As [`matches`], with the implicit cores that match or without.
+/// As [`matches()`], with the implicit cores that match or without.
 pub(super) fn matches_and_cores(
     bound: &Bound,
     chunk: Option<&Range<u32>>,

@@ -19,7 +19,7 @@ pub enum FileError {
     /// A file of that name exists.
     #[error("{}: the file exists", .0.display())]
     Exists(PathBuf),
-    /// Another process, or another [`SessionFile`], is writing it.
+    /// Another process, or another [`SessionFile`](super::SessionFile), is writing it.
     #[error("{}: another process is writing this session", .0.display())]
     Busy(PathBuf),
     /// It can be read, but not written in place; the text says why.
