@@ -287,9 +287,16 @@ impl Model {
 
     /// The working state becomes the base.
     fn settle(&mut self) {
-        for node in self.nodes.values_mut() {
+        // An emptied container that a reference keeps is looked at again.
+        let kept: BTreeSet<String> = self
+            .nodes
+            .keys()
+            .filter(|id| self.pinned(id))
+            .cloned()
+            .collect();
+        for (id, node) in &mut self.nodes {
             node.new = false;
-            node.lost = false;
+            node.lost &= kept.contains(id);
         }
         self.base = Arc::new(self.nodes.clone());
         self.used_before = Arc::new(self.used.clone());
@@ -1251,6 +1258,10 @@ impl Model {
             };
             let place = self.nodes[first].clone();
             let parent = place.parent.clone().unwrap();
+            if self.would_be_core(&parent, made[0].1.class, place.offset()) {
+                // It was moved there after the call.
+                continue;
+            }
             for id in self.topmost(&left) {
                 self.take(&id);
                 gone.push(id);
