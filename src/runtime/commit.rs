@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use hashbrown::HashSet;
 
-use super::delta::{apply, delta};
+use super::delta::{apply, delta, only_turn};
 use super::header::read;
 use super::mutate::{Place, check_unpinned, is_region};
 use super::node::NewNode;
@@ -13,7 +13,7 @@ use super::overlay::{Compaction, Fresh};
 use super::refusal::{Refusal, header, placement, region, sealed};
 use super::state::{Node, Seal};
 use super::workspace::Workspace;
-use crate::index::{Merge, Snapshot};
+use crate::index::{Merge, Meta, Snapshot};
 use crate::tree::NodeClass;
 use crate::tree::json::MAX_NESTING;
 
@@ -145,10 +145,12 @@ impl Workspace {
         self.cascade(kept, &mut commit.emptied);
         let (turn, moved) = self.seal(cycle)?;
         commit.turn = turn.to_string();
-        let passed = cycle.saturating_sub(self.base.cycle());
-        let delta = delta(self.state(), &moved, passed);
         let meta = self.meta(cycle);
-        let made = apply(&mut self.writer, &self.base, &delta, meta);
+        let made = self.add_turn(&turn, &meta, moved.is_empty()).or_else(|| {
+            let passed = cycle.saturating_sub(self.base.cycle());
+            let delta = delta(self.state(), &moved, passed);
+            apply(&mut self.writer, &self.base, &delta, meta)
+        });
         let unsound = || placement("the tree of the cycle breaks a rule of documents");
         let (snapshot, merges) = made.ok_or_else(unsound)?;
         let snapshot = Arc::new(snapshot);
@@ -158,6 +160,17 @@ impl Workspace {
             snapshot,
             merges,
         })
+    }
+
+    /// The snapshot with the new turn, where that is all that has changed: most cycles only add one.
+    fn add_turn(
+        &mut self,
+        turn: &str,
+        meta: &Meta,
+        only_new: bool,
+    ) -> Option<(Snapshot, Vec<Merge>)> {
+        let tree = only_turn(self.state(), turn).filter(|_| only_new)?;
+        self.writer.append_turn(&self.base, &tree, meta)
     }
 
     /// Takes what expires. Returns the nodes past their time that a reference keeps.

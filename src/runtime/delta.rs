@@ -5,7 +5,8 @@ use std::sync::Arc;
 use super::overlay::{Change, Fresh};
 use super::state::{Node, State};
 use crate::index::{Merge, Meta, NodeRef, Snapshot, Writer};
-use crate::tree::{Delta, NodeClass, Patch, PatchNode, Present};
+use crate::tree::{Delta, NONE, NodeClass, Patch, PatchNode, Present, Tree, push_row};
+use smallvec::SmallVec;
 
 /// How the working state differs from its base, `passed` cycles after it. `moved` are committed nodes
 /// with another parent.
@@ -73,7 +74,8 @@ const FILLED: u8 = Present::OFFSET
     | Present::CREATED_AT_NS
     | Present::CREATION_INDEX;
 
-fn push_fresh(patch: &mut Patch, fresh: &Fresh) {
+/// Gives a new node to `push`: its row, and its fields sorted by name.
+fn with_row(fresh: &Fresh, push: impl for<'f> FnOnce(PatchNode<'f>, &[(&'f str, &'f str)])) {
     let ttl = if fresh.ttl.is_some() { Present::TTL } else { 0 };
     let node = PatchNode {
         id: &fresh.id,
@@ -90,9 +92,9 @@ fn push_fresh(patch: &mut Patch, fresh: &Fresh) {
         creation_index: fresh.creation_index,
     };
     let grown = fresh.growing.as_ref().map(super::growing::Growing::json);
-    let mut fields: Vec<(&str, &str)> = Vec::with_capacity(fresh.fields.len() + 2);
     let own = fresh.fields.iter().map(|(name, json)| (&**name, &**json));
-    fields.extend(own.filter(|(name, _)| grown.is_none() || *name != "content"));
+    let own = own.filter(|(name, _)| grown.is_none() || *name != "content");
+    let mut fields: SmallVec<[(&str, &str); 16]> = own.collect();
     if let Some(grown) = &grown {
         fields.push(("content", grown));
     }
@@ -100,7 +102,62 @@ fn push_fresh(patch: &mut Patch, fresh: &Fresh) {
         fields.push(("ttl", "null"));
     }
     fields.sort_unstable_by_key(|(name, _)| *name);
-    patch.push(Some(&fresh.parent), node, fields.into_iter());
+    push(node, &fields);
+}
+
+fn push_fresh(patch: &mut Patch, fresh: &Fresh) {
+    with_row(fresh, |node, fields| {
+        patch.push(Some(&fresh.parent), node, fields.iter().copied())
+    });
+}
+
+/// The rows of a new turn, if it is all that the cycle has changed: what [`Writer::append_turn`] takes.
+pub(super) fn only_turn(state: State<'_>, turn: &str) -> Option<Tree> {
+    let overlay = state.overlay;
+    let mut parents = overlay.parents();
+    let seq = parents.next().filter(|_| parents.next().is_none())?;
+    let slot = overlay.find(turn)?;
+    let alone = overlay.added_to(seq) == [slot];
+    if !alone || !overlay.gone.is_empty() || !overlay.changed.is_empty() {
+        return None;
+    }
+    let mut tree = Tree::default();
+    let count = overlay.fresh().count();
+    tree.rows.reserve(count);
+    tree.ids.reserve(16 * count);
+    let bytes = |fresh: &Fresh| -> usize {
+        let lengths = fresh
+            .fields
+            .iter()
+            .map(|(name, json)| name.len() + json.len() + 4);
+        lengths.sum::<usize>() + 16
+    };
+    let bytes = overlay.fresh().map(bytes).sum();
+    Arc::make_mut(&mut tree.payload).reserve(bytes);
+    // The nodes to come, the next one last, with the row of the parent.
+    let mut open = vec![(slot, NONE)];
+    while let Some((slot, parent)) = open.pop() {
+        let fresh = overlay.get(slot)?;
+        let row = tree.rows.len() as u32;
+        with_row(fresh, |node, fields| {
+            push_row(&mut tree, node, fields.iter().copied())
+        });
+        // A turn is two levels below the root.
+        let level = tree
+            .rows
+            .get(parent as usize)
+            .map_or(2, |parent| parent.level + 1);
+        let own = &mut tree.rows[row as usize];
+        (own.parent, own.level, own.class) = (parent, level, fresh.class);
+        open.extend(fresh.children.iter().rev().map(|&child| (child, row)));
+    }
+    // Backwards, so that the end of a child is known before its parent's.
+    for row in (1..tree.rows.len()).rev() {
+        let (end, parent) = (tree.rows[row].end, tree.rows[row].parent as usize);
+        let parent = &mut tree.rows[parent];
+        parent.end = parent.end.max(end);
+    }
+    (tree.rows.len() == count).then_some(tree)
 }
 
 fn push_old(

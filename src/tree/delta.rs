@@ -92,36 +92,7 @@ impl Patch {
         node: PatchNode<'_>,
         fields: impl Iterator<Item = (&'f str, &'f str)>,
     ) {
-        let tree = &mut self.nodes;
-        let payload = Arc::make_mut(&mut tree.payload);
-        let (id, record) = (tree.ids.len() as u32, payload.len() as u32);
-        tree.ids.push_str(node.id);
-        for (name, value) in fields {
-            write_field(payload, name, value);
-        }
-        let row = tree.rows.len() as u32;
-        let code = |dictionary: &mut Dictionary, value: Option<&str>| {
-            value.map_or(NONE, |value| dictionary.intern(value))
-        };
-        tree.rows.push(Row {
-            parent: NONE,
-            end: row + 1,
-            level: 0,
-            class: NodeClass::Block,
-            present: node.present,
-            id: (id, tree.ids.len() as u32),
-            payload: (record, payload.len() as u32),
-            node_type: code(&mut tree.types, node.node_type),
-            role: code(&mut tree.roles, node.role),
-            kind: code(&mut tree.kinds, node.kind),
-            key: code(&mut tree.keys, node.key),
-            offset: node.offset,
-            ttl: node.ttl,
-            priority: node.priority,
-            cycle: node.cycle,
-            created_at_ns: node.created_at_ns,
-            creation_index: node.creation_index,
-        });
+        push_row(&mut self.nodes, node, fields);
         self.parents.push(parent.map(Into::into));
     }
 
@@ -142,4 +113,42 @@ impl Patch {
         }
         (Self { nodes, parents }, starts)
     }
+}
+
+/// Adds a row without a place: its parent, end, level and class are for the caller to set. `fields` are
+/// those of its payload record, sorted by name, values as JSON text. Linear in the node.
+pub fn push_row<'f>(
+    tree: &mut Tree,
+    node: PatchNode<'_>,
+    fields: impl Iterator<Item = (&'f str, &'f str)>,
+) {
+    let payload = Arc::make_mut(&mut tree.payload);
+    let (id, record) = (tree.ids.len() as u32, payload.len() as u32);
+    tree.ids.push_str(node.id);
+    for (name, value) in fields {
+        write_field(payload, name, value);
+    }
+    let row = tree.rows.len() as u32;
+    let code = |dictionary: &mut Dictionary, value: Option<&str>| {
+        value.map_or(NONE, |value| dictionary.intern(value))
+    };
+    tree.rows.push(Row {
+        parent: NONE,
+        end: row + 1,
+        level: 0,
+        class: NodeClass::Block,
+        present: node.present,
+        id: (id, tree.ids.len() as u32),
+        payload: (record, payload.len() as u32),
+        node_type: code(&mut tree.types, node.node_type),
+        role: code(&mut tree.roles, node.role),
+        kind: code(&mut tree.kinds, node.kind),
+        key: code(&mut tree.keys, node.key),
+        offset: node.offset,
+        ttl: node.ttl,
+        priority: node.priority,
+        cycle: node.cycle,
+        created_at_ns: node.created_at_ns,
+        creation_index: node.creation_index,
+    });
 }

@@ -33,7 +33,7 @@ pub mod source;
 mod text;
 pub(crate) mod timestamp;
 
-pub use delta::{Delta, Patch, PatchNode};
+pub use delta::{Delta, Patch, PatchNode, push_row};
 pub use document::{Body, Document, Origin, read_document, read_lines};
 pub use fault::{Fault, InputError};
 pub use model::{Dictionary, NONE, NodeClass, Present, Row, Tree, is_header, text_list};

@@ -15,12 +15,28 @@ pub(crate) fn rfc3339(seconds: i64, nanos: u32) -> String {
     let day = day - (153 * month + 2) / 5 + 1;
     let month = if month < 10 { month + 3 } else { month - 9 };
     let year = era * 400 + year + i64::from(month <= 2);
-    format!(
-        "{year:04}-{month:02}-{day:02}T{:02}:{:02}:{:02}.{nanos:09}Z",
-        second / 3_600,
-        second / 60 % 60,
-        second % 60
-    )
+    let mut text = String::with_capacity(30);
+    let mut digits = |value: i64, count: usize, end: char| {
+        let mut buffer = [b'0'; 20];
+        let (mut left, mut at) = (value.unsigned_abs(), buffer.len());
+        while left > 0 {
+            at -= 1;
+            buffer[at] = b'0' + (left % 10) as u8;
+            left /= 10;
+        }
+        let start = at.min(buffer.len() - count);
+        text.push_str(if value < 0 { "-" } else { "" });
+        text.extend(buffer[start..].iter().map(|&digit| char::from(digit)));
+        text.push(end);
+    };
+    digits(year, if year < 0 { 3 } else { 4 }, '-');
+    digits(month, 2, '-');
+    digits(day, 2, 'T');
+    digits(second / 3_600, 2, ':');
+    digits(second / 60 % 60, 2, ':');
+    digits(second % 60, 2, '.');
+    digits(i64::from(nanos), 9, 'Z');
+    text
 }
 
 /// [`rfc3339`] of nanoseconds since 1970.
