@@ -27,7 +27,7 @@ Examples:
 pub(super) struct Attempts {
     #[command(flatten)]
     write: WriteArgs,
-    /// What to do [default: list].
+    /// What to do; without it, the calls are listed.
     action: Option<Action>,
     /// List: only those of this cycle.
     #[arg(long, value_name = "N", conflicts_with = "action")]

@@ -23,7 +23,8 @@ Examples:
 pub(super) struct Commit {
     #[command(flatten)]
     write: WriteArgs,
-    /// Prune blocks until the whole tree has at most N tokens, at 4 bytes each.
+    /// Prune blocks until the whole tree has at most N tokens, at 4 bytes each. Of equal priority the oldest
+    /// go first, the system prompt among them.
     #[arg(long, value_name = "N")]
     prune_tokens: Option<u64>,
     /// Prune blocks until the whole tree has at most N nodes.

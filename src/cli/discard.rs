@@ -8,7 +8,7 @@ use clap::Args;
 
 /// Drop every change since the last commit.
 ///
-/// References and attempts stay. Prints nothing.
+/// Attempts stay, and so do the references to nodes that are left. Prints nothing.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:

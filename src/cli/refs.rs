@@ -9,8 +9,8 @@ use serde_json::json;
 
 /// List, add or drop the references of a session.
 ///
-/// A reference has a name, and pins one node: neither its ttl, nor pruning, nor a hand takes the node
-/// while a reference has it, or what is above it. `add` replaces a reference of the same name, and prints
+/// A reference has a name, and pins one node: it does not expire, is not pruned, and cannot be removed,
+/// nor can a node above it. `add` replaces a reference of the same name, and prints
 /// the id of the node; `drop` prints the id of the node that is free again.
 #[derive(Args, Debug)]
 #[command(override_usage = "\
@@ -25,7 +25,7 @@ Examples:
 pub(super) struct Refs {
     #[command(flatten)]
     write: WriteArgs,
-    /// What to do [default: list].
+    /// What to do; without it, the references are listed.
     action: Option<Action>,
     /// The name of the reference.
     #[arg(requires = "action")]
