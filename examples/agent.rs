@@ -134,7 +134,13 @@ fn answer(file: &mut SessionFile, stopped: &mut bool) -> Result<(), Box<dyn Erro
 fn compact(context: &mut Context) -> Result<(), pactql::Error> {
     let sealed = context.select("^seq .cb")?;
     let tokens: usize = sealed.nodes().map(|node| node.text().len() / 4).sum();
-    if tokens > BUDGET && context.select("^seq > .mt:depth(4-999)")?.count() > 0 {
+    // A result has to stay with its call, which is in the turn before it.
+    let cuts_a_call = context
+        .select("^seq > .mt:depth(3) .cb[kind='result']")?
+        .count()
+        > 0;
+    let older = context.select("^seq > .mt:depth(4-999)")?.count();
+    if tokens > BUDGET && older > 0 && !cuts_a_call {
         // A model would write it, and would be shown the summary that it takes the place of.
         let summary = NewNode::text("Order L-88 goes back, because of its brakes.");
         let summary = summary.role("system").key("summary");

@@ -267,13 +267,15 @@ pub(super) fn quoted(text: &str) -> Box<str> {
 
 fn problem_text(problem: &Problem) -> Refusal {
     let at = problem.offset;
-    input(match &problem.kind {
-        ProblemKind::Syntax(expected) => format!("byte {at}: expected {expected}"),
-        ProblemKind::TooDeep => format!("byte {at}: values must nest at most 1,000 levels deep"),
-        ProblemKind::DuplicateKey(key) => format!("byte {at}: the key `{key}` is given twice"),
-        ProblemKind::LoneSurrogate => format!("byte {at}: half of a surrogate pair"),
+    let mut refusal = input(match &problem.kind {
+        ProblemKind::Syntax(expected) => format!("expected {expected}"),
+        ProblemKind::TooDeep => format!("values must nest at most 1,000 levels deep"),
+        ProblemKind::DuplicateKey(key) => format!("the key `{key}` is given twice"),
+        ProblemKind::LoneSurrogate => format!("half of a surrogate pair"),
         ProblemKind::NumberRange => {
-            format!("byte {at}: the number is outside the range of a double")
+            format!("the number is outside the range of a double")
         }
-    })
+    });
+    refusal.at = Some(at);
+    refusal
 }

@@ -12,6 +12,8 @@ pub(crate) struct Refusal {
     pub message: String,
     /// What to do instead.
     pub help: Option<String>,
+    /// The byte of the node's text at which reading stopped.
+    pub at: Option<usize>,
 }
 
 impl Refusal {
@@ -20,6 +22,7 @@ impl Refusal {
             code,
             message: message.into(),
             help: None,
+            at: None,
         }
     }
 
@@ -31,9 +34,19 @@ impl Refusal {
 }
 
 impl Refusal {
-    /// The error about `text`, the whole of which is the place.
+    /// The error about `text`: a selector or position, the whole of which is the place, or the text of a
+    /// node, of which one byte is. What is wrong with a node's members has no place in a selector.
     pub(crate) fn about(self, text: &str) -> Error {
-        let mut diagnostic = Diagnostic::error(self.code, self.message).at(0..text.len(), "");
+        let of_node = matches!(self.code, Code::Header | Code::DuplicateId | Code::Input);
+        let (text, span) = match self.at {
+            Some(at) => (text, Some(at.min(text.len())..text.len().min(at + 1))),
+            None if of_node => ("", None),
+            None => (text, Some(0..text.len())),
+        };
+        let mut diagnostic = Diagnostic::error(self.code, self.message);
+        if let Some(span) = span {
+            diagnostic = diagnostic.at(span, "");
+        }
         if let Some(help) = self.help {
             diagnostic = diagnostic.with_help(help);
         }

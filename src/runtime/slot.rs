@@ -157,7 +157,7 @@ impl<'a> Parent<'a> {
         let (parent, id) = (self.node.id(), mover.id);
         if self.is_sealed {
             let message =
-                format!("`{id}` cannot be put into the core of `{parent}`, which is sealed");
+                format!("nothing can be put into the core of `{parent}`, which is sealed");
             let help = "give it an offset below 0 (before the core) or above 0 (after it)";
             return Err(sealed(message).help(help));
         }
@@ -287,13 +287,21 @@ impl<'a> Parent<'a> {
     }
 
     fn no_room(&self, left: &[Node<'_>], right: &[Node<'_>]) -> Refusal {
+        let (parent, between) = (self.node.id(), neighbours(left, right));
+        let at_zero = |node: Option<&Node<'_>>| node.is_some_and(|node| node.offset() == 0);
+        if self.is_turn && at_zero(left.last()) && at_zero(right.first()) {
+            return placement(format!(
+                "the node cannot come between {between} in `{parent}`: what has offset 0 is the core and \
+                 stays in the order it was made"
+            ))
+            .help("put the blocks into a container, `(d0, cont, +1)` is a place in it");
+        }
         placement(format!(
-            "no offset puts the node between {} in `{}`: {} made in an earlier cycle",
-            neighbours(left, right),
-            self.node.id(),
-            if self.is_turn { "they keep their side of the core, or were" } else { "they were" },
+            "no offset puts the node between {between} in `{parent}`, and they cannot get others"
         ))
-        .help("only nodes made in this cycle get other offsets; put it at the end, or replace the node")
+        .help(
+            "nodes of earlier cycles keep their offsets; put it at the end, or replace one of them",
+        )
     }
 
     /// Whether a sibling may get another offset.

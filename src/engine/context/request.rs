@@ -23,7 +23,8 @@ pub struct Request {
 impl Context {
     /// The working state as the request to send, and the beginning of an attempt: until
     /// [`Context::reply`], [`Context::cancel_attempt`] or [`Context::fail_attempt`] ends it, it is
-    /// running. What was sent is kept, as a difference to the attempt before.
+    /// running; an attempt that is still running is canceled. What was sent is kept, as a difference to
+    /// the attempt before.
     ///
     /// # Errors
     /// A block or parameters that the provider's API has no form for.
@@ -42,6 +43,8 @@ impl Context {
             )
         })?;
         let cycle = self.cycle();
+        // One call is made at a time: a new one says that the one before was given up.
+        let _ = self.end_attempt(AttemptStatus::Canceled, |_| {});
         let attempts = self.attempts();
         let number = attempts.of_cycle(cycle).count() + 1;
         let parameters = thread.parameters().unwrap_or("{}");

@@ -6,10 +6,13 @@ use crate::runtime::NewNode;
 use crate::tree::json::Reader;
 use crate::tree::shallow::{get, members, string};
 
+/// The priority of the system prompt and of tools: a policy takes everything of a lower one first.
+const PRIORITY: i64 = 1_000;
+
 impl Context {
     /// Makes these texts the system prompt: the blocks of kind `text` and role `system` directly below
     /// `^sys` that have no key. Blocks whose text is the same stay, others are replaced, added or
-    /// removed. Returns the ids of the blocks, in order.
+    /// removed. New ones get the priority 1,000, so that a policy takes other blocks first. Returns the ids of the blocks, in order.
     ///
     /// # Errors
     /// `E_PINNED` for a block that would go. Nothing has changed then.
@@ -17,7 +20,7 @@ impl Context {
         &mut self,
         parts: impl IntoIterator<Item = &'t str>,
     ) -> Result<Vec<String>, Error> {
-        let node = |text: &str| NewNode::text(text).role("system");
+        let node = |text: &str| NewNode::text(text).role("system").priority(PRIORITY);
         let wanted: Vec<NewNode> = parts.into_iter().map(node).collect();
         let set = self.workspace.set_list("text", &wanted);
         self.finish("", set)
@@ -25,7 +28,7 @@ impl Context {
 
     /// Makes these definitions, each a JSON object, the tools: blocks of kind `tool` directly below
     /// `^sys`, with the tool's name as key. Their spelling and order are kept. Definitions that are the
-    /// same stay; others are replaced, added or removed. Returns the ids of the blocks, in order.
+    /// same stay; others are replaced, added or removed, with the priority 1,000. Returns the ids of the blocks, in order.
     ///
     /// # Errors
     /// `E_INPUT`: a definition that is no JSON object or has no name, two with one name; `E_PINNED`
@@ -48,6 +51,7 @@ impl Context {
                 .role("system")
                 .kind("tool")
                 .key(&name)
+                .priority(PRIORITY)
                 .content(text.trim());
             if wanted
                 .iter()

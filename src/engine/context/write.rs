@@ -184,7 +184,7 @@ impl Context {
     }
 
     fn position(&self, history: &History, address: &str) -> Result<Position, Error> {
-        if address.trim().is_empty() {
+        if matches!(address.trim(), "" | "working") {
             return Ok(Position::Working);
         }
         let wrong = |code, message: String| {
@@ -195,8 +195,10 @@ impl Context {
         };
         let parsed = address.trim().parse::<Address>();
         let parsed = parsed.map_err(|error| wrong(Code::SelectorInvalid, error.to_string()))?;
-        let index = history.index_of(parsed);
-        let index = index.map_err(|error| wrong(Code::SnapshotNotFound, error.to_string()))?;
+        let index = history.index_of(parsed).map_err(|error| {
+            let diagnostic = Diagnostic::error(Code::SnapshotNotFound, error.to_string());
+            Error::new(address, diagnostic.at(0..address.len(), ""))
+        })?;
         Ok(Position::Committed(index))
     }
 
@@ -227,6 +229,13 @@ impl Context {
         let region = match position.trim() {
             "^ah" => Some(NodeClass::Head),
             "^sys" => Some(NodeClass::Sys),
+            "^seq" => {
+                let message = "turns enter `^seq` by sealing, and nothing else does";
+                let diagnostic = Diagnostic::error(Code::Region, message)
+                    .at(0..position.len(), "")
+                    .with_help("add to `^ah` and commit, or attach to a turn: `(d1, end)`");
+                return Err(Error::new(position, diagnostic));
+            }
             _ => None,
         };
         if let Some(parent) = region.and_then(|class| self.workspace.region_id(class).ok()) {
@@ -270,7 +279,19 @@ impl Context {
 
     /// Reads the short form of a node.
     fn short(&self, text: &str) -> Result<NewNode, Error> {
-        let members = short_node(text, self.engine.edition())?.into_iter();
+        let members = short_node(text, self.engine.edition())?;
+        // One word that is no type is a text without its quotes, not a block without content.
+        let bare = members
+            .iter()
+            .all(|member| matches!(&*member.name, "nodeType" | "kind"));
+        let word = text.split([':', ' ']).next().unwrap_or_default();
+        if bare && !["block", "cb", "cont", "mc", "seg", "mt"].contains(&word) {
+            let message = format!("`{word}` is no type, and the node has no content");
+            let diagnostic = Diagnostic::error(Code::Input, message).at(0..text.len(), "");
+            let help = format!("a text is `block:text \"{}\"`", text.trim());
+            return Err(Error::new(text, diagnostic.with_help(help)));
+        }
+        let members = members.into_iter();
         let members = members.map(|member| (member.name.into(), member.json.into()));
         Ok(NewNode::of_members(members.collect()))
     }
@@ -294,8 +315,11 @@ fn not_one(selector: &str, count: usize, what: &str) -> Error {
         _ => format!("not one {what}: the selector matches {count} nodes"),
     };
     let diagnostic = Diagnostic::error(Code::Placement, message).at(0..selector.len(), "");
-    let help = match count {
-        0 => "`^ah`, `^sys`, or a position such as `(d1, end)`",
+    let help = match (count, what) {
+        (0, "parent") => {
+            "`^ah` and `^sys` are always there; turns, as in `(d1, end)`, after the first commit"
+        }
+        (0, _) => "name a node of the working state: by key, `#hero`, or by id, `[id='cb:c1-0']`",
         _ => "name one: by id, by key, or with `:first` or `:last`",
     };
     Error::new(selector, diagnostic.with_help(help))
