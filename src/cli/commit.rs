@@ -24,7 +24,7 @@ pub(super) struct Commit {
     #[command(flatten)]
     write: WriteArgs,
     /// Prune blocks until the whole tree has at most N tokens, at 4 bytes each. Of equal priority the oldest
-    /// go first, the system prompt among them.
+    /// go first, those of `^sys` among them.
     #[arg(long, value_name = "N")]
     prune_tokens: Option<u64>,
     /// Prune blocks until the whole tree has at most N nodes.

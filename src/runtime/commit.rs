@@ -248,12 +248,8 @@ impl Workspace {
             at += 1;
             let id = self.emptied_at(&id);
             match id {
-                Some(id) if kept.contains(&id) => {
-                    // Looked at again by the next commit.
-                    if !self.waiting.contains(&id) {
-                        self.waiting.push(id);
-                    }
-                }
+                // Looked at again by the next commit.
+                Some(id) if kept.contains(&id) => self.waiting.push(id),
                 Some(id) => {
                     self.take(&id);
                     emptied.push(id.to_string());
@@ -263,6 +259,8 @@ impl Workspace {
         }
         // All were looked at; a later step notes its own.
         self.overlay.bereft.clear();
+        self.waiting.sort_unstable();
+        self.waiting.dedup();
     }
 
     /// The container that goes because `id` lost a child: itself, or the turn of which it is the core.

@@ -269,12 +269,10 @@ fn problem_text(problem: &Problem) -> Refusal {
     let at = problem.offset;
     let mut refusal = input(match &problem.kind {
         ProblemKind::Syntax(expected) => format!("expected {expected}"),
-        ProblemKind::TooDeep => format!("values must nest at most 1,000 levels deep"),
+        ProblemKind::TooDeep => "values must nest at most 1,000 levels deep".into(),
         ProblemKind::DuplicateKey(key) => format!("the key `{key}` is given twice"),
-        ProblemKind::LoneSurrogate => format!("half of a surrogate pair"),
-        ProblemKind::NumberRange => {
-            format!("the number is outside the range of a double")
-        }
+        ProblemKind::LoneSurrogate => "half of a surrogate pair".into(),
+        ProblemKind::NumberRange => "the number is outside the range of a double".into(),
     });
     refusal.at = Some(at);
     refusal
