@@ -13,8 +13,8 @@ use clap::Args;
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
-  pactql compact session.jsonl \"^seq .mt:depth(3-9)\" 'block:summary { key=summary } \"They want a refund.\"'
-  pactql compact session.jsonl \".cb[kind='result']:depth(2-9)\" --content-file summary.md")]
+  pactql compact session.jsonl \"^seq .mt:depth(3-9)\" 'block:summary { key=summary, role=system } \"They want a refund.\"'
+  pactql compact session.jsonl \".cb[kind='doc']:depth(2-9)\" 'block:summary { role=system }' --content-file summary.md")]
 pub(super) struct Compact {
     #[command(flatten)]
     write: WriteArgs,
