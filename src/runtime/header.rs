@@ -3,6 +3,7 @@
 
 use super::node::NewNode;
 use super::refusal::{Refusal, header, input, region};
+use crate::diag::nearest_at;
 use crate::tree::alias::{CADENCE, TAGS};
 use crate::tree::check::class_of;
 use crate::tree::hash::{content_hash, hex};
@@ -114,7 +115,7 @@ pub(super) fn read(node: &NewNode) -> Result<Headers, Refusal> {
 
 /// Reads the members of an update.
 pub(super) fn read_update(node: &NewNode) -> Result<Update, Refusal> {
-    let name = Name("the update".into());
+    let name = Name(UPDATE.into());
     name.check_json(node)?;
     if !node.children.is_empty() {
         return Err(header(
@@ -152,6 +153,53 @@ pub(super) fn read_update(node: &NewNode) -> Result<Update, Refusal> {
         }
     }
     Ok(update)
+}
+
+/// What messages call an update.
+const UPDATE: &str = "the update";
+
+/// Members that a node can be given, for suggestions.
+const GIVEN: [&str; 14] = [
+    "id",
+    "nodeType",
+    "offset",
+    "ttl",
+    "priority",
+    "role",
+    "kind",
+    "key",
+    "content",
+    "tags",
+    "cadence",
+    "removable",
+    "provenance",
+    "created_at_iso",
+];
+
+/// What to write instead of a member that no node has. Messages of providers have some of them.
+fn instead_of(member: &str) -> String {
+    let plain = |name: &str| name.replace('_', "").to_ascii_lowercase();
+    let word = plain(member);
+    if let Some(known) = GIVEN.into_iter().find(|known| plain(known) == word) {
+        return format!("did you mean `{known}`?");
+    }
+    let meant = match &*word {
+        "text" | "message" | "value" => "did you mean `content`?",
+        "type" => "did you mean `nodeType` or `kind`?",
+        "toolcall" | "toolcalls" => "a call is a block of kind `call` with `data_call_id`",
+        "toolcallid" | "callid" => "did you mean `data_call_id`?",
+        _ => {
+            // One letter is wrong; in shorter words that says nothing.
+            let length = member.chars().count();
+            let one_edit = 1.0 - 1.0 / length as f64;
+            let near = (length > 2).then(|| nearest_at(one_edit, member, GIVEN));
+            return match near.flatten() {
+                Some(near) => format!("did you mean `{near}`? if not, name it `data_{member}`"),
+                None => format!("name it `data_{member}`"),
+            };
+        }
+    };
+    meant.to_owned()
 }
 
 /// What messages call the node.
@@ -241,11 +289,15 @@ impl Name {
             "children" => Err(header(format!("{self}: children must be a list of nodes"))),
             _ if FILLED.contains(&member) => {
                 let message = format!("{self}: {member} is filled when the node is made");
-                Err(header(message).help("give `created_at_iso` to keep the time of a log"))
+                let refusal = header(message);
+                Err(match &*self.0 == UPDATE {
+                    true => refusal,
+                    false => refusal.help("give `created_at_iso` to keep the time of a log"),
+                })
             }
             _ => {
                 let message = format!("{self}: unknown member {member}");
-                Err(header(message).help(format!("name it `data_{member}`")))
+                Err(header(message).help(instead_of(member)))
             }
         }
     }

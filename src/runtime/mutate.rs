@@ -168,7 +168,13 @@ impl Workspace {
             if given(aliases.name) && given(aliases.alias) {
                 let (name, alias) = (aliases.name, aliases.alias);
                 let message = format!("`{id}`: {name} and {alias} are one header");
-                return Err(header(message).help(format!("set `{alias}` to null")));
+                // The one that the node has; both are given if it has none.
+                let had = [name, alias];
+                let had = had.into_iter().find(|name| fresh.field(name).is_some());
+                return Err(header(message).help(match had {
+                    Some(had) => format!("set `{had}` instead"),
+                    None => "give one of them".to_owned(),
+                }));
             }
         }
         let hash = update

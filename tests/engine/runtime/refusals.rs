@@ -738,3 +738,48 @@ fn a_core_container_has_no_ttl_and_stays() {
         .unwrap();
     }
 }
+
+/// What to write instead of a member that a node cannot be given.
+#[test]
+fn unknown_members_are_answered_with_what_was_meant() {
+    let help = |error: Error| error.first().help.clone().unwrap_or_default();
+    for (member, expected) in [
+        ("Role", "did you mean `role`?"),
+        ("node_type", "did you mean `nodeType`?"),
+        (
+            "prority",
+            "did you mean `priority`? if not, name it `data_prority`",
+        ),
+        ("text", "did you mean `content`?"),
+        ("message", "did you mean `content`?"),
+        ("type", "did you mean `nodeType` or `kind`?"),
+        (
+            "tool_calls",
+            "a call is a block of kind `call` with `data_call_id`",
+        ),
+        ("tool_call_id", "did you mean `data_call_id`?"),
+        ("x", "name it `data_x`"),
+        ("color", "name it `data_color`"),
+        ("cycle", "give `created_at_iso` to keep the time of a log"),
+    ] {
+        let (mut ctx, _held) = session();
+        let error = add(&mut ctx, "^ah", &format!("{{\"{member}\":1}}")).unwrap_err();
+        assert_eq!(help(error), expected, "{member}");
+    }
+    for (before, update, expected) in [
+        ("{}", r#"{"cycle":3}"#, ""),
+        (
+            r#"{"tags":["a"]}"#,
+            r#"{"tag":["b"]}"#,
+            "set `tags` instead",
+        ),
+        (r#"{"tag":["a"]}"#, r#"{"tags":["b"]}"#, "set `tag` instead"),
+        ("{}", r#"{"tag":["a"],"tags":["b"]}"#, "give one of them"),
+    ] {
+        let (mut ctx, _held) = session();
+        let id = add(&mut ctx, "^sys", before).unwrap();
+        let update = NewNode::json(update).unwrap();
+        let error = ctx.update(&format!("[id='{id}']"), update).unwrap_err();
+        assert_eq!(help(error), expected, "{before}");
+    }
+}
