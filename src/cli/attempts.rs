@@ -3,7 +3,9 @@
 use super::command::{Run, print};
 use super::options::Color;
 use super::render::Shape;
+use super::words::quoted;
 use super::write::WriteArgs;
+use crate::diag::{Code, Diagnostic, Error};
 use crate::history::{Attempt, AttemptStatus};
 use crate::present::{Exit, Failure, answer, printable};
 use clap::{Args, ValueEnum};
@@ -126,6 +128,19 @@ impl Attempts {
     fn end(&self) -> Result<Exit, Failure> {
         let mut writing = self.write.open()?;
         let context = writing.context();
+        let newest = context.attempts();
+        let is_running = newest.iter().next().is_some_and(|attempt| {
+            attempt.cycle_id == context.cycle() && attempt.status == AttemptStatus::Running
+        });
+        if !is_running {
+            let message = "no attempt of this cycle is running";
+            let help = format!(
+                "pactql attempts {} begin --as openai",
+                quoted(self.write.name())
+            );
+            let error = Diagnostic::error(Code::Placement, message).with_help(help);
+            return Err(Error::new("", error).into());
+        }
         match &self.error {
             Some(error) => context.fail_attempt(error)?,
             None if self.canceled => context.cancel_attempt()?,

@@ -2,7 +2,7 @@
 
 use super::command::Run;
 use super::options::{Color, Limits};
-use super::write::HowArgs;
+use super::write::{HowArgs, check_target};
 use super::{input, sessions};
 use crate::files::write_file;
 use crate::present::{Exit, Failure};
@@ -38,6 +38,7 @@ pub(super) struct Fork {
 
 impl Run for Fork {
     fn run(&self, _: Color) -> Result<Exit, Failure> {
+        check_target(&self.output)?;
         input::check_output(&self.output, &[&self.session], self.force)?;
         let session = sessions::open(&self.session, &self.limits)?;
         let mut context = self.how.builder().resume(&session)?;

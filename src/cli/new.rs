@@ -2,7 +2,7 @@
 
 use super::command::Run;
 use super::options::Color;
-use super::write::HowArgs;
+use super::write::{HowArgs, check_target};
 use crate::files::SessionFile;
 use crate::present::{Exit, Failure};
 use clap::Args;
@@ -24,6 +24,7 @@ pub(super) struct New {
 
 impl Run for New {
     fn run(&self, _: Color) -> Result<Exit, Failure> {
+        check_target(&self.file)?;
         SessionFile::create(&self.file, self.how.builder().build())?;
         Ok(Exit::Ok)
     }

@@ -130,10 +130,7 @@ impl WriteArgs {
             .with_help("the session comes first, then the selector"));
         }
         if let Some(output) = &self.output {
-            if output == STDIN {
-                return Err(Failure::usage("the session cannot go to standard output")
-                    .with_help("-o FILE; `pactql export FILE --jsonl` prints a session"));
-            }
+            check_target(output)?;
             input::check_output(output, &[&self.session], self.force)?;
             let session = sessions::open(&self.session, &self.limits)?;
             let context = Box::new(builder.resume(&session)?);
@@ -206,6 +203,24 @@ impl Writing<'_> {
     }
 }
 
+/// Checks the name of a file that a session is written to.
+///
+/// # Errors
+/// Standard output; a compressed file.
+pub(super) fn check_target(name: &str) -> Result<(), Failure> {
+    if name == STDIN {
+        return Err(Failure::usage("the session cannot go to standard output")
+            .with_help("-o FILE; `pactql export FILE --jsonl` prints a session"));
+    }
+    match name.strip_suffix(".gz") {
+        Some(plain) => Err(
+            Failure::usage(format!("{name}: a session is not written compressed"))
+                .with_help(format!("write it to {plain}")),
+        ),
+        None => Ok(()),
+    }
+}
+
 /// A node on the command line.
 #[derive(Args, Debug)]
 pub(super) struct NodeArgs {
@@ -241,6 +256,10 @@ impl NodeArgs {
         if [args.name(), self.node.as_deref().unwrap_or_default()].contains(&STDIN) && file == STDIN
         {
             return Err(read_twice());
+        }
+        if node.member("content").is_some_and(|json| json != "null") {
+            return Err(Failure::usage("the content is given twice")
+                .with_help("`--content-file` gives it: leave it out of NODE"));
         }
         Ok(node.content(&read_text(file, args)?))
     }
