@@ -138,6 +138,8 @@ pub(super) fn command(word: &str, typed: &Typed<'_>, program: &Command) -> Failu
                 .join(" ")
                 .trim()
                 .to_owned(),
+            Here::Same("refs") => refs(&lower, rest),
+            Here::Same("add") => add(rest),
             Here::Same(name) => ["pactql", name, &joined(rest)].join(" ").trim().to_owned(),
             Here::Alone(option) => format!("pactql {option}"),
         });
@@ -147,6 +149,71 @@ pub(super) fn command(word: &str, typed: &Typed<'_>, program: &Command) -> Failu
         Some(near) => failure.with_help(["did you mean `pactql ", near, "`?"].concat()),
         None => failure.with_help("`pactql --help` lists the commands"),
     }
+}
+
+/// The node that words are which the shell took apart: JSON, or a type with properties and a content.
+pub(super) fn node(words: &[String]) -> String {
+    if let Some(json) = words.first().filter(|word| word.starts_with("{\"")) {
+        return json.clone();
+    }
+    let whole = words.join(" ");
+    let is_type = |word: &str| word.contains(':') || matches!(word, "block" | "cb" | "mc");
+    let word = whole.split([' ', '{']).next().unwrap_or_default();
+    if !is_type(word) {
+        return format!("block:text {}", serde_json::Value::from(whole));
+    }
+    let rest = &whole[word.len()..];
+    let end = match rest.trim_start().starts_with('{') {
+        true => rest.find('}').map_or(rest.len(), |at| at + 1),
+        false => 0,
+    };
+    let (head, content) = whole.split_at(word.len() + end);
+    match content.trim() {
+        "" => whole,
+        quoted if quoted.starts_with('"') => whole.clone(),
+        content => format!("{head} {}", serde_json::Value::from(content)),
+    }
+}
+
+/// An `add` of words that may be a role and a text.
+fn add(words: &[String]) -> String {
+    let place = |region: &str, node: String| {
+        let words = [words[0].clone(), region.to_owned(), node];
+        format!("pactql add {}", joined(&words))
+    };
+    match words {
+        _ if words.iter().any(|word| word.starts_with('-')) => {}
+        [_, role, text @ ..]
+            if matches!(&**role, "user" | "assistant" | "system") && !text.is_empty() =>
+        {
+            let text = serde_json::Value::from(text.join(" "));
+            let region = if role == "system" { "^sys" } else { "^ah" };
+            return place(region, format!("block:text {{ role={role} }} {text}"));
+        }
+        [_, position, text @ ..] if is_selector(position) && !text.is_empty() => {
+            return place(position, node(text));
+        }
+        [_, text @ ..] if !text.is_empty() && !is_selector(&text[0]) => {
+            return place("^ah", node(text));
+        }
+        _ => {}
+    }
+    format!("pactql add {}", joined(words)).trim().to_owned()
+}
+
+/// A `refs` of the words of `pin` or `unpin`.
+fn refs(word: &str, words: &[String]) -> String {
+    let line = match (word, words) {
+        ("pin", [session]) => format!("{} add NAME SELECTOR", quoted(session)),
+        ("pin", [session, selector]) => {
+            format!("{} add NAME {}", quoted(session), quoted(selector))
+        }
+        ("pin", [session, rest @ ..]) => format!("{} add {}", quoted(session), joined(rest)),
+        ("unpin", [session]) => format!("{} drop NAME", quoted(session)),
+        ("unpin", [session, rest @ ..]) => format!("{} drop {}", quoted(session), joined(rest)),
+        _ => joined(words),
+    };
+    format!("pactql refs {line}").trim().to_owned()
 }
 
 /// A `select` of these words: the files first, then the selector in quotes, then options.

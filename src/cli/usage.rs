@@ -272,6 +272,24 @@ fn one_range(typed: &Typed<'_>) -> Option<String> {
 /// A word too many.
 fn extra_word(word: &str, typed: &Typed<'_>) -> Failure {
     let name = typed.name();
+    if matches!(&*name, "add" | "replace" | "compact") {
+        let failure = Failure::usage("the node is one argument, in quotes");
+        return failure.with_help(match typed.rest {
+            [session, place, node @ ..] if !node.iter().any(|word| word.starts_with("-")) => {
+                let words = [session, place, &habits::node(node)].map(String::clone);
+                typed.with(&words)
+            }
+            _ => typed.usage(),
+        });
+    }
+    if name == "attempts" && typed.rest.iter().any(|word| word == "begin") {
+        let words = typed.rest.iter().flat_map(|typed| match typed == word {
+            true => vec!["--as".to_owned(), typed.clone()],
+            false => vec![typed.clone()],
+        });
+        return Failure::usage("the shape of the request is the value of `--as`")
+            .with_help(typed.with(&words.collect::<Vec<_>>()));
+    }
     if let Some(address) = address(word)
         && typed.has("at")
     {
