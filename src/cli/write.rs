@@ -5,10 +5,8 @@ use super::input::{self, STDIN};
 use super::options::{EditionName, Limits, TextFirst};
 use super::sessions;
 use super::words::{exists, is_selector};
-use crate::diag::Error;
-use crate::engine::{Context, ContextBuilder};
+use crate::engine::{Context, ContextBuilder, short_form};
 use crate::files::{FileError, SessionFile, write_file};
-use crate::ir::short_node;
 use crate::present::notes;
 use crate::present::{Exit, Failure, answer, sessions as opened};
 use crate::runtime::{NewNode, Policy, StepClock};
@@ -246,7 +244,10 @@ impl NodeArgs {
                 let text = text.trim();
                 match text.starts_with('{') {
                     true => NewNode::json(text)?,
-                    false => short(text, args)?,
+                    false => {
+                        let edition = args.how.edition.edition();
+                        short_form(text, edition, self.content_file.is_none())?
+                    }
                 }
             }
         };
@@ -263,12 +264,6 @@ impl NodeArgs {
         }
         Ok(node.content(&read_text(file, args)?))
     }
-}
-
-fn short(text: &str, args: &WriteArgs) -> Result<NewNode, Error> {
-    let members = short_node(text, args.how.edition.edition())?.into_iter();
-    let members = members.map(|member| (member.name.into(), member.json.into()));
-    Ok(NewNode::of_members(members.collect()))
 }
 
 /// The text that a word means: that of a file for `@FILE`, of standard input for `-`.

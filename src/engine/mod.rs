@@ -31,6 +31,8 @@ pub use answer::Answer;
 pub use cache::CacheStats;
 #[cfg(feature = "tokio")]
 pub use context::AsyncContext;
+#[cfg(feature = "cli")]
+pub(crate) use context::short_form;
 pub use context::{Context, ContextBuilder, IntoNode, Kept, Message, Part, Request, Stream, sent};
 pub use explain::{
     Analysis, Desugared, Explain, ExplainOptions, NotChosen, Pass, PlanLine, Runs, StrategyLine,

@@ -1,6 +1,7 @@
 //! What a node can be given as.
 
-use crate::diag::Error;
+use crate::diag::{Code, Diagnostic, Error};
+use crate::ir::{Edition, short_node};
 use crate::runtime::NewNode;
 
 /// Something that describes a node: a [`NewNode`], a text (a JSON object, or the short form
@@ -74,4 +75,25 @@ impl IntoNode for serde_json::Value {
     fn into_node(self, _: Short<'_>) -> Result<NewNode, Error> {
         NewNode::json(&self.to_string())
     }
+}
+
+/// Reads the short form of a node. If it `is_whole`, no content comes from elsewhere, so one word that is no
+/// type is refused: it is a text without its quotes.
+///
+/// # Errors
+/// `E_INPUT`: text that is not of the form.
+pub(crate) fn short_form(text: &str, edition: Edition, is_whole: bool) -> Result<NewNode, Error> {
+    let members = short_node(text, edition)?;
+    let mut names = members.iter().map(|member| &*member.name);
+    let is_bare = names.all(|name| matches!(name, "nodeType" | "kind"));
+    let word = text.trim().split(':').next().unwrap_or_default();
+    if is_whole && is_bare && !["block", "cb", "cont", "mc", "seg", "mt"].contains(&word) {
+        let message = format!("`{word}` is no type, and the node has no content");
+        let diagnostic = Diagnostic::error(Code::Input, message).at(0..text.len(), "");
+        let help = format!("a text is `block:text \"{}\"`", text.trim());
+        return Err(Error::new(text, diagnostic.with_help(help)));
+    }
+    let members = members.into_iter();
+    let members = members.map(|member| (member.name.into(), member.json.into()));
+    Ok(NewNode::of_members(members.collect()))
 }

@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::Context;
-use super::node::IntoNode;
+use super::node::{IntoNode, short_form};
 use crate::diag::{Code, Diagnostic, Error};
 use crate::history::{History, Position, Session};
 use crate::index::Snapshot;
-use crate::ir::{Address, Insertion, short_node};
+use crate::ir::{Address, Insertion};
 use crate::runtime::{self, Commit, NewNode, Reference, Refusal, Target, Workspace};
 use crate::tree::NodeClass;
 
@@ -274,26 +274,7 @@ impl Context {
     }
 
     pub(super) fn node(&self, node: impl IntoNode) -> Result<NewNode, Error> {
-        node.into_node(&|text| self.short(text))
-    }
-
-    /// Reads the short form of a node.
-    fn short(&self, text: &str) -> Result<NewNode, Error> {
-        let members = short_node(text, self.engine.edition())?;
-        // One word that is no type is a text without its quotes, not a block without content.
-        let bare = members
-            .iter()
-            .all(|member| matches!(&*member.name, "nodeType" | "kind"));
-        let word = text.split([':', ' ']).next().unwrap_or_default();
-        if bare && !["block", "cb", "cont", "mc", "seg", "mt"].contains(&word) {
-            let message = format!("`{word}` is no type, and the node has no content");
-            let diagnostic = Diagnostic::error(Code::Input, message).at(0..text.len(), "");
-            let help = format!("a text is `block:text \"{}\"`", text.trim());
-            return Err(Error::new(text, diagnostic.with_help(help)));
-        }
-        let members = members.into_iter();
-        let members = members.map(|member| (member.name.into(), member.json.into()));
-        Ok(NewNode::of_members(members.collect()))
+        node.into_node(&|text| short_form(text, self.engine.edition(), true))
     }
 
     /// Notes a mutation, or says what was wrong with `text`.
