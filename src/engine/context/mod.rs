@@ -32,6 +32,7 @@ pub use build::ContextBuilder;
 pub use keep::Kept;
 pub use message::{Message, Part};
 pub use node::IntoNode;
+#[cfg(feature = "cli")]
 pub(crate) use node::short_form;
 pub use request::{Request, sent};
 #[cfg(feature = "tokio")]
