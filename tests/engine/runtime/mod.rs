@@ -9,4 +9,5 @@ mod model;
 mod ops;
 mod properties;
 mod refusals;
+mod requests;
 mod threads;
