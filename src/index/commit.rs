@@ -61,7 +61,7 @@ impl Writer {
 
 impl Writer {
     /// Adds a turn to `previous`, the newest committed snapshot, and changes nothing else: the
-    /// snapshot that [`Writer::commit`] makes of these nodes, without a look at other units. `turn`
+    /// snapshot that [`Writer::commit`] makes of these nodes, but reads no other unit. `turn`
     /// has the rows of the turn, the turn itself first, at their levels.
     ///
     /// `None` if more changes: ttls that have to begin to count down, or a `^seq` that was given an

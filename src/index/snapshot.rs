@@ -7,6 +7,7 @@ use std::sync::Arc;
 use roaring::RoaringBitmap;
 
 use super::{Segment, UnitKind};
+use crate::tree::shallow::{get, members};
 use crate::tree::{NONE, NodeClass};
 
 /// The properties of a snapshot besides its nodes.
@@ -22,6 +23,15 @@ pub struct Meta {
     pub spec_version: Option<Box<str>>,
     /// Other members of the document, sorted by name, values as JSON text.
     pub extra: Box<[(Box<str>, Box<str>)]>,
+}
+
+impl Meta {
+    /// The parameters of the request, `meta.request` of the document, as JSON text; `None` if absent or
+    /// null (RUNTIME §5). Linear in `meta`.
+    pub(crate) fn request(&self) -> Option<&str> {
+        let (_, meta) = self.extra.iter().find(|(name, _)| &**name == "meta")?;
+        get(&members(meta), "request").filter(|request| *request != "null")
+    }
 }
 
 /// A run of units that becomes a [`Piece`]: the segment, the units, and the dead rows.

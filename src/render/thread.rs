@@ -5,7 +5,6 @@ use super::block::ThreadBlock;
 use super::json::compact;
 use super::record;
 use crate::index::Snapshot;
-use crate::tree::shallow::{get, members};
 use crate::tree::{InputError, NodeClass};
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -136,9 +135,6 @@ pub(super) fn blocks(
 
 /// The `meta.request` of a snapshot: a JSON value, or JSON text in a string.
 pub(super) fn parameters(snapshot: &Snapshot) -> Option<Box<str>> {
-    let extra = &snapshot.meta().extra;
-    let (_, meta) = extra.iter().find(|(name, _)| &**name == "meta")?;
-    let found = members(meta);
-    let request = get(&found, "request")?;
-    (request != "null").then(|| compact(request).into())
+    let request = snapshot.meta().request()?;
+    Some(compact(request).into())
 }

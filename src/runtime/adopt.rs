@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use hashbrown::HashSet;
 
+use super::header::COLUMNS;
 use super::mutate::is_region;
 use super::overlay::{Change, Fresh};
 use super::refusal::{Refusal, region, sealed};
@@ -13,26 +14,10 @@ use crate::index::{Changes, NodeRef, Snapshot};
 use crate::tree::NodeClass;
 use crate::tree::canonical::canonical;
 
-/// Headers that have a column: an explicit null of one is as if it were absent.
-const COLUMNS: [&str; 12] = [
-    "id",
-    "nodeType",
-    "role",
-    "kind",
-    "key",
-    "offset",
-    "ttl",
-    "priority",
-    "cycle",
-    "created_at_ns",
-    "creation_index",
-    "parent_id",
-];
-
 impl Workspace {
     /// Takes over the changes of a working state. Linear in the units that differ from the base.
     pub(crate) fn adopt(&mut self, working: &Snapshot) -> Result<(), Refusal> {
-        self.request = super::first::request_of(working).map(Into::into);
+        self.request = working.meta().request().map(Into::into);
         self.all_or_nothing(|workspace| workspace.take_over(working))
     }
 

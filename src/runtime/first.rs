@@ -3,7 +3,6 @@
 use std::sync::{Arc, LazyLock};
 
 use crate::index::{Meta, Snapshot, Writer};
-use crate::tree::shallow::{get, members};
 use crate::tree::timestamp::rfc3339_of_nanos;
 use crate::tree::{Delta, NodeClass, Patch, Step, Tree, arrange, read_slice};
 
@@ -51,11 +50,4 @@ pub(super) fn first_of(working: &Snapshot) -> Option<Snapshot> {
         ..Meta::default()
     };
     Some(Writer::counting().append(None, &tree, meta).0)
-}
-
-/// `meta.request` of a snapshot, as JSON text.
-pub(crate) fn request_of(snapshot: &Snapshot) -> Option<&str> {
-    let extra = snapshot.meta().extra.iter();
-    let (_, meta) = extra.into_iter().find(|(name, _)| &**name == "meta")?;
-    get(&members(meta), "request")
 }

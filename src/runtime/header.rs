@@ -52,6 +52,22 @@ impl Update {
     }
 }
 
+/// Headers that are no fields of a payload record: an explicit null of one is as if it were absent.
+pub(super) const COLUMNS: [&str; 12] = [
+    "id",
+    "nodeType",
+    "role",
+    "kind",
+    "key",
+    "offset",
+    "ttl",
+    "priority",
+    "cycle",
+    "created_at_ns",
+    "creation_index",
+    "parent_id",
+];
+
 /// Headers that the runtime fills.
 const FILLED: [&str; 3] = ["cycle", "created_at_ns", "creation_index"];
 
@@ -344,7 +360,7 @@ impl Name {
         match class_of(node_type) {
             class @ (NodeClass::Block | NodeClass::Container) => {
                 if node_type.is_empty() || node_type.starts_with('^') {
-                    let message = format!("{self}: `{node_type}` is no nodeType of a block");
+                    let message = format!("{self}: `{node_type}` is not the nodeType of a block");
                     return Err(header(message).help("such as `cb`, `mc` or `cb:summary`"));
                 }
                 Ok(class)

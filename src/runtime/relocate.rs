@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use hashbrown::HashSet;
 
-use super::header::Headers;
+use super::header::{COLUMNS, Headers};
 use super::mutate::{check_removable, check_unpinned, is_region, region_name};
 use super::refusal::{Refusal, placement, region, sealed};
 use super::slot::{Insertion, Mover, Target, find_slot};
@@ -213,26 +213,12 @@ impl Workspace {
 
 /// The headers that a successor has in common with a node.
 fn headers_of(node: Node<'_>, change: Option<&super::overlay::Change>) -> Headers {
-    // Headers that are filled anew, and explicit nulls of headers that have a column.
-    let filled = [
-        "created_at_iso",
-        "ttl",
-        "parent_id",
-        "id",
-        "nodeType",
-        "role",
-        "kind",
-        "key",
-        "offset",
-        "priority",
-        "cycle",
-        "created_at_ns",
-        "creation_index",
-    ];
+    // The time is filled anew; of the others, a record has explicit nulls only.
+    let is_filled = |name: &str| name == "created_at_iso" || COLUMNS.contains(&name);
     match node {
         Node::Old(old) => {
             let change = change.copied().unwrap_or_default();
-            let fields = old.fields().filter(|(name, _)| !filled.contains(name));
+            let fields = old.fields().filter(|(name, _)| !is_filled(name));
             Headers {
                 id: None,
                 node_type: old.type_or_class().into(),
@@ -252,7 +238,7 @@ fn headers_of(node: Node<'_>, change: Option<&super::overlay::Change>) -> Header
         }
         Node::New(_, fresh) => {
             let mut fields = fresh.fields.clone();
-            fields.retain(|(name, _)| !filled.contains(&&**name));
+            fields.retain(|(name, _)| !is_filled(name));
             if let Some(growing) = &fresh.growing {
                 fields.retain(|(name, _)| &**name != "content");
                 fields.push(("content".into(), growing.json()));

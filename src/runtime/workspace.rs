@@ -10,7 +10,7 @@ use roaring::RoaringBitmap;
 
 use super::clock::{Clock, Readings};
 use super::delta::{apply, delta};
-use super::first::{first_of, first_snapshot, request_of};
+use super::first::{first_of, first_snapshot};
 use super::header::{Headers, read};
 use super::node::NewNode;
 use super::overlay::{Fresh, Overlay};
@@ -96,7 +96,7 @@ impl Workspace {
                 workspace.expire_at(node.id().into(), newest.cycle().checked_add(ttl));
             }
         }
-        workspace.request = request_of(newest).map(Into::into);
+        workspace.request = newest.meta().request().map(Into::into);
         workspace.request_before = workspace.request.clone();
         workspace.add_regions();
         workspace
