@@ -73,6 +73,8 @@ mod plan;
 mod present;
 pub mod render;
 mod runtime;
+#[cfg(feature = "store")]
+mod store;
 mod syntax;
 mod tree;
 

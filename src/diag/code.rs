@@ -1,4 +1,4 @@
-//! Error codes (LANGUAGE §10, RUNTIME §3).
+//! Error codes (LANGUAGE §10, RUNTIME §3, STORE §3).
 
 use std::fmt;
 
@@ -45,6 +45,18 @@ pub enum Code {
     Pinned,
     /// `E_DUPLICATE_ID`: a node is given an id that is or was in use.
     DuplicateId,
+    /// `E_SESSION_NOT_FOUND`: the store has no session of this name.
+    SessionNotFound,
+    /// `E_SESSION_EXISTS`: the store has a session of this name already.
+    SessionExists,
+    /// `E_SESSION_BUSY`: another writer holds the lease of the session.
+    SessionBusy,
+    /// `E_LEASE_LOST`: the lease of this writer ran out and another one took it.
+    LeaseLost,
+    /// `E_STORE_VERSION`: the store has the layout of another version.
+    StoreVersion,
+    /// `E_STORE`: the store cannot be read or written, or is damaged.
+    Store,
 }
 
 impl Code {
@@ -67,6 +79,12 @@ impl Code {
             Self::Header => "E_HEADER",
             Self::Pinned => "E_PINNED",
             Self::DuplicateId => "E_DUPLICATE_ID",
+            Self::SessionNotFound => "E_SESSION_NOT_FOUND",
+            Self::SessionExists => "E_SESSION_EXISTS",
+            Self::SessionBusy => "E_SESSION_BUSY",
+            Self::LeaseLost => "E_LEASE_LOST",
+            Self::StoreVersion => "E_STORE_VERSION",
+            Self::Store => "E_STORE",
         }
     }
 }

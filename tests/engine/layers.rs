@@ -26,8 +26,9 @@ const MAY_IMPORT: &[(&str, &str)] = &[
     ("files", "engine history interop tree diag"),
     (
         "engine",
-        "history runtime exec plan budget render index tree ir syntax diag",
+        "history runtime store exec plan budget render index tree ir syntax diag",
     ),
+    ("store", "history index tree diag"),
     ("runtime", "index tree diag"),
     ("history", "exec plan index tree ir diag"),
     ("exec", "plan index tree ir"),

@@ -1,0 +1,75 @@
+//! Why a store could not do what it was asked.
+
+use std::path::PathBuf;
+
+/// Why a store could not do what it was asked. Nothing was changed.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum StoreError {
+    /// There is no such file.
+    #[error("there is no store at {}", .0.display())]
+    Missing(PathBuf),
+    /// The file or the schema is not a store.
+    #[error("{0} is not a store of sessions")]
+    NotAStore(String),
+    /// The store was written by a newer program.
+    #[error(
+        "the store has layout {version}, written by {written_by}; this program reads layout {known}"
+    )]
+    Newer {
+        /// The layout of the store.
+        version: i64,
+        /// The program that wrote it.
+        written_by: String,
+        /// The layout that is known here.
+        known: i64,
+    },
+    /// The store was written by an older program.
+    #[error(
+        "the store has layout {version}, written by {written_by}; it must be migrated to layout {known}"
+    )]
+    Older {
+        /// The layout of the store.
+        version: i64,
+        /// The program that wrote it.
+        written_by: String,
+        /// The layout that is known here.
+        known: i64,
+    },
+    /// No session has this name.
+    #[error("the store has no session `{0}`")]
+    NoSession(String),
+    /// A session has this name already.
+    #[error("the store has a session `{0}` already")]
+    Exists(String),
+    /// Another writer holds the lease of the session.
+    #[error("the session `{session}` is being written by {holder} until {until}")]
+    Busy {
+        /// The session.
+        session: String,
+        /// Who holds the lease.
+        holder: String,
+        /// Until when, as RFC 3339.
+        until: String,
+    },
+    /// The lease of this writer was taken by another one.
+    #[error("the lease on the session `{session}` ran out and {holder} has taken it")]
+    LeaseLost {
+        /// The session.
+        session: String,
+        /// Who holds the lease now.
+        holder: String,
+    },
+    /// What is stored contradicts itself.
+    #[error("the store is damaged: {0}")]
+    Damaged(String),
+    /// Something that cannot be done.
+    #[error("{0}")]
+    Refused(String),
+    /// The database reported an error; a full disk and a lost connection are among them.
+    #[error("the database of the store: {0}")]
+    Database(String),
+    /// The operating system reported an error.
+    #[error("{}: {}", .0.display(), .1)]
+    Io(PathBuf, std::io::Error),
+}

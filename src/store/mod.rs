@@ -1,0 +1,14 @@
+//! Sessions in a database: the relational layout of STORE §2, in SQLite and PostgreSQL.
+//!
+//! A commit writes the units it touched; everything else is shared rows. This module must not know
+//! selectors, arguments or providers; `engine` asks it for sessions, snapshots and parts of them.
+//!
+//! | part | files |
+//! |---|---|
+//! | databases | `sql`, `sqlite`, `postgres`, `home`, `schema` |
+//! | errors | `error` |
+
+mod error;
+mod sql;
+
+pub use error::StoreError;

@@ -1,0 +1,154 @@
+//! What the store asks of a database: statements with values, rows, transactions.
+//!
+//! Statements are written once, in the SQL that SQLite and PostgreSQL share, with parameters `?1`, `?2`, …
+//! A backend may rewrite their spelling, and nothing else. This file knows no table.
+
+use super::error::StoreError;
+
+/// A value of a parameter.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Value<'a> {
+    Null,
+    Bool(bool),
+    Int(i64),
+    Real(f64),
+    Text(&'a str),
+    Bytes(&'a [u8]),
+}
+
+impl From<i64> for Value<'_> {
+    fn from(value: i64) -> Self {
+        Self::Int(value)
+    }
+}
+
+impl From<bool> for Value<'_> {
+    fn from(value: bool) -> Self {
+        Self::Bool(value)
+    }
+}
+
+impl<'a> From<&'a str> for Value<'a> {
+    fn from(value: &'a str) -> Self {
+        Self::Text(value)
+    }
+}
+
+impl<'a> From<&'a [u8]> for Value<'a> {
+    fn from(value: &'a [u8]) -> Self {
+        Self::Bytes(value)
+    }
+}
+
+impl<'a> From<&'a [u8; 32]> for Value<'a> {
+    fn from(value: &'a [u8; 32]) -> Self {
+        Self::Bytes(value)
+    }
+}
+
+impl<'a, T: Into<Value<'a>>> From<Option<T>> for Value<'a> {
+    fn from(value: Option<T>) -> Self {
+        value.map_or(Self::Null, Into::into)
+    }
+}
+
+/// A row of a result. Columns are numbered from 0; `None` is null.
+pub(crate) trait Row {
+    /// An integer.
+    fn int(&self, at: usize) -> Result<Option<i64>, StoreError>;
+    /// A floating-point number.
+    fn real(&self, at: usize) -> Result<Option<f64>, StoreError>;
+    /// A truth value.
+    fn bool(&self, at: usize) -> Result<Option<bool>, StoreError>;
+    /// A text.
+    fn text(&self, at: usize) -> Result<Option<&str>, StoreError>;
+    /// Bytes.
+    fn bytes(&self, at: usize) -> Result<Option<&[u8]>, StoreError>;
+}
+
+/// What is called with each row of a result, in order.
+pub(crate) type Each<'e> = &'e mut dyn FnMut(&dyn Row) -> Result<(), StoreError>;
+
+/// One connection. Statements outside a transaction are one each.
+pub(crate) trait Database: Send {
+    /// Runs a statement. Returns the number of rows inserted, changed or deleted.
+    fn execute(&mut self, sql: &str, values: &[Value<'_>]) -> Result<u64, StoreError>;
+
+    /// Runs a statement (also an `insert … returning`) and calls `each` with its rows.
+    fn query(&mut self, sql: &str, values: &[Value<'_>], each: Each<'_>) -> Result<(), StoreError>;
+
+    /// Begins a transaction: one that sees one state of the store until it ends or, with `write`, the
+    /// only one that writes (SQLite) or that may (PostgreSQL).
+    fn begin(&mut self, write: bool) -> Result<(), StoreError>;
+
+    /// Ends the transaction. With an error, nothing of it was kept, or it is not known whether all was.
+    fn commit(&mut self) -> Result<(), StoreError>;
+
+    /// Ends the transaction and drops its changes. Errors are not of interest.
+    fn rollback(&mut self);
+
+    /// A point in the transaction to go back to.
+    fn savepoint(&mut self) -> Result<(), StoreError>;
+
+    /// Forgets the last savepoint; its changes stay in the transaction.
+    fn release(&mut self) -> Result<(), StoreError>;
+
+    /// Drops the changes since the last savepoint, and forgets it.
+    fn rollback_to(&mut self) -> Result<(), StoreError>;
+
+    /// The time of the database's clock, in nanoseconds since 1970.
+    fn now_ns(&mut self) -> Result<i64, StoreError>;
+
+    /// A number that differs from the one before if another connection has committed in between.
+    fn data_version(&mut self) -> Result<i64, StoreError>;
+
+    /// Copies the store, as it is at one moment, to a new SQLite file.
+    fn backup(&mut self, to: &std::path::Path) -> Result<(), StoreError>;
+}
+
+/// The rows of a result that `read` makes values of.
+pub(crate) fn collect<T>(
+    database: &mut dyn Database,
+    sql: &str,
+    values: &[Value<'_>],
+    mut read: impl FnMut(&dyn Row) -> Result<T, StoreError>,
+) -> Result<Vec<T>, StoreError> {
+    let mut all = Vec::new();
+    database.query(sql, values, &mut |row| {
+        all.push(read(row)?);
+        Ok(())
+    })?;
+    Ok(all)
+}
+
+/// As [`collect`], for at most one row.
+pub(crate) fn first<T>(
+    database: &mut dyn Database,
+    sql: &str,
+    values: &[Value<'_>],
+    read: impl FnMut(&dyn Row) -> Result<T, StoreError>,
+) -> Result<Option<T>, StoreError> {
+    Ok(collect(database, sql, values, read)?.pop())
+}
+
+/// An integer that is never null.
+pub(crate) fn int(row: &dyn Row, at: usize) -> Result<i64, StoreError> {
+    row.int(at)?.ok_or_else(|| null(at))
+}
+
+/// A text that is never null.
+pub(crate) fn text(row: &dyn Row, at: usize) -> Result<&str, StoreError> {
+    row.text(at)?.ok_or_else(|| null(at))
+}
+
+/// A digest.
+pub(crate) fn digest(row: &dyn Row, at: usize) -> Result<[u8; 32], StoreError> {
+    let bytes = row.bytes(at)?.ok_or_else(|| null(at))?;
+    let wrong = || StoreError::Damaged(format!("a hash of {} bytes", bytes.len()));
+    bytes.try_into().map_err(|_| wrong())
+}
+
+#[cold]
+fn null(at: usize) -> StoreError {
+    StoreError::Damaged(format!("column {at} of a result is null"))
+}
