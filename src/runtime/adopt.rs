@@ -6,7 +6,7 @@ use hashbrown::HashSet;
 
 use super::header::COLUMNS;
 use super::mutate::is_region;
-use super::overlay::{Change, Fresh};
+use super::overlay::{Body, Change, Fresh};
 use super::refusal::{Refusal, region, sealed};
 use super::state::{Node, Seal};
 use super::workspace::Workspace;
@@ -147,15 +147,13 @@ impl Workspace {
         }
         let fields = node.fields().filter(|(name, _)| !COLUMNS.contains(name));
         let parent = node.parent().map_or("", |parent| parent.id());
-        let mut fresh = Fresh {
+        let body = Body {
             id: id.into(),
-            parent: parent.into(),
             class: node.class(),
             node_type: node.type_or_class().into(),
             role: node.role().map(Into::into),
             kind: node.kind().map(Into::into),
             key: node.key().map(Into::into),
-            offset: node.offset(),
             ttl: node.ttl(),
             priority: node.priority(),
             cycle: self.cycle(),
@@ -166,8 +164,8 @@ impl Workspace {
                 .map(|(name, json)| (name.into(), json.into()))
                 .collect(),
             growing: None,
-            children: Vec::new(),
         };
+        let mut fresh = Fresh::new(parent.into(), node.offset(), body);
         if fresh.field("created_at_iso").is_none() {
             let iso = crate::tree::timestamp::rfc3339_of_nanos(fresh.created_at_ns);
             fresh.set_field("created_at_iso", Some(super::node::quoted(&iso)));

@@ -354,36 +354,30 @@ impl Workspace {
             .filter(|child| child.is_core_container())
             .count()
             == 1;
-        let children: Vec<(Arc<str>, Option<u32>, i64)> = children
-            .iter()
-            .map(|child| (Arc::from(child.id()), child.slot(), child.offset()))
-            .collect();
-        let mut core_id = None;
+        let (mut loose, mut others, mut moved) = (Vec::new(), Vec::new(), Vec::new());
+        for child in children {
+            let in_core = !has_core && child.offset() == 0;
+            match child {
+                Node::New(slot, _) if in_core => loose.push(slot),
+                Node::New(slot, _) => others.push(slot),
+                Node::Old(old) => moved.push((Arc::from(old.id()), in_core)),
+            }
+        }
+        let mut core_id = Arc::clone(&turn_id);
         if !has_core {
             let id = self.free_id(&format!("mc:{cycle}"))?;
             let mut core = self.make(&empty, Arc::clone(&id), Arc::clone(&turn_id), 0)?;
             core.class = NodeClass::Container;
             core.node_type = "mc".into();
             self.overlay.insert(core);
-            core_id = Some(id);
+            core_id = id;
         }
-        let mut moved = Vec::new();
         self.overlay.detach_all(&head);
-        for (id, slot, offset) in children {
-            let parent = match &core_id {
-                Some(core) if offset == 0 => core,
-                _ => &turn_id,
-            };
-            match slot {
-                Some(slot) => {
-                    if let Some(fresh) = self.overlay.get_mut(slot) {
-                        fresh.parent = Arc::clone(parent);
-                    }
-                    self.overlay.attach(slot);
-                }
-                None => moved.push((id, Arc::clone(parent))),
-            }
-        }
+        self.overlay.put_below(&core_id, loose);
+        self.overlay.put_below(&turn_id, others);
+        let parent = |in_core| Arc::clone(if in_core { &core_id } else { &turn_id });
+        let moved = moved.into_iter().map(|(id, in_core)| (id, parent(in_core)));
+        let moved = moved.collect();
         Ok((turn_id, moved))
     }
 

@@ -149,7 +149,7 @@ pub(super) fn only_turn(state: State<'_>, turn: &str) -> Option<Tree> {
             .map_or(2, |parent| parent.level + 1);
         let own = &mut tree.rows[row as usize];
         (own.parent, own.level, own.class) = (parent, level, fresh.class);
-        open.extend(fresh.children.iter().rev().map(|&child| (child, row)));
+        open.extend(fresh.children().iter().rev().map(|&child| (child, row)));
     }
     // Backwards, so that the end of a child is known before its parent's.
     for row in (1..tree.rows.len()).rev() {

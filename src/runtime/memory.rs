@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::overlay::{Compaction, Fresh};
+use super::overlay::{Body, Compaction, Fresh};
 use super::workspace::Workspace;
 use crate::tree::check::class_of;
 
@@ -157,15 +157,13 @@ impl NotedNode {
     fn fresh(&self, cycle: i64) -> Fresh {
         let text = |text: &Option<String>| text.as_deref().map(Into::into);
         let fields = self.fields.iter();
-        Fresh {
+        let body = Body {
             id: self.id.as_str().into(),
-            parent: self.parent.as_str().into(),
             class: class_of(&self.node_type),
             node_type: self.node_type.as_str().into(),
             role: text(&self.role),
             kind: text(&self.kind),
             key: text(&self.key),
-            offset: self.offset,
             ttl: self.ttl,
             priority: self.priority,
             cycle,
@@ -176,7 +174,7 @@ impl NotedNode {
                 .map(|(name, json)| (name.as_str().into(), json.as_str().into()))
                 .collect(),
             growing: None,
-            children: Vec::new(),
-        }
+        };
+        Fresh::new(self.parent.as_str().into(), self.offset, body)
     }
 }

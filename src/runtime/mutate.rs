@@ -229,6 +229,9 @@ impl Workspace {
 
     /// Takes nodes and all below them out of the working state, none of them below another.
     pub(super) fn take_all(&mut self, ids: &[Arc<str>]) {
+        if ids.is_empty() {
+            return;
+        }
         let parents: Vec<Box<str>> = self.overlay.parents().map(|id| (**id).into()).collect();
         // Only these have new nodes below them.
         let above = self.state().with_ancestors(&parents);
@@ -273,7 +276,7 @@ impl Workspace {
         while let Some(slot) = open.pop() {
             found.push(slot);
             if let Some(fresh) = self.overlay.get(slot) {
-                open.extend(&fresh.children);
+                open.extend(fresh.children());
             }
         }
         found
@@ -470,10 +473,11 @@ fn apply_update(fresh: &mut super::overlay::Fresh, update: &Update) {
     if let Some(priority) = update.priority {
         fresh.priority = priority;
     }
+    let body = &mut **fresh;
     for (own, given) in [
-        (&mut fresh.role, &update.role),
-        (&mut fresh.kind, &update.kind),
-        (&mut fresh.key, &update.key),
+        (&mut body.role, &update.role),
+        (&mut body.kind, &update.kind),
+        (&mut body.key, &update.key),
     ] {
         if let Some(given) = given {
             own.clone_from(given);

@@ -3,6 +3,7 @@
 //! An overlay knows no rules and no snapshot; [`super::state`] reads it together with one.
 
 use std::borrow::Cow;
+use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 
 use hashbrown::{HashMap, HashSet};
@@ -11,17 +12,26 @@ use super::growing::Growing;
 use super::header::Fields;
 use crate::tree::NodeClass;
 
-/// A node made in this cycle.
+/// A node made in this cycle: its place, and what it is. Copies share the latter until it is changed, so
+/// that copying and moving a node cost no more than its place.
 #[derive(Clone, Debug)]
 pub(super) struct Fresh {
-    pub(super) id: Arc<str>,
     pub(super) parent: Arc<str>,
+    pub(super) offset: i64,
+    /// Its children, in canonical order.
+    children: Vec<u32>,
+    body: Arc<Body>,
+}
+
+/// A node made in this cycle, without its place.
+#[derive(Clone, Debug)]
+pub(super) struct Body {
+    pub(super) id: Arc<str>,
     pub(super) class: NodeClass,
     pub(super) node_type: Box<str>,
     pub(super) role: Option<Box<str>>,
     pub(super) kind: Option<Box<str>>,
     pub(super) key: Option<Box<str>>,
-    pub(super) offset: i64,
     pub(super) ttl: Option<i64>,
     pub(super) priority: i64,
     pub(super) cycle: i64,
@@ -32,11 +42,41 @@ pub(super) struct Fresh {
     pub(super) fields: Fields,
     /// The content, while it grows; it replaces the one in `fields`.
     pub(super) growing: Option<Growing>,
-    /// Its children, in canonical order.
-    pub(super) children: Vec<u32>,
 }
 
 impl Fresh {
+    /// A node without children, which is among those of no other yet.
+    pub(super) fn new(parent: Arc<str>, offset: i64, body: Body) -> Self {
+        Self {
+            parent,
+            offset,
+            children: Vec::new(),
+            body: Arc::new(body),
+        }
+    }
+
+    /// Its children, in canonical order.
+    pub(super) fn children(&self) -> &[u32] {
+        &self.children
+    }
+}
+
+impl Deref for Fresh {
+    type Target = Body;
+
+    fn deref(&self) -> &Body {
+        &self.body
+    }
+}
+
+impl DerefMut for Fresh {
+    /// Copies what the node is if another copy of the node shares it.
+    fn deref_mut(&mut self) -> &mut Body {
+        Arc::make_mut(&mut self.body)
+    }
+}
+
+impl Body {
     pub(super) fn field(&self, name: &str) -> Option<&str> {
         let at = self
             .fields
@@ -82,10 +122,10 @@ pub(super) struct Compaction {
     pub(super) summary: Vec<Fresh>,
 }
 
-/// The changes of a cycle. Cloning costs a reference count for each new node.
+/// The changes of a cycle. Cloning costs a few reference counts for each new node.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Overlay {
-    slots: Vec<Option<Arc<Fresh>>>,
+    slots: Vec<Option<Fresh>>,
     by_id: HashMap<Arc<str>, u32>,
     /// By committed parent: its new children, in canonical order.
     added: HashMap<Arc<str>, Vec<u32>>,
@@ -117,19 +157,16 @@ impl Overlay {
 
     /// The new node in a slot that [`Overlay::find`] gave.
     pub(super) fn get(&self, slot: u32) -> Option<&Fresh> {
-        self.slots.get(slot as usize)?.as_deref()
+        self.slots.get(slot as usize)?.as_ref()
     }
 
     pub(super) fn get_mut(&mut self, slot: u32) -> Option<&mut Fresh> {
-        self.slots
-            .get_mut(slot as usize)?
-            .as_mut()
-            .map(Arc::make_mut)
+        self.slots.get_mut(slot as usize)?.as_mut()
     }
 
     /// The new nodes, in the order they were made.
     pub(super) fn fresh(&self) -> impl Iterator<Item = &Fresh> {
-        self.slots.iter().flatten().map(|fresh| &**fresh)
+        self.slots.iter().flatten()
     }
 
     /// The new children of a committed node, in canonical order.
@@ -149,7 +186,7 @@ impl Overlay {
         if let Some(&slot) = self.by_id.get(parent)
             && let Some(fresh) = self.slots[slot as usize].as_mut()
         {
-            return &mut Arc::make_mut(fresh).children;
+            return &mut fresh.children;
         }
         self.added.entry(Arc::clone(parent)).or_default()
     }
@@ -158,31 +195,32 @@ impl Overlay {
     pub(super) fn insert(&mut self, fresh: Fresh) -> u32 {
         let slot = self.slots.len() as u32;
         self.by_id.insert(Arc::clone(&fresh.id), slot);
-        self.slots.push(Some(Arc::new(fresh)));
-        self.attach(slot);
+        let parent = Arc::clone(&fresh.parent);
+        self.slots.push(Some(fresh));
+        self.put_below(&parent, [slot]);
         slot
     }
 
-    /// Puts a node among the children of its parent.
-    pub(super) fn attach(&mut self, slot: u32) {
-        let Some(fresh) = self.slots[slot as usize].clone() else {
-            return;
-        };
-        let parent = Arc::clone(&fresh.parent);
-        let mut siblings = std::mem::take(self.siblings(&parent));
-        let before = |&other: &u32| {
-            let other = self.slots[other as usize].as_deref();
-            other.is_some_and(|other| sort_key(other) < sort_key(&fresh))
-        };
-        let at = siblings.partition_point(before);
-        siblings.insert(at, slot);
-        *self.siblings(&parent) = siblings;
+    /// Puts nodes that are among the children of no other among those of `parent`.
+    pub(super) fn put_below(&mut self, parent: &Arc<str>, slots: impl IntoIterator<Item = u32>) {
+        let mut siblings = std::mem::take(self.siblings(parent));
+        for slot in slots {
+            if let Some(fresh) = self.get_mut(slot) {
+                fresh.parent = Arc::clone(parent);
+            }
+            let key = self.get(slot).map(sort_key);
+            let before = |&other: &u32| self.get(other).map(sort_key) < key;
+            let at = siblings.partition_point(before);
+            siblings.insert(at, slot);
+        }
+        *self.siblings(parent) = siblings;
     }
 
     /// Takes a node from among the children of its parent.
     pub(super) fn detach(&mut self, slot: u32) {
-        if let Some(fresh) = self.slots[slot as usize].clone() {
-            self.siblings(&fresh.parent).retain(|&other| other != slot);
+        let parent = self.get(slot).map(|fresh| Arc::clone(&fresh.parent));
+        if let Some(parent) = parent {
+            self.siblings(&parent).retain(|&other| other != slot);
         }
     }
 

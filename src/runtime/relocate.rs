@@ -129,11 +129,10 @@ impl Workspace {
         let parent: Arc<str> = found.parent.as_ref().into();
         self.overlay.detach(slot);
         if let Some(fresh) = self.overlay.get_mut(slot) {
-            fresh.parent = Arc::clone(&parent);
             fresh.offset = found.offset;
         }
         self.overlay.renumber(&parent, &found.renumbered);
-        self.overlay.attach(slot);
+        self.overlay.put_below(&parent, [slot]);
         if parent != old_parent {
             self.overlay.bereft.push(old_parent);
         }

@@ -184,7 +184,7 @@ impl<'a> State<'a> {
     fn new_children(self, node: Node<'a>) -> &'a [u32] {
         match node {
             Node::Old(node) => self.overlay.added_to(node.id()),
-            Node::New(_, fresh) => &fresh.children,
+            Node::New(_, fresh) => fresh.children(),
         }
     }
 

@@ -13,7 +13,7 @@ use super::delta::{apply, delta};
 use super::first::{first_of, first_snapshot};
 use super::header::{Headers, read};
 use super::node::NewNode;
-use super::overlay::{Fresh, Overlay};
+use super::overlay::{Body, Fresh, Overlay};
 use super::pin::Pins;
 use super::policy::Policy;
 use super::refusal::{Refusal, duplicate, header, placement};
@@ -332,15 +332,13 @@ impl Workspace {
             Some((text, _)) => super::node::quoted(text),
             None => format!("\"{}\"", rfc3339_of_nanos(created_at_ns)).into(),
         };
-        let mut fresh = Fresh {
+        let body = Body {
             id,
-            parent,
             class: headers.class,
             node_type: headers.node_type.clone(),
             role: headers.role.clone(),
             kind: headers.kind.clone(),
             key: headers.key.clone(),
-            offset,
             ttl: headers.ttl,
             priority: headers.priority,
             cycle: self.cycle(),
@@ -349,8 +347,8 @@ impl Workspace {
             removable: headers.removable,
             fields: headers.fields.clone(),
             growing: None,
-            children: Vec::new(),
         };
+        let mut fresh = Fresh::new(parent, offset, body);
         fresh.set_field("created_at_iso", Some(iso));
         self.last_ns = created_at_ns;
         self.next_index = next;
