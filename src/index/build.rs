@@ -76,6 +76,29 @@ const IMPLIED: char = '\u{0}';
 /// First character of a given nodeType.
 const GIVEN: char = '\u{1}';
 
+/// What the ttls of a tree's rows mean.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Ttl<'a> {
+    /// They count down from this cycle.
+    CountFrom(i64),
+    /// They stay as they are.
+    Stay,
+    /// Those of these rows of the tree, ascending, are the cycles in which they expire; others stay.
+    ExpireAt(&'a [u32]),
+}
+
+impl Ttl<'_> {
+    /// The cycle in which the ttl of row `at` expires; `None` if it stays as it is.
+    #[inline]
+    fn expires(self, at: u32, ttl: i64) -> Option<i64> {
+        match self {
+            Self::CountFrom(cycle) => ttl.checked_add(cycle),
+            Self::Stay => None,
+            Self::ExpireAt(rows) => rows.binary_search(&at).is_ok().then_some(ttl),
+        }
+    }
+}
+
 /// An open row of the unit that is read.
 struct Open {
     /// Its row in the segment.
@@ -152,15 +175,14 @@ impl SegmentBuilder {
         self.turns += u32::from(kind == UnitKind::Turn);
     }
 
-    /// Adds the rows of a unit of `tree`. Their ttls count down from `ttl_cycle`; `None` keeps them
-    /// as stored.
+    /// Adds the rows of a unit of `tree`, whose ttls are of the form `ttls`.
     pub(super) fn add_tree_unit(
         &mut self,
         tree: &Tree,
         rows: Range<u32>,
         kind: UnitKind,
         version: u64,
-        ttl_cycle: Option<i64>,
+        ttls: Ttl<'_>,
     ) {
         self.add_unit(kind, version);
         let mut open: Vec<Open> = Vec::new();
@@ -175,7 +197,7 @@ impl SegmentBuilder {
                 self.place_core(top, row);
             }
             let own = self.len();
-            self.add_tree_row(tree, at, open.last().map_or(NONE, |top| top.row), ttl_cycle);
+            self.add_tree_row(tree, at, open.last().map_or(NONE, |top| top.row), ttls);
             let cored =
                 matches!(row.class, NodeClass::Turn | NodeClass::Head) && !has_core(tree, at);
             open.push(Open {
@@ -215,7 +237,7 @@ impl SegmentBuilder {
 
     /// Adds row `at` of `tree`, without its end.
     #[inline]
-    fn add_tree_row(&mut self, tree: &Tree, at: u32, parent: u32, ttl_cycle: Option<i64>) {
+    fn add_tree_row(&mut self, tree: &Tree, at: u32, parent: u32, ttls: Ttl<'_>) {
         let row = &tree.rows[at as usize];
         let own = self.len();
         self.parent.push(parent);
@@ -231,7 +253,7 @@ impl SegmentBuilder {
         for (column, (names, code)) in self.texts.iter_mut().zip(names) {
             column.push(code, || names.get(code).unwrap_or("").into());
         }
-        let counted = ttl_cycle.and_then(|cycle| row.ttl.checked_add(cycle));
+        let counted = ttls.expires(at, row.ttl);
         if row.present.has(Present::TTL) && counted.is_none() {
             self.ttl_stored.push(own);
         }

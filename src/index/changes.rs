@@ -9,7 +9,7 @@ use hashbrown::HashMap;
 use roaring::RoaringBitmap;
 use smallvec::{SmallVec, smallvec};
 
-use super::{Piece, Snapshot};
+use super::{Piece, Snapshot, UnitRef};
 
 /// The rows of the units in which two snapshots differ: ranges of whole units, ascending, in the row
 /// numbers of each snapshot.
@@ -28,9 +28,76 @@ impl Changes {
     /// Compares two snapshots. Linear in pieces, differing units, rows with a ttl that counts down,
     /// and units in different segments; shared rows cost nothing.
     pub fn between(newer: &Snapshot, older: &Snapshot) -> Self {
+        let units = Units::between(newer, older, true);
+        let rows = |snapshot: &Snapshot, units: &[UnitAt]| {
+            let rows = units.iter().map(|&(at, unit)| {
+                let piece = &snapshot.pieces()[at];
+                rows_of(piece, unit..unit + 1)
+            });
+            join(rows.collect())
+        };
+        Self {
+            newer: rows(newer, &units.newer),
+            older: rows(older, &units.older),
+        }
+    }
+
+    /// Whether the preamble differs.
+    pub fn has_preamble(&self) -> bool {
+        let at_root = |ranges: &[Range<u32>]| ranges.first().is_some_and(|rows| rows.start == 0);
+        at_root(&self.newer) || at_root(&self.older)
+    }
+}
+
+/// The units in which two snapshots differ, as [`Snapshot::unit_changes`] says.
+#[derive(Debug)]
+pub struct UnitChanges<'a> {
+    /// The units of the older snapshot that are not in the newer one, in document order.
+    pub gone: Vec<UnitRef<'a>>,
+    /// The units of the newer snapshot that are not in the older one, in document order.
+    pub came: Vec<UnitRef<'a>>,
+}
+
+#[doc(hidden)]
+impl Snapshot {
+    /// The units in which this snapshot differs from an older one of the same session: those of
+    /// another version, and those that lost rows. A ttl that counts down makes no difference. A
+    /// unit of the same content that was indexed twice has two versions and is in both lists.
+    ///
+    /// Linear in pieces, differing units, and units in different segments, plus sorting of what
+    /// differs.
+    pub fn unit_changes<'a>(&'a self, older: &'a Self) -> UnitChanges<'a> {
+        let units = Units::between(self, older, false);
+        let sorted = |snapshot: &'a Self, mut units: Vec<UnitAt>| {
+            units.sort_unstable();
+            let units = units.into_iter();
+            units
+                .map(|(at, unit)| UnitRef::new(snapshot, at, unit))
+                .collect()
+        };
+        UnitChanges {
+            gone: sorted(older, units.older),
+            came: sorted(self, units.newer),
+        }
+    }
+}
+
+/// A unit of a snapshot: its piece, and its index in the segment.
+type UnitAt = (usize, u32);
+
+/// The units in which two snapshots differ, in no order.
+#[derive(Default)]
+struct Units {
+    newer: Vec<UnitAt>,
+    older: Vec<UnitAt>,
+}
+
+impl Units {
+    /// Compares two snapshots; with `ttls` a unit also differs by a ttl as it reads.
+    fn between(newer: &Snapshot, older: &Snapshot, ttls: bool) -> Self {
         let mut found = Self::default();
         let (mut left, mut right) = (Rest::new(newer), Rest::new(older));
-        let cycles = (newer.cycle(), older.cycle());
+        let cycles = ttls.then(|| (newer.cycle(), older.cycle()));
         // Start after the last piece found: shared pieces are in the same order in both.
         let mut next = 0;
         for (at, piece) in newer.pieces().iter().enumerate() {
@@ -46,8 +113,8 @@ impl Changes {
                     continue;
                 }
                 for unit in differing(piece, known, &units, cycles) {
-                    found.newer.push(rows_of(piece, unit..unit + 1));
-                    found.older.push(rows_of(known, unit..unit + 1));
+                    found.newer.push((at, unit));
+                    found.older.push((other, unit));
                 }
                 left.take(at, &units);
                 right.take(other, &units);
@@ -57,39 +124,27 @@ impl Changes {
                 }
             }
         }
-        let mut versions: HashMap<u64, (usize, u32)> = HashMap::new();
+        let mut versions: HashMap<u64, UnitAt> = HashMap::new();
         for (at, unit) in right.units() {
             let piece = &older.pieces()[at];
-            if is_constant(piece, unit) {
+            if !ttls || is_constant(piece, unit) {
                 versions.insert(piece.segment.units()[unit as usize].version, (at, unit));
             }
         }
         for (at, unit) in left.units() {
             let piece = &newer.pieces()[at];
             let version = piece.segment.units()[unit as usize].version;
-            let same = match versions.get(&version) {
-                Some(_) if !is_constant(piece, unit) => None,
-                same => same,
-            };
+            let same = versions.get(&version).filter(|&&(other, twin)| match ttls {
+                true => is_constant(piece, unit),
+                false => same_dead((piece, unit), (&older.pieces()[other], twin)),
+            });
             match same {
                 Some(&(other, twin)) => right.take(other, &(twin..twin + 1)),
-                None => found.newer.push(rows_of(piece, unit..unit + 1)),
+                None => found.newer.push((at, unit)),
             }
         }
-        for (at, unit) in right.units() {
-            found
-                .older
-                .push(rows_of(&older.pieces()[at], unit..unit + 1));
-        }
-        join(&mut found.newer);
-        join(&mut found.older);
+        found.older.extend(right.units());
         found
-    }
-
-    /// Whether the preamble differs.
-    pub fn has_preamble(&self) -> bool {
-        let at_root = |ranges: &[Range<u32>]| ranges.first().is_some_and(|rows| rows.start == 0);
-        at_root(&self.newer) || at_root(&self.older)
     }
 }
 
@@ -127,12 +182,13 @@ impl Rest {
     }
 }
 
-/// The units of `units`, which two pieces share, that differ in dead rows or ttls.
+/// The units of `units`, which two pieces share, that differ in dead rows or, with the cycles of both,
+/// in ttls.
 fn differing(
     piece: &Piece,
     other: &Piece,
     units: &Range<u32>,
-    (cycle, other_cycle): (i64, i64),
+    cycles: Option<(i64, i64)>,
 ) -> Vec<u32> {
     let segment = &*piece.segment;
     let rows = || segment.unit_rows(units.start).start..segment.unit_rows(units.end - 1).end;
@@ -150,7 +206,10 @@ fn differing(
         found.extend(differ.range(rows()).map(|row| segment.unit_of(row)));
     }
     // Ttls that have expired in both are equal.
-    if cycle != other_cycle && segment.counts_until > cycle.min(other_cycle) {
+    if let Some((cycle, other_cycle)) = cycles
+        && cycle != other_cycle
+        && segment.counts_until > cycle.min(other_cycle)
+    {
         segment.has_ttl.for_each_in(rows(), |row| {
             if !piece.is_dead(row) && segment.ttl(row, cycle) != segment.ttl(row, other_cycle) {
                 found.push(segment.unit_of(row));
@@ -177,6 +236,17 @@ fn is_constant(piece: &Piece, unit: u32) -> bool {
     !gone && !counts
 }
 
+/// Whether the same rows of two units of one version are dead.
+fn same_dead(one: (&Piece, u32), other: (&Piece, u32)) -> bool {
+    let dead = |(piece, unit): (&Piece, u32)| {
+        let rows = piece.segment.unit_rows(unit);
+        let start = rows.start;
+        let dead = piece.dead_rows(rows).map(|row| row - start);
+        dead.collect::<SmallVec<[u32; 8]>>()
+    };
+    dead(one) == dead(other)
+}
+
 fn rows_of(piece: &Piece, units: Range<u32>) -> Range<u32> {
     let segment = &*piece.segment;
     let start = segment.unit_rows(units.start).start;
@@ -185,14 +255,14 @@ fn rows_of(piece: &Piece, units: Range<u32>) -> Range<u32> {
 }
 
 /// Sorts ranges and joins those that touch.
-fn join(ranges: &mut Vec<Range<u32>>) {
+fn join(mut ranges: Vec<Range<u32>>) -> Vec<Range<u32>> {
     ranges.sort_unstable_by_key(|rows| rows.start);
     let mut joined: Vec<Range<u32>> = Vec::with_capacity(ranges.len());
-    for rows in ranges.drain(..) {
+    for rows in ranges {
         match joined.last_mut() {
             Some(last) if rows.start <= last.end => last.end = last.end.max(rows.end),
             _ => joined.push(rows),
         }
     }
-    *ranges = joined;
+    joined
 }

@@ -8,6 +8,7 @@ use std::collections::BTreeSet;
 use std::ops::Range;
 use std::sync::Arc;
 
+use super::build::Ttl;
 use super::copy::TreeBuilder;
 use super::merge::Merge;
 use super::snapshot::Run;
@@ -92,8 +93,8 @@ impl Writer {
             rows: 0..turn.rows.len() as u32,
         };
         let place = insertion_point(previous, &key(turn, &unit));
-        let ttl_cycle = Some(meta.cycle);
-        let fresh = vec![(place, UnitSource::Fresh { unit, ttl_cycle })];
+        let fresh = UnitSource::fresh(unit, Ttl::CountFrom(meta.cycle));
+        let fresh = vec![(place, fresh)];
         let parts = touched.splice(previous, fresh);
         Some(self.assemble(turn, parts, false, meta.clone()))
     }
@@ -222,7 +223,11 @@ impl Touched {
 
     /// All units of the new snapshot: the untouched ones of `previous`, and each of `fresh` before
     /// the unit given with it; these ascend.
-    fn splice(&self, previous: &Snapshot, fresh: Vec<(UnitAt, UnitSource)>) -> Vec<UnitSource> {
+    fn splice<'a>(
+        &self,
+        previous: &Snapshot,
+        fresh: Vec<(UnitAt, UnitSource<'a>)>,
+    ) -> Vec<UnitSource<'a>> {
         let mut parts = Vec::new();
         let mut fresh = fresh.into_iter().peekable();
         let mut gone = self.units.iter().peekable();

@@ -11,8 +11,8 @@
 //! |---|---|
 //! | columns and posting lists | `bits`, `posting`, `column`, `dictionary`, `ids`, `hash` |
 //! | segments | `segment`, `build`, `records`, `attributes` |
-//! | snapshots | `snapshot`, `view`, `changes`, `copy` |
-//! | writing | `writer`, `commit`, `merge` |
+//! | snapshots | `snapshot`, `view`, `unit`, `changes`, `copy` |
+//! | writing | `writer`, `commit`, `restore`, `merge` |
 
 mod attributes;
 mod bits;
@@ -27,23 +27,27 @@ mod ids;
 mod merge;
 mod posting;
 mod records;
+mod restore;
 mod segment;
 mod snapshot;
+mod unit;
 mod view;
 mod writer;
 
 pub use bits::Bits;
 pub(crate) use bits::{Ones, mask};
 use build::SegmentBuilder;
-pub use changes::Changes;
+pub use changes::{Changes, UnitChanges};
 pub use column::IntColumn;
 pub use dictionary::DictColumn;
 pub(crate) use hash::hash_text;
 pub use merge::Merge;
 pub use posting::Posting;
 pub(crate) use posting::{each_word, zip_words};
+pub use restore::{Restored, UnitPart};
 pub(crate) use segment::LEVEL_POSTINGS;
 pub use segment::{Field, Segment, Unit, UnitKind};
 pub use snapshot::{Cursor, Meta, Piece, Snapshot};
+pub use unit::UnitRef;
 pub use view::NodeRef;
 pub use writer::Writer;

@@ -222,6 +222,14 @@ impl<'a> NodeRef<'a> {
         self.segment.ttl(self.local, self.snapshot.cycle())
     }
 
+    /// The cycle in which the ttl expires, for one that counts down; `None` for others and for those
+    /// that stay as they are.
+    pub fn expires(self) -> Option<i64> {
+        let counts =
+            self.present().has(Present::TTL) && !self.segment.ttl_stored.contains(self.local);
+        counts.then(|| self.segment.ttl.get(self.local))
+    }
+
     /// The priority, 0 if absent.
     pub fn priority(self) -> i64 {
         self.segment.priority.get(self.local)

@@ -9,6 +9,7 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use super::build::Ttl;
 use super::merge::{Merge, merge, push_run};
 use super::snapshot::Run;
 use super::{Meta, Segment, SegmentBuilder, Snapshot, UnitKind};
@@ -123,8 +124,11 @@ impl Writer {
         unit: UnitRows,
         found: Option<(&Snapshot, usize, u32)>,
         cycle: i64,
-    ) -> UnitSource {
-        let mut ttl_cycle = (self.ttls != Ttls::Stored).then_some(cycle);
+    ) -> UnitSource<'static> {
+        let mut ttls = match self.ttls {
+            Ttls::Stored => Ttl::Stay,
+            Ttls::Read | Ttls::Counting => Ttl::CountFrom(cycle),
+        };
         if let Some((previous, piece, at)) = found {
             match compare_unit(tree, &unit, previous, piece, at, cycle) {
                 Match::Shared(dead) => {
@@ -134,13 +138,13 @@ impl Writer {
                 }
                 Match::StoredTtls if self.ttls != Ttls::Counting => {
                     self.ttls = Ttls::Stored;
-                    ttl_cycle = None;
+                    ttls = Ttl::Stay;
                 }
                 Match::StoredTtls => {}
                 Match::Different => {}
             }
         }
-        UnitSource::Fresh { unit, ttl_cycle }
+        UnitSource::fresh(unit, ttls)
     }
 
     /// The snapshot of these units, in document order. `first` is true for the first snapshot of
@@ -148,7 +152,7 @@ impl Writer {
     pub(super) fn assemble(
         &self,
         tree: &Tree,
-        parts: Vec<UnitSource>,
+        parts: Vec<UnitSource<'_>>,
         first: bool,
         meta: Meta,
     ) -> (Snapshot, Vec<Merge>) {
@@ -160,7 +164,11 @@ impl Writer {
                     flush(&mut builder, &mut runs);
                     push_run(&mut runs, run);
                 }
-                UnitSource::Fresh { unit, ttl_cycle } => {
+                UnitSource::Fresh {
+                    unit,
+                    ttls,
+                    version,
+                } => {
                     // Units of different lifetimes get different segments, except in the first
                     // snapshot, which is read fastest as one.
                     let group = group(unit.kind);
@@ -180,8 +188,7 @@ impl Writer {
                         (builder, group)
                     });
                     builder.reserve_for(tree, unit.rows.clone());
-                    let version = NEXT_VERSION.fetch_add(1, Ordering::Relaxed);
-                    builder.add_tree_unit(tree, unit.rows, unit.kind, version, ttl_cycle);
+                    builder.add_tree_unit(tree, unit.rows, unit.kind, version, ttls);
                 }
             }
         }
@@ -196,15 +203,26 @@ impl Writer {
 }
 
 /// Where the units of a new snapshot come from.
-pub(super) enum UnitSource {
-    /// Units of the previous snapshot.
+pub(super) enum UnitSource<'a> {
+    /// Units that are indexed already.
     Shared(Run),
-    /// A unit of the tree, to be indexed with this `ttl_cycle`, see
-    /// [`SegmentBuilder::add_tree_unit`].
+    /// A unit of the tree, to be indexed, with ttls of this form.
     Fresh {
         unit: UnitRows,
-        ttl_cycle: Option<i64>,
+        ttls: Ttl<'a>,
+        version: u64,
     },
+}
+
+impl<'a> UnitSource<'a> {
+    /// A unit of the tree, which gets a version of its own.
+    pub(super) fn fresh(unit: UnitRows, ttls: Ttl<'a>) -> Self {
+        Self::Fresh {
+            unit,
+            ttls,
+            version: NEXT_VERSION.fetch_add(1, Ordering::Relaxed),
+        }
+    }
 }
 
 /// The group of a kind; units of one group share a segment.

@@ -36,6 +36,7 @@ mod ranges;
 mod real_data;
 mod reference;
 mod render;
+mod restores;
 mod rules;
 mod runtime;
 mod sharing;

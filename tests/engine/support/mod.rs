@@ -10,6 +10,7 @@ pub(crate) mod draft;
 pub(crate) mod engine;
 pub(crate) mod eval;
 pub(crate) mod json;
+pub(crate) mod kept;
 pub(crate) mod outline;
 pub(crate) mod parse;
 pub(crate) mod random;

@@ -1,0 +1,74 @@
+//! Makes snapshots of units that were kept elsewhere, sharing those that are indexed already.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use roaring::RoaringBitmap;
+
+use super::build::Ttl;
+use super::merge::Merge;
+use super::writer::{UnitRows, UnitSource};
+use super::{Meta, Segment, Snapshot, UnitKind, Writer};
+use crate::tree::Tree;
+
+/// A unit of a snapshot that is restored.
+#[derive(Clone, Debug)]
+pub enum UnitPart {
+    /// The unit at this index of a segment, without these dead rows, which are rows of the segment
+    /// inside the unit.
+    Kept(Arc<Segment>, u32, Option<Arc<RoaringBitmap>>),
+    /// Rows of the tree, the unit's top node first.
+    Fresh(UnitKind, Range<u32>),
+}
+
+/// A snapshot that was restored.
+#[derive(Debug)]
+pub struct Restored {
+    /// The snapshot; [`Snapshot::units`] has as many units as there were parts, in the same order.
+    pub snapshot: Snapshot,
+    /// The merges made, for [`Snapshot::moved`] and [`Merge::moved_unit`].
+    pub merges: Vec<Merge>,
+    /// The versions of the fresh units, in order.
+    pub versions: Vec<u64>,
+}
+
+impl Writer {
+    /// The snapshot of these units, which are in document order, the preamble first. Without
+    /// `first` the fresh units get segments by their lifetimes, with it as few as can be, as the
+    /// first snapshot of a session.
+    ///
+    /// `tree` has the rows of the fresh units, at their levels (the root 0, the regions 1, turns
+    /// 2), with ends inside their unit; the parents of its rows are not read. The ttl of a row in
+    /// `expires`, which ascends, is the cycle in which it expires; others stay as they are.
+    ///
+    /// Linear in the parts and the fresh rows, logarithmic in `expires`, except for merges.
+    pub fn restore(
+        &self,
+        tree: &Tree,
+        expires: &[u32],
+        parts: Vec<UnitPart>,
+        first: bool,
+        meta: Meta,
+    ) -> Restored {
+        let mut versions = Vec::new();
+        let sources = parts.into_iter().map(|part| match part {
+            UnitPart::Kept(segment, unit, dead) => {
+                UnitSource::Shared((segment, unit..unit + 1, dead))
+            }
+            UnitPart::Fresh(kind, rows) => {
+                let source = UnitSource::fresh(UnitRows { kind, rows }, Ttl::ExpireAt(expires));
+                if let UnitSource::Fresh { version, .. } = source {
+                    versions.push(version);
+                }
+                source
+            }
+        });
+        let sources = sources.collect();
+        let (snapshot, merges) = self.assemble(tree, sources, first, meta);
+        Restored {
+            snapshot,
+            merges,
+            versions,
+        }
+    }
+}

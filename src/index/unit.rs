@@ -1,0 +1,91 @@
+//! The units of a snapshot, for a writer that keeps each of them once.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use roaring::RoaringBitmap;
+
+use super::{NodeRef, Piece, Segment, Snapshot, UnitKind};
+
+#[doc(hidden)]
+impl Snapshot {
+    /// Its units, in document order, the preamble first.
+    pub fn units(&self) -> impl Iterator<Item = UnitRef<'_>> {
+        self.pieces()
+            .iter()
+            .enumerate()
+            .flat_map(move |(at, piece)| {
+                let units = piece.units.clone();
+                units.map(move |unit| UnitRef::new(self, at, unit))
+            })
+    }
+}
+
+/// A unit of a snapshot. Cheap to copy.
+///
+/// Two of them have the same nodes if their versions and their dead rows, counted from the start of
+/// the unit, are equal.
+#[derive(Clone, Copy, Debug)]
+pub struct UnitRef<'a> {
+    snapshot: &'a Snapshot,
+    /// The piece of the snapshot.
+    piece: usize,
+    /// Its index in the segment.
+    unit: u32,
+}
+
+impl<'a> UnitRef<'a> {
+    pub(super) fn new(snapshot: &'a Snapshot, piece: usize, unit: u32) -> Self {
+        Self {
+            snapshot,
+            piece,
+            unit,
+        }
+    }
+
+    fn at(self) -> &'a Piece {
+        &self.snapshot.pieces()[self.piece]
+    }
+
+    /// What it is.
+    pub fn kind(self) -> UnitKind {
+        self.segment().units()[self.unit as usize].kind
+    }
+
+    /// The version of its rows: equal ones mean equal rows, dead ones and ttls as they read aside.
+    pub fn version(self) -> u64 {
+        self.segment().units()[self.unit as usize].version
+    }
+
+    /// The segment it is in.
+    pub fn segment(self) -> &'a Arc<Segment> {
+        self.at().segment()
+    }
+
+    /// Its index in the segment.
+    pub fn index(self) -> u32 {
+        self.unit
+    }
+
+    /// Its rows in the segment.
+    pub fn rows(self) -> Range<u32> {
+        self.segment().unit_rows(self.unit)
+    }
+
+    /// Its dead rows, as row numbers of the segment; `None` if there are none. Linear in them.
+    pub fn dead(self) -> Option<Arc<RoaringBitmap>> {
+        let dead: RoaringBitmap = self.at().dead_rows(self.rows()).collect();
+        (!dead.is_empty()).then(|| Arc::new(dead))
+    }
+
+    /// Its top node: the root, or a child of the root or `^seq`.
+    pub fn top(self) -> NodeRef<'a> {
+        let row = self.rows().start + self.at().shift();
+        self.snapshot.node(row)
+    }
+
+    /// Its nodes, in document order, without dead ones.
+    pub fn nodes(self) -> impl Iterator<Item = NodeRef<'a>> {
+        self.snapshot.live(self.piece, self.rows())
+    }
+}

@@ -1,0 +1,216 @@
+//! What a store does with a session, in memory: it keeps each version of a unit once, and which units
+//! each snapshot has, and makes snapshots of them again.
+
+use std::collections::HashMap;
+use std::ops::Range;
+use std::sync::Arc;
+
+use pactql::internals::index::{Merge, Meta, Segment, Snapshot, UnitKind, UnitPart, Writer};
+use pactql::internals::tree::{Dictionary, NONE, Tree};
+
+/// A session in units.
+#[derive(Debug, Default)]
+pub(crate) struct Kept {
+    units: Vec<Unit>,
+    snapshots: Vec<(Meta, Vec<usize>)>,
+}
+
+#[derive(Debug)]
+struct Unit {
+    kind: UnitKind,
+    /// The tree it came from; where a ttl counts down, it is the cycle in which it expires.
+    tree: Arc<Tree>,
+    rows: Range<u32>,
+    /// The rows of the tree whose ttls count down.
+    expires: Vec<u32>,
+}
+
+impl Kept {
+    /// The units of these snapshots.
+    pub(crate) fn of<'a>(snapshots: impl IntoIterator<Item = &'a Arc<Snapshot>>) -> Self {
+        let mut kept = Self::default();
+        let mut older: Option<&Arc<Snapshot>> = None;
+        for snapshot in snapshots {
+            kept.push(older.map(|older| &**older), snapshot);
+            older = Some(snapshot);
+        }
+        kept
+    }
+
+    /// Adds a snapshot, of which only what came is read.
+    fn push(&mut self, older: Option<&Snapshot>, snapshot: &Snapshot) {
+        let place = |unit: pactql::internals::index::UnitRef<'_>| {
+            (Arc::as_ptr(unit.segment()), unit.index())
+        };
+        let (gone, came): (Vec<_>, Option<Vec<_>>) = match older {
+            Some(older) => {
+                let changes = snapshot.unit_changes(older);
+                let places = |units: Vec<_>| units.into_iter().map(place).collect();
+                (places(changes.gone), Some(places(changes.came)))
+            }
+            None => (Vec::new(), None),
+        };
+        let before = self.snapshots.last().map_or(&[][..], |(_, units)| units);
+        let stayed: Vec<usize> = older
+            .into_iter()
+            .flat_map(Snapshot::units)
+            .zip(before)
+            .filter(|(unit, _)| !gone.contains(&place(*unit)))
+            .map(|(_, &unit)| unit)
+            .collect();
+        let mut stayed = stayed.into_iter();
+        let mut tree = snapshot.to_tree();
+        let mut expires = Vec::new();
+        for (row, node) in snapshot.nodes().enumerate() {
+            if let Some(cycle) = node.expires() {
+                tree.rows[row].ttl = cycle;
+                expires.push(row as u32);
+            }
+        }
+        let tree = Arc::new(tree);
+        let mut units = Vec::new();
+        let mut next = 0;
+        for unit in snapshot.units() {
+            let start = next;
+            next += unit.nodes().count() as u32;
+            assert_eq!(unit.top().id(), tree.id(start));
+            if came
+                .as_ref()
+                .is_some_and(|came| !came.contains(&place(unit)))
+            {
+                units.push(stayed.next().expect("a unit that stayed was there before"));
+                continue;
+            }
+            let inside = expires.iter().filter(|row| (start..next).contains(row));
+            units.push(self.units.len());
+            self.units.push(Unit {
+                kind: unit.kind(),
+                tree: Arc::clone(&tree),
+                rows: start..next,
+                expires: inside.copied().collect(),
+            });
+        }
+        assert_eq!(stayed.next(), None);
+        assert_eq!(next as usize, tree.rows.len());
+        self.snapshots.push((snapshot.meta().clone(), units));
+    }
+
+    /// Number of versions of units.
+    pub(crate) fn units(&self) -> usize {
+        self.units.len()
+    }
+}
+
+/// Makes snapshots of what is kept, sharing what it has made.
+#[derive(Debug, Default)]
+pub(crate) struct Restorer {
+    writer: Writer,
+    /// By unit: its segment, and its index there.
+    known: HashMap<usize, (Arc<Segment>, u32)>,
+}
+
+impl Restorer {
+    /// The snapshot at an index, whole.
+    pub(crate) fn snapshot(&mut self, kept: &Kept, at: usize) -> Snapshot {
+        self.some(kept, at, |_| true)
+    }
+
+    /// The snapshot at an index, with the units for which `wanted` is true.
+    pub(crate) fn some(
+        &mut self,
+        kept: &Kept,
+        at: usize,
+        wanted: impl Fn(usize) -> bool,
+    ) -> Snapshot {
+        let (meta, units) = &kept.snapshots[at];
+        let units: Vec<usize> = (units.iter().enumerate())
+            .filter(|(place, _)| wanted(*place))
+            .map(|(_, unit)| *unit)
+            .collect();
+        let (mut tree, mut expires) = (Copy::default(), Vec::new());
+        let parts = units.iter().map(|unit| match self.known.get(unit) {
+            Some((segment, at)) => UnitPart::Kept(Arc::clone(segment), *at, None),
+            None => {
+                let unit = &kept.units[*unit];
+                UnitPart::Fresh(unit.kind, tree.add(unit, &mut expires))
+            }
+        });
+        let parts: Vec<UnitPart> = parts.collect();
+        let fresh: Vec<bool> = (parts.iter())
+            .map(|part| matches!(part, UnitPart::Fresh(..)))
+            .collect();
+        let first = self.known.is_empty();
+        let restored = self
+            .writer
+            .restore(&tree.finish(), &expires, parts, first, meta.clone());
+        let snapshot = restored.snapshot;
+        self.follow(&restored.merges);
+        let mut versions = restored.versions.into_iter();
+        assert_eq!(snapshot.units().count(), units.len());
+        for ((found, unit), fresh) in snapshot.units().zip(units).zip(fresh) {
+            if fresh {
+                assert_eq!(Some(found.version()), versions.next());
+                let place = (Arc::clone(found.segment()), found.index());
+                self.known.insert(unit, place);
+            }
+            let (segment, at) = &self.known[&unit];
+            assert!(Arc::ptr_eq(segment, found.segment()) && *at == found.index());
+        }
+        assert_eq!(versions.next(), None);
+        snapshot
+    }
+
+    /// The units that are known are where the merges moved them.
+    fn follow(&mut self, merges: &[Merge]) {
+        for merge in merges {
+            for (segment, at) in self.known.values_mut() {
+                if let Some(moved) = merge.moved_unit(segment, *at) {
+                    (*segment, *at) = (Arc::clone(&merge.output), moved);
+                }
+            }
+        }
+    }
+}
+
+/// A tree of the rows of units.
+#[derive(Default)]
+struct Copy {
+    tree: Tree,
+    payload: Vec<u8>,
+}
+
+impl Copy {
+    fn add(&mut self, unit: &Unit, expires: &mut Vec<u32>) -> Range<u32> {
+        let from = &*unit.tree;
+        let tree = &mut self.tree;
+        let start = tree.rows.len() as u32;
+        let moved = |row: u32| row - unit.rows.start + start;
+        expires.extend(unit.expires.iter().map(|&row| moved(row)));
+        for at in unit.rows.clone() {
+            let mut row = from.rows[at as usize].clone();
+            row.parent = NONE;
+            row.end = moved(row.end.min(unit.rows.end));
+            let id = tree.ids.len() as u32;
+            tree.ids.push_str(from.id(at));
+            row.id = (id, tree.ids.len() as u32);
+            let payload = self.payload.len() as u32;
+            let record = row.payload.0 as usize..row.payload.1 as usize;
+            self.payload.extend_from_slice(&from.payload[record]);
+            row.payload = (payload, self.payload.len() as u32);
+            let code = |to: &mut Dictionary, from: &Dictionary, code: &mut u32| {
+                *code = from.get(*code).map_or(NONE, |text| to.intern(text));
+            };
+            code(&mut tree.types, &from.types, &mut row.node_type);
+            code(&mut tree.roles, &from.roles, &mut row.role);
+            code(&mut tree.kinds, &from.kinds, &mut row.kind);
+            code(&mut tree.keys, &from.keys, &mut row.key);
+            tree.rows.push(row);
+        }
+        start..tree.rows.len() as u32
+    }
+
+    fn finish(mut self) -> Tree {
+        self.tree.payload = Arc::new(self.payload);
+        self.tree
+    }
+}
