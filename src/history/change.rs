@@ -266,3 +266,42 @@ impl Found {
         })
     }
 }
+
+/// What a diff compares of a node as text, without the ttl and the parent, which depend on the snapshot:
+/// nodes with equal texts do not differ otherwise. Linear in the node.
+#[cfg(feature = "store")]
+pub(crate) fn tracked(node: NodeRef<'_>) -> String {
+    use std::fmt::Write;
+
+    let mut text = String::new();
+    let cycle = node.cycle();
+    // Writing to a string does not fail.
+    let _ = write!(
+        text,
+        "{} {} {cycle:?} {} {}",
+        node.created_at_ns(),
+        node.creation_index(),
+        node.offset(),
+        node.priority()
+    );
+    for value in [node.key(), node.kind(), node.role()] {
+        let _ = write!(text, " {value:?}");
+    }
+    text.push_str(&normal_type(node.type_or_class()));
+    let stored = node.field("content_hash").map(canonical);
+    let tags = node.tags().map(|json| match json.starts_with('"') {
+        true => format!("[{}]", canonical(json)),
+        false => canonical(json),
+    });
+    let cadence = node.cadence().map(canonical);
+    let created = node.field("created_at_iso").map(canonical);
+    let _ = write!(text, " {stored:?} {tags:?} {cadence:?} {created:?}");
+    let null = |name| node.field(name) == Some("null");
+    let _ = write!(text, " {} {}", null("role"), null("kind"));
+    for (name, json) in node.fields() {
+        if (!is_header(name) || name == "content") && json != "null" {
+            let _ = write!(text, "\n{name}:{}", canonical(json));
+        }
+    }
+    text
+}

@@ -24,6 +24,8 @@ mod union;
 pub use address::{History, Lookup, Position, SnapshotRange, Unresolved};
 pub use attempt::{Attempt, AttemptStatus, Attempts};
 pub use blame::{Blame, BlameEvent, BlameKind, blame};
+#[cfg(feature = "store")]
+pub(crate) use change::tracked;
 pub use change::{Change, Delta, changed_fields};
 pub use content::{
     ContentDiff, ContentMode, ContentOptions, ContentSummary, Labels, Material, MaterialFields,

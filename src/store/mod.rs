@@ -8,7 +8,15 @@
 //! | databases | `sql`, `sqlite`, `postgres`, `home`, `schema` |
 //! | errors | `error` |
 
+mod catalog;
+mod decode;
+mod encode;
 mod error;
+mod garbage;
+mod lease;
+mod load;
+mod present;
 mod sql;
+mod write;
 
 pub use error::StoreError;

@@ -28,7 +28,7 @@ const MAY_IMPORT: &[(&str, &str)] = &[
         "engine",
         "history runtime store exec plan budget render index tree ir syntax diag",
     ),
-    ("store", "history index tree diag"),
+    ("store", "history index ir tree diag"),
     ("runtime", "index tree diag"),
     ("history", "exec plan index tree ir diag"),
     ("exec", "plan index tree ir"),

@@ -1,0 +1,172 @@
+//! The sessions of a store: rows of `session`, by name.
+
+use super::error::StoreError;
+use super::sql::{Database, Row, Value, collect, first, int, text};
+
+/// A row of `session`, and what its snapshots span.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Entry {
+    pub(crate) session: i64,
+    pub(crate) name: String,
+    pub(crate) created_at_ns: i64,
+    pub(crate) source: Option<String>,
+    /// The session it was forked from, by name, and the seq.
+    pub(crate) parent: Option<(String, i64)>,
+    /// What a context keeps, as JSON text.
+    pub(crate) runtime: Option<String>,
+    /// Grows with every write.
+    pub(crate) changed: i64,
+    /// The seqs of the oldest and the newest commit.
+    pub(crate) seqs: Option<(i64, i64)>,
+    /// The cycle of the newest commit.
+    pub(crate) cycle: Option<i64>,
+    pub(crate) committed_at_ns: Option<i64>,
+    pub(crate) working: bool,
+}
+
+impl Entry {
+    /// Number of commits.
+    pub(crate) fn snapshots(&self) -> usize {
+        self.seqs
+            .and_then(|(first, last)| usize::try_from(last - first + 1).ok())
+            .unwrap_or(0)
+    }
+}
+
+/// Every part is a lookup at one end of the key of `snapshot`.
+const SELECT: &str = "select s.session_id, s.name, s.created_at_ns, s.source, p.name, s.parent_seq, \
+     s.runtime, s.changed, \
+     (select seq from snapshot where session_id = s.session_id and not working order by seq limit 1), \
+     n.seq, n.cycle, n.committed_at_ns, \
+     (select working from snapshot where session_id = s.session_id order by seq desc limit 1) \
+     from session s left join session p on p.session_id = s.parent_id \
+     left join snapshot n on n.session_id = s.session_id and n.seq = \
+     (select seq from snapshot where session_id = s.session_id and not working order by seq desc limit 1)";
+
+fn entry(row: &dyn Row) -> Result<Entry, StoreError> {
+    let owned = |at| Ok::<_, StoreError>(row.text(at)?.map(ToOwned::to_owned));
+    Ok(Entry {
+        session: int(row, 0)?,
+        name: text(row, 1)?.to_owned(),
+        created_at_ns: int(row, 2)?,
+        source: owned(3)?,
+        parent: owned(4)?.zip(row.int(5)?),
+        runtime: owned(6)?,
+        changed: int(row, 7)?,
+        seqs: row.int(8)?.zip(row.int(9)?),
+        cycle: row.int(10)?,
+        committed_at_ns: row.int(11)?,
+        working: row.bool(12)?.unwrap_or(false),
+    })
+}
+
+/// The session of a name.
+pub(crate) fn find(database: &mut dyn Database, name: &str) -> Result<Option<Entry>, StoreError> {
+    first(
+        database,
+        &format!("{SELECT} where s.name = ?1"),
+        &[name.into()],
+        entry,
+    )
+}
+
+/// As [`find`]; there must be one.
+pub(crate) fn get(database: &mut dyn Database, name: &str) -> Result<Entry, StoreError> {
+    find(database, name)?.ok_or_else(|| StoreError::NoSession(name.to_owned()))
+}
+
+/// All sessions with a name that begins with `prefix`, in byte order of names. Linear in them.
+pub(crate) fn all(database: &mut dyn Database, prefix: &str) -> Result<Vec<Entry>, StoreError> {
+    let order = "order by s.name";
+    match after(prefix) {
+        Some(end) if !prefix.is_empty() => collect(
+            database,
+            &format!("{SELECT} where s.name >= ?1 and s.name < ?2 {order}"),
+            &[prefix.into(), end.as_str().into()],
+            entry,
+        ),
+        _ => collect(
+            database,
+            &format!("{SELECT} where s.name >= ?1 {order}"),
+            &[prefix.into()],
+            entry,
+        ),
+    }
+}
+
+/// The least text after all that begin with `prefix`.
+pub(crate) fn after(prefix: &str) -> Option<String> {
+    let mut end: Vec<char> = prefix.chars().collect();
+    while let Some(last) = end.pop() {
+        let next = match last {
+            '\u{D7FF}' => Some('\u{E000}'),
+            last => char::from_u32(u32::from(last) + 1),
+        };
+        if let Some(next) = next {
+            end.push(next);
+            return Some(end.into_iter().collect());
+        }
+    }
+    None
+}
+
+/// Makes a session. Runs inside a transaction that writes.
+pub(crate) fn create(
+    database: &mut dyn Database,
+    name: &str,
+    source: Option<&str>,
+    parent: Option<(i64, i64)>,
+) -> Result<i64, StoreError> {
+    check_name(name)?;
+    let now = database.now_ns()?;
+    let (parent_id, parent_seq) = parent.unzip();
+    let made = first(
+        database,
+        "insert into session (name, created_at_ns, source, parent_id, parent_seq, changed) \
+         values (?1, ?2, ?3, ?4, ?5, 0) on conflict (name) do nothing returning session_id",
+        &[
+            name.into(),
+            now.into(),
+            source.into(),
+            parent_id.into(),
+            parent_seq.into(),
+        ],
+        |row| int(row, 0),
+    )?;
+    made.ok_or_else(|| StoreError::Exists(name.to_owned()))
+}
+
+/// Refuses names that no address could say.
+pub(crate) fn check_name(name: &str) -> Result<(), StoreError> {
+    let wrong = |why: &str| {
+        let name = crate::tree::json::shorten(name);
+        Err(StoreError::Refused(format!("the name {name:?} {why}")))
+    };
+    match name {
+        "" => wrong("is empty; a session needs a name, such as `support-42`"),
+        _ if name.chars().any(char::is_control) => wrong("has a control character"),
+        _ if name.contains(['*', '#']) => {
+            wrong("has `*` or `#`, which are part of addresses; use another character")
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Notes that a session was written. `runtime` replaces what a context keeps, if it is given.
+pub(super) fn touch(
+    database: &mut dyn Database,
+    session: i64,
+    runtime: Option<&str>,
+) -> Result<(), StoreError> {
+    match runtime {
+        Some(runtime) => database.execute(
+            "update session set changed = changed + 1, runtime = ?2 where session_id = ?1",
+            &[session.into(), Value::Text(runtime)],
+        )?,
+        None => database.execute(
+            "update session set changed = changed + 1 where session_id = ?1",
+            &[session.into()],
+        )?,
+    };
+    Ok(())
+}

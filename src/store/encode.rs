@@ -1,0 +1,632 @@
+//! A unit of a snapshot as rows of `node`, `attr` and `body` (STORE §2).
+//!
+//! Every member of a node goes to one place from which [`super::decode`] gives it back: a column, a row of
+//! `attr`, the body, or `extra`. Some values are written twice so that SQL can ask for them.
+
+use std::borrow::Cow;
+use std::io::Write;
+
+use sha2::{Digest, Sha256};
+
+use super::present;
+use crate::history::tracked;
+use crate::index::{NodeRef, UnitKind};
+use crate::ir::normal_type;
+use crate::tree::alias::{CADENCE, TAGS};
+use crate::tree::canonical::{write_string, write_value};
+use crate::tree::json::unescape;
+use crate::tree::shallow::elements;
+use crate::tree::timestamp::rfc3339_of_nanos;
+use crate::tree::{NodeClass, Present as Given, is_header};
+
+/// A digest.
+pub(super) type Hash = [u8; 32];
+
+/// A unit version, to be written.
+#[derive(Debug)]
+pub(crate) struct Unit {
+    pub(super) kind: &'static str,
+    pub(super) hash: Hash,
+    /// The order among its siblings, of its top node.
+    pub(super) order: Order,
+    pub(super) nodes: Vec<Node>,
+}
+
+/// The columns of `placement` in which the order of units is.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Order {
+    pub(super) rank: i64,
+    pub(super) offset: i64,
+    pub(super) created_at_ns: i64,
+    pub(super) creation_index: i64,
+    pub(super) id: String,
+}
+
+/// A row of `node`, with what depends on it.
+#[derive(Debug, Default)]
+pub(super) struct Node {
+    pub(super) pre_end: i64,
+    pub(super) parent_pre: Option<i64>,
+    pub(super) core_pre: Option<i64>,
+    pub(super) level: i64,
+    pub(super) base_depth: Option<i64>,
+    pub(super) class: &'static str,
+    /// `None` for an implicit core.
+    pub(super) id: Option<String>,
+    pub(super) node_type: Option<String>,
+    pub(super) type_head: String,
+    pub(super) type_sub: Option<String>,
+    pub(super) role: Option<String>,
+    pub(super) kind: Option<String>,
+    pub(super) key: Option<String>,
+    pub(super) offset: i64,
+    pub(super) ttl: Option<i64>,
+    pub(super) expires: Option<i64>,
+    pub(super) priority: i64,
+    pub(super) cycle: Option<i64>,
+    pub(super) created_at_ns: i64,
+    pub(super) created_at_iso: Option<String>,
+    pub(super) creation_index: i64,
+    pub(super) cadence: Option<i64>,
+    pub(super) content_hash: Option<String>,
+    pub(super) body: Option<Body>,
+    pub(super) present: i64,
+    pub(super) version: i64,
+    pub(super) extra: Option<String>,
+    pub(super) attrs: Vec<Attr>,
+}
+
+/// A row of `body`.
+#[derive(Debug)]
+pub(super) struct Body {
+    pub(super) hash: Hash,
+    pub(super) json: bool,
+    pub(super) text: String,
+}
+
+/// A row of `attr`.
+#[derive(Debug, Default)]
+pub(super) struct Attr {
+    pub(super) name: String,
+    pub(super) ordinal: i64,
+    pub(super) kind: &'static str,
+    pub(super) text: Option<String>,
+    pub(super) int: Option<i64>,
+    pub(super) real: Option<f64>,
+    pub(super) big: Option<String>,
+}
+
+/// The name of a kind of units, as in `unit.kind`.
+pub(super) fn kind_name(kind: UnitKind) -> &'static str {
+    match kind {
+        UnitKind::Preamble => "preamble",
+        UnitKind::Turn => "turn",
+        UnitKind::Loose => "loose",
+        UnitKind::Head => "head",
+        UnitKind::Rest => "other",
+    }
+}
+
+/// The rank of a kind, as in `placement.rank`.
+fn rank(kind: UnitKind) -> i64 {
+    match kind {
+        UnitKind::Preamble => 0,
+        UnitKind::Turn | UnitKind::Loose => 1,
+        UnitKind::Head => 2,
+        UnitKind::Rest => 3,
+    }
+}
+
+/// The name of a class, as in `node.class`.
+pub(super) fn class_name(class: NodeClass) -> &'static str {
+    match class {
+        NodeClass::Root => "^root",
+        NodeClass::Sys => "^sys",
+        NodeClass::Seq => "^seq",
+        NodeClass::Head => "^ah",
+        NodeClass::Turn => "mt",
+        NodeClass::Container => "mc",
+        NodeClass::Block => "cb",
+    }
+}
+
+/// The hash of a body (also of one that was read).
+pub(super) fn body_hash(json: bool, text: &str) -> Hash {
+    let mut digest = Sha256::new();
+    digest.update(if json { b"1\n" } else { b"0\n" });
+    digest.update(text.as_bytes());
+    digest.finalize().into()
+}
+
+/// How the ttl of a node is stored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Ttl {
+    /// There is none.
+    Absent,
+    /// As the number that it is.
+    Stored(i64),
+    /// As the cycle in which it expires.
+    Until(i64),
+}
+
+impl Ttl {
+    /// That of a node.
+    pub(super) fn of(node: NodeRef<'_>) -> Self {
+        match (node.expires(), node.ttl()) {
+            (Some(cycle), _) => Self::Until(cycle),
+            (None, Some(ttl)) => Self::Stored(ttl),
+            (None, None) => Self::Absent,
+        }
+    }
+}
+
+/// The rows of a unit: its nodes in document order, with how their ttls are stored. Linear in the nodes
+/// and their texts.
+pub(super) fn encode<'a>(kind: UnitKind, nodes: impl Iterator<Item = (NodeRef<'a>, Ttl)>) -> Unit {
+    let mut rows = Rows::default();
+    let mut digest = Sha256::new();
+    digest.update(kind_name(kind).as_bytes());
+    digest.update(b"\n");
+    let mut order = Order {
+        rank: rank(kind),
+        offset: 0,
+        created_at_ns: 0,
+        creation_index: 0,
+        id: String::new(),
+    };
+    let mut line = Vec::new();
+    for (node, ttl) in nodes {
+        if rows.done.is_empty() {
+            order.offset = node.offset();
+            order.created_at_ns = node.created_at_ns();
+            order.creation_index = node.creation_index();
+            node.id().clone_into(&mut order.id);
+        }
+        // The parent of the top node is in another unit.
+        let inside = !rows.done.is_empty();
+        rows.push(kind, node, encode_node(node, ttl, inside));
+        line.clear();
+        write_line(&mut line, node, ttl);
+        digest.update(&line);
+    }
+    Unit {
+        kind: kind_name(kind),
+        hash: digest.finalize().into(),
+        order,
+        nodes: rows.finish(),
+    }
+}
+
+/// Rows under construction: their intervals, parents and implicit cores.
+#[derive(Default)]
+struct Rows {
+    done: Vec<Node>,
+    open: Vec<Open>,
+    /// Whether the rows are those of `^sys` and below.
+    below_sys: bool,
+}
+
+/// An open row.
+struct Open {
+    level: i64,
+    row: usize,
+    core: Core,
+}
+
+/// The implicit core of an open row (LANGUAGE §1).
+#[derive(Clone, Copy)]
+enum Core {
+    None,
+    /// It comes before the first child whose offset is not negative.
+    Due,
+    At(usize),
+}
+
+impl Rows {
+    fn push(&mut self, kind: UnitKind, node: NodeRef<'_>, mut row: Node) {
+        let level = i64::from(node.level());
+        while self.open.last().is_some_and(|last| last.level >= level) {
+            self.close();
+        }
+        if let Some(top) = self.open.last_mut() {
+            row.parent_pre = Some(top.row as i64);
+            if node.offset() >= 0 && matches!(top.core, Core::Due) {
+                let (parent, level) = (top.row, top.level + 1);
+                top.core = Core::At(self.done.len());
+                let depth = self.done[parent].base_depth;
+                self.done.push(core(parent, level, depth));
+            }
+            match top.core {
+                Core::At(core) if node.offset() == 0 => row.core_pre = Some(core as i64),
+                Core::At(core) if node.offset() > 0 && self.done[core].pre_end == 0 => {
+                    self.done[core].pre_end = self.done.len() as i64;
+                }
+                _ => {}
+            }
+        }
+        if kind == UnitKind::Preamble && level <= 1 {
+            self.below_sys = node.class() == NodeClass::Sys;
+        }
+        row.base_depth = match kind {
+            UnitKind::Preamble if self.below_sys => Some(-1),
+            UnitKind::Head => Some(0),
+            _ => None,
+        };
+        let turn = matches!(node.class(), NodeClass::Turn | NodeClass::Head);
+        let cored = turn
+            && !node
+                .children()
+                .any(|child| child.offset() == 0 && child.class() == NodeClass::Container);
+        self.open.push(Open {
+            level,
+            row: self.done.len(),
+            core: if cored { Core::Due } else { Core::None },
+        });
+        row.level = level;
+        self.done.push(row);
+    }
+
+    fn close(&mut self) {
+        let Some(top) = self.open.pop() else { return };
+        match top.core {
+            Core::Due => {
+                let depth = self.done[top.row].base_depth;
+                self.done.push(core(top.row, top.level + 1, depth));
+                let end = self.done.len() as i64;
+                if let Some(core) = self.done.last_mut() {
+                    core.pre_end = end;
+                }
+            }
+            Core::At(core) if self.done[core].pre_end == 0 => {
+                self.done[core].pre_end = self.done.len() as i64;
+            }
+            _ => {}
+        }
+        self.done[top.row].pre_end = self.done.len() as i64;
+    }
+
+    fn finish(mut self) -> Vec<Node> {
+        while !self.open.is_empty() {
+            self.close();
+        }
+        self.done
+    }
+}
+
+/// The row of an implicit core.
+fn core(parent: usize, level: i64, base_depth: Option<i64>) -> Node {
+    Node {
+        parent_pre: Some(parent as i64),
+        level,
+        base_depth,
+        class: "mc",
+        type_head: "mc".to_owned(),
+        ..Node::default()
+    }
+}
+
+/// The columns of a node that do not depend on others.
+fn encode_node(node: NodeRef<'_>, ttl: Ttl, inside: bool) -> Node {
+    let owned = |text: Option<&str>| text.map(ToOwned::to_owned);
+    let normal = normal_type(node.type_or_class()).into_owned();
+    let (head, sub) = match normal.split_once(':') {
+        Some((head, sub)) => (head.to_owned(), Some(sub.to_owned())),
+        None => (normal, None),
+    };
+    let mut row = Node {
+        class: class_name(node.class()),
+        id: Some(node.id().to_owned()),
+        node_type: owned(node.node_type()),
+        type_head: head,
+        type_sub: sub,
+        role: owned(node.role()),
+        kind: owned(node.kind()),
+        key: owned(node.key()),
+        offset: node.offset(),
+        priority: node.priority(),
+        cycle: node.cycle(),
+        created_at_ns: node.created_at_ns(),
+        creation_index: node.creation_index(),
+        present: i64::from(node.present().0),
+        version: version(node),
+        ..Node::default()
+    };
+    match ttl {
+        Ttl::Absent => {}
+        Ttl::Stored(ttl) => row.ttl = Some(ttl),
+        Ttl::Until(cycle) => row.expires = Some(cycle),
+    }
+    let mut extra = Extra::default();
+    for (name, json) in node.fields() {
+        if !field(&mut row, node, name, json, inside) {
+            extra.add(name, json);
+        }
+    }
+    if let Some(json) = node.tags() {
+        let tags = crate::tree::text_list(json);
+        let tags = tags.into_iter().filter(|tag| !tag.contains('\0'));
+        row.attrs.extend((0..).zip(tags).map(|(ordinal, tag)| Attr {
+            name: TAGS.name.to_owned(),
+            ordinal,
+            ..text_attr(tag)
+        }));
+    }
+    if row.cadence.is_none() {
+        row.cadence = node.cadence().and_then(|json| json.parse().ok());
+    }
+    row.extra = extra.finish();
+    row
+}
+
+/// Puts a field of the payload record in its place. Returns whether it can be given back from there.
+fn field(row: &mut Node, node: NodeRef<'_>, name: &str, json: &str, inside: bool) -> bool {
+    let bit = |row: &mut Node, bit: i64| row.present |= bit;
+    match name {
+        "content" => {
+            let text = plain(json);
+            let is_json = text.is_none();
+            let text = text.map_or_else(|| json.to_owned(), Cow::into_owned);
+            row.body = Some(Body {
+                hash: body_hash(is_json, &text),
+                json: is_json,
+                text,
+            });
+            true
+        }
+        "created_at_iso" => match plain(json) {
+            Some(text) => {
+                bit(row, present::CREATED_AT_ISO);
+                if *text != rfc3339_of_nanos(node.created_at_ns()) {
+                    row.created_at_iso = Some(text.into_owned());
+                }
+                true
+            }
+            None => false,
+        },
+        "content_hash" => match plain(json) {
+            Some(text) => {
+                row.content_hash = Some(text.into_owned());
+                true
+            }
+            None => false,
+        },
+        "parent_id" => {
+            let same = inside
+                && plain(json)
+                    .is_some_and(|text| node.parent().is_some_and(|parent| parent.id() == text));
+            if same {
+                bit(row, present::PARENT_ID);
+            }
+            same
+        }
+        _ if name == CADENCE.name => {
+            row.cadence = json.parse::<i64>().ok().filter(|n| n.to_string() == json);
+            if row.cadence.is_some() {
+                bit(row, present::CADENCE);
+            }
+            row.cadence.is_some()
+        }
+        _ if name == TAGS.name => {
+            let list = json.starts_with('[')
+                && elements(json)
+                    .iter()
+                    .all(|element| plain(element).is_some());
+            if list {
+                bit(row, present::TAGS);
+            }
+            list
+        }
+        _ if is_header(name) && name != TAGS.alias && name != CADENCE.alias => false,
+        _ => custom(row, name, json),
+    }
+}
+
+/// Adds the rows of a custom attribute. Returns whether they give it back: scalars do.
+fn custom(row: &mut Node, name: &str, json: &str) -> bool {
+    if name.contains('\0') {
+        return false;
+    }
+    let given_back = !is_header(name);
+    let (attr, given_back) = match json.as_bytes().first() {
+        Some(b'[') => {
+            let members = (0..).zip(elements(json));
+            let members = members.map(|(ordinal, json)| Attr {
+                name: name.to_owned(),
+                ordinal,
+                ..scalar_attr(json)
+            });
+            row.attrs.extend(members);
+            (of_kind("list"), false)
+        }
+        Some(b'{') => (of_kind("object"), false),
+        _ => {
+            let attr = scalar_attr(json);
+            let exact = attr.kind != "text" || attr.text.is_some();
+            (attr, given_back && exact)
+        }
+    };
+    row.attrs.push(Attr {
+        name: name.to_owned(),
+        ordinal: -1,
+        ..attr
+    });
+    given_back
+}
+
+fn of_kind(kind: &'static str) -> Attr {
+    Attr {
+        kind,
+        ..Attr::default()
+    }
+}
+
+/// The values of a scalar, or the type of another value.
+fn scalar_attr(json: &str) -> Attr {
+    match json.as_bytes().first() {
+        Some(b'"') => match plain(json) {
+            Some(text) => text_attr(text.into_owned()),
+            None => of_kind("text"),
+        },
+        Some(b'[') => of_kind("list"),
+        Some(b'{') => of_kind("object"),
+        Some(b't' | b'f') => Attr {
+            kind: "bool",
+            text: Some(json.to_owned()),
+            ..Attr::default()
+        },
+        Some(b'n') => of_kind("null"),
+        _ => {
+            let whole = json.bytes().all(|b| b == b'-' || b.is_ascii_digit());
+            let int = json.parse::<i64>().ok().filter(|_| whole);
+            Attr {
+                kind: if whole { "int" } else { "real" },
+                text: Some(json.to_owned()),
+                int,
+                real: json.parse::<f64>().ok().filter(|real| real.is_finite()),
+                big: (whole && int.is_none()).then(|| json.to_owned()),
+                ..Attr::default()
+            }
+        }
+    }
+}
+
+/// The values of a text, which may read as a number.
+fn text_attr(text: String) -> Attr {
+    let starts = |text: &str| text.starts_with(|c: char| c == '-' || c.is_ascii_digit());
+    let number = starts(&text)
+        && text
+            .bytes()
+            .all(|b| b"+-.eE".contains(&b) || b.is_ascii_digit());
+    let whole = number && text.bytes().all(|b| b == b'-' || b.is_ascii_digit());
+    let int = text.parse::<i64>().ok().filter(|_| whole);
+    let real = text
+        .parse::<f64>()
+        .ok()
+        .filter(|real| number && real.is_finite());
+    Attr {
+        kind: "text",
+        int,
+        big: (whole && int.is_none() && real.is_some()).then(|| text.clone()),
+        real,
+        text: Some(text),
+        ..Attr::default()
+    }
+}
+
+/// A JSON string that a column of text can hold: one without U+0000.
+fn plain(json: &str) -> Option<Cow<'_, str>> {
+    let body = json.strip_prefix('"')?.strip_suffix('"')?;
+    let text = match memchr::memchr(b'\\', body.as_bytes()) {
+        Some(_) => Cow::Owned(unescape(body)),
+        None => Cow::Borrowed(body),
+    };
+    (!text.contains('\0')).then_some(text)
+}
+
+/// A JSON object of the members that no column has, each in its own spelling.
+#[derive(Default)]
+struct Extra(Vec<u8>);
+
+impl Extra {
+    fn add(&mut self, name: &str, json: &str) {
+        self.0.push(if self.0.is_empty() { b'{' } else { b',' });
+        // Writing to memory does not fail.
+        let _ = write_string(&mut self.0, name);
+        self.0.push(b':');
+        self.0.extend_from_slice(json.as_bytes());
+    }
+
+    fn finish(mut self) -> Option<String> {
+        if self.0.is_empty() {
+            return None;
+        }
+        self.0.push(b'}');
+        String::from_utf8(self.0).ok()
+    }
+}
+
+/// The hash of what diffs track, as far as it does not depend on the snapshot.
+fn version(node: NodeRef<'_>) -> i64 {
+    let digest = Sha256::digest(tracked(node).as_bytes());
+    let mut bytes = [0; 8];
+    bytes.copy_from_slice(&digest[..8]);
+    i64::from_be_bytes(bytes)
+}
+
+/// The line of a node in the text that a unit's hash is over: its level and its members in canonical
+/// form, `expires` instead of a ttl that counts down.
+fn write_line(out: &mut Vec<u8>, node: NodeRef<'_>, ttl: Ttl) {
+    let given = node.present();
+    let number = |bit, value: i64| given.has(bit).then_some(value);
+    let numbers = [
+        (
+            "created_at_ns",
+            number(Given::CREATED_AT_NS, node.created_at_ns()),
+        ),
+        (
+            "creation_index",
+            number(Given::CREATION_INDEX, node.creation_index()),
+        ),
+        ("cycle", node.cycle()),
+        ("offset", number(Given::OFFSET, node.offset())),
+        ("priority", number(Given::PRIORITY, node.priority())),
+        (
+            "ttl",
+            match ttl {
+                Ttl::Stored(ttl) => Some(ttl),
+                _ => None,
+            },
+        ),
+        (
+            "expires",
+            match ttl {
+                Ttl::Until(cycle) => Some(cycle),
+                _ => None,
+            },
+        ),
+    ];
+    let id = (!given.has(Given::ID_IMPLIED)).then(|| node.id());
+    let texts = [
+        ("id", id),
+        ("key", node.key()),
+        ("kind", node.kind()),
+        ("nodeType", node.node_type()),
+        ("role", node.role()),
+    ];
+    enum Member<'a> {
+        Number(i64),
+        Text(&'a str),
+        Json(&'a str),
+    }
+    let mut members: Vec<(&str, Member<'_>)> = Vec::with_capacity(16);
+    members.extend(
+        numbers
+            .iter()
+            .filter_map(|(name, value)| Some((*name, Member::Number((*value)?)))),
+    );
+    members.extend(
+        texts
+            .iter()
+            .filter_map(|(name, value)| Some((*name, Member::Text((*value)?)))),
+    );
+    members.extend(node.fields().map(|(name, json)| (name, Member::Json(json))));
+    if given.has(Given::EMPTY_CHILDREN) {
+        members.push(("children", Member::Json("[]")));
+    }
+    members.sort_by(|a, b| a.0.cmp(b.0));
+    out.extend_from_slice(node.level().to_string().as_bytes());
+    let mut before = b" {".as_slice();
+    for (name, value) in members {
+        out.extend_from_slice(before);
+        before = b",";
+        // Writing to memory does not fail; values were read as JSON.
+        let _ = write_string(out, name);
+        out.push(b':');
+        let _ = match value {
+            Member::Number(value) => write!(out, "{value}"),
+            Member::Text(text) => write_string(out, text),
+            Member::Json(json) => write_value(out, json),
+        };
+    }
+    out.extend_from_slice(if before == b"," { b"}\n" } else { b" {}\n" });
+}

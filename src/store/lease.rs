@@ -1,0 +1,126 @@
+//! Who writes a session: leases with fences (STORE §3).
+
+use super::error::StoreError;
+use super::sql::{Database, Value, first, int, text};
+use crate::tree::timestamp::rfc3339_of_nanos;
+
+/// The right to write a session.
+#[derive(Clone, Debug)]
+pub(crate) struct Lease {
+    pub(super) session: i64,
+    owner: String,
+    fence: i64,
+    /// How long it lasts without use, in nanoseconds.
+    lasts: i64,
+}
+
+/// A row of `lease`.
+struct Held {
+    owner: String,
+    fence: i64,
+    expires_at_ns: i64,
+}
+
+fn held(database: &mut dyn Database, session: i64) -> Result<Option<Held>, StoreError> {
+    first(
+        database,
+        "select owner, fence, expires_at_ns from lease where session_id = ?1",
+        &[session.into()],
+        |row| {
+            Ok(Held {
+                owner: text(row, 0)?.to_owned(),
+                fence: int(row, 1)?,
+                expires_at_ns: int(row, 2)?,
+            })
+        },
+    )
+}
+
+/// Refuses what another writer holds a lease on. Runs inside a transaction.
+pub(super) fn check_free(
+    database: &mut dyn Database,
+    session: i64,
+    name: &str,
+) -> Result<(), StoreError> {
+    let now = database.now_ns()?;
+    match held(database, session)? {
+        Some(other) if other.expires_at_ns > now => Err(StoreError::Busy {
+            session: name.to_owned(),
+            holder: other.owner,
+            until: rfc3339_of_nanos(other.expires_at_ns),
+        }),
+        _ => Ok(()),
+    }
+}
+
+impl Lease {
+    /// Takes the lease of a session, which nobody may hold at the moment. Runs inside a transaction that
+    /// writes.
+    pub(crate) fn take(
+        database: &mut dyn Database,
+        session: i64,
+        name: &str,
+        owner: &str,
+        lasts: i64,
+    ) -> Result<Self, StoreError> {
+        check_free(database, session, name)?;
+        let now = database.now_ns()?;
+        let fence = held(database, session)?.map_or(0, |held| held.fence) + 1;
+        database.execute(
+            "insert into lease (session_id, owner, fence, expires_at_ns) values (?1, ?2, ?3, ?4) \
+             on conflict (session_id) do update set owner = excluded.owner, fence = excluded.fence, \
+             expires_at_ns = excluded.expires_at_ns",
+            &[
+                session.into(),
+                owner.into(),
+                fence.into(),
+                now.saturating_add(lasts).into(),
+            ],
+        )?;
+        Ok(Self {
+            session,
+            owner: owner.to_owned(),
+            fence,
+            lasts,
+        })
+    }
+
+    /// Checks that nobody has taken the lease since, and renews it. One that has run out is still good.
+    /// Runs inside a transaction that writes. Returns the time.
+    pub(crate) fn renew(&self, database: &mut dyn Database, name: &str) -> Result<i64, StoreError> {
+        let now = database.now_ns()?;
+        let renewed = database.execute(
+            "update lease set expires_at_ns = ?4 where session_id = ?1 and owner = ?2 and fence = ?3",
+            &[
+                self.session.into(),
+                Value::Text(&self.owner),
+                self.fence.into(),
+                now.saturating_add(self.lasts).into(),
+            ],
+        )?;
+        if renewed == 1 {
+            return Ok(now);
+        }
+        // A session that was deleted has no lease.
+        Err(match held(database, self.session)? {
+            Some(other) => StoreError::LeaseLost {
+                session: name.to_owned(),
+                holder: other.owner,
+            },
+            None => StoreError::NoSession(name.to_owned()),
+        })
+    }
+
+    /// Gives the lease back, if it is still held.
+    pub(crate) fn give_back(&self, database: &mut dyn Database) -> Result<(), StoreError> {
+        database.execute(
+            "update lease set expires_at_ns = 0 where session_id = ?1 and owner = ?2 and fence = ?3",
+            &[
+                self.session.into(),
+                Value::Text(&self.owner),
+                self.fence.into(),
+            ],
+        )?;
+        Ok(())
+    }
+}

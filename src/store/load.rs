@@ -1,0 +1,317 @@
+//! Snapshots out of rows: the placements at a seq, and the units they place.
+
+use std::sync::Arc;
+
+use hashbrown::{HashMap, HashSet};
+
+use super::decode::{Units, Wanted};
+use super::encode::Order;
+use super::error::StoreError;
+use super::sql::{Database, Row, collect, first, int, text};
+use super::write::IN_FORCE;
+use crate::index::{Meta, Restored, Segment, Snapshot, UnitKind, UnitPart, Writer};
+use crate::tree::shallow::{get, members};
+
+/// A placement, with the kind of its unit.
+#[derive(Clone, Debug)]
+pub(super) struct Place {
+    pub(super) unit: i64,
+    pub(super) kind: UnitKind,
+    pub(super) order: Order,
+    pub(super) first_seq: i64,
+    pub(super) last_seq: i64,
+}
+
+/// The columns of a [`Place`].
+const PLACE: &str = "p.unit_id, u.kind, p.rank, p.sibling_offset, p.created_at_ns, p.creation_index, \
+     p.id, p.first_seq, p.last_seq from placement p join unit u on u.unit_id = p.unit_id";
+
+fn place(row: &dyn Row) -> Result<Place, StoreError> {
+    let kind = text(row, 1)?;
+    let unknown = || StoreError::Damaged(format!("a unit of the unknown kind {kind:?}"));
+    Ok(Place {
+        unit: int(row, 0)?,
+        kind: match kind {
+            "preamble" => UnitKind::Preamble,
+            "turn" => UnitKind::Turn,
+            "loose" => UnitKind::Loose,
+            "head" => UnitKind::Head,
+            "other" => UnitKind::Rest,
+            _ => return Err(unknown()),
+        },
+        order: Order {
+            rank: int(row, 2)?,
+            offset: int(row, 3)?,
+            created_at_ns: int(row, 4)?,
+            creation_index: int(row, 5)?,
+            id: text(row, 6)?.to_owned(),
+        },
+        first_seq: int(row, 7)?,
+        last_seq: int(row, 8)?,
+    })
+}
+
+/// The placements that overlap some seqs, in document order. Linear in all placements that end at or
+/// after the first of them.
+pub(super) fn places(
+    database: &mut dyn Database,
+    session: i64,
+    seqs: (i64, i64),
+) -> Result<Vec<Place>, StoreError> {
+    let mut places = collect(
+        database,
+        &format!(
+            "select {PLACE} where p.session_id = ?1 and p.last_seq >= ?2 and p.first_seq <= ?3"
+        ),
+        &[session.into(), seqs.0.into(), seqs.1.into()],
+        place,
+    )?;
+    places.sort_unstable_by(|a, b| a.order.cmp(&b.order));
+    Ok(places)
+}
+
+/// The units in force of some ranks, in document order. Linear in them.
+pub(super) fn in_force(
+    database: &mut dyn Database,
+    session: i64,
+    rank: i64,
+) -> Result<Vec<Place>, StoreError> {
+    collect(
+        database,
+        &format!(
+            "select {PLACE} where p.session_id = ?1 and p.rank = ?2 and p.last_seq = {IN_FORCE} \
+             order by p.sibling_offset, p.created_at_ns, p.creation_index, p.id"
+        ),
+        &[session.into(), rank.into()],
+        place,
+    )
+}
+
+/// The newest units in force below `^seq`: this many turns with the loose nodes among them, in document
+/// order. Linear in them: the index `placement_in_force` is read from its end.
+pub(super) fn newest_turns(
+    database: &mut dyn Database,
+    session: i64,
+    turns: u64,
+) -> Result<Vec<Place>, StoreError> {
+    let sql = format!(
+        "select {PLACE} where p.session_id = ?1 and p.rank = 1 and p.last_seq = {IN_FORCE} \
+         order by p.sibling_offset desc, p.created_at_ns desc, p.creation_index desc, p.id desc limit ?2"
+    );
+    let mut limit = i64::try_from(turns).unwrap_or(i64::MAX);
+    loop {
+        let mut newest = collect(database, &sql, &[session.into(), limit.into()], place)?;
+        let is_turn = |place: &Place| place.kind == UnitKind::Turn;
+        let found = newest.iter().filter(|place| is_turn(place)).count() as u64;
+        let all = (newest.len() as i64) < limit;
+        if found < turns && !all {
+            limit = limit.saturating_mul(2);
+            continue;
+        }
+        if found >= turns {
+            let mut left = turns;
+            let end = newest.iter().position(|place| {
+                left -= u64::from(is_turn(place) && left > 0);
+                left == 0
+            });
+            newest.truncate(end.map_or(0, |end| end + usize::from(turns > 0)));
+        }
+        newest.reverse();
+        return Ok(newest);
+    }
+}
+
+/// Most units of other sessions that a lookup of an id passes over before it starts from the session.
+const STRANGERS: i64 = 64;
+
+/// The units of a session at a seq that have a node of this id; at most one.
+pub(super) fn with_id(
+    database: &mut dyn Database,
+    session: i64,
+    seq: i64,
+    id: &str,
+) -> Result<Vec<Place>, StoreError> {
+    let units = collect(
+        database,
+        "select unit_id from node where id = ?1 limit ?2",
+        &[id.into(), (STRANGERS + 1).into()],
+        |row| int(row, 0),
+    )?;
+    let here = "p.session_id = ?1 and p.first_seq <= ?2 and p.last_seq >= ?2";
+    if units.len() as i64 > STRANGERS {
+        // An id made from a position is in every session: look through the units of this one.
+        return collect(
+            database,
+            &format!(
+                "select {PLACE} cross join node n where {here} and n.unit_id = p.unit_id and n.id = ?3"
+            ),
+            &[session.into(), seq.into(), id.into()],
+            place,
+        );
+    }
+    let mut found = Vec::new();
+    for unit in units {
+        found.extend(collect(
+            database,
+            &format!("select {PLACE} where {here} and p.unit_id = ?3"),
+            &[session.into(), seq.into(), unit.into()],
+            place,
+        )?);
+    }
+    Ok(found)
+}
+
+/// What a row of `snapshot` says of a document.
+pub(super) fn meta(
+    database: &mut dyn Database,
+    session: i64,
+    seq: i64,
+) -> Result<Option<Meta>, StoreError> {
+    first(
+        database,
+        "select s.cycle, s.working, s.meta, (select n.cycle from snapshot n where n.session_id = ?1 \
+         and n.seq = ?2 - 1) from snapshot s where s.session_id = ?1 and s.seq = ?2",
+        &[session.into(), seq.into()],
+        |row| {
+            let working = row.bool(1)?.unwrap_or(false);
+            // A working state reads its ttls as the newest snapshot does.
+            let cycle = if working { row.int(3)? } else { row.int(0)? };
+            let json = text(row, 2)?;
+            let all = members(json);
+            let extra = get(&all, "members").map(members).unwrap_or_default();
+            Ok(Meta {
+                cycle: cycle.unwrap_or(0),
+                working,
+                cycle_given: get(&all, "cycle_given") == Some("true"),
+                spec_version: get(&all, "spec_version").map(Into::into),
+                extra: extra
+                    .into_iter()
+                    .map(|(name, json)| (name.into(), json.into()))
+                    .collect(),
+            })
+        },
+    )
+}
+
+/// The units of a session that are in memory.
+#[derive(Debug, Default)]
+pub(super) struct Cache {
+    writer: Writer,
+    /// By id of the unit version: its segment, and its index there.
+    units: HashMap<i64, (Arc<Segment>, u32)>,
+    /// Bytes of the segments made.
+    pub(super) bytes: usize,
+}
+
+impl Cache {
+    pub(super) fn new() -> Self {
+        Self {
+            writer: Writer::counting(),
+            ..Self::default()
+        }
+    }
+
+    /// The snapshot of these placements. Units that are not in memory are read: all of the session's that
+    /// overlap `seqs` at once if most are missing, else one by one.
+    pub(super) fn snapshot(
+        &mut self,
+        database: &mut dyn Database,
+        session: i64,
+        places: &[Place],
+        seqs: (i64, i64),
+        meta: Meta,
+    ) -> Result<Arc<Snapshot>, StoreError> {
+        let missing: HashSet<i64> = places
+            .iter()
+            .map(|place| place.unit)
+            .filter(|unit| !self.units.contains_key(unit))
+            .collect();
+        let mut read = Units::default();
+        if missing.len() > 4 && missing.len() * 2 > places.len() {
+            read.read(database, Wanted::Session(session, seqs.0, seqs.1))?;
+        } else {
+            for place in places.iter().filter(|place| missing.contains(&place.unit)) {
+                read.read(database, Wanted::Unit(place.unit))?;
+            }
+        }
+        self.assemble(read, places, meta)
+    }
+
+    /// As [`Cache::snapshot`], with units that were read already.
+    pub(super) fn assemble(
+        &mut self,
+        read: Units,
+        places: &[Place],
+        meta: Meta,
+    ) -> Result<Arc<Snapshot>, StoreError> {
+        let first = self.units.is_empty();
+        let (made, ids) = restore(&self.writer, Some(&self.units), read, places, first, meta)?;
+        for (unit, id) in made.snapshot.units().zip(&ids) {
+            let entry = (Arc::clone(unit.segment()), unit.index());
+            self.units.insert(*id, entry);
+        }
+        let mut segments: HashSet<*const Segment> = HashSet::new();
+        self.bytes = self
+            .units
+            .values()
+            .filter(|(segment, _)| segments.insert(Arc::as_ptr(segment)))
+            .map(|(segment, _)| segment.index_bytes() + segment.payload_bytes())
+            .sum();
+        Ok(Arc::new(made.snapshot))
+    }
+}
+
+/// A snapshot of units in memory and units that were read. Also returns the ids of its units, in order.
+pub(super) fn restore(
+    writer: &Writer,
+    known: Option<&HashMap<i64, (Arc<Segment>, u32)>>,
+    read: Units,
+    places: &[Place],
+    first: bool,
+    meta: Meta,
+) -> Result<(Restored, Vec<i64>), StoreError> {
+    let fresh: HashMap<i64, std::ops::Range<u32>> = read.ranges().collect();
+    // Fresh units come in document order, as their rows in the tree.
+    let mut order: Vec<UnitPart> = Vec::with_capacity(places.len());
+    let mut ids = Vec::with_capacity(places.len());
+    for place in places {
+        ids.push(place.unit);
+        if let Some((segment, unit)) = known.and_then(|known| known.get(&place.unit)) {
+            order.push(UnitPart::Kept(Arc::clone(segment), *unit, None));
+        } else if let Some(rows) = fresh.get(&place.unit) {
+            order.push(UnitPart::Fresh(place.kind, rows.clone()));
+        } else {
+            let id = &place.order.id;
+            return Err(StoreError::Damaged(format!("unit {id:?} has no nodes")));
+        }
+    }
+    let expires: Vec<u32> = (0..)
+        .zip(&read.until)
+        .filter(|(_, until)| until.is_some())
+        .map(|(row, _)| row)
+        .collect();
+    let made = writer.restore(&read.tree, &expires, order, first, meta);
+    Ok((made, ids))
+}
+
+/// The snapshot of a part of a tree, which shares nothing.
+pub(super) fn part(
+    database: &mut dyn Database,
+    places: &[Place],
+    outline: bool,
+    meta: Meta,
+) -> Result<Snapshot, StoreError> {
+    let mut read = Units::default();
+    for place in places {
+        read.read(
+            database,
+            match outline && place.kind == UnitKind::Preamble {
+                true => Wanted::Outline(place.unit),
+                false => Wanted::Unit(place.unit),
+            },
+        )?;
+    }
+    let writer = Writer::without_merging();
+    let (made, _) = restore(&writer, None, read, places, true, meta)?;
+    Ok(made.snapshot)
+}

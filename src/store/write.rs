@@ -1,0 +1,445 @@
+//! Commits and working states as rows: what they touched is inserted, what they closed gets its last seq.
+//!
+//! Everything here happens inside a transaction that the caller has begun. This file does not know who may
+//! write; [`super::lease`] does.
+
+use hashbrown::HashMap;
+use sha2::{Digest, Sha256};
+
+use super::encode::{Body, Hash, Node, Order, Ttl, Unit, encode};
+use super::error::StoreError;
+use super::garbage;
+use super::sql::{Database, Value, collect, digest, first, int, text};
+use crate::index::{Meta, Snapshot};
+use crate::tree::canonical::{write_string, write_value};
+
+/// The `last_seq` of a placement in force.
+pub(super) const IN_FORCE: i64 = i64::MAX;
+
+/// What a commit or a working state changes, to be written. Made without a database.
+#[derive(Debug)]
+pub(crate) struct Change {
+    came: Vec<Unit>,
+    /// Ids of the top nodes of the units that went, in document order.
+    gone: Vec<String>,
+    cycle: Option<i64>,
+    meta: String,
+    working: bool,
+    note: Option<String>,
+}
+
+impl Change {
+    /// The difference between two snapshots, or a whole one. Linear in the units that differ.
+    pub(crate) fn between(older: Option<&Snapshot>, newer: &Snapshot) -> Self {
+        let (mut came, mut gone) = (Vec::new(), Vec::new());
+        let encoded = |unit: crate::index::UnitRef<'_>| {
+            encode(unit.kind(), unit.nodes().map(|node| (node, Ttl::of(node))))
+        };
+        match older {
+            None => came.extend(newer.units().map(encoded)),
+            Some(older) => {
+                let changes = newer.unit_changes(older);
+                came.extend(changes.came.into_iter().map(encoded));
+                gone.extend(changes.gone.iter().map(|unit| unit.top().id().to_owned()));
+            }
+        }
+        let meta = newer.meta();
+        Self {
+            came,
+            gone,
+            cycle: (!meta.working).then_some(meta.cycle),
+            meta: meta_text(meta),
+            working: meta.working,
+            note: None,
+        }
+    }
+}
+
+/// The members of a document besides its tree, as in `snapshot.meta`.
+pub(super) fn meta_text(meta: &Meta) -> String {
+    let mut out = format!("{{\"cycle_given\":{}", meta.cycle_given).into_bytes();
+    if !meta.extra.is_empty() {
+        out.extend_from_slice(b",\"members\":");
+        let mut before = b'{';
+        for (name, json) in &meta.extra {
+            out.push(before);
+            before = b',';
+            // Writing to memory does not fail.
+            let _ = write_string(&mut out, name);
+            out.push(b':');
+            out.extend_from_slice(json.as_bytes());
+        }
+        out.push(b'}');
+    }
+    if let Some(version) = &meta.spec_version {
+        out.extend_from_slice(b",\"spec_version\":");
+        let _ = write_value(&mut out, version);
+    }
+    out.push(b'}');
+    String::from_utf8(out).unwrap_or_default()
+}
+
+/// A unit version in force.
+#[derive(Clone, Debug)]
+pub(super) struct Placed {
+    pub(super) unit: i64,
+    pub(super) hash: Hash,
+    pub(super) first_seq: i64,
+    pub(super) order: Order,
+}
+
+/// What a writer knows of the session it writes.
+#[derive(Clone, Debug)]
+pub(crate) struct Pen {
+    pub(super) session: i64,
+    /// The newest commit: its seq and its hash.
+    pub(super) newest: Option<(i64, Hash)>,
+    /// The units of the newest commit, by the id of the top node.
+    pub(super) placed: HashMap<String, Placed>,
+}
+
+/// A change that was written, to be noted once its transaction is committed.
+#[derive(Debug)]
+pub(crate) struct Written {
+    seq: i64,
+    hash: Hash,
+    working: bool,
+    gone: Vec<String>,
+    came: Vec<(String, Placed)>,
+}
+
+impl Pen {
+    /// Reads what is in force. Linear in the units of the newest commit.
+    pub(crate) fn read(database: &mut dyn Database, session: i64) -> Result<Self, StoreError> {
+        let newest = first(
+            database,
+            "select seq, hash from snapshot where session_id = ?1 and not working \
+             order by seq desc limit 1",
+            &[session.into()],
+            |row| Ok((int(row, 0)?, digest(row, 1)?)),
+        )?;
+        let mut placed = HashMap::new();
+        if let Some((seq, _)) = newest {
+            let all = collect(
+                database,
+                "select p.unit_id, u.hash, p.first_seq, p.rank, p.sibling_offset, p.created_at_ns, \
+                 p.creation_index, p.id from placement p join unit u on u.unit_id = p.unit_id \
+                 where p.session_id = ?1 and p.first_seq <= ?2 and p.last_seq >= ?2",
+                &[session.into(), seq.into()],
+                |row| {
+                    Ok(Placed {
+                        unit: int(row, 0)?,
+                        hash: digest(row, 1)?,
+                        first_seq: int(row, 2)?,
+                        order: Order {
+                            rank: int(row, 3)?,
+                            offset: int(row, 4)?,
+                            created_at_ns: int(row, 5)?,
+                            creation_index: int(row, 6)?,
+                            id: text(row, 7)?.to_owned(),
+                        },
+                    })
+                },
+            )?;
+            placed.extend(all.into_iter().map(|unit| (unit.order.id.clone(), unit)));
+        }
+        Ok(Self {
+            session,
+            newest,
+            placed,
+        })
+    }
+
+    /// Writes a change after the newest commit; a working state that was saved goes. Linear in the change
+    /// and in that working state.
+    pub(crate) fn write(
+        &self,
+        database: &mut dyn Database,
+        change: &Change,
+        now: i64,
+    ) -> Result<Written, StoreError> {
+        let session = Value::Int(self.session);
+        let seq = self.newest.map_or(1, |(seq, _)| seq + 1);
+        let loose = self.undo_working(database)?;
+        // A unit that was indexed twice came and went, and is the same.
+        let same = |unit: &Unit| {
+            let gone = change.gone.contains(&unit.order.id);
+            let placed = self.placed.get(&unit.order.id).filter(|_| gone);
+            placed.filter(|placed| placed.hash == unit.hash)
+        };
+        let kept: Vec<&str> = change
+            .came
+            .iter()
+            .filter(|unit| same(unit).is_some())
+            .map(|unit| &*unit.order.id)
+            .collect();
+        let mut hash = chain(self.newest.map(|(_, hash)| hash), change);
+        let mut gone: Vec<&Placed> = Vec::new();
+        for id in change.gone.iter().filter(|id| !kept.contains(&&***id)) {
+            let missing = || StoreError::Damaged(format!("no unit of {id:?} is in force"));
+            gone.push(self.placed.get(id).ok_or_else(missing)?);
+        }
+        gone.sort_unstable_by(|a, b| a.order.cmp(&b.order));
+        for placed in &gone {
+            let closed = database.execute(
+                "update placement set last_seq = ?4 where session_id = ?1 and unit_id = ?2 \
+                 and first_seq = ?3",
+                &[
+                    session,
+                    placed.unit.into(),
+                    placed.first_seq.into(),
+                    (seq - 1).into(),
+                ],
+            )?;
+            if closed != 1 {
+                let id = &placed.order.id;
+                return Err(StoreError::Damaged(format!(
+                    "the placement of {id:?} is gone"
+                )));
+            }
+            hash.update(b"-");
+            hash.update(placed.hash);
+        }
+        let mut came = Vec::new();
+        for unit in change.came.iter().filter(|unit| same(unit).is_none()) {
+            let unit_id = put_unit(database, unit)?;
+            let Order {
+                rank,
+                offset,
+                created_at_ns,
+                creation_index,
+                id,
+            } = &unit.order;
+            database.execute(
+                "insert into placement (session_id, unit_id, first_seq, last_seq, sibling_offset, \
+                 created_at_ns, creation_index, id, rank) values (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
+                &[
+                    session,
+                    unit_id.into(),
+                    seq.into(),
+                    IN_FORCE.into(),
+                    (*offset).into(),
+                    (*created_at_ns).into(),
+                    (*creation_index).into(),
+                    id.as_str().into(),
+                    (*rank).into(),
+                ],
+            )?;
+            hash.update(b"+");
+            hash.update(unit.hash);
+            let placed = Placed {
+                unit: unit_id,
+                hash: unit.hash,
+                first_seq: seq,
+                order: unit.order.clone(),
+            };
+            came.push((id.clone(), placed));
+        }
+        let hash: Hash = hash.finalize().into();
+        database.execute(
+            "insert into snapshot (session_id, seq, cycle, working, committed_at_ns, meta, hash, note) \
+             values (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
+            &[
+                session,
+                seq.into(),
+                change.cycle.into(),
+                change.working.into(),
+                now.into(),
+                change.meta.as_str().into(),
+                (&hash).into(),
+                change.note.as_deref().into(),
+            ],
+        )?;
+        garbage::units(database, &loose)?;
+        Ok(Written {
+            seq,
+            hash,
+            working: change.working,
+            gone: gone.iter().map(|placed| placed.order.id.clone()).collect(),
+            came,
+        })
+    }
+
+    /// Takes a saved working state back. Returns the units that it placed.
+    pub(crate) fn undo_working(&self, database: &mut dyn Database) -> Result<Vec<i64>, StoreError> {
+        let session = Value::Int(self.session);
+        let newest = self.newest.map_or(0, |(seq, _)| seq);
+        let removed = database.execute(
+            "delete from snapshot where session_id = ?1 and working",
+            &[session],
+        )?;
+        if removed == 0 {
+            return Ok(Vec::new());
+        }
+        let after = [session, newest.into()];
+        let units = collect(
+            database,
+            "select unit_id from placement where session_id = ?1 and first_seq > ?2",
+            &after,
+            |row| int(row, 0),
+        )?;
+        database.execute(
+            "delete from placement where session_id = ?1 and first_seq > ?2",
+            &after,
+        )?;
+        database.execute(
+            "update placement set last_seq = ?3 where session_id = ?1 and last_seq = ?2",
+            &[session, newest.into(), IN_FORCE.into()],
+        )?;
+        Ok(units)
+    }
+
+    /// Notes a change whose transaction was committed.
+    pub(crate) fn note(&mut self, written: Written) {
+        if written.working {
+            return;
+        }
+        self.newest = Some((written.seq, written.hash));
+        for id in &written.gone {
+            self.placed.remove(id);
+        }
+        self.placed.extend(written.came);
+    }
+}
+
+/// The beginning of the text that a snapshot's hash is over: all but the units.
+fn chain(parent: Option<Hash>, change: &Change) -> Sha256 {
+    chained(parent, change.cycle, &change.meta, change.note.as_deref())
+}
+
+/// As [`chain`], of a row of `snapshot`.
+pub(super) fn chained(
+    parent: Option<Hash>,
+    cycle: Option<i64>,
+    meta: &str,
+    note: Option<&str>,
+) -> Sha256 {
+    let mut hash = Sha256::new();
+    if let Some(parent) = parent {
+        hash.update(parent);
+    }
+    let cycle = cycle.map(|cycle| cycle.to_string()).unwrap_or_default();
+    for line in [&cycle, meta, note.unwrap_or("")] {
+        hash.update(line.as_bytes());
+        hash.update(b"\n");
+    }
+    hash
+}
+
+/// The id of a unit version, which is inserted if nobody has it yet.
+fn put_unit(database: &mut dyn Database, unit: &Unit) -> Result<i64, StoreError> {
+    let key = [unit.kind.into(), (&unit.hash).into()];
+    let inserted = first(
+        database,
+        "insert into unit (kind, hash) values (?1, ?2) on conflict (kind, hash) do nothing \
+         returning unit_id",
+        &key,
+        |row| int(row, 0),
+    )?;
+    if let Some(unit_id) = inserted {
+        for (pre, node) in (0..).zip(&unit.nodes) {
+            put_node(database, unit_id, pre, node)?;
+        }
+        return Ok(unit_id);
+    }
+    let known = first(
+        database,
+        "select unit_id from unit where kind = ?1 and hash = ?2",
+        &key,
+        |row| int(row, 0),
+    )?;
+    known.ok_or_else(|| StoreError::Damaged("a unit vanished".to_owned()))
+}
+
+/// The id of a body, which is inserted if nobody has it yet.
+pub(super) fn put_body(database: &mut dyn Database, body: &Body) -> Result<i64, StoreError> {
+    let inserted = first(
+        database,
+        "insert into body (hash, json, text) values (?1, ?2, ?3) on conflict (hash) do nothing \
+         returning body_id",
+        &[
+            (&body.hash).into(),
+            body.json.into(),
+            body.text.as_str().into(),
+        ],
+        |row| int(row, 0),
+    )?;
+    if let Some(body_id) = inserted {
+        return Ok(body_id);
+    }
+    let known = first(
+        database,
+        "select body_id from body where hash = ?1",
+        &[(&body.hash).into()],
+        |row| int(row, 0),
+    )?;
+    known.ok_or_else(|| StoreError::Damaged("a body vanished".to_owned()))
+}
+
+fn put_node(
+    database: &mut dyn Database,
+    unit: i64,
+    pre: i64,
+    node: &Node,
+) -> Result<(), StoreError> {
+    let body = match &node.body {
+        Some(body) => Some(put_body(database, body)?),
+        None => None,
+    };
+    database.execute(
+        "insert into node (unit_id, pre, pre_end, parent_pre, core_pre, level, base_depth, class, id, \
+         node_type, type_head, type_sub, role, kind, key, sibling_offset, ttl, expires, priority, cycle, \
+         created_at_ns, created_at_iso, creation_index, cadence, content_hash, body_id, present, version, \
+         extra) values (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, \
+         ?19, ?20, ?21, ?22, ?23, ?24, ?25, ?26, ?27, ?28, ?29)",
+        &[
+            unit.into(),
+            pre.into(),
+            node.pre_end.into(),
+            node.parent_pre.into(),
+            node.core_pre.into(),
+            node.level.into(),
+            node.base_depth.into(),
+            node.class.into(),
+            node.id.as_deref().into(),
+            node.node_type.as_deref().into(),
+            node.type_head.as_str().into(),
+            node.type_sub.as_deref().into(),
+            node.role.as_deref().into(),
+            node.kind.as_deref().into(),
+            node.key.as_deref().into(),
+            node.offset.into(),
+            node.ttl.into(),
+            node.expires.into(),
+            node.priority.into(),
+            node.cycle.into(),
+            node.created_at_ns.into(),
+            node.created_at_iso.as_deref().into(),
+            node.creation_index.into(),
+            node.cadence.into(),
+            node.content_hash.as_deref().into(),
+            body.into(),
+            node.present.into(),
+            node.version.into(),
+            node.extra.as_deref().into(),
+        ],
+    )?;
+    for attr in &node.attrs {
+        database.execute(
+            "insert into attr (unit_id, pre, name, ordinal, type, text, int, real, big) \
+             values (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
+            &[
+                unit.into(),
+                pre.into(),
+                attr.name.as_str().into(),
+                attr.ordinal.into(),
+                attr.kind.into(),
+                attr.text.as_deref().into(),
+                attr.int.into(),
+                attr.real.map_or(Value::Null, Value::Real),
+                attr.big.as_deref().into(),
+            ],
+        )?;
+    }
+    Ok(())
+}
