@@ -68,7 +68,7 @@ impl<'a> Collector<'a> {
             let (mut has_tags, mut has_cadence) = (false, false);
             for (name, value) in record().raw() {
                 // The headers that nearly every node has.
-                if matches!(name, b"content" | b"created_at_iso" | b"parent_id") {
+                if matches!(name, b"content" | b"created_at_iso" | b"parent_id" | b"ttl") {
                     continue;
                 }
                 let (Ok(name), Ok(value)) = (str::from_utf8(name), str::from_utf8(value)) else {

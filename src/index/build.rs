@@ -1,5 +1,6 @@
 //! Builds segments from units of a tree, and from units of older segments.
 
+use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -56,7 +57,8 @@ impl TextColumn {
     }
 
     /// Adds a row with a code of the source, whose text is `text`.
-    fn push(&mut self, code: u32, text: impl FnOnce() -> Box<str>) {
+    #[inline]
+    fn push<'t>(&mut self, code: u32, text: impl FnOnce() -> Cow<'t, str>) {
         let own = match self.known.get_mut(code as usize) {
             None => NONE,
             Some(own) => {
@@ -72,9 +74,9 @@ impl TextColumn {
 
 /// First character of an implied nodeType in the dictionary under construction, which keeps it
 /// apart from the same nodeType given by a node.
-const IMPLIED: char = '\u{0}';
+const IMPLIED: &str = "\0";
 /// First character of a given nodeType.
-const GIVEN: char = '\u{1}';
+const GIVEN: &str = "\u{1}";
 
 /// What the ttls of a tree's rows mean.
 #[derive(Clone, Copy, Debug)]
@@ -156,11 +158,16 @@ impl SegmentBuilder {
         self.payload_at.reserve(rows);
     }
 
+    /// Reserves memory for more bytes of payload records.
+    pub(super) fn reserve_payload(&mut self, records: impl Iterator<Item = (u32, u32)>) {
+        let bytes = records.map(|(start, end)| (end - start) as usize);
+        self.payload.reserve(bytes.sum());
+    }
+
     /// Reserves memory for a unit of `tree`; its implicit core may need a little more.
     pub(super) fn reserve_for(&mut self, tree: &Tree, rows: Range<u32>) {
         let unit = &tree.rows[rows.start as usize..rows.end as usize];
-        let record = |row: &Row| (row.payload.1 - row.payload.0) as usize;
-        self.payload.reserve(unit.iter().map(record).sum());
+        self.reserve_payload(unit.iter().map(|row| row.payload));
         let ids = unit.iter().map(|row| (row.id.1 - row.id.0) as usize);
         self.reserve(unit.len(), ids.sum());
     }
@@ -251,7 +258,7 @@ impl SegmentBuilder {
             (&tree.keys, row.key),
         ];
         for (column, (names, code)) in self.texts.iter_mut().zip(names) {
-            column.push(code, || names.get(code).unwrap_or("").into());
+            column.push(code, || names.get(code).unwrap_or_default().into());
         }
         let counted = ttls.expires(at, row.ttl);
         if row.present.has(Present::TTL) && counted.is_none() {
@@ -311,7 +318,11 @@ impl SegmentBuilder {
     /// Adds the nodeType of a row, or the one its class implies (LANGUAGE §1).
     fn add_type(&mut self, tree: &Tree, code: u32, class: NodeClass) {
         if code != NONE {
-            let text = || format!("{GIVEN}{}", tree.types.get(code).unwrap_or("")).into();
+            let text = || {
+                [GIVEN, tree.types.get(code).unwrap_or_default()]
+                    .concat()
+                    .into()
+            };
             return self.types.push(code, text);
         }
         // Each is `IMPLIED` and a nodeType.
@@ -357,14 +368,16 @@ impl SegmentBuilder {
             self.types.push(code, || {
                 let implied = segment.type_implied[code as usize];
                 let mark = if implied { IMPLIED } else { GIVEN };
-                format!("{mark}{}", segment.types.values()[code as usize]).into()
+                [mark, &*segment.types.values()[code as usize]]
+                    .concat()
+                    .into()
             });
         });
         let sources = [&segment.roles, &segment.kinds, &segment.keys];
         for (column, source) in self.texts.iter_mut().zip(sources) {
             column.begin(source.values().len());
             source.for_each_in(rows.clone(), |code| {
-                column.push(code, || source.values()[code as usize].clone());
+                column.push(code, || Cow::Borrowed(&*source.values()[code as usize]));
             });
         }
         let columns = [
@@ -401,6 +414,7 @@ impl SegmentBuilder {
     /// The segment of all units added, which has these attributes.
     pub(super) fn finish_with(mut self, attributes: Attributes) -> Segment {
         let rows = self.len();
+        let directory = self.directory();
         self.fill_ttls();
         // Ids live as long as the session, so give back what they do not need.
         self.ids.shrink();
@@ -418,9 +432,9 @@ impl SegmentBuilder {
         let (types, type_implied): (Vec<Box<str>>, Vec<bool>) = names
             .map(|name| (name[1..].into(), name.starts_with(IMPLIED)))
             .unzip();
-        let columns = self.texts.each_ref();
-        let [roles, kinds, keys] =
-            columns.map(|column| DictColumn::new(&column.codes, column.dictionary.values().into()));
+        let [roles, kinds, keys] = self
+            .texts
+            .map(|column| DictColumn::new(&column.codes, column.dictionary.into_values()));
         let columns = self.numbers.each_ref();
         let [
             level,
@@ -432,7 +446,7 @@ impl SegmentBuilder {
             creation_index,
         ] = columns.map(|column| IntColumn::new(column));
         Segment {
-            directory: self.directory(),
+            directory,
             inner,
             has_ttl,
             ttl_stored,

@@ -138,8 +138,10 @@ impl Codes {
 impl IntColumn {
     /// Packs `values`.
     pub fn new(values: &[i64]) -> Self {
-        let base = values.iter().copied().min().unwrap_or(0);
-        let max = values.iter().copied().max().unwrap_or(0);
+        let first = values.first().copied().unwrap_or(0);
+        let (base, max) = values.iter().fold((first, first), |(min, max), &value| {
+            (min.min(value), max.max(value))
+        });
         let code = |value: i64| value.wrapping_sub(base) as u64;
         Self {
             base,

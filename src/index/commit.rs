@@ -96,7 +96,7 @@ impl Writer {
         let fresh = UnitSource::fresh(unit, Ttl::CountFrom(meta.cycle));
         let fresh = vec![(place, fresh)];
         let parts = touched.splice(previous, fresh);
-        Some(self.assemble(turn, parts, false, meta.clone()))
+        Some(self.assemble(turn, parts, true, meta.clone()))
     }
 }
 

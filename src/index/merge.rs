@@ -102,6 +102,11 @@ fn join(runs: &mut Vec<Run>, joined: Range<usize>) -> Merge {
     let mut attributes = Collector::default();
     let mut dead = RoaringBitmap::new();
     builder.reserve(parts.iter().map(|part| rows(part).len()).sum(), 0);
+    builder.reserve_payload(parts.iter().flat_map(|part| {
+        let rows = rows(part);
+        let records = &part.0.payload_at[rows.start as usize..rows.end as usize];
+        records.iter().copied()
+    }));
     for part in &parts {
         let (segment, units, masked) = part;
         let (rows, first) = (rows(part), builder.len());

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use roaring::RoaringBitmap;
 
-use super::{Segment, UnitKind};
+use super::{Segment, Unit, UnitKind};
 use crate::tree::shallow::{get, members};
 use crate::tree::{NONE, NodeClass};
 
@@ -169,11 +169,16 @@ impl Snapshot {
                 segment,
             };
             next = piece.end();
-            // Units of a segment are sorted by rank: binary search.
+            // Units of a segment are sorted by rank: binary search. Most pieces have one rank only.
             let kinds =
                 &piece.segment.units()[piece.units.start as usize..piece.units.end as usize];
-            let ends: [u32; 3] = std::array::from_fn(|rank| {
-                let count = kinds.partition_point(|unit| usize::from(unit.kind.rank()) <= rank);
+            let ends = [0, 1, 2].map(|rank| {
+                let below = |unit: &Unit| unit.kind.rank() <= rank;
+                let count = match kinds {
+                    [.., last] if below(last) => kinds.len(),
+                    [first, ..] if !below(first) => 0,
+                    _ => kinds.partition_point(below),
+                };
                 piece.units.start + count as u32
             });
             let rows = |unit: u32| {

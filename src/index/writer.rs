@@ -147,13 +147,13 @@ impl Writer {
         UnitSource::fresh(unit, ttls)
     }
 
-    /// The snapshot of these units, in document order. `first` is true for the first snapshot of
-    /// a session.
+    /// The snapshot of these units, in document order. `whole` is true if all units of the tree are
+    /// among them; they get one segment.
     pub(super) fn assemble(
         &self,
         tree: &Tree,
         parts: Vec<UnitSource<'_>>,
-        first: bool,
+        whole: bool,
         meta: Meta,
     ) -> (Snapshot, Vec<Merge>) {
         let mut runs: Vec<Run> = Vec::new();
@@ -174,13 +174,13 @@ impl Writer {
                     let group = group(unit.kind);
                     if builder
                         .as_ref()
-                        .is_some_and(|(_, current)| !first && *current != group)
+                        .is_some_and(|(_, current)| !whole && *current != group)
                     {
                         flush(&mut builder, &mut runs);
                     }
                     let (builder, _) = builder.get_or_insert_with(|| {
                         let mut builder = SegmentBuilder::default();
-                        if first {
+                        if whole {
                             builder.begin_whole(tree);
                         } else {
                             builder.begin_tree(tree);

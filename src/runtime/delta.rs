@@ -151,6 +151,8 @@ pub(super) fn only_turn(state: State<'_>, turn: &str) -> Option<Tree> {
         (own.parent, own.level, own.class) = (parent, level, fresh.class);
         open.extend(fresh.children().iter().rev().map(|&child| (child, row)));
     }
+    // The index shares it.
+    Arc::make_mut(&mut tree.payload).shrink_to_fit();
     // Backwards, so that the end of a child is known before its parent's.
     for row in (1..tree.rows.len()).rev() {
         let (end, parent) = (tree.rows[row].end, tree.rows[row].parent as usize);

@@ -330,7 +330,9 @@ impl Workspace {
         let created_at_ns = now.max(later);
         let iso = match &headers.created {
             Some((text, _)) => super::node::quoted(text),
-            None => format!("\"{}\"", rfc3339_of_nanos(created_at_ns)).into(),
+            None => ["\"", &rfc3339_of_nanos(created_at_ns), "\""]
+                .concat()
+                .into(),
         };
         let body = Body {
             id,

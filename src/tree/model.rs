@@ -194,6 +194,11 @@ impl Dictionary {
     pub fn values(&self) -> &[Box<str>] {
         &self.values
     }
+
+    /// All strings, by code.
+    pub fn into_values(self) -> Vec<Box<str>> {
+        self.values
+    }
 }
 
 impl std::fmt::Debug for Dictionary {

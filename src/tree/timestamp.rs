@@ -26,7 +26,7 @@ pub(crate) fn rfc3339(seconds: i64, nanos: u32) -> String {
         }
         let start = at.min(buffer.len() - count);
         text.push_str(if value < 0 { "-" } else { "" });
-        text.extend(buffer[start..].iter().map(|&digit| char::from(digit)));
+        text.push_str(str::from_utf8(&buffer[start..]).unwrap_or_default());
         text.push(end);
     };
     digits(year, if year < 0 { 3 } else { 4 }, '-');
