@@ -63,6 +63,9 @@ pub enum StoreError {
     /// What is stored contradicts itself.
     #[error("the store is damaged: {0}")]
     Damaged(String),
+    /// Another writer of the store was in the way. The same transaction may succeed if it is tried again.
+    #[error("the database of the store: {0}")]
+    Conflict(String),
     /// Something that cannot be done.
     #[error("{0}")]
     Refused(String),

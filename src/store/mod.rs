@@ -13,10 +13,16 @@ mod decode;
 mod encode;
 mod error;
 mod garbage;
+mod home;
 mod lease;
 mod load;
 mod present;
+mod schema;
 mod sql;
+mod sqlite;
 mod write;
 
 pub use error::StoreError;
+
+#[cfg(test)]
+mod tests;

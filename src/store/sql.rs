@@ -69,8 +69,18 @@ pub(crate) trait Row {
 /// What is called with each row of a result, in order.
 pub(crate) type Each<'e> = &'e mut dyn FnMut(&dyn Row) -> Result<(), StoreError>;
 
+/// Whose SQL a database speaks, for the few statements that differ: the layout and the catalog of tables.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Dialect {
+    Sqlite,
+    Postgres,
+}
+
 /// One connection. Statements outside a transaction are one each.
 pub(crate) trait Database: Send {
+    /// Whose SQL it speaks.
+    fn dialect(&self) -> Dialect;
+
     /// Runs a statement. Returns the number of rows inserted, changed or deleted.
     fn execute(&mut self, sql: &str, values: &[Value<'_>]) -> Result<u64, StoreError>;
 
@@ -80,6 +90,12 @@ pub(crate) trait Database: Send {
     /// Begins a transaction: one that sees one state of the store until it ends or, with `write`, the
     /// only one that writes (SQLite) or that may (PostgreSQL).
     fn begin(&mut self, write: bool) -> Result<(), StoreError>;
+
+    /// Begins a transaction that writes while no other connection has one that writes. Whoever removes rows
+    /// that all sessions share needs it: another session could be about to place them.
+    fn begin_alone(&mut self) -> Result<(), StoreError> {
+        self.begin(true)
+    }
 
     /// Ends the transaction. With an error, nothing of it was kept, or it is not known whether all was.
     fn commit(&mut self) -> Result<(), StoreError>;
@@ -102,8 +118,12 @@ pub(crate) trait Database: Send {
     /// A number that differs from the one before if another connection has committed in between.
     fn data_version(&mut self) -> Result<i64, StoreError>;
 
-    /// Copies the store, as it is at one moment, to a new SQLite file.
+    /// Copies the store, as it is at one moment, to a new SQLite file, while others write.
     fn backup(&mut self, to: &std::path::Path) -> Result<(), StoreError>;
+
+    /// Makes what was deleted by committed transactions unreadable in the database's files too, as far as
+    /// no older reader is at work. Not inside a transaction.
+    fn scrub(&mut self) -> Result<(), StoreError>;
 }
 
 /// The rows of a result that `read` makes values of.

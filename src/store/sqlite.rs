@@ -1,0 +1,489 @@
+//! [`Database`] in a SQLite file.
+//!
+//! The file is in WAL mode: readers see whole commits and wait for nobody; a commit is on the disk when it
+//! returns. This file knows no table.
+
+use std::path::{Path, PathBuf};
+use std::thread::sleep;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use rusqlite::backup::{Backup, StepResult};
+use rusqlite::ffi::ErrorCode;
+use rusqlite::types::{ToSqlOutput, ValueRef};
+use rusqlite::{CachedStatement, Connection, OpenFlags, ToSql};
+
+use super::error::StoreError;
+use super::sql::{Database, Dialect, Each, Row, Value};
+
+/// Statements that stay prepared; the store has fewer.
+const STATEMENTS: usize = 256;
+
+/// How large the log of recent commits may stay after it was copied into the file.
+const LOG_BYTES: i64 = 16 << 20;
+
+/// How a file is opened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Access {
+    /// To write it; it is made if it is missing.
+    Create,
+    /// To write it.
+    Write,
+    /// To read it beside a connection that writes.
+    Read,
+    /// To read it, and to leave no trace: the file or its directory may be read-only.
+    ReadOnly,
+}
+
+/// A connection to a file.
+pub(crate) struct Sqlite {
+    connection: Connection,
+    path: PathBuf,
+    /// Which file it was when it was opened.
+    file: Option<FileId>,
+    busy: Duration,
+}
+
+/// The device and the number of a file.
+type FileId = (u64, u64);
+
+#[cfg(unix)]
+fn file_id(path: &Path) -> std::io::Result<Option<FileId>> {
+    use std::os::unix::fs::MetadataExt;
+    let file = std::fs::metadata(path)?;
+    Ok(Some((file.dev(), file.ino())))
+}
+
+#[cfg(not(unix))]
+fn file_id(path: &Path) -> std::io::Result<Option<FileId>> {
+    std::fs::metadata(path).map(|_| None)
+}
+
+impl Sqlite {
+    /// Opens a file. Whether it is a store is not looked at. `busy` is how long a transaction that writes
+    /// waits for another one.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::Missing`] if there is no file and none is made; errors of the database.
+    pub(crate) fn open(path: &Path, access: Access, busy: Duration) -> Result<Self, StoreError> {
+        let io = |error| StoreError::Io(path.to_owned(), error);
+        // A path such as `:memory:` is a file like any other.
+        let path = std::path::absolute(path).map_err(io)?;
+        match path.metadata() {
+            Ok(file) if file.is_dir() => {
+                return Err(io(std::io::ErrorKind::IsADirectory.into()));
+            }
+            Ok(_) => {}
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+                if access != Access::Create {
+                    return Err(StoreError::Missing(path));
+                }
+            }
+            Err(error) => return Err(io(error)),
+        }
+        let mut flags = OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        flags |= match access {
+            Access::Create => OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE,
+            Access::Write | Access::Read => OpenFlags::SQLITE_OPEN_READ_WRITE,
+            Access::ReadOnly => OpenFlags::SQLITE_OPEN_READ_ONLY,
+        };
+        let connection = Connection::open_with_flags(&path, flags).map_err(|e| said(&path, &e))?;
+        let mut made = Self {
+            connection,
+            path,
+            file: None,
+            busy,
+        };
+        made.connection
+            .busy_timeout(busy)
+            .map_err(|e| made.error(&e))?;
+        if access == Access::ReadOnly {
+            made.without_log()?;
+        }
+        made.prepare_connection(access)
+            .map_err(|e| made.error(&e))?;
+        made.file =
+            file_id(&made.path).map_err(|error| StoreError::Io(made.path.clone(), error))?;
+        Ok(made)
+    }
+
+    /// In a directory that nothing can be written to, SQLite cannot make the files that readers and
+    /// writers share. If there is no log of recent commits either, the file alone is the store.
+    fn without_log(&mut self) -> Result<(), StoreError> {
+        let probe = "select count(*) from sqlite_master";
+        let Err(error) = self.connection.query_row(probe, [], |_| Ok(())) else {
+            return Ok(());
+        };
+        let mut log = self.path.clone().into_os_string();
+        log.push("-wal");
+        let logged = std::fs::metadata(&log).is_ok_and(|log| log.len() > 0);
+        let code = error.sqlite_error_code();
+        let refused = matches!(code, Some(ErrorCode::CannotOpen | ErrorCode::ReadOnly));
+        if logged || !refused {
+            return Err(self.error(&error));
+        }
+        let mut uri = "file:".to_owned();
+        for byte in self.path.as_os_str().as_encoded_bytes() {
+            match byte {
+                b'/' | b'-' | b'.' | b'_' | b'~' => uri.push(char::from(*byte)),
+                _ if byte.is_ascii_alphanumeric() => uri.push(char::from(*byte)),
+                _ => uri.push_str(&format!("%{byte:02X}")),
+            }
+        }
+        uri.push_str("?immutable=1");
+        let flags = OpenFlags::SQLITE_OPEN_READ_ONLY
+            | OpenFlags::SQLITE_OPEN_URI
+            | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        self.connection =
+            Connection::open_with_flags(uri, flags).map_err(|e| said(&self.path, &e))?;
+        Ok(())
+    }
+
+    fn prepare_connection(&self, access: Access) -> rusqlite::Result<()> {
+        let connection = &self.connection;
+        connection.set_prepared_statement_cache_capacity(STATEMENTS);
+        connection.pragma_update(None, "foreign_keys", false)?;
+        match access {
+            Access::Create | Access::Write => {
+                self.log_commits()?;
+                connection.pragma_update(None, "synchronous", "full")?;
+                // Where a text must be erased, what was deleted may not stay in free pages.
+                connection.query_row("pragma secure_delete = on", [], |_| Ok(()))?;
+                let limit = format!("pragma journal_size_limit = {LOG_BYTES}");
+                connection.query_row(&limit, [], |_| Ok(()))?;
+                connection.pragma_update(None, "cache_size", -8192)
+            }
+            Access::Read => connection.pragma_update(None, "query_only", true),
+            Access::ReadOnly => Ok(()),
+        }
+    }
+
+    /// Switches the file to WAL mode, which it then keeps. Another program may be doing the same, and this
+    /// is a lock that SQLite does not wait for.
+    fn log_commits(&self) -> rusqlite::Result<()> {
+        let started = Instant::now();
+        if self.connection.is_readonly("main")? {
+            return Ok(());
+        }
+        loop {
+            let set = "pragma journal_mode = wal";
+            match self.connection.query_row(set, [], |_| Ok(())) {
+                Err(error) if is_busy(&error) && started.elapsed() < self.busy => {
+                    sleep(Duration::from_millis(5));
+                }
+                done => return done,
+            }
+        }
+    }
+
+    fn error(&self, error: &rusqlite::Error) -> StoreError {
+        match is_busy(error) {
+            true => StoreError::Conflict(format!(
+                "{}: another program has been writing to it for more than {} s; try again later",
+                self.path.display(),
+                self.busy.as_secs()
+            )),
+            false => said(&self.path, error),
+        }
+    }
+
+    /// Checks that the path still leads to the file that is open.
+    fn check_file(&self) -> Result<(), StoreError> {
+        let wrong = |what: &str| {
+            Err(StoreError::Database(format!(
+                "{} was {what} while it was open; open the store again",
+                self.path.display()
+            )))
+        };
+        match file_id(&self.path) {
+            Ok(file) if file == self.file => Ok(()),
+            Ok(_) => wrong("replaced by another file"),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => wrong("removed"),
+            Err(error) => Err(StoreError::Io(self.path.clone(), error)),
+        }
+    }
+
+    fn run(&self, sql: &str) -> Result<(), StoreError> {
+        let run = || self.connection.prepare_cached(sql)?.raw_execute();
+        run().map(|_| ()).map_err(|error| self.error(&error))
+    }
+
+    /// A statement with its values.
+    fn bound(&self, sql: &str, values: &[Value<'_>]) -> Result<CachedStatement<'_>, StoreError> {
+        let bind = || {
+            let mut statement = self.connection.prepare_cached(sql)?;
+            if statement.parameter_count() != values.len() {
+                let expected = statement.parameter_count();
+                return Err(rusqlite::Error::InvalidParameterCount(
+                    values.len(),
+                    expected,
+                ));
+            }
+            for (at, value) in (1..).zip(values) {
+                statement.raw_bind_parameter(at, value)?;
+            }
+            Ok(statement)
+        };
+        bind().map_err(|error| self.error(&error))
+    }
+
+    fn copy_to(&self, to: &Path) -> Result<(), StoreError> {
+        let failed = |error| said(to, &error);
+        let mut target = Connection::open(to).map_err(failed)?;
+        {
+            let backup = Backup::new(&self.connection, &mut target).map_err(failed)?;
+            let started = Instant::now();
+            // All pages at once are those of one moment; writers need not wait for that.
+            while backup.step(-1).map_err(|error| self.error(&error))? != StepResult::Done {
+                if started.elapsed() > self.busy {
+                    return Err(StoreError::Conflict(format!(
+                        "{}: it stayed locked; try again later",
+                        self.path.display()
+                    )));
+                }
+                sleep(Duration::from_millis(5));
+            }
+        }
+        target.close().map_err(|(_, error)| said(to, &error))
+    }
+}
+
+impl Database for Sqlite {
+    fn dialect(&self) -> Dialect {
+        Dialect::Sqlite
+    }
+
+    fn execute(&mut self, sql: &str, values: &[Value<'_>]) -> Result<u64, StoreError> {
+        let changed = self.bound(sql, values)?.raw_execute();
+        changed
+            .map(|rows| rows as u64)
+            .map_err(|error| self.error(&error))
+    }
+
+    fn query(&mut self, sql: &str, values: &[Value<'_>], each: Each<'_>) -> Result<(), StoreError> {
+        let mut statement = self.bound(sql, values)?;
+        let mut rows = statement.raw_query();
+        while let Some(row) = rows.next().map_err(|error| self.error(&error))? {
+            each(&Found(row))?;
+        }
+        Ok(())
+    }
+
+    fn begin(&mut self, write: bool) -> Result<(), StoreError> {
+        if write {
+            self.check_file()?;
+            return self.run("begin immediate");
+        }
+        self.run("begin")?;
+        // The state that a transaction reads is that of its first statement.
+        let first = self.query("select 1 from sqlite_master limit 1", &[], &mut |_| Ok(()));
+        first.inspect_err(|_| self.rollback())
+    }
+
+    fn commit(&mut self) -> Result<(), StoreError> {
+        let done = self.run("commit");
+        done.inspect_err(|_| self.rollback())
+    }
+
+    fn rollback(&mut self) {
+        // After some errors SQLite has done it already.
+        if !self.connection.is_autocommit() {
+            let _ = self.run("rollback");
+        }
+    }
+
+    fn savepoint(&mut self) -> Result<(), StoreError> {
+        self.run("savepoint point")
+    }
+
+    fn release(&mut self) -> Result<(), StoreError> {
+        self.run("release point")
+    }
+
+    fn rollback_to(&mut self) -> Result<(), StoreError> {
+        self.run("rollback to point")?;
+        self.run("release point")
+    }
+
+    fn now_ns(&mut self) -> Result<i64, StoreError> {
+        let since = SystemTime::now().duration_since(UNIX_EPOCH);
+        Ok(since.map_or(0, |since| {
+            i64::try_from(since.as_nanos()).unwrap_or(i64::MAX)
+        }))
+    }
+
+    fn data_version(&mut self) -> Result<i64, StoreError> {
+        self.check_file()?;
+        let mut version = 0;
+        self.query("pragma data_version", &[], &mut |row| {
+            version = row.int(0)?.unwrap_or(0);
+            Ok(())
+        })?;
+        Ok(version)
+    }
+
+    fn backup(&mut self, to: &Path) -> Result<(), StoreError> {
+        into_new_file(to, |part| self.copy_to(part))
+    }
+
+    fn scrub(&mut self) -> Result<(), StoreError> {
+        // The old pages are in the log of recent commits until that is copied into the file.
+        let empty = || {
+            self.connection.busy_timeout(Duration::from_secs(1))?;
+            let emptied = "pragma wal_checkpoint(truncate)";
+            let done = self.connection.query_row(emptied, [], |_| Ok(()));
+            self.connection.busy_timeout(self.busy)?;
+            done
+        };
+        empty().map_err(|error| self.error(&error))
+    }
+}
+
+/// Lets `write` make a file beside `to`, and gives it this name when it is complete and on the disk.
+pub(super) fn into_new_file(
+    to: &Path,
+    write: impl FnOnce(&Path) -> Result<(), StoreError>,
+) -> Result<(), StoreError> {
+    let io = |error| StoreError::Io(to.to_owned(), error);
+    if to.symlink_metadata().is_ok() {
+        return Err(io(std::io::ErrorKind::AlreadyExists.into()));
+    }
+    let mut part = to.as_os_str().to_owned();
+    part.push(format!(".{}.part", std::process::id()));
+    let part = PathBuf::from(part);
+    std::fs::File::create_new(&part).map_err(io)?;
+    let placed = write(&part).and_then(|()| {
+        std::fs::File::open(&part)
+            .and_then(|file| file.sync_all())
+            .map_err(io)?;
+        match std::fs::hard_link(&part, to) {
+            Ok(()) => std::fs::remove_file(&part).map_err(io),
+            Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => Err(io(error)),
+            // A file system without links.
+            Err(_) => std::fs::rename(&part, to).map_err(io),
+        }
+    });
+    if placed.is_err() {
+        let _ = std::fs::remove_file(&part);
+    }
+    for rest in ["-wal", "-shm", "-journal"] {
+        let mut rest_of = part.clone().into_os_string();
+        rest_of.push(rest);
+        let _ = std::fs::remove_file(rest_of);
+    }
+    placed?;
+    let directory = to.parent().filter(|path| !path.as_os_str().is_empty());
+    let directory = std::fs::File::open(directory.unwrap_or(Path::new(".")));
+    // Not every file system can do this.
+    let _ = directory.and_then(|directory| directory.sync_all());
+    Ok(())
+}
+
+fn is_busy(error: &rusqlite::Error) -> bool {
+    let code = error.sqlite_error_code();
+    matches!(
+        code,
+        Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked)
+    )
+}
+
+/// What an error of SQLite means to whoever has the file.
+fn said(path: &Path, error: &rusqlite::Error) -> StoreError {
+    let path = path.display();
+    let database = |what: &str| StoreError::Database(format!("{path}: {what}"));
+    match error.sqlite_error_code() {
+        Some(ErrorCode::DiskFull) => {
+            database("no space is left on the disk; nothing was written: make room and try again")
+        }
+        Some(ErrorCode::ReadOnly) => {
+            database("the file or its directory is read-only; nothing was written")
+        }
+        Some(ErrorCode::CannotOpen) => database(
+            "the file, or one beside it, cannot be opened; check who may write the directory",
+        ),
+        Some(ErrorCode::PermissionDenied) => database("the file may not be opened by this user"),
+        Some(ErrorCode::NotADatabase) => StoreError::NotAStore(path.to_string()),
+        Some(ErrorCode::DatabaseCorrupt) => StoreError::Damaged(format!(
+            "{path}: {error}; copy what can be read, or take a backup"
+        )),
+        Some(ErrorCode::SystemIoFailure) => database(&format!(
+            "it could not be read or written ({error}); check the disk"
+        )),
+        _ => database(&error.to_string()),
+    }
+}
+
+impl ToSql for Value<'_> {
+    fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
+        Ok(ToSqlOutput::Borrowed(match *self {
+            Value::Null => ValueRef::Null,
+            Value::Bool(value) => ValueRef::Integer(value.into()),
+            Value::Int(value) => ValueRef::Integer(value),
+            Value::Real(value) => ValueRef::Real(value),
+            Value::Text(value) => ValueRef::Text(value.as_bytes()),
+            Value::Bytes(value) => ValueRef::Blob(value),
+        }))
+    }
+}
+
+/// A row.
+struct Found<'r, 's>(&'r rusqlite::Row<'s>);
+
+impl Found<'_, '_> {
+    fn value(&self, at: usize) -> Result<ValueRef<'_>, StoreError> {
+        let value = self.0.get_ref(at);
+        value.map_err(|error| StoreError::Damaged(format!("column {at} of a result: {error}")))
+    }
+}
+
+#[cold]
+fn unlike(at: usize, found: ValueRef<'_>, expected: &str) -> StoreError {
+    let found = found.data_type();
+    StoreError::Damaged(format!(
+        "column {at} of a result is {found}, not {expected}"
+    ))
+}
+
+impl Row for Found<'_, '_> {
+    fn int(&self, at: usize) -> Result<Option<i64>, StoreError> {
+        match self.value(at)? {
+            ValueRef::Null => Ok(None),
+            ValueRef::Integer(value) => Ok(Some(value)),
+            other => Err(unlike(at, other, "an integer")),
+        }
+    }
+
+    fn real(&self, at: usize) -> Result<Option<f64>, StoreError> {
+        match self.value(at)? {
+            ValueRef::Null => Ok(None),
+            ValueRef::Real(value) => Ok(Some(value)),
+            ValueRef::Integer(value) => Ok(Some(value as f64)),
+            other => Err(unlike(at, other, "a number")),
+        }
+    }
+
+    fn bool(&self, at: usize) -> Result<Option<bool>, StoreError> {
+        Ok(self.int(at)?.map(|value| value != 0))
+    }
+
+    fn text(&self, at: usize) -> Result<Option<&str>, StoreError> {
+        match self.value(at)? {
+            ValueRef::Null => Ok(None),
+            ValueRef::Text(value) => match std::str::from_utf8(value) {
+                Ok(value) => Ok(Some(value)),
+                Err(_) => Err(StoreError::Damaged(format!(
+                    "column {at} of a result is not UTF-8"
+                ))),
+            },
+            other => Err(unlike(at, other, "a text")),
+        }
+    }
+
+    fn bytes(&self, at: usize) -> Result<Option<&[u8]>, StoreError> {
+        match self.value(at)? {
+            ValueRef::Null => Ok(None),
+            ValueRef::Blob(value) => Ok(Some(value)),
+            other => Err(unlike(at, other, "bytes")),
+        }
+    }
+}
