@@ -119,13 +119,8 @@ impl Workspace {
             cycle,
             ..Commit::default()
         };
-        let waiting = std::mem::take(&mut self.waiting);
-        self.overlay.bereft.extend(waiting.iter().cloned());
-        let committed = self.commit_prepared(cycle, &kept, commit);
-        if committed.is_err() {
-            self.waiting = waiting;
-        }
-        committed
+        self.overlay.bereft.append(&mut self.waiting);
+        self.commit_prepared(cycle, &kept, commit)
     }
 
     fn commit_prepared(

@@ -242,6 +242,7 @@ impl Workspace {
     ) -> Result<T, E> {
         let before = (
             self.overlay.clone(),
+            self.waiting.clone(),
             self.last_ns,
             self.next_index,
             self.request.clone(),
@@ -252,7 +253,13 @@ impl Workspace {
         let done = matches!(result, Ok(Ok(_)));
         self.clock.end(outer, done);
         if !done {
-            (self.overlay, self.last_ns, self.next_index, self.request) = before;
+            (
+                self.overlay,
+                self.waiting,
+                self.last_ns,
+                self.next_index,
+                self.request,
+            ) = before;
         }
         result.unwrap_or_else(|panic| resume_unwind(panic))
     }

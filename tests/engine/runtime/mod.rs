@@ -7,6 +7,7 @@ mod hashes;
 mod invariants;
 mod model;
 mod ops;
+mod panics;
 mod properties;
 mod refusals;
 mod requests;
