@@ -10,6 +10,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use super::error::StoreError;
+#[cfg(feature = "postgres")]
+use super::postgres::{Address, Postgres};
 use super::schema;
 use super::sql::Database;
 use super::sqlite::{Access, Sqlite};
@@ -51,6 +53,8 @@ struct Pool {
 /// What an address means.
 enum Place {
     File(PathBuf),
+    #[cfg(feature = "postgres")]
+    Server(Box<Address>),
 }
 
 /// How many readers that nobody uses stay open.
@@ -60,6 +64,9 @@ impl Place {
     /// Understands `PATH`, `sqlite:PATH`, `postgres://…` and `postgresql://…`.
     fn of(url: &str) -> Result<Self, StoreError> {
         if url.starts_with("postgres://") || url.starts_with("postgresql://") {
+            #[cfg(feature = "postgres")]
+            return Ok(Self::Server(Box::new(Address::of(url)?)));
+            #[cfg(not(feature = "postgres"))]
             return Err(StoreError::Refused(
                 "this program was built without PostgreSQL; build it with `--features postgres`"
                     .to_owned(),
@@ -87,6 +94,8 @@ impl Place {
     fn connect(&self, access: Access, busy: Duration) -> Result<Box<dyn Database>, StoreError> {
         match self {
             Self::File(path) => Ok(Box::new(Sqlite::open(path, access, busy)?)),
+            #[cfg(feature = "postgres")]
+            Self::Server(address) => Ok(Box::new(Postgres::open(address, access, busy)?)),
         }
     }
 }
@@ -95,6 +104,8 @@ impl fmt::Display for Place {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::File(path) => write!(f, "{}", path.display()),
+            #[cfg(feature = "postgres")]
+            Self::Server(address) => write!(f, "{address}"),
         }
     }
 }

@@ -16,6 +16,8 @@ mod garbage;
 mod home;
 mod lease;
 mod load;
+#[cfg(feature = "postgres")]
+mod postgres;
 mod present;
 mod schema;
 mod sql;

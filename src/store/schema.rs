@@ -154,6 +154,26 @@ pub(crate) struct Column {
     null: bool,
 }
 
+#[cfg(feature = "postgres")]
+impl Column {
+    /// Its value in a row.
+    pub(crate) fn value<'r>(
+        self,
+        row: &'r dyn super::sql::Row,
+        at: usize,
+    ) -> Result<super::sql::Value<'r>, StoreError> {
+        use super::sql::Value;
+
+        Ok(match self.kind {
+            Type::Id | Type::Int => row.int(at)?.into(),
+            Type::Real => row.real(at)?.map_or(Value::Null, Value::Real),
+            Type::Bool => row.bool(at)?.into(),
+            Type::Text => row.text(at)?.into(),
+            Type::Bytes => row.bytes(at)?.into(),
+        })
+    }
+}
+
 impl Table {
     /// Its columns, in order.
     pub(crate) fn columns(&self) -> impl Iterator<Item = Column> {
@@ -171,6 +191,15 @@ impl Table {
             };
             Some(Column { name, kind, null })
         })
+    }
+
+    /// The columns that its rows are in order by, in a copy.
+    #[cfg(feature = "postgres")]
+    pub(crate) fn order(&self) -> &'static str {
+        match self.key.is_empty() {
+            true => "1",
+            false => self.key,
+        }
     }
 
     /// The statement that makes it.

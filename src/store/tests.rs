@@ -9,6 +9,11 @@ use super::schema;
 use super::sql::{Database, Value, collect, first, int, text};
 use super::sqlite::{Access, Sqlite};
 
+#[cfg(all(unix, feature = "postgres"))]
+#[path = "../../tests/support/postgres.rs"]
+#[allow(dead_code, unreachable_pub, reason = "each test uses a part")]
+mod server;
+
 const BUSY: Duration = Duration::from_millis(200);
 
 /// A directory of a test, removed at its end.
@@ -400,4 +405,130 @@ fn statements_of_both_dialects_name_every_table() {
         Sqlite::open(&path, Access::Write, BUSY),
         Err(StoreError::Missing(_))
     ));
+}
+
+#[cfg(all(unix, feature = "postgres"))]
+mod on_postgres {
+    use super::server::Server;
+    use super::*;
+
+    fn server() -> Option<Server> {
+        match Server::start() {
+            Ok(server) => Some(server),
+            Err(why) => {
+                println!("SKIPPED: {why}");
+                None
+            }
+        }
+    }
+
+    #[test]
+    fn postgres() {
+        let Some(server) = server() else { return };
+        let folder = Folder::new("postgres");
+        let url = server.url("test_1");
+        let must_exist = Options {
+            must_exist: true,
+            ..options()
+        };
+        let missing = Home::open(&url, &must_exist).unwrap_err();
+        assert!(matches!(missing, StoreError::Missing(_)), "{missing}");
+        let home = Home::open(&url, &options()).unwrap();
+        transactions(&home);
+        leftovers(&home);
+        values(&mut *home.writer().unwrap());
+        backups(&home, &folder);
+        drop(home);
+        assert_eq!(Home::migrate(&url, &options()).unwrap(), (1, 1));
+        layouts(&url);
+
+        // Two schemas of one database do not disturb each other.
+        let one = Home::open(&server.url("one"), &options()).unwrap();
+        let two = Home::open(&server.url("two"), &options()).unwrap();
+        let mut reader = two.reader().unwrap();
+        let before = reader.data_version().unwrap();
+        add(&mut *one.writer().unwrap(), "a").unwrap();
+        assert_eq!(reader.data_version().unwrap(), before);
+        assert_eq!(names(&mut *reader), [""; 0]);
+        assert!(add(&mut *reader, "a").is_err(), "a reader writes nothing");
+        let other = Home::open(&server.url("public"), &options());
+        assert!(other.is_ok(), "a schema that is empty");
+    }
+
+    /// Writers of two connections: those that share rows, and one that must be alone.
+    #[test]
+    fn postgres_writers() {
+        let Some(server) = server() else { return };
+        let url = server.url("pactql");
+        let (one, two) = (
+            Home::open(&url, &options()).unwrap(),
+            Home::open(&url, &options()).unwrap(),
+        );
+        let (mut one, mut two) = (one.writer().unwrap(), two.writer().unwrap());
+        one.begin(true).unwrap();
+        two.begin(true).unwrap();
+        add(&mut *one, "a").unwrap();
+        add(&mut *two, "b").unwrap();
+        // The row of another transaction that has not ended is waited for.
+        let busy = add(&mut *two, "a").unwrap_err();
+        assert!(matches!(busy, StoreError::Conflict(_)), "{busy}");
+        let lost = two.commit().unwrap_err().to_string();
+        assert!(lost.contains("nothing was written"), "{lost}");
+        one.commit().unwrap();
+        assert_eq!(names(&mut *two), ["a"]);
+        one.begin_alone().unwrap();
+        let busy = two.begin(true).unwrap_err();
+        assert!(matches!(busy, StoreError::Conflict(_)), "{busy}");
+        one.rollback();
+        two.begin(true).unwrap();
+        two.rollback();
+        let long = "é".repeat(2000);
+        // Texts that repeat are compressed before their length is looked at.
+        add(&mut *two, &long).unwrap();
+    }
+
+    /// A server that goes away: an error inside a transaction, a new connection before the next.
+    #[test]
+    fn postgres_restarts() {
+        let Some(mut server) = server() else { return };
+        let home = Home::open(&server.url("pactql"), &options()).unwrap();
+        let mut writer = home.writer().unwrap();
+        let mut reader = home.reader().unwrap();
+        add(&mut *writer, "a").unwrap();
+        let version = reader.data_version().unwrap();
+
+        server.restart();
+        assert_eq!(names(&mut *reader), ["a"]);
+        assert_ne!(
+            reader.data_version().unwrap(),
+            version,
+            "it may have missed some"
+        );
+        writer.begin(true).unwrap();
+        add(&mut *writer, "b").unwrap();
+        server.restart();
+        let lost = add(&mut *writer, "c").unwrap_err();
+        assert!(matches!(lost, StoreError::Database(_)), "{lost}");
+        let lost = writer.commit().unwrap_err();
+        assert!(matches!(lost, StoreError::Database(_)), "{lost}");
+        add(&mut *writer, "d").unwrap();
+        assert_eq!(names(&mut *reader), ["a", "d"]);
+
+        writer.begin(true).unwrap();
+        add(&mut *writer, "e").unwrap();
+        server.restart();
+        let lost = writer.commit().unwrap_err().to_string();
+        assert!(lost.contains("not known"), "{lost}");
+        writer.begin(true).unwrap();
+        assert_eq!(names(&mut *writer), ["a", "d"]);
+        drop(writer);
+
+        server.kill();
+        let down = home.writer().unwrap().begin(true).unwrap_err();
+        assert!(matches!(down, StoreError::Database(_)), "{down}");
+        assert!(reader.data_version().is_err());
+        server.resume();
+        assert_eq!(names(&mut *reader), ["a", "d"]);
+        add(&mut *home.writer().unwrap(), "f").unwrap();
+    }
 }
