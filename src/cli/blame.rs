@@ -47,6 +47,7 @@ impl Run for Blame {
             );
         }
         let session = self.session.open()?;
+        session.moment().fetch_all()?;
         let life = blame(&session.moment(), &self.id).ok_or_else(|| self.unknown(&session))?;
         output::print_as(self.format.is_json(), &life, || {
             text(&life, color.for_results())

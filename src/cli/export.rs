@@ -57,6 +57,9 @@ impl Run for Export {
             (session, Some(snapshot))
         };
         let history = session.history();
+        if snapshot.is_none() {
+            history.fetch_all()?;
+        }
         let write = |out: &mut dyn Write| match &snapshot {
             Some(snapshot) => write_document(snapshot, out),
             None => {

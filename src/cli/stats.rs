@@ -43,6 +43,7 @@ impl Run for Stats {
     fn run(&self, _: Color) -> Result<Exit, Failure> {
         let (session, snapshot) = self.session.open_at(self.at.as_deref())?;
         let label = snapshot_label(&snapshot);
+        session.moment().fetch_all()?;
         let nodes = NodeCounts::of(&snapshot);
         let session = SessionCounts::of(&session);
         print(&if self.format.is_json() {
@@ -189,11 +190,11 @@ impl SessionCounts {
     fn of(session: &Session) -> Self {
         let history = session.history();
         let snapshots = history.committed().iter().chain(history.working());
-        let cycles = history.committed().iter().map(|snapshot| snapshot.cycle());
+        let cycles = history.cycles();
         Self {
             snapshots: history.committed().len(),
             working: history.working().is_some(),
-            oldest_cycle: cycles.clone().min(),
+            oldest_cycle: history.cycles().min(),
             newest_cycle: cycles.max(),
             nodes_in_snapshots: snapshots.map(|snapshot| snapshot.len() as u64).sum(),
             index: Sizes::of(std::slice::from_ref(session)),

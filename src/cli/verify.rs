@@ -36,6 +36,7 @@ impl Run for Verify {
     fn run(&self, _: Color) -> Result<Exit, Failure> {
         let session = self.session.open()?;
         let history = session.history();
+        history.fetch_all()?;
         let report = Report {
             hashes: Hashes::check(&history),
             lost: lost(&history)?,

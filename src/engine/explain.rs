@@ -259,8 +259,8 @@ pub(super) fn explain(
 fn answering(history: &History) -> Option<String> {
     Some(match history.latest_position().ok()? {
         Position::Working => "working state".to_owned(),
-        Position::Committed(_) => {
-            let cycle = history.latest()?.cycle();
+        Position::Committed(at) => {
+            let cycle = history.committed().cycle_at(at)?;
             format!("working state (newest snapshot, cycle {cycle})")
         }
     })
@@ -273,9 +273,10 @@ fn analyze(
     analyze: bool,
     plan: &mut [PlanLine],
 ) -> Result<(Option<StrategyLine>, Option<Analysis>), Error> {
-    let lookup = history
-        .resolve(prepared.statement().query.time)
-        .map_err(|error| prepared.unresolved(error))?;
+    let lookup = prepared.resolve(history)?;
+    if history.is_lazy() {
+        prepared.fetch(history, &lookup)?;
+    }
     let committed = history.committed();
     let compares = prepared.compares();
     let (snapshots, want): (Vec<&Snapshot>, Want) = match lookup {

@@ -2,6 +2,7 @@
 //! notes on empty answers. It knows no selector.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use hashbrown::HashSet;
 
@@ -17,17 +18,35 @@ pub(super) struct Inventory<'a> {
     nodes: Vec<NodeRef<'a>>,
 }
 
+/// What is counted of a node.
+#[derive(PartialEq, Eq, Hash)]
+struct Shown<'a> {
+    id: &'a str,
+    texts: [Option<&'a str>; 3],
+    node_type: &'a str,
+    fields: Vec<(&'a str, &'a str)>,
+}
+
+impl<'a> Shown<'a> {
+    fn of(node: NodeRef<'a>) -> Self {
+        Self {
+            id: node.id(),
+            texts: [node.role(), node.kind(), node.key()],
+            node_type: node.type_or_class(),
+            fields: node.fields().collect(),
+        }
+    }
+}
+
 impl<'a> Inventory<'a> {
-    /// The nodes of `snapshots`; of runs that snapshots share, one copy. Linear in them.
+    /// The nodes of `snapshots`; of equal ones of one id, one, however they are shared. Linear in them.
     pub(super) fn new(snapshots: &[&'a Snapshot]) -> Self {
-        let mut seen = HashSet::new();
+        let (mut units, mut seen) = (HashSet::new(), HashSet::new());
         let mut nodes = Vec::new();
-        for snapshot in snapshots {
-            for piece in snapshot.pieces() {
-                let segment: *const _ = &**piece.segment();
-                if seen.insert((segment, piece.units())) {
-                    nodes.extend(snapshot.nodes_in(piece.start()..piece.end()));
-                }
+        for unit in snapshots.iter().flat_map(|snapshot| snapshot.units()) {
+            let dead: Vec<u32> = unit.dead_rows().collect();
+            if units.insert((Arc::as_ptr(unit.segment()), unit.index(), dead)) {
+                nodes.extend(unit.nodes().filter(|node| seen.insert(Shown::of(*node))));
             }
         }
         Self { nodes }

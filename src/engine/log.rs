@@ -70,14 +70,19 @@ impl Engine {
             Some(prepared) => Some(prepared.ready()?),
             None => None,
         };
-        diff(
-            &session.moment(),
-            a,
-            b,
-            bound.map(|bound| &**bound),
-            options,
-        )
-        .map_err(|(at, error)| unresolved(at, error))
+        let history = session.moment();
+        for at in [a, b] {
+            at.fetch(&history)
+                .map_err(|failure| failure.about(&at.to_string()))?;
+        }
+        let found = diff(&history, a, b, bound.map(|bound| &**bound), options)
+            .map_err(|(at, error)| unresolved(at, error))?;
+        if let (Some(prepared), Some(bound)) = (&prepared, bound)
+            && bound.reads_ages()
+        {
+            prepared.check(&history)?;
+        }
+        Ok(found)
     }
 
     /// Counts the matches of a selector, which takes no time, in all committed snapshots. Costs as
@@ -94,8 +99,7 @@ impl Engine {
         if range.query().controls.mode != Mode::Pairwise {
             // An open parameter, and then an empty history, is reported before the mode.
             range.ready()?;
-            let time = history.resolve(range.query().time);
-            time.map_err(|error| range.unresolved(error))?;
+            range.resolve(&history)?;
             return Err(other_mode(selector));
         }
         let range = range.range_in(&history, &RangeOptions::default())?;

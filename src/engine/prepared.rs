@@ -58,6 +58,10 @@ impl Prepared {
         &self.statement
     }
 
+    pub(super) fn shared_statement(&self) -> &Arc<Statement> {
+        &self.statement
+    }
+
     pub(super) fn bound(&self) -> Option<&Arc<Bound>> {
         self.bound.as_ref()
     }
@@ -220,12 +224,12 @@ impl Prepared {
     /// As [`Prepared::range`].
     pub fn why_empty(&self, session: &Session) -> Result<Vec<EmptyReason>, Error> {
         let (history, bound) = (session.moment(), self.ready()?);
-        let lookup = history
-            .resolve(self.statement.query.time)
-            .map_err(|error| self.unresolved(error))?;
-        Ok(match lookup {
+        Ok(match self.resolve(&history)? {
             Lookup::Range(span) if self.compares() => {
                 let options = RangeOptions::default();
+                if history.is_lazy() {
+                    self.fetch_span(&history, span)?;
+                }
                 self.union(bound, history, span, &options).why_empty()
             }
             _ => Vec::new(),
@@ -258,6 +262,9 @@ impl Prepared {
         trace: &mut Trace,
     ) -> Result<Selection, Error> {
         let bound = self.ready()?;
+        if history.is_lazy() {
+            return self.rows_of_archive(bound, history, options, trace);
+        }
         let lookup = history
             .resolve(self.statement.query.time)
             .map_err(|error| self.unresolved(error))?;
@@ -274,7 +281,7 @@ impl Prepared {
     }
 
     /// The snapshots of a range as one list of rows.
-    fn union(
+    pub(super) fn union(
         &self,
         bound: &Arc<Bound>,
         history: Moment,
@@ -306,14 +313,17 @@ impl Prepared {
         trace: &mut Trace,
     ) -> Result<RangeDiff, Error> {
         let bound = self.ready()?;
-        let lookup = history
-            .resolve(self.statement.query.time)
-            .map_err(|error| self.unresolved(error))?;
-        let Lookup::Range(span) = lookup else {
+        let Lookup::Range(span) = self.resolve(history)? else {
             return Err(self.other_kind("the selector asks for rows", ROWS_HELP));
         };
+        if history.is_lazy() {
+            self.fetch_diffs(history, span, options)?;
+        }
         let text = &self.statement.text;
         let mut diff = run_range(text, bound, history, span, options, trace);
+        if history.is_lazy() && bound.reads_ages() {
+            self.check(history)?;
+        }
         diff.selector_warnings = self.statement.warnings.clone();
         Ok(diff)
     }
@@ -362,7 +372,8 @@ impl Selection {
     /// in the row's snapshot (LANGUAGE §6). Does not run the selector.
     ///
     /// # Errors
-    /// The filter names a time, or has parameters without values.
+    /// The filter names a time, or has parameters without values. In a session of a store: the
+    /// snapshot cannot be loaded whole.
     pub fn filter(self, filter: &Prepared) -> Result<Self, Error> {
         let text = filter.text();
         let invalid = |message: &str| Error::new(text, whole(text, Code::SelectorInvalid, message));
@@ -374,7 +385,12 @@ impl Selection {
         let Some(bound) = filter.bound() else {
             return Err(invalid("the filter's parameters have no values"));
         };
-        Ok(self.then(Op::Filter(Arc::clone(bound))))
+        let failed = |failure| filter.failed(failure);
+        let selection = self.whole().map_err(failed)?;
+        if bound.reads_ages() {
+            selection.fetch_all().map_err(failed)?;
+        }
+        Ok(selection.then(Op::Filter(Arc::clone(bound))))
     }
 }
 

@@ -10,12 +10,13 @@ use smallvec::SmallVec;
 
 use super::empty::Nothing;
 use super::node::Node;
+use super::nodes::{Ids, Nodes};
 use super::pipeline::{Op, Pipeline};
 use super::reason::EmptyReason;
 use super::statement::Statement;
 use crate::diag::Warning;
-use crate::exec::{Counters, Input, RowIter, Rows, Trace, count, is_local, run, run_while};
-use crate::history::{Moment, Position, Snapshots, Union, run_union};
+use crate::exec::{Counters, Input, Rows, Trace, count, is_local, run, run_while};
+use crate::history::{LoadFailure, Moment, Position, Union, run_union};
 use crate::index::Snapshot;
 use crate::plan::Bound;
 
@@ -380,10 +381,14 @@ impl Selection {
     /// which nothing was left, matches in other snapshots. Empty if there are rows, or if the
     /// selector matches nothing by its form, which [`Selection::warnings`] reports.
     ///
-    /// Linear in the nodes read, and may run the selector over every snapshot.
+    /// Linear in the nodes read, and may run the selector over every snapshot. In a session of a store
+    /// it may load every snapshot; it has nothing to say if one cannot be loaded.
     pub fn why_empty(&self) -> Vec<EmptyReason> {
         if self.count() > 0 {
             return Vec::new();
+        }
+        if let Some(whole) = self.copy_of_whole() {
+            return whole.map_or_else(|_| Vec::new(), |whole| whole.why_empty());
         }
         let recipe = match &self.kind {
             // Only operations take the last row of a selection that had some.
@@ -411,6 +416,40 @@ impl Selection {
             only,
         };
         nothing.reasons()
+    }
+
+    /// The same selection of the whole snapshot, if its history shows a part of one.
+    fn copy_of_whole(&self) -> Option<Result<Self, LoadFailure>> {
+        let Kind::Recipe(recipe) = &self.kind else {
+            return None;
+        };
+        let (whole, Target::One(position)) = (recipe.history.whole()?, &recipe.target) else {
+            return None;
+        };
+        Some(whole.fetch(*position).map(|()| Self {
+            kind: Kind::Recipe(Box::new(Recipe {
+                history: Moment::from(Arc::clone(whole)),
+                statement: Arc::clone(&recipe.statement),
+                target: recipe.target.clone(),
+                bound: Arc::clone(&recipe.bound),
+                ops: recipe.ops.clone(),
+                found: OnceLock::new(),
+            })),
+            warnings: self.warnings.clone(),
+        }))
+    }
+
+    /// The same selection of the whole snapshot, for what may read outside the part that was loaded.
+    pub(super) fn whole(self) -> Result<Self, LoadFailure> {
+        self.copy_of_whole().unwrap_or(Ok(self))
+    }
+
+    /// Has every snapshot of its session in memory.
+    pub(super) fn fetch_all(&self) -> Result<(), LoadFailure> {
+        match &self.kind {
+            Kind::Known(known) => known.history.fetch_all(),
+            Kind::Recipe(recipe) => recipe.history.fetch_all(),
+        }
     }
 
     /// The ids, in result order.
@@ -498,40 +537,6 @@ impl Selection {
     }
 }
 
-/// Snapshots, and pairs of an index into them and a row.
-type ManyRows<'a> = (&'a Snapshots, std::slice::Iter<'a, (u32, u32)>);
-
-/// The nodes of a [`Selection`], in result order. See the example of [`Selection`].
-#[derive(Clone, Debug, Default)]
-pub struct Nodes<'a> {
-    one: Option<(&'a Snapshot, RowIter<'a>)>,
-    many: Option<ManyRows<'a>>,
-    left: usize,
-}
-
-impl<'a> Iterator for Nodes<'a> {
-    type Item = Node<'a>;
-
-    #[inline]
-    fn next(&mut self) -> Option<Node<'a>> {
-        if let Some((snapshot, rows)) = &mut self.one {
-            let row = rows.next()?;
-            self.left = self.left.saturating_sub(1);
-            return Some(Node::new(snapshot.node(row)));
-        }
-        let (snapshots, rows) = self.many.as_mut()?;
-        let &(snapshot, row) = rows.next()?;
-        self.left = self.left.saturating_sub(1);
-        Some(Node::new(snapshots[snapshot as usize].node(row)))
-    }
-
-    fn size_hint(&self) -> (usize, Option<usize>) {
-        (self.left, Some(self.left))
-    }
-}
-
-impl ExactSizeIterator for Nodes<'_> {}
-
 impl<'a> IntoIterator for &'a Selection {
     type Item = Node<'a>;
     type IntoIter = Nodes<'a>;
@@ -540,24 +545,3 @@ impl<'a> IntoIterator for &'a Selection {
         self.nodes()
     }
 }
-
-/// The ids of a [`Selection`], in result order. See the example of [`Selection`].
-#[derive(Clone, Debug)]
-pub struct Ids<'a> {
-    nodes: Nodes<'a>,
-}
-
-impl<'a> Iterator for Ids<'a> {
-    type Item = &'a str;
-
-    #[inline]
-    fn next(&mut self) -> Option<&'a str> {
-        self.nodes.next().map(Node::id)
-    }
-
-    fn size_hint(&self) -> (usize, Option<usize>) {
-        self.nodes.size_hint()
-    }
-}
-
-impl ExactSizeIterator for Ids<'_> {}

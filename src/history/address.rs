@@ -5,6 +5,7 @@ use std::sync::{Arc, LazyLock, OnceLock};
 
 use hashbrown::{HashMap, HashSet};
 
+use super::archive::{Archive, LoadFailure, LoadStats, Part, Position};
 use super::attempt::Attempts;
 use super::label::end_label;
 use super::snapshots::Snapshots;
@@ -24,27 +25,32 @@ use crate::ir::{Address, RangeEnd, Time};
 #[derive(Debug, Default)]
 pub struct History {
     committed: Snapshots,
-    working: Option<Working>,
+    working: Working,
     attempts: Attempts,
     first_seen: OnceLock<FirstSeen>,
+    /// Where the oldest snapshots, or the working state, come from.
+    archive: Option<Arc<Archive>>,
+    /// The history of which this one shows a part of one snapshot.
+    whole: Option<Arc<History>>,
 }
 
-/// A working state: a snapshot, or how to make it when it is first asked for.
-type Working = Arc<LazyLock<Arc<Snapshot>, Box<dyn FnOnce() -> Arc<Snapshot> + Send>>>;
+/// A working state.
+#[derive(Clone, Debug, Default)]
+enum Working {
+    #[default]
+    None,
+    /// A snapshot, or how to make it when it is first asked for.
+    Made(Arc<LazyLock<Arc<Snapshot>, Make>>),
+    /// That of the archive.
+    Archived,
+}
+
+type Make = Box<dyn FnOnce() -> Arc<Snapshot> + Send>;
 
 fn made(snapshot: Arc<Snapshot>) -> Working {
-    let working: Working = Arc::new(LazyLock::new(Box::new(|| snapshot)));
+    let working: LazyLock<_, Make> = LazyLock::new(Box::new(|| snapshot));
     LazyLock::force(&working);
-    working
-}
-
-/// The position of a snapshot in a [`History`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Position {
-    /// Index among the committed ones; 0 is the oldest.
-    Committed(usize),
-    /// The session's own working state.
-    Working,
+    Working::Made(Arc::new(working))
 }
 
 /// What a time resolves to.
@@ -103,9 +109,34 @@ impl History {
         debug_assert!(committed.is_sorted_by_key(|snapshot| snapshot.cycle()));
         Self {
             committed: Snapshots::new(committed),
-            working: working.map(made),
-            attempts: Attempts::default(),
+            working: working.map_or(Working::None, made),
+            ..Self::default()
+        }
+    }
+
+    /// The history of an archive. Loads nothing.
+    #[doc(hidden)]
+    pub fn new_lazy(archive: Arc<Archive>) -> Self {
+        Self {
+            committed: Snapshots::archived(&archive),
+            working: match archive.has_working() {
+                true => Working::Archived,
+                false => Working::None,
+            },
+            archive: Some(archive),
+            ..Self::default()
+        }
+    }
+
+    /// This history with other committed snapshots and another working state.
+    fn with(&self, committed: Snapshots, working: Working) -> Self {
+        Self {
+            committed,
+            working,
+            attempts: self.attempts.clone(),
             first_seen: OnceLock::new(),
+            archive: self.archive.clone(),
+            whole: None,
         }
     }
 
@@ -117,15 +148,12 @@ impl History {
     pub fn appended(&self, snapshot: Arc<Snapshot>, merges: &[Merge]) -> Self {
         debug_assert!(
             self.committed
-                .last()
+                .range(self.committed.live())
+                .next_back()
                 .is_none_or(|newest| newest.cycle() < snapshot.cycle())
         );
-        Self {
-            committed: moved(&self.committed, merges).pushed(snapshot),
-            working: None,
-            attempts: self.attempts.clone(),
-            first_seen: OnceLock::new(),
-        }
+        let committed = moved(&self.committed, merges).pushed(snapshot);
+        self.with(committed, Working::None)
     }
 
     /// This history with the working state that `make` makes when it is first asked for; readers that
@@ -133,24 +161,22 @@ impl History {
     #[doc(hidden)]
     #[must_use]
     pub fn with_working(&self, make: impl FnOnce() -> Arc<Snapshot> + Send + 'static) -> Self {
-        Self {
-            committed: self.committed.clone(),
-            working: Some(Arc::new(LazyLock::new(Box::new(make)))),
-            attempts: self.attempts.clone(),
-            first_seen: OnceLock::new(),
-        }
+        let working = Working::Made(Arc::new(LazyLock::new(Box::new(make))));
+        self.with(self.committed.clone(), working)
     }
 
     /// This history without a working state of its own.
     #[doc(hidden)]
     #[must_use]
     pub fn without_working(&self) -> Self {
-        Self {
-            committed: self.committed.clone(),
-            working: None,
-            attempts: self.attempts.clone(),
-            first_seen: OnceLock::new(),
-        }
+        self.with(self.committed.clone(), Working::None)
+    }
+
+    /// The history of the first `count` snapshots, without a working state. Logarithmic; loads none.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn first_n(&self, count: usize) -> Self {
+        self.with(self.committed.first_n(count), Working::None)
     }
 
     /// This history with these attempts.
@@ -158,10 +184,8 @@ impl History {
     #[must_use]
     pub fn with_attempts(&self, attempts: Attempts) -> Self {
         Self {
-            committed: self.committed.clone(),
-            working: self.working.clone(),
             attempts,
-            first_seen: OnceLock::new(),
+            ..self.with(self.committed.clone(), self.working.clone())
         }
     }
 
@@ -170,9 +194,11 @@ impl History {
         &self.attempts
     }
 
-    /// The cycles of the committed snapshots, ascending.
+    /// The cycles of the committed snapshots, ascending. Loads no snapshot. Cycles of a store that
+    /// cannot be read, which [`History::failure`] says then, are 0.
     pub fn cycles(&self) -> impl ExactSizeIterator<Item = i64> + DoubleEndedIterator {
-        self.committed.iter().map(|snapshot| snapshot.cycle())
+        let cycle = |at| self.committed.cycle_at(at).unwrap_or(0);
+        (0..self.committed.len()).map(cycle)
     }
 
     /// The committed snapshots, oldest first.
@@ -181,9 +207,14 @@ impl History {
         &self.committed
     }
 
-    /// The session's own working state. [`History::latest`] has what an omitted time means.
+    /// The session's own working state. [`History::latest`] has what an omitted time means. If it has
+    /// to be loaded, as [`Snapshots::get`].
     pub fn working(&self) -> Option<&Arc<Snapshot>> {
-        self.working.as_ref().map(|working| &***working)
+        match &self.working {
+            Working::Made(working) => Some(&**working),
+            Working::None => None,
+            Working::Archived => self.archive.as_ref()?.working(),
+        }
     }
 
     /// What an omitted time means (LANGUAGE §3): the session's own working state, else what the
@@ -201,9 +232,9 @@ impl History {
     #[inline]
     pub fn latest_position(&self) -> Result<Position, Unresolved> {
         match (&self.working, self.committed.len().checked_sub(1)) {
-            (Some(_), _) => Ok(Position::Working),
-            (None, Some(newest)) => Ok(Position::Committed(newest)),
-            (None, None) => Err(self.nothing()),
+            (Working::Made(_) | Working::Archived, _) => Ok(Position::Working),
+            (Working::None, Some(newest)) => Ok(Position::Committed(newest)),
+            (Working::None, None) => Err(self.nothing()),
         }
     }
 
@@ -229,7 +260,9 @@ impl History {
     #[doc(hidden)]
     #[inline]
     pub fn at(&self, address: Address) -> Result<&Arc<Snapshot>, Unresolved> {
-        self.index_of(address).map(|index| &self.committed[index])
+        let index = self.index_of(address)?;
+        let found = self.committed.get(index);
+        found.ok_or_else(|| self.not_found("the snapshot cannot be loaded"))
     }
 
     /// The index of the committed snapshot at an address.
@@ -256,15 +289,16 @@ impl History {
 
     /// Which snapshots there are, as text.
     fn inventory(&self) -> String {
-        match (self.committed.first(), self.committed.last()) {
-            (Some(oldest), Some(newest)) if self.committed.len() > 1 => format!(
-                "there are @t0 to @t-{} (@c{} to @c{})",
-                self.committed.len() - 1,
-                newest.cycle(),
-                oldest.cycle()
-            ),
-            (_, Some(only)) => format!("there is only @t0 (@c{})", only.cycle()),
-            (_, None) => "there is no committed snapshot".to_owned(),
+        let Some(back) = self.committed.len().checked_sub(1) else {
+            return "there is no committed snapshot".to_owned();
+        };
+        let cycle = |at| self.committed.cycle_at(at);
+        match (back, cycle(0), cycle(back)) {
+            (0, _, Some(only)) => format!("there is only @t0 (@c{only})"),
+            (_, Some(oldest), Some(newest)) => {
+                format!("there are @t0 to @t-{back} (@c{newest} to @c{oldest})")
+            }
+            _ => format!("there are @t0 to @t-{back}"),
         }
     }
 
@@ -294,16 +328,12 @@ impl History {
         match (a, b) {
             (RangeEnd::Cycle(a), RangeEnd::Cycle(b)) => {
                 let (low, high) = (a.min(b), a.max(b));
-                let start = self
-                    .committed
-                    .partition_point(|snapshot| snapshot.cycle() < low);
-                let end = self
-                    .committed
-                    .partition_point(|snapshot| snapshot.cycle() <= high);
+                let start = self.committed.cycles_before(|cycle| cycle < low);
+                let end = self.committed.cycles_before(|cycle| cycle <= high);
                 if start == end {
                     return Err(not_found());
                 }
-                let first = self.committed[0].cycle();
+                let first = self.committed.cycle_at(0).unwrap_or(low);
                 Ok(Lookup::Range(SnapshotRange {
                     newest: end - 1,
                     oldest: start,
@@ -331,12 +361,121 @@ impl History {
     }
 }
 
+/// What is loaded when it is asked for, and what that found.
+#[doc(hidden)]
+impl History {
+    /// Whether some of its snapshots may have to be loaded.
+    #[inline]
+    pub fn is_lazy(&self) -> bool {
+        self.archive.is_some()
+    }
+
+    /// Whether there is a working state. Makes and loads nothing.
+    pub fn has_working(&self) -> bool {
+        !matches!(self.working, Working::None)
+    }
+
+    /// Has the snapshot at a position in memory, so that [`History::get`] has it.
+    ///
+    /// # Errors
+    /// It cannot be loaded.
+    pub fn fetch(&self, position: Position) -> Result<(), LoadFailure> {
+        match (position, &self.working) {
+            (Position::Committed(at), _) => self.committed.fetch(at..at.saturating_add(1)),
+            (Position::Working, Working::Archived) => {
+                let archive = self.archive.as_ref();
+                archive.map_or(Ok(()), |archive| archive.fetch_working())
+            }
+            (Position::Working, Working::None | Working::Made(_)) => Ok(()),
+        }
+    }
+
+    /// Has these committed snapshots in memory. Neighbours are loaded together.
+    ///
+    /// # Errors
+    /// One of them cannot be loaded.
+    pub fn fetch_range(&self, wanted: Range<usize>) -> Result<(), LoadFailure> {
+        self.committed.fetch(wanted)
+    }
+
+    /// Has every snapshot in memory, and the working state.
+    ///
+    /// # Errors
+    /// One of them cannot be loaded.
+    pub fn fetch_all(&self) -> Result<(), LoadFailure> {
+        self.fetch_range(0..self.committed.len())?;
+        self.fetch(Position::Working)
+    }
+
+    /// Has the cycles of all snapshots in memory, for [`History::resolve`].
+    ///
+    /// # Errors
+    /// They cannot be loaded.
+    pub fn fetch_cycles(&self) -> Result<(), LoadFailure> {
+        match &self.archive {
+            Some(archive) => archive.cycles().map(|_| ()),
+            None => Ok(()),
+        }
+    }
+
+    /// The first failure of a read that could not report it, see [`Archive::failure`].
+    pub fn failure(&self) -> Option<&LoadFailure> {
+        self.archive.as_ref()?.failure()
+    }
+
+    /// What was loaded so far.
+    pub fn load_stats(&self) -> LoadStats {
+        let archive = self.archive.as_ref();
+        archive.map_or_else(LoadStats::default, |archive| archive.stats())
+    }
+
+    /// This history with a part of the snapshot at a position in its place, unless the snapshot is in
+    /// memory or has to be loaded whole. [`History::whole`] of that is this one.
+    ///
+    /// # Errors
+    /// The part cannot be loaded.
+    pub fn seeing(
+        self: &Arc<Self>,
+        position: Position,
+        part: &Part,
+    ) -> Result<Option<Self>, LoadFailure> {
+        let archived = match position {
+            Position::Committed(at) => at < self.committed.live().start,
+            Position::Working => matches!(self.working, Working::Archived),
+        };
+        let Some(archive) = self.archive.as_ref().filter(|_| archived) else {
+            return Ok(None);
+        };
+        if archive.has(position) {
+            return Ok(None);
+        }
+        let part = archive.part(position, part)?;
+        Ok(part.map(|part| {
+            let seen = match position {
+                Position::Committed(at) => {
+                    self.with(self.committed.seeing(at, part), self.working.clone())
+                }
+                Position::Working => self.with(self.committed.clone(), made(part)),
+            };
+            Self {
+                whole: Some(Arc::clone(self)),
+                ..seen
+            }
+        }))
+    }
+
+    /// The history of which this one shows a part.
+    pub fn whole(&self) -> Option<&Arc<Self>> {
+        self.whole.as_ref()
+    }
+}
+
 /// These snapshots on merged segments. Only the newest ones can refer to what was merged.
 fn moved(committed: &Snapshots, merges: &[Merge]) -> Snapshots {
     if merges.is_empty() {
         return committed.clone();
     }
-    let newest_first = committed.iter().rev();
+    let newest_first = committed.range(committed.live()).rev();
     let mut moved: Vec<Arc<Snapshot>> = newest_first
         .map_while(|snapshot| snapshot.moved(merges).map(Arc::new))
         .collect();
@@ -347,6 +486,15 @@ fn moved(committed: &Snapshots, merges: &[Merge]) -> Snapshots {
 impl SessionStats for History {
     /// The first call builds the table: one pass over the unit versions of the history.
     fn first_seen(&self, id: &str) -> Option<i64> {
+        if let Some(whole) = &self.whole {
+            return whole.first_seen(id);
+        }
+        if let (Some(archive), None) = (&self.archive, self.first_seen.get())
+            && let Err(failure) = self.fetch_range(0..self.committed.len())
+        {
+            archive.note(Err(failure));
+            return None;
+        }
         let seen = self
             .first_seen
             .get_or_init(|| FirstSeen::new(&self.committed));

@@ -2,7 +2,6 @@
 
 use serde::Serialize;
 
-use crate::index::Snapshot;
 use crate::ir::RangeEnd;
 
 /// How a snapshot is named in a result. See the example of [`RangeDiff`](crate::RangeDiff).
@@ -20,7 +19,7 @@ pub struct SnapshotRef {
 }
 
 impl SnapshotRef {
-    pub(super) fn new(snapshot: &Snapshot, end: RangeEnd) -> Self {
+    pub(super) fn new(cycle: i64, end: RangeEnd) -> Self {
         let (kind, value) = match end {
             RangeEnd::Back(back) => ("t", -i64::try_from(back).unwrap_or(i64::MAX)),
             RangeEnd::Oldest => ("t", i64::MIN),
@@ -30,7 +29,7 @@ impl SnapshotRef {
             kind,
             value,
             label: end_label(end),
-            cycle: snapshot.cycle(),
+            cycle,
         }
     }
 }

@@ -8,6 +8,7 @@
 //! no command line.
 
 mod address;
+mod archive;
 mod attempt;
 mod blame;
 mod change;
@@ -21,7 +22,8 @@ mod snapshot_diff;
 mod snapshots;
 mod union;
 
-pub use address::{History, Lookup, Position, SnapshotRange, Unresolved};
+pub use address::{History, Lookup, SnapshotRange, Unresolved};
+pub use archive::{Archive, LoadFailure, LoadStats, Part, Position, Source};
 pub use attempt::{Attempt, AttemptStatus, Attempts};
 pub use blame::{Blame, BlameEvent, BlameKind, blame};
 #[cfg(feature = "store")]

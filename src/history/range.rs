@@ -359,13 +359,13 @@ impl Range<'_> {
 
     /// The name of the snapshot at an index of the history.
     fn reference(&self, at: usize) -> SnapshotRef {
-        let snapshot = self.snapshot(at);
+        let cycle = self.history.committed().cycle_at(at).unwrap_or(0);
         let back = (self.history.committed().len() - 1 - at) as u64;
         let end = match self.span.by_cycle {
-            true => RangeEnd::Cycle(snapshot.cycle()),
+            true => RangeEnd::Cycle(cycle),
             false => RangeEnd::Back(back),
         };
-        SnapshotRef::new(snapshot, end)
+        SnapshotRef::new(cycle, end)
     }
 
     /// The rows of a whole snapshot; run once.

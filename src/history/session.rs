@@ -173,6 +173,13 @@ impl Session {
 /// Keeps the history of one moment alive without blocking writers. Costs at most an `Arc`.
 pub struct Moment(Guard<Arc<History>>);
 
+impl Moment {
+    /// The history, for long use.
+    pub(crate) fn into_history(self) -> Arc<History> {
+        Guard::into_inner(self.0)
+    }
+}
+
 impl std::ops::Deref for Moment {
     type Target = History;
 

@@ -9,6 +9,7 @@ use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 
 use super::address::{History, Unresolved};
+use super::archive::{LoadFailure, Position};
 use super::change::{Change, Delta, change_of, counterpart};
 use super::content::{ContentDiff, ContentOptions, Labels, content_diff};
 use crate::exec::{Input, Trace, run};
@@ -37,6 +38,23 @@ impl At {
             Self::Working => history.latest().ok_or_else(|| history.nothing()),
             Self::Committed(address) => history.at(address),
         }
+    }
+
+    /// Has the snapshot at this address in memory.
+    ///
+    /// # Errors
+    /// It cannot be loaded. That there is none is no error here.
+    pub(crate) fn fetch(self, history: &History) -> Result<(), LoadFailure> {
+        let position = match self {
+            Self::Working => history.latest_position(),
+            Self::Committed(address) => {
+                if let Address::Cycle(_) = address {
+                    history.fetch_cycles()?;
+                }
+                history.index_of(address).map(Position::Committed)
+            }
+        };
+        position.map_or(Ok(()), |position| history.fetch(position))
     }
 }
 

@@ -7,6 +7,7 @@
 use std::ops::{Index, Range};
 use std::sync::Arc;
 
+use super::archive::{Archive, LoadFailure};
 use crate::index::Snapshot;
 
 /// Snapshots or chunks in a chunk, as a power of two. Small, as a chunk is copied at each commit.
@@ -25,13 +26,35 @@ const CHUNK: usize = 1 << BITS;
 /// ```
 #[derive(Clone, Debug, Default)]
 pub struct Snapshots {
-    /// The last one, which most selects read.
+    /// The last one, which most selects read. `None` if it is archived.
     newest: Option<Arc<Snapshot>>,
-    /// All others. Each chunk but the last of a level is full.
+    /// All others that are not archived. Each chunk but the last of a level is full.
     older: Option<Chunk>,
     /// Levels of chunks above the lowest.
     height: u32,
+    /// Number of all.
     len: usize,
+    /// The oldest ones, which come in when they are asked for.
+    archived: Option<Arc<Archived>>,
+}
+
+/// The snapshots of an archive that belong to the list.
+#[derive(Clone, Debug)]
+struct Archived {
+    archive: Arc<Archive>,
+    /// How many of the archive's; at least one.
+    len: usize,
+    /// What is seen of one of them instead of the whole.
+    seen: Option<(usize, Arc<Snapshot>)>,
+}
+
+impl Archived {
+    fn get(&self, index: usize) -> Option<&Arc<Snapshot>> {
+        match &self.seen {
+            Some((at, snapshot)) if *at == index => Some(snapshot),
+            _ => self.archive.get(index),
+        }
+    }
 }
 
 /// Neighbouring snapshots.
@@ -51,6 +74,21 @@ impl Snapshots {
         Self::default().with_end(0, all, newest)
     }
 
+    /// The list of an archive's snapshots. Loads none of them.
+    pub(super) fn archived(archive: &Arc<Archive>) -> Self {
+        let len = archive.len();
+        let archived = || Archived {
+            archive: Arc::clone(archive),
+            len,
+            seen: None,
+        };
+        Self {
+            len,
+            archived: (len > 0).then(|| Arc::new(archived())),
+            ..Self::default()
+        }
+    }
+
     /// Number of snapshots.
     #[inline]
     pub fn len(&self) -> usize {
@@ -63,30 +101,43 @@ impl Snapshots {
         self.len == 0
     }
 
-    /// The newest one. Constant time.
+    /// The newest one. Constant time. As [`Snapshots::get`], if it has to be loaded.
     #[inline]
     pub fn last(&self) -> Option<&Arc<Snapshot>> {
-        self.newest.as_ref()
+        match &self.newest {
+            None => self.get_older(self.len.wrapping_sub(1)),
+            newest => newest.as_ref(),
+        }
     }
 
-    /// The oldest one.
+    /// The oldest one. As [`Snapshots::get`].
     pub fn first(&self) -> Option<&Arc<Snapshot>> {
         self.get(0)
     }
 
     /// The snapshot at an index. Constant time for the newest one, logarithmic for others.
+    ///
+    /// In a session of a store a snapshot that is not in memory is loaded now, with neighbours of it;
+    /// if that fails there is `None`, and [`History::failure`](crate::History::failure) says why.
     #[inline]
     pub fn get(&self, index: usize) -> Option<&Arc<Snapshot>> {
         if index.checked_add(1)? == self.len {
-            return self.newest.as_ref();
+            return self.last();
         }
         self.get_older(index)
     }
 
+    /// The snapshot at an index, if it is not the newest of those that are not archived.
     #[inline(never)]
-    fn get_older(&self, index: usize) -> Option<&Arc<Snapshot>> {
+    fn get_older(&self, mut index: usize) -> Option<&Arc<Snapshot>> {
         if index >= self.len {
             return None;
+        }
+        if let Some(archived) = &self.archived {
+            if index < archived.len {
+                return archived.get(index);
+            }
+            index -= archived.len;
         }
         let mut chunk = self.older.as_ref()?;
         let mut shift = self.height * BITS;
@@ -129,37 +180,133 @@ impl Snapshots {
         low
     }
 
+    /// The cycle of the snapshot at an index, which is not loaded for it. `None` if there is none, or
+    /// as [`Snapshots::get`].
+    pub(crate) fn cycle_at(&self, index: usize) -> Option<i64> {
+        match &self.archived {
+            Some(archived) if index < archived.len => archived.archive.cycle(index),
+            _ => Some(self.get(index)?.cycle()),
+        }
+    }
+
+    /// The number of snapshots before the first for which `before` is false of the cycle. Loads none.
+    pub(super) fn cycles_before(&self, before: impl Fn(i64) -> bool) -> usize {
+        let (mut low, mut high) = (0, self.len);
+        while low < high {
+            let middle = low + (high - low) / 2;
+            if self.cycle_at(middle).is_some_and(&before) {
+                low = middle + 1;
+            } else {
+                high = middle;
+            }
+        }
+        low
+    }
+
     /// The index of the snapshot of a cycle. Constant time for the newest one, logarithmic for
     /// others.
     pub fn index_of(&self, cycle: i64) -> Option<usize> {
-        if self.newest.as_ref()?.cycle() == cycle {
+        if self
+            .newest
+            .as_ref()
+            .is_some_and(|newest| newest.cycle() == cycle)
+        {
             return Some(self.len - 1);
         }
-        let at = self.partition_point(|snapshot| snapshot.cycle() < cycle);
-        let found = self.get(at)?.cycle() == cycle;
-        found.then_some(at)
+        let at = self.cycles_before(|before| before < cycle);
+        (self.cycle_at(at)? == cycle).then_some(at)
+    }
+
+    /// Number of archived snapshots.
+    fn archived_len(&self) -> usize {
+        self.archived.as_ref().map_or(0, |archived| archived.len)
+    }
+
+    /// The indexes of the snapshots that are not archived.
+    pub(super) fn live(&self) -> Range<usize> {
+        self.archived_len()..self.len
+    }
+
+    /// Has these snapshots in memory.
+    ///
+    /// # Errors
+    /// Those of the source of the archived ones.
+    pub(super) fn fetch(&self, wanted: Range<usize>) -> Result<(), LoadFailure> {
+        match &self.archived {
+            Some(archived) => {
+                let end = wanted.end.min(archived.len);
+                archived.archive.fetch(wanted.start..end)
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// The list in which a part of the archived snapshot at an index is seen for the whole.
+    pub(super) fn seeing(&self, index: usize, part: Arc<Snapshot>) -> Self {
+        let archived = self.archived.as_ref().map(|archived| {
+            Arc::new(Archived {
+                seen: Some((index, part)),
+                ..Archived::clone(archived)
+            })
+        });
+        Self {
+            archived,
+            ..self.clone()
+        }
+    }
+
+    /// The list of the first `count` snapshots, which are shared with this one. Logarithmic; loads
+    /// none.
+    #[must_use]
+    pub(super) fn first_n(&self, count: usize) -> Self {
+        if count >= self.len {
+            return self.clone();
+        }
+        let archived = match &self.archived {
+            Some(archived) if count < archived.len => (count > 0).then(|| {
+                Arc::new(Archived {
+                    len: count,
+                    ..Archived::clone(archived)
+                })
+            }),
+            archived => archived.clone(),
+        };
+        let list = Self {
+            archived,
+            ..self.clone()
+        };
+        match count.checked_sub(self.archived_len() + 1) {
+            Some(older) => list.with_end(older, [], self.get(count - 1).cloned()),
+            None => Self {
+                newest: None,
+                older: None,
+                height: 0,
+                len: count,
+                ..list
+            },
+        }
     }
 
     /// The list with `snapshot` at its end. Logarithmic, whatever is shared with this one.
     #[must_use]
     pub(super) fn pushed(&self, snapshot: Arc<Snapshot>) -> Self {
-        let kept = self.len.saturating_sub(1);
+        let kept = self.live().len().saturating_sub(1);
         self.with_end(kept, self.newest.clone(), Some(snapshot))
     }
 
-    /// The list with others in the place of its newest snapshots. Linear in those, and logarithmic
-    /// in the rest.
+    /// The list with others in the place of its newest snapshots, which are not archived. Linear in
+    /// those, and logarithmic in the rest.
     #[must_use]
     pub(super) fn with_newest(&self, mut others: Vec<Arc<Snapshot>>) -> Self {
-        let kept = self.len.saturating_sub(others.len());
+        let kept = self.live().len().saturating_sub(others.len());
         match others.pop() {
             Some(newest) => self.with_end(kept, others, Some(newest)),
             None => self.clone(),
         }
     }
 
-    /// The first `kept` snapshots of the older ones, then `end`, then `newest`; without `newest`,
-    /// `kept` is 0 and `end` is empty.
+    /// The archived snapshots, the first `kept` of the older ones, then `end`, then `newest`; without
+    /// `newest`, `kept` is 0 and `end` is empty.
     fn with_end(
         &self,
         kept: usize,
@@ -176,8 +323,9 @@ impl Snapshots {
         Self {
             older: (older > 0).then(|| fill(root.as_ref(), height, kept, &mut end)),
             height,
-            len: older + usize::from(newest.is_some()),
+            len: self.archived_len() + older + usize::from(newest.is_some()),
             newest,
+            archived: self.archived.clone(),
         }
     }
 }
@@ -220,7 +368,7 @@ impl Index<usize> for Snapshots {
     /// The snapshot at an index.
     ///
     /// # Panics
-    /// There is none.
+    /// There is none, or it was not fetched and could not be loaded.
     #[inline]
     #[expect(
         clippy::panic,

@@ -19,12 +19,15 @@ pub enum UnitPart {
     Kept(Arc<Segment>, u32, Option<Arc<RoaringBitmap>>),
     /// Rows of the tree, the unit's top node first.
     Fresh(UnitKind, Range<u32>),
+    /// So many turns that are left out. Older turns have the depths they have with them.
+    Gap(u32),
 }
 
 /// A snapshot that was restored.
 #[derive(Debug)]
 pub struct Restored {
-    /// The snapshot; [`Snapshot::units`] has as many units as there were parts, in the same order.
+    /// The snapshot; [`Snapshot::units`] has as many units as there were parts, gaps aside, in the same
+    /// order.
     pub snapshot: Snapshot,
     /// The merges made, for [`Snapshot::moved`] and [`Merge::moved_unit`].
     pub merges: Vec<Merge>,
@@ -55,6 +58,7 @@ impl Writer {
             UnitPart::Kept(segment, unit, dead) => {
                 UnitSource::Shared((segment, unit..unit + 1, dead))
             }
+            UnitPart::Gap(turns) => UnitSource::Gap(turns),
             UnitPart::Fresh(kind, rows) => {
                 let source = UnitSource::fresh(UnitRows { kind, rows }, Ttl::ExpireAt(expires));
                 if let UnitSource::Fresh { version, .. } = source {

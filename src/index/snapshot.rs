@@ -220,6 +220,19 @@ impl Snapshot {
         }
     }
 
+    /// The snapshot with so many turns left out before the pieces at these indexes, which ascend.
+    /// Depths count them; they have no rows, and nobody may ask for them.
+    #[must_use]
+    pub(super) fn with_gaps(mut self, gaps: &[(usize, u32)]) -> Self {
+        for (at, turns) in gaps {
+            for piece in self.pieces.iter_mut().skip(*at) {
+                piece.turns_before += turns;
+            }
+            self.turns += turns;
+        }
+        self
+    }
+
     /// `spec_version` as JSON text.
     pub fn spec_version(&self) -> Option<&str> {
         self.meta.spec_version.as_deref()
@@ -307,9 +320,11 @@ impl Snapshot {
         } else if is_it(direct + 1) {
             direct + 1
         } else {
-            units.partition_point(|unit| {
+            let after = units.partition_point(|unit| {
                 unit.turns_before + u32::from(unit.kind == UnitKind::Turn) <= wanted
-            }) as u32
+            });
+            // A turn that was left out is in no segment.
+            after.min(units.len() - 1) as u32
         };
         let rows = piece.segment.unit_rows(unit);
         rows.start + piece.shift()..rows.end + piece.shift()

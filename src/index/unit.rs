@@ -72,9 +72,14 @@ impl<'a> UnitRef<'a> {
         self.segment().unit_rows(self.unit)
     }
 
-    /// Its dead rows, as row numbers of the segment; `None` if there are none. Linear in them.
+    /// Its dead rows, as row numbers of the segment, ascending.
+    pub fn dead_rows(self) -> impl Iterator<Item = u32> + 'a {
+        self.at().dead_rows(self.rows())
+    }
+
+    /// Its dead rows as a set; `None` if there are none. Linear in them.
     pub fn dead(self) -> Option<Arc<RoaringBitmap>> {
-        let dead: RoaringBitmap = self.at().dead_rows(self.rows()).collect();
+        let dead: RoaringBitmap = self.dead_rows().collect();
         (!dead.is_empty()).then(|| Arc::new(dead))
     }
 

@@ -158,11 +158,19 @@ impl Writer {
     ) -> (Snapshot, Vec<Merge>) {
         let mut runs: Vec<Run> = Vec::new();
         let mut builder: Option<(SegmentBuilder, UnitKind)> = None;
+        let mut gaps: Vec<(usize, u32)> = Vec::new();
         for part in parts {
             match part {
                 UnitSource::Shared(run) => {
                     flush(&mut builder, &mut runs);
-                    push_run(&mut runs, run);
+                    match gaps.last() {
+                        Some((at, _)) if *at == runs.len() => runs.push(run),
+                        _ => push_run(&mut runs, run),
+                    }
+                }
+                UnitSource::Gap(turns) => {
+                    flush(&mut builder, &mut runs);
+                    gaps.push((runs.len(), turns));
                 }
                 UnitSource::Fresh {
                     unit,
@@ -193,12 +201,13 @@ impl Writer {
             }
         }
         flush(&mut builder, &mut runs);
-        let merges = if self.merging {
+        // A snapshot with gaps does not last.
+        let merges = if self.merging && gaps.is_empty() {
             merge(&mut runs)
         } else {
             Vec::new()
         };
-        (Snapshot::new(meta, runs), merges)
+        (Snapshot::new(meta, runs).with_gaps(&gaps), merges)
     }
 }
 
@@ -212,6 +221,8 @@ pub(super) enum UnitSource<'a> {
         ttls: Ttl<'a>,
         version: u64,
     },
+    /// So many turns are left out here.
+    Gap(u32),
 }
 
 impl<'a> UnitSource<'a> {

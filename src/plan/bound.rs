@@ -151,6 +151,17 @@ impl BoundTest {
     }
 }
 
+impl BoundFilter {
+    /// The tests of the step, before and after its picks.
+    fn all_tests(&self) -> impl Iterator<Item = &BoundTest> {
+        let after = self.picks.iter().filter_map(|pick| match pick {
+            BoundPick::Test(test) => Some(test),
+            BoundPick::First | BoundPick::Last | BoundPick::Nth(_) => None,
+        });
+        self.tests.iter().chain(after)
+    }
+}
+
 impl Bound {
     /// Whether there is `@unique` or a page.
     #[inline]
@@ -168,17 +179,24 @@ impl Bound {
     /// Whether the result in a unit, before `@unique` and the page, depends only on that unit,
     /// the root and `^seq`: there is no depth, age or pick across units.
     pub fn is_unit_local(&self) -> bool {
-        let moves = |filter: &BoundFilter| {
-            let after = filter.picks.iter().filter_map(|pick| match pick {
-                BoundPick::Test(test) => Some(test),
-                BoundPick::First | BoundPick::Last | BoundPick::Nth(_) => None,
-            });
-            filter.tests.iter().chain(after).any(BoundTest::moves)
-        };
+        let moves = |filter: &BoundFilter| filter.all_tests().any(BoundTest::moves);
         !self.filters.iter().any(BoundTest::moves)
             && self.chains.iter().all(|chain| {
                 chain.separable && chain.scope.is_none() && !chain.filters().any(moves)
             })
+    }
+
+    /// Whether it may ask in which snapshot an id occurs first.
+    pub fn reads_ages(&self) -> bool {
+        let asks = |test: &BoundTest| match test {
+            BoundTest::Attr(test) => {
+                matches!(test.attr, Attr::Facet(Facet::Age | Facet::BornTurn))
+            }
+            BoundTest::Type(_) | BoundTest::Depth(_) => false,
+        };
+        let filters = self.chains.iter().flat_map(BoundChain::filters);
+        let mut tests = filters.flat_map(BoundFilter::all_tests);
+        self.filters.iter().any(asks) || tests.any(asks)
     }
 
     /// Whether the whole result in a unit depends only on that unit, the root and `^seq`: two

@@ -4,6 +4,7 @@ use super::text::printable;
 use crate::budget::CacheError;
 use crate::diag::{Code, ColorChoice, Error};
 use crate::history::LoadError;
+use crate::history::LoadFailure;
 use crate::tree::{InputError, SourceError};
 use serde_json::{Value, json};
 use std::fmt::{self, Write as _};
@@ -278,6 +279,12 @@ fn input_json(files: &[(PathBuf, InputError)], help: Option<&String>) -> Value {
 impl From<Error> for Failure {
     fn from(error: Error) -> Self {
         Self::in_session(error, None)
+    }
+}
+
+impl From<LoadFailure> for Failure {
+    fn from(failure: LoadFailure) -> Self {
+        Error::from(failure).into()
     }
 }
 

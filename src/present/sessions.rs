@@ -193,6 +193,7 @@ fn by_file(error: InputError, path: &Path) -> Vec<(PathBuf, InputError)> {
 pub(crate) fn at(session: &Session, address: Option<&str>) -> Result<Arc<Snapshot>, Failure> {
     let history = session.history();
     let Some(text) = address else {
+        At::Working.fetch(&history)?;
         return history
             .latest()
             .cloned()
@@ -202,6 +203,7 @@ pub(crate) fn at(session: &Session, address: Option<&str>) -> Result<Arc<Snapsho
         no_address(text)
             .with_help("@t0 is the newest, @t-2 two commits back, @c12 that of cycle 12")
     })?;
+    At::Committed(address).fetch(&history)?;
     history.at(address).cloned().map_err(|error| {
         let diagnostic = Diagnostic::error(Code::SnapshotNotFound, "no such snapshot");
         let diagnostic = diagnostic.at(0..text.len(), error.why);

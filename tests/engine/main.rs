@@ -27,6 +27,7 @@ mod golden;
 mod interop;
 mod language;
 mod layers;
+mod lazy;
 mod pairs;
 mod places;
 mod properties;

@@ -52,7 +52,8 @@ fn answered(engine: &Engine, session: &Session, sel: &Sel, text: &str) -> Result
     }
 }
 
-fn with_range(rng: &mut Rng, sel: &mut Sel, session: &Reference, edition: Edition) {
+/// Gives a selector a random range, and in later editions perhaps a mode.
+pub(crate) fn with_range(rng: &mut Rng, sel: &mut Sel, session: &Reference, edition: Edition) {
     sel.time = random_range(rng, session);
     if edition != Edition::V01 && rng.chance(50) {
         sel.controls.mode = Some(*rng.pick(&[Mode::Union, Mode::Latest, Mode::Reduce]));

@@ -77,6 +77,7 @@ impl ContextBuilder {
     /// Goes on with the documents of a session alone.
     pub(super) fn resume_documents(self, session: &Session) -> Result<Context, Error> {
         let history = session.history();
+        history.fetch_all()?;
         let committed: Vec<Arc<Snapshot>> = history.committed().iter().cloned().collect();
         let clock = self.clock.unwrap_or_else(|| Arc::new(SystemClock));
         let working = history.working();

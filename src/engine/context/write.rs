@@ -157,17 +157,20 @@ impl Context {
             Position::Committed(index) => index + 1,
             Position::Working => history.committed().len(),
         };
-        let committed: Vec<Arc<Snapshot>> =
-            history.committed().iter().take(newest).cloned().collect();
-        let last = committed.last().map_or(0, |snapshot| snapshot.cycle());
+        let shared = history.first_n(newest);
         let attempts = match position {
             Position::Working => history.attempts().clone(),
-            Position::Committed(_) => history.attempts().up_to(last),
+            Position::Committed(_) => {
+                let last = shared.cycles().next_back().unwrap_or(0);
+                history.attempts().up_to(last)
+            }
         };
         let workspace = match position {
             Position::Working => self.workspace.fork(),
             Position::Committed(_) => {
                 let policy = self.workspace.policy().clone();
+                shared.fetch_all()?;
+                let committed: Vec<Arc<Snapshot>> = shared.committed().iter().cloned().collect();
                 Workspace::resume(&committed, None, Arc::clone(&self.clock), policy)
             }
         };
@@ -175,9 +178,7 @@ impl Context {
             engine: Arc::clone(&self.engine),
             clock: Arc::clone(&self.clock),
             workspace,
-            session: Arc::new(Session::new(
-                History::new(committed, None).with_attempts(attempts),
-            )),
+            session: Arc::new(Session::new(shared.with_attempts(attempts))),
             named: BTreeMap::new(),
             published: false,
         })
@@ -195,6 +196,7 @@ impl Context {
         };
         let parsed = address.trim().parse::<Address>();
         let parsed = parsed.map_err(|error| wrong(Code::SelectorInvalid, error.to_string()))?;
+        history.fetch_cycles()?;
         let index = history.index_of(parsed).map_err(|error| {
             let diagnostic = Diagnostic::error(Code::SnapshotNotFound, error.to_string());
             Error::new(address, diagnostic.at(0..address.len(), ""))

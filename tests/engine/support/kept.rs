@@ -5,8 +5,9 @@ use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::Arc;
 
+use pactql::internals::history::Part;
 use pactql::internals::index::{Merge, Meta, Segment, Snapshot, UnitKind, UnitPart, Writer};
-use pactql::internals::tree::{Dictionary, NONE, Tree};
+use pactql::internals::tree::{Dictionary, NONE, NodeClass, Row, Tree};
 
 /// A session in units.
 #[derive(Debug, Default)]
@@ -95,6 +96,45 @@ impl Kept {
         self.snapshots.push((snapshot.meta().clone(), units));
     }
 
+    /// A part of the snapshot at an index, which shares nothing; without `^sys` if that is not asked
+    /// for. Turns that are left out are counted.
+    pub(crate) fn part(&self, at: usize, part: &Part) -> Snapshot {
+        let (meta, units) = &self.snapshots[at];
+        let mut depth = (units.iter())
+            .filter(|unit| self.units[**unit].kind == UnitKind::Turn)
+            .count() as u64;
+        let (mut tree, mut expires) = (Copy::default(), Vec::new());
+        let mut parts = Vec::new();
+        for unit in units.iter().map(|unit| &self.units[*unit]) {
+            let named = part.ids.as_ref().is_none_or(|ids| {
+                let mut rows = unit.rows.clone();
+                rows.any(|row| ids.iter().any(|id| **id == *unit.tree.id(row)))
+            });
+            let wanted = named
+                && match unit.kind {
+                    UnitKind::Preamble => part.sys,
+                    UnitKind::Head => part.head,
+                    UnitKind::Rest => part.rest,
+                    UnitKind::Turn => depth <= part.turns,
+                    UnitKind::Loose => depth < part.turns,
+                };
+            depth -= u64::from(unit.kind == UnitKind::Turn);
+            let spine = |row: &Row| matches!(row.class, NodeClass::Root | NodeClass::Seq);
+            if wanted {
+                let rows = tree.add(unit, &mut expires, |_| true);
+                parts.push(UnitPart::Fresh(unit.kind, rows));
+            } else if unit.kind == UnitKind::Preamble {
+                let rows = tree.add(unit, &mut expires, spine);
+                parts.push(UnitPart::Fresh(unit.kind, rows));
+            } else if unit.kind == UnitKind::Turn {
+                parts.push(UnitPart::Gap(1));
+            }
+        }
+        let writer = Writer::without_merging();
+        let made = writer.restore(&tree.finish(), &expires, parts, false, meta.clone());
+        made.snapshot
+    }
+
     /// Number of versions of units.
     pub(crate) fn units(&self) -> usize {
         self.units.len()
@@ -112,27 +152,13 @@ pub(crate) struct Restorer {
 impl Restorer {
     /// The snapshot at an index, whole.
     pub(crate) fn snapshot(&mut self, kept: &Kept, at: usize) -> Snapshot {
-        self.some(kept, at, |_| true)
-    }
-
-    /// The snapshot at an index, with the units for which `wanted` is true.
-    pub(crate) fn some(
-        &mut self,
-        kept: &Kept,
-        at: usize,
-        wanted: impl Fn(usize) -> bool,
-    ) -> Snapshot {
         let (meta, units) = &kept.snapshots[at];
-        let units: Vec<usize> = (units.iter().enumerate())
-            .filter(|(place, _)| wanted(*place))
-            .map(|(_, unit)| *unit)
-            .collect();
         let (mut tree, mut expires) = (Copy::default(), Vec::new());
         let parts = units.iter().map(|unit| match self.known.get(unit) {
             Some((segment, at)) => UnitPart::Kept(Arc::clone(segment), *at, None),
             None => {
                 let unit = &kept.units[*unit];
-                UnitPart::Fresh(unit.kind, tree.add(unit, &mut expires))
+                UnitPart::Fresh(unit.kind, tree.add(unit, &mut expires, |_| true))
             }
         });
         let parts: Vec<UnitPart> = parts.collect();
@@ -147,7 +173,7 @@ impl Restorer {
         self.follow(&restored.merges);
         let mut versions = restored.versions.into_iter();
         assert_eq!(snapshot.units().count(), units.len());
-        for ((found, unit), fresh) in snapshot.units().zip(units).zip(fresh) {
+        for ((found, &unit), fresh) in snapshot.units().zip(units).zip(fresh) {
             if fresh {
                 assert_eq!(Some(found.version()), versions.next());
                 let place = (Arc::clone(found.segment()), found.index());
@@ -180,13 +206,25 @@ struct Copy {
 }
 
 impl Copy {
-    fn add(&mut self, unit: &Unit, expires: &mut Vec<u32>) -> Range<u32> {
+    /// Adds the rows of a unit that are wanted: with each row those above it.
+    fn add(
+        &mut self,
+        unit: &Unit,
+        expires: &mut Vec<u32>,
+        wanted: impl Fn(&Row) -> bool,
+    ) -> Range<u32> {
         let from = &*unit.tree;
+        let rows = unit.rows.clone();
+        let rows: Vec<u32> = rows
+            .filter(|&row| wanted(&from.rows[row as usize]))
+            .collect();
         let tree = &mut self.tree;
         let start = tree.rows.len() as u32;
-        let moved = |row: u32| row - unit.rows.start + start;
-        expires.extend(unit.expires.iter().map(|&row| moved(row)));
-        for at in unit.rows.clone() {
+        let moved = |row: u32| rows.partition_point(|&other| other < row) as u32 + start;
+        for &at in &rows {
+            if unit.expires.contains(&at) {
+                expires.push(moved(at));
+            }
             let mut row = from.rows[at as usize].clone();
             row.parent = NONE;
             row.end = moved(row.end.min(unit.rows.end));

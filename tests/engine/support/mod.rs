@@ -4,6 +4,7 @@
 //! parser, normalized form, index or plan, and prefers plain code to fast code.
 
 pub(crate) mod answer;
+pub(crate) mod archive;
 pub(crate) mod compare;
 pub(crate) mod documents;
 pub(crate) mod draft;

@@ -1,0 +1,205 @@
+//! Selectors over sessions whose snapshots come in when they are asked for: what a selector reads is
+//! fetched before it runs, and failures are its errors.
+//!
+//! Of a single snapshot only a part is loaded if the bound plan shows that the answer lies in it. The
+//! answer then has a history that shows the part; whatever else is asked of it later
+//! ([`Selection::filter`], [`Selection::why_empty`]) reads the whole one. This module knows no source
+//! of snapshots.
+
+use std::sync::Arc;
+
+use super::prepared::Prepared;
+use super::selection::{Selection, Target};
+use crate::diag::Error;
+use crate::exec::Trace;
+use crate::history::{
+    History, LoadFailure, Lookup, Moment, Part, Position, RangeOptions, SnapshotRange, Union,
+    capped,
+};
+use crate::index::Snapshot;
+use crate::ir::{Address, Mode, RangeEnd, Time};
+use crate::plan::Bound;
+
+impl Prepared {
+    /// What the selector's time means.
+    ///
+    /// # Errors
+    /// No snapshot has it; the cycles of the snapshots cannot be loaded.
+    pub(super) fn resolve(&self, history: &History) -> Result<Lookup, Error> {
+        let time = self.query().time;
+        if history.is_lazy() && names_cycle(time) {
+            history
+                .fetch_cycles()
+                .map_err(|failure| self.failed(failure))?;
+        }
+        history
+            .resolve(time)
+            .map_err(|error| self.unresolved(error))
+    }
+
+    /// As [`Prepared::rows_at`], over a history whose snapshots may have to be loaded.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn rows_of_archive(
+        &self,
+        bound: &Arc<Bound>,
+        history: Moment,
+        options: &RangeOptions,
+        trace: &mut Trace,
+    ) -> Result<Selection, Error> {
+        let failed = |failure| self.failed(failure);
+        let lookup = self.resolve(&history)?;
+        let history = history.into_history();
+        let moment = || Moment::from(Arc::clone(&history));
+        let statement = self.shared_statement();
+        let selection = match lookup {
+            Lookup::One(position) => {
+                let seen = part_of(bound).map(|part| seeing(&history, position, &part));
+                match seen.transpose().map_err(failed)?.flatten() {
+                    Some(seen) => Selection::lazy(
+                        statement,
+                        bound,
+                        Moment::from(Arc::new(seen)),
+                        Target::One(position),
+                        statement.warnings.clone(),
+                    ),
+                    None => {
+                        history.fetch(position).map_err(failed)?;
+                        Selection::one(statement, bound, moment(), position, trace)
+                    }
+                }
+            }
+            Lookup::All => {
+                history
+                    .fetch_range(0..history.committed().len())
+                    .map_err(failed)?;
+                let all = Target::Union(Union::all(&history));
+                let warnings = statement.warnings.clone();
+                Selection::lazy(statement, bound, moment(), all, warnings)
+            }
+            Lookup::Range(span) => {
+                let (read, _) = capped(span, options);
+                self.fetch_span(&history, read)?;
+                self.union(bound, moment(), span, options)
+            }
+        };
+        if bound.reads_ages() {
+            // Finding a row may ask for the whole history.
+            selection.trace(trace);
+            self.check(&history)?;
+        }
+        Ok(selection)
+    }
+
+    /// Has in memory what the diffs of a range read.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn fetch_diffs(
+        &self,
+        history: &History,
+        span: SnapshotRange,
+        options: &RangeOptions,
+    ) -> Result<(), Error> {
+        let (read, _) = capped(span, options);
+        if self.query().controls.mode != Mode::Reduce {
+            return self.fetch_span(history, read);
+        }
+        let ends = [read.newest, read.oldest].map(|at| history.fetch(Position::Committed(at)));
+        let cycles = history.fetch_cycles();
+        let done = ends.into_iter().chain([cycles]).collect::<Result<(), _>>();
+        done.map_err(|failure| self.failed(failure))
+    }
+
+    /// Has whole in memory what a time means.
+    pub(super) fn fetch(&self, history: &History, lookup: &Lookup) -> Result<(), Error> {
+        let done = match *lookup {
+            Lookup::One(position) => history.fetch(position),
+            Lookup::All => history.fetch_range(0..history.committed().len()),
+            Lookup::Range(span) => history.fetch_range(span.oldest..span.newest + 1),
+        };
+        done.map_err(|failure| self.failed(failure))
+    }
+
+    pub(super) fn fetch_span(&self, history: &History, span: SnapshotRange) -> Result<(), Error> {
+        history
+            .fetch_range(span.oldest..span.newest + 1)
+            .map_err(|failure| self.failed(failure))
+    }
+
+    /// An error if something that was read on the way could not be loaded.
+    pub(super) fn check(&self, history: &History) -> Result<(), Error> {
+        match history.failure() {
+            Some(failure) => Err(self.failed(failure.clone())),
+            None => Ok(()),
+        }
+    }
+
+    #[cold]
+    pub(super) fn failed(&self, failure: LoadFailure) -> Error {
+        failure.about(self.text())
+    }
+}
+
+/// The history with the part in the place of the snapshot at a position; `None` if the whole is needed.
+fn seeing(
+    history: &Arc<History>,
+    position: Position,
+    part: &Part,
+) -> Result<Option<History>, LoadFailure> {
+    let seen = history.seeing(position, part)?;
+    Ok(seen.filter(|seen| match (&part.ids, seen.get(position)) {
+        (Some(ids), Some(snapshot)) => !has_spine(snapshot, ids),
+        (None, found) => found.is_some(),
+        (Some(_), None) => false,
+    }))
+}
+
+/// Whether one of the ids is that of the root or `^seq`, whose subtrees are not in one unit.
+fn has_spine(snapshot: &Snapshot, ids: &[Box<str>]) -> bool {
+    let seq = snapshot.seq_row().map(|row| snapshot.node(row));
+    let mut spine = std::iter::once(snapshot.root()).chain(seq);
+    spine.any(|node| ids.iter().any(|id| **id == *node.id()))
+}
+
+/// The part of a snapshot in which all matches of a plan lie, with all that decides them; `None` for
+/// the whole.
+fn part_of(bound: &Bound) -> Option<Part> {
+    if bound.requires_ids && bound.is_unit_local() {
+        let filters = bound.chains.iter().flat_map(|chain| chain.filters());
+        return Some(Part {
+            sys: true,
+            head: true,
+            turns: u64::MAX,
+            rest: true,
+            ids: Some(filters.filter_map(|filter| filter.id.clone()).collect()),
+        });
+    }
+    let mut part = Part {
+        sys: false,
+        head: false,
+        turns: 0,
+        rest: false,
+        ids: None,
+    };
+    for chain in &bound.chains {
+        let depths = chain.scope.as_ref().filter(|_| chain.separable)?;
+        part.sys |= depths.contains(-1);
+        part.head |= depths.contains(0);
+        let deepest = depths.ranges().iter().map(|(_, high)| *high).max();
+        match deepest {
+            Some(i64::MAX) => return None,
+            Some(deepest) => part.turns = part.turns.max(u64::try_from(deepest).unwrap_or(0)),
+            None => {}
+        }
+    }
+    Some(part)
+}
+
+/// Whether a time is resolved by the cycles of snapshots.
+fn names_cycle(time: Time) -> bool {
+    match time {
+        Time::At(Address::Cycle(_)) => true,
+        Time::Range(a, b) => [a, b].iter().any(|end| matches!(end, RangeEnd::Cycle(_))),
+        Time::At(Address::Back(_)) | Time::Working | Time::All => false,
+    }
+}

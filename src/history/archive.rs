@@ -1,0 +1,359 @@
+//! Snapshots that come into memory when they are asked for.
+//!
+//! An [`Archive`] has a place for each committed snapshot of a session that is kept elsewhere, and
+//! asks its [`Source`] for what is missing. It knows no layout and no database: the store brings the
+//! source.
+
+use std::fmt::Debug;
+use std::ops::Range;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+
+use crate::diag::{Code, Diagnostic, Error};
+use crate::index::Snapshot;
+
+/// The position of a snapshot in a [`History`](crate::History).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Position {
+    /// Index among the committed ones; 0 is the oldest.
+    Committed(usize),
+    /// The session's own working state.
+    Working,
+}
+
+/// Where snapshots come from that are not in memory. Its methods are called by any thread, and by
+/// one at a time for each archive; they must not read the archive, nor wait for threads that may.
+pub trait Source: Debug + Send + Sync {
+    /// The cycles of all committed snapshots, ascending. Asked once, if at all, unless it fails.
+    ///
+    /// # Errors
+    /// They cannot be read.
+    fn cycles(&self) -> Result<Arc<[i64]>, LoadFailure>;
+
+    /// The committed snapshots at these indexes, whole, oldest first. They share segments with each
+    /// other and with those loaded before.
+    ///
+    /// # Errors
+    /// One of them cannot be read.
+    fn load(&self, wanted: Range<usize>) -> Result<Vec<Arc<Snapshot>>, LoadFailure>;
+
+    /// The working state, whole.
+    ///
+    /// # Errors
+    /// It cannot be read.
+    fn load_working(&self) -> Result<Arc<Snapshot>, LoadFailure>;
+
+    /// A snapshot that has at least this part of the one at a position, with its properties and the
+    /// right depths; `None` to have it loaded whole.
+    ///
+    /// # Errors
+    /// It cannot be read.
+    fn part(&self, position: Position, part: &Part) -> Result<Option<Arc<Snapshot>>, LoadFailure>;
+}
+
+/// A part of a snapshot, in whole units. The preamble's root and `^seq` are in every part.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Part {
+    /// `^sys` with all below it.
+    pub sys: bool,
+    /// `^ah`.
+    pub head: bool,
+    /// So many of the newest turns, with the loose children of `^seq` among and after them.
+    pub turns: u64,
+    /// The children of the root that are no regions.
+    pub rest: bool,
+    /// If given, only the units that a node with one of these ids is in. They have the depths of
+    /// the whole snapshot ([`UnitPart::Gap`](crate::index::UnitPart::Gap)).
+    pub ids: Option<Vec<Box<str>>>,
+}
+
+impl Part {
+    /// Whether whatever is in `other` is in this part.
+    pub fn covers(&self, other: &Self) -> bool {
+        let ids = match (&self.ids, &other.ids) {
+            (None, _) => true,
+            (Some(_), None) => false,
+            (Some(own), Some(others)) => others.iter().all(|id| own.contains(id)),
+        };
+        ids && self.sys >= other.sys
+            && self.head >= other.head
+            && self.turns >= other.turns
+            && self.rest >= other.rest
+    }
+}
+
+/// Why snapshots could not be loaded. What is in memory stays readable.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{message}")]
+pub struct LoadFailure {
+    /// The code.
+    pub code: Code,
+    /// What happened.
+    pub message: String,
+    /// What to do.
+    pub help: Option<String>,
+}
+
+impl LoadFailure {
+    /// The failure as an error about `text`, which was to be answered.
+    #[cold]
+    pub fn about(self, text: &str) -> Error {
+        let mut diagnostic = Diagnostic::error(self.code, self.message);
+        if let Some(help) = self.help {
+            diagnostic = diagnostic.with_help(help);
+        }
+        Error::new(text, diagnostic)
+    }
+}
+
+impl From<LoadFailure> for Error {
+    fn from(failure: LoadFailure) -> Self {
+        failure.about("")
+    }
+}
+
+/// What an [`Archive`] has asked its source for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LoadStats {
+    /// Whole snapshots, working states among them.
+    pub snapshots: usize,
+    /// Parts of snapshots.
+    pub parts: usize,
+}
+
+/// Snapshots in a row of places, which is made when one of them is first used.
+const ROW: usize = 256;
+/// A snapshot that is read without having been fetched comes with its neighbours in a run of so many.
+const BLOCK: usize = 64;
+/// The parts that are kept, the newest ones.
+const PARTS: usize = 16;
+
+type Place = OnceLock<Arc<Snapshot>>;
+
+/// The committed snapshots, and perhaps the working state, of a session that is kept elsewhere.
+#[derive(Debug)]
+pub struct Archive {
+    source: Arc<dyn Source>,
+    len: usize,
+    has_working: bool,
+    cycles: OnceLock<Arc<[i64]>>,
+    rows: Box<[OnceLock<Box<[Place]>>]>,
+    working: Place,
+    /// Parts that were loaded, oldest first. Whoever holds it is the one that loads.
+    parts: Mutex<Vec<(Position, Part, Arc<Snapshot>)>>,
+    loaded: AtomicUsize,
+    loaded_parts: AtomicUsize,
+    failure: OnceLock<LoadFailure>,
+}
+
+impl Archive {
+    /// An archive of so many committed snapshots, and perhaps a working state. Loads nothing, and
+    /// makes no places.
+    pub fn new(source: Arc<dyn Source>, len: usize, has_working: bool) -> Self {
+        Self {
+            source,
+            len,
+            has_working,
+            cycles: OnceLock::new(),
+            rows: (0..len.div_ceil(ROW)).map(|_| OnceLock::new()).collect(),
+            working: OnceLock::new(),
+            parts: Mutex::default(),
+            loaded: AtomicUsize::new(0),
+            loaded_parts: AtomicUsize::new(0),
+            failure: OnceLock::new(),
+        }
+    }
+
+    /// Number of committed snapshots.
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether there is no committed snapshot.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// Whether there is a working state.
+    pub fn has_working(&self) -> bool {
+        self.has_working
+    }
+
+    /// What was loaded so far.
+    pub fn stats(&self) -> LoadStats {
+        LoadStats {
+            snapshots: self.loaded.load(Ordering::Relaxed),
+            parts: self.loaded_parts.load(Ordering::Relaxed),
+        }
+    }
+
+    /// The first failure of a read that could not report it: the answer it was read for has less than
+    /// it should. It stays.
+    pub fn failure(&self) -> Option<&LoadFailure> {
+        self.failure.get()
+    }
+
+    /// The cycles of the committed snapshots, ascending.
+    ///
+    /// # Errors
+    /// Those of the source.
+    pub fn cycles(&self) -> Result<&[i64], LoadFailure> {
+        if let Some(cycles) = self.cycles.get() {
+            return Ok(cycles);
+        }
+        let _one = self.alone();
+        if self.cycles.get().is_none() {
+            let cycles = self.source.cycles()?;
+            if cycles.len() != self.len {
+                return Err(unexpected("cycles", cycles.len(), self.len));
+            }
+            let _ = self.cycles.set(cycles);
+        }
+        Ok(self.cycles.get().map_or(&[], |cycles| cycles))
+    }
+
+    /// Has these snapshots in memory, those past the end left out. Runs of missing ones are asked for
+    /// at once.
+    ///
+    /// # Errors
+    /// Those of the source; snapshots loaded before them stay.
+    pub fn fetch(&self, wanted: Range<usize>) -> Result<(), LoadFailure> {
+        let end = wanted.end.min(self.len);
+        if self.missing(wanted.start..end).is_none() {
+            return Ok(());
+        }
+        let _one = self.alone();
+        let mut start = wanted.start;
+        while let Some(run) = self.missing(start..end) {
+            let loaded = self.source.load(run.clone())?;
+            if loaded.len() != run.len() {
+                return Err(unexpected("snapshots", loaded.len(), run.len()));
+            }
+            self.loaded.fetch_add(loaded.len(), Ordering::Relaxed);
+            start = run.end;
+            for (at, snapshot) in run.zip(loaded) {
+                let _ = self.place(at).map(|place| place.set(snapshot));
+            }
+        }
+        Ok(())
+    }
+
+    /// Has the working state in memory, if there is one.
+    ///
+    /// # Errors
+    /// Those of the source.
+    pub fn fetch_working(&self) -> Result<(), LoadFailure> {
+        if !self.has_working || self.working.get().is_some() {
+            return Ok(());
+        }
+        let _one = self.alone();
+        if self.working.get().is_none() {
+            let _ = self.working.set(self.source.load_working()?);
+            self.loaded.fetch_add(1, Ordering::Relaxed);
+        }
+        Ok(())
+    }
+
+    /// Whether the snapshot at a position is in memory, whole.
+    pub(super) fn has(&self, position: Position) -> bool {
+        match position {
+            Position::Committed(at) => self.loaded(at).is_some(),
+            Position::Working => self.working.get().is_some(),
+        }
+    }
+
+    /// A snapshot with a part of the one at a position; `None` if it has to be loaded whole.
+    ///
+    /// # Errors
+    /// Those of the source.
+    pub(super) fn part(
+        &self,
+        position: Position,
+        part: &Part,
+    ) -> Result<Option<Arc<Snapshot>>, LoadFailure> {
+        let mut parts = self.alone();
+        let known = parts
+            .iter()
+            .position(|(at, known, _)| *at == position && known.covers(part));
+        if let Some(known) = known {
+            let found = parts.remove(known);
+            let snapshot = Arc::clone(&found.2);
+            parts.push(found);
+            return Ok(Some(snapshot));
+        }
+        let Some(snapshot) = self.source.part(position, part)? else {
+            return Ok(None);
+        };
+        self.loaded_parts.fetch_add(1, Ordering::Relaxed);
+        if parts.len() == PARTS {
+            parts.remove(0);
+        }
+        parts.push((position, part.clone(), Arc::clone(&snapshot)));
+        Ok(Some(snapshot))
+    }
+
+    /// The snapshot at an index, which is loaded now if it was not fetched. `None` if that fails.
+    pub(super) fn get(&self, at: usize) -> Option<&Arc<Snapshot>> {
+        if self.loaded(at).is_none() && at < self.len {
+            let block = at / BLOCK * BLOCK;
+            self.note(self.fetch(block..block + BLOCK));
+        }
+        self.loaded(at)
+    }
+
+    /// The working state, which is loaded now if it was not fetched. `None` if that fails.
+    pub(super) fn working(&self) -> Option<&Arc<Snapshot>> {
+        if self.working.get().is_none() {
+            self.note(self.fetch_working());
+        }
+        self.working.get()
+    }
+
+    /// The cycle of the snapshot at an index; `None` if it cannot be read.
+    pub(super) fn cycle(&self, at: usize) -> Option<i64> {
+        if let Some(snapshot) = self.loaded(at) {
+            return Some(snapshot.cycle());
+        }
+        let cycles = self.cycles().map_err(|failure| self.note(Err(failure)));
+        cycles.ok()?.get(at).copied()
+    }
+
+    /// Keeps the first failure.
+    pub(super) fn note(&self, done: Result<(), LoadFailure>) {
+        if let Err(failure) = done {
+            let _ = self.failure.set(failure);
+        }
+    }
+
+    fn loaded(&self, at: usize) -> Option<&Arc<Snapshot>> {
+        let row = self.rows.get(at / ROW)?.get()?;
+        row.get(at % ROW)?.get()
+    }
+
+    fn place(&self, at: usize) -> Option<&Place> {
+        let row = self.rows.get(at / ROW)?;
+        row.get_or_init(|| (0..ROW).map(|_| Place::new()).collect())
+            .get(at % ROW)
+    }
+
+    /// The first run of snapshots among these that are not in memory.
+    fn missing(&self, mut wanted: Range<usize>) -> Option<Range<usize>> {
+        let start = wanted.find(|&at| self.loaded(at).is_none())?;
+        let end = wanted.find(|&at| self.loaded(at).is_some());
+        Some(start..end.unwrap_or(wanted.end))
+    }
+
+    /// Waits until no other thread loads. What a thread that panicked has left is complete.
+    fn alone(&self) -> MutexGuard<'_, Vec<(Position, Part, Arc<Snapshot>)>> {
+        self.parts.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The source gave another number than was asked for.
+fn unexpected(what: &str, found: usize, wanted: usize) -> LoadFailure {
+    LoadFailure {
+        code: Code::Store,
+        message: format!("the store is damaged: {found} {what} were read instead of {wanted}"),
+        help: Some("verify the store, or restore a copy of it".to_owned()),
+    }
+}
