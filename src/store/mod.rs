@@ -5,7 +5,7 @@
 //!
 //! | part | files |
 //! |---|---|
-//! | databases | `sql`, `sqlite`, `postgres`, `home`, `schema` |
+//! | databases | `sql`, `sqlite`, `postgres`, `postgres_client`, `home`, `schema` |
 //! | errors | `error` |
 
 mod catalog;
@@ -18,6 +18,8 @@ mod lease;
 mod load;
 #[cfg(feature = "postgres")]
 mod postgres;
+#[cfg(feature = "postgres")]
+mod postgres_client;
 mod present;
 mod schema;
 mod sql;

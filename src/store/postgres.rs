@@ -11,12 +11,12 @@ use std::time::Duration;
 use hashbrown::HashMap;
 use postgres::error::SqlState;
 use postgres::fallible_iterator::FallibleIterator;
-use postgres::types::{FromSql, ToSql, Type};
-use postgres::{Client, Config, NoTls, Statement};
+use postgres::{Config, NoTls, Statement};
 
 use super::error::StoreError;
+use super::postgres_client::{Found, Link, Parameter, apart, in_runtime, respelled};
 use super::schema::{self, TABLES};
-use super::sql::{Database, Dialect, Each, Row, Value};
+use super::sql::{Database, Dialect, Each, Value};
 use super::sqlite::{Access, Sqlite, into_new_file};
 
 /// Statements that stay prepared; the store has fewer.
@@ -105,7 +105,7 @@ impl fmt::Display for Address {
 
 /// A connection to a schema.
 pub(crate) struct Postgres {
-    client: Client,
+    client: Link,
     address: Address,
     access: Access,
     busy: Duration,
@@ -192,7 +192,8 @@ impl Postgres {
     fn listen(&mut self) -> Result<(), StoreError> {
         let asked = (|| {
             self.client.batch_execute(&format!("listen {CHANNEL}"))?;
-            let row = self.client.query_one("select pg_backend_pid()", &[])?;
+            let ask = "select pg_backend_pid()";
+            let row = self.client.with(|client| client.query_one(ask, &[]))?;
             row.try_get(0)
         })();
         self.own = asked.map_err(|error| said(&self.address, &error))?;
@@ -240,7 +241,7 @@ impl Postgres {
                 if self.statements.len() >= STATEMENTS {
                     self.statements.clear();
                 }
-                let statement = self.client.prepare(&respelled(sql))?;
+                let statement = self.client.with(|client| client.prepare(&respelled(sql)))?;
                 self.statements.insert(sql.into(), statement.clone());
                 statement
             }
@@ -258,8 +259,26 @@ impl Postgres {
             .map(|(at, (value, kind))| Parameter::of(at + 1, value, kind))
             .collect();
         let values = values.map_err(Failure::Store)?;
-        let values = values.iter().map(Parameter::sql);
-        let mut rows = self.client.query_raw(&statement, values)?;
+        let values = || values.iter().map(Parameter::sql);
+        if in_runtime() {
+            // `each` stays on this thread, so the rows come over together.
+            let (rows, changed) = self.client.with(|client| {
+                let mut rows = client.query_raw(&statement, values())?;
+                let mut all = Vec::new();
+                while let Some(row) = rows.next()? {
+                    all.push(row);
+                }
+                Ok::<_, postgres::Error>((all, rows.rows_affected()))
+            })?;
+            for row in rows {
+                each(&Found(row)).map_err(Failure::Store)?;
+            }
+            return Ok(changed.unwrap_or(0));
+        }
+        let Some(client) = &mut self.client.0 else {
+            return Ok(0);
+        };
+        let mut rows = client.query_raw(&statement, values())?;
         while let Some(row) = rows.next()? {
             each(&Found(row)).map_err(Failure::Store)?;
         }
@@ -441,15 +460,17 @@ impl Database for Postgres {
                 self.reconnect()?;
             }
         }
-        let mut announced = self.client.notifications();
-        let mut announced = announced.iter();
-        // An error here is one of the connection, which the next statement meets again.
-        while let Ok(Some(commit)) = announced.next() {
-            let here = commit.payload() == self.address.schema;
-            if here && commit.process_id() != self.own {
-                self.version += 1;
+        let (schema, own) = (&self.address.schema, self.own);
+        self.version += self.client.with(|client| {
+            let mut announced = client.notifications();
+            let (mut announced, mut others) = (announced.iter(), 0);
+            // An error here is one of the connection, which the next statement meets again.
+            while let Ok(Some(commit)) = announced.next() {
+                let here = commit.payload() == *schema;
+                others += i64::from(here && commit.process_id() != own);
             }
-        }
+            others
+        });
         Ok(self.version)
     }
 
@@ -474,9 +495,10 @@ impl Database for Postgres {
     }
 }
 
-fn connect(address: &Address, access: Access, busy: Duration) -> Result<Client, StoreError> {
+fn connect(address: &Address, access: Access, busy: Duration) -> Result<Link, StoreError> {
     let failed = |error| said(address, &error);
-    let mut client = address.config.connect(NoTls).map_err(failed)?;
+    let client = apart(|| address.config.connect(NoTls)).map_err(failed)?;
+    let mut client = Link(Some(client));
     let read_only = match access {
         Access::Create | Access::Write => "off",
         Access::Read | Access::ReadOnly => "on",
@@ -495,33 +517,6 @@ fn connect(address: &Address, access: Access, busy: Duration) -> Result<Client, 
 /// The statement that waits for the lock on which those who write to a schema agree.
 fn lock(kind: &str, schema: &str) -> String {
     format!("select pg_advisory_xact_lock{kind}(hashtextextended('pactql ' || '{schema}', 0))")
-}
-
-/// A statement with `$1` for `?1`. Texts, quoted names and comments stay.
-fn respelled(sql: &str) -> String {
-    let mut out = String::with_capacity(sql.len());
-    let mut quote = None;
-    let mut chars = sql.chars().peekable();
-    while let Some(c) = chars.next() {
-        match (quote, c) {
-            (Some(end), _) => {
-                out.push(c);
-                if c == end {
-                    quote = None;
-                }
-                continue;
-            }
-            (None, '\'' | '"') => quote = Some(c),
-            (None, '-') if chars.peek() == Some(&'-') => quote = Some('\n'),
-            (None, '?') => {
-                out.push('$');
-                continue;
-            }
-            (None, _) => {}
-        }
-        out.push(c);
-    }
-    out
 }
 
 /// What an error of the server means to whoever has the address.
@@ -574,123 +569,9 @@ fn said(address: &Address, error: &postgres::Error) -> StoreError {
     database(message)
 }
 
-/// A value in the type that the server found its parameter to have.
-enum Parameter<'v> {
-    Bool(Option<bool>),
-    Int2(Option<i16>),
-    Int4(Option<i32>),
-    Int8(Option<i64>),
-    Float8(Option<f64>),
-    Text(Option<&'v str>),
-    Bytes(Option<&'v [u8]>),
-}
-
-impl<'v> Parameter<'v> {
-    fn of(at: usize, value: &Value<'v>, kind: &Type) -> Result<Self, StoreError> {
-        let wrong = || {
-            let given = match value {
-                Value::Null => "null",
-                Value::Bool(_) => "a truth value",
-                Value::Int(_) => "an integer, maybe too large",
-                Value::Real(_) => "a number",
-                Value::Text(_) => "a text",
-                Value::Bytes(_) => "bytes",
-            };
-            StoreError::Database(format!(
-                "parameter {at} of a statement is {given} where {kind} was expected; write a cast"
-            ))
-        };
-        let small = |_| wrong();
-        Ok(match (kind, *value) {
-            (&Type::BOOL, Value::Null) => Self::Bool(None),
-            (&Type::BOOL, Value::Bool(value)) => Self::Bool(Some(value)),
-            (&Type::INT2, Value::Null) => Self::Int2(None),
-            (&Type::INT2, Value::Int(value)) => Self::Int2(Some(value.try_into().map_err(small)?)),
-            (&Type::INT4, Value::Null) => Self::Int4(None),
-            (&Type::INT4, Value::Int(value)) => Self::Int4(Some(value.try_into().map_err(small)?)),
-            (&Type::INT8, Value::Null) => Self::Int8(None),
-            (&Type::INT8, Value::Int(value)) => Self::Int8(Some(value)),
-            (&Type::FLOAT8, Value::Null) => Self::Float8(None),
-            (&Type::FLOAT8, Value::Real(value)) => Self::Float8(Some(value)),
-            (&Type::TEXT | &Type::VARCHAR | &Type::NAME, Value::Null) => Self::Text(None),
-            (&Type::TEXT | &Type::VARCHAR | &Type::NAME, Value::Text(value)) => {
-                Self::Text(Some(value))
-            }
-            (&Type::BYTEA, Value::Null) => Self::Bytes(None),
-            (&Type::BYTEA, Value::Bytes(value)) => Self::Bytes(Some(value)),
-            _ => return Err(wrong()),
-        })
-    }
-
-    fn sql(&self) -> &(dyn ToSql + Sync) {
-        match self {
-            Self::Bool(value) => value,
-            Self::Int2(value) => value,
-            Self::Int4(value) => value,
-            Self::Int8(value) => value,
-            Self::Float8(value) => value,
-            Self::Text(value) => value,
-            Self::Bytes(value) => value,
-        }
-    }
-}
-
-/// A row.
-struct Found(postgres::Row);
-
-impl Found {
-    fn get<'r, T: FromSql<'r>>(&'r self, at: usize) -> Result<Option<T>, StoreError> {
-        let value = self.0.try_get(at);
-        value.map_err(|error| StoreError::Damaged(format!("column {at} of a result: {error}")))
-    }
-
-    fn kind(&self, at: usize) -> Option<&Type> {
-        self.0.columns().get(at).map(postgres::Column::type_)
-    }
-}
-
-impl Row for Found {
-    fn int(&self, at: usize) -> Result<Option<i64>, StoreError> {
-        match self.kind(at) {
-            Some(&Type::INT4) => Ok(self.get::<i32>(at)?.map(i64::from)),
-            Some(&Type::INT2) => Ok(self.get::<i16>(at)?.map(i64::from)),
-            _ => self.get(at),
-        }
-    }
-
-    fn real(&self, at: usize) -> Result<Option<f64>, StoreError> {
-        match self.kind(at) {
-            Some(&Type::INT8) => Ok(self.get::<i64>(at)?.map(|value| value as f64)),
-            _ => self.get(at),
-        }
-    }
-
-    fn bool(&self, at: usize) -> Result<Option<bool>, StoreError> {
-        match self.kind(at) {
-            Some(&Type::BOOL) => self.get(at),
-            _ => Ok(self.int(at)?.map(|value| value != 0)),
-        }
-    }
-
-    fn text(&self, at: usize) -> Result<Option<&str>, StoreError> {
-        self.get(at)
-    }
-
-    fn bytes(&self, at: usize) -> Result<Option<&[u8]>, StoreError> {
-        self.get(at)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn parameters_are_respelled() {
-        let sql = "select '?1 ''?2' as \"?3\", ?1 -- ?4\n where a = ?12";
-        let out = "select '?1 ''?2' as \"?3\", $1 -- ?4\n where a = $12";
-        assert_eq!(respelled(sql), out);
-    }
 
     #[test]
     fn addresses() {

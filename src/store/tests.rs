@@ -531,4 +531,16 @@ mod on_postgres {
         assert_eq!(names(&mut *reader), ["a", "d"]);
         add(&mut *home.writer().unwrap(), "f").unwrap();
     }
+    /// A thread that runs the tasks of a runtime: the client library refuses to wait there.
+    #[test]
+    fn postgres_in_a_task() {
+        let Some(server) = server() else { return };
+        let runtime = tokio::runtime::Builder::new_current_thread().build();
+        runtime.unwrap().block_on(async {
+            let home = Home::open(&server.url("pactql"), &options()).unwrap();
+            transactions(&home);
+            leftovers(&home);
+            values(&mut *home.writer().unwrap());
+        });
+    }
 }
