@@ -319,6 +319,42 @@ fn options_and_addresses() {
     assert!(matches!(other, StoreError::NotAStore(_)), "{other}");
 }
 
+/// A candidate query finds its rows by the index of texts if it says which texts that has.
+#[test]
+fn sqlite_uses_its_indexes() {
+    let folder = Folder::new("indexes");
+    let home = Home::open(&folder.file("x.db"), &options()).unwrap();
+    let mut reader = home.reader().unwrap();
+    for (index, query) in [
+        (
+            "node_by_id",
+            "select unit_id from node where id = ?1".to_owned(),
+        ),
+        (
+            "node_by_body",
+            "select unit_id from node where body_id = ?1".to_owned(),
+        ),
+        (
+            "attr_by_text",
+            format!(
+                "select unit_id from attr where name = 'x' and text = ?1 and {}",
+                schema::ATTR_BY_TEXT
+            ),
+        ),
+        (
+            "placement_by_unit",
+            "select session_id from placement where unit_id = ?1".to_owned(),
+        ),
+    ] {
+        let explain = format!("explain query plan {query}");
+        let plan = collect(&mut *reader, &explain, &["1".into()], |row| {
+            Ok(text(row, 3)?.to_owned())
+        });
+        let plan = plan.unwrap().join("\n");
+        assert!(plan.contains(index), "{query}: {plan}");
+    }
+}
+
 /// Two connections that write.
 #[test]
 fn sqlite_is_busy() {

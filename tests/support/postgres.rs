@@ -12,14 +12,15 @@ use std::sync::atomic::{AtomicU32, Ordering};
 /// A running server. Dropping it stops it and removes its files.
 pub struct Server {
     directory: PathBuf,
-    programs: PathBuf,
     keeper: Option<(Child, ChildStdin)>,
 }
 
-/// Runs the server until a line comes, then as long as there are lines: `crash` and `stop` end it, each
-/// next `start` starts it. Says `ready` or `ended` on its output. At the end of the lines it cleans up.
+/// Makes the data and runs the server; of the lines that come, `crash` and `stop` end it, and `start` starts
+/// it again. Says `ready`, `ended` or `failed`. At the end of the lines it ends the server and cleans up.
 const KEEPER: &str = r#"
 programs=$1 directory=$2
+# Whoever reads what this says may be gone.
+trap '' PIPE
 start() {
     "$programs/postgres" -D "$directory/data" -k "$directory" -h '' >> "$directory/log" 2>&1 &
     server=$!
@@ -31,7 +32,10 @@ start() {
     echo failed
 }
 end() { kill "-$1" "$server" 2> /dev/null; wait "$server" 2> /dev/null; }
-start
+server=none
+mkdir -m 700 "$directory" || exit
+if "$programs/initdb" -U postgres -E UTF8 --locale=C -A trust --no-sync -D "$directory/data" \
+    > "$directory/log" 2>&1; then start; else echo failed; fi
 while read -r line; do
     case $line in
         start) start ;;
@@ -54,49 +58,23 @@ impl Server {
         let directory = PathBuf::from(name);
         let io = |error: std::io::Error| format!("{}: {error}", directory.display());
         let _ = std::fs::remove_dir_all(&directory);
-        let mut made = run_as(&["mkdir", "-m", "700"]).ok_or("there is no user `postgres`")?;
-        let made = made.arg(&directory).status().map_err(io)?;
-        if !made.success() {
-            return Err(format!("{} cannot be made", directory.display()));
-        }
-        let mut server = Self {
-            directory,
-            programs,
-            keeper: None,
-        };
-        server.run()?;
-        Ok(server)
-    }
-
-    fn run(&mut self) -> Result<(), String> {
-        let io = |error: std::io::Error| format!("{}: {error}", self.directory.display());
-        let initdb = self.programs.join("initdb");
-        let command = run_as(&["env", "-i", "LC_ALL=C"]);
-        let made = command
-            .ok_or("there is no user `postgres`")?
-            .arg(initdb)
-            .args(["-U", "postgres", "-E", "UTF8", "--locale=C"])
-            .args(["-A", "trust", "--no-sync", "-D"])
-            .arg(self.directory.join("data"))
-            .current_dir("/")
-            .output()
-            .map_err(io)?;
-        if !made.status.success() {
-            let told = String::from_utf8_lossy(&made.stderr).into_owned();
-            return Err(format!("initdb failed: {told}"));
-        }
         let command = run_as(&["sh", "-c", KEEPER, "keeper"]);
         let mut keeper = command
             .ok_or("there is no user `postgres`")?
-            .args([&self.programs, &self.directory])
+            .args([&programs, &directory])
+            .env("LC_ALL", "C")
             .current_dir("/")
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()
             .map_err(io)?;
         let lines = keeper.stdin.take().ok_or("the shell reads nothing")?;
-        self.keeper = Some((keeper, lines));
-        self.wait_for("ready")
+        let mut server = Self {
+            directory,
+            keeper: Some((keeper, lines)),
+        };
+        server.wait_for("ready")?;
+        Ok(server)
     }
 
     /// The address of its database `postgres`, for [`pactql::Store`] with a schema of this name.
@@ -154,14 +132,9 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        match self.keeper.take() {
-            Some((mut keeper, lines)) => {
-                drop(lines);
-                let _ = keeper.wait();
-            }
-            None => {
-                let _ = std::fs::remove_dir_all(&self.directory);
-            }
+        if let Some((mut keeper, lines)) = self.keeper.take() {
+            drop(lines);
+            let _ = keeper.wait();
         }
     }
 }
