@@ -3,7 +3,7 @@
 use super::fit;
 use super::options::{Color, Format, Paint, Tint};
 use super::output;
-use super::preview::Previews;
+use super::preview::{Previews, with_calls};
 use crate::engine::{Answer, Engine, Prepared};
 use crate::history::{RangeDiff, RangeOptions};
 use crate::present::Failure;
@@ -96,7 +96,9 @@ pub(super) fn append(
         }
         (Format::Table, _, Some(fit)) => out.extend([&*title, &*fit::table(fit, &previews())]),
         (Format::Table, Answer::Rows(rows), None) => {
-            out.extend([&*title, &*output::table(rows.nodes(), &previews())]);
+            let whole = with_calls(rows)?;
+            let nodes = whole.as_ref().unwrap_or(rows).nodes();
+            out.extend([&*title, &*output::table(nodes, &previews())]);
         }
         (Format::Table, Answer::Range(diff), None) => {
             out.push_str(&title);
@@ -114,7 +116,9 @@ pub(super) fn append(
             }
         }
         (Format::Tree, _, None) => {
-            let nodes = found.nodes().ok_or_else(no_nodes)?;
+            let rows = found.answer.rows().ok_or_else(no_nodes)?;
+            let whole = with_calls(rows)?;
+            let nodes = whole.as_ref().unwrap_or(rows).nodes();
             out.extend([&*title, &*output::tree(nodes, &previews())]);
         }
     }

@@ -2,7 +2,8 @@
 //! selector looked for.
 
 use super::options::{Paint, Tint};
-use crate::engine::Node;
+use crate::engine::{Node, Selection};
+use crate::history::LoadFailure;
 use crate::ir::{Attr, AttrTest, Literal, Op, Operand, Pattern, Patterns, Query, Step, Tail, Test};
 use crate::present::node::label;
 use crate::present::{clean, is_direction, printable};
@@ -97,6 +98,19 @@ impl Previews {
             calls.collect()
         });
         names.get(&call).cloned()
+    }
+}
+
+/// The same rows in the whole snapshot, if a preview of one needs more than was loaded for the answer:
+/// the call that a result names may be anywhere.
+pub(super) fn with_calls(rows: &Selection) -> Result<Option<Selection>, LoadFailure> {
+    let names_call = |node: Node<'_>| {
+        let has = |name: &str| node.row().field(name).is_some();
+        has("data_call_id") && !has("data_call_name")
+    };
+    match rows.is_part() && rows.nodes().any(names_call) {
+        true => rows.in_whole().transpose(),
+        false => Ok(None),
     }
 }
 

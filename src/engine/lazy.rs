@@ -54,7 +54,11 @@ impl Prepared {
         let statement = self.shared_statement();
         let selection = match lookup {
             Lookup::One(position) => {
-                let seen = part_of(bound).map(|part| seeing(&history, position, &part));
+                let part = match history.has(position) {
+                    true => None,
+                    false => part_of(bound),
+                };
+                let seen = part.map(|part| seeing(&history, position, &part));
                 match seen.transpose().map_err(failed)?.flatten() {
                     Some(seen) => Selection::lazy(
                         statement,

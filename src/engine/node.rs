@@ -190,7 +190,8 @@ impl<'a> Node<'a> {
         self.0.parent().map(Self)
     }
 
-    /// The children, in canonical order.
+    /// The children, in canonical order. In a session of a store the root and `^seq` have those that were
+    /// loaded for the answer, unless the answer itself has them.
     pub fn children(self) -> impl Iterator<Item = Self> {
         self.0.children().map(Self)
     }

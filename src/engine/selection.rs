@@ -387,7 +387,7 @@ impl Selection {
         if self.count() > 0 {
             return Vec::new();
         }
-        if let Some(whole) = self.copy_of_whole() {
+        if let Some(whole) = self.in_whole() {
             return whole.map_or_else(|_| Vec::new(), |whole| whole.why_empty());
         }
         let recipe = match &self.kind {
@@ -418,8 +418,14 @@ impl Selection {
         nothing.reasons()
     }
 
+    /// Whether its history shows a part of the snapshot.
+    #[cfg(feature = "cli")]
+    pub(crate) fn is_part(&self) -> bool {
+        matches!(&self.kind, Kind::Recipe(recipe) if recipe.history.whole().is_some())
+    }
+
     /// The same selection of the whole snapshot, if its history shows a part of one.
-    fn copy_of_whole(&self) -> Option<Result<Self, LoadFailure>> {
+    pub(crate) fn in_whole(&self) -> Option<Result<Self, LoadFailure>> {
         let Kind::Recipe(recipe) = &self.kind else {
             return None;
         };
@@ -441,7 +447,7 @@ impl Selection {
 
     /// The same selection of the whole snapshot, for what may read outside the part that was loaded.
     pub(super) fn whole(self) -> Result<Self, LoadFailure> {
-        self.copy_of_whole().unwrap_or(Ok(self))
+        self.in_whole().unwrap_or(Ok(self))
     }
 
     /// Has every snapshot of its session in memory.

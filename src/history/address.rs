@@ -375,6 +375,17 @@ impl History {
         !matches!(self.working, Working::None)
     }
 
+    /// Whether the snapshot at a position is in memory.
+    pub(crate) fn has(&self, position: Position) -> bool {
+        match (position, &self.working, &self.archive) {
+            (Position::Committed(at), _, Some(archive)) => {
+                at >= self.committed.live().start || archive.has(position)
+            }
+            (Position::Working, Working::Archived, Some(archive)) => archive.has(position),
+            _ => true,
+        }
+    }
+
     /// Has the snapshot at a position in memory, so that [`History::get`] has it.
     ///
     /// # Errors
@@ -439,16 +450,9 @@ impl History {
         position: Position,
         part: &Part,
     ) -> Result<Option<Self>, LoadFailure> {
-        let archived = match position {
-            Position::Committed(at) => at < self.committed.live().start,
-            Position::Working => matches!(self.working, Working::Archived),
-        };
-        let Some(archive) = self.archive.as_ref().filter(|_| archived) else {
+        let Some(archive) = self.archive.as_ref().filter(|_| !self.has(position)) else {
             return Ok(None);
         };
-        if archive.has(position) {
-            return Ok(None);
-        }
         let part = archive.part(position, part)?;
         Ok(part.map(|part| {
             let seen = match position {

@@ -123,7 +123,7 @@ pub struct LoadStats {
 
 /// Snapshots in a row of places, which is made when one of them is first used.
 const ROW: usize = 256;
-/// A snapshot that is read without having been fetched comes with its neighbours in a run of so many.
+/// Snapshots that are read one after the other without having been fetched come in runs of so many.
 const BLOCK: usize = 64;
 /// The parts that are kept, the newest ones.
 const PARTS: usize = 16;
@@ -139,8 +139,10 @@ pub struct Archive {
     cycles: OnceLock<Arc<[i64]>>,
     rows: Box<[OnceLock<Box<[Place]>>]>,
     working: Place,
-    /// Parts that were loaded, oldest first. Whoever holds it is the one that loads.
+    /// Parts that were loaded, the one used last at the end.
     parts: Mutex<Vec<(Position, Part, Arc<Snapshot>)>>,
+    /// Whoever holds it is the one that loads.
+    loading: Mutex<()>,
     loaded: AtomicUsize,
     loaded_parts: AtomicUsize,
     failure: OnceLock<LoadFailure>,
@@ -158,6 +160,7 @@ impl Archive {
             rows: (0..len.div_ceil(ROW)).map(|_| OnceLock::new()).collect(),
             working: OnceLock::new(),
             parts: Mutex::default(),
+            loading: Mutex::default(),
             loaded: AtomicUsize::new(0),
             loaded_parts: AtomicUsize::new(0),
             failure: OnceLock::new(),
@@ -271,20 +274,18 @@ impl Archive {
         position: Position,
         part: &Part,
     ) -> Result<Option<Arc<Snapshot>>, LoadFailure> {
-        let mut parts = self.alone();
-        let known = parts
-            .iter()
-            .position(|(at, known, _)| *at == position && known.covers(part));
-        if let Some(known) = known {
-            let found = parts.remove(known);
-            let snapshot = Arc::clone(&found.2);
-            parts.push(found);
-            return Ok(Some(snapshot));
+        if let Some(known) = self.known(position, part) {
+            return Ok(Some(known));
+        }
+        let _one = self.alone();
+        if let Some(known) = self.known(position, part) {
+            return Ok(Some(known));
         }
         let Some(snapshot) = self.source.part(position, part)? else {
             return Ok(None);
         };
         self.loaded_parts.fetch_add(1, Ordering::Relaxed);
+        let mut parts = held(&self.parts);
         if parts.len() == PARTS {
             parts.remove(0);
         }
@@ -292,11 +293,24 @@ impl Archive {
         Ok(Some(snapshot))
     }
 
+    /// A part that is in memory and has all of another.
+    fn known(&self, position: Position, part: &Part) -> Option<Arc<Snapshot>> {
+        let mut parts = held(&self.parts);
+        let mut known = parts.iter();
+        let at = known.position(|(at, known, _)| *at == position && known.covers(part))?;
+        parts[at..].rotate_left(1);
+        parts.last().map(|(_, _, snapshot)| Arc::clone(snapshot))
+    }
+
     /// The snapshot at an index, which is loaded now if it was not fetched. `None` if that fails.
     pub(super) fn get(&self, at: usize) -> Option<&Arc<Snapshot>> {
         if self.loaded(at).is_none() && at < self.len {
+            let beside = [at.wrapping_sub(1), at + 1].map(|at| self.loaded(at).is_some());
             let block = at / BLOCK * BLOCK;
-            self.note(self.fetch(block..block + BLOCK));
+            self.note(self.fetch(match beside {
+                [false, false] => at..at + 1,
+                _ => block..block + BLOCK,
+            }));
         }
         self.loaded(at)
     }
@@ -343,10 +357,15 @@ impl Archive {
         Some(start..end.unwrap_or(wanted.end))
     }
 
-    /// Waits until no other thread loads. What a thread that panicked has left is complete.
-    fn alone(&self) -> MutexGuard<'_, Vec<(Position, Part, Arc<Snapshot>)>> {
-        self.parts.lock().unwrap_or_else(PoisonError::into_inner)
+    /// Waits until no other thread loads.
+    fn alone(&self) -> MutexGuard<'_, ()> {
+        held(&self.loading)
     }
+}
+
+/// The content of a lock; what a thread that panicked has left is complete.
+fn held<T>(lock: &Mutex<T>) -> MutexGuard<'_, T> {
+    lock.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// The source gave another number than was asked for.

@@ -117,8 +117,8 @@ impl Snapshots {
 
     /// The snapshot at an index. Constant time for the newest one, logarithmic for others.
     ///
-    /// In a session of a store a snapshot that is not in memory is loaded now, with neighbours of it;
-    /// if that fails there is `None`, and [`History::failure`](crate::History::failure) says why.
+    /// In a session of a store a snapshot that is not in memory is loaded now, after a neighbour with
+    /// others; if that fails there is `None`, and [`History::failure`](crate::History::failure) says why.
     #[inline]
     pub fn get(&self, index: usize) -> Option<&Arc<Snapshot>> {
         if index.checked_add(1)? == self.len {

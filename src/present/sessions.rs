@@ -134,6 +134,10 @@ const VERSIONS: [&str; 2] = ["PACT/0.1", "PACT/0.1.0"];
 pub(crate) fn remarks(session: &Session) -> String {
     let history = session.history();
     let mut lines = String::new();
+    if history.is_lazy() {
+        // It was remarked on when it was imported, and would have to be loaded.
+        return lines;
+    }
     let Some(newest) = history.latest() else {
         return lines;
     };
