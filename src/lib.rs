@@ -87,6 +87,11 @@ pub use engine::{
     LogEntry, Message, Node, Nodes, NotChosen, Part, Pass, PlanLine, Prepared, Request, Runs,
     Selection, SelectionAddress, StrategyLine, Stream, sent,
 };
+#[cfg(feature = "store")]
+pub use engine::{
+    Damage, Durability, Pruned, Retention, SessionAnswer, SessionInfo, Store, StoreAnswers,
+    StoreBuilder,
+};
 pub use exec::Counters;
 pub use files::{FileError, SessionFile, write_context};
 pub use history::{

@@ -52,6 +52,14 @@ impl Error {
         })
     }
 
+    /// The error with advice, in the place of any it had.
+    #[cfg(feature = "store")]
+    #[must_use]
+    pub(crate) fn with_help(mut self, help: impl Into<String>) -> Self {
+        self.first.help = Some(help.into());
+        self
+    }
+
     /// The code of the first diagnostic.
     #[must_use]
     pub fn code(&self) -> Code {

@@ -11,12 +11,16 @@
 
 mod answer;
 mod cache;
+#[cfg(feature = "store")]
+mod candidate;
 mod context;
 mod empty;
 mod explain;
 mod facade;
 mod fit;
 mod inventory;
+#[cfg(feature = "store")]
+mod keeper;
 mod lazy;
 mod log;
 mod node;
@@ -27,6 +31,8 @@ mod prepared;
 mod reason;
 mod selection;
 mod statement;
+#[cfg(feature = "store")]
+mod store;
 mod unknown;
 
 pub use answer::Answer;
@@ -48,3 +54,8 @@ pub use place::{Parent, Spot, Targets};
 pub use prepared::Prepared;
 pub use reason::EmptyReason;
 pub use selection::{Selection, SelectionAddress};
+#[cfg(feature = "store")]
+pub use store::{
+    Damage, Durability, Pruned, Retention, SessionAnswer, SessionInfo, Store, StoreAnswers,
+    StoreBuilder,
+};

@@ -190,6 +190,13 @@ pub struct PairDiff {
     pub stats: Option<DiffStats>,
 }
 
+impl PairDiff {
+    /// Whether the two do not differ.
+    pub fn is_empty(&self) -> bool {
+        self.added_ids.is_empty() && self.removed_ids.is_empty() && self.changed.is_empty()
+    }
+}
+
 /// Counts of a [`PairDiff`] before any cap. See the example of [`RangeOptions`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]

@@ -28,6 +28,8 @@ pub struct Session {
     history: ArcSwap<History>,
     /// What a writer kept beside the documents, as JSON text.
     kept: Option<Box<str>>,
+    /// Its name in a store.
+    name: Option<Box<str>>,
 }
 
 /// Why a session could not be loaded. See the example of [`Session`].
@@ -49,7 +51,22 @@ impl Session {
         Self {
             history: ArcSwap::from_pointee(history),
             kept: None,
+            name: None,
         }
+    }
+
+    /// A session of a store.
+    #[cfg(feature = "store")]
+    pub(crate) fn named(name: &str, history: History) -> Self {
+        Self {
+            name: Some(name.into()),
+            ..Self::new(history)
+        }
+    }
+
+    /// Its name in a store; `None` if it is from elsewhere.
+    pub fn name(&self) -> Option<&str> {
+        self.name.as_deref()
     }
 
     /// What a writer kept beside the documents that were read: a JSON object, as it was written.

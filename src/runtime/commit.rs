@@ -9,6 +9,8 @@ use super::delta::{apply, delta, only_turn};
 use super::header::read;
 use super::mutate::{Place, check_unpinned, is_region};
 use super::node::NewNode;
+#[cfg(feature = "store")]
+use super::overlay::Overlay;
 use super::overlay::{Compaction, Fresh};
 use super::refusal::{Refusal, header, placement, region, sealed};
 use super::state::{Node, Seal};
@@ -44,6 +46,47 @@ pub(crate) struct Made {
     pub(crate) commit: Commit,
     pub(crate) snapshot: Arc<Snapshot>,
     pub(crate) merges: Vec<Merge>,
+}
+
+/// A commit that is made and not settled.
+struct Done {
+    made: Made,
+    /// Nodes past their time that a reference keeps.
+    overdue: Vec<Arc<str>>,
+    /// Ids that are in use no more.
+    retired: Vec<Box<str>>,
+}
+
+/// A commit that can be finished or taken back.
+#[cfg(feature = "store")]
+pub(crate) struct Pending {
+    done: Done,
+    before: Before,
+}
+
+/// What a commit changes in a workspace before it is settled.
+#[cfg(feature = "store")]
+struct Before {
+    overlay: Overlay,
+    waiting: Vec<Arc<str>>,
+    last_ns: i64,
+    next_index: i64,
+}
+
+#[cfg(feature = "store")]
+impl Pending {
+    /// The snapshot.
+    pub(crate) fn snapshot(&self) -> &Arc<Snapshot> {
+        &self.done.made.snapshot
+    }
+
+    /// The ids that are in use no more, sorted.
+    pub(crate) fn retired(&self) -> Vec<&str> {
+        let mut ids: Vec<&str> = self.done.retired.iter().map(|id| &**id).collect();
+        ids.sort_unstable();
+        ids.dedup();
+        ids
+    }
 }
 
 impl Workspace {
@@ -108,12 +151,53 @@ impl Workspace {
     /// Linear in what was changed, what expires, the units concerned and, with a policy, the nodes of
     /// its scopes; logarithmic in the session, merges aside.
     pub(crate) fn commit(&mut self) -> Result<Made, Refusal> {
-        let cycle = self.base.cycle().checked_add(1);
-        let cycle = cycle.ok_or_else(|| placement("no later cycle is left"))?;
-        self.all_or_nothing(|workspace| workspace.commit_cycle(cycle))
+        let cycle = self.next_cycle()?;
+        let done = self.all_or_nothing(|workspace| workspace.commit_cycle(cycle))?;
+        Ok(self.settle(done))
     }
 
-    fn commit_cycle(&mut self, cycle: i64) -> Result<Made, Refusal> {
+    /// As [`Workspace::commit`], in two steps: what it returns is for [`Workspace::finish`] or, as if there
+    /// had been no commit, for [`Workspace::undo`]. Nothing else may be done in between.
+    #[cfg(feature = "store")]
+    pub(crate) fn prepare(&mut self) -> Result<Pending, Refusal> {
+        let cycle = self.next_cycle()?;
+        let before = Before {
+            overlay: self.overlay.clone(),
+            waiting: self.waiting.clone(),
+            last_ns: self.last_ns,
+            next_index: self.next_index,
+        };
+        let done = self.all_or_nothing(|workspace| workspace.commit_cycle(cycle))?;
+        Ok(Pending { done, before })
+    }
+
+    /// Finishes a commit that was prepared.
+    #[cfg(feature = "store")]
+    pub(crate) fn finish(&mut self, pending: Pending) -> Made {
+        self.settle(pending.done)
+    }
+
+    /// Takes a prepared commit back.
+    #[cfg(feature = "store")]
+    pub(crate) fn undo(&mut self, pending: Pending) {
+        let Before {
+            overlay,
+            waiting,
+            last_ns,
+            next_index,
+        } = pending.before;
+        self.overlay = overlay;
+        self.waiting = waiting;
+        self.last_ns = last_ns;
+        self.next_index = next_index;
+    }
+
+    fn next_cycle(&self) -> Result<i64, Refusal> {
+        let cycle = self.base.cycle().checked_add(1);
+        cycle.ok_or_else(|| placement("no later cycle is left"))
+    }
+
+    fn commit_cycle(&mut self, cycle: i64) -> Result<Done, Refusal> {
         let kept = self.kept();
         let commit = Commit {
             cycle,
@@ -128,7 +212,7 @@ impl Workspace {
         cycle: i64,
         kept: &HashSet<Arc<str>>,
         mut commit: Commit,
-    ) -> Result<Made, Refusal> {
+    ) -> Result<Done, Refusal> {
         let overdue = self.expire(cycle, kept, &mut commit);
         self.cascade(kept, &mut commit.emptied);
         for compaction in std::mem::take(&mut self.overlay.compactions) {
@@ -149,12 +233,37 @@ impl Workspace {
         let unsound = || placement("the tree of the cycle breaks a rule of documents");
         let (snapshot, merges) = made.ok_or_else(unsound)?;
         let snapshot = Arc::new(snapshot);
-        self.settle(cycle, &snapshot, overdue);
-        Ok(Made {
-            commit,
-            snapshot,
-            merges,
+        Ok(Done {
+            retired: self.retires(&snapshot),
+            overdue,
+            made: Made {
+                commit,
+                snapshot,
+                merges,
+            },
         })
+    }
+
+    /// The ids that are in use no more in the snapshot of this cycle.
+    fn retires(&self, snapshot: &Snapshot) -> Vec<Box<str>> {
+        let mut retired = Vec::new();
+        for id in &self.overlay.gone {
+            let Some(node) = self.base.find(id) else {
+                continue;
+            };
+            let rows = node.row()..self.base.end(node.row());
+            for below in self.base.nodes_in(rows) {
+                if snapshot.find(below.id()).is_none() {
+                    retired.push(below.id().into());
+                }
+            }
+        }
+        for id in self.overlay.spent.iter().chain(&self.overlay.promised) {
+            if snapshot.find(id).is_none() {
+                retired.push((**id).into());
+            }
+        }
+        retired
     }
 
     /// The snapshot with the new turn, where that is all that has changed: most cycles only add one.
@@ -377,24 +486,15 @@ impl Workspace {
     }
 
     /// Goes on with the next cycle.
-    fn settle(&mut self, cycle: i64, snapshot: &Arc<Snapshot>, overdue: Vec<Arc<str>>) {
+    fn settle(&mut self, done: Done) -> Made {
+        let Done {
+            made,
+            overdue,
+            retired,
+        } = done;
+        let cycle = made.commit.cycle;
         let overlay = std::mem::take(&mut self.overlay);
-        for id in &overlay.gone {
-            let Some(node) = self.base.find(id) else {
-                continue;
-            };
-            let rows = node.row()..self.base.end(node.row());
-            for below in self.base.nodes_in(rows) {
-                if snapshot.find(below.id()).is_none() {
-                    self.retired.insert(below.id().into());
-                }
-            }
-        }
-        for id in overlay.spent.iter().chain(&overlay.promised) {
-            if snapshot.find(id).is_none() {
-                self.retired.insert((**id).into());
-            }
-        }
+        self.retired.extend(retired);
         self.due = self.due.split_off(&cycle.saturating_add(1));
         for fresh in overlay.fresh() {
             if let Some(ttl) = fresh.ttl {
@@ -410,10 +510,11 @@ impl Workspace {
         for id in overdue {
             self.expire_at(id, Some(cycle));
         }
-        self.base = Arc::clone(snapshot);
+        self.base = Arc::clone(&made.snapshot);
         self.committed = true;
         self.next_index = 0;
         self.request_before.clone_from(&self.request);
+        made
     }
 }
 

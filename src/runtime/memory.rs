@@ -66,9 +66,17 @@ struct NotedNode {
 impl Workspace {
     /// What has to be kept to go on later. Linear in the ids that are gone.
     pub(crate) fn memory(&self) -> Memory {
-        let overlay = &self.overlay;
         let mut used: Vec<String> = self.retired.iter().map(|id| id.to_string()).collect();
         used.sort_unstable();
+        Memory {
+            used,
+            ..self.memory_of_cycle()
+        }
+    }
+
+    /// As [`Workspace::memory`], without the ids of earlier cycles. Linear in the changes of this one.
+    pub(crate) fn memory_of_cycle(&self) -> Memory {
+        let overlay = &self.overlay;
         let mut spent: Vec<String> = overlay.spent.iter().map(|id| id.to_string()).collect();
         spent.sort_unstable();
         let noted = |compaction: &Compaction| Noted {
@@ -77,7 +85,6 @@ impl Workspace {
         };
         let mut bereft: Vec<String> = overlay.bereft.iter().map(|id| id.to_string()).collect();
         bereft.dedup();
-        let waiting = self.waiting.iter().map(|id| id.to_string()).collect();
         let ttls = overlay.changed.iter();
         let ttls = ttls.filter_map(|(id, change)| Some((id.to_string(), change.ttl?)));
         let mut ttls: Vec<(String, Option<i64>)> = ttls.collect();
@@ -85,12 +92,22 @@ impl Workspace {
         Memory {
             last_ns: self.last_ns,
             next_index: self.next_index,
-            used,
+            used: Vec::new(),
             spent,
             compactions: overlay.compactions.iter().map(noted).collect(),
             bereft,
-            waiting,
+            waiting: self.waiting.iter().map(|id| id.to_string()).collect(),
             ttls,
+        }
+    }
+
+    /// What [`Workspace::memory_of_cycle`] will be once the commit that was prepared is finished.
+    #[cfg(feature = "store")]
+    pub(crate) fn memory_after_commit(&self) -> Memory {
+        Memory {
+            last_ns: self.last_ns,
+            waiting: self.waiting.iter().map(|id| id.to_string()).collect(),
+            ..Memory::default()
         }
     }
 

@@ -37,6 +37,9 @@ mod workspace;
 
 pub use clock::{Clock, StepClock, SystemClock};
 pub use commit::Commit;
+pub(crate) use commit::Made;
+#[cfg(feature = "store")]
+pub(crate) use commit::Pending;
 pub(crate) use memory::Memory;
 pub use node::NewNode;
 pub use pin::Reference;

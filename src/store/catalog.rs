@@ -70,6 +70,19 @@ pub(crate) fn find(database: &mut dyn Database, name: &str) -> Result<Option<Ent
     )
 }
 
+/// The session of a number.
+pub(super) fn by_id(
+    database: &mut dyn Database,
+    session: i64,
+) -> Result<Option<Entry>, StoreError> {
+    first(
+        database,
+        &format!("{SELECT} where s.session_id = ?1"),
+        &[session.into()],
+        entry,
+    )
+}
+
 /// As [`find`]; there must be one.
 pub(crate) fn get(database: &mut dyn Database, name: &str) -> Result<Entry, StoreError> {
     find(database, name)?.ok_or_else(|| StoreError::NoSession(name.to_owned()))

@@ -9,7 +9,7 @@ use super::sql::{Database, Row, Value, int, text};
 use crate::tree::alias::{CADENCE, TAGS};
 use crate::tree::shallow::members;
 use crate::tree::timestamp::rfc3339_of_nanos;
-use crate::tree::{NONE, NodeClass, PatchNode, Present, Tree, push_row};
+use crate::tree::{NONE, NodeClass, PatchNode, Present, Tree, is_header, push_row};
 
 /// The columns that [`Units::read`] reads.
 const COLUMNS: &str = "n.unit_id, n.pre, n.level, n.class, n.id, n.node_type, n.role, n.kind, n.key, \
@@ -39,7 +39,12 @@ pub(super) struct Units {
     pub(super) starts: Vec<(i64, u32)>,
     /// The rows whose subtrees are not complete.
     open: Vec<u32>,
+    /// Nodes whose texts are left out.
+    erased: Vec<String>,
 }
+
+/// What is in the place of a content that was erased.
+const ERASED: &str = "[erased]";
 
 /// A row of `node`, on its way.
 struct Found {
@@ -68,6 +73,14 @@ struct Found {
 }
 
 impl Units {
+    /// Units in which the contents and the custom attributes of some nodes are erased.
+    pub(super) fn erasing(ids: &[&str]) -> Self {
+        Self {
+            erased: ids.iter().map(|id| (*id).to_owned()).collect(),
+            ..Self::default()
+        }
+    }
+
     /// Reads units, in order of `unit_id`. Two statements; linear in their rows.
     pub(super) fn read(
         &mut self,
@@ -117,7 +130,10 @@ impl Units {
                 _ => Ok(()),
             }
         })?;
-        for node in found {
+        for mut node in found {
+            if self.erased.contains(&node.id) {
+                node.erase();
+            }
             self.push(node)?;
         }
         self.close(0);
@@ -188,6 +204,24 @@ impl Units {
 }
 
 impl Found {
+    /// Takes the content, its hash and the custom attributes out.
+    fn erase(&mut self) {
+        if self.body.is_some() {
+            self.body = Some((false, ERASED.to_owned()));
+        }
+        self.content_hash = None;
+        self.attrs.clear();
+        if let Some(extra) = self.extra.take() {
+            let kept = members(&extra).into_iter();
+            let kept = kept.filter(|(name, _)| is_header(name) && name != "content");
+            let kept: Vec<String> = kept
+                .filter(|(name, _)| name != "content_hash")
+                .map(|(name, json)| format!("{}:{json}", quoted(&name)))
+                .collect();
+            self.extra = (!kept.is_empty()).then(|| format!("{{{}}}", kept.join(",")));
+        }
+    }
+
     /// The fields of the payload record, sorted by name.
     fn fields(&self, parent: Option<&str>) -> Result<Vec<(String, String)>, StoreError> {
         let has = |bit| self.present & bit != 0;

@@ -8,13 +8,13 @@ use std::io::Write;
 
 use sha2::{Digest, Sha256};
 
+use super::attrs::{Attr, custom, plain, text_attr};
 use super::present;
 use crate::history::tracked;
 use crate::index::{NodeRef, UnitKind};
 use crate::ir::normal_type;
 use crate::tree::alias::{CADENCE, TAGS};
 use crate::tree::canonical::{write_string, write_value};
-use crate::tree::json::unescape;
 use crate::tree::shallow::elements;
 use crate::tree::timestamp::rfc3339_of_nanos;
 use crate::tree::{NodeClass, Present as Given, is_header};
@@ -82,18 +82,6 @@ pub(super) struct Body {
     pub(super) hash: Hash,
     pub(super) json: bool,
     pub(super) text: String,
-}
-
-/// A row of `attr`.
-#[derive(Debug, Default)]
-pub(super) struct Attr {
-    pub(super) name: String,
-    pub(super) ordinal: i64,
-    pub(super) kind: &'static str,
-    pub(super) text: Option<String>,
-    pub(super) int: Option<i64>,
-    pub(super) real: Option<f64>,
-    pub(super) big: Option<String>,
 }
 
 /// The name of a kind of units, as in `unit.kind`.
@@ -419,108 +407,6 @@ fn field(row: &mut Node, node: NodeRef<'_>, name: &str, json: &str, inside: bool
         _ if is_header(name) && name != TAGS.alias && name != CADENCE.alias => false,
         _ => custom(row, name, json),
     }
-}
-
-/// Adds the rows of a custom attribute. Returns whether they give it back: scalars do.
-fn custom(row: &mut Node, name: &str, json: &str) -> bool {
-    if name.contains('\0') {
-        return false;
-    }
-    let given_back = !is_header(name);
-    let (attr, given_back) = match json.as_bytes().first() {
-        Some(b'[') => {
-            let members = (0..).zip(elements(json));
-            let members = members.map(|(ordinal, json)| Attr {
-                name: name.to_owned(),
-                ordinal,
-                ..scalar_attr(json)
-            });
-            row.attrs.extend(members);
-            (of_kind("list"), false)
-        }
-        Some(b'{') => (of_kind("object"), false),
-        _ => {
-            let attr = scalar_attr(json);
-            let exact = attr.kind != "text" || attr.text.is_some();
-            (attr, given_back && exact)
-        }
-    };
-    row.attrs.push(Attr {
-        name: name.to_owned(),
-        ordinal: -1,
-        ..attr
-    });
-    given_back
-}
-
-fn of_kind(kind: &'static str) -> Attr {
-    Attr {
-        kind,
-        ..Attr::default()
-    }
-}
-
-/// The values of a scalar, or the type of another value.
-fn scalar_attr(json: &str) -> Attr {
-    match json.as_bytes().first() {
-        Some(b'"') => match plain(json) {
-            Some(text) => text_attr(text.into_owned()),
-            None => of_kind("text"),
-        },
-        Some(b'[') => of_kind("list"),
-        Some(b'{') => of_kind("object"),
-        Some(b't' | b'f') => Attr {
-            kind: "bool",
-            text: Some(json.to_owned()),
-            ..Attr::default()
-        },
-        Some(b'n') => of_kind("null"),
-        _ => {
-            let whole = json.bytes().all(|b| b == b'-' || b.is_ascii_digit());
-            let int = json.parse::<i64>().ok().filter(|_| whole);
-            Attr {
-                kind: if whole { "int" } else { "real" },
-                text: Some(json.to_owned()),
-                int,
-                real: json.parse::<f64>().ok().filter(|real| real.is_finite()),
-                big: (whole && int.is_none()).then(|| json.to_owned()),
-                ..Attr::default()
-            }
-        }
-    }
-}
-
-/// The values of a text, which may read as a number.
-fn text_attr(text: String) -> Attr {
-    let starts = |text: &str| text.starts_with(|c: char| c == '-' || c.is_ascii_digit());
-    let number = starts(&text)
-        && text
-            .bytes()
-            .all(|b| b"+-.eE".contains(&b) || b.is_ascii_digit());
-    let whole = number && text.bytes().all(|b| b == b'-' || b.is_ascii_digit());
-    let int = text.parse::<i64>().ok().filter(|_| whole);
-    let real = text
-        .parse::<f64>()
-        .ok()
-        .filter(|real| number && real.is_finite());
-    Attr {
-        kind: "text",
-        int,
-        big: (whole && int.is_none() && real.is_some()).then(|| text.clone()),
-        real,
-        text: Some(text),
-        ..Attr::default()
-    }
-}
-
-/// A JSON string that a column of text can hold: one without U+0000.
-fn plain(json: &str) -> Option<Cow<'_, str>> {
-    let body = json.strip_prefix('"')?.strip_suffix('"')?;
-    let text = match memchr::memchr(b'\\', body.as_bytes()) {
-        Some(_) => Cow::Owned(unescape(body)),
-        None => Cow::Borrowed(body),
-    };
-    (!text.contains('\0')).then_some(text)
 }
 
 /// A JSON object of the members that no column has, each in its own spelling.

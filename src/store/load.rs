@@ -250,6 +250,13 @@ impl Cache {
             let entry = (Arc::clone(unit.segment()), unit.index());
             self.units.insert(*id, entry);
         }
+        Ok(Arc::new(made.snapshot))
+    }
+}
+
+impl Cache {
+    /// Counts the bytes of the segments in memory. Linear in the units.
+    pub(super) fn count(&mut self) {
         let mut segments: HashSet<*const Segment> = HashSet::new();
         self.bytes = self
             .units
@@ -257,7 +264,6 @@ impl Cache {
             .filter(|(segment, _)| segments.insert(Arc::as_ptr(segment)))
             .map(|(segment, _)| segment.index_bytes() + segment.payload_bytes())
             .sum();
-        Ok(Arc::new(made.snapshot))
     }
 }
 
@@ -313,5 +319,26 @@ pub(super) fn part(
     }
     let writer = Writer::without_merging();
     let (made, _) = restore(&writer, None, read, places, true, meta)?;
+    Ok(made.snapshot)
+}
+
+/// A unit alone, to read its nodes.
+pub(super) fn restore_unit(read: Units, kind: UnitKind) -> Result<Snapshot, StoreError> {
+    let unit = read.starts.first().map_or(0, |(unit, _)| *unit);
+    let place = Place {
+        unit,
+        kind,
+        order: Order {
+            rank: 0,
+            offset: 0,
+            created_at_ns: 0,
+            creation_index: 0,
+            id: String::new(),
+        },
+        first_seq: 0,
+        last_seq: IN_FORCE,
+    };
+    let writer = Writer::without_merging();
+    let (made, _) = restore(&writer, None, read, &[place], true, Meta::default())?;
     Ok(made.snapshot)
 }

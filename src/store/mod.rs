@@ -5,28 +5,54 @@
 //!
 //! | part | files |
 //! |---|---|
-//! | databases | `sql`, `sqlite`, `postgres`, `postgres_client`, `home`, `schema` |
+mod manage;
+#[cfg(feature = "postgres")]
+mod postgres;
+#[cfg(feature = "postgres")]
+mod postgres_client;
 //! | errors | `error` |
 
+mod archive;
+mod attrs;
+mod candidates;
 mod catalog;
+mod core;
 mod decode;
 mod encode;
+mod erase;
 mod error;
 mod garbage;
 mod home;
 mod lease;
 mod load;
+mod manage;
 #[cfg(feature = "postgres")]
 mod postgres;
 #[cfg(feature = "postgres")]
 mod postgres_client;
 mod present;
+mod queue;
+mod records;
+mod rows;
 mod schema;
+mod session;
 mod sql;
 mod sqlite;
+mod verify;
 mod write;
 
-pub use error::StoreError;
+pub(crate) use archive::Stored;
+pub(crate) use candidates::{Candidate, Glob, candidates, count, matching, names};
+pub(crate) use catalog::{Entry, get};
+pub(crate) use core::{Core, WriteOptions};
+pub(crate) use erase::erase;
+pub(crate) use error::StoreError;
+pub(crate) use home::{Home, Options as HomeOptions};
+pub(crate) use manage::{Beside, Import, Keep, Removed, delete, fork, prune, rename};
+pub(crate) use records::{AttemptRow, attempts, pins};
+pub(crate) use session::{Job, SessionWriter, Work, last_time, retired};
+pub(crate) use verify::verify;
+pub(crate) use write::Change;
 
 #[cfg(test)]
 mod tests;

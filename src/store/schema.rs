@@ -46,7 +46,7 @@ pub(crate) const TABLES: &[Table] = &[
         name: "snapshot",
         row: "a commit, or the working state",
         columns: "session_id int, seq int, cycle int?, working bool, committed_at_ns int, meta text, \
-                  hash bytes, usage text?, note text?, base bytes?",
+                  hash bytes, usage text?, note text?, parent_hash bytes?, base bytes?",
         key: "session_id, seq",
         unique: "",
     },
@@ -95,7 +95,7 @@ pub(crate) const TABLES: &[Table] = &[
     Table {
         name: "attempt",
         row: "a provider call",
-        columns: "session_id int, attempt_id text, cycle_id int, status text, started_at text, \
+        columns: "session_id int, attempt_id text, number int, cycle_id int, status text, started_at text, \
                   ended_at text?, provider text, model text?, params text, token_in int?, \
                   token_out int?, error text?, request text?",
         key: "session_id, attempt_id",
@@ -106,6 +106,13 @@ pub(crate) const TABLES: &[Table] = &[
         row: "a reference that keeps a node",
         columns: "session_id int, pin_id text, id text, owner text?, expires_at_ns int?",
         key: "session_id, pin_id",
+        unique: "",
+    },
+    Table {
+        name: "retired",
+        row: "an id that was in use and may not be used again",
+        columns: "session_id int, id text",
+        key: "session_id, id",
         unique: "",
     },
     Table {
@@ -130,8 +137,16 @@ const INDEXES: &[(&str, &str, &str, &str)] = &[
         "",
     ),
     ("placement_by_unit", "placement", "unit_id", ""),
+    // What is in force, in document order: the newest turns are at its end.
+    (
+        "placement_in_force",
+        "placement",
+        "session_id, rank, sibling_offset, created_at_ns, creation_index, id",
+        "last_seq = 9223372036854775807",
+    ),
     ("node_by_id", "node", "id", "id is not null"),
     ("node_by_body", "node", "body_id", "body_id is not null"),
+    ("node_by_key", "node", "key", "key is not null"),
     ("attr_by_text", "attr", "name, text", ATTR_BY_TEXT),
 ];
 

@@ -6,9 +6,10 @@
 use hashbrown::HashMap;
 use sha2::{Digest, Sha256};
 
-use super::encode::{Body, Hash, Node, Order, Ttl, Unit, encode};
+use super::encode::{Hash, Order, Ttl, Unit, encode};
 use super::error::StoreError;
 use super::garbage;
+use super::rows::put_unit;
 use super::sql::{Database, Value, collect, digest, first, int, text};
 use crate::index::{Meta, Snapshot};
 use crate::tree::canonical::{write_string, write_value};
@@ -84,7 +85,6 @@ pub(super) fn meta_text(meta: &Meta) -> String {
 pub(super) struct Placed {
     pub(super) unit: i64,
     pub(super) hash: Hash,
-    pub(super) first_seq: i64,
     pub(super) order: Order,
 }
 
@@ -122,7 +122,7 @@ impl Pen {
         if let Some((seq, _)) = newest {
             let all = collect(
                 database,
-                "select p.unit_id, u.hash, p.first_seq, p.rank, p.sibling_offset, p.created_at_ns, \
+                "select p.unit_id, u.hash, p.rank, p.sibling_offset, p.created_at_ns, \
                  p.creation_index, p.id from placement p join unit u on u.unit_id = p.unit_id \
                  where p.session_id = ?1 and p.first_seq <= ?2 and p.last_seq >= ?2",
                 &[session.into(), seq.into()],
@@ -130,13 +130,12 @@ impl Pen {
                     Ok(Placed {
                         unit: int(row, 0)?,
                         hash: digest(row, 1)?,
-                        first_seq: int(row, 2)?,
                         order: Order {
-                            rank: int(row, 3)?,
-                            offset: int(row, 4)?,
-                            created_at_ns: int(row, 5)?,
-                            creation_index: int(row, 6)?,
-                            id: text(row, 7)?.to_owned(),
+                            rank: int(row, 2)?,
+                            offset: int(row, 3)?,
+                            created_at_ns: int(row, 4)?,
+                            creation_index: int(row, 5)?,
+                            id: text(row, 6)?.to_owned(),
                         },
                     })
                 },
@@ -158,89 +157,41 @@ impl Pen {
         change: &Change,
         now: i64,
     ) -> Result<Written, StoreError> {
-        let session = Value::Int(self.session);
         let seq = self.newest.map_or(1, |(seq, _)| seq + 1);
         let loose = self.undo_working(database)?;
         // A unit that was indexed twice came and went, and is the same.
-        let same = |unit: &Unit| {
-            let gone = change.gone.contains(&unit.order.id);
-            let placed = self.placed.get(&unit.order.id).filter(|_| gone);
-            placed.filter(|placed| placed.hash == unit.hash)
+        let is_same = |unit: &Unit| {
+            let placed = self.placed.get(&unit.order.id);
+            placed.is_some_and(|placed| placed.hash == unit.hash)
+                && change.gone.contains(&unit.order.id)
         };
-        let kept: Vec<&str> = change
-            .came
-            .iter()
-            .filter(|unit| same(unit).is_some())
-            .map(|unit| &*unit.order.id)
-            .collect();
-        let mut hash = chain(self.newest.map(|(_, hash)| hash), change);
+        let (same, new): (Vec<&Unit>, Vec<&Unit>) = change.came.iter().partition(|u| is_same(u));
         let mut gone: Vec<&Placed> = Vec::new();
-        for id in change.gone.iter().filter(|id| !kept.contains(&&***id)) {
-            let missing = || StoreError::Damaged(format!("no unit of {id:?} is in force"));
-            gone.push(self.placed.get(id).ok_or_else(missing)?);
+        for id in &change.gone {
+            if same.iter().all(|unit| unit.order.id != *id) {
+                let missing = || StoreError::Damaged(format!("no unit of {id:?} is in force"));
+                gone.push(self.placed.get(id).ok_or_else(missing)?);
+            }
         }
         gone.sort_unstable_by(|a, b| a.order.cmp(&b.order));
+        let mut hash = chain(self.newest.map(|(_, hash)| hash), change);
         for placed in &gone {
-            let closed = database.execute(
-                "update placement set last_seq = ?4 where session_id = ?1 and unit_id = ?2 \
-                 and first_seq = ?3",
-                &[
-                    session,
-                    placed.unit.into(),
-                    placed.first_seq.into(),
-                    (seq - 1).into(),
-                ],
-            )?;
-            if closed != 1 {
-                let id = &placed.order.id;
-                return Err(StoreError::Damaged(format!(
-                    "the placement of {id:?} is gone"
-                )));
-            }
+            self.close(database, placed, seq - 1)?;
             hash.update(b"-");
             hash.update(placed.hash);
         }
         let mut came = Vec::new();
-        for unit in change.came.iter().filter(|unit| same(unit).is_none()) {
-            let unit_id = put_unit(database, unit)?;
-            let Order {
-                rank,
-                offset,
-                created_at_ns,
-                creation_index,
-                id,
-            } = &unit.order;
-            database.execute(
-                "insert into placement (session_id, unit_id, first_seq, last_seq, sibling_offset, \
-                 created_at_ns, creation_index, id, rank) values (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
-                &[
-                    session,
-                    unit_id.into(),
-                    seq.into(),
-                    IN_FORCE.into(),
-                    (*offset).into(),
-                    (*created_at_ns).into(),
-                    (*creation_index).into(),
-                    id.as_str().into(),
-                    (*rank).into(),
-                ],
-            )?;
+        for unit in new {
+            came.push((unit.order.id.clone(), self.place(database, unit, seq)?));
             hash.update(b"+");
             hash.update(unit.hash);
-            let placed = Placed {
-                unit: unit_id,
-                hash: unit.hash,
-                first_seq: seq,
-                order: unit.order.clone(),
-            };
-            came.push((id.clone(), placed));
         }
         let hash: Hash = hash.finalize().into();
         database.execute(
             "insert into snapshot (session_id, seq, cycle, working, committed_at_ns, meta, hash, note) \
              values (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
             &[
-                session,
+                self.session.into(),
                 seq.into(),
                 change.cycle.into(),
                 change.working.into(),
@@ -257,6 +208,64 @@ impl Pen {
             working: change.working,
             gone: gone.iter().map(|placed| placed.order.id.clone()).collect(),
             came,
+        })
+    }
+
+    /// Ends a placement that is in force.
+    fn close(
+        &self,
+        database: &mut dyn Database,
+        placed: &Placed,
+        last_seq: i64,
+    ) -> Result<(), StoreError> {
+        let closed = database.execute(
+            "update placement set last_seq = ?3 where session_id = ?1 and unit_id = ?2 \
+             and last_seq = ?4",
+            &[
+                self.session.into(),
+                placed.unit.into(),
+                last_seq.into(),
+                IN_FORCE.into(),
+            ],
+        )?;
+        match closed {
+            1 => Ok(()),
+            _ => {
+                let id = &placed.order.id;
+                let what = format!("the placement of {id:?} is not in force");
+                Err(StoreError::Damaged(what))
+            }
+        }
+    }
+
+    /// Places a unit version from a seq on.
+    fn place(
+        &self,
+        database: &mut dyn Database,
+        unit: &Unit,
+        seq: i64,
+    ) -> Result<Placed, StoreError> {
+        let unit_id = put_unit(database, unit)?;
+        let order = &unit.order;
+        database.execute(
+            "insert into placement (session_id, unit_id, first_seq, last_seq, sibling_offset, \
+             created_at_ns, creation_index, id, rank) values (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
+            &[
+                self.session.into(),
+                unit_id.into(),
+                seq.into(),
+                IN_FORCE.into(),
+                order.offset.into(),
+                order.created_at_ns.into(),
+                order.creation_index.into(),
+                order.id.as_str().into(),
+                order.rank.into(),
+            ],
+        )?;
+        Ok(Placed {
+            unit: unit_id,
+            hash: unit.hash,
+            order: order.clone(),
         })
     }
 
@@ -324,122 +333,4 @@ pub(super) fn chained(
         hash.update(b"\n");
     }
     hash
-}
-
-/// The id of a unit version, which is inserted if nobody has it yet.
-fn put_unit(database: &mut dyn Database, unit: &Unit) -> Result<i64, StoreError> {
-    let key = [unit.kind.into(), (&unit.hash).into()];
-    let inserted = first(
-        database,
-        "insert into unit (kind, hash) values (?1, ?2) on conflict (kind, hash) do nothing \
-         returning unit_id",
-        &key,
-        |row| int(row, 0),
-    )?;
-    if let Some(unit_id) = inserted {
-        for (pre, node) in (0..).zip(&unit.nodes) {
-            put_node(database, unit_id, pre, node)?;
-        }
-        return Ok(unit_id);
-    }
-    let known = first(
-        database,
-        "select unit_id from unit where kind = ?1 and hash = ?2",
-        &key,
-        |row| int(row, 0),
-    )?;
-    known.ok_or_else(|| StoreError::Damaged("a unit vanished".to_owned()))
-}
-
-/// The id of a body, which is inserted if nobody has it yet.
-pub(super) fn put_body(database: &mut dyn Database, body: &Body) -> Result<i64, StoreError> {
-    let inserted = first(
-        database,
-        "insert into body (hash, json, text) values (?1, ?2, ?3) on conflict (hash) do nothing \
-         returning body_id",
-        &[
-            (&body.hash).into(),
-            body.json.into(),
-            body.text.as_str().into(),
-        ],
-        |row| int(row, 0),
-    )?;
-    if let Some(body_id) = inserted {
-        return Ok(body_id);
-    }
-    let known = first(
-        database,
-        "select body_id from body where hash = ?1",
-        &[(&body.hash).into()],
-        |row| int(row, 0),
-    )?;
-    known.ok_or_else(|| StoreError::Damaged("a body vanished".to_owned()))
-}
-
-fn put_node(
-    database: &mut dyn Database,
-    unit: i64,
-    pre: i64,
-    node: &Node,
-) -> Result<(), StoreError> {
-    let body = match &node.body {
-        Some(body) => Some(put_body(database, body)?),
-        None => None,
-    };
-    database.execute(
-        "insert into node (unit_id, pre, pre_end, parent_pre, core_pre, level, base_depth, class, id, \
-         node_type, type_head, type_sub, role, kind, key, sibling_offset, ttl, expires, priority, cycle, \
-         created_at_ns, created_at_iso, creation_index, cadence, content_hash, body_id, present, version, \
-         extra) values (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, \
-         ?19, ?20, ?21, ?22, ?23, ?24, ?25, ?26, ?27, ?28, ?29)",
-        &[
-            unit.into(),
-            pre.into(),
-            node.pre_end.into(),
-            node.parent_pre.into(),
-            node.core_pre.into(),
-            node.level.into(),
-            node.base_depth.into(),
-            node.class.into(),
-            node.id.as_deref().into(),
-            node.node_type.as_deref().into(),
-            node.type_head.as_str().into(),
-            node.type_sub.as_deref().into(),
-            node.role.as_deref().into(),
-            node.kind.as_deref().into(),
-            node.key.as_deref().into(),
-            node.offset.into(),
-            node.ttl.into(),
-            node.expires.into(),
-            node.priority.into(),
-            node.cycle.into(),
-            node.created_at_ns.into(),
-            node.created_at_iso.as_deref().into(),
-            node.creation_index.into(),
-            node.cadence.into(),
-            node.content_hash.as_deref().into(),
-            body.into(),
-            node.present.into(),
-            node.version.into(),
-            node.extra.as_deref().into(),
-        ],
-    )?;
-    for attr in &node.attrs {
-        database.execute(
-            "insert into attr (unit_id, pre, name, ordinal, type, text, int, real, big) \
-             values (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
-            &[
-                unit.into(),
-                pre.into(),
-                attr.name.as_str().into(),
-                attr.ordinal.into(),
-                attr.kind.into(),
-                attr.text.as_deref().into(),
-                attr.int.into(),
-                attr.real.map_or(Value::Null, Value::Real),
-                attr.big.as_deref().into(),
-            ],
-        )?;
-    }
-    Ok(())
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::Context;
 use crate::diag::Error;
 use crate::engine::facade::Engine;
-use crate::history::{History, Session};
+use crate::history::{History, Position, Session};
 use crate::index::Snapshot;
 use crate::ir::Edition;
 use crate::runtime::{Clock, Policy, SystemClock, Workspace};
@@ -28,6 +28,8 @@ pub struct ContextBuilder {
     edition: Edition,
     clock: Option<Arc<dyn Clock>>,
     policy: Policy,
+    /// Whether only the newest snapshot of a session is read.
+    newest_only: bool,
 }
 
 impl ContextBuilder {
@@ -59,6 +61,21 @@ impl ContextBuilder {
         self
     }
 
+    /// With this engine, unless another one was given.
+    #[cfg(feature = "store")]
+    pub(in crate::engine) fn engine_or(mut self, engine: &Arc<Engine>) -> Self {
+        self.engine.get_or_insert_with(|| Arc::clone(engine));
+        self
+    }
+
+    /// Reads no snapshot but the newest when it goes on with a session: what older ones say to a writer
+    /// is kept beside them.
+    #[cfg(feature = "store")]
+    pub(in crate::engine) fn newest_only(mut self) -> Self {
+        self.newest_only = true;
+        self
+    }
+
     /// A session with nothing in it but the regions.
     #[must_use]
     pub fn build(self) -> Context {
@@ -71,14 +88,23 @@ impl ContextBuilder {
             session: Arc::new(Session::new(History::default())),
             named: BTreeMap::new(),
             published: false,
+            #[cfg(feature = "store")]
+            keeper: None,
         }
     }
 
     /// Goes on with the documents of a session alone.
     pub(super) fn resume_documents(self, session: &Session) -> Result<Context, Error> {
         let history = session.history();
-        history.fetch_all()?;
-        let committed: Vec<Arc<Snapshot>> = history.committed().iter().cloned().collect();
+        let count = history.committed().len();
+        let oldest = match self.newest_only {
+            true => count.saturating_sub(1),
+            false => 0,
+        };
+        history.fetch_range(oldest..count)?;
+        history.fetch(Position::Working)?;
+        let committed = history.committed().range(oldest..count);
+        let committed: Vec<Arc<Snapshot>> = committed.cloned().collect();
         let clock = self.clock.unwrap_or_else(|| Arc::new(SystemClock));
         let working = history.working();
         let first = working.map(|working| &**working);
@@ -98,6 +124,8 @@ impl ContextBuilder {
             session: Arc::new(Session::new(history.without_working())),
             named: BTreeMap::new(),
             published: false,
+            #[cfg(feature = "store")]
+            keeper: None,
         })
     }
 }

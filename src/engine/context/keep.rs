@@ -39,12 +39,53 @@ pub struct Kept {
 
 impl Kept {
     /// Reads the JSON text of one.
-    pub(super) fn read(text: &str) -> Result<Self, Error> {
+    pub(in crate::engine) fn read(text: &str) -> Result<Self, Error> {
         serde_json::from_str(text).map_err(|error| {
             let message = format!("the `runtime` line of the session: {error}");
             let help = "`pactql export --jsonl` without that line is a session that can be written";
             Error::new("", Diagnostic::error(Code::Input, message).with_help(help))
         })
+    }
+}
+
+#[cfg(feature = "store")]
+impl Kept {
+    /// What a store has kept: the JSON text of a step, ids in use no more, the last time where that text
+    /// is missing, and references.
+    pub(in crate::engine) fn stored(
+        runtime: Option<&str>,
+        used: Vec<String>,
+        last_ns: i64,
+        pins: Vec<(String, String)>,
+    ) -> Result<Self, Error> {
+        let mut memory: Memory = match runtime {
+            Some(text) => serde_json::from_str(text).map_err(|error| {
+                let message = format!("what a context kept of the session: {error}");
+                Error::new("", Diagnostic::error(Code::Store, message))
+            })?,
+            None => Memory::default(),
+        };
+        memory.last_ns = memory.last_ns.max(last_ns);
+        memory.used = used;
+        Ok(Self {
+            memory,
+            pins,
+            attempts: Vec::new(),
+        })
+    }
+
+    /// With these attempts, oldest first.
+    pub(in crate::engine) fn with_attempts(self, attempts: Vec<AttemptEntry>) -> Self {
+        Self { attempts, ..self }
+    }
+
+    /// The JSON text of a step, ids in use no more, and references.
+    pub(in crate::engine) fn into_stored(
+        self,
+    ) -> (Option<String>, Vec<String>, Vec<(String, String)>) {
+        let mut memory = self.memory;
+        let used = std::mem::take(&mut memory.used);
+        (serde_json::to_string(&memory).ok(), used, self.pins)
     }
 }
 

@@ -12,10 +12,13 @@
 //! | requests and attempts | `request` |
 //! | texts that grow | `stream` |
 //! | going on in another run | `keep` |
+//! | commits that are kept elsewhere | `keeper` |
 //! | asynchronous programs | `shared` |
 
 mod build;
 mod keep;
+#[cfg(feature = "store")]
+mod keeper;
 mod message;
 mod node;
 mod request;
@@ -71,6 +74,9 @@ pub struct Context {
     named: BTreeMap<String, Reference>,
     /// Whether the session shows the working state as it is.
     published: bool,
+    /// Where commits are kept before they are published.
+    #[cfg(feature = "store")]
+    keeper: Option<super::keeper::Keeper>,
 }
 
 impl Default for Context {

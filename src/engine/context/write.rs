@@ -9,7 +9,7 @@ use crate::diag::{Code, Diagnostic, Error};
 use crate::history::{History, Position, Session};
 use crate::index::Snapshot;
 use crate::ir::{Address, Insertion};
-use crate::runtime::{self, Commit, NewNode, Reference, Refusal, Target, Workspace};
+use crate::runtime::{self, Commit, Made, NewNode, Reference, Refusal, Target, Workspace};
 use crate::tree::NodeClass;
 
 impl Context {
@@ -131,17 +131,27 @@ impl Context {
     /// nodes of its scopes; logarithmic in the session.
     ///
     /// # Errors
-    /// No later cycle or time is left.
+    /// No later cycle or time is left. In a store also its errors: the commit is not durable then, and the
+    /// working state is as it was.
     pub fn commit(&mut self) -> Result<Commit, Error> {
+        #[cfg(feature = "store")]
+        if self.keeper.is_some() {
+            return self.commit_kept();
+        }
         let made = self
             .workspace
             .commit()
             .map_err(|refusal| refusal.about(""))?;
+        Ok(self.publish_commit(made))
+    }
+
+    /// Shows a commit to readers.
+    pub(super) fn publish_commit(&mut self, made: Made) -> Commit {
         let history = self.session.history();
         let next = history.appended(made.snapshot, &made.merges);
         self.session.publish(next);
         self.published = true;
-        Ok(made.commit)
+        made.commit
     }
 
     /// Begins another session at a snapshot: `@t0`, `@t-2`, `@c7`; without a time, the working state.
@@ -181,6 +191,8 @@ impl Context {
             session: Arc::new(Session::new(shared.with_attempts(attempts))),
             named: BTreeMap::new(),
             published: false,
+            #[cfg(feature = "store")]
+            keeper: None,
         })
     }
 

@@ -1,0 +1,335 @@
+//! Sessions as wholes: listing, importing, forking, renaming, deleting, pruning, erasing, verifying.
+
+use std::path::Path;
+use std::time::Duration;
+
+use super::Store;
+use crate::diag::{Code, Diagnostic, Error};
+use crate::engine::context::Kept;
+use crate::history::Session;
+use crate::ir::Address;
+use crate::store::{self, AttemptRow, Beside, Glob, Import, Keep, Removed};
+
+/// A session of a store, as it is listed.
+///
+/// ```
+/// use pactql::{Context, Store};
+/// # let path = std::env::temp_dir().join(format!("pactql-info-{}.db", std::process::id()));
+/// let store = Store::open(path.to_str().unwrap_or("agents.db"))?;
+/// let mut context = store.write("support-42")?;
+/// context.add("^ah", "block:text \"Hello\"")?;
+/// context.commit()?;
+/// drop(context);
+/// let sessions = store.sessions("support-*")?;
+/// assert_eq!((sessions[0].name.as_str(), sessions[0].snapshots), ("support-42", 1));
+/// # drop(store);
+/// # std::fs::remove_file(path)?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct SessionInfo {
+    /// Its name.
+    pub name: String,
+    /// Number of commits.
+    pub snapshots: usize,
+    /// The cycle of the newest commit.
+    pub cycle: Option<i64>,
+    /// Whether a working state was saved.
+    pub working: bool,
+    /// When it was made, in nanoseconds since 1970.
+    pub created_at_ns: i64,
+    /// When the newest commit was made.
+    pub committed_at_ns: Option<i64>,
+    /// What it was imported from.
+    pub source: Option<String>,
+    /// The session it was forked from.
+    pub parent: Option<String>,
+}
+
+/// Which snapshots [`Store::prune`] removes.
+///
+/// ```
+/// use std::time::Duration;
+/// use pactql::Retention;
+/// let month = Retention::default().older_than(Duration::from_secs(30 * 86_400)).keep(10);
+/// assert_eq!(month, Retention::default().keep(10).older_than(Duration::from_secs(2_592_000)));
+/// ```
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[must_use]
+pub struct Retention {
+    older_than: Option<Duration>,
+    keep: Option<u64>,
+    sessions: String,
+    dry_run: bool,
+}
+
+impl Retention {
+    /// Removes only snapshots that were committed longer ago than this.
+    pub fn older_than(mut self, age: Duration) -> Self {
+        self.older_than = Some(age);
+        self
+    }
+
+    /// Keeps at least this many of the newest snapshots of each session; one always stays.
+    pub fn keep(mut self, newest: u64) -> Self {
+        self.keep = Some(newest);
+        self
+    }
+
+    /// Only in sessions whose name matches this pattern, in which `*` is any text without `/`.
+    pub fn sessions(mut self, glob: impl Into<String>) -> Self {
+        self.sessions = glob.into();
+        self
+    }
+
+    /// Counts what would go, and removes nothing.
+    pub fn dry_run(mut self) -> Self {
+        self.dry_run = true;
+        self
+    }
+}
+
+/// What [`Store::prune`] removed.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Pruned {
+    /// The sessions that lost snapshots, with how many, in order of names.
+    pub sessions: Vec<(String, u64)>,
+    /// Snapshots in all.
+    pub snapshots: u64,
+    /// Versions of units that no session has any more.
+    pub units: u64,
+    /// Contents that no node has any more.
+    pub bodies: u64,
+}
+
+/// Something in a store that contradicts itself. See [`Store::verify`].
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[non_exhaustive]
+pub struct Damage {
+    /// The session, if one is concerned.
+    pub session: Option<String>,
+    /// The cycle of the first snapshot concerned.
+    pub cycle: Option<i64>,
+    /// What is wrong.
+    pub what: String,
+}
+
+impl Store {
+    /// The sessions whose name matches `glob`, in byte order of names. `*` is any text without `/`; an empty
+    /// pattern matches all.
+    ///
+    /// # Errors
+    /// Those of the database.
+    pub fn sessions(&self, glob: &str) -> Result<Vec<SessionInfo>, Error> {
+        let glob = Glob::new(glob);
+        let entries = self
+            .core
+            .read(|database| store::matching(database, &glob))?;
+        let info = |entry: store::Entry| SessionInfo {
+            snapshots: entry.snapshots(),
+            name: entry.name,
+            cycle: entry.cycle,
+            working: entry.working,
+            created_at_ns: entry.created_at_ns,
+            committed_at_ns: entry.committed_at_ns,
+            source: entry.source,
+            parent: entry.parent.map(|(name, _)| name),
+        };
+        Ok(entries.into_iter().map(info).collect())
+    }
+
+    /// Copies a session into the store under a new name: its snapshots, its working state, and what a
+    /// context kept beside them. `source` says where it comes from. One transaction.
+    ///
+    /// # Errors
+    /// `E_SESSION_EXISTS`; those of the database. The store is as it was then.
+    pub fn import(&self, name: &str, session: &Session, source: Option<&str>) -> Result<(), Error> {
+        let history = session.history();
+        history.fetch_all()?;
+        let kept = match session.kept() {
+            Some(json) => Some(Kept::read(json)?),
+            None => None,
+        };
+        let entries: Vec<_> = history.attempts().entries().cloned().collect();
+        let attempts = (0..).zip(entries.into_iter().rev());
+        let mut beside = Beside {
+            attempts: attempts
+                .map(|(number, entry)| AttemptRow { number, entry })
+                .collect(),
+            ..Beside::default()
+        };
+        if let Some(kept) = kept {
+            (beside.runtime, beside.retired, beside.pins) = kept.into_stored();
+        }
+        self.core.write(|database| {
+            let mut import = Import::begin(database, name, source)?;
+            let mut older = None;
+            for snapshot in history.committed() {
+                import.add(database, older, snapshot)?;
+                older = Some(&**snapshot);
+            }
+            if let Some(working) = history.working() {
+                import.add(database, older, working)?;
+            }
+            import.finish(database, &beside)
+        })?;
+        Ok(())
+    }
+
+    /// What a context keeps of a session besides its snapshots; `None` if no context has written it.
+    ///
+    /// # Errors
+    /// `E_SESSION_NOT_FOUND`; those of the database.
+    pub fn kept(&self, name: &str) -> Result<Option<Kept>, Error> {
+        let read = self.core.read(|database| {
+            let entry = store::get(database, name)?;
+            if entry.runtime.is_none() {
+                return Ok(None);
+            }
+            let used = store::retired(database, entry.session, true)?;
+            let pins = store::pins(database, entry.session)?;
+            let attempts = store::attempts(database, entry.session)?;
+            Ok(Some((entry.runtime, used, pins, attempts)))
+        })?;
+        match read {
+            None => Ok(None),
+            Some((runtime, used, pins, attempts)) => {
+                let kept = Kept::stored(runtime.as_deref(), used, 0, pins)?;
+                Ok(Some(kept.with_attempts(attempts)))
+            }
+        }
+    }
+
+    /// Begins another session at a snapshot of one: `@t0`, `@t-2`, `@c7`. The snapshots up to there are
+    /// shared; no node is copied. The working state and the references stay with the first one.
+    ///
+    /// # Errors
+    /// `E_SESSION_NOT_FOUND`, `E_SESSION_EXISTS`, `E_SNAPSHOT_NOT_FOUND`; those of the database.
+    pub fn fork(&self, from: &str, address: &str, to: &str) -> Result<(), Error> {
+        let wrong = |code, message: String| {
+            let diagnostic = Diagnostic::error(code, message)
+                .at(0..address.len(), "")
+                .with_help("such as `@t0`, `@t-2` or `@c7`");
+            Error::new(address, diagnostic)
+        };
+        let parsed = address.trim().parse::<Address>();
+        let parsed = parsed.map_err(|error| wrong(Code::SelectorInvalid, error.to_string()))?;
+        let history = self.session(from)?.history();
+        let index = history
+            .index_of(parsed)
+            .map_err(|error| wrong(Code::SnapshotNotFound, error.to_string()))?;
+        self.core.write(|database| {
+            let entry = store::get(database, from)?;
+            store::fork(database, &entry, index, to)
+        })?;
+        Ok(())
+    }
+
+    /// Gives a session another name.
+    ///
+    /// # Errors
+    /// `E_SESSION_NOT_FOUND`, `E_SESSION_EXISTS`, `E_SESSION_BUSY`; those of the database.
+    pub fn rename(&self, from: &str, to: &str) -> Result<(), Error> {
+        self.core
+            .write(|database| store::rename(database, from, to))
+            .map_err(|error| self.not_found(from, error))
+    }
+
+    /// Removes a session, and what only it had. Forks of it stay whole.
+    ///
+    /// # Errors
+    /// `E_SESSION_NOT_FOUND`, `E_SESSION_BUSY`; those of the database.
+    pub fn delete(&self, name: &str) -> Result<(), Error> {
+        self.core
+            .write(|database| store::delete(database, name))
+            .map_err(|error| self.not_found(name, error))
+    }
+
+    /// Removes the oldest snapshots of sessions. What stays answers as before and still verifies; forks
+    /// stay whole. Each session is pruned in a transaction of its own. Without an age and a number, nothing
+    /// goes.
+    ///
+    /// # Errors
+    /// Those of the database; sessions pruned before stay pruned.
+    pub fn prune(&self, retention: &Retention) -> Result<Pruned, Error> {
+        let glob = Glob::new(&retention.sessions);
+        let (entries, now) = self
+            .core
+            .read(|database| Ok((store::matching(database, &glob)?, database.now_ns()?)))?;
+        let age = |age: Duration| i64::try_from(age.as_nanos()).unwrap_or(i64::MAX);
+        let keep = Keep {
+            newest: retention.keep,
+            since_ns: retention
+                .older_than
+                .map(|than| now.saturating_sub(age(than))),
+        };
+        let mut pruned = Pruned::default();
+        for entry in entries {
+            let removed: Removed = match retention.dry_run {
+                true => self.core.rehearse(|database| {
+                    let entry = store::get(database, &entry.name)?;
+                    store::prune(database, &entry, keep)
+                })?,
+                false => self.core.write(|database| {
+                    let entry = store::get(database, &entry.name)?;
+                    store::prune(database, &entry, keep)
+                })?,
+            };
+            if removed.snapshots > 0 {
+                pruned.sessions.push((entry.name, removed.snapshots));
+                pruned.snapshots += removed.snapshots;
+                pruned.units += removed.units;
+                pruned.bodies += removed.bodies;
+            }
+        }
+        Ok(pruned)
+    }
+
+    /// Takes the content and the custom attributes of nodes out of every snapshot of a session, where they
+    /// read `[erased]` and nothing from then on. The first snapshot concerned says so in the chain of
+    /// hashes, which is computed anew from there. Forks are sessions of their own; the names of those that
+    /// still have the texts are returned.
+    ///
+    /// # Errors
+    /// `E_SESSION_NOT_FOUND`, `E_SESSION_BUSY`; an id that no snapshot has; those of the database.
+    pub fn erase<'i>(
+        &self,
+        name: &str,
+        ids: impl IntoIterator<Item = &'i str>,
+    ) -> Result<Vec<String>, Error> {
+        let ids: Vec<&str> = ids.into_iter().collect();
+        self.core
+            .write(|database| store::erase(database, name, &ids))
+            .map_err(|error| self.not_found(name, error))
+    }
+
+    /// Copies the store, as it is at one moment, to a new SQLite file, while others write.
+    ///
+    /// # Errors
+    /// The file exists, or cannot be written; those of the database.
+    pub fn backup(&self, to: impl AsRef<Path>) -> Result<(), Error> {
+        let mut reader = self.core.home().reader()?;
+        reader.backup(to.as_ref())?;
+        Ok(())
+    }
+
+    /// Reads everything and compares it with its hashes. Returns what contradicts itself, in order of
+    /// sessions; nothing if the store is sound. Linear in the store.
+    ///
+    /// # Errors
+    /// Those of the database.
+    pub fn verify(&self) -> Result<Vec<Damage>, Error> {
+        let found = self.core.read(|database| store::verify(database))?;
+        let damage = |(session, cycle, what)| Damage {
+            session,
+            cycle,
+            what,
+        };
+        let mut found: Vec<Damage> = found.into_iter().map(damage).collect();
+        found.sort_unstable();
+        found.dedup();
+        Ok(found)
+    }
+}

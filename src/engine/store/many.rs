@@ -1,0 +1,197 @@
+//! Selectors over many sessions, and commits of many contexts.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use rayon::prelude::*;
+
+use super::{Store, open};
+use crate::diag::{Code, Diagnostic, Error};
+use crate::engine::answer::Answer;
+use crate::engine::candidate::candidate;
+use crate::engine::context::Context;
+use crate::engine::prepared::Prepared;
+use crate::runtime::Commit;
+use crate::store::{self, Core, Entry, Glob};
+
+/// Sessions that are opened and asked at once.
+const CHUNK: usize = 64;
+
+/// The answer of one session. See [`Store::select`].
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct SessionAnswer {
+    /// The name of the session.
+    pub session: String,
+    /// What the selector found there: at least a row, or a difference.
+    pub answer: Answer,
+}
+
+/// The answers of many sessions, in byte order of their names. See [`Store::select`].
+#[derive(Debug)]
+pub struct StoreAnswers<'s> {
+    store: &'s Store,
+    prepared: Prepared,
+    left: VecDeque<Entry>,
+    ready: VecDeque<Result<SessionAnswer, Error>>,
+    sessions: usize,
+    candidates: usize,
+}
+
+impl StoreAnswers<'_> {
+    /// How many sessions the selector was asked of.
+    pub fn sessions(&self) -> usize {
+        self.sessions
+    }
+
+    /// How many of them can match at all, as the store said before any was opened. The others were not
+    /// read.
+    pub fn candidates(&self) -> usize {
+        self.candidates
+    }
+
+    /// Opens the next sessions and asks them, in parallel.
+    fn fill(&mut self) {
+        let chunk: Vec<Entry> = self.left.drain(..CHUNK.min(self.left.len())).collect();
+        let (store, prepared) = (self.store, &self.prepared);
+        let answers: Vec<Option<Result<SessionAnswer, Error>>> = chunk
+            .into_par_iter()
+            .map(|entry| ask(store, prepared, entry).transpose())
+            .collect();
+        self.ready.extend(answers.into_iter().flatten());
+    }
+}
+
+impl Iterator for StoreAnswers<'_> {
+    type Item = Result<SessionAnswer, Error>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        while self.ready.is_empty() && !self.left.is_empty() {
+            self.fill();
+        }
+        self.ready.pop_front()
+    }
+}
+
+/// The answer of a session; `None` if nothing matches, or it does not have the snapshot that was asked
+/// for.
+fn ask(store: &Store, prepared: &Prepared, entry: Entry) -> Result<Option<SessionAnswer>, Error> {
+    let name = entry.name.clone();
+    let (session, _) = open::session(&store.open, &store.core, entry)?;
+    let answer = match prepared.select(&session) {
+        Ok(answer) => answer,
+        Err(error) if error.code() == Code::SnapshotNotFound => return Ok(None),
+        Err(error) => return Err(error),
+    };
+    let found = match &answer {
+        Answer::Rows(rows) => rows.ids().next().is_some(),
+        Answer::Range(diff) => diff.diffs.iter().any(|pair| !pair.is_empty()),
+    };
+    Ok(found.then_some(SessionAnswer {
+        session: name,
+        answer,
+    }))
+}
+
+impl Store {
+    /// Asks every session, in parallel, and gives the answers of those where something matches, in byte
+    /// order of names, while later ones are still being asked.
+    ///
+    /// The store says first which sessions can match at all: a selector that requires an id, a key or a
+    /// value of a custom attribute costs what the sessions cost that have one. Sessions are opened within
+    /// the budget of memory.
+    ///
+    /// # Errors
+    /// Those of the selector, and of the database. A session that cannot be read is an error of its own in
+    /// the answers.
+    pub fn select(&self, selector: &str) -> Result<StoreAnswers<'_>, Error> {
+        self.select_in("", selector)
+    }
+
+    /// As [`Store::select`], of the sessions whose name matches `glob`, in which `*` is any text without
+    /// `/`; an empty one matches all.
+    ///
+    /// # Errors
+    /// As [`Store::select`].
+    pub fn select_in(&self, glob: &str, selector: &str) -> Result<StoreAnswers<'_>, Error> {
+        self.select_prepared(glob, &self.engine.prepare(selector)?)
+    }
+
+    /// As [`Store::select_in`], with a prepared selector.
+    ///
+    /// # Errors
+    /// As [`Store::select`].
+    pub fn select_prepared(
+        &self,
+        glob: &str,
+        prepared: &Prepared,
+    ) -> Result<StoreAnswers<'_>, Error> {
+        let glob = Glob::new(glob);
+        let wanted = candidate(&**prepared.ready()?);
+        let (all, possible) = self.core.read(|database| {
+            let all = store::count(database, &glob)?;
+            let possible = match &wanted {
+                Some(wanted) => store::candidates(database, wanted, &glob)?,
+                None => store::matching(database, &glob)?,
+            };
+            Ok((all, possible))
+        })?;
+        Ok(StoreAnswers {
+            store: self,
+            prepared: prepared.clone(),
+            sessions: all,
+            candidates: possible.len(),
+            left: possible.into(),
+            ready: VecDeque::new(),
+        })
+    }
+}
+
+/// Commits contexts of one store in one transaction.
+pub(super) fn commit_all<'c>(
+    core: &Arc<Core>,
+    contexts: impl IntoIterator<Item = &'c mut Context>,
+) -> Vec<Result<Commit, Error>> {
+    let (mut results, mut jobs, mut places) = (Vec::new(), Vec::new(), Vec::new());
+    for context in contexts {
+        let ours = context
+            .keeper()
+            .is_some_and(|keeper| Arc::ptr_eq(keeper.core(), core));
+        if !ours {
+            let message = "the context is not of this store";
+            let error = Error::new("", Diagnostic::error(Code::Store, message));
+            results.push(Err(error));
+            continue;
+        }
+        let prepared = match context.prepare_commit() {
+            Ok(prepared) => prepared,
+            Err(error) => {
+                results.push(Err(error));
+                continue;
+            }
+        };
+        let step = context.step_of(&prepared);
+        let job = step.and_then(|step| match context.keeper() {
+            Some(keeper) => keeper.job(&step),
+            None => Err(Error::new("", Diagnostic::error(Code::Store, "no store"))),
+        });
+        match job {
+            Ok(job) => {
+                places.push((results.len(), context, prepared));
+                jobs.push(job);
+                // Replaced below.
+                results.push(Ok(Commit::default()));
+            }
+            Err(error) => results.push(context.end_commit(prepared, Err(error))),
+        }
+    }
+    let kept = core.keep_all(&mut jobs);
+    for (((at, context, prepared), job), kept) in places.into_iter().zip(jobs).zip(kept) {
+        let kept = match context.keeper() {
+            Some(keeper) => keeper.ended(job, kept),
+            None => Ok(()),
+        };
+        results[at] = context.end_commit(prepared, kept);
+    }
+    results
+}

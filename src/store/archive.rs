@@ -1,0 +1,261 @@
+//! The snapshots of a stored session, for a history that loads them when they are asked for.
+
+use std::ops::Range;
+use std::sync::{Arc, Mutex};
+
+use super::catalog::Entry;
+use super::core::Core;
+use super::error::StoreError;
+use super::load::{self, Cache, Place};
+use super::queue::lock;
+use super::sql::{Database, collect, first, int};
+use crate::diag::Code;
+use crate::history::{LoadFailure, Part, Position, Source};
+use crate::index::{Meta, Snapshot, UnitKind};
+
+/// A session as it was at one moment.
+#[derive(Debug)]
+pub(crate) struct Stored {
+    core: Arc<Core>,
+    entry: Entry,
+    cache: Arc<Mutex<Cache>>,
+}
+
+impl Stored {
+    /// A session as its row says. Units that `before`, the session at an earlier moment, has in memory are
+    /// shared.
+    pub(crate) fn after(core: &Arc<Core>, entry: Entry, before: Option<&Arc<Self>>) -> Self {
+        let before = before.filter(|before| before.entry.session == entry.session);
+        let cache = before.map(|before| Arc::clone(&before.cache));
+        Self {
+            core: Arc::clone(core),
+            entry,
+            cache: cache.unwrap_or_else(|| Arc::new(Mutex::new(Cache::new()))),
+        }
+    }
+
+    /// Bytes of the segments in memory.
+    pub(crate) fn bytes(&self) -> usize {
+        lock(&self.cache).bytes
+    }
+
+    /// The row it was opened as.
+    pub(crate) fn entry(&self) -> &Entry {
+        &self.entry
+    }
+
+    /// The seq at a position.
+    fn seq(&self, position: Position) -> i64 {
+        let (first, last) = self.entry.seqs.unwrap_or((1, 0));
+        match position {
+            Position::Committed(index) => {
+                first.saturating_add(i64::try_from(index).unwrap_or(i64::MAX))
+            }
+            Position::Working => last + 1,
+        }
+    }
+
+    /// Reads in one transaction, in which the session is as it was when it was opened.
+    fn read<T>(
+        &self,
+        work: impl FnOnce(&mut dyn Database, bool) -> Result<T, StoreError>,
+    ) -> Result<T, LoadFailure> {
+        let done = self.core.read(|database| {
+            let changed = first(
+                database,
+                "select changed from session where session_id = ?1",
+                &[self.entry.session.into()],
+                |row| int(row, 0),
+            )?;
+            let changed = changed.ok_or_else(|| StoreError::NoSession(self.entry.name.clone()))?;
+            work(database, changed == self.entry.changed)
+        });
+        done.map_err(LoadFailure::from)
+    }
+
+    fn meta(&self, database: &mut dyn Database, seq: i64) -> Result<Meta, StoreError> {
+        load::meta(database, self.entry.session, seq)?.ok_or_else(|| {
+            StoreError::Refused(format!(
+                "a snapshot of `{}` was removed since the session was opened; open it again",
+                self.entry.name
+            ))
+        })
+    }
+
+    /// Refuses a working state that is not the one of the moment the session was opened.
+    fn check_working(&self, same: bool) -> Result<(), StoreError> {
+        match same {
+            true => Ok(()),
+            false => Err(StoreError::Refused(format!(
+                "the working state of `{}` has changed since the session was opened; open it again",
+                self.entry.name
+            ))),
+        }
+    }
+
+    /// The placements of a part, in document order.
+    fn part_places(
+        &self,
+        database: &mut dyn Database,
+        seq: i64,
+        part: &Part,
+        in_force: bool,
+    ) -> Result<Vec<Place>, StoreError> {
+        let session = self.entry.session;
+        if !in_force {
+            let mut places = load::places(database, session, (seq, seq))?;
+            let turns = places.iter().filter(|place| place.kind == UnitKind::Turn);
+            let mut older = (turns.count() as u64).saturating_sub(part.turns);
+            places.retain(|place| match place.kind {
+                UnitKind::Preamble => true,
+                UnitKind::Turn if older > 0 => {
+                    older -= 1;
+                    false
+                }
+                UnitKind::Turn => true,
+                UnitKind::Loose => older == 0 && part.turns > 0,
+                UnitKind::Head => part.head,
+                UnitKind::Rest => part.rest,
+            });
+            return Ok(places);
+        }
+        let mut places = load::in_force(database, session, 0)?;
+        if part.turns > 0 {
+            places.extend(load::newest_turns(database, session, part.turns)?);
+        }
+        if part.head {
+            places.extend(load::in_force(database, session, 2)?);
+        }
+        if part.rest {
+            places.extend(load::in_force(database, session, 3)?);
+        }
+        Ok(places)
+    }
+}
+
+impl Source for Stored {
+    fn cycles(&self) -> Result<Arc<[i64]>, LoadFailure> {
+        let (first, last) = self.entry.seqs.unwrap_or((1, 0));
+        let cycles = self.read(|database, _| {
+            collect(
+                database,
+                "select cycle from snapshot where session_id = ?1 and seq between ?2 and ?3 order by seq",
+                &[self.entry.session.into(), first.into(), last.into()],
+                |row| int(row, 0),
+            )
+        })?;
+        Ok(cycles.into())
+    }
+
+    fn load(&self, wanted: Range<usize>) -> Result<Vec<Arc<Snapshot>>, LoadFailure> {
+        let mut cache = lock(&self.cache);
+        let session = self.entry.session;
+        let start = self.seq(Position::Committed(wanted.start));
+        let end = self.seq(Position::Committed(wanted.end)) - 1;
+        self.read(|database, _| {
+            let places = load::places(database, session, (start, end))?;
+            let mut snapshots = Vec::with_capacity(wanted.len());
+            for seq in start..=end {
+                let here = |place: &&Place| (place.first_seq..=place.last_seq).contains(&seq);
+                let here: Vec<Place> = places.iter().filter(here).cloned().collect();
+                let meta = self.meta(database, seq)?;
+                snapshots.push(cache.snapshot(database, session, &here, (start, end), meta)?);
+            }
+            cache.count();
+            Ok(snapshots)
+        })
+    }
+
+    fn load_working(&self) -> Result<Arc<Snapshot>, LoadFailure> {
+        let mut cache = lock(&self.cache);
+        let seq = self.seq(Position::Working);
+        self.read(|database, same| {
+            self.check_working(same)?;
+            let places = load::places(database, self.entry.session, (seq, seq))?;
+            let meta = self.meta(database, seq)?;
+            let session = self.entry.session;
+            let snapshot = cache.snapshot(database, session, &places, (seq, seq), meta)?;
+            cache.count();
+            Ok(snapshot)
+        })
+    }
+
+    fn part(&self, position: Position, part: &Part) -> Result<Option<Arc<Snapshot>>, LoadFailure> {
+        let seq = self.seq(position);
+        self.read(|database, same| {
+            if position == Position::Working {
+                self.check_working(same)?;
+            }
+            // What is in force is the working state, or the newest commit if there is none.
+            let newest = match self.entry.working {
+                true => position == Position::Working,
+                false => self.entry.seqs.is_some_and(|(_, last)| last == seq),
+            };
+            if part.ids.is_some() {
+                return Ok(None);
+            }
+            let places = self.part_places(database, seq, part, same && newest)?;
+            let meta = self.meta(database, seq)?;
+            let made = load::part(database, &places, !part.sys, meta)?;
+            Ok(Some(Arc::new(made)))
+        })
+    }
+}
+
+impl From<StoreError> for LoadFailure {
+    fn from(error: StoreError) -> Self {
+        let (code, help) = error.code_and_help();
+        Self {
+            code,
+            message: error.to_string(),
+            help: help.map(ToOwned::to_owned),
+        }
+    }
+}
+
+impl From<StoreError> for crate::diag::Error {
+    fn from(error: StoreError) -> Self {
+        LoadFailure::from(error).into()
+    }
+}
+
+impl StoreError {
+    /// Its code, and what to do.
+    fn code_and_help(&self) -> (Code, Option<&'static str>) {
+        match self {
+            Self::NoSession(_) => (
+                Code::SessionNotFound,
+                Some("`pactql sessions` lists the sessions of a store"),
+            ),
+            Self::Exists(_) => (Code::SessionExists, Some("choose another name")),
+            Self::Busy { .. } => (
+                Code::SessionBusy,
+                Some("try again later; readers do not wait for it"),
+            ),
+            Self::LeaseLost { .. } => (
+                Code::LeaseLost,
+                Some("open the session again; what was not committed is only in this process"),
+            ),
+            Self::Newer { .. } => (Code::StoreVersion, Some("use that version or a later one")),
+            Self::Older { .. } => (
+                Code::StoreVersion,
+                Some("back it up, then `pactql migrate` brings it up to date"),
+            ),
+            Self::Damaged(_) => (
+                Code::Store,
+                Some("`pactql verify` names what is damaged; go on with a backup"),
+            ),
+            _ => (Code::Store, None),
+        }
+    }
+}
+
+/// What is wrong with the JSON texts of a row of `session`.
+pub(super) fn check_text(entry: &Entry) -> Option<String> {
+    let runtime = entry.runtime.as_deref()?;
+    let object: Result<serde_json::Map<String, serde_json::Value>, _> =
+        serde_json::from_str(runtime);
+    object
+        .err()
+        .map(|error| format!("what a context kept is unreadable: {error}"))
+}

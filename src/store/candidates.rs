@@ -1,0 +1,170 @@
+//! Which sessions of a store a selector can match at all, and sessions by name.
+
+use hashbrown::HashSet;
+
+use super::catalog::{self, Entry};
+use super::error::StoreError;
+use super::schema::ATTR_BY_TEXT;
+use super::sql::{Database, collect, int, text};
+
+/// What a session needs to have for a selector to match in it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Candidate {
+    /// A node of this id.
+    Id(String),
+    /// A node with this text as the value of a custom attribute, or as a member of it.
+    Attr(String, String),
+    /// A node of this key.
+    Key(String),
+}
+
+/// A pattern of names: `*` is any text without `/`.
+#[derive(Clone, Debug)]
+pub(crate) struct Glob {
+    parts: Vec<String>,
+}
+
+impl Glob {
+    /// An empty pattern matches every name.
+    pub(crate) fn new(pattern: &str) -> Self {
+        let parts = match pattern {
+            "" => Vec::new(),
+            pattern => pattern.split('*').map(ToOwned::to_owned).collect(),
+        };
+        Self { parts }
+    }
+
+    /// Whether a name matches.
+    pub(crate) fn matches(&self, name: &str) -> bool {
+        let [first, rest @ ..] = &self.parts[..] else {
+            return true;
+        };
+        let Some(mut left) = name.strip_prefix(&**first) else {
+            return false;
+        };
+        let Some((last, middle)) = rest.split_last() else {
+            return left.is_empty();
+        };
+        // The leftmost place for each part leaves the most to those after it.
+        for part in middle {
+            match left.find(&**part) {
+                Some(at) if !left[..at].contains('/') => left = &left[at + part.len()..],
+                _ => return false,
+            }
+        }
+        left.strip_suffix(&**last)
+            .is_some_and(|between| !between.contains('/'))
+    }
+
+    /// The text that every match begins with.
+    fn prefix(&self) -> &str {
+        self.parts.first().map_or("", |first| first)
+    }
+
+    fn is_all(&self) -> bool {
+        self.parts.is_empty()
+    }
+}
+
+/// The sessions with a matching name, in byte order of names. Linear in those with the same beginning.
+pub(crate) fn matching(database: &mut dyn Database, glob: &Glob) -> Result<Vec<Entry>, StoreError> {
+    let mut found = catalog::all(database, glob.prefix())?;
+    found.retain(|entry| glob.matches(&entry.name));
+    Ok(found)
+}
+
+/// The number of sessions with a matching name.
+pub(crate) fn count(database: &mut dyn Database, glob: &Glob) -> Result<usize, StoreError> {
+    if glob.is_all() {
+        let count = collect(database, "select count(*) from session", &[], |row| {
+            int(row, 0)
+        })?;
+        return Ok(count
+            .first()
+            .map_or(0, |count| usize::try_from(*count).unwrap_or(0)));
+    }
+    let names = names(database)?;
+    Ok(names.iter().filter(|name| glob.matches(name)).count())
+}
+
+/// The names of all sessions, sorted.
+pub(crate) fn names(database: &mut dyn Database) -> Result<Vec<String>, StoreError> {
+    collect(
+        database,
+        "select name from session order by name",
+        &[],
+        |row| Ok(text(row, 0)?.to_owned()),
+    )
+}
+
+/// The sessions with a matching name that have what one of the candidates asks for, at any time, in byte
+/// order of names. Linear in the nodes that have it, in all sessions.
+pub(crate) fn candidates(
+    database: &mut dyn Database,
+    wanted: &[Candidate],
+    glob: &Glob,
+) -> Result<Vec<Entry>, StoreError> {
+    let mut sessions: HashSet<i64> = HashSet::new();
+    let placed = "select distinct p.session_id from placement p where p.unit_id in";
+    for candidate in wanted {
+        let ids = match candidate {
+            Candidate::Id(id) => collect(
+                database,
+                &format!("{placed} (select unit_id from node where id = ?1)"),
+                &[id.as_str().into()],
+                |row| int(row, 0),
+            )?,
+            Candidate::Key(key) => collect(
+                database,
+                &format!("{placed} (select unit_id from node where key = ?1)"),
+                &[key.as_str().into()],
+                |row| int(row, 0),
+            )?,
+            Candidate::Attr(name, value) => collect(
+                database,
+                &format!(
+                    "{placed} (select unit_id from attr where name = ?1 and text = ?2 \
+                     and {ATTR_BY_TEXT})"
+                ),
+                &[name.as_str().into(), value.as_str().into()],
+                |row| int(row, 0),
+            )?,
+        };
+        sessions.extend(ids);
+    }
+    let mut found = Vec::with_capacity(sessions.len());
+    for session in sessions {
+        found.extend(catalog::by_id(database, session)?);
+    }
+    found.retain(|entry| glob.matches(&entry.name));
+    found.sort_unstable_by(|a, b| a.name.cmp(&b.name));
+    Ok(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Glob;
+
+    #[test]
+    fn a_star_is_any_text_without_a_slash() {
+        for (glob, name, matches) in [
+            ("", "anything/at/all", true),
+            ("a", "a", true),
+            ("a", "ab", false),
+            ("support-*", "support-42", true),
+            ("support-*", "support-", true),
+            ("support-*", "support-4/2", false),
+            ("*/x", "a/x", true),
+            ("*/x", "a/b/x", false),
+            ("*a*b*", "xaybz", true),
+            ("*a*b*", "xbya", false),
+            ("a*a", "a", false),
+            ("a*a", "aa", true),
+            ("*ab*ab", "abab", true),
+            ("*ab*ab", "ab", false),
+            ("é*", "élan", true),
+        ] {
+            assert_eq!(Glob::new(glob).matches(name), matches, "{glob} {name}");
+        }
+    }
+}

@@ -1,0 +1,124 @@
+//! An open store: its connections, its queue of commits, and who writes.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use super::error::StoreError;
+use super::home::Home;
+use super::queue::Queue;
+use super::session::{Job, SessionWriter, all_fail, run, transaction};
+use super::sql::Database;
+
+/// How a store is written.
+#[derive(Clone, Debug)]
+pub(crate) struct WriteOptions {
+    /// Whether commits of several sessions share a transaction.
+    pub(crate) batched: bool,
+    /// Who writes, as others read it.
+    pub(crate) owner: Option<String>,
+    /// How long a lease lasts without use, in nanoseconds.
+    pub(crate) lease_ns: i64,
+}
+
+/// An open store.
+#[derive(Debug)]
+pub(crate) struct Core {
+    home: Home,
+    queue: Queue,
+    options: WriteOptions,
+    owner: String,
+    /// Numbers the writers of this process, as each needs a name of its own.
+    writers: AtomicU64,
+}
+
+impl Core {
+    pub(crate) fn new(home: Home, options: WriteOptions) -> Arc<Self> {
+        let owner = options.owner.clone().unwrap_or_else(process_name);
+        Arc::new(Self {
+            home,
+            queue: Queue::default(),
+            options,
+            owner,
+            writers: AtomicU64::new(1),
+        })
+    }
+
+    pub(crate) fn home(&self) -> &Home {
+        &self.home
+    }
+
+    /// Takes the right to write a session, which is made if it does not exist.
+    pub(crate) fn open_writer(&self, name: &str) -> Result<SessionWriter, StoreError> {
+        let number = self.writers.fetch_add(1, Ordering::Relaxed);
+        let owner = format!("{}/{number}", self.owner);
+        let mut database = self.home.writer()?;
+        SessionWriter::open(&mut *database, name, &owner, self.options.lease_ns)
+    }
+
+    /// Keeps a step, alone or with others that wait.
+    pub(crate) fn keep(&self, job: Job) -> (Job, Result<(), StoreError>) {
+        if self.options.batched {
+            return self.queue.keep(&self.home, job);
+        }
+        let mut jobs = [job];
+        let result = self.keep_all(&mut jobs).pop();
+        let [job] = jobs;
+        (job, result.unwrap_or(Ok(())))
+    }
+
+    /// Keeps several steps in one transaction.
+    pub(crate) fn keep_all(&self, jobs: &mut [Job]) -> Vec<Result<(), StoreError>> {
+        match self.home.writer() {
+            Ok(mut writer) => run(&mut *writer, jobs),
+            Err(error) => all_fail(jobs.len(), error),
+        }
+    }
+
+    /// Gives a lease back. If that fails, it runs out.
+    pub(crate) fn close(&self, writer: &SessionWriter) {
+        if let Ok(mut database) = self.home.writer() {
+            let _ = writer.close(&mut *database);
+        }
+    }
+
+    /// Reads in one transaction: everything is of one moment.
+    pub(crate) fn read<T>(
+        &self,
+        work: impl FnOnce(&mut dyn Database) -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
+        let mut reader = self.home.reader()?;
+        transaction(&mut *reader, false, work)
+    }
+
+    /// Writes in one transaction.
+    pub(crate) fn write<T>(
+        &self,
+        work: impl FnOnce(&mut dyn Database) -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
+        transaction(&mut *self.home.writer()?, true, work)
+    }
+}
+
+impl Core {
+    /// Does what a write would do, and takes it back.
+    pub(crate) fn rehearse<T>(
+        &self,
+        work: impl FnOnce(&mut dyn Database) -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
+        let mut database = self.home.writer()?;
+        database.begin(true)?;
+        let done = work(&mut *database);
+        database.rollback();
+        done
+    }
+}
+
+/// The name of this process, for messages to others: its host and its number.
+fn process_name() -> String {
+    let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+    let host = match host.trim() {
+        "" => "process",
+        host => host,
+    };
+    format!("{host}/{}", std::process::id())
+}

@@ -1,0 +1,286 @@
+//! Sessions as wholes: importing, forking, renaming, deleting, pruning.
+//!
+//! Everything here happens inside a transaction that the caller has begun.
+
+use sha2::{Digest, Sha256};
+
+use super::catalog::{self, Entry, touch};
+use super::encode::Hash;
+use super::error::StoreError;
+use super::garbage;
+use super::lease::check_free;
+use super::records::{self, AttemptRow};
+use super::sql::{Database, Value, collect, digest, first, int};
+use super::write::{Change, IN_FORCE, Pen};
+use crate::index::Snapshot;
+
+/// What a session has beside its snapshots, for an import.
+#[derive(Debug, Default)]
+pub(crate) struct Beside {
+    /// What a context keeps, as JSON text; `None` if no context has written the session.
+    pub(crate) runtime: Option<String>,
+    pub(crate) retired: Vec<String>,
+    pub(crate) attempts: Vec<AttemptRow>,
+    pub(crate) pins: Vec<(String, String)>,
+}
+
+/// A session that is being imported, snapshot by snapshot.
+#[derive(Debug)]
+pub(crate) struct Import {
+    pen: Pen,
+}
+
+impl Import {
+    /// Begins a session of a new name.
+    pub(crate) fn begin(
+        database: &mut dyn Database,
+        name: &str,
+        source: Option<&str>,
+    ) -> Result<Self, StoreError> {
+        let session = catalog::create(database, name, source, None)?;
+        let pen = Pen::read(database, session)?;
+        Ok(Self { pen })
+    }
+
+    /// Adds a snapshot after the one before, or the working state as the last of all.
+    pub(crate) fn add(
+        &mut self,
+        database: &mut dyn Database,
+        older: Option<&Snapshot>,
+        newer: &Snapshot,
+    ) -> Result<(), StoreError> {
+        let now = database.now_ns()?;
+        let change = Change::between(older, newer);
+        let written = self.pen.write(database, &change, now)?;
+        self.pen.note(written);
+        Ok(())
+    }
+
+    /// Adds what is beside the snapshots.
+    pub(crate) fn finish(
+        self,
+        database: &mut dyn Database,
+        beside: &Beside,
+    ) -> Result<(), StoreError> {
+        let session = self.pen.session;
+        put_retired(database, session, beside.retired.iter().map(|id| &**id))?;
+        records::put_attempts(database, session, 0, &beside.attempts)?;
+        records::put_pins(database, session, &beside.pins)?;
+        touch(database, session, beside.runtime.as_deref())
+    }
+}
+
+/// Notes ids that are in use no more.
+pub(super) fn put_retired<'a>(
+    database: &mut dyn Database,
+    session: i64,
+    ids: impl Iterator<Item = &'a str>,
+) -> Result<(), StoreError> {
+    for id in ids {
+        database.execute(
+            "insert into retired (session_id, id) values (?1, ?2) on conflict do nothing",
+            &[session.into(), id.into()],
+        )?;
+    }
+    Ok(())
+}
+
+/// Makes a session of another's snapshots up to an index, which share all units. Linear in placements and
+/// snapshots; copies no node. The working state and the references stay with the other one.
+pub(crate) fn fork(
+    database: &mut dyn Database,
+    from: &Entry,
+    index: usize,
+    to: &str,
+) -> Result<(), StoreError> {
+    let (first_seq, last_seq) = from.seqs.unwrap_or((1, 0));
+    let seq = first_seq.saturating_add(i64::try_from(index).unwrap_or(i64::MAX));
+    if seq > last_seq {
+        return Err(StoreError::Refused(format!(
+            "`{}` has no such snapshot",
+            from.name
+        )));
+    }
+    let session = catalog::create(database, to, None, Some((from.session, seq)))?;
+    let values: [Value<'_>; 3] = [session.into(), from.session.into(), seq.into()];
+    database.execute(
+        "insert into snapshot (session_id, seq, cycle, working, committed_at_ns, meta, hash, usage, note, \
+         base, parent_hash) select ?1, seq, cycle, working, committed_at_ns, meta, hash, usage, note, base, \
+         parent_hash from snapshot where session_id = ?2 and seq <= ?3",
+        &values,
+    )?;
+    database.execute(
+        &format!(
+            "insert into placement (session_id, unit_id, first_seq, last_seq, sibling_offset, \
+             created_at_ns, creation_index, id, rank) select ?1, unit_id, first_seq, \
+             case when last_seq >= ?3 then {IN_FORCE} else last_seq end, sibling_offset, created_at_ns, \
+             creation_index, id, rank from placement where session_id = ?2 and first_seq <= ?3"
+        ),
+        &values,
+    )?;
+    // A request is a difference to the one before, so attempts are copied from the first on.
+    database.execute(
+        "insert into attempt (session_id, attempt_id, number, cycle_id, status, started_at, ended_at, \
+         provider, model, params, token_in, token_out, error, request) select ?1, attempt_id, number, \
+         cycle_id, status, started_at, ended_at, provider, model, params, token_in, token_out, error, \
+         request from attempt where session_id = ?2 and cycle_id <= \
+         (select cycle from snapshot where session_id = ?2 and seq = ?3)",
+        &values,
+    )?;
+    touch(database, session, None)
+}
+
+/// Gives a session another name.
+pub(crate) fn rename(database: &mut dyn Database, from: &str, to: &str) -> Result<(), StoreError> {
+    let entry = catalog::get(database, from)?;
+    catalog::check_name(to)?;
+    check_free(database, entry.session, from)?;
+    if catalog::find(database, to)?.is_some() {
+        return Err(StoreError::Exists(to.to_owned()));
+    }
+    database.execute(
+        "update session set name = ?2, changed = changed + 1 where session_id = ?1",
+        &[entry.session.into(), to.into()],
+    )?;
+    Ok(())
+}
+
+/// Removes a session, and what only it had. Forks of it stay whole.
+pub(crate) fn delete(database: &mut dyn Database, name: &str) -> Result<(), StoreError> {
+    let entry = catalog::get(database, name)?;
+    check_free(database, entry.session, name)?;
+    let session = [Value::Int(entry.session)];
+    let units = collect(
+        database,
+        "select distinct unit_id from placement where session_id = ?1",
+        &session,
+        |row| int(row, 0),
+    )?;
+    for sql in [
+        "delete from placement where session_id = ?1",
+        "delete from snapshot where session_id = ?1",
+        "delete from attempt where session_id = ?1",
+        "delete from pin where session_id = ?1",
+        "delete from lease where session_id = ?1",
+        "delete from retired where session_id = ?1",
+        "update session set parent_id = null, parent_seq = null where parent_id = ?1",
+        "delete from session where session_id = ?1",
+    ] {
+        database.execute(sql, &session)?;
+    }
+    garbage::units(database, &units)?;
+    Ok(())
+}
+
+/// Which snapshots of a session are kept.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Keep {
+    /// At least so many of the newest.
+    pub(crate) newest: Option<u64>,
+    /// All that were committed at or after this time.
+    pub(crate) since_ns: Option<i64>,
+}
+
+/// What a prune removed, or would remove.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Removed {
+    pub(crate) snapshots: u64,
+    pub(crate) placements: u64,
+    pub(crate) units: u64,
+    pub(crate) bodies: u64,
+}
+
+/// Removes the oldest snapshots of a session, as far as `keep` allows; the newest always stays. Linear in
+/// what goes and in the units in force at the first snapshot that stays.
+pub(crate) fn prune(
+    database: &mut dyn Database,
+    entry: &Entry,
+    keep: Keep,
+) -> Result<Removed, StoreError> {
+    let mut removed = Removed::default();
+    let Some((oldest, newest)) = entry.seqs else {
+        return Ok(removed);
+    };
+    let mut kept = newest;
+    if let Some(count) = keep.newest {
+        let count = i64::try_from(count.max(1)).unwrap_or(i64::MAX);
+        kept = kept.min(newest.saturating_sub(count - 1));
+    }
+    if let Some(since) = keep.since_ns {
+        let young = first(
+            database,
+            "select min(seq) from snapshot where session_id = ?1 and not working \
+             and committed_at_ns >= ?2",
+            &[entry.session.into(), since.into()],
+            |row| row.int(0),
+        )?;
+        kept = kept.min(young.flatten().unwrap_or(newest));
+    }
+    if keep.newest.is_none() && keep.since_ns.is_none() || kept <= oldest {
+        return Ok(removed);
+    }
+    let ends: [Value<'_>; 2] = [entry.session.into(), kept.into()];
+    let hash_of = |database: &mut dyn Database, seq: i64| {
+        let found = first(
+            database,
+            "select hash from snapshot where session_id = ?1 and seq = ?2",
+            &[entry.session.into(), seq.into()],
+            |row| digest(row, 0),
+        )?;
+        found.ok_or_else(|| StoreError::Damaged(format!("`{}` lacks a snapshot", entry.name)))
+    };
+    let parent = hash_of(database, kept - 1)?;
+    let own = hash_of(database, kept)?;
+    let units = collect(
+        database,
+        "select unit_id from placement where session_id = ?1 and last_seq < ?2",
+        &ends,
+        |row| int(row, 0),
+    )?;
+    removed.placements = database.execute(
+        "delete from placement where session_id = ?1 and last_seq < ?2",
+        &ends,
+    )?;
+    database.execute(
+        "update placement set first_seq = ?2 where session_id = ?1 and first_seq < ?2",
+        &ends,
+    )?;
+    removed.snapshots = database.execute(
+        "delete from snapshot where session_id = ?1 and seq < ?2",
+        &ends,
+    )?;
+    let base = base_hash(own, &hashes_in_force(database, entry.session, kept)?);
+    database.execute(
+        "update snapshot set parent_hash = ?3, base = ?4 where session_id = ?1 and seq = ?2",
+        &[ends[0], ends[1], (&parent).into(), (&base).into()],
+    )?;
+    (removed.units, removed.bodies) = garbage::units(database, &units)?;
+    touch(database, entry.session, None)?;
+    Ok(removed)
+}
+
+/// The hashes of the units in force at a seq, in document order.
+pub(super) fn hashes_in_force(
+    database: &mut dyn Database,
+    session: i64,
+    seq: i64,
+) -> Result<Vec<Hash>, StoreError> {
+    collect(
+        database,
+        "select u.hash from placement p join unit u on u.unit_id = p.unit_id \
+         where p.session_id = ?1 and p.first_seq <= ?2 and p.last_seq >= ?2 \
+         order by p.rank, p.sibling_offset, p.created_at_ns, p.creation_index, p.id",
+        &[session.into(), seq.into()],
+        |row| digest(row, 0),
+    )
+}
+
+/// What the first snapshot after a prune is verified by: its hash and those of the units in force.
+pub(super) fn base_hash(own: Hash, units: &[Hash]) -> Hash {
+    let mut hash = Sha256::new();
+    hash.update(own);
+    for unit in units {
+        hash.update(unit);
+    }
+    hash.finalize().into()
+}

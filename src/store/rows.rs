@@ -1,0 +1,184 @@
+//! Rows of `unit`, `node`, `attr` and `body`: their columns, and inserting them once.
+
+use std::sync::LazyLock;
+
+use super::attrs::Attr;
+use super::encode::{Body, Node, Unit};
+use super::error::StoreError;
+use super::schema::Type;
+use super::sql::{Database, Value, first, int};
+
+/// The id of a unit version, which is inserted if nobody has it yet.
+pub(super) fn put_unit(database: &mut dyn Database, unit: &Unit) -> Result<i64, StoreError> {
+    let key = [unit.kind.into(), (&unit.hash).into()];
+    let inserted = first(
+        database,
+        "insert into unit (kind, hash) values (?1, ?2) on conflict (kind, hash) do nothing \
+         returning unit_id",
+        &key,
+        |row| int(row, 0),
+    )?;
+    if let Some(unit_id) = inserted {
+        for (pre, node) in (0..).zip(&unit.nodes) {
+            put_node(database, unit_id, pre, node)?;
+        }
+        return Ok(unit_id);
+    }
+    let known = first(
+        database,
+        "select unit_id from unit where kind = ?1 and hash = ?2",
+        &key,
+        |row| int(row, 0),
+    )?;
+    known.ok_or_else(|| StoreError::Damaged("a unit vanished".to_owned()))
+}
+
+/// The id of a body, which is inserted if nobody has it yet.
+pub(super) fn put_body(database: &mut dyn Database, body: &Body) -> Result<i64, StoreError> {
+    let inserted = first(
+        database,
+        "insert into body (hash, json, text) values (?1, ?2, ?3) on conflict (hash) do nothing \
+         returning body_id",
+        &[
+            (&body.hash).into(),
+            body.json.into(),
+            body.text.as_str().into(),
+        ],
+        |row| int(row, 0),
+    )?;
+    if let Some(body_id) = inserted {
+        return Ok(body_id);
+    }
+    let known = first(
+        database,
+        "select body_id from body where hash = ?1",
+        &[(&body.hash).into()],
+        |row| int(row, 0),
+    )?;
+    known.ok_or_else(|| StoreError::Damaged("a body vanished".to_owned()))
+}
+
+/// The columns of `node` besides `unit_id`, `pre` and `body_id`.
+pub(super) const NODE_COLUMNS: &[(&str, Type)] = &[
+    ("pre_end", Type::Int),
+    ("parent_pre", Type::Int),
+    ("core_pre", Type::Int),
+    ("level", Type::Int),
+    ("base_depth", Type::Int),
+    ("class", Type::Text),
+    ("id", Type::Text),
+    ("node_type", Type::Text),
+    ("type_head", Type::Text),
+    ("type_sub", Type::Text),
+    ("role", Type::Text),
+    ("kind", Type::Text),
+    ("key", Type::Text),
+    ("sibling_offset", Type::Int),
+    ("ttl", Type::Int),
+    ("expires", Type::Int),
+    ("priority", Type::Int),
+    ("cycle", Type::Int),
+    ("created_at_ns", Type::Int),
+    ("created_at_iso", Type::Text),
+    ("creation_index", Type::Int),
+    ("cadence", Type::Int),
+    ("content_hash", Type::Text),
+    ("present", Type::Int),
+    ("version", Type::Int),
+    ("extra", Type::Text),
+];
+
+/// The columns of `attr` besides `unit_id` and `pre`.
+pub(super) const ATTR_COLUMNS: &[(&str, Type)] = &[
+    ("name", Type::Text),
+    ("ordinal", Type::Int),
+    ("type", Type::Text),
+    ("text", Type::Text),
+    ("int", Type::Int),
+    ("real", Type::Real),
+    ("big", Type::Text),
+];
+
+/// The values of [`NODE_COLUMNS`].
+pub(super) fn node_values(node: &Node) -> [Value<'_>; 26] {
+    [
+        node.pre_end.into(),
+        node.parent_pre.into(),
+        node.core_pre.into(),
+        node.level.into(),
+        node.base_depth.into(),
+        node.class.into(),
+        node.id.as_deref().into(),
+        node.node_type.as_deref().into(),
+        node.type_head.as_str().into(),
+        node.type_sub.as_deref().into(),
+        node.role.as_deref().into(),
+        node.kind.as_deref().into(),
+        node.key.as_deref().into(),
+        node.offset.into(),
+        node.ttl.into(),
+        node.expires.into(),
+        node.priority.into(),
+        node.cycle.into(),
+        node.created_at_ns.into(),
+        node.created_at_iso.as_deref().into(),
+        node.creation_index.into(),
+        node.cadence.into(),
+        node.content_hash.as_deref().into(),
+        node.present.into(),
+        node.version.into(),
+        node.extra.as_deref().into(),
+    ]
+}
+
+/// The values of [`ATTR_COLUMNS`].
+pub(super) fn attr_values(attr: &Attr) -> [Value<'_>; 7] {
+    [
+        attr.name.as_str().into(),
+        attr.ordinal.into(),
+        attr.kind.into(),
+        attr.text.as_deref().into(),
+        attr.int.into(),
+        attr.real.map_or(Value::Null, Value::Real),
+        attr.big.as_deref().into(),
+    ]
+}
+
+/// The statement that inserts a row: these columns, then the others.
+fn insert(table: &str, key: &[&str], others: &[(&str, Type)]) -> String {
+    let names: Vec<&str> = key
+        .iter()
+        .copied()
+        .chain(others.iter().map(|(name, _)| *name))
+        .collect();
+    let values: Vec<String> = (1..=names.len()).map(|at| format!("?{at}")).collect();
+    let (names, values) = (names.join(", "), values.join(", "));
+    format!("insert into {table} ({names}) values ({values})")
+}
+
+fn put_node(
+    database: &mut dyn Database,
+    unit: i64,
+    pre: i64,
+    node: &Node,
+) -> Result<(), StoreError> {
+    static NODE: LazyLock<String> =
+        LazyLock::new(|| insert("node", &["unit_id", "pre", "body_id"], NODE_COLUMNS));
+    static ATTR: LazyLock<String> =
+        LazyLock::new(|| insert("attr", &["unit_id", "pre"], ATTR_COLUMNS));
+    let body = match &node.body {
+        Some(body) => Some(put_body(database, body)?),
+        None => None,
+    };
+    let mut values = [Value::Null; 29];
+    values[..3].copy_from_slice(&[unit.into(), pre.into(), body.into()]);
+    values[3..].copy_from_slice(&node_values(node));
+    database.execute(&NODE, &values)?;
+    for attr in &node.attrs {
+        let mut values = [Value::Null; 9];
+        values[..2].copy_from_slice(&[unit.into(), pre.into()]);
+        values[2..].copy_from_slice(&attr_values(attr));
+        database.execute(&ATTR, &values)?;
+    }
+    Ok(())
+}

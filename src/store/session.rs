@@ -1,0 +1,276 @@
+//! A session that is written: its lease, what is in force, and steps that are kept one by one or together.
+
+use super::catalog::{self, touch};
+use super::error::StoreError;
+use super::lease::Lease;
+use super::records::{self, AttemptRow};
+use super::sql::{Database, collect, first, int, text};
+use super::write::{Change, Pen, Written};
+
+/// The right to write a session, and what its writer knows of it.
+#[derive(Debug)]
+pub(crate) struct SessionWriter {
+    name: String,
+    lease: Lease,
+    pen: Pen,
+    /// How many attempts were written and have ended.
+    settled: usize,
+    pins: Vec<(String, String)>,
+    /// Whether a transaction failed such that it is not known whether it was kept.
+    doubtful: bool,
+}
+
+/// A commit or a working state on its way to the database.
+#[derive(Debug)]
+pub(crate) struct Job {
+    pub(crate) writer: SessionWriter,
+    pub(crate) work: Work,
+}
+
+/// What a job keeps.
+#[derive(Debug)]
+pub(crate) struct Work {
+    /// The snapshot; `None` if a working state that was saved is to go and none replaces it.
+    pub(crate) change: Option<Change>,
+    /// What a context keeps, as JSON text.
+    pub(crate) runtime: String,
+    /// Ids that are in use no more, sorted.
+    pub(crate) retired: Vec<String>,
+    /// The attempts from the first that had not ended when the last ones were written.
+    pub(crate) attempts: Vec<AttemptRow>,
+    /// Names and ids of references, sorted; `None` if they are as they were.
+    pub(crate) pins: Option<Vec<(String, String)>>,
+}
+
+impl SessionWriter {
+    /// Takes the lease of a session and reads what is in force. A session that does not exist is made.
+    /// One transaction; linear in the units of the newest commit.
+    pub(crate) fn open(
+        database: &mut dyn Database,
+        name: &str,
+        owner: &str,
+        lasts: i64,
+    ) -> Result<Self, StoreError> {
+        database.begin(true)?;
+        let opened = Self::take(database, name, owner, lasts);
+        finish(database, opened)
+    }
+
+    fn take(
+        database: &mut dyn Database,
+        name: &str,
+        owner: &str,
+        lasts: i64,
+    ) -> Result<Self, StoreError> {
+        let session = match catalog::find(database, name)? {
+            Some(entry) => entry.session,
+            None => catalog::create(database, name, None, None)?,
+        };
+        let lease = Lease::take(database, session, name, owner, lasts)?;
+        Ok(Self {
+            name: name.to_owned(),
+            lease,
+            pen: Pen::read(database, session)?,
+            settled: records::settled(database, session)?,
+            pins: records::pins(database, session)?,
+            doubtful: false,
+        })
+    }
+
+    /// The name of the session.
+    pub(crate) fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// How many attempts need not be written again.
+    pub(crate) fn settled(&self) -> usize {
+        self.settled
+    }
+
+    /// The references as they were written last.
+    pub(crate) fn pins(&self) -> &[(String, String)] {
+        &self.pins
+    }
+
+    /// Gives the lease back.
+    pub(crate) fn close(&self, database: &mut dyn Database) -> Result<(), StoreError> {
+        self.lease.give_back(database)
+    }
+
+    /// Writes a step inside a transaction.
+    fn write(
+        &mut self,
+        database: &mut dyn Database,
+        work: &Work,
+    ) -> Result<Option<Written>, StoreError> {
+        let now = self.lease.renew(database, &self.name)?;
+        let session = self.lease.session;
+        if self.doubtful {
+            self.check_doubt(database)?;
+        }
+        let written = match &work.change {
+            Some(change) => Some(self.pen.write(database, change, now)?),
+            None => {
+                let loose = self.pen.undo_working(database)?;
+                super::garbage::units(database, &loose)?;
+                None
+            }
+        };
+        for id in &work.retired {
+            database.execute(
+                "insert into retired (session_id, id) values (?1, ?2) on conflict do nothing",
+                &[session.into(), id.as_str().into()],
+            )?;
+        }
+        records::put_attempts(database, session, self.settled, &work.attempts)?;
+        if let Some(pins) = &work.pins {
+            records::put_pins(database, session, pins)?;
+        }
+        touch(database, session, Some(&work.runtime))?;
+        Ok(written)
+    }
+
+    /// Refuses to go on if the commit that was reported as failed is there.
+    fn check_doubt(&mut self, database: &mut dyn Database) -> Result<(), StoreError> {
+        let now = Pen::read(database, self.lease.session)?;
+        if now.newest != self.pen.newest {
+            return Err(StoreError::Refused(format!(
+                "the last commit of `{}`, which failed, was kept after all; open the session again",
+                self.name
+            )));
+        }
+        self.doubtful = false;
+        Ok(())
+    }
+
+    /// Notes a step whose transaction was committed.
+    fn note(&mut self, work: &Work, written: Option<Written>) {
+        if let Some(written) = written {
+            self.pen.note(written);
+        }
+        let ended = work.attempts.iter().take_while(|row| row.has_ended());
+        self.settled += ended.count();
+        if let Some(pins) = &work.pins {
+            self.pins.clone_from(pins);
+        }
+    }
+}
+
+/// Keeps steps of several sessions in one transaction. Each gets its own result: a step that is refused
+/// leaves nothing, and the others stay.
+pub(crate) fn run(database: &mut dyn Database, jobs: &mut [Job]) -> Vec<Result<(), StoreError>> {
+    if let Err(error) = database.begin(true) {
+        return all_fail(jobs.len(), error);
+    }
+    let several = jobs.len() > 1;
+    let mut written = Vec::new();
+    for job in &mut *jobs {
+        written.push(one(database, job, several));
+    }
+    if written.iter().all(Result::is_err) {
+        database.rollback();
+    } else if let Err(error) = database.commit() {
+        database.rollback();
+        for job in &mut *jobs {
+            job.writer.doubtful = true;
+        }
+        return all_fail(jobs.len(), error);
+    }
+    let noted = written.into_iter().zip(jobs);
+    noted
+        .map(|(written, job)| written.map(|written| job.writer.note(&job.work, written)))
+        .collect()
+}
+
+fn one(
+    database: &mut dyn Database,
+    job: &mut Job,
+    several: bool,
+) -> Result<Option<Written>, StoreError> {
+    if !several {
+        return job.writer.write(database, &job.work);
+    }
+    database.savepoint()?;
+    let written = job.writer.write(database, &job.work);
+    match written {
+        Ok(written) => database.release().map(|()| written),
+        Err(error) => {
+            database.rollback_to()?;
+            Err(error)
+        }
+    }
+}
+
+/// The same error for every job.
+pub(super) fn all_fail(jobs: usize, error: StoreError) -> Vec<Result<(), StoreError>> {
+    let text = error.to_string();
+    let mut all = vec![Err(error)];
+    all.resize_with(jobs, || Err(StoreError::Database(text.clone())));
+    all
+}
+
+/// Commits a transaction, or takes it back if what was done in it failed.
+pub(crate) fn finish<T>(
+    database: &mut dyn Database,
+    done: Result<T, StoreError>,
+) -> Result<T, StoreError> {
+    match done {
+        Ok(value) => match database.commit() {
+            Ok(()) => Ok(value),
+            Err(error) => {
+                database.rollback();
+                Err(error)
+            }
+        },
+        Err(error) => {
+            database.rollback();
+            Err(error)
+        }
+    }
+}
+
+/// Runs `work` in a transaction.
+pub(crate) fn transaction<T>(
+    database: &mut dyn Database,
+    write: bool,
+    work: impl FnOnce(&mut dyn Database) -> Result<T, StoreError>,
+) -> Result<T, StoreError> {
+    database.begin(write)?;
+    let done = work(database);
+    finish(database, done)
+}
+
+/// What a session remembers of the ids that were used: those that are in no unit of the newest commit.
+/// A session that no context has written yet has none noted, so its closed placements are read, once.
+pub(crate) fn retired(
+    database: &mut dyn Database,
+    session: i64,
+    written: bool,
+) -> Result<Vec<String>, StoreError> {
+    let noted = "select id from retired where session_id = ?1 order by id";
+    let closed = "select distinct n.id from placement p join node n on n.unit_id = p.unit_id \
+         where p.session_id = ?1 and p.last_seq < ?2 and n.id is not null order by n.id";
+    match written {
+        true => collect(database, noted, &[session.into()], |row| {
+            Ok(text(row, 0)?.to_owned())
+        }),
+        false => collect(
+            database,
+            closed,
+            &[session.into(), super::write::IN_FORCE.into()],
+            |row| Ok(text(row, 0)?.to_owned()),
+        ),
+    }
+}
+
+/// The largest creation time of a session's nodes. Linear in them.
+pub(crate) fn last_time(database: &mut dyn Database, session: i64) -> Result<i64, StoreError> {
+    let last = first(
+        database,
+        "select coalesce(max(n.created_at_ns), 0) from placement p join node n \
+         on n.unit_id = p.unit_id where p.session_id = ?1",
+        &[session.into()],
+        |row| int(row, 0),
+    )?;
+    Ok(last.unwrap_or(0))
+}

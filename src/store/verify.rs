@@ -1,0 +1,417 @@
+//! Reads a whole store and compares it with its hashes (STORE §2, §3).
+//!
+//! Every unit is read, encoded again and compared row by row, so that a value that only SQL uses is checked
+//! as well; every chain of hashes is computed again; and no row may be left over.
+
+use hashbrown::HashMap;
+
+use super::archive::check_text;
+use super::catalog::{self, Entry};
+use super::decode::{Units, Wanted};
+use super::encode::{Hash, Ttl, Unit, body_hash, encode};
+use super::error::StoreError;
+use super::load::{Place, restore_unit};
+use super::manage::{base_hash, hashes_in_force};
+use super::records;
+use super::rows::{ATTR_COLUMNS, NODE_COLUMNS, attr_values, node_values};
+use super::schema::Type;
+use super::sql::{Database, Dialect, Row, collect, digest, first, int, text};
+use super::write::{IN_FORCE, chained};
+use crate::index::UnitKind;
+
+/// Something that contradicts itself: the session and the cycle of the first snapshot concerned, and what.
+pub(crate) type Finding = (Option<String>, Option<i64>, String);
+
+/// All contradictions of a store. Linear in it.
+pub(crate) fn verify(database: &mut dyn Database) -> Result<Vec<Finding>, StoreError> {
+    let mut found: Vec<Finding> = Vec::new();
+    if database.dialect() == Dialect::Sqlite {
+        let said = collect(database, "pragma integrity_check", &[], |row| {
+            Ok(text(row, 0)?.to_owned())
+        })?;
+        let wrong = said.into_iter().filter(|line| line != "ok");
+        found.extend(wrong.map(|what| (None, None, what)));
+    }
+    bodies(database, &mut found)?;
+    units(database, &mut found)?;
+    left_over(database, &mut found)?;
+    for entry in catalog::all(database, "")? {
+        session(database, &entry, &mut found)?;
+    }
+    Ok(found)
+}
+
+/// Notes a contradiction in a unit for every session that places it.
+fn in_unit(
+    database: &mut dyn Database,
+    unit: i64,
+    what: &str,
+    found: &mut Vec<Finding>,
+) -> Result<(), StoreError> {
+    let placed = collect(
+        database,
+        "select s.name, min(n.cycle) from placement p join session s on s.session_id = p.session_id \
+         left join snapshot n on n.session_id = p.session_id and n.seq >= p.first_seq \
+         and n.seq <= p.last_seq where p.unit_id = ?1 group by s.name order by s.name",
+        &[unit.into()],
+        |row| Ok((text(row, 0)?.to_owned(), row.int(1)?)),
+    )?;
+    for (name, cycle) in placed {
+        found.push((Some(name), cycle, what.to_owned()));
+    }
+    Ok(())
+}
+
+fn bodies(database: &mut dyn Database, found: &mut Vec<Finding>) -> Result<(), StoreError> {
+    let mut wrong = Vec::new();
+    database.query(
+        "select body_id, hash, json, text from body order by body_id",
+        &[],
+        &mut |row| {
+            let (json, content) = (row.bool(2)?.unwrap_or(false), row.text(3)?.unwrap_or(""));
+            if row.bytes(1)? != Some(&body_hash(json, content)[..]) {
+                wrong.push(int(row, 0)?);
+            }
+            Ok(())
+        },
+    )?;
+    for body in wrong {
+        let units = collect(
+            database,
+            "select distinct unit_id from node where body_id = ?1 order by unit_id",
+            &[body.into()],
+            |row| int(row, 0),
+        )?;
+        if units.is_empty() {
+            found.push((None, None, format!("body {body} is not what its hash says")));
+        }
+        for unit in units {
+            in_unit(database, unit, "a content is not what its hash says", found)?;
+        }
+    }
+    Ok(())
+}
+
+/// Compares every unit with its hash, and every row with what it is made of.
+fn units(database: &mut dyn Database, found: &mut Vec<Finding>) -> Result<(), StoreError> {
+    let all = collect(
+        database,
+        "select unit_id, kind, hash from unit order by unit_id",
+        &[],
+        |row| {
+            let hash = row.bytes(2)?.map(<[u8]>::to_vec);
+            Ok((int(row, 0)?, text(row, 1)?.to_owned(), hash))
+        },
+    )?;
+    for (unit, kind, hash) in all {
+        let what = match kind_of(&kind) {
+            None => Some(format!("a unit has the unknown kind {kind:?}")),
+            Some(kind) => match unit_fault(database, unit, kind, hash.as_deref()) {
+                Ok(fault) => fault,
+                Err(StoreError::Damaged(what)) => Some(what),
+                Err(other) => return Err(other),
+            },
+        };
+        if let Some(what) = what {
+            in_unit(database, unit, &what, found)?;
+        }
+    }
+    Ok(())
+}
+
+fn kind_of(name: &str) -> Option<UnitKind> {
+    [
+        UnitKind::Preamble,
+        UnitKind::Turn,
+        UnitKind::Loose,
+        UnitKind::Head,
+        UnitKind::Rest,
+    ]
+    .into_iter()
+    .find(|kind| super::encode::kind_name(*kind) == name)
+}
+
+/// What is wrong with a unit.
+fn unit_fault(
+    database: &mut dyn Database,
+    unit: i64,
+    kind: UnitKind,
+    hash: Option<&[u8]>,
+) -> Result<Option<String>, StoreError> {
+    let mut read = Units::default();
+    read.read(database, Wanted::Unit(unit))?;
+    if read.starts.is_empty() {
+        return Ok(Some("a unit has no nodes".to_owned()));
+    }
+    let made = restore_unit(read, kind)?;
+    let nodes = made.nodes().map(|node| (node, Ttl::of(node)));
+    let encoded = encode(kind, nodes);
+    let name = &encoded.order.id;
+    if hash != Some(&encoded.hash[..]) {
+        return Ok(Some(format!("unit {name:?} is not what its hash says")));
+    }
+    let rows = stored_rows(database, unit)?;
+    let wanted = rows_of(&encoded);
+    if rows != wanted {
+        let at = rows.iter().zip(&wanted).position(|(a, b)| a != b);
+        let at = at.unwrap_or(rows.len().min(wanted.len()));
+        let row = rows.get(at).or(wanted.get(at)).map_or("", |row| row);
+        return Ok(Some(format!(
+            "unit {name:?} has columns that differ from its nodes: {row}"
+        )));
+    }
+    Ok(None)
+}
+
+/// The rows of `node` and `attr` of an encoded unit, as text.
+fn rows_of(unit: &Unit) -> Vec<String> {
+    let mut nodes = Vec::new();
+    let mut attrs = Vec::new();
+    for (pre, node) in (0..).zip(&unit.nodes) {
+        let hash = node.body.as_ref().map(|body| body.hash);
+        nodes.push(format!("node {pre} {:?} {hash:?}", node_values(node)));
+        let mut own: Vec<(&str, i64, String)> = node
+            .attrs
+            .iter()
+            .map(|attr| {
+                let text = format!("attr {pre} {:?}", attr_values(attr));
+                (attr.name.as_str(), attr.ordinal, text)
+            })
+            .collect();
+        own.sort_unstable_by(|a, b| (a.0, a.1).cmp(&(b.0, b.1)));
+        attrs.extend(own.into_iter().map(|(_, _, text)| text));
+    }
+    nodes.extend(attrs);
+    nodes
+}
+
+/// The same of the rows that are stored.
+fn stored_rows(database: &mut dyn Database, unit: i64) -> Result<Vec<String>, StoreError> {
+    let mut rows = collect(
+        database,
+        &format!(
+            "select pre, b.hash, {} from node n left join body b on b.body_id = n.body_id \
+             where n.unit_id = ?1 order by n.pre",
+            NODE_COLUMNS
+                .iter()
+                .map(|(name, _)| format!("n.{name}"))
+                .collect::<Vec<_>>()
+                .join(", ")
+        ),
+        &[unit.into()],
+        |row| {
+            let hash: Option<Hash> = match row.bytes(1)? {
+                Some(_) => Some(digest(row, 1)?),
+                None => None,
+            };
+            let values = values(row, 2, NODE_COLUMNS)?;
+            Ok(format!("node {} {values} {hash:?}", int(row, 0)?))
+        },
+    )?;
+    rows.extend(collect(
+        database,
+        &format!(
+            "select pre, {} from attr where unit_id = ?1 order by pre, name, ordinal",
+            ATTR_COLUMNS
+                .iter()
+                .map(|(name, _)| *name)
+                .collect::<Vec<_>>()
+                .join(", ")
+        ),
+        &[unit.into()],
+        |row| {
+            let values = values(row, 1, ATTR_COLUMNS)?;
+            Ok(format!("attr {} {values}", int(row, 0)?))
+        },
+    )?);
+    Ok(rows)
+}
+
+fn values(row: &dyn Row, from: usize, columns: &[(&str, Type)]) -> Result<String, StoreError> {
+    use super::sql::Value;
+    let mut all = Vec::with_capacity(columns.len());
+    for (at, (_, is)) in (from..).zip(columns) {
+        all.push(match is {
+            Type::Int => Value::from(row.int(at)?),
+            Type::Real => row.real(at)?.map_or(Value::Null, Value::Real),
+            _ => Value::from(row.text(at)?),
+        });
+    }
+    Ok(format!("{all:?}"))
+}
+
+/// Rows that nothing refers to, and references to nothing.
+fn left_over(database: &mut dyn Database, found: &mut Vec<Finding>) -> Result<(), StoreError> {
+    for (what, sql) in [
+        (
+            "units that no session places",
+            "select count(*) from unit u where not exists \
+             (select 1 from placement p where p.unit_id = u.unit_id)",
+        ),
+        (
+            "nodes of a unit that does not exist",
+            "select count(*) from node n where not exists \
+             (select 1 from unit u where u.unit_id = n.unit_id)",
+        ),
+        (
+            "attributes of a node that does not exist",
+            "select count(*) from attr a where not exists \
+             (select 1 from node n where n.unit_id = a.unit_id and n.pre = a.pre)",
+        ),
+        (
+            "contents that no node has",
+            "select count(*) from body b where not exists \
+             (select 1 from node n where n.body_id = b.body_id)",
+        ),
+        (
+            "placements of a session or a unit that does not exist",
+            "select count(*) from placement p where not exists \
+             (select 1 from session s where s.session_id = p.session_id) or not exists \
+             (select 1 from unit u where u.unit_id = p.unit_id)",
+        ),
+        (
+            "snapshots of a session that does not exist",
+            "select count(*) from snapshot n where not exists \
+             (select 1 from session s where s.session_id = n.session_id)",
+        ),
+    ] {
+        let count = first(database, sql, &[], |row| int(row, 0))?.unwrap_or(0);
+        if count > 0 {
+            found.push((None, None, format!("there are {count} {what}")));
+        }
+    }
+    Ok(())
+}
+
+/// A row of `snapshot`, for the chain.
+struct Link {
+    seq: i64,
+    cycle: Option<i64>,
+    working: bool,
+    meta: String,
+    note: Option<String>,
+    hash: Hash,
+    base: Option<Vec<u8>>,
+}
+
+/// Checks the chain of a session and what is beside it.
+fn session(
+    database: &mut dyn Database,
+    entry: &Entry,
+    found: &mut Vec<Finding>,
+) -> Result<(), StoreError> {
+    let mut report = |cycle: Option<i64>, what: String| {
+        found.push((Some(entry.name.clone()), cycle, what));
+    };
+    let links = collect(
+        database,
+        "select seq, cycle, working, meta, note, hash, base from snapshot where session_id = ?1 \
+         order by seq",
+        &[entry.session.into()],
+        |row| {
+            Ok(Link {
+                seq: int(row, 0)?,
+                cycle: row.int(1)?,
+                working: row.bool(2)?.unwrap_or(false),
+                meta: text(row, 3)?.to_owned(),
+                note: row.text(4)?.map(ToOwned::to_owned),
+                hash: digest(row, 5)?,
+                base: row.bytes(6)?.map(<[u8]>::to_vec),
+            })
+        },
+    )?;
+    let places = super::load::places(database, entry.session, (0, IN_FORCE))?;
+    let hashes: HashMap<i64, Hash> = collect(
+        database,
+        "select u.unit_id, u.hash from placement p join unit u on u.unit_id = p.unit_id \
+         where p.session_id = ?1",
+        &[entry.session.into()],
+        |row| Ok((int(row, 0)?, digest(row, 1)?)),
+    )?
+    .into_iter()
+    .collect();
+    let (mut came, mut gone) = (HashMap::new(), HashMap::new());
+    for place in &places {
+        let hash = hashes.get(&place.unit).copied().unwrap_or_default();
+        came.entry(place.first_seq)
+            .or_insert_with(Vec::new)
+            .push(hash);
+        if place.last_seq != IN_FORCE {
+            let gone: &mut Vec<Hash> = gone.entry(place.last_seq + 1).or_default();
+            gone.push(hash);
+        }
+    }
+    let mut before: Option<&Link> = None;
+    for link in &links {
+        if before.is_some_and(|before| before.seq + 1 != link.seq || before.working) {
+            report(
+                link.cycle,
+                "the snapshots are not numbered one after the other".to_owned(),
+            );
+        }
+        match (before, &link.base) {
+            (None, Some(base)) => {
+                let units = hashes_in_force(database, entry.session, link.seq)?;
+                if base_hash(link.hash, &units)[..] != base[..] {
+                    report(
+                        link.cycle,
+                        "the first snapshot after a prune is not what its hash says".to_owned(),
+                    );
+                }
+            }
+            _ => {
+                use sha2::Digest;
+                let parent = before.map(|before| before.hash);
+                let mut hash = chained(parent, link.cycle, &link.meta, link.note.as_deref());
+                for unit in gone.get(&link.seq).into_iter().flatten() {
+                    hash.update(b"-");
+                    hash.update(unit);
+                }
+                for unit in came.get(&link.seq).into_iter().flatten() {
+                    hash.update(b"+");
+                    hash.update(unit);
+                }
+                if Hash::from(hash.finalize()) != link.hash {
+                    report(
+                        link.cycle,
+                        "the snapshot is not what its hash says".to_owned(),
+                    );
+                }
+            }
+        }
+        before = Some(link);
+    }
+    if let Some(what) = overlap(&places) {
+        report(None, what);
+    }
+    if let Some(what) = check_text(entry) {
+        report(None, what);
+    }
+    match records::attempts(database, entry.session) {
+        Ok(_) => Ok(()),
+        Err(StoreError::Damaged(what)) => {
+            report(None, what);
+            Ok(())
+        }
+        Err(other) => Err(other),
+    }
+}
+
+/// Whether two placements of one top node are in force at the same time.
+fn overlap(places: &[Place]) -> Option<String> {
+    let mut by_id: HashMap<&str, Vec<(i64, i64)>> = HashMap::new();
+    for place in places {
+        let spans = by_id.entry(&place.order.id).or_default();
+        spans.push((place.first_seq, place.last_seq));
+    }
+    let mut wrong: Vec<&str> = Vec::new();
+    for (id, mut spans) in by_id {
+        spans.sort_unstable();
+        if spans.windows(2).any(|pair| pair[0].1 >= pair[1].0) || spans.iter().any(|(a, b)| a > b) {
+            wrong.push(id);
+        }
+    }
+    wrong.sort_unstable();
+    let id = wrong.first()?;
+    Some(format!("two versions of unit {id:?} are in force at once"))
+}
