@@ -2,7 +2,6 @@
 
 use std::borrow::Cow;
 
-use super::encode::Node;
 use crate::tree::is_header;
 use crate::tree::json::unescape;
 use crate::tree::shallow::elements;
@@ -20,7 +19,7 @@ pub(super) struct Attr {
 }
 
 /// Adds the rows of a custom attribute. Returns whether they give it back: scalars do.
-pub(super) fn custom(row: &mut Node, name: &str, json: &str) -> bool {
+pub(super) fn custom(attrs: &mut Vec<Attr>, name: &str, json: &str) -> bool {
     if name.contains('\0') {
         return false;
     }
@@ -33,7 +32,7 @@ pub(super) fn custom(row: &mut Node, name: &str, json: &str) -> bool {
                 ordinal,
                 ..scalar_attr(json)
             });
-            row.attrs.extend(members);
+            attrs.extend(members);
             (of_kind("list"), false)
         }
         Some(b'{') => (of_kind("object"), false),
@@ -43,7 +42,7 @@ pub(super) fn custom(row: &mut Node, name: &str, json: &str) -> bool {
             (attr, given_back && exact)
         }
     };
-    row.attrs.push(Attr {
+    attrs.push(Attr {
         name: name.to_owned(),
         ordinal: -1,
         ..attr

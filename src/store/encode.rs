@@ -405,7 +405,7 @@ fn field(row: &mut Node, node: NodeRef<'_>, name: &str, json: &str, inside: bool
             list
         }
         _ if is_header(name) && name != TAGS.alias && name != CADENCE.alias => false,
-        _ => custom(row, name, json),
+        _ => custom(&mut row.attrs, name, json),
     }
 }
 

@@ -77,10 +77,6 @@ impl SessionWriter {
         })
     }
 
-    /// The name of the session.
-    pub(crate) fn name(&self) -> &str {
-        &self.name
-    }
 
     /// How many attempts need not be written again.
     pub(crate) fn settled(&self) -> usize {

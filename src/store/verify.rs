@@ -4,6 +4,7 @@
 //! as well; every chain of hashes is computed again; and no row may be left over.
 
 use hashbrown::HashMap;
+use sha2::Digest;
 
 use super::archive::check_text;
 use super::catalog::{self, Entry};
@@ -294,20 +295,33 @@ struct Link {
     base: Option<Vec<u8>>,
 }
 
-/// Checks the chain of a session and what is beside it.
+/// Checks a session: its chain, its placements, and what is beside them.
 fn session(
     database: &mut dyn Database,
     entry: &Entry,
     found: &mut Vec<Finding>,
 ) -> Result<(), StoreError> {
-    let mut report = |cycle: Option<i64>, what: String| {
-        found.push((Some(entry.name.clone()), cycle, what));
-    };
-    let links = collect(
+    let places = super::load::places(database, entry.session, (0, IN_FORCE))?;
+    let mut wrong = chain(database, entry.session, &places)?;
+    wrong.extend(overlap(&places).map(|what| (None, what)));
+    wrong.extend(check_text(entry).map(|what| (None, what)));
+    match records::attempts(database, entry.session) {
+        Ok(_) => {}
+        Err(StoreError::Damaged(what)) => wrong.push((None, what)),
+        Err(other) => return Err(other),
+    }
+    let name = || Some(entry.name.clone());
+    found.extend(wrong.into_iter().map(|(cycle, what)| (name(), cycle, what)));
+    Ok(())
+}
+
+/// The snapshots of a session, oldest first.
+fn links(database: &mut dyn Database, session: i64) -> Result<Vec<Link>, StoreError> {
+    collect(
         database,
         "select seq, cycle, working, meta, note, hash, base from snapshot where session_id = ?1 \
          order by seq",
-        &[entry.session.into()],
+        &[session.into()],
         |row| {
             Ok(Link {
                 seq: int(row, 0)?,
@@ -319,82 +333,66 @@ fn session(
                 base: row.bytes(6)?.map(<[u8]>::to_vec),
             })
         },
-    )?;
-    let places = super::load::places(database, entry.session, (0, IN_FORCE))?;
-    let hashes: HashMap<i64, Hash> = collect(
+    )
+}
+
+/// Computes the chain of hashes again. Returns the cycles where it differs, and how.
+fn chain(
+    database: &mut dyn Database,
+    session: i64,
+    places: &[Place],
+) -> Result<Vec<(Option<i64>, String)>, StoreError> {
+    let mut wrong: Vec<(Option<i64>, String)> = Vec::new();
+    let hashes = collect(
         database,
         "select u.unit_id, u.hash from placement p join unit u on u.unit_id = p.unit_id \
          where p.session_id = ?1",
-        &[entry.session.into()],
+        &[session.into()],
         |row| Ok((int(row, 0)?, digest(row, 1)?)),
-    )?
-    .into_iter()
-    .collect();
+    )?;
+    let hashes: HashMap<i64, Hash> = hashes.into_iter().collect();
     let (mut came, mut gone) = (HashMap::new(), HashMap::new());
-    for place in &places {
+    for place in places {
         let hash = hashes.get(&place.unit).copied().unwrap_or_default();
-        came.entry(place.first_seq)
-            .or_insert_with(Vec::new)
-            .push(hash);
+        let units: &mut Vec<Hash> = came.entry(place.first_seq).or_default();
+        units.push(hash);
         if place.last_seq != IN_FORCE {
-            let gone: &mut Vec<Hash> = gone.entry(place.last_seq + 1).or_default();
-            gone.push(hash);
+            let units: &mut Vec<Hash> = gone.entry(place.last_seq + 1).or_default();
+            units.push(hash);
         }
     }
-    let mut before: Option<&Link> = None;
-    for link in &links {
-        if before.is_some_and(|before| before.seq + 1 != link.seq || before.working) {
-            report(
-                link.cycle,
-                "the snapshots are not numbered one after the other".to_owned(),
-            );
+    let mut before: Option<Link> = None;
+    for link in links(database, session)? {
+        if let Some(before) = &before
+            && (before.seq + 1 != link.seq || before.working)
+        {
+            let what = "the snapshots are not numbered one after the other";
+            wrong.push((link.cycle, what.to_owned()));
         }
-        match (before, &link.base) {
+        let is_sound = match (&before, &link.base) {
             (None, Some(base)) => {
-                let units = hashes_in_force(database, entry.session, link.seq)?;
-                if base_hash(link.hash, &units)[..] != base[..] {
-                    report(
-                        link.cycle,
-                        "the first snapshot after a prune is not what its hash says".to_owned(),
-                    );
-                }
+                let units = hashes_in_force(database, session, link.seq)?;
+                base_hash(link.hash, &units)[..] == base[..]
             }
             _ => {
-                use sha2::Digest;
-                let parent = before.map(|before| before.hash);
+                let parent = before.as_ref().map(|before| before.hash);
                 let mut hash = chained(parent, link.cycle, &link.meta, link.note.as_deref());
-                for unit in gone.get(&link.seq).into_iter().flatten() {
-                    hash.update(b"-");
-                    hash.update(unit);
+                for (sign, units) in [(b"-", &gone), (b"+", &came)] {
+                    for unit in units.get(&link.seq).into_iter().flatten() {
+                        hash.update(sign);
+                        hash.update(unit);
+                    }
                 }
-                for unit in came.get(&link.seq).into_iter().flatten() {
-                    hash.update(b"+");
-                    hash.update(unit);
-                }
-                if Hash::from(hash.finalize()) != link.hash {
-                    report(
-                        link.cycle,
-                        "the snapshot is not what its hash says".to_owned(),
-                    );
-                }
+                Hash::from(hash.finalize()) == link.hash
             }
+        };
+        if !is_sound {
+            let what = "the snapshot is not what its hash says";
+            wrong.push((link.cycle, what.to_owned()));
         }
         before = Some(link);
     }
-    if let Some(what) = overlap(&places) {
-        report(None, what);
-    }
-    if let Some(what) = check_text(entry) {
-        report(None, what);
-    }
-    match records::attempts(database, entry.session) {
-        Ok(_) => Ok(()),
-        Err(StoreError::Damaged(what)) => {
-            report(None, what);
-            Ok(())
-        }
-        Err(other) => Err(other),
-    }
+    Ok(wrong)
 }
 
 /// Whether two placements of one top node are in force at the same time.

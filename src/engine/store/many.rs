@@ -1,18 +1,15 @@
-//! Selectors over many sessions, and commits of many contexts.
+//! Selectors over many sessions.
 
 use std::collections::VecDeque;
-use std::sync::Arc;
 
 use rayon::prelude::*;
 
 use super::{Store, open};
-use crate::diag::{Code, Diagnostic, Error};
+use crate::diag::{Code, Error};
 use crate::engine::answer::Answer;
 use crate::engine::candidate::candidate;
-use crate::engine::context::Context;
 use crate::engine::prepared::Prepared;
-use crate::runtime::Commit;
-use crate::store::{self, Core, Entry, Glob};
+use crate::store::{self, Entry, Glob};
 
 /// Sessions that are opened and asked at once.
 const CHUNK: usize = 64;
@@ -145,53 +142,4 @@ impl Store {
             ready: VecDeque::new(),
         })
     }
-}
-
-/// Commits contexts of one store in one transaction.
-pub(super) fn commit_all<'c>(
-    core: &Arc<Core>,
-    contexts: impl IntoIterator<Item = &'c mut Context>,
-) -> Vec<Result<Commit, Error>> {
-    let (mut results, mut jobs, mut places) = (Vec::new(), Vec::new(), Vec::new());
-    for context in contexts {
-        let ours = context
-            .keeper()
-            .is_some_and(|keeper| Arc::ptr_eq(keeper.core(), core));
-        if !ours {
-            let message = "the context is not of this store";
-            let error = Error::new("", Diagnostic::error(Code::Store, message));
-            results.push(Err(error));
-            continue;
-        }
-        let prepared = match context.prepare_commit() {
-            Ok(prepared) => prepared,
-            Err(error) => {
-                results.push(Err(error));
-                continue;
-            }
-        };
-        let step = context.step_of(&prepared);
-        let job = step.and_then(|step| match context.keeper() {
-            Some(keeper) => keeper.job(&step),
-            None => Err(Error::new("", Diagnostic::error(Code::Store, "no store"))),
-        });
-        match job {
-            Ok(job) => {
-                places.push((results.len(), context, prepared));
-                jobs.push(job);
-                // Replaced below.
-                results.push(Ok(Commit::default()));
-            }
-            Err(error) => results.push(context.end_commit(prepared, Err(error))),
-        }
-    }
-    let kept = core.keep_all(&mut jobs);
-    for (((at, context, prepared), job), kept) in places.into_iter().zip(jobs).zip(kept) {
-        let kept = match context.keeper() {
-            Some(keeper) => keeper.ended(job, kept),
-            None => Ok(()),
-        };
-        results[at] = context.end_commit(prepared, kept);
-    }
-    results
 }

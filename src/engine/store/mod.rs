@@ -10,11 +10,13 @@
 //! | open sessions, and their memory | `open` |
 //! | sessions as wholes | `manage` |
 //! | selectors over many sessions | `many` |
+//! | commits of many contexts | `together` |
 
 mod build;
 mod manage;
 mod many;
 mod open;
+mod together;
 
 use std::sync::{Arc, Mutex};
 
@@ -168,7 +170,7 @@ impl Store {
         &self,
         contexts: impl IntoIterator<Item = &'c mut Context>,
     ) -> Vec<Result<Commit, Error>> {
-        many::commit_all(&self.core, contexts)
+        together::commit_all(&self.core, contexts)
     }
 
     /// Says which sessions have nearly the name that was not found.

@@ -1,0 +1,57 @@
+//! Commits of many contexts in one transaction.
+
+use std::sync::Arc;
+
+use crate::diag::{Code, Diagnostic, Error};
+use crate::engine::context::Context;
+use crate::runtime::Commit;
+use crate::store::Core;
+
+/// Commits contexts of one store in one transaction.
+pub(super) fn commit_all<'c>(
+    core: &Arc<Core>,
+    contexts: impl IntoIterator<Item = &'c mut Context>,
+) -> Vec<Result<Commit, Error>> {
+    let (mut results, mut jobs, mut places) = (Vec::new(), Vec::new(), Vec::new());
+    for context in contexts {
+        let ours = context
+            .keeper()
+            .is_some_and(|keeper| Arc::ptr_eq(keeper.core(), core));
+        if !ours {
+            let message = "the context is not of this store";
+            let error = Error::new("", Diagnostic::error(Code::Store, message));
+            results.push(Err(error));
+            continue;
+        }
+        let prepared = match context.prepare_commit() {
+            Ok(prepared) => prepared,
+            Err(error) => {
+                results.push(Err(error));
+                continue;
+            }
+        };
+        let step = context.step_of(&prepared);
+        let job = step.and_then(|step| match context.keeper() {
+            Some(keeper) => keeper.job(&step),
+            None => Err(Error::new("", Diagnostic::error(Code::Store, "no store"))),
+        });
+        match job {
+            Ok(job) => {
+                places.push((results.len(), context, prepared));
+                jobs.push(job);
+                // Replaced below.
+                results.push(Ok(Commit::default()));
+            }
+            Err(error) => results.push(context.end_commit(prepared, Err(error))),
+        }
+    }
+    let kept = core.keep_all(&mut jobs);
+    for (((at, context, prepared), job), kept) in places.into_iter().zip(jobs).zip(kept) {
+        let kept = match context.keeper() {
+            Some(keeper) => keeper.ended(job, kept),
+            None => Ok(()),
+        };
+        results[at] = context.end_commit(prepared, kept);
+    }
+    results
+}
