@@ -5,11 +5,11 @@
 //!
 //! | part | files |
 //! |---|---|
-mod manage;
-#[cfg(feature = "postgres")]
-mod postgres;
-#[cfg(feature = "postgres")]
-mod postgres_client;
+//! | databases | `sql`, `sqlite`, `postgres`, `postgres_client`, `home`, `schema` |
+//! | units as rows, and back | `encode`, `attrs`, `decode`, `rows`, `present` |
+//! | writing | `lease`, `write`, `session`, `queue`, `core`, `records`, `garbage` |
+//! | reading | `catalog`, `candidates`, `load`, `archive` |
+//! | sessions as wholes | `manage`, `erase`, `verify` |
 //! | errors | `error` |
 
 mod archive;

@@ -77,7 +77,6 @@ impl SessionWriter {
         })
     }
 
-
     /// How many attempts need not be written again.
     pub(crate) fn settled(&self) -> usize {
         self.settled
