@@ -80,7 +80,8 @@ impl Nothing<'_> {
     fn steps(&self, here: &Inventory<'_>, reasons: &mut Vec<EmptyReason>) {
         let traced = |snapshot: &&Snapshot| {
             let mut trace = Trace::on();
-            run(self.bound, Input::new(snapshot, self.history), &mut trace);
+            // A page may end a run before every step has run.
+            run_untailed(self.bound, Input::new(snapshot, self.history), &mut trace);
             trace
         };
         let traces: Vec<Trace> = self.read.iter().map(traced).collect();

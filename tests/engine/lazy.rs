@@ -7,7 +7,10 @@ use std::sync::Arc;
 
 use pactql::internals::history::Archive;
 use pactql::internals::index::NodeRef;
-use pactql::{Answer, Code, Context, Engine as Inner, NewNode, Selection, Session};
+use pactql::{
+    Address, Answer, At, Code, Context, DiffOptions, Engine as Inner, ExplainOptions, NewNode,
+    Selection, Session,
+};
 
 use crate::ranges::with_range;
 use crate::support::archive::Fake;
@@ -115,6 +118,49 @@ fn a_lazy_session_answers_as_a_loaded_one_in_depth() {
 #[test]
 fn a_lazy_session_answers_as_a_loaded_one_in_canonical() {
     a_lazy_session_answers_as_a_loaded_one(Edition::Canonical);
+}
+
+#[test]
+fn logs_differences_lives_and_explanations_are_those_of_the_loaded_session() {
+    let engine = Inner::new();
+    let loaded = Session::open("fixtures/support-agent.jsonl").unwrap();
+    let fake = Fake::of(&loaded.history(), true);
+    let alike = |value: &dyn Fn(&Session) -> String| {
+        assert_eq!(value(&fake.session()), value(&loaded));
+    };
+    for selector in [
+        ".cb",
+        "^ah .cb",
+        ".mt:depth(1..2) .cb[kind='call']",
+        "#nobody",
+    ] {
+        alike(&|session| serde_json::to_string(&engine.log(session, selector).unwrap()).unwrap());
+        for (a, b) in [("working", "@t-1"), ("@t-3", "@t0"), ("@t0", "@t-9")] {
+            let at = |text: &str| match text.parse::<Address>() {
+                Ok(address) => At::Committed(address),
+                Err(_) => At::Working,
+            };
+            alike(&|session| {
+                let options = DiffOptions::default().moves(true);
+                let diff = engine.diff(session, at(a), at(b), Some(selector), &options);
+                diff.map_or_else(
+                    |error| error.to_string(),
+                    |diff| serde_json::to_string(&diff).unwrap(),
+                )
+            });
+        }
+        alike(&|session| {
+            let options = ExplainOptions::default().analyze(true);
+            let text = format!("@t0 {selector}");
+            let explain = engine.explain(Some(session), &text, options).unwrap();
+            let explain = explain.to_json();
+            format!("{} {}", explain["plan"], explain["strategy"])
+        });
+    }
+    let rows = engine.rows(&loaded, "@* .cb").unwrap();
+    for id in rows.to_ids().into_iter().take(20) {
+        alike(&|session| serde_json::to_string(&pactql::blame(&session.history(), id)).unwrap());
+    }
 }
 
 #[test]
