@@ -63,8 +63,9 @@ impl Keeper {
         let writer = self.writer.take().ok_or_else(lost)?;
         let mut retired = std::mem::take(&mut self.unnoted);
         retired.extend(step.retired.iter().map(|id| (*id).to_owned()));
-        let entries: Vec<&AttemptEntry> = step.attempts.entries().collect();
-        let entries = entries.into_iter().rev().enumerate().skip(writer.settled());
+        let unsettled = step.attempts.len().saturating_sub(writer.settled());
+        let entries: Vec<&AttemptEntry> = step.attempts.entries().take(unsettled).collect();
+        let entries = (writer.settled()..).zip(entries.into_iter().rev());
         let work = Work {
             change: step.newer.map(|newer| Change::between(step.older, newer)),
             runtime: step.runtime.clone(),

@@ -9,6 +9,7 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
+use super::attempt::Attempts;
 use crate::diag::{Code, Diagnostic, Error};
 use crate::index::Snapshot;
 
@@ -49,6 +50,14 @@ pub trait Source: Debug + Send + Sync {
     /// # Errors
     /// It cannot be read.
     fn part(&self, position: Position, part: &Part) -> Result<Option<Arc<Snapshot>>, LoadFailure>;
+
+    /// The provider calls of the session. Asked once, if at all, unless it fails.
+    ///
+    /// # Errors
+    /// They cannot be read.
+    fn attempts(&self) -> Result<Attempts, LoadFailure> {
+        Ok(Attempts::default())
+    }
 }
 
 /// A part of a snapshot, in whole units. The preamble's root and `^seq` are in every part.
@@ -139,6 +148,7 @@ pub struct Archive {
     cycles: OnceLock<Arc<[i64]>>,
     rows: Box<[OnceLock<Box<[Place]>>]>,
     working: Place,
+    attempts: OnceLock<Attempts>,
     /// Parts that were loaded, the one used last at the end.
     parts: Mutex<Vec<(Position, Part, Arc<Snapshot>)>>,
     /// Whoever holds it is the one that loads.
@@ -159,6 +169,7 @@ impl Archive {
             cycles: OnceLock::new(),
             rows: (0..len.div_ceil(ROW)).map(|_| OnceLock::new()).collect(),
             working: OnceLock::new(),
+            attempts: OnceLock::new(),
             parts: Mutex::default(),
             loading: Mutex::default(),
             loaded: AtomicUsize::new(0),
@@ -213,6 +224,21 @@ impl Archive {
             let _ = self.cycles.set(cycles);
         }
         Ok(self.cycles.get().map_or(&[], |cycles| cycles))
+    }
+
+    /// The provider calls of the session.
+    ///
+    /// # Errors
+    /// Those of the source.
+    pub(super) fn attempts(&self) -> Result<&Attempts, LoadFailure> {
+        if let Some(attempts) = self.attempts.get() {
+            return Ok(attempts);
+        }
+        let _one = self.alone();
+        if self.attempts.get().is_none() {
+            let _ = self.attempts.set(self.source.attempts()?);
+        }
+        Ok(self.attempts.get_or_init(Attempts::default))
     }
 
     /// Has these snapshots in memory, those past the end left out. Runs of missing ones are asked for

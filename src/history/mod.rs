@@ -14,6 +14,7 @@ mod blame;
 mod change;
 mod content;
 mod edits;
+mod first_seen;
 mod json;
 mod label;
 mod range;

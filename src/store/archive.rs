@@ -8,9 +8,10 @@ use super::core::Core;
 use super::error::StoreError;
 use super::load::{self, Cache, Place};
 use super::queue::lock;
+use super::records;
 use super::sql::{Database, collect, first, int};
 use crate::diag::Code;
-use crate::history::{LoadFailure, Part, Position, Source};
+use crate::history::{Attempts, LoadFailure, Part, Position, Source};
 use crate::index::{Meta, Snapshot, UnitKind};
 
 /// A session as it was at one moment.
@@ -199,6 +200,12 @@ impl Source for Stored {
             let made = load::part(database, &places, !part.sys, meta)?;
             Ok(Some(Arc::new(made)))
         })
+    }
+
+    fn attempts(&self) -> Result<Attempts, LoadFailure> {
+        let entries = self.read(|database, _| records::attempts(database, self.entry.session))?;
+        let entries = entries.into_iter();
+        Ok(entries.fold(Attempts::default(), |all, entry| all.with(entry)))
     }
 }
 

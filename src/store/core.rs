@@ -1,12 +1,12 @@
 //! An open store: its connections, its queue of commits, and who writes.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 
 use super::error::StoreError;
-use super::home::Home;
-use super::queue::Queue;
-use super::session::{Job, SessionWriter, all_fail, run, transaction};
+use super::home::{Home, Reader};
+use super::queue::{Queue, lock};
+use super::session::{Begin, Job, SessionWriter, all_fail, run, transaction};
 use super::sql::Database;
 
 /// How a store is written.
@@ -27,6 +27,8 @@ pub(crate) struct Core {
     queue: Queue,
     options: WriteOptions,
     owner: String,
+    /// The connection that notices commits of others: its number changes with each.
+    watcher: Mutex<Option<Reader>>,
     /// Numbers the writers of this process, as each needs a name of its own.
     writers: AtomicU64,
 }
@@ -39,6 +41,7 @@ impl Core {
             queue: Queue::default(),
             options,
             owner,
+            watcher: Mutex::default(),
             writers: AtomicU64::new(1),
         })
     }
@@ -81,13 +84,28 @@ impl Core {
         }
     }
 
+    /// A number that changes with every commit, of this process and others.
+    pub(crate) fn version(&self) -> Result<i64, StoreError> {
+        let mut watcher = lock(&self.watcher);
+        let reader = match &mut *watcher {
+            Some(reader) => reader,
+            none => none.insert(self.home.reader()?),
+        };
+        let version = reader.data_version();
+        if version.is_err() {
+            // The next call connects again.
+            *watcher = None;
+        }
+        version
+    }
+
     /// Reads in one transaction: everything is of one moment.
     pub(crate) fn read<T>(
         &self,
         work: impl FnOnce(&mut dyn Database) -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
         let mut reader = self.home.reader()?;
-        transaction(&mut *reader, false, work)
+        transaction(&mut *reader, Begin::Read, work)
     }
 
     /// Writes in one transaction.
@@ -95,7 +113,22 @@ impl Core {
         &self,
         work: impl FnOnce(&mut dyn Database) -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
-        transaction(&mut *self.home.writer()?, true, work)
+        transaction(&mut *self.home.writer()?, Begin::Write, work)
+    }
+
+    /// Removes in one transaction, and makes what was removed unreadable in the files too, if `scrub` is
+    /// set.
+    pub(crate) fn remove<T>(
+        &self,
+        scrub: bool,
+        work: impl FnOnce(&mut dyn Database) -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
+        let mut database = self.home.writer()?;
+        let done = transaction(&mut *database, Begin::Alone, work)?;
+        if scrub {
+            database.scrub()?;
+        }
+        Ok(done)
     }
 }
 
@@ -106,7 +139,7 @@ impl Core {
         work: impl FnOnce(&mut dyn Database) -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
         let mut database = self.home.writer()?;
-        database.begin(true)?;
+        database.begin_alone()?;
         let done = work(&mut *database);
         database.rollback();
         done

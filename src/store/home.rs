@@ -286,6 +286,12 @@ impl DerefMut for Reader {
     }
 }
 
+impl fmt::Debug for Reader {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Reader({})", self.pool.place)
+    }
+}
+
 impl Drop for Reader {
     fn drop(&mut self) {
         if let Some(mut database) = self.database.take() {

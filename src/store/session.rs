@@ -4,7 +4,7 @@ use super::catalog::{self, touch};
 use super::error::StoreError;
 use super::lease::Lease;
 use super::records::{self, AttemptRow};
-use super::sql::{Database, collect, first, int, text};
+use super::sql::{Database, Dialect, collect, first, int, text};
 use super::write::{Change, Pen, Written};
 
 /// The right to write a session, and what its writer knows of it.
@@ -16,6 +16,8 @@ pub(crate) struct SessionWriter {
     /// How many attempts were written and have ended.
     settled: usize,
     pins: Vec<(String, String)>,
+    /// Whether a working state was saved, which the next step replaces.
+    saved: bool,
     /// Whether a transaction failed such that it is not known whether it was kept.
     doubtful: bool,
 }
@@ -62,9 +64,9 @@ impl SessionWriter {
         owner: &str,
         lasts: i64,
     ) -> Result<Self, StoreError> {
-        let session = match catalog::find(database, name)? {
-            Some(entry) => entry.session,
-            None => catalog::create(database, name, None, None)?,
+        let (session, saved) = match catalog::find(database, name)? {
+            Some(entry) => (entry.session, entry.working),
+            None => (catalog::create(database, name, None, None)?, false),
         };
         let lease = Lease::take(database, session, name, owner, lasts)?;
         Ok(Self {
@@ -73,6 +75,7 @@ impl SessionWriter {
             pen: Pen::read(database, session)?,
             settled: records::settled(database, session)?,
             pins: records::pins(database, session)?,
+            saved,
             doubtful: false,
         })
     }
@@ -140,6 +143,7 @@ impl SessionWriter {
 
     /// Notes a step whose transaction was committed.
     fn note(&mut self, work: &Work, written: Option<Written>) {
+        self.saved = work.change.as_ref().is_some_and(Change::is_working);
         if let Some(written) = written {
             self.pen.note(written);
         }
@@ -151,10 +155,37 @@ impl SessionWriter {
     }
 }
 
+/// How often a transaction is tried that the database refused because of another one.
+const TRIES: usize = 5;
+
+/// As [`run_once`], again if the database refused the transaction because of another one.
+pub(crate) fn run(database: &mut dyn Database, jobs: &mut [Job]) -> Vec<Result<(), StoreError>> {
+    let conflict =
+        |result: &Result<(), StoreError>| matches!(result, Err(StoreError::Conflict(..)));
+    let mut results = run_once(database, jobs);
+    // SQLite has waited as long as it was allowed to.
+    let tries = match database.dialect() {
+        Dialect::Sqlite => 1,
+        Dialect::Postgres => TRIES,
+    };
+    for _ in 1..tries {
+        if results.is_empty() || !results.iter().all(conflict) {
+            break;
+        }
+        results = run_once(database, jobs);
+    }
+    results
+}
+
 /// Keeps steps of several sessions in one transaction. Each gets its own result: a step that is refused
 /// leaves nothing, and the others stay.
-pub(crate) fn run(database: &mut dyn Database, jobs: &mut [Job]) -> Vec<Result<(), StoreError>> {
-    if let Err(error) = database.begin(true) {
+fn run_once(database: &mut dyn Database, jobs: &mut [Job]) -> Vec<Result<(), StoreError>> {
+    // A working state that is replaced leaves units that another session may be about to place.
+    let begun = match jobs.iter().any(|job| job.writer.saved) {
+        true => database.begin_alone(),
+        false => database.begin(true),
+    };
+    if let Err(error) = begun {
         return all_fail(jobs.len(), error);
     }
     let several = jobs.len() > 1;
@@ -224,13 +255,26 @@ pub(crate) fn finish<T>(
     }
 }
 
+/// What a transaction does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Begin {
+    Read,
+    Write,
+    /// Writes, and removes rows that sessions share: no other transaction may write.
+    Alone,
+}
+
 /// Runs `work` in a transaction.
 pub(crate) fn transaction<T>(
     database: &mut dyn Database,
-    write: bool,
+    begin: Begin,
     work: impl FnOnce(&mut dyn Database) -> Result<T, StoreError>,
 ) -> Result<T, StoreError> {
-    database.begin(write)?;
+    match begin {
+        Begin::Read => database.begin(false)?,
+        Begin::Write => database.begin(true)?,
+        Begin::Alone => database.begin_alone()?,
+    }
     let done = work(database);
     finish(database, done)
 }

@@ -30,6 +30,11 @@ pub(crate) struct Change {
 }
 
 impl Change {
+    /// Whether it is a working state.
+    pub(super) fn is_working(&self) -> bool {
+        self.working
+    }
+
     /// The difference between two snapshots, or a whole one. Linear in the units that differ.
     pub(crate) fn between(older: Option<&Snapshot>, newer: &Snapshot) -> Self {
         let (mut came, mut gone) = (Vec::new(), Vec::new());

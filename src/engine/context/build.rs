@@ -103,6 +103,7 @@ impl ContextBuilder {
         };
         history.fetch_range(oldest..count)?;
         history.fetch(Position::Working)?;
+        history.fetch_attempts()?;
         let committed = history.committed().range(oldest..count);
         let committed: Vec<Arc<Snapshot>> = committed.cloned().collect();
         let clock = self.clock.unwrap_or_else(|| Arc::new(SystemClock));

@@ -155,10 +155,12 @@ impl ContextBuilder {
             let reference = context.workspace.pins().pin(id);
             context.named.insert(name.clone(), reference);
         }
-        let attempts = kept.attempts.iter().cloned();
-        let attempts = attempts.fold(Attempts::default(), |all, entry| all.with(entry));
-        let history = context.session.history();
-        context.session = Arc::new(Session::new(history.with_attempts(attempts)));
+        if !kept.attempts.is_empty() {
+            let attempts = kept.attempts.iter().cloned();
+            let attempts = attempts.fold(Attempts::default(), |all, entry| all.with(entry));
+            let history = context.session.history();
+            context.session = Arc::new(Session::new(history.with_attempts(attempts)));
+        }
         Ok(context)
     }
 }

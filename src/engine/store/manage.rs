@@ -243,7 +243,7 @@ impl Store {
     /// `E_SESSION_NOT_FOUND`, `E_SESSION_BUSY`; those of the database.
     pub fn delete(&self, name: &str) -> Result<(), Error> {
         self.core
-            .write(|database| store::delete(database, name))
+            .remove(false, |database| store::delete(database, name))
             .map_err(|error| self.not_found(name, error))
     }
 
@@ -272,7 +272,7 @@ impl Store {
                     let entry = store::get(database, &entry.name)?;
                     store::prune(database, &entry, keep)
                 })?,
-                false => self.core.write(|database| {
+                false => self.core.remove(false, |database| {
                     let entry = store::get(database, &entry.name)?;
                     store::prune(database, &entry, keep)
                 })?,
@@ -301,7 +301,7 @@ impl Store {
     ) -> Result<Vec<String>, Error> {
         let ids: Vec<&str> = ids.into_iter().collect();
         self.core
-            .write(|database| store::erase(database, name, &ids))
+            .remove(true, |database| store::erase(database, name, &ids))
             .map_err(|error| self.not_found(name, error))
     }
 

@@ -74,7 +74,7 @@ impl Iterator for StoreAnswers<'_> {
 /// for.
 fn ask(store: &Store, prepared: &Prepared, entry: Entry) -> Result<Option<SessionAnswer>, Error> {
     let name = entry.name.clone();
-    let (session, _) = open::session(&store.open, &store.core, entry)?;
+    let (session, _) = open::session(&store.open, &store.core, entry);
     let answer = match prepared.select(&session) {
         Ok(answer) => answer,
         Err(error) if error.code() == Code::SnapshotNotFound => return Ok(None),

@@ -92,9 +92,8 @@ impl Store {
     /// # Errors
     /// `E_SESSION_NOT_FOUND`; those of the database.
     pub fn session(&self, name: &str) -> Result<Arc<Session>, Error> {
-        let entry = self.core.read(|database| store::get(database, name));
-        let entry = entry.map_err(|error| self.not_found(name, error))?;
-        Ok(open::session(&self.open, &self.core, entry)?.0)
+        let session = open::by_name(&self.open, &self.core, name);
+        session.map_err(|error| self.not_found(name, error))
     }
 
     /// Shows later commits of other writers in a session of this store. Returns whether there were any.
@@ -152,7 +151,7 @@ impl Store {
             None => used.clone(),
         };
         let kept = Kept::stored(entry.runtime.as_deref(), used, last_ns, pins)?;
-        let (session, _) = open::session(&self.open, &self.core, entry)?;
+        let (session, _) = open::session(&self.open, &self.core, entry);
         let history = session.history();
         let context = match history.committed().is_empty() && !history.has_working() {
             true => builder.build(),

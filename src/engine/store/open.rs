@@ -6,7 +6,7 @@ use hashbrown::HashMap;
 
 use crate::diag::{Code, Diagnostic, Error};
 use crate::history::{Archive, History, Session};
-use crate::store::{Core, Entry, Stored};
+use crate::store::{Core, Entry, StoreError, Stored};
 
 /// Open sessions by name.
 #[derive(Debug)]
@@ -23,6 +23,8 @@ struct Open {
     session: Arc<Session>,
     stored: Arc<Stored>,
     used: u64,
+    /// The number of the store's last commit when the session was found to be up to date.
+    version: Option<i64>,
 }
 
 impl OpenSessions {
@@ -57,12 +59,42 @@ fn lock(open: &Mutex<OpenSessions>) -> MutexGuard<'_, OpenSessions> {
     open.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+/// The session of a name as it is now. Costs a look at the number of the last commit if nothing was
+/// committed since it was asked for last.
+pub(super) fn by_name(
+    open: &Mutex<OpenSessions>,
+    core: &Arc<Core>,
+    name: &str,
+) -> Result<Arc<Session>, StoreError> {
+    // Before the row is read: a commit in between is noticed the next time.
+    let version = core.version()?;
+    {
+        let mut open = lock(open);
+        open.clock += 1;
+        let clock = open.clock;
+        if let Some(known) = open.by_name.get_mut(name)
+            && known.version == Some(version)
+        {
+            known.used = clock;
+            return Ok(Arc::clone(&known.session));
+        }
+    }
+    let entry = core.read(|database| crate::store::get(database, name))?;
+    let (session, _) = session(open, core, entry);
+    if let Some(known) = lock(open).by_name.get_mut(name)
+        && Arc::ptr_eq(&known.session, &session)
+    {
+        known.version = Some(version);
+    }
+    Ok(session)
+}
+
 /// The session of a row, which is opened unless it is open as it is in that row.
 pub(super) fn session(
     open: &Mutex<OpenSessions>,
     core: &Arc<Core>,
     entry: Entry,
-) -> Result<(Arc<Session>, Arc<Stored>), Error> {
+) -> (Arc<Session>, Arc<Stored>) {
     let mut open = lock(open);
     open.clock += 1;
     let clock = open.clock;
@@ -70,7 +102,7 @@ pub(super) fn session(
         && *known.stored.entry() == entry
     {
         known.used = clock;
-        return Ok((Arc::clone(&known.session), Arc::clone(&known.stored)));
+        return (Arc::clone(&known.session), Arc::clone(&known.stored));
     }
     let name = entry.name.clone();
     let before = open.by_name.get(&name).map(|known| &known.stored);
@@ -80,10 +112,11 @@ pub(super) fn session(
         session: Arc::clone(&session),
         stored: Arc::clone(&stored),
         used: clock,
+        version: None,
     };
     open.by_name.insert(name, made);
     open.trim();
-    Ok((session, stored))
+    (session, stored)
 }
 
 /// The history of a stored session; nothing of it is loaded.
