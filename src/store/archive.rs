@@ -1,6 +1,7 @@
 //! The snapshots of a stored session, for a history that loads them when they are asked for.
 
 use std::ops::Range;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use super::catalog::Entry;
@@ -20,6 +21,8 @@ pub(crate) struct Stored {
     core: Arc<Core>,
     entry: Entry,
     cache: Arc<Mutex<Cache>>,
+    /// Bytes of the parts that were read.
+    parts: AtomicUsize,
 }
 
 impl Stored {
@@ -32,12 +35,13 @@ impl Stored {
             core: Arc::clone(core),
             entry,
             cache: cache.unwrap_or_else(|| Arc::new(Mutex::new(Cache::new()))),
+            parts: AtomicUsize::new(0),
         }
     }
 
-    /// Bytes of the segments in memory.
+    /// Bytes of the segments in memory, those of parts included.
     pub(crate) fn bytes(&self) -> usize {
-        lock(&self.cache).bytes
+        lock(&self.cache).bytes + self.parts.load(Ordering::Relaxed)
     }
 
     /// The row it was opened as.
@@ -198,6 +202,11 @@ impl Source for Stored {
             let places = self.part_places(database, seq, part, same && newest)?;
             let meta = self.meta(database, seq)?;
             let made = load::part(database, &places, !part.sys, meta)?;
+            let bytes = made.pieces().iter().map(|piece| {
+                let segment = piece.segment();
+                segment.index_bytes() + segment.payload_bytes()
+            });
+            self.parts.fetch_add(bytes.sum(), Ordering::Relaxed);
             Ok(Some(Arc::new(made)))
         })
     }

@@ -1,5 +1,6 @@
 //! The sessions that are open for reading, and how much memory they take.
 
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use hashbrown::HashMap;
@@ -8,12 +9,18 @@ use crate::diag::{Code, Diagnostic, Error};
 use crate::history::{Archive, History, Session};
 use crate::store::{Core, Entry, StoreError, Stored};
 
-/// Open sessions by name.
+/// Open sessions by name, those that were used longest ago first to go.
 #[derive(Debug)]
 pub(super) struct OpenSessions {
     by_name: HashMap<String, Open>,
+    /// Names by the number of the last use.
+    by_use: BTreeMap<u64, String>,
     /// The budget, in bytes.
     memory: usize,
+    /// The bytes of all sessions, as they were counted last.
+    total: usize,
+    /// Names of sessions that may have grown since they were counted.
+    growing: Vec<String>,
     /// Counts uses.
     clock: u64,
 }
@@ -23,6 +30,7 @@ struct Open {
     session: Arc<Session>,
     stored: Arc<Stored>,
     used: u64,
+    bytes: usize,
     /// The number of the store's last commit when the session was found to be up to date.
     version: Option<i64>,
 }
@@ -31,23 +39,65 @@ impl OpenSessions {
     pub(super) fn new(memory: usize) -> Self {
         Self {
             by_name: HashMap::new(),
+            by_use: BTreeMap::new(),
             memory,
+            total: 0,
+            growing: Vec::new(),
             clock: 0,
         }
     }
 
-    /// Lets the sessions go that were used longest ago, until the others are within the budget.
-    fn trim(&mut self) {
-        let bytes = |open: &Open| open.stored.bytes() + OVERHEAD;
-        let mut total: usize = self.by_name.values().map(bytes).sum();
-        while total > self.memory && self.by_name.len() > 1 {
-            let oldest = self.by_name.iter().min_by_key(|(_, open)| open.used);
-            let Some(name) = oldest.map(|(name, _)| name.clone()) else {
-                return;
-            };
-            if let Some(open) = self.by_name.remove(&name) {
-                total -= bytes(&open);
+    /// The open session of a name, which is used now.
+    fn used(&mut self, name: &str, is_current: impl Fn(&Open) -> bool) -> Option<&Open> {
+        self.count();
+        let open = self.by_name.get_mut(name).filter(|open| is_current(open))?;
+        self.clock += 1;
+        self.by_use.remove(&open.used);
+        open.used = self.clock;
+        self.by_use.insert(self.clock, name.to_owned());
+        self.growing.push(name.to_owned());
+        Some(open)
+    }
+
+    fn insert(&mut self, name: &str, session: &Arc<Session>, stored: &Arc<Stored>) {
+        self.count();
+        self.remove(name);
+        self.clock += 1;
+        let open = Open {
+            session: Arc::clone(session),
+            stored: Arc::clone(stored),
+            used: self.clock,
+            bytes: OVERHEAD,
+            version: None,
+        };
+        self.total += open.bytes;
+        self.by_name.insert(name.to_owned(), open);
+        self.by_use.insert(self.clock, name.to_owned());
+        self.growing.push(name.to_owned());
+    }
+
+    fn remove(&mut self, name: &str) {
+        if let Some(open) = self.by_name.remove(name) {
+            self.by_use.remove(&open.used);
+            self.total -= open.bytes;
+        }
+    }
+
+    /// Counts the bytes of the sessions that were used since the last time, and lets the sessions go that
+    /// were used longest ago until the others are within the budget. Linear in those.
+    fn count(&mut self) {
+        for name in std::mem::take(&mut self.growing) {
+            if let Some(open) = self.by_name.get_mut(&name) {
+                let bytes = open.stored.bytes() + OVERHEAD;
+                self.total = self.total - open.bytes + bytes;
+                open.bytes = bytes;
             }
+        }
+        while self.total > self.memory
+            && let Some((_, oldest)) = self.by_use.first_key_value()
+        {
+            let oldest = oldest.clone();
+            self.remove(&oldest);
         }
     }
 }
@@ -70,12 +120,7 @@ pub(super) fn by_name(
     let version = core.version()?;
     {
         let mut open = lock(open);
-        open.clock += 1;
-        let clock = open.clock;
-        if let Some(known) = open.by_name.get_mut(name)
-            && known.version == Some(version)
-        {
-            known.used = clock;
+        if let Some(known) = open.used(name, |known| known.version == Some(version)) {
             return Ok(Arc::clone(&known.session));
         }
     }
@@ -96,26 +141,14 @@ pub(super) fn session(
     entry: Entry,
 ) -> (Arc<Session>, Arc<Stored>) {
     let mut open = lock(open);
-    open.clock += 1;
-    let clock = open.clock;
-    if let Some(known) = open.by_name.get_mut(&entry.name)
-        && *known.stored.entry() == entry
-    {
-        known.used = clock;
+    if let Some(known) = open.used(&entry.name, |known| *known.stored.entry() == entry) {
         return (Arc::clone(&known.session), Arc::clone(&known.stored));
     }
     let name = entry.name.clone();
     let before = open.by_name.get(&name).map(|known| &known.stored);
     let stored = Arc::new(Stored::after(core, entry, before));
     let session = Arc::new(Session::named(&name, history(&stored)));
-    let made = Open {
-        session: Arc::clone(&session),
-        stored: Arc::clone(&stored),
-        used: clock,
-        version: None,
-    };
-    open.by_name.insert(name, made);
-    open.trim();
+    open.insert(&name, &session, &stored);
     (session, stored)
 }
 
