@@ -101,7 +101,7 @@ impl Writer {
 }
 
 /// A unit of a snapshot: its piece, and its index in the segment.
-type UnitAt = (usize, u32);
+pub(super) type UnitAt = (usize, u32);
 
 /// The units of a snapshot that a delta may change.
 struct Touched {
@@ -221,41 +221,13 @@ impl Touched {
         copy.finish()
     }
 
-    /// All units of the new snapshot: the untouched ones of `previous`, and each of `fresh` before
-    /// the unit given with it; these ascend.
+    /// As [`splice`].
     fn splice<'a>(
         &self,
         previous: &Snapshot,
         fresh: Vec<(UnitAt, UnitSource<'a>)>,
     ) -> Vec<UnitSource<'a>> {
-        let mut parts = Vec::new();
-        let mut fresh = fresh.into_iter().peekable();
-        let mut gone = self.units.iter().peekable();
-        for (at, piece) in previous.pieces().iter().enumerate() {
-            let mut start = piece.units.start;
-            loop {
-                let put = fresh.peek().map(|(place, _)| *place);
-                let put = put.filter(|place| place.0 == at);
-                let out = gone.peek().filter(|place| place.0 == at);
-                let stop = [put.map(|place| place.1), out.map(|place| place.1)];
-                let stop = stop.into_iter().flatten().min();
-                let end = stop.unwrap_or(piece.units.end);
-                if start < end {
-                    parts.push(UnitSource::Shared(run(piece, start..end)));
-                    start = end;
-                }
-                if put.is_some_and(|place| Some(place.1) == stop) {
-                    parts.extend(fresh.next().map(|(_, part)| part));
-                } else if stop.is_some() {
-                    gone.next();
-                    start += 1;
-                } else {
-                    break;
-                }
-            }
-        }
-        parts.extend(fresh.map(|(_, part)| part));
-        parts
+        splice(previous, &self.units, fresh)
     }
 }
 
@@ -291,7 +263,7 @@ fn run(piece: &Piece, units: Range<u32>) -> Run {
 }
 
 /// The sort key of a unit (LANGUAGE §6).
-type Key<'a> = (u8, i64, i64, i64, &'a [u8]);
+pub type Key<'a> = (u8, i64, i64, i64, &'a [u8]);
 
 /// The sort key of a unit of a tree.
 fn key<'a>(tree: &'a Tree, unit: &UnitRows) -> Key<'a> {
@@ -307,7 +279,7 @@ fn key<'a>(tree: &'a Tree, unit: &UnitRows) -> Key<'a> {
 }
 
 /// The first unit of `previous` whose key is not below `key`. Logarithmic in units.
-fn insertion_point(previous: &Snapshot, key: &Key<'_>) -> UnitAt {
+pub(super) fn insertion_point(previous: &Snapshot, key: &Key<'_>) -> UnitAt {
     let below = |segment: &Segment, unit: &Unit| {
         let row = unit.start;
         let own: Key<'_> = (
@@ -329,4 +301,41 @@ fn insertion_point(previous: &Snapshot, key: &Key<'_>) -> UnitAt {
     let within = &piece.segment.units()[units(piece)];
     let count = within.partition_point(|unit| below(&piece.segment, unit));
     (at, piece.units.start + count as u32)
+}
+
+/// All units of the new snapshot: those of `previous` that are not `gone`, and each of `fresh` before
+/// the unit given with it; these ascend.
+pub(super) fn splice<'a>(
+    previous: &Snapshot,
+    gone: &BTreeSet<UnitAt>,
+    fresh: Vec<(UnitAt, UnitSource<'a>)>,
+) -> Vec<UnitSource<'a>> {
+    let mut parts = Vec::new();
+    let mut fresh = fresh.into_iter().peekable();
+    let mut gone = gone.iter().peekable();
+    for (at, piece) in previous.pieces().iter().enumerate() {
+        let mut start = piece.units.start;
+        loop {
+            let put = fresh.peek().map(|(place, _)| *place);
+            let put = put.filter(|place| place.0 == at);
+            let out = gone.peek().filter(|place| place.0 == at);
+            let stop = [put.map(|place| place.1), out.map(|place| place.1)];
+            let stop = stop.into_iter().flatten().min();
+            let end = stop.unwrap_or(piece.units.end);
+            if start < end {
+                parts.push(UnitSource::Shared(run(piece, start..end)));
+                start = end;
+            }
+            if put.is_some_and(|place| Some(place.1) == stop) {
+                parts.extend(fresh.next().map(|(_, part)| part));
+            } else if stop.is_some() {
+                gone.next();
+                start += 1;
+            } else {
+                break;
+            }
+        }
+    }
+    parts.extend(fresh.map(|(_, part)| part));
+    parts
 }

@@ -39,6 +39,7 @@ pub(crate) use bits::{Ones, mask};
 use build::SegmentBuilder;
 pub use changes::{Changes, UnitChanges};
 pub use column::IntColumn;
+pub use commit::Key as UnitKey;
 pub use dictionary::DictColumn;
 pub(crate) use hash::hash_text;
 pub use merge::Merge;

@@ -4,6 +4,8 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
+use hashbrown::HashMap;
+
 use super::catalog::Entry;
 use super::core::Core;
 use super::error::StoreError;
@@ -159,12 +161,29 @@ impl Source for Stored {
         let end = self.seq(Position::Committed(wanted.end)) - 1;
         self.read(|database, _| {
             let places = load::places(database, session, (start, end))?;
-            let mut snapshots = Vec::with_capacity(wanted.len());
+            let read = cache.missing(database, session, places.iter(), (start, end))?;
+            let (mut came, mut gone) = (HashMap::new(), HashMap::new());
+            for place in &places {
+                let began: &mut Vec<&Place> = came.entry(place.first_seq).or_default();
+                began.push(place);
+                let ended: &mut Vec<&Place> = gone.entry(place.last_seq).or_default();
+                ended.push(place);
+            }
+            let mut snapshots: Vec<Arc<Snapshot>> = Vec::with_capacity(wanted.len());
             for seq in start..=end {
-                let here = |place: &&Place| (place.first_seq..=place.last_seq).contains(&seq);
-                let here: Vec<Place> = places.iter().filter(here).cloned().collect();
                 let meta = self.meta(database, seq)?;
-                snapshots.push(cache.snapshot(database, session, &here, (start, end), meta)?);
+                snapshots.push(match snapshots.last() {
+                    None => {
+                        let here = places.iter().filter(|place| place.first_seq <= seq);
+                        let here: Vec<&Place> = here.collect();
+                        cache.snapshot(&read, &here, meta)?
+                    }
+                    Some(previous) => {
+                        let gone = gone.get(&(seq - 1)).map_or(&[][..], |gone| gone);
+                        let came = came.get(&seq).map_or(&[][..], |came| came);
+                        cache.next(&read, previous, gone, came, meta)?
+                    }
+                });
             }
             cache.count();
             Ok(snapshots)
@@ -179,7 +198,9 @@ impl Source for Stored {
             let places = load::places(database, self.entry.session, (seq, seq))?;
             let meta = self.meta(database, seq)?;
             let session = self.entry.session;
-            let snapshot = cache.snapshot(database, session, &places, (seq, seq), meta)?;
+            let read = cache.missing(database, session, places.iter(), (seq, seq))?;
+            let places: Vec<&Place> = places.iter().collect();
+            let snapshot = cache.snapshot(&read, &places, meta)?;
             cache.count();
             Ok(snapshot)
         })

@@ -11,7 +11,7 @@ use sha2::{Digest, Sha256};
 use super::attrs::{Attr, custom, plain, text_attr};
 use super::present;
 use crate::history::tracked;
-use crate::index::{NodeRef, UnitKind};
+use crate::index::{NodeRef, UnitKey, UnitKind};
 use crate::ir::normal_type;
 use crate::tree::alias::{CADENCE, TAGS};
 use crate::tree::canonical::{write_string, write_value};
@@ -40,6 +40,19 @@ pub(super) struct Order {
     pub(super) created_at_ns: i64,
     pub(super) creation_index: i64,
     pub(super) id: String,
+}
+
+impl Order {
+    /// As the index sorts units.
+    pub(super) fn key(&self) -> UnitKey<'_> {
+        (
+            u8::try_from(self.rank).unwrap_or(u8::MAX),
+            self.offset,
+            self.created_at_ns,
+            self.creation_index,
+            self.id.as_bytes(),
+        )
+    }
 }
 
 /// A row of `node`, with what depends on it.

@@ -1,5 +1,7 @@
 //! Snapshots out of rows: the placements at a seq, and the units they place.
 
+use std::collections::BTreeSet;
+use std::ops::Range;
 use std::sync::Arc;
 
 use hashbrown::{HashMap, HashSet};
@@ -9,7 +11,7 @@ use super::encode::Order;
 use super::error::StoreError;
 use super::sql::{Database, Row, collect, first, int, text};
 use super::write::IN_FORCE;
-use crate::index::{Meta, Restored, Segment, Snapshot, UnitKind, UnitPart, Writer};
+use crate::index::{Meta, Segment, Snapshot, UnitKind, UnitPart, UnitRef, Writer};
 use crate::tree::shallow::{get, members};
 
 /// A placement, with the kind of its unit.
@@ -199,7 +201,9 @@ pub(super) struct Cache {
     writer: Writer,
     /// By id of the unit version: its segment, and its index there.
     units: HashMap<i64, (Arc<Segment>, u32)>,
-    /// Bytes of the segments made.
+    /// The ids of unit versions by the version that the index gave them.
+    ids: HashMap<u64, i64>,
+    /// Bytes of the segments, as they were counted last.
     pub(super) bytes: usize,
 }
 
@@ -211,50 +215,105 @@ impl Cache {
         }
     }
 
-    /// The snapshot of these placements. Units that are not in memory are read: all of the session's that
-    /// overlap `seqs` at once if most are missing, else one by one.
-    pub(super) fn snapshot(
-        &mut self,
+    /// Reads those of some units that are not in memory: all of the session's that overlap `seqs` at once
+    /// if that are most of them, else one by one.
+    pub(super) fn missing<'p>(
+        &self,
         database: &mut dyn Database,
         session: i64,
-        places: &[Place],
+        places: impl Iterator<Item = &'p Place> + Clone,
         seqs: (i64, i64),
-        meta: Meta,
-    ) -> Result<Arc<Snapshot>, StoreError> {
-        let missing: HashSet<i64> = places
-            .iter()
-            .map(|place| place.unit)
+    ) -> Result<Units, StoreError> {
+        let missing = places.clone().map(|place| place.unit);
+        let missing: BTreeSet<i64> = missing
             .filter(|unit| !self.units.contains_key(unit))
             .collect();
         let mut read = Units::default();
-        if missing.len() > 4 && missing.len() * 2 > places.len() {
+        if missing.len() > 4 && missing.len() * 2 > places.count() {
             read.read(database, Wanted::Session(session, seqs.0, seqs.1))?;
         } else {
-            for place in places.iter().filter(|place| missing.contains(&place.unit)) {
-                read.read(database, Wanted::Unit(place.unit))?;
+            for unit in missing {
+                read.read(database, Wanted::Unit(unit))?;
             }
         }
-        self.assemble(read, places, meta)
+        Ok(read)
     }
 
-    /// As [`Cache::snapshot`], with units that were read already.
-    pub(super) fn assemble(
+    /// The snapshot of these placements, which are in document order. Linear in them.
+    pub(super) fn snapshot(
         &mut self,
-        read: Units,
-        places: &[Place],
+        read: &Units,
+        places: &[&Place],
         meta: Meta,
     ) -> Result<Arc<Snapshot>, StoreError> {
-        let first = self.units.is_empty();
-        let (made, ids) = restore(&self.writer, Some(&self.units), read, places, first, meta)?;
-        for (unit, id) in made.snapshot.units().zip(&ids) {
-            let entry = (Arc::clone(unit.segment()), unit.index());
-            self.units.insert(*id, entry);
+        let ranges: HashMap<i64, Range<u32>> = read.ranges().collect();
+        let parts = places.iter().map(|place| self.part(&ranges, place));
+        let parts: Vec<UnitPart> = parts.collect::<Result<_, _>>()?;
+        // One segment keeps all that was read in memory, so it has to have all of it.
+        let first = self.units.is_empty() && read.starts.len() == places.len();
+        let expires = expires(read);
+        let made = self
+            .writer
+            .restore(&read.tree, &expires, parts, first, meta);
+        for (unit, place) in made.snapshot.units().zip(places) {
+            self.know(place.unit, unit);
         }
         Ok(Arc::new(made.snapshot))
     }
-}
 
-impl Cache {
+    /// The snapshot after `previous`, in which some placements have ended and others begun. Linear in those.
+    pub(super) fn next(
+        &mut self,
+        read: &Units,
+        previous: &Snapshot,
+        gone: &[&Place],
+        came: &[&Place],
+        meta: Meta,
+    ) -> Result<Arc<Snapshot>, StoreError> {
+        let ids: HashSet<i64> = came.iter().map(|place| place.unit).collect();
+        let ranges = read.ranges().filter(|(unit, _)| ids.contains(unit));
+        let ranges: HashMap<i64, Range<u32>> = ranges.collect();
+        let mut parts = Vec::with_capacity(came.len());
+        for place in came {
+            parts.push((place.order.key(), self.part(&ranges, place)?));
+        }
+        let gone: Vec<&str> = gone.iter().map(|place| &*place.order.id).collect();
+        let made =
+            self.writer
+                .restore_next(previous, &gone, &read.tree, &expires(read), parts, meta);
+        for place in came {
+            if let Some(node) = made.snapshot.find(&place.order.id) {
+                self.know(place.unit, node.unit_ref());
+            }
+        }
+        for output in made.merges.iter().map(|merge| &merge.output) {
+            for (index, unit) in (0..).zip(output.units()) {
+                if let Some(id) = self.ids.get(&unit.version) {
+                    self.units.insert(*id, (Arc::clone(output), index));
+                }
+            }
+        }
+        Ok(Arc::new(made.snapshot))
+    }
+
+    fn know(&mut self, id: i64, unit: UnitRef<'_>) {
+        self.ids.insert(unit.version(), id);
+        self.units
+            .insert(id, (Arc::clone(unit.segment()), unit.index()));
+    }
+
+    /// The unit of a placement: in memory, or of what was read.
+    fn part(
+        &self,
+        ranges: &HashMap<i64, Range<u32>>,
+        place: &Place,
+    ) -> Result<UnitPart, StoreError> {
+        if let Some((segment, unit)) = self.units.get(&place.unit) {
+            return Ok(UnitPart::Kept(Arc::clone(segment), *unit, None));
+        }
+        fresh_part(ranges, place)
+    }
+
     /// Counts the bytes of the segments in memory. Linear in the units.
     pub(super) fn count(&mut self) {
         let mut segments: HashSet<*const Segment> = HashSet::new();
@@ -267,37 +326,33 @@ impl Cache {
     }
 }
 
-/// A snapshot of units in memory and units that were read. Also returns the ids of its units, in order.
-pub(super) fn restore(
-    writer: &Writer,
-    known: Option<&HashMap<i64, (Arc<Segment>, u32)>>,
-    read: Units,
-    places: &[Place],
-    first: bool,
-    meta: Meta,
-) -> Result<(Restored, Vec<i64>), StoreError> {
-    let fresh: HashMap<i64, std::ops::Range<u32>> = read.ranges().collect();
-    // Fresh units come in document order, as their rows in the tree.
-    let mut order: Vec<UnitPart> = Vec::with_capacity(places.len());
-    let mut ids = Vec::with_capacity(places.len());
-    for place in places {
-        ids.push(place.unit);
-        if let Some((segment, unit)) = known.and_then(|known| known.get(&place.unit)) {
-            order.push(UnitPart::Kept(Arc::clone(segment), *unit, None));
-        } else if let Some(rows) = fresh.get(&place.unit) {
-            order.push(UnitPart::Fresh(place.kind, rows.clone()));
-        } else {
+fn fresh_part(ranges: &HashMap<i64, Range<u32>>, place: &Place) -> Result<UnitPart, StoreError> {
+    match ranges.get(&place.unit) {
+        Some(rows) => Ok(UnitPart::Fresh(place.kind, rows.clone())),
+        None => {
             let id = &place.order.id;
-            return Err(StoreError::Damaged(format!("unit {id:?} has no nodes")));
+            Err(StoreError::Damaged(format!("unit {id:?} has no nodes")))
         }
     }
-    let expires: Vec<u32> = (0..)
+}
+
+/// The rows with a ttl that counts down.
+fn expires(read: &Units) -> Vec<u32> {
+    (0..)
         .zip(&read.until)
         .filter(|(_, until)| until.is_some())
         .map(|(row, _)| row)
-        .collect();
-    let made = writer.restore(&read.tree, &expires, order, first, meta);
-    Ok((made, ids))
+        .collect()
+}
+
+/// The snapshot of units that were read, which shares nothing.
+pub(super) fn alone(read: &Units, places: &[Place], meta: Meta) -> Result<Snapshot, StoreError> {
+    let ranges: HashMap<i64, Range<u32>> = read.ranges().collect();
+    let parts = places.iter().map(|place| fresh_part(&ranges, place));
+    let parts: Vec<UnitPart> = parts.collect::<Result<_, _>>()?;
+    let writer = Writer::without_merging();
+    let made = writer.restore(&read.tree, &expires(read), parts, true, meta);
+    Ok(made.snapshot)
 }
 
 /// The snapshot of a part of a tree, which shares nothing.
@@ -317,9 +372,7 @@ pub(super) fn part(
             },
         )?;
     }
-    let writer = Writer::without_merging();
-    let (made, _) = restore(&writer, None, read, places, true, meta)?;
-    Ok(made.snapshot)
+    alone(&read, places, meta)
 }
 
 /// A unit alone, to read its nodes.
@@ -338,7 +391,5 @@ pub(super) fn restore_unit(read: Units, kind: UnitKind) -> Result<Snapshot, Stor
         first_seq: 0,
         last_seq: IN_FORCE,
     };
-    let writer = Writer::without_merging();
-    let (made, _) = restore(&writer, None, read, &[place], true, Meta::default())?;
-    Ok(made.snapshot)
+    alone(&read, &[place], Meta::default())
 }
