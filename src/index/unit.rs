@@ -43,6 +43,11 @@ impl<'a> UnitRef<'a> {
         }
     }
 
+    /// The unit of a node.
+    pub fn of(node: NodeRef<'a>) -> Self {
+        Self::new(node.snapshot(), node.piece() as usize, node.unit())
+    }
+
     fn at(self) -> &'a Piece {
         &self.snapshot.pieces()[self.piece]
     }

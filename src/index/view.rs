@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::hash::hash_text;
-use super::{Segment, Snapshot, UnitKind, UnitRef};
+use super::{Segment, Snapshot, UnitKind};
 use crate::tree::alias::{CADENCE, TAGS};
 use crate::tree::{Fields, NodeClass, Present};
 
@@ -266,11 +266,6 @@ impl<'a> NodeRef<'a> {
     /// The record of [`NodeRef::fields`].
     pub(super) fn payload(self) -> &'a [u8] {
         self.segment.payload(self.local)
-    }
-
-    /// The node's unit.
-    pub fn unit_ref(self) -> UnitRef<'a> {
-        UnitRef::new(self.snapshot, self.piece as usize, self.unit())
     }
 
     /// Index in the segment of the node's unit.

@@ -126,15 +126,15 @@ impl Stored {
             });
             return Ok(places);
         }
-        let mut places = load::in_force(database, session, 0)?;
+        let mut places = load::in_force(database, session, seq, 0)?;
         if part.turns > 0 {
-            places.extend(load::newest_turns(database, session, part.turns)?);
+            places.extend(load::newest_turns(database, session, seq, part.turns)?);
         }
         if part.head {
-            places.extend(load::in_force(database, session, 2)?);
+            places.extend(load::in_force(database, session, seq, 2)?);
         }
         if part.rest {
-            places.extend(load::in_force(database, session, 3)?);
+            places.extend(load::in_force(database, session, seq, 3)?);
         }
         Ok(places)
     }
@@ -212,11 +212,8 @@ impl Source for Stored {
             if position == Position::Working {
                 self.check_working(same)?;
             }
-            // What is in force is the working state, or the newest commit if there is none.
-            let newest = match self.entry.working {
-                true => position == Position::Working,
-                false => self.entry.seqs.is_some_and(|(_, last)| last == seq),
-            };
+            // The newest commit, or the working state after it.
+            let newest = self.entry.seqs.is_none_or(|(_, last)| last <= seq);
             if part.ids.is_some() {
                 return Ok(None);
             }

@@ -72,40 +72,69 @@ pub(super) fn places(
     Ok(places)
 }
 
-/// The units in force of some ranks, in document order. Linear in them.
+/// The units of a rank at a seq, in document order: that of the newest commit, or of the working state
+/// after it. Linear in them.
 pub(super) fn in_force(
     database: &mut dyn Database,
     session: i64,
+    seq: i64,
+    rank: i64,
+) -> Result<Vec<Place>, StoreError> {
+    let mut places = closed(database, session, seq, rank)?;
+    places.extend(collect(
+        database,
+        &format!(
+            "select {PLACE} where p.session_id = ?1 and p.rank = ?2 and p.last_seq = {IN_FORCE} \
+             and p.first_seq <= ?3"
+        ),
+        &[session.into(), rank.into(), seq.into()],
+        place,
+    )?);
+    places.sort_unstable_by(|a, b| a.order.cmp(&b.order));
+    Ok(places)
+}
+
+/// The units of a rank that end at a seq: if that is of the newest commit, those that the working state
+/// has closed.
+fn closed(
+    database: &mut dyn Database,
+    session: i64,
+    seq: i64,
     rank: i64,
 ) -> Result<Vec<Place>, StoreError> {
     collect(
         database,
-        &format!(
-            "select {PLACE} where p.session_id = ?1 and p.rank = ?2 and p.last_seq = {IN_FORCE} \
-             order by p.sibling_offset, p.created_at_ns, p.creation_index, p.id"
-        ),
-        &[session.into(), rank.into()],
+        &format!("select {PLACE} where p.session_id = ?1 and p.last_seq = ?2 and p.rank = ?3"),
+        &[session.into(), seq.into(), rank.into()],
         place,
     )
 }
 
-/// The newest units in force below `^seq`: this many turns with the loose nodes among them, in document
-/// order. Linear in them: the index `placement_in_force` is read from its end.
+/// The newest units below `^seq` at a seq as of [`in_force`]: this many turns with the loose nodes among
+/// them, in document order. Linear in them: the index `placement_in_force` is read from its end.
 pub(super) fn newest_turns(
     database: &mut dyn Database,
     session: i64,
+    seq: i64,
     turns: u64,
 ) -> Result<Vec<Place>, StoreError> {
     let sql = format!(
         "select {PLACE} where p.session_id = ?1 and p.rank = 1 and p.last_seq = {IN_FORCE} \
          order by p.sibling_offset desc, p.created_at_ns desc, p.creation_index desc, p.id desc limit ?2"
     );
+    let closed = closed(database, session, seq, 1)?;
+    let is_turn = |place: &Place| place.kind == UnitKind::Turn;
     let mut limit = i64::try_from(turns).unwrap_or(i64::MAX);
     loop {
-        let mut newest = collect(database, &sql, &[session.into(), limit.into()], place)?;
-        let is_turn = |place: &Place| place.kind == UnitKind::Turn;
+        let read = collect(database, &sql, &[session.into(), limit.into()], place)?;
+        let all = (read.len() as i64) < limit;
+        // Nothing older than what was read is known to be complete.
+        let complete_to = read.last().map(|place| place.order.clone());
+        let complete = |place: &&Place| all || complete_to.as_ref() <= Some(&place.order);
+        let mut newest: Vec<Place> = closed.iter().filter(complete).cloned().collect();
+        newest.extend(read.into_iter().filter(|place| place.first_seq <= seq));
+        newest.sort_unstable_by(|a, b| b.order.cmp(&a.order));
         let found = newest.iter().filter(|place| is_turn(place)).count() as u64;
-        let all = (newest.len() as i64) < limit;
         if found < turns && !all {
             limit = limit.saturating_mul(2);
             continue;
@@ -283,7 +312,7 @@ impl Cache {
                 .restore_next(previous, &gone, &read.tree, &expires(read), parts, meta);
         for place in came {
             if let Some(node) = made.snapshot.find(&place.order.id) {
-                self.know(place.unit, node.unit_ref());
+                self.know(place.unit, UnitRef::of(node));
             }
         }
         for output in made.merges.iter().map(|merge| &merge.output) {

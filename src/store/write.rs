@@ -279,21 +279,21 @@ impl Pen {
         let session = Value::Int(self.session);
         let newest = self.newest.map_or(0, |(seq, _)| seq);
         let removed = database.execute(
-            "delete from snapshot where session_id = ?1 and working",
-            &[session],
+            "delete from snapshot where session_id = ?1 and seq > ?2 and working",
+            &[session, newest.into()],
         )?;
         if removed == 0 {
             return Ok(Vec::new());
         }
-        let after = [session, newest.into()];
+        let after = [session, newest.into(), IN_FORCE.into()];
         let units = collect(
             database,
-            "select unit_id from placement where session_id = ?1 and first_seq > ?2",
+            "select unit_id from placement where session_id = ?1 and first_seq > ?2 and last_seq = ?3",
             &after,
             |row| int(row, 0),
         )?;
         database.execute(
-            "delete from placement where session_id = ?1 and first_seq > ?2",
+            "delete from placement where session_id = ?1 and first_seq > ?2 and last_seq = ?3",
             &after,
         )?;
         database.execute(
