@@ -41,6 +41,8 @@ mod restores;
 mod rules;
 mod runtime;
 mod sharing;
+#[cfg(feature = "store")]
+mod store;
 mod support;
 mod syntax_properties;
 mod threads;

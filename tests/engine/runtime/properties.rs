@@ -83,37 +83,59 @@ fn declared(policy: &Policy) -> pactql::Policy {
     declared
 }
 
+/// Where a run keeps its session besides memory.
+pub(crate) trait Home {
+    /// After a step that agreed with the model.
+    fn stepped(&mut self, play: &mut Play, seed: u64) -> Outcome<()>;
+    /// After a commit that agreed with the model.
+    fn committed(&mut self, play: &mut Play, seed: u64) -> Outcome<()>;
+    /// Goes on after the snapshots of `play.documents`, of which the last has this number of later ones,
+    /// in another session.
+    fn forked(&mut self, play: &mut Play, back: usize, seed: u64) -> Outcome<()>;
+    /// Other ways to read the session; their working state is that of the last save.
+    fn readers(&mut self) -> Outcome<Vec<Arc<Live>>>;
+}
+
 /// A context and its model.
-struct Play {
-    ctx: Context,
-    model: Model,
-    clock: Hand,
-    policy: Option<Policy>,
+pub(crate) struct Play {
+    pub(crate) ctx: Context,
+    pub(crate) model: Model,
+    pub(crate) clock: Hand,
+    pub(crate) policy: Option<Policy>,
     /// The documents of the snapshots.
-    documents: Vec<String>,
-    references: Vec<(String, Reference)>,
-    checker: Checker,
+    pub(crate) documents: Vec<String>,
+    /// Pinned ids; the reference itself, or its name where a home keeps it.
+    pub(crate) references: Vec<(String, Pin)>,
+    pub(crate) checker: Checker,
     /// Some node of the cycle took the times of an earlier one.
-    succeeded: bool,
+    pub(crate) succeeded: bool,
     /// Whether the clock goes on; every other run.
     ticks: bool,
-    serial: u64,
+    pub(crate) serial: u64,
     /// What was done, for a failure.
-    log: Vec<String>,
-    counts: Counts,
+    pub(crate) log: Vec<String>,
+    pub(crate) counts: Counts,
+    home: Option<Box<dyn Home>>,
+}
+
+/// What keeps a node.
+#[derive(Clone, Debug)]
+pub(crate) enum Pin {
+    Held(#[allow(dead_code, reason = "it keeps the node until it is dropped")] Arc<Reference>),
+    Named(String),
 }
 
 /// How much a run did.
 #[derive(Clone, Copy, Debug, Default)]
-struct Counts {
-    steps: usize,
-    done: usize,
-    refused: usize,
-    commits: usize,
-    selectors: usize,
+pub(crate) struct Counts {
+    pub(crate) steps: usize,
+    pub(crate) done: usize,
+    pub(crate) refused: usize,
+    pub(crate) commits: usize,
+    pub(crate) selectors: usize,
 }
 
-type Outcome<T> = Result<T, String>;
+pub(crate) type Outcome<T> = Result<T, String>;
 
 macro_rules! same {
     ($left:expr, $right:expr, $($message:tt)+) => {
@@ -128,7 +150,7 @@ macro_rules! same {
 }
 
 impl Play {
-    fn new(seed: u64) -> Self {
+    pub(crate) fn new(seed: u64) -> Self {
         let clock = Hand::default();
         let policy = ops::policy(seed);
         let mut model = Model::new();
@@ -146,7 +168,31 @@ impl Play {
             serial: 0,
             log: Vec::new(),
             counts: Counts::default(),
+            home: None,
         }
+    }
+
+    /// Keeps the session in this home from now on.
+    pub(crate) fn live_in(&mut self, home: Box<dyn Home>) {
+        self.home = Some(home);
+    }
+
+    /// A builder of contexts as this run needs them.
+    pub(crate) fn builder(&self) -> ContextBuilder {
+        builder(&self.clock, self.policy.as_ref())
+    }
+
+    /// Lets the home do something with the run.
+    fn at_home(
+        &mut self,
+        act: impl FnOnce(&mut dyn Home, &mut Self) -> Outcome<()>,
+    ) -> Outcome<()> {
+        let Some(mut home) = self.home.take() else {
+            return Ok(());
+        };
+        let done = act(&mut *home, self);
+        self.home = Some(home);
+        done
     }
 
     fn walked(&self) -> Walked {
@@ -161,7 +207,13 @@ impl Play {
         Json::Obj(members).write()
     }
 
-    fn step(&mut self, op: &Op) -> Outcome<()> {
+    /// One operation.
+    pub(crate) fn step(&mut self, op: &Op) -> Outcome<()> {
+        self.operate(op)?;
+        self.at_home(|home, play| home.stepped(play, op.seed))
+    }
+
+    fn operate(&mut self, op: &Op) -> Outcome<()> {
         // Operations on several nodes may be refused after the clock was read for some of them. What
         // they read is read again, so in runs with such operations the clock rests.
         let now = self.clock.get() + if self.ticks { op.tick } else { 0 };
@@ -244,11 +296,20 @@ impl Play {
             Kind::Pin => {
                 let (selector, ids) = maker.selector_of_any();
                 self.log.push(format!("pin {selector}"));
-                let got = self.ctx.pin(&selector);
+                let got = match &self.home {
+                    None => self.ctx.pin(&selector).map(|reference| {
+                        (reference.id().to_owned(), Pin::Held(Arc::new(reference)))
+                    }),
+                    Some(_) => {
+                        self.serial += 1;
+                        let name = format!("pin {}", self.serial);
+                        let id = self.ctx.pin_as(&name, &selector);
+                        id.map(|id| (id, Pin::Named(name)))
+                    }
+                };
                 let wanted = self.changed(|model| model.pin(&ids));
-                let got = got.map(|reference| {
-                    let id = reference.id().to_owned();
-                    self.references.push((id.clone(), reference));
+                let got = got.map(|(id, pin)| {
+                    self.references.push((id.clone(), pin));
                     id
                 });
                 self.compare(got, wanted)?;
@@ -260,13 +321,20 @@ impl Play {
                 let at = maker.rng.below(self.references.len());
                 let (id, reference) = self.references.swap_remove(at);
                 self.log.push(format!("unpin {id}"));
-                drop(reference);
+                match reference {
+                    Pin::Named(name) => same!(self.ctx.unpin(&name), Some(id.clone()), "no pin"),
+                    held => drop(held),
+                }
                 self.model.unpin(&id);
             }
             Kind::Discard => {
                 self.log.push("discard".to_owned());
                 self.ctx.discard();
                 self.model.discard();
+                let nodes = &self.model.nodes;
+                let stays =
+                    |id: &str, pin: &Pin| matches!(pin, Pin::Held(_)) || nodes.contains_key(id);
+                self.references.retain(|(id, pin)| stays(id, pin));
                 self.succeeded = false;
             }
             Kind::Commit => {
@@ -396,6 +464,7 @@ impl Play {
                 same!(document(snapshot), *document_then, "a snapshot changed");
             }
         }
+        self.at_home(|home, play| home.committed(play, seed))?;
         match random::Rng::new(!seed).chance(35) {
             true => self.select(seed),
             false => Ok(()),
@@ -414,6 +483,11 @@ impl Play {
         let read = Live::from_slice((lines.join("\n") + "\n").as_bytes()).unwrap();
         let live = self.ctx.session();
         let engine = Engine::new(Edition::Canonical);
+        let mut readers = Vec::new();
+        self.at_home(|home, _| {
+            readers = home.readers()?;
+            Ok(())
+        })?;
         let sel = selectors::selector(&mut rng, &walked, Edition::Canonical);
         let mut times = vec![Time::Back(0), Time::All, Time::BackRange(Some(0), None)];
         if self.documents.len() > 1 {
@@ -436,6 +510,10 @@ impl Play {
                 "{text} in the session that was read"
             );
             self.counts.selectors += 1;
+            for reader in readers.iter().filter(|_| time != Time::Omitted) {
+                let stored = engine.ids(reader, &text);
+                same!(got, stored, "{text} in a stored session");
+            }
             if !is_range {
                 let wanted = eval::ids(&walked, Edition::Canonical, &sel);
                 let wanted = wanted.map_err(str::to_owned);
@@ -455,7 +533,9 @@ impl Play {
         let at = rng.below(self.documents.len());
         let back = self.documents.len() - 1 - at;
         self.documents.truncate(at + 1);
-        if rng.chance(50) {
+        if self.home.is_some() {
+            self.at_home(|home, play| home.forked(play, back, seed))?;
+        } else if rng.chance(50) {
             self.log.push(format!("fork @t-{back}"));
             let address = match back {
                 0 => "@t0".to_owned(),
@@ -494,12 +574,16 @@ fn new_node(node: &Json) -> Result<NewNode, Error> {
     NewNode::json(&node.write())
 }
 
+/// Where the session of a run is, besides memory.
+type Settle<'s> = &'s (dyn Fn(&mut Play, u64) + Sync);
+
 /// Plays a run; the failure, with the step at which it is.
-fn play(seed: u64, ops: &[Op]) -> Result<Counts, (usize, String)> {
+fn play(seed: u64, ops: &[Op], settle: Settle<'_>) -> Result<Counts, (usize, String)> {
     let mut at = 0;
     let mut log = Vec::new();
     let played = catch_unwind(AssertUnwindSafe(|| {
         let mut play = Play::new(seed);
+        settle(&mut play, seed);
         for op in ops {
             let done = play.step(op);
             log.clone_from(&play.log);
@@ -537,7 +621,12 @@ fn difference(engine: &str, model: &str) -> String {
 }
 
 /// The shortest run that still fails, found by leaving operations out.
-fn shortest(seed: u64, mut ops: Vec<Op>, mut failure: (usize, String)) -> String {
+fn shortest(
+    seed: u64,
+    mut ops: Vec<Op>,
+    mut failure: (usize, String),
+    settle: Settle<'_>,
+) -> String {
     ops.truncate(failure.0 + 1);
     let mut size = ops.len() / 2;
     while size > 0 {
@@ -545,7 +634,7 @@ fn shortest(seed: u64, mut ops: Vec<Op>, mut failure: (usize, String)) -> String
         while start < ops.len() {
             let mut fewer = ops.clone();
             fewer.drain(start..(start + size).min(ops.len()));
-            match play(seed, &fewer) {
+            match play(seed, &fewer, settle) {
                 Err(still) => {
                     fewer.truncate(still.0 + 1);
                     (ops, failure) = (fewer, still);
@@ -567,15 +656,20 @@ const LENGTH: usize = 60;
 
 #[test]
 fn random_runs_agree_with_the_model() {
+    random_runs(random::cases(), &|_, _| {});
+}
+
+/// Random runs of this number of steps in all.
+pub(crate) fn random_runs(steps: u32, settle: Settle<'_>) {
     let seed = std::env::var("PACTQL_SEED").ok();
     let seed: Option<u64> = seed.and_then(|seed| seed.parse().ok());
     let runs = match seed {
         Some(seed) => seed..seed + 1,
-        None => 0..u64::from(random::cases()).div_ceil(LENGTH as u64),
+        None => 0..u64::from(steps).div_ceil(LENGTH as u64),
     };
     let run = |seed| {
         let ops = ops::run(seed, LENGTH);
-        play(seed, &ops).map_err(|failure| (seed, ops, failure))
+        play(seed, &ops, settle).map_err(|failure| (seed, ops, failure))
     };
     // In two threads; the first failure is the one of the lowest seed.
     let (even, odd): (Vec<u64>, Vec<u64>) = runs.partition(|seed| seed % 2 == 0);
@@ -586,7 +680,7 @@ fn random_runs_agree_with_the_model() {
     });
     let failures = outcomes.iter().filter_map(|outcome| outcome.as_ref().err());
     if let Some((seed, ops, failure)) = failures.min_by_key(|(seed, ..)| *seed) {
-        panic!("{}", shortest(*seed, ops.clone(), failure.clone()));
+        panic!("{}", shortest(*seed, ops.clone(), failure.clone(), settle));
     }
     let mut total = Counts::default();
     for counts in outcomes.into_iter().flatten().flatten() {

@@ -1,0 +1,9 @@
+//! The store, from outside: `pactql::Store` and raw SQL over what it wrote (STORE §2 and §3).
+
+mod place;
+mod runs;
+
+#[cfg(all(unix, feature = "postgres"))]
+#[path = "../../support/postgres.rs"]
+#[allow(dead_code, unreachable_pub, reason = "each test uses a part")]
+mod server;

@@ -1,0 +1,397 @@
+//! The random runs of the runtime over a store: after every commit and in between, what is stored reads
+//! as the same run in memory, also from another store on the same database, after the session was opened
+//! again, pruned, forked, renamed, imported, copied, or given up without a save.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::Mutex;
+#[cfg(all(unix, feature = "postgres"))]
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use pactql::{Retention, Session as Live, Store};
+
+use super::place::{Folder, documents, sound};
+use crate::runtime::model::Model;
+use crate::runtime::properties::{Home, Outcome, Pin, Play, document, random_runs};
+use crate::support::json::{Json, parse};
+use crate::support::random::{self, Rng};
+
+/// What was done with stores, by name.
+type Tally = Mutex<BTreeMap<&'static str, u32>>;
+
+/// The documents of a session, and that of a saved working state.
+type Documents = (Vec<String>, Option<String>);
+
+/// A run in a store.
+struct InStore {
+    url: String,
+    /// Where copies go.
+    folder: Arc<Folder>,
+    store: Option<Store>,
+    /// As another process has it.
+    other: Store,
+    /// The session of the run, as `other` follows it.
+    follow: Option<Arc<Live>>,
+    name: String,
+    number: u32,
+    /// The other sessions.
+    rest: BTreeMap<String, Documents>,
+    saved: Saved,
+    tally: Arc<Tally>,
+}
+
+/// The state that the store has.
+struct Saved {
+    model: Model,
+    references: Vec<(String, Pin)>,
+    succeeded: bool,
+    working: Option<String>,
+}
+
+fn said(error: pactql::Error) -> String {
+    format!("{}: {error}", error.code())
+}
+
+macro_rules! same {
+    ($left:expr, $right:expr, $($message:tt)+) => {
+        match (&$left, &$right) {
+            (left, right) if *left == *right => {}
+            (left, right) => {
+                let message = format!($($message)+);
+                return Err(format!("{message}\n  stored: {left:?}\n  wanted: {right:?}"));
+            }
+        }
+    };
+}
+
+impl InStore {
+    fn begin(
+        url: &str,
+        folder: &Arc<Folder>,
+        tally: &Arc<Tally>,
+        play: &mut Play,
+        seed: u64,
+    ) -> Self {
+        let store = Store::open(url).unwrap();
+        let name = format!("run {seed}");
+        play.ctx = store.write_with(&name, play.builder()).unwrap();
+        Self {
+            url: url.to_owned(),
+            folder: Arc::clone(folder),
+            other: Store::open(url).unwrap(),
+            store: Some(store),
+            follow: None,
+            name,
+            number: 0,
+            rest: BTreeMap::new(),
+            saved: Saved {
+                model: play.model.clone(),
+                references: Vec::new(),
+                succeeded: false,
+                working: None,
+            },
+            tally: Arc::clone(tally),
+        }
+    }
+
+    fn count(&self, what: &'static str) {
+        *self.tally.lock().unwrap().entry(what).or_default() += 1;
+    }
+
+    fn store(&self) -> &Store {
+        self.store.as_ref().unwrap()
+    }
+
+    fn new_name(&mut self, of: &str) -> String {
+        self.number += 1;
+        format!("{} {of} {}", self.name, self.number)
+    }
+
+    fn note(&mut self, play: &Play, working: Option<String>) {
+        self.saved = Saved {
+            model: play.model.clone(),
+            references: play.references.clone(),
+            succeeded: play.succeeded,
+            working,
+        };
+    }
+
+    fn save(&mut self, play: &mut Play) -> Outcome<()> {
+        play.ctx.save().map_err(said)?;
+        let shown = play.ctx.is_changed() || play.documents.is_empty();
+        let working = match shown {
+            true => play
+                .ctx
+                .history()
+                .working()
+                .map(|working| document(working)),
+            false => None,
+        };
+        self.note(play, working);
+        Ok(())
+    }
+
+    /// Gives the lease back, does something, and opens the session again.
+    fn away(
+        &mut self,
+        play: &mut Play,
+        act: impl FnOnce(&mut Self, &mut Play) -> Outcome<()>,
+    ) -> Outcome<()> {
+        play.ctx = play.builder().build();
+        act(self, play)?;
+        play.ctx = self
+            .store()
+            .write_with(&self.name, play.builder())
+            .map_err(said)?;
+        Ok(())
+    }
+
+    /// Compares a session with its documents.
+    fn compare(&self, session: &Live, play: &Play) -> Outcome<()> {
+        let (committed, working) = documents(session)?;
+        same!(
+            committed.len(),
+            play.documents.len(),
+            "another number of snapshots"
+        );
+        for (stored, wanted) in committed.iter().zip(&play.documents) {
+            same!(stored, wanted, "another snapshot");
+        }
+        same!(working, self.saved.working, "another working state");
+        Ok(())
+    }
+
+    /// Compares every session of a store.
+    fn check(&self, store: &Store, play: &Play) -> Outcome<()> {
+        let mut names: Vec<&String> = self.rest.keys().chain([&self.name]).collect();
+        names.sort();
+        let listed = store.sessions("").map_err(said)?;
+        let listed: Vec<&String> = listed.iter().map(|info| &info.name).collect();
+        same!(listed, names, "other sessions");
+        for (name, wanted) in &self.rest {
+            let session = store.session(name).map_err(said)?;
+            same!(documents(&session)?, *wanted, "session {name} differs");
+        }
+        self.compare(&*store.session(&self.name).map_err(said)?, play)?;
+        sound(store)
+    }
+
+    fn act(&mut self, play: &mut Play, rng: &mut Rng) -> Outcome<()> {
+        let action = *rng.pick(&[
+            "save", "reopen", "reopen", "crash", "crash", "look", "prune", "prune", "rename",
+            "fork", "delete", "backup", "import",
+        ]);
+        play.log.push(format!("store: {action}"));
+        self.count(action);
+        match action {
+            "save" => self.save(play)?,
+            "reopen" => {
+                self.save(play)?;
+                self.away(play, |home, _| {
+                    if rng.chance(50) {
+                        home.store = None;
+                        home.store = Some(Store::open(&home.url).map_err(said)?);
+                    }
+                    Ok(())
+                })?;
+            }
+            "crash" => {
+                self.away(play, |_, _| Ok(()))?;
+                play.model = self.saved.model.clone();
+                play.references.clone_from(&self.saved.references);
+                play.succeeded = self.saved.succeeded;
+            }
+            "prune" => {
+                let keep = 1 + rng.below(4);
+                self.save(play)?;
+                let open = rng.chance(50);
+                let retention = Retention::default()
+                    .keep(keep as u64)
+                    .sessions(self.name.clone());
+                let gone = play.documents.len().saturating_sub(keep);
+                let counted = self.other.prune(&retention.clone().dry_run());
+                let counted = counted.map_err(said)?;
+                same!(counted.snapshots, gone as u64, "a rehearsal of a prune");
+                let prune = |home: &mut Self, play: &mut Play| {
+                    let pruned = home.other.prune(&retention).map_err(said)?;
+                    same!(pruned, counted, "a prune");
+                    play.documents.drain(..gone);
+                    Ok(())
+                };
+                if open {
+                    prune(self, play)?;
+                    self.away(play, |_, _| Ok(()))?;
+                } else {
+                    self.away(play, prune)?;
+                }
+            }
+            "rename" => {
+                self.save(play)?;
+                let to = self.new_name("renamed");
+                self.away(play, |home, _| {
+                    home.other.rename(&home.name, &to).map_err(said)?;
+                    home.name = to;
+                    home.follow = None;
+                    Ok(())
+                })?;
+            }
+            "fork" if !play.documents.is_empty() => {
+                let to = self.new_name("fork");
+                let at = rng.below(play.documents.len());
+                let address = address(play.documents.len() - 1 - at);
+                self.other.fork(&self.name, &address, &to).map_err(said)?;
+                self.rest.insert(to, (play.documents[..=at].to_vec(), None));
+            }
+            "delete" => {
+                let names: Vec<String> = self.rest.keys().cloned().collect();
+                if !names.is_empty() {
+                    let name = rng.pick(&names);
+                    self.other.delete(name).map_err(said)?;
+                    self.rest.remove(name);
+                }
+            }
+            "backup" => {
+                self.number += 1;
+                let path = self.folder.file(&format!("copy {}.db", self.number));
+                self.store().backup(&path).map_err(said)?;
+                let copy = Store::builder().must_exist().open(&path).map_err(said)?;
+                self.check(&copy, play)?;
+                drop(copy);
+                for end in ["", "-wal", "-shm"] {
+                    let _ = std::fs::remove_file(format!("{path}{end}"));
+                }
+            }
+            "import" => {
+                let to = self.new_name("import");
+                let session = self.other.session(&self.name).map_err(said)?;
+                self.store()
+                    .import(&to, &session, Some("a test"))
+                    .map_err(said)?;
+                let working = self.saved.working.clone();
+                self.rest.insert(to, (play.documents.clone(), working));
+            }
+            _ => {}
+        }
+        if rng.chance(30) {
+            let fresh = Store::open(&self.url).map_err(said)?;
+            self.check(&fresh, play)?;
+        }
+        self.check(&self.other, play)
+    }
+}
+
+/// The address of a snapshot by how many are newer.
+fn address(back: usize) -> String {
+    match back {
+        0 => "@t0".to_owned(),
+        _ => format!("@t-{back}"),
+    }
+}
+
+impl Home for InStore {
+    fn stepped(&mut self, play: &mut Play, seed: u64) -> Outcome<()> {
+        let mut rng = Rng::new(seed ^ 0x5702E);
+        match rng.chance(12) {
+            true => self.act(play, &mut rng),
+            false => Ok(()),
+        }
+    }
+
+    fn committed(&mut self, play: &mut Play, seed: u64) -> Outcome<()> {
+        self.note(play, None);
+        match &self.follow {
+            Some(session) => {
+                let changed = self.other.refresh(session).map_err(said)?;
+                same!(changed, true, "a commit that a refresh does not see");
+            }
+            None => self.follow = Some(self.other.session(&self.name).map_err(said)?),
+        }
+        self.count("refresh");
+        if let Some(session) = &self.follow {
+            self.compare(session, play)?;
+        }
+        match Rng::new(seed ^ 0xC0).chance(10) {
+            true => self.check(&Store::open(&self.url).map_err(said)?, play),
+            false => Ok(()),
+        }
+    }
+
+    fn forked(&mut self, play: &mut Play, back: usize, seed: u64) -> Outcome<()> {
+        let mut rng = Rng::new(seed ^ 0xF0);
+        // The context goes without a save.
+        play.ctx = play.builder().build();
+        let session = self.other.session(&self.name).map_err(said)?;
+        let before = documents(&session)?;
+        let to = self.new_name("branch");
+        if rng.chance(50) {
+            play.log.push(format!("store: fork @t-{back} to {to}"));
+            self.store()
+                .fork(&self.name, &address(back), &to)
+                .map_err(said)?;
+        } else {
+            play.log.push(format!("store: import @t-{back} as {to}"));
+            let text = play.documents.join("\n") + "\n";
+            let session = Live::from_slice(text.as_bytes()).unwrap();
+            self.store().import(&to, &session, None).map_err(said)?;
+        }
+        self.count("branch");
+        let name = std::mem::replace(&mut self.name, to);
+        self.rest.insert(name, before);
+        self.follow = None;
+        play.ctx = self
+            .store()
+            .write_with(&self.name, play.builder())
+            .map_err(said)?;
+        let documents: Vec<Json> = play.documents.iter().map(|text| parse(text)).collect();
+        let mut model = Model::resume(&documents);
+        model.policy.clone_from(&play.policy);
+        self.saved = Saved {
+            model,
+            references: Vec::new(),
+            succeeded: false,
+            working: None,
+        };
+        Ok(())
+    }
+
+    fn readers(&mut self) -> Outcome<Vec<Arc<Live>>> {
+        let fresh = Store::open(&self.url).map_err(said)?;
+        let mut readers = vec![
+            self.other.session(&self.name).map_err(said)?,
+            fresh.session(&self.name).map_err(said)?,
+        ];
+        readers.extend(self.follow.clone());
+        Ok(readers)
+    }
+}
+
+fn runs(steps: u32, url: &(dyn Fn(&Folder, u64) -> String + Sync)) {
+    let tally = Arc::new(Tally::default());
+    random_runs(steps, &|play, seed| {
+        let folder = Arc::new(Folder::quick());
+        let url = url(&folder, seed);
+        let home = InStore::begin(&url, &folder, &tally, play, seed);
+        play.live_in(Box::new(home));
+    });
+    println!("{:?}", tally.lock().unwrap());
+}
+
+/// 15,000 steps with `CI` set: a minute in a debug build on two cores.
+#[test]
+fn random_runs_agree_with_those_in_sqlite() {
+    runs(random::share(15_000), &|folder, _| folder.file("runs.db"));
+}
+
+#[cfg(all(unix, feature = "postgres"))]
+#[test]
+fn random_runs_agree_with_those_in_postgres() {
+    match super::server::Server::start() {
+        Ok(server) => runs(random::share(1_200), &|_, seed| {
+            // A run that is made shorter begins with an empty schema each time.
+            static NUMBER: AtomicU32 = AtomicU32::new(0);
+            let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+            server.url(&format!("runs_{seed}_{number}"))
+        }),
+        Err(reason) => println!("SKIPPED: {reason}"),
+    }
+}
