@@ -48,6 +48,7 @@
 //! | index | trees | `Snapshot` | `index` |
 //! | compare, merge | rows of many snapshots | diffs, one list | `history` |
 //! | answer | selector, session | [`Selection`], [`RangeDiff`] | `engine` |
+//! | keep | commits | rows of a database (`Store`) | `store` |
 //! | render | snapshot | [`Thread`], a provider's request | [`mod@render`] |
 //! | choose | documents, query, number of tokens | [`budget::Resolution`] | [`budget`] |
 //!
