@@ -1,5 +1,6 @@
 //! The store, from outside: `pactql::Store` and raw SQL over what it wrote (STORE §2 and §3).
 
+mod layout;
 mod place;
 mod runs;
 

@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use pactql::{Retention, Session as Live, Store};
 
+use super::layout;
 use super::place::{Folder, documents, sound};
 use crate::runtime::model::Model;
 use crate::runtime::properties::{Home, Outcome, Pin, Play, document, random_runs};
@@ -37,6 +38,8 @@ struct InStore {
     /// The other sessions.
     rest: BTreeMap<String, Documents>,
     saved: Saved,
+    /// The rows of units as they were.
+    units: layout::Seen,
     tally: Arc<Tally>,
 }
 
@@ -90,6 +93,7 @@ impl InStore {
                 succeeded: false,
                 working: None,
             },
+            units: layout::Seen::new(),
             tally: Arc::clone(tally),
         }
     }
@@ -174,6 +178,15 @@ impl InStore {
         }
         self.compare(&*store.session(&self.name).map_err(said)?, play)?;
         sound(store)
+    }
+
+    /// As [`InStore::check`], with the rows of a file.
+    fn check_rows(&mut self, play: &Play) -> Outcome<()> {
+        self.check(&self.other, play)?;
+        match self.url.starts_with("postgres") {
+            true => Ok(()),
+            false => layout::check(&self.url, &mut self.units),
+        }
     }
 
     fn act(&mut self, play: &mut Play, rng: &mut Rng) -> Outcome<()> {
@@ -276,7 +289,7 @@ impl InStore {
             let fresh = Store::open(&self.url).map_err(said)?;
             self.check(&fresh, play)?;
         }
-        self.check(&self.other, play)
+        self.check_rows(play)
     }
 }
 
