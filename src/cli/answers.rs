@@ -125,6 +125,20 @@ pub(super) fn append(
     Ok(())
 }
 
+/// Appends that a session has no match, where matches are counted.
+pub(super) fn append_none(labels: Labels<'_>, how: &How, out: &mut String) {
+    match how.format {
+        Format::Json | Format::Auto => {
+            out.push('{');
+            for (name, label) in labels.named() {
+                let _ = write!(out, "\"{name}\":{},", output::quoted(label));
+            }
+            out.push_str("\"count\":0}\n");
+        }
+        _ => out.extend([&*labels.prefix(), "0\n"]),
+    }
+}
+
 /// One line for each change: the pair of snapshots, a sign, the id.
 fn changes(diff: &RangeDiff, prefix: &str, out: &mut String) {
     for block in &diff.diffs {

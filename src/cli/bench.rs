@@ -15,6 +15,7 @@ use hdrhistogram::Histogram;
 use serde::Serialize;
 use serde_json::json;
 use std::fmt::Write as _;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// Measure how fast selectors run.
@@ -29,7 +30,7 @@ Examples:
   pactql bench runs/*.jsonl --file selectors.txt --threads 2 --duration 10
   pactql bench session.jsonl -e \"@t0 .cb[role='user']\" -e \"@t0 ^ah .cb\" --format json")]
 pub(super) struct Bench {
-    /// Sessions: files, directories, or `-`.
+    /// Sessions: files, directories, stores, or `-`.
     #[arg(value_name = "SESSION", required = true)]
     sessions: Vec<String>,
     /// A selector; may be given several times.
@@ -138,7 +139,7 @@ impl Bench {
 fn warm_up(
     engine: &Engine,
     names: &[String],
-    sessions: &[Session],
+    sessions: &[Arc<Session>],
     selectors: &[String],
 ) -> Result<(), Failure> {
     for (name, session) in names.iter().zip(sessions) {
@@ -226,7 +227,7 @@ impl Tally {
 /// Runs the selectors until the time is over. Each thread starts at another point of the mix.
 fn measure(
     engine: &Engine,
-    sessions: &[Session],
+    sessions: &[Arc<Session>],
     selectors: &[String],
     threads: usize,
     until: Instant,

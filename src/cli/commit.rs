@@ -81,7 +81,7 @@ impl Run for Commit {
     fn run(&self, _: Color) -> Result<Exit, Failure> {
         let mut writing = self.write.open_with(self.policy())?;
         let report = writing.context().commit()?;
-        writing.save()?;
+        writing.save_commit()?;
         print(&match self.write.how().is_json() {
             true => format!("{}\n", to_json(&report)),
             false => text(&report),

@@ -10,6 +10,7 @@ use crate::engine::Node;
 use crate::history::{
     ChangedNode, ContentDiff, ContentMode, ContentOptions, DiffOptions, SnapshotDiff,
 };
+use crate::present::stores::intact;
 use crate::present::{Exit, Failure, sessions};
 use clap::Args;
 use std::fmt::Write as _;
@@ -88,6 +89,7 @@ impl Run for Diff {
         };
         let session = self.session.open()?;
         let diff = engine.diff(&session, a, b, self.selector.as_deref(), &options)?;
+        intact(&session)?;
         output::print_as(json, &diff, || text(&diff, color.for_results()))
     }
 }

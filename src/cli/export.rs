@@ -1,26 +1,34 @@
-//! `pactql export`: snapshots in canonical bytes.
+//! `pactql export`: snapshots in canonical bytes, and sessions of stores as files.
 
 use super::command::{Run, stream};
 use super::input;
 use super::options::{Color, Messages};
-use super::sessions::SessionArgs;
+use super::progress::Progress;
+use super::sessions::{self, SessionArgs, open_store};
+use crate::engine::Store;
 use crate::files::write_kept;
+use crate::history::Session;
 use crate::interop::{write_document, write_session};
+use crate::present::stores::{Access, Address};
 use crate::present::{Exit, Failure};
 use clap::Args;
-use std::io::Write;
+use std::io::{self, Write};
+use std::path::{Component, Path};
 
 /// Write snapshots as canonical documents.
 ///
 /// One snapshot is one JSON document. `--jsonl` writes the whole session, one snapshot a line: as
 /// its difference to the previous snapshot if that is shorter. Exporting an export gives the same
-/// bytes.
+/// bytes. A session of a store is written whole without `--jsonl` too, as the file that it was imported
+/// from; `STORE -o DIR` writes each to a file with its name.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
   pactql export session.jsonl --at @c3 > snapshot.json
   pactql export snapshots/ --jsonl -o session.jsonl
-  pactql export session.jsonl --jsonl --full | gzip > full.jsonl.gz")]
+  pactql export session.jsonl --jsonl --full | gzip > full.jsonl.gz
+  pactql export agents.db#support-42 -o session.jsonl
+  pactql export agents.db -o sessions/")]
 pub(super) struct Export {
     #[command(flatten)]
     session: SessionArgs,
@@ -31,10 +39,10 @@ pub(super) struct Export {
     /// Write the whole session, one snapshot a line.
     #[arg(long)]
     jsonl: bool,
-    /// With --jsonl: write every snapshot as a whole document.
-    #[arg(long, requires = "jsonl")]
+    /// With --jsonl, or of a store: write every snapshot as a whole document.
+    #[arg(long, conflicts_with = "at")]
     full: bool,
-    /// The file to write [default: standard output].
+    /// The file to write, or the directory for several sessions [default: standard output].
     #[arg(short, long, value_name = "FILE")]
     output: Option<String>,
     /// Replace the file if it exists.
@@ -47,31 +55,115 @@ pub(super) struct Export {
 impl Run for Export {
     fn run(&self, _: Color) -> Result<Exit, Failure> {
         let output = self.output.as_deref().filter(|path| *path != input::STDIN);
+        let address = Address::of(self.session.name());
+        if self.full && !self.jsonl && address.is_none() {
+            return Err(Failure::usage("`--full` needs `--jsonl`")
+                .with_help("give both, for every snapshot as a whole document"));
+        }
+        if let (Some(address), Some(directory)) = (address.filter(|a| a.is_several()), output) {
+            return self.all(address, directory);
+        }
         if let Some(path) = output {
             input::check_output(path, &[self.session.name()], self.force)?;
         }
-        let (session, snapshot) = if self.jsonl {
+        let whole = self.jsonl || (address.is_some() && self.at.is_none());
+        let (session, snapshot) = if whole {
             (self.session.open()?, None)
         } else {
             let (session, snapshot) = self.session.open_at(self.at.as_deref())?;
             (session, Some(snapshot))
         };
-        let history = session.history();
-        if snapshot.is_none() {
-            history.fetch_all()?;
-        }
-        let write = |out: &mut dyn Write| match &snapshot {
-            Some(snapshot) => write_document(snapshot, out),
-            None => {
-                let working = history.working().map(|working| &**working);
-                write_session(history.committed(), working, self.full, out)?;
-                // What a writer kept is no snapshot, but a copy without it would lose references.
-                session.kept().map_or(Ok(()), |kept| write_kept(kept, out))
-            }
+        let Some(snapshot) = snapshot else {
+            let kept = match address {
+                Some(address) => kept(&open_store(address.store, Access::Read)?, address.one()?)?,
+                None => session.kept().map(str::to_owned),
+            };
+            let write = self.writer(&session, kept)?;
+            return match output {
+                Some(path) => input::write(path, write).map(|()| Exit::Ok),
+                None => stream(write),
+            };
         };
+        let write = |out: &mut dyn Write| write_document(&snapshot, out);
         match output {
             Some(path) => input::write(path, write).map(|()| Exit::Ok),
             None => stream(write),
         }
     }
+}
+
+impl Export {
+    /// What writes a whole session.
+    fn writer(
+        &self,
+        session: &Session,
+        kept: Option<String>,
+    ) -> Result<impl Fn(&mut dyn Write) -> io::Result<()>, Failure> {
+        let (history, full) = (session.history(), self.full);
+        history.fetch_all()?;
+        Ok(move |out: &mut dyn Write| {
+            let working = history.working().map(|working| &**working);
+            write_session(history.committed(), working, full, out)?;
+            // What a writer kept is no snapshot, but a copy without it would lose references.
+            kept.as_ref().map_or(Ok(()), |kept| write_kept(kept, out))
+        })
+    }
+
+    /// Writes sessions of a store to the files of a directory, which is made if it is missing.
+    fn all(&self, address: Address<'_>, directory: &str) -> Result<Exit, Failure> {
+        if self.at.is_some() {
+            return Err(Failure::usage("`--at` takes one session")
+                .with_help("`STORE -o DIR` writes whole sessions"));
+        }
+        let store = open_store(address.store, Access::Read)?;
+        let found = store.sessions(address.glob())?;
+        if found.is_empty() {
+            return Err(Failure::plain(Exit::Missing, sessions::none_of(address)));
+        }
+        let mut files = Vec::new();
+        for info in &found {
+            let file = file_of(directory, &info.name)?;
+            input::check_output(&file, &[], self.force)?;
+            files.push(file);
+        }
+        let progress = Progress::bar(found.len());
+        for (info, file) in found.iter().zip(&files) {
+            let session = store.session(&info.name)?;
+            let write = self.writer(&session, kept(&store, &info.name)?)?;
+            if let Some(parent) = Path::new(file).parent() {
+                let name = parent.display().to_string();
+                std::fs::create_dir_all(parent).map_err(|error| Failure::output(&name, &error))?;
+            }
+            input::write(file, write)?;
+            progress.step();
+        }
+        Ok(Exit::Ok)
+    }
+}
+
+/// What a context keeps of a session of a store, as JSON text.
+fn kept(store: &Store, name: &str) -> Result<Option<String>, Failure> {
+    let kept = store.kept(name)?;
+    let kept = kept.map(|kept| serde_json::to_string(&kept)).transpose();
+    kept.map_err(|error| Failure::internal(error.to_string()))
+}
+
+/// The file of a session in a directory. A `/` in its name makes directories.
+///
+/// # Errors
+/// The name leads out of the directory, or is that of no file.
+fn file_of(directory: &str, name: &str) -> Result<String, Failure> {
+    let file = format!("{name}.jsonl");
+    let inside = Path::new(&file).components();
+    let mut inside = inside.map(|part| matches!(part, Component::Normal(_)));
+    if !inside.all(|inside| inside) || name.is_empty() || name.ends_with('/') {
+        return Err(Failure::usage(format!(
+            "the session `{name}` has a name that no file can have"
+        ))
+        .with_help("export it with a file of your choice, or rename it"));
+    }
+    Ok(Path::new(directory)
+        .join(file)
+        .to_string_lossy()
+        .into_owned())
 }

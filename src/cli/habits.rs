@@ -74,13 +74,10 @@ const COMMANDS: &[(&[&str], Here)] = &[
         &["edit", "set", "modify", "change", "patch"],
         Here::Same("update"),
     ),
-    (
-        &["rm", "delete", "del", "drop", "expire"],
-        Here::Same("remove"),
-    ),
+    (&["rm", "del", "drop", "expire"], Here::Same("remove")),
     (&["mv", "relocate", "reorder"], Here::Same("move")),
     (&["swap", "supersede"], Here::Same("replace")),
-    (&["summarize", "squash", "prune"], Here::Same("compact")),
+    (&["summarize", "squash"], Here::Same("compact")),
     (&["seal", "snapshot"], Here::Same("commit")),
     (
         &["reset", "revert", "undo", "rollback"],

@@ -1,41 +1,51 @@
-//! `pactql import`: sessions made of chat logs.
+//! `pactql import`: sessions made of chat logs, and files of sessions, in a store.
 
 use super::command::{Run, say, stream};
 use super::input;
 use super::options::{Color, Limits, Messages};
 use super::progress::Progress;
+use super::sessions::{self, open_store};
 use super::words::quoted;
+use super::write::new_name;
+use crate::history::Session;
 use crate::interop::{
-    ImportOptions, Imported, ImportedSession, MessageLocation, Pointer, Report, import,
-    where_messages,
+    ImportOptions, ImportedSession, MessageLocation, Pointer, Report, import, where_messages,
 };
+use crate::present::stores::{Access, Address, Which};
 use crate::present::{Exit, Failure, sessions as opened};
 use crate::tree::InputError;
 use clap::{Args, ValueEnum};
 use std::collections::HashSet;
+use std::io::{self, Write};
 use std::path::Path;
+use std::sync::Arc;
 
-/// Import chat logs as sessions.
+/// Import chat logs as sessions; into a store also files of sessions.
 ///
 /// A log is a JSON array of messages, JSON Lines (one message a line, or one {"messages": […]} a
 /// line), or an object with `messages`. Each reply ends a turn and a cycle; messages after the last
 /// reply are the working state. A report on standard error counts what was understood, kept
-/// unchanged and skipped.
+/// unchanged and skipped. In a store a session is named by its file, without the endings.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
   pactql import chat.json -o session.jsonl
   pactql import runs.json.gz --messages '/*/traj' -o sessions/
   pactql import agent.traj --steps '/trajectory/*/messages' -o steps.jsonl
+  pactql import chats/*.json session.jsonl -o agents.db
+  pactql import chat.json -o agents.db#support-42
   cat chat.jsonl | pactql import - | pactql select - \"@t0 .cb[role='assistant']\"")]
 pub(super) struct Import {
-    /// Logs to read, plain or gzip; `-` is standard input.
+    /// Logs to read, plain or gzip; `-` is standard input. Into a store also sessions.
     #[arg(value_name = "LOG", required = true)]
     logs: Vec<String>,
-    /// Where to write: a file, or a directory (an existing one, or a name that ends in `/`) for one
-    /// file per session [default: standard output].
+    /// Where to write: a file, a directory (an existing one, or a name that ends in `/`) for one file
+    /// per session, a store, or `STORE#name` [default: standard output].
     #[arg(short, long, value_name = "PATH")]
     output: Option<String>,
+    /// The name of the one session in a store.
+    #[arg(long, value_name = "NAME", requires = "output")]
+    name: Option<String>,
     /// Replace files that exist.
     #[arg(long)]
     force: bool,
@@ -66,11 +76,42 @@ enum From {
     Openai,
 }
 
+/// A session, its name, and the file that it comes from.
+type Named = (String, Option<String>, Made);
+
+/// A session that was opened, and its path.
+type Opened = (String, Arc<Session>);
+
 /// Where sessions are written.
 enum Target<'a> {
     Stdout,
     File(&'a str),
     Directory(&'a str),
+    Store(Address<'a>),
+}
+
+/// A session that is imported.
+enum Made {
+    Log(ImportedSession),
+    /// It was one already.
+    Session(Arc<Session>),
+}
+
+impl Made {
+    /// The session, for a store.
+    fn session(&self) -> Result<Arc<Session>, Failure> {
+        match self {
+            Self::Session(session) => Ok(Arc::clone(session)),
+            Self::Log(log) => {
+                let mut bytes = Vec::new();
+                log.recording.write_jsonl(&mut bytes, false)?;
+                let session = Session::from_slice(&bytes).map_err(|error| {
+                    Failure::internal(format!("the session cannot be read: {error}"))
+                })?;
+                Ok(Arc::new(session))
+            }
+        }
+    }
 }
 
 impl Run for Import {
@@ -85,17 +126,19 @@ impl Run for Import {
             location,
             ..ImportOptions::default()
         };
-        let target = match self.output.as_deref() {
-            None | Some("-") => Target::Stdout,
-            Some(path) if path.ends_with('/') || Path::new(path).is_dir() => {
-                Target::Directory(path)
-            }
-            Some(path) => Target::File(path),
-        };
+        let target = self.target()?;
+        let into_store = matches!(target, Target::Store(_));
         let progress = Progress::bar(self.logs.len());
         let mut report = Report::default();
-        let mut sessions: Vec<(String, ImportedSession)> = Vec::new();
+        let mut sessions: Vec<Named> = Vec::new();
         for log in &self.logs {
+            if into_store && let Some(found) = self.read_sessions(log)? {
+                for (log, session) in found {
+                    name_sessions(&log, vec![Made::Session(session)], &mut sessions);
+                }
+                progress.step();
+                continue;
+            }
             let bytes =
                 input::read(log, &self.limits).map_err(|failure| self.unread(log, failure))?;
             if bytes.trim_ascii().is_empty() {
@@ -104,37 +147,29 @@ impl Run for Import {
                     input::name(log).display()
                 )));
             }
-            let imported =
-                import(&bytes, &options).map_err(|error| self.refused(log, &bytes, error))?;
+            let imported = match import(&bytes, &options) {
+                Ok(imported) => imported,
+                Err(error) => match into_store.then(|| sessions::open(log, &self.limits)) {
+                    Some(Ok(session)) => {
+                        name_sessions(log, vec![Made::Session(session)], &mut sessions);
+                        progress.step();
+                        continue;
+                    }
+                    _ => return Err(self.refused(log, &bytes, error)),
+                },
+            };
             if bytes.trim_ascii() == b"[]" {
                 let name = input::name(log);
                 return Err(no_messages(format!("{} has no messages", name.display())));
             }
             report.add(&imported.report);
-            name_sessions(log, imported, &mut sessions);
+            let made = imported.sessions.into_iter().map(Made::Log);
+            name_sessions(log, made.collect(), &mut sessions);
             progress.step();
         }
         drop(progress);
         // Nothing is written until everything has been read without a fault.
-        match (target, &sessions[..]) {
-            (Target::Directory(path), _) => self.write_directory(path, &sessions)?,
-            (Target::File(path), [(_, session)]) => {
-                input::check_output(path, &self.inputs(), self.force)?;
-                input::write(path, |out| session.recording.write_jsonl(out, self.full))?;
-            }
-            (Target::Stdout, [(_, session)]) => {
-                stream(|out| session.recording.write_jsonl(out, self.full))?;
-            }
-            // A name without an extension is a directory's if there are several sessions.
-            (Target::File(path), sessions)
-                if sessions.len() > 1
-                    && Path::new(path).extension().is_none()
-                    && !Path::new(path).exists() =>
-            {
-                self.write_directory(path, sessions)?;
-            }
-            (target, sessions) => return Err(several(&target, sessions.len())),
-        }
+        self.write(target, sessions)?;
         say(&if self.messages_as.json() {
             format!("{}\n", report.to_json())
         } else {
@@ -145,6 +180,118 @@ impl Run for Import {
 }
 
 impl Import {
+    /// Where sessions are written.
+    fn target(&self) -> Result<Target<'_>, Failure> {
+        let output = self.output.as_deref();
+        let target = match output {
+            None | Some("-") => Target::Stdout,
+            Some(word) => match Address::of(word) {
+                Some(address) => Target::Store(address),
+                None if word.ends_with('/') || Path::new(word).is_dir() => Target::Directory(word),
+                None => Target::File(word),
+            },
+        };
+        match (&target, &self.name) {
+            (Target::Store(address), Some(_)) if *address.glob() != *"" => {
+                Err(Failure::usage("the session is named twice")
+                    .with_help("give `--name`, or `-o STORE#name`"))
+            }
+            (Target::Store(_), _) | (_, None) => Ok(target),
+            (_, Some(_)) => Err(Failure::usage("`--name` names a session of a store")
+                .with_help("`-o` names a file")),
+        }
+    }
+
+    /// The sessions of a directory of them, or of one; `None` if the name is of a file.
+    fn read_sessions(&self, log: &str) -> Result<Option<Vec<Opened>>, Failure> {
+        if Address::of(log).is_some() {
+            let message =
+                format!("expected a log or a file of a session, and `{log}` is in a store");
+            return Err(Failure::usage(message).with_help(format!(
+                "pactql export {} -o session.jsonl writes a file",
+                quoted(log)
+            )));
+        }
+        if !Path::new(log).is_dir() {
+            return Ok(None);
+        }
+        let (names, _) = sessions::expand(&[log.to_owned()])?;
+        let opened = sessions::open_all(&names, &self.limits)?;
+        Ok(Some(names.into_iter().zip(opened).collect()))
+    }
+
+    /// Writes the sessions.
+    fn write(&self, target: Target<'_>, sessions: Vec<Named>) -> Result<(), Failure> {
+        let one = |made: &Made, out: &mut dyn Write| match made {
+            Made::Log(log) => log.recording.write_jsonl(out, self.full),
+            // Read for stores only.
+            Made::Session(_) => Ok(()),
+        };
+        match (target, &sessions[..]) {
+            (Target::Store(address), _) => self.write_store(address, &sessions),
+            (Target::Directory(path), _) => self.write_directory(path, &sessions, one),
+            (Target::File(path), [(_, _, made)]) => {
+                input::check_output(path, &self.inputs(), self.force)?;
+                input::write(path, |out| one(made, out))
+            }
+            (Target::Stdout, [(_, _, made)]) => stream(|out| one(made, out)).map(|_| ()),
+            // A name without an extension is a directory's if there are several sessions.
+            (Target::File(path), sessions)
+                if sessions.len() > 1
+                    && Path::new(path).extension().is_none()
+                    && !Path::new(path).exists() =>
+            {
+                self.write_directory(path, sessions, one)
+            }
+            (target, sessions) => Err(several(&target, sessions.len())),
+        }
+    }
+
+    /// Writes sessions into a store, which is made if it is missing; none if one of them is there already.
+    fn write_store(&self, address: Address<'_>, sessions: &[Named]) -> Result<(), Failure> {
+        let named = match address.which {
+            Which::All => self.name.as_deref(),
+            _ => Some(new_name(address)?),
+        };
+        if named.is_some() && sessions.len() != 1 {
+            return Err(several(&Target::Store(address), sessions.len()));
+        }
+        let store = address.store;
+        let names: Vec<&str> = sessions
+            .iter()
+            .map(|(name, ..)| named.unwrap_or(name))
+            .collect();
+        if let Some(name) = names
+            .iter()
+            .find(|name| name.contains('*') || name.is_empty())
+        {
+            return Err(Failure::usage(format!(
+                "a session cannot be called `{name}`: a `*` is for patterns, and a name is not empty"
+            ))
+            .with_help("`--name` gives another name"));
+        }
+        let opened = open_store(store, Access::Create)?;
+        for name in &names {
+            if opened
+                .sessions(name)?
+                .iter()
+                .any(|info| info.name == **name)
+            {
+                let whole = quoted(&format!("{store}#{name}"));
+                return Err(Failure::exists(
+                    format!("the store {store} has a session `{name}` already"),
+                    format!("choose another name, or first: pactql delete {whole} --yes"),
+                ));
+            }
+        }
+        let progress = Progress::bar(sessions.len());
+        for ((_, source, made), name) in sessions.iter().zip(&names) {
+            opened.import(name, &*made.session()?, source.as_deref())?;
+            progress.step();
+        }
+        Ok(())
+    }
+
     /// The logs, as inputs that are not written to.
     fn inputs(&self) -> Vec<&str> {
         self.logs.iter().map(String::as_str).collect()
@@ -192,11 +339,12 @@ impl Import {
     fn write_directory(
         &self,
         path: &str,
-        sessions: &[(String, ImportedSession)],
+        sessions: &[Named],
+        one: impl Fn(&Made, &mut dyn Write) -> io::Result<()>,
     ) -> Result<(), Failure> {
         let files: Vec<String> = sessions
             .iter()
-            .map(|(name, _)| Path::new(path).join(format!("{name}.jsonl")))
+            .map(|(name, ..)| Path::new(path).join(format!("{name}.jsonl")))
             .map(|file| file.to_string_lossy().into_owned())
             .collect();
         for file in &files {
@@ -204,8 +352,8 @@ impl Import {
         }
         std::fs::create_dir_all(path).map_err(|error| Failure::output(path, &error))?;
         let progress = Progress::bar(sessions.len());
-        for ((_, session), file) in sessions.iter().zip(&files) {
-            input::write(file, |out| session.recording.write_jsonl(out, self.full))?;
+        for ((.., made), file) in sessions.iter().zip(&files) {
+            input::write(file, |out| one(made, out))?;
             progress.step();
         }
         Ok(())
@@ -222,6 +370,10 @@ fn no_messages(message: String) -> Failure {
 fn several(target: &Target<'_>, count: usize) -> Failure {
     let place = match target {
         Target::File(path) => format!("the file `{path}`"),
+        Target::Store(address) => {
+            return Failure::usage(format!("{count} sessions cannot have one name"))
+                .with_help(format!("-o {} names each by its file", address.store));
+        }
         _ => "standard output".to_owned(),
     };
     Failure::usage(format!(
@@ -231,12 +383,12 @@ fn several(target: &Target<'_>, count: usize) -> Failure {
 }
 
 /// Gives each session of a log a unique file name, without an extension.
-fn name_sessions(log: &str, imported: Imported, sessions: &mut Vec<(String, ImportedSession)>) {
+fn name_sessions(log: &str, imported: Vec<Made>, sessions: &mut Vec<Named>) {
     let stem = stem(log);
-    let count = imported.sessions.len();
+    let count = imported.len();
     let digits = count.to_string().len();
-    let mut taken: HashSet<String> = sessions.iter().map(|(name, _)| name.clone()).collect();
-    for (at, session) in imported.sessions.into_iter().enumerate() {
+    let mut taken: HashSet<String> = sessions.iter().map(|(name, ..)| name.clone()).collect();
+    for (at, session) in imported.into_iter().enumerate() {
         let plain = if count == 1 {
             stem.clone()
         } else {
@@ -249,7 +401,8 @@ fn name_sessions(log: &str, imported: Imported, sessions: &mut Vec<(String, Impo
             name = format!("{plain}-{again}");
             again += 1;
         }
-        sessions.push((name, session));
+        let source = (log != input::STDIN).then(|| log.to_owned());
+        sessions.push((name, source, session));
     }
 }
 

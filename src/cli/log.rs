@@ -8,6 +8,7 @@ use super::words::{in_quotes, quoted};
 use super::{operands, output};
 use crate::diag::{Code, Diagnostic, Error};
 use crate::engine::{Log as Entries, LogEntry};
+use crate::present::stores::intact;
 use crate::present::{Exit, Failure};
 use clap::Args;
 use std::fmt::Write as _;
@@ -46,6 +47,7 @@ impl Run for Log {
         self.check_selector()?;
         let session = self.session.open()?;
         let log = engine.log(&session, &self.selector)?;
+        intact(&session)?;
         output::print_as(self.format.is_json(), &log, || {
             text(&log, color.for_results())
         })

@@ -42,6 +42,14 @@ mod select;
 mod serve;
 mod sessions;
 mod stats;
+mod store_backup;
+mod store_delete;
+mod store_erase;
+mod store_list;
+mod store_migrate;
+mod store_prune;
+mod store_rename;
+mod store_words;
 mod typed;
 mod update;
 mod usage;
@@ -76,6 +84,8 @@ Examples:
   pactql bench session.jsonl -e \"@t0 .cb\"
   pactql add session.jsonl ^ah 'block:text { role=user } \"Where is my refund?\"'
   pactql commit session.jsonl
+  pactql import chats/*.json -o agents.db
+  pactql select agents.db \"@t0 .cb[kind='call']\"
 
 Exit codes: 0 ok, 1 usage, 2 invalid selector or refused change, 3 invalid option value, 4 input missing,
 5 input invalid, 6 input or output failed, 7 internal error, 8 nothing found (--fail-if-empty).")]
@@ -114,6 +124,13 @@ enum Command {
     Fork(fork::Fork),
     Refs(refs::Refs),
     Attempts(attempts::Attempts),
+    Sessions(store_list::Sessions),
+    Rename(store_rename::Rename),
+    Delete(store_delete::Delete),
+    Erase(store_erase::Erase),
+    Prune(store_prune::Prune),
+    Backup(store_backup::Backup),
+    Migrate(store_migrate::Migrate),
     Context(context::Context),
     Completions(Completions),
     Man(Man),
@@ -185,6 +202,13 @@ impl Command {
             Self::Fork(command) => command,
             Self::Refs(command) => command,
             Self::Attempts(command) => command,
+            Self::Sessions(command) => command,
+            Self::Rename(command) => command,
+            Self::Delete(command) => command,
+            Self::Erase(command) => command,
+            Self::Prune(command) => command,
+            Self::Backup(command) => command,
+            Self::Migrate(command) => command,
             Self::Context(command) => command,
             Self::Completions(command) => command,
             Self::Man(command) => command,

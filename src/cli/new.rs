@@ -1,22 +1,24 @@
-//! `pactql new`: a session with nothing in it.
+//! `pactql new`: a session with nothing in it, in a file or a store.
 
 use super::command::Run;
 use super::options::Color;
-use super::write::{HowArgs, check_target};
+use super::write::{HowArgs, check_plain_file, write_to};
 use crate::files::SessionFile;
+use crate::present::stores::Address;
 use crate::present::{Exit, Failure};
 use clap::Args;
 
-/// Make the file of a new session, which has the regions only.
+/// Make a new session, which has the regions only: a file, or `STORE#name`.
 ///
-/// A file that exists is left as it is. Prints nothing.
+/// What exists is left as it is; a store that is missing is made. Prints nothing.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
   pactql new session.jsonl
+  pactql new agents.db#support-42
   pactql new session.jsonl && pactql add session.jsonl ^sys 'block:text \"You are brief.\"'")]
 pub(super) struct New {
-    /// The file to make.
+    /// The file, or the session of a store, to make.
     file: String,
     #[command(flatten)]
     how: HowArgs,
@@ -24,8 +26,12 @@ pub(super) struct New {
 
 impl Run for New {
     fn run(&self, _: Color) -> Result<Exit, Failure> {
-        check_target(&self.file)?;
-        SessionFile::create(&self.file, self.how.builder().build())?;
+        let context = self.how.builder().build();
+        if Address::of(&self.file).is_some() {
+            return write_to(&self.file, context).map(|()| Exit::Ok);
+        }
+        check_plain_file(&self.file)?;
+        SessionFile::create(&self.file, context)?;
         Ok(Exit::Ok)
     }
 }

@@ -4,6 +4,7 @@ use super::command::{Run, stream};
 use super::options::{Color, Messages};
 use super::sessions::SessionArgs;
 use crate::engine::sent;
+use crate::present::stores::intact;
 use crate::present::{Exit, Failure};
 use crate::render::{Provider, RenderError, Source, Thread, render, render_to};
 use clap::{Args, ValueEnum};
@@ -67,6 +68,7 @@ impl Run for Render {
         let thread: Thread;
         let source = if self.request {
             thread = sent(&session.history(), &snapshot);
+            intact(&session)?;
             Source::from(&thread)
         } else {
             Source::from(&snapshot)

@@ -1,24 +1,29 @@
 //! `pactql select`: the nodes that a selector finds.
 
-use super::answers::{How, Labels, append};
+use super::answers::{How, Labels, append, append_none};
 use super::command::{Run, print, say};
 use super::fit::FitArgs;
 use super::options::{Color, EditionName, Format, Limits, RangeArgs};
 use super::{input, operands, output, sessions};
 use crate::diag::{Code, Diagnostic, Error};
-use crate::engine::Prepared;
+use crate::engine::{Answer, Prepared, SessionAnswer, Store};
 use crate::history::Session;
 use crate::present::answer::Found;
+use crate::present::stores::{Access, Address, intact};
 use crate::present::{Exit, Failure};
 use clap::Args;
+use std::collections::HashSet;
 use std::io::{self, Write};
+use std::sync::Arc;
 
 /// Find nodes with a selector.
 ///
 /// The result is an ordered list of ids, or for a range of snapshots the differences between
 /// neighbours. With several sessions, each result is labelled with the path of its session; with
 /// several selectors, with the selector. A directory of single documents is one session; with a
-/// JSON Lines file among several files in it, each file is a session.
+/// JSON Lines file among several files in it, each file is a session. `STORE#name` is a session of a
+/// store, `STORE#glob` those whose names match, `STORE` all: in byte order of names, only those in which
+/// something is found, printed while others are asked.
 #[derive(Args, Debug)]
 #[command(override_usage = "\
 pactql select [OPTIONS] <SESSION> <SELECTOR>
@@ -30,6 +35,7 @@ Examples:
   pactql select session.jsonl \"@t0 .cb[kind='call']\" --format nodes
   pactql select runs/*.jsonl -e \"@t0 .cb[kind='result']\" --count
   pactql select runs/ -e \"@t0 .cb[content~'refund']\" -l
+  pactql select \"agents.db#support-*\" \"@t0 .cb[kind='call']\"
   pactql select session.jsonl -e \"@t0 .cb[kind='call']\" -e \"@t0 .cb[kind='result']\"
   pactql select session.jsonl \"@t-3..@t0 .cb[ttl<=1]\" --format json
   pactql select session.jsonl \"@history .cb\" --include-content --stats --max-changes 20
@@ -39,8 +45,8 @@ Examples:
 
 Exit codes: 0 ok, also if nothing is found, 2 invalid selector, 8 nothing found with --fail-if-empty.")]
 pub(super) struct Select {
-    /// Sessions: files, directories, or `-` for standard input. The last argument is the selector,
-    /// unless -e or --file gives it.
+    /// Sessions: files, directories, stores and their sessions, or `-` for standard input. The last
+    /// argument is the selector, unless -e or --file gives it.
     #[arg(value_name = "SESSION", required = true)]
     inputs: Vec<String>,
     /// A selector; may be given several times.
@@ -105,11 +111,7 @@ impl Select {
         if let Some(error) = prepared.iter().find_map(unbound) {
             return Err(error.into());
         }
-        let given = names;
-        let (names, directory) = sessions::expand(given)?;
-        let sessions = sessions::open_all(&names, &self.limits)
-            .map_err(|failure| sessions::explain_directory(failure, given))?;
-        let several = directory || names.len() > 1;
+        let (sources, several) = self.sources(names)?;
         let mut run = Answers {
             select: self,
             how,
@@ -119,17 +121,37 @@ impl Select {
             empty: None,
             found: 0,
             listed: Vec::new(),
+            seen: HashSet::new(),
+            sessions: 0,
         };
-        for (name, session) in names.iter().zip(&sessions) {
-            for prepared in &prepared {
-                let labels = Labels {
-                    session: several.then_some(&**name),
-                    selector: (selectors.len() > 1).then(|| prepared.text()),
-                };
-                run.add(name, session, prepared, labels)?;
+        for source in &sources {
+            match source {
+                Source::Session(name, session) => run.add_session(name, session, &prepared)?,
+                Source::Store(address) => run.add_store(*address, &prepared)?,
             }
         }
-        run.finish(names.len())
+        run.finish()
+    }
+
+    /// What the names of sessions mean, in their order; also whether answers are labelled. All sessions but
+    /// those of whole stores are opened.
+    fn sources<'n>(&self, names: &'n [String]) -> Result<(Vec<Source<'n>>, bool), Failure> {
+        let mut several = names.len() > 1;
+        let mut sources = Vec::new();
+        for run in names.chunk_by(|a, b| whole(a).is_none() && whole(b).is_none()) {
+            if let Some(address) = run.first().and_then(|name| whole(name)) {
+                several = true;
+                sources.push(Source::Store(address));
+                continue;
+            }
+            let (found, directory) = sessions::expand(run)?;
+            let opened = sessions::open_all(&found, &self.limits)
+                .map_err(|failure| sessions::explain_directory(failure, run))?;
+            several |= directory;
+            let opened = found.into_iter().zip(opened);
+            sources.extend(opened.map(|(name, session)| Source::Session(name, session)));
+        }
+        Ok((sources, several))
     }
 
     /// Runs each line of a file of selectors on one session.
@@ -166,6 +188,7 @@ impl Select {
                     failure.json().to_string()
                 }
             };
+            intact(&session)?;
             writeln!(out, "{text}")?;
         }
         out.flush()?;
@@ -174,6 +197,19 @@ impl Select {
             exit => exit,
         })
     }
+}
+
+/// What is asked.
+enum Source<'a> {
+    /// A session, and its name.
+    Session(String, Arc<Session>),
+    /// The sessions of a store, or those whose names match.
+    Store(Address<'a>),
+}
+
+/// The address of sessions of a store, if a name is one of several.
+fn whole(name: &str) -> Option<Address<'_>> {
+    Address::of(name).filter(|address| address.is_several())
 }
 
 /// The error for a selector with a parameter.
@@ -200,28 +236,130 @@ struct Answers<'a> {
     empty: Option<String>,
     /// The rows or changes of all answers.
     found: usize,
-    /// The sessions in which something was found.
-    listed: Vec<&'a str>,
+    /// The sessions in which something was found, for JSON.
+    listed: Vec<String>,
+    /// The same, to find them.
+    seen: HashSet<String>,
+    /// How many sessions were asked.
+    sessions: usize,
 }
 
-impl<'a> Answers<'a> {
-    /// Runs a selector on a session.
+/// The bytes of answers that are kept before they are printed, of stores.
+const BUFFER: usize = 1 << 16;
+
+impl Answers<'_> {
+    /// What tells an answer from the others.
+    fn labels<'l>(&self, name: &'l str, prepared: &'l Prepared, selectors: usize) -> Labels<'l> {
+        Labels {
+            session: self.several.then_some(name),
+            selector: (selectors > 1).then(|| prepared.text()),
+        }
+    }
+
+    /// Runs the selectors on a session.
+    fn add_session(
+        &mut self,
+        name: &str,
+        session: &Session,
+        prepared: &[Prepared],
+    ) -> Result<(), Failure> {
+        self.sessions += 1;
+        for each in prepared {
+            let labels = self.labels(name, each, prepared.len());
+            let answer = each
+                .select_with(session, &self.how.options)
+                .map_err(|error| Failure::in_session(error, labels.session))?;
+            self.add(name, &answer, Some(session), each, labels)?;
+            intact(session)?;
+        }
+        Ok(())
+    }
+
+    /// Runs the selectors on the sessions of a store, and prints while others are asked.
+    fn add_store(&mut self, address: Address<'_>, prepared: &[Prepared]) -> Result<(), Failure> {
+        let store = sessions::open_store(address.store, Access::Read)?;
+        let glob = address.glob();
+        let mut streams = Vec::new();
+        for each in prepared {
+            let answers = store.select_prepared(glob, each)?;
+            streams.push(answers.with_options(self.how.options.clone()));
+        }
+        let asked = streams.first().map_or(0, |answers| answers.sessions());
+        self.sessions += asked;
+        let mut all = match self.select.all {
+            true => store.sessions(glob)?,
+            false => Vec::new(),
+        };
+        all.reverse();
+        let before = self.found;
+        let mut next = Vec::new();
+        for stream in &mut streams {
+            next.push(stream.next().transpose()?);
+        }
+        loop {
+            let named = next.iter().flatten().map(|answer| &answer.session);
+            let first = match all.pop() {
+                Some(info) => info.name,
+                None => match named.min() {
+                    Some(name) => name.clone(),
+                    None => break,
+                },
+            };
+            let name = format!("{}#{first}", address.store);
+            for ((next, stream), each) in next.iter_mut().zip(&mut streams).zip(prepared) {
+                let labels = self.labels(&name, each, prepared.len());
+                match next.take_if(|answer| answer.session == first) {
+                    Some(SessionAnswer { answer, .. }) => {
+                        self.add(&name, &answer, None, each, labels)?;
+                        *next = stream.next().transpose()?;
+                    }
+                    None if self.select.all => append_none(labels, self.how, &mut self.out),
+                    None => {}
+                }
+            }
+            if self.out.len() > BUFFER {
+                print(&std::mem::take(&mut self.out))?;
+            }
+        }
+        if asked == 0 {
+            say(&format!("note: {}\n", sessions::none_of(address)));
+        } else if self.found == before && self.empty.is_none() {
+            self.empty = self.why_empty(&store, glob, prepared);
+        }
+        Ok(())
+    }
+
+    /// Why the first session of a store, in which nothing was found, has nothing; `None` if that cannot be
+    /// said.
+    fn why_empty(&self, store: &Store, glob: &str, prepared: &[Prepared]) -> Option<String> {
+        let first = store.sessions(glob).ok()?.into_iter().next()?;
+        let session = store.session(&first.name).ok()?;
+        let prepared = prepared.first()?;
+        let answer = prepared.select_with(&session, &self.how.options).ok()?;
+        let found = Found::new(&answer, self.how.budget.as_ref()).ok()?;
+        let as_json = self.select.format == Format::Json;
+        let color = self.how.color.for_errors();
+        Some(found.remarks(prepared, Some(&session), as_json, color))
+    }
+
+    /// Adds the answer to a selector of a session.
     fn add(
         &mut self,
-        name: &'a str,
-        session: &Session,
+        name: &str,
+        answer: &Answer,
+        session: Option<&Session>,
         prepared: &Prepared,
         labels: Labels<'_>,
     ) -> Result<(), Failure> {
         let (select, how) = (self.select, self.how);
-        let answer = prepared
-            .select_with(session, &how.options)
-            .map_err(|error| Failure::in_session(error, labels.session))?;
-        let found = Found::new(&answer, how.budget.as_ref())?;
+        let found = Found::new(answer, how.budget.as_ref())?;
         let count = found.count();
         self.found += count;
-        if count > 0 && !self.listed.contains(&name) {
-            self.listed.push(name);
+        if count > 0 && select.list && self.seen.insert(name.to_owned()) {
+            match select.format {
+                Format::Json => self.listed.push(name.to_owned()),
+                _ => self.out.extend([name, "\n"]),
+            }
         }
         let left_out = how.count && self.several && count == 0 && !select.all;
         if !select.list && !left_out {
@@ -244,25 +382,17 @@ impl<'a> Answers<'a> {
     }
 
     /// Prints the answers.
-    fn finish(self, sessions: usize) -> Result<Exit, Failure> {
+    fn finish(self) -> Result<Exit, Failure> {
         if self.found == 0 {
             say(self.empty.as_deref().unwrap_or_default());
             if self.several {
+                let sessions = self.sessions;
                 say(&format!("note: nothing was found in {sessions} sessions\n"));
             }
         }
-        match (self.select.list, self.how.format) {
-            (false, _) => print(&self.out)?,
-            (true, Format::Json) if self.select.format == Format::Json => {
-                output::print_as(true, &self.listed, String::new)?
-            }
-            (true, _) => print(
-                &self
-                    .listed
-                    .iter()
-                    .map(|name| format!("{name}\n"))
-                    .collect::<String>(),
-            )?,
+        match self.select.list && self.select.format == Format::Json {
+            true => output::print_as(true, &self.listed, String::new)?,
+            false => print(&self.out)?,
         };
         Ok(match self.found {
             0 if self.select.fail_if_empty => Exit::Empty,

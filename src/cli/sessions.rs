@@ -5,19 +5,22 @@ use super::input;
 use super::options::Limits;
 use super::progress::Progress;
 use super::words::quoted;
+use crate::engine::{Context, ContextBuilder, Store};
 use crate::history::Session;
 use crate::index::Snapshot;
-use crate::present::{Failure, sessions as opened};
+use crate::present::stores::{self, Access, Address};
+use crate::present::{Exit, Failure, sessions as opened};
 use crate::tree::source::{read_all, read_files, sessions_in};
 use clap::Args;
 use rayon::prelude::*;
+use std::collections::HashMap;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// The session of a command that reads one.
 #[derive(Args, Debug)]
 pub(super) struct SessionArgs {
-    /// The session: a file, a directory, or `-` for standard input.
+    /// The session: a file, a directory, `STORE#name`, or `-` for standard input.
     session: String,
     #[command(flatten)]
     limits: Limits,
@@ -33,7 +36,7 @@ impl SessionArgs {
     ///
     /// # Errors
     /// As [`open`].
-    pub(super) fn open(&self) -> Result<Session, Failure> {
+    pub(super) fn open(&self) -> Result<Arc<Session>, Failure> {
         open(&self.session, &self.limits)
     }
 
@@ -45,26 +48,87 @@ impl SessionArgs {
     pub(super) fn open_at(
         &self,
         address: Option<&str>,
-    ) -> Result<(Session, Arc<Snapshot>), Failure> {
+    ) -> Result<(Arc<Session>, Arc<Snapshot>), Failure> {
         let session = self.open()?;
         let snapshot = opened::at(&session, address)?;
         Ok((session, snapshot))
     }
 }
 
-/// Opens a session: a file, a directory, or standard input for `-`. Says what is odd about it.
+/// Opens a session: a file, a directory, a session of a store, or standard input for `-`. Says what is
+/// odd about it.
 ///
 /// # Errors
 /// A missing, unreadable or invalid input.
-pub(super) fn open(name: &str, limits: &Limits) -> Result<Session, Failure> {
+pub(super) fn open(name: &str, limits: &Limits) -> Result<Arc<Session>, Failure> {
     let progress = Progress::spinner(format!("reading {name}"));
-    let session = read(name, limits)?;
+    let session = read(name, limits, &Stores::default())?;
     drop(progress);
     say(&opened::remarks(&session));
     Ok(session)
 }
 
-fn read(name: &str, limits: &Limits) -> Result<Session, Failure> {
+/// Stores that are open for reading, so that each is opened once.
+#[derive(Default)]
+struct Stores(Mutex<HashMap<String, Arc<Store>>>);
+
+impl Stores {
+    fn session(&self, address: Address<'_>) -> Result<Arc<Session>, Failure> {
+        let name = address.one()?;
+        let mut open = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let store = match open.get(address.store) {
+            Some(store) => Arc::clone(store),
+            None => {
+                let store = Arc::new(open_store(address.store, Access::Read)?);
+                open.insert(address.store.to_owned(), Arc::clone(&store));
+                store
+            }
+        };
+        drop(open);
+        Ok(store.session(name)?)
+    }
+}
+
+/// Opens a store.
+///
+/// # Errors
+/// As [`stores::open`], with what may have been meant if it is missing.
+pub(super) fn open_store(name: &str, access: Access) -> Result<Store, Failure> {
+    stores::open(name, access)
+        .map_err(|failure| input::explain_missing(failure, stores::path(name).unwrap_or(name)))
+}
+
+/// Refuses a store that is missing, with what may have been meant.
+///
+/// # Errors
+/// It is missing.
+pub(super) fn explain_missing_store(name: &str) -> Result<(), Failure> {
+    stores::check_exists(name)
+        .map_err(|failure| input::explain_missing(failure, stores::path(name).unwrap_or(name)))
+}
+
+/// A context that goes on with a copy of a session, from a file or a store, and that writes neither.
+///
+/// # Errors
+/// As [`open`]; a working state that no mutation could have made.
+pub(super) fn resume(
+    name: &str,
+    limits: &Limits,
+    builder: ContextBuilder,
+) -> Result<Context, Failure> {
+    match Address::of(name) {
+        Some(address) => {
+            let session = address.one()?;
+            stores::resume(&open_store(address.store, Access::Read)?, session, builder)
+        }
+        None => Ok(builder.resume(&*open(name, limits)?)?),
+    }
+}
+
+fn read(name: &str, limits: &Limits, stores: &Stores) -> Result<Arc<Session>, Failure> {
+    if let Some(address) = Address::of(name) {
+        return stores.session(address);
+    }
     let session = if name == input::STDIN {
         let path = input::name(name);
         let bytes = read_all(std::io::stdin().lock(), &path, limits.source());
@@ -76,18 +140,34 @@ fn read(name: &str, limits: &Limits) -> Result<Session, Failure> {
     } else {
         opened::open(Path::new(name), limits.source())
     };
-    session.map_err(|failure| input::explain_missing(failure, name))
+    let session = session.map_err(|failure| input::explain_missing(failure, name))?;
+    Ok(Arc::new(session))
 }
 
-/// The sessions that names mean: a directory of sessions is replaced by its files. Also whether
-/// there was such a directory.
+/// The sessions that names mean: a directory of sessions is replaced by its files, a store by its
+/// sessions. Also whether there was such a name.
 ///
 /// # Errors
-/// A directory that cannot be read.
+/// A directory or a store that cannot be read; a store in which no session matches.
 pub(super) fn expand(names: &[String]) -> Result<(Vec<String>, bool), Failure> {
     let mut all = Vec::new();
     let mut several = false;
     for name in names {
+        if let Some(address) = Address::of(name) {
+            if address.is_several() {
+                several = true;
+                let store = open_store(address.store, Access::Read)?;
+                let found = store.sessions(address.glob())?;
+                if found.is_empty() {
+                    return Err(Failure::plain(Exit::Missing, none_of(address)));
+                }
+                let found = found.iter();
+                all.extend(found.map(|info| format!("{}#{}", address.store, info.name)));
+            } else {
+                all.push(name.clone());
+            }
+            continue;
+        }
         match sessions_in(Path::new(name))? {
             Some(files) => {
                 several = true;
@@ -97,6 +177,15 @@ pub(super) fn expand(names: &[String]) -> Result<(Vec<String>, bool), Failure> {
         }
     }
     Ok((all, several))
+}
+
+/// Says that an address of several sessions has none.
+pub(super) fn none_of(address: Address<'_>) -> String {
+    let store = address.store;
+    match address.glob() {
+        "" => format!("the store {store} has no sessions"),
+        glob => format!("no session of {store} matches `{glob}`"),
+    }
 }
 
 /// Says which files of a directory are sessions, if the failure is that of another one in it.
@@ -131,7 +220,7 @@ pub(super) fn explain_directory(failure: Failure, names: &[String]) -> Failure {
 ///
 /// # Errors
 /// As [`open`]; standard input named twice.
-pub(super) fn open_all(names: &[String], limits: &Limits) -> Result<Vec<Session>, Failure> {
+pub(super) fn open_all(names: &[String], limits: &Limits) -> Result<Vec<Arc<Session>>, Failure> {
     if let [name] = names {
         return Ok(vec![open(name, limits)?]);
     }
@@ -140,10 +229,11 @@ pub(super) fn open_all(names: &[String], limits: &Limits) -> Result<Vec<Session>
             .with_help("give `-` once, and the other sessions as files"));
     }
     let progress = Progress::bar(names.len());
-    let opened: Vec<Result<Session, Failure>> = names
+    let stores = Stores::default();
+    let opened: Vec<Result<Arc<Session>, Failure>> = names
         .par_iter()
         .map(|name| {
-            let session = read(name, limits);
+            let session = read(name, limits, &stores);
             progress.step();
             session
         })

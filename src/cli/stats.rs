@@ -147,7 +147,7 @@ pub(super) struct Sizes {
 
 impl Sizes {
     /// The sizes of these sessions together.
-    pub(super) fn of(sessions: &[Session]) -> Self {
+    pub(super) fn of(sessions: &[Arc<Session>]) -> Self {
         let mut segments: Vec<Arc<Segment>> = Vec::new();
         for session in sessions {
             let history = session.history();
@@ -187,7 +187,7 @@ struct SessionCounts {
 }
 
 impl SessionCounts {
-    fn of(session: &Session) -> Self {
+    fn of(session: &Arc<Session>) -> Self {
         let history = session.history();
         let snapshots = history.committed().iter().chain(history.working());
         let cycles = history.cycles();

@@ -1,11 +1,13 @@
-//! `pactql verify`: whether a session is intact.
+//! `pactql verify`: whether a session or a store is intact.
 
 use super::command::{Run, print};
 use super::options::{Color, TextOrJson};
 use super::output::{counted, printable, snapshot_label};
-use super::sessions::SessionArgs;
+use super::sessions::{SessionArgs, open_store};
+use super::store_words::whole;
 use crate::history::{History, Session};
 use crate::interop::{Comparison, Mismatch, write_session};
+use crate::present::stores::{Access, Address};
 use crate::present::{Exit, Failure};
 use clap::Args;
 use serde::Serialize;
@@ -13,17 +15,20 @@ use serde_json::{Value, json};
 use std::collections::HashSet;
 use std::fmt::Write as _;
 
-/// Check a session: its documents, the content hashes stored in it, and its export.
+/// Check a session: its documents, the content hashes stored in it, and its export; or a whole store.
 ///
 /// An invalid document is an error (exit code 5) that lists every fault with its position. Wrong
 /// content hashes are listed and end with exit code 5 too. The session is also exported in memory
 /// and read again: a snapshot that does not come back with the same canonical bytes is listed and
-/// ends with exit code 5.
+/// ends with exit code 5. Of a store everything is compared with its hashes: damage is listed with its
+/// session and snapshot, and ends with exit code 5.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
   pactql verify session.jsonl
-  pactql verify snapshots/ --format json")]
+  pactql verify snapshots/ --format json
+  pactql verify agents.db
+  pactql verify agents.db#support-42")]
 pub(super) struct Verify {
     #[command(flatten)]
     session: SessionArgs,
@@ -34,6 +39,9 @@ pub(super) struct Verify {
 
 impl Run for Verify {
     fn run(&self, _: Color) -> Result<Exit, Failure> {
+        if let Some(address) = Address::of(self.session.name()).filter(|a| a.is_several()) {
+            return self.store(whole("verify", self.session.name()).map(|_| address.store)?);
+        }
         let session = self.session.open()?;
         let history = session.history();
         history.fetch_all()?;
@@ -47,6 +55,55 @@ impl Run for Verify {
             report.text(&history)
         })?;
         Ok(if report.is_valid() {
+            Exit::Ok
+        } else {
+            Exit::Input
+        })
+    }
+}
+
+impl Verify {
+    /// Checks a whole store.
+    fn store(&self, store: &str) -> Result<Exit, Failure> {
+        let opened = open_store(store, Access::Read)?;
+        let damages = opened.verify()?;
+        let sessions = opened.sessions("")?;
+        let snapshots: u64 = sessions.iter().map(|info| info.snapshots as u64).sum();
+        print(&if self.format.is_json() {
+            let list = damages.iter().map(|damage| {
+                json!({"session": damage.session, "cycle": damage.cycle, "what": damage.what})
+            });
+            let json = json!({
+                "valid": damages.is_empty(),
+                "sessions": sessions.len(),
+                "snapshots": snapshots,
+                "damages": list.collect::<Vec<_>>(),
+            });
+            format!("{json}\n")
+        } else {
+            let mut text = String::new();
+            for damage in &damages {
+                let session = damage.session.as_deref().map(printable);
+                let session = session.unwrap_or_else(|| "the store".to_owned());
+                let cycle = damage.cycle.map(|cycle| format!(" @c{cycle}"));
+                let (cycle, what) = (cycle.unwrap_or_default(), printable(&damage.what));
+                let _ = writeln!(text, "{session}{cycle}: {what}");
+            }
+            let _ = writeln!(
+                text,
+                "{}: {}, {}, {}",
+                if damages.is_empty() {
+                    "valid"
+                } else {
+                    "invalid"
+                },
+                counted(sessions.len() as u64, "session"),
+                counted(snapshots, "snapshot"),
+                counted(damages.len() as u64, "damage"),
+            );
+            text
+        })?;
+        Ok(if damages.is_empty() {
             Exit::Ok
         } else {
             Exit::Input

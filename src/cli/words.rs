@@ -1,5 +1,6 @@
 //! Arguments as words: which are selectors and which are files, and how a shell is given them.
 
+use crate::present::stores::Address;
 use std::path::Path;
 
 /// Whether a word reads as a selector, or as a piece of one, and no file has this name.
@@ -20,14 +21,15 @@ fn reads_as_selector(word: &str) -> bool {
     }
 }
 
-/// Whether a word names a file: one that exists, or one with the ending of a session or a log.
+/// Whether a word names a file, one that exists or one with the ending of a session or a log; or a store
+/// or its sessions.
 pub(super) fn is_file(word: &str) -> bool {
-    exists(word) || has_file_ending(word)
+    exists(word) || has_file_ending(word) || Address::of(word).is_some()
 }
 
-/// Whether there is a file or a directory with this name, or it means standard input.
+/// Whether there is a file, a directory or a store with this name, or it means standard input.
 pub(super) fn exists(word: &str) -> bool {
-    word == "-" || Path::new(word).exists()
+    word == "-" || Path::new(word).exists() || Address::of(word).is_some_and(Address::exists)
 }
 
 fn has_file_ending(word: &str) -> bool {
@@ -42,7 +44,9 @@ fn has_file_ending(word: &str) -> bool {
 /// A word as a shell takes it: bare if it has only plain characters, else in quotes.
 pub(super) fn quoted(word: &str) -> String {
     let plain = |letter: char| letter.is_alphanumeric() || "_-./:=@%+,".contains(letter);
-    if !word.is_empty() && word.chars().all(plain) {
+    // A comment begins with a `#`, a word that has one inside is a word.
+    let inside = |letter: char| plain(letter) || letter == '#';
+    if word.starts_with(plain) && word.chars().all(inside) {
         word.to_owned()
     } else {
         in_quotes(word)
@@ -91,6 +95,9 @@ mod tests {
             "a.json.gz",
             ".hidden.jsonl",
             "Cargo.toml",
+            "missing.db",
+            "missing.db#a",
+            "postgres://host/agents#a-*",
             "-",
         ] {
             assert!(is_file(word) && !is_selector(word), "{word}");
@@ -103,6 +110,9 @@ mod tests {
     #[test]
     fn words_are_quoted_where_a_shell_needs_it() {
         assert_eq!(quoted("a/b-1.jsonl"), "a/b-1.jsonl");
+        assert_eq!(quoted("agents.db#a"), "agents.db#a");
+        assert_eq!(quoted("agents.db#a-*"), "\"agents.db#a-*\"");
+        assert_eq!(quoted("#a"), "\"#a\"");
         assert_eq!(quoted("my file.json"), "\"my file.json\"");
         assert_eq!(
             in_quotes("@t0 .cb[role='user']"),

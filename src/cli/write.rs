@@ -3,11 +3,13 @@
 use super::command::{print, say};
 use super::input::{self, STDIN};
 use super::options::{EditionName, Limits, TextFirst};
-use super::sessions;
-use super::words::{exists, is_selector};
+use super::sessions::{self, open_store};
+use super::words::{exists, is_selector, quoted};
 use crate::engine::{Context, ContextBuilder, short_form};
-use crate::files::{FileError, SessionFile, write_file};
+use crate::files::{FileError, SessionFile, write_context, write_file};
+use crate::history::Session;
 use crate::present::notes;
+use crate::present::stores::{Access, Address, Which};
 use crate::present::{Exit, Failure, answer, sessions as opened};
 use crate::runtime::{NewNode, Policy, StepClock};
 use clap::Args;
@@ -16,10 +18,10 @@ use std::path::Path;
 /// The session of a command that writes one.
 #[derive(Args, Debug)]
 pub(super) struct WriteArgs {
-    /// The session: a file, which is written in place. With -o also a directory, a compressed file, or
-    /// `-` for standard input.
+    /// The session: a file or `STORE#name`, which is written in place. With -o also a directory, a
+    /// compressed file, or `-` for standard input.
     session: String,
-    /// Write the session to another file, and leave this one as it is.
+    /// Write the session to another file or to `STORE#name`, and leave this one as it is.
     #[arg(short, long, value_name = "FILE")]
     output: Option<String>,
     /// Replace the file of -o if it exists.
@@ -72,6 +74,8 @@ impl HowArgs {
 pub(super) enum Writing<'a> {
     /// Its own file, which is locked.
     InPlace(Box<SessionFile>),
+    /// Its store, whose lease it holds.
+    Stored(Box<Context>),
     /// Another file.
     Elsewhere(Box<Context>, &'a str),
 }
@@ -102,8 +106,7 @@ impl WriteArgs {
                 "a list changes nothing, so `-o` has nothing to write",
             ));
         }
-        let session = sessions::open(&self.session, &self.limits)?;
-        Ok(self.how.builder().resume(&session)?)
+        sessions::resume(&self.session, &self.limits, self.how.builder())
     }
 
     /// Opens the session; in place it is locked until it is saved.
@@ -128,15 +131,16 @@ impl WriteArgs {
             .with_help("the session comes first, then the selector"));
         }
         if let Some(output) = &self.output {
-            check_target(output)?;
-            input::check_output(output, &[&self.session], self.force)?;
-            let session = sessions::open(&self.session, &self.limits)?;
-            let context = Box::new(builder.resume(&session)?);
-            return Ok(Writing::Elsewhere(context, output));
+            check_target(output, &[&self.session], self.force)?;
+            let context = sessions::resume(&self.session, &self.limits, builder)?;
+            return Ok(Writing::Elsewhere(Box::new(context), output));
         }
         if self.session == STDIN {
             return Err(Failure::usage("standard input cannot be written in place")
                 .with_help("-o FILE writes the session to a file"));
+        }
+        if let Some(address) = Address::of(&self.session) {
+            return Ok(Writing::Stored(Box::new(open_stored(address, builder)?)));
         }
         let path = Path::new(&self.session);
         match SessionFile::open_limited(path, builder, self.limits.source()) {
@@ -157,7 +161,7 @@ impl Writing<'_> {
     pub(super) fn context(&mut self) -> &mut Context {
         match self {
             Self::InPlace(file) => file.context(),
-            Self::Elsewhere(context, _) => context,
+            Self::Stored(context) | Self::Elsewhere(context, _) => context,
         }
     }
 
@@ -168,7 +172,19 @@ impl Writing<'_> {
     pub(super) fn save(self) -> Result<(), Failure> {
         match self {
             Self::InPlace(mut file) => Ok(file.save()?),
-            Self::Elsewhere(context, output) => Ok(write_file(Path::new(output), *context)?),
+            Self::Stored(mut context) => Ok(context.save()?),
+            Self::Elsewhere(context, output) => write_to(output, *context),
+        }
+    }
+
+    /// Writes the session after a commit, which a store has already.
+    ///
+    /// # Errors
+    /// As [`Writing::save`].
+    pub(super) fn save_commit(self) -> Result<(), Failure> {
+        match self {
+            Self::Stored(_) => Ok(()),
+            other => other.save(),
         }
     }
 
@@ -201,11 +217,80 @@ impl Writing<'_> {
     }
 }
 
-/// Checks the name of a file that a session is written to.
+/// Opens a session of a store, which must be there, to write it.
+fn open_stored(address: Address<'_>, builder: ContextBuilder) -> Result<Context, Failure> {
+    let name = address.one()?;
+    let store = open_store(address.store, Access::Write)?;
+    // A session that is missing would be made.
+    store.session(name)?;
+    Ok(store.write_with(name, builder)?)
+}
+
+/// Writes a session to a file, or to a new session of a store.
+///
+/// # Errors
+/// The file system's, and those of the store; a session of that name.
+pub(super) fn write_to(output: &str, mut context: Context) -> Result<(), Failure> {
+    let Some(address) = Address::of(output) else {
+        return Ok(write_file(Path::new(output), context)?);
+    };
+    let name = new_name(address)?;
+    // All that a file of it would have.
+    let mut bytes = Vec::new();
+    write_context(&mut context, &mut bytes)?;
+    let session = Session::from_slice(&bytes)
+        .map_err(|error| Failure::internal(format!("the session cannot be read: {error}")))?;
+    Ok(open_store(address.store, Access::Create)?.import(name, &session, None)?)
+}
+
+/// The name of a session that is to be made.
+///
+/// # Errors
+/// There is none, or it is a pattern.
+pub(super) fn new_name(address: Address<'_>) -> Result<&str, Failure> {
+    let store = address.store;
+    match address.which {
+        Which::One(name) if !name.is_empty() => Ok(name),
+        Which::Matching(name) => Err(Failure::usage(format!(
+            "the name of a session has no `*`, and `{name}` has one"
+        ))),
+        Which::One(_) | Which::All => Err(Failure::usage(format!(
+            "expected the name of a session in the store {store}"
+        ))
+        .with_help(format!("such as {store}#session"))),
+    }
+}
+
+/// Checks where a session is written to: a file, or a new session of a store.
+///
+/// # Errors
+/// Standard output; a compressed file; a file that exists, unless it may be replaced, or that is one of
+/// `inputs`; no name of a session.
+pub(super) fn check_target(name: &str, inputs: &[&str], force: bool) -> Result<(), Failure> {
+    if let Some(address) = Address::of(name) {
+        let session = new_name(address)?;
+        return match force {
+            true => Err(no_force(address.store, session)),
+            false => Ok(()),
+        };
+    }
+    check_plain_file(name)?;
+    input::check_output(name, inputs, force)
+}
+
+/// Why `--force` does not replace a session of a store.
+pub(super) fn no_force(store: &str, session: &str) -> Failure {
+    Failure::usage("`--force` replaces files, and no session of a store").with_help(format!(
+        "to replace it, first: pactql delete {} --yes",
+        quoted(&format!("{store}#{session}"))
+    ))
+}
+
+/// Checks that a session can be written to a file of this name.
 ///
 /// # Errors
 /// Standard output; a compressed file.
-pub(super) fn check_target(name: &str) -> Result<(), Failure> {
+pub(super) fn check_plain_file(name: &str) -> Result<(), Failure> {
     if name == STDIN {
         return Err(Failure::usage("the session cannot go to standard output")
             .with_help("-o FILE; `pactql export FILE --jsonl` prints a session"));

@@ -39,7 +39,7 @@ pub(super) fn select(state: &ServerState, arguments: &Arguments) -> Result<Answe
     } else {
         found.json(count)?
     };
-    let said = found.remarks(&prepared, &session, !as_nodes, ColorChoice::Never);
+    let said = found.remarks(&prepared, Some(&session), !as_nodes, ColorChoice::Never);
     Ok(Answer { result, said })
 }
 

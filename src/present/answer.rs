@@ -84,11 +84,11 @@ impl<'a> Found<'a> {
 
     /// Notes and warnings, one a line: nodes that a budget did not consider, the warnings of the
     /// selector and of its range, what a range left out and, if nothing was found, why: as one
-    /// line of JSON if `as_json` is set.
+    /// line of JSON if `as_json` is set. Why a range is empty takes the session.
     pub(crate) fn remarks(
         &self,
         prepared: &Prepared,
-        session: &Session,
+        session: Option<&Session>,
         as_json: bool,
         color: ColorChoice,
     ) -> String {
@@ -111,7 +111,9 @@ impl<'a> Found<'a> {
                 }
                 match diff.rows() {
                     // The answer was made, so no error is left.
-                    0 => prepared.why_empty(session).unwrap_or_default(),
+                    0 => session
+                        .and_then(|session| prepared.why_empty(session).ok())
+                        .unwrap_or_default(),
                     _ => Vec::new(),
                 }
             }

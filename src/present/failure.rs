@@ -2,7 +2,7 @@
 
 use super::text::printable;
 use crate::budget::CacheError;
-use crate::diag::{Code, ColorChoice, Error};
+use crate::diag::{Code, ColorChoice, Diagnostic, Error};
 use crate::history::LoadError;
 use crate::history::LoadFailure;
 use crate::tree::{InputError, SourceError};
@@ -83,6 +83,12 @@ impl Failure {
         Self::plain(Exit::Value, message)
     }
 
+    /// A session of a store that is there already.
+    pub(crate) fn exists(message: String, help: String) -> Self {
+        let diagnostic = Diagnostic::error(Code::SessionExists, message).with_help(help);
+        Error::new("", diagnostic).into()
+    }
+
     /// A bug in the program.
     pub(crate) fn internal(message: impl Into<String>) -> Self {
         Self::plain(Exit::Internal, message)
@@ -154,8 +160,13 @@ impl Failure {
     pub(crate) fn exit(&self) -> Exit {
         match self {
             // The text of a node, not a selector.
-            Self::Selector(error, _) if error.code() == Code::Input => Exit::Input,
-            Self::Selector(..) => Exit::Selector,
+            Self::Selector(error, _) => match error.code() {
+                Code::Input => Exit::Input,
+                Code::SessionNotFound => Exit::Missing,
+                Code::SessionExists => Exit::Usage,
+                Code::SessionBusy | Code::LeaseLost | Code::Store | Code::StoreVersion => Exit::Io,
+                _ => Exit::Selector,
+            },
             Self::Busy(_) => Exit::Io,
             Self::Input(..) | Self::Faults(..) => Exit::Input,
             Self::Io(exit, _) | Self::Plain(exit, ..) => *exit,

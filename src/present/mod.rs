@@ -1,4 +1,4 @@
-//! What the command line and the server of the Model Context Protocol share: sessions by path,
+//! What the command line and the server of the Model Context Protocol share: sessions by path and in stores,
 //! answers as JSON, notes on empty answers, and failures with their codes (RUNTIME §7).
 //!
 //! Both print what this module makes, in the same bytes. It takes names, limits and options and
@@ -9,6 +9,7 @@ mod failure;
 pub(crate) mod node;
 pub(crate) mod notes;
 pub(crate) mod sessions;
+pub(crate) mod stores;
 mod text;
 
 pub use failure::Exit;

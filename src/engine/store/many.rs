@@ -9,6 +9,7 @@ use crate::diag::{Code, Error};
 use crate::engine::answer::Answer;
 use crate::engine::candidate::candidate;
 use crate::engine::prepared::Prepared;
+use crate::history::RangeOptions;
 use crate::store::{self, Entry, Glob};
 
 /// Sessions that are opened and asked at once.
@@ -29,6 +30,7 @@ pub struct SessionAnswer {
 pub struct StoreAnswers<'s> {
     store: &'s Store,
     prepared: Prepared,
+    options: RangeOptions,
     left: VecDeque<Entry>,
     ready: VecDeque<Result<SessionAnswer, Error>>,
     sessions: usize,
@@ -36,6 +38,14 @@ pub struct StoreAnswers<'s> {
 }
 
 impl StoreAnswers<'_> {
+    /// With options for a range, as [`Prepared::select_with`] takes them; those of answers that were given
+    /// already stay as they are.
+    #[must_use]
+    pub fn with_options(mut self, options: RangeOptions) -> Self {
+        self.options = options;
+        self
+    }
+
     /// How many sessions the selector was asked of.
     pub fn sessions(&self) -> usize {
         self.sessions
@@ -50,10 +60,10 @@ impl StoreAnswers<'_> {
     /// Opens the next sessions and asks them, in parallel.
     fn fill(&mut self) {
         let chunk: Vec<Entry> = self.left.drain(..CHUNK.min(self.left.len())).collect();
-        let (store, prepared) = (self.store, &self.prepared);
+        let (store, prepared, options) = (self.store, &self.prepared, &self.options);
         let answers: Vec<Option<Result<SessionAnswer, Error>>> = chunk
             .into_par_iter()
-            .map(|entry| ask(store, prepared, entry).transpose())
+            .map(|entry| ask(store, prepared, options, entry).transpose())
             .collect();
         self.ready.extend(answers.into_iter().flatten());
     }
@@ -72,10 +82,15 @@ impl Iterator for StoreAnswers<'_> {
 
 /// The answer of a session; `None` if nothing matches, or it does not have the snapshot that was asked
 /// for.
-fn ask(store: &Store, prepared: &Prepared, entry: Entry) -> Result<Option<SessionAnswer>, Error> {
+fn ask(
+    store: &Store,
+    prepared: &Prepared,
+    options: &RangeOptions,
+    entry: Entry,
+) -> Result<Option<SessionAnswer>, Error> {
     let name = entry.name.clone();
     let (session, _) = open::session(&store.open, &store.core, entry);
-    let answer = match prepared.select(&session) {
+    let answer = match prepared.select_with(&session, options) {
         Ok(answer) => answer,
         Err(error) if error.code() == Code::SnapshotNotFound => return Ok(None),
         Err(error) => return Err(error),
@@ -84,6 +99,10 @@ fn ask(store: &Store, prepared: &Prepared, entry: Entry) -> Result<Option<Sessio
         Answer::Rows(rows) => rows.ids().next().is_some(),
         Answer::Range(diff) => diff.diffs.iter().any(|pair| !pair.is_empty()),
     };
+    if let Some(failure) = session.history().failure() {
+        // What was found may be a part.
+        return Err(failure.clone().into());
+    }
     Ok(found.then_some(SessionAnswer {
         session: name,
         answer,
@@ -136,6 +155,7 @@ impl Store {
         Ok(StoreAnswers {
             store: self,
             prepared: prepared.clone(),
+            options: RangeOptions::default(),
             sessions: all,
             candidates: possible.len(),
             left: possible.into(),

@@ -1,0 +1,92 @@
+//! `pactql erase`: texts out of all history of a session.
+
+use super::command::{Run, say};
+use super::options::Color;
+use super::output::printable;
+use super::sessions::open_store;
+use super::store_words::one;
+use super::words::is_selector;
+use super::write::HowArgs;
+use crate::engine::{Answer, Store};
+use crate::present::stores::{Access, intact};
+use crate::present::{Exit, Failure};
+use clap::Args;
+
+/// Take the contents of nodes out of every snapshot of a session.
+///
+/// Their contents read `[erased]` from then on, and their custom attributes are gone; the calls of models,
+/// which had the texts, go too. The chain of hashes says that this was done, and still verifies. Prints
+/// the ids. Forks are sessions of their own: those that still have the texts are named on standard error.
+#[derive(Args, Debug)]
+#[command(override_usage = "\
+pactql erase [OPTIONS] <SESSION> <ID>...
+       pactql erase [OPTIONS] <SESSION> <SELECTOR>")]
+#[command(after_help = "\
+Examples:
+  pactql erase agents.db#support-42 cb:u1 cb:u2
+  pactql erase agents.db#support-42 \"@* .cb[content~'4111 1111']\"")]
+pub(super) struct Erase {
+    /// The session, `STORE#name`.
+    session: String,
+    /// The ids of the nodes, or one selector of them; `@*` looks in every snapshot.
+    #[arg(value_name = "ID", required = true, allow_hyphen_values = true)]
+    nodes: Vec<String>,
+    /// Exit with code 8 if the selector finds nothing.
+    #[arg(long)]
+    fail_if_empty: bool,
+    #[command(flatten)]
+    how: HowArgs,
+}
+
+impl Run for Erase {
+    fn run(&self, _: Color) -> Result<Exit, Failure> {
+        let (store, name) = one("erase", &self.session)?;
+        let opened = open_store(store, Access::Write)?;
+        let ids = match &self.nodes[..] {
+            [selector] if is_selector(selector) => self.found(&opened, name, selector)?,
+            ids => {
+                if let Some(selector) = ids.iter().find(|id| is_selector(id)) {
+                    let message = format!("expected the ids of nodes, found `{selector}`");
+                    return Err(Failure::usage(message).with_help(
+                        "a selector is one argument, in quotes, and takes no ids beside it",
+                    ));
+                }
+                ids.to_vec()
+            }
+        };
+        if ids.is_empty() {
+            say("note: the selector finds nothing, and nothing was erased\n");
+            self.how.print_ids(&ids)?;
+            return Ok(Exit::of_empty(self.fail_if_empty));
+        }
+        let others = opened.erase(name, ids.iter().map(String::as_str))?;
+        for other in others {
+            let other = printable(&other);
+            say(&format!(
+                "warning: the session {store}#{other} still has the texts\n"
+            ));
+        }
+        self.how.print_ids(&ids)
+    }
+}
+
+impl Erase {
+    /// The ids of the nodes that a selector finds, each once.
+    fn found(&self, store: &Store, name: &str, selector: &str) -> Result<Vec<String>, Failure> {
+        let session = store.session(name)?;
+        let answer = self.how.edition.engine().select(&session, selector)?;
+        let Answer::Rows(rows) = &answer else {
+            return Err(Failure::value("a range has differences, not nodes")
+                .with_help("`@*` finds the nodes of every snapshot"));
+        };
+        let mut ids: Vec<String> = Vec::new();
+        let mut seen = std::collections::HashSet::new();
+        for id in rows.ids() {
+            if seen.insert(id.to_owned()) {
+                ids.push(id.to_owned());
+            }
+        }
+        intact(&session)?;
+        Ok(ids)
+    }
+}

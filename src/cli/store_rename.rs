@@ -1,0 +1,53 @@
+//! `pactql rename`: another name for a session of a store.
+
+use super::command::Run;
+use super::options::{Color, Messages};
+use super::sessions::open_store;
+use super::store_words::one;
+use super::words::quoted;
+use super::write::new_name;
+use crate::present::stores::{Access, Address};
+use crate::present::{Exit, Failure};
+use clap::Args;
+
+/// Give a session of a store another name.
+///
+/// Forks of it keep their parent. Prints nothing.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  pactql rename agents.db#support-42 solved/42")]
+pub(super) struct Rename {
+    /// The session, `STORE#name`.
+    session: String,
+    /// The new name; `STORE#name` of the same store is one too.
+    name: String,
+    #[command(flatten)]
+    messages: Messages,
+}
+
+impl Run for Rename {
+    fn run(&self, _: Color) -> Result<Exit, Failure> {
+        let (store, from) = one("rename", &self.session)?;
+        let to = match Address::of(&self.name) {
+            Some(address) if address.store == store => address,
+            Some(_) => {
+                return Err(
+                    Failure::usage("a session stays in its store").with_help(format!(
+                        "pactql export {} -o session.jsonl, then import it there",
+                        quoted(&self.session)
+                    )),
+                );
+            }
+            None => {
+                let whole = format!("{store}#{}", self.name);
+                let address = Address::of(&whole).map(new_name);
+                address.transpose()?;
+                open_store(store, Access::Write)?.rename(from, &self.name)?;
+                return Ok(Exit::Ok);
+            }
+        };
+        open_store(store, Access::Write)?.rename(from, new_name(to)?)?;
+        Ok(Exit::Ok)
+    }
+}

@@ -1,0 +1,266 @@
+//! Stores and their sessions by the words that name them.
+//!
+//! This is the one place that knows how such a word is written. It must not know arguments, nor what is
+//! done with a session.
+
+use super::failure::{Exit, Failure};
+use crate::engine::{Context, ContextBuilder, SessionInfo, Store};
+use crate::history::Session;
+use std::path::Path;
+
+/// A word that names a store, or sessions of one: `STORE`, `STORE#name`, `STORE#glob`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Address<'a> {
+    /// A path that ends in `.db`, `sqlite:PATH`, or a `postgres://` URL.
+    pub(crate) store: &'a str,
+    pub(crate) which: Which<'a>,
+}
+
+/// The sessions that an address names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Which<'a> {
+    /// All of the store.
+    All,
+    /// Those whose name matches, in which `*` is any text without `/`.
+    Matching(&'a str),
+    /// The one of this name.
+    One(&'a str),
+}
+
+/// What is done with a store.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Access {
+    /// It is read, and nothing of it is written.
+    Read,
+    /// It is written.
+    Write,
+    /// It is written, and made if it is missing.
+    Create,
+}
+
+/// How many names of sessions a message lists.
+const LISTED: usize = 5;
+
+/// The ending of a SQLite file.
+const ENDING: &str = ".db";
+
+fn is_url(word: &str) -> bool {
+    word.starts_with("postgres://") || word.starts_with("postgresql://")
+}
+
+/// Whether a word begins as a selector does.
+fn begins_as_selector(word: &str) -> bool {
+    let is_path = word.starts_with("./") || word.starts_with("../");
+    !is_path && word.starts_with(['@', '^', '#', '[', '{', '(', '*', '>', '?', '+', '.', ':'])
+}
+
+impl<'a> Address<'a> {
+    /// Reads a word; `None` if it is the path of something else. A `#` that comes before `.db` is part of
+    /// the path; a word that begins as a selector names a store only if there is one.
+    pub(crate) fn of(word: &'a str) -> Option<Self> {
+        let (store, name) = if is_url(word) {
+            split(word, word.find('#'))
+        } else if word.starts_with("sqlite:") {
+            split(word, after_ending(word).or_else(|| word.find('#')))
+        } else {
+            match after_ending(word) {
+                Some(at) if !Path::new(word).exists() => split(word, Some(at)),
+                _ if word.ends_with(ENDING) && !Path::new(word).is_dir() => (word, None),
+                _ => return None,
+            }
+        };
+        if begins_as_selector(word) && !Path::new(store).exists() {
+            return None;
+        }
+        let which = match name {
+            None => Which::All,
+            Some(glob) if glob.contains('*') => Which::Matching(glob),
+            Some(name) => Which::One(name),
+        };
+        Some(Self { store, which })
+    }
+
+    /// Whether it names sessions by their names: all of a store, or those that match.
+    pub(crate) fn is_several(self) -> bool {
+        !matches!(self.which, Which::One(_))
+    }
+
+    /// The pattern of the names; an empty one matches all.
+    pub(crate) fn glob(self) -> &'a str {
+        match self.which {
+            Which::All => "",
+            Which::Matching(name) | Which::One(name) => name,
+        }
+    }
+
+    /// Whether the store is there. That of a server is taken to be.
+    pub(crate) fn exists(self) -> bool {
+        path(self.store).is_none_or(|path| Path::new(path).exists())
+    }
+
+    /// The name of the one session it means.
+    ///
+    /// # Errors
+    /// It means several, some of which are listed; the name is empty.
+    pub(crate) fn one(self) -> Result<&'a str, Failure> {
+        let store = self.store;
+        let found = match self.which {
+            Which::One("") => {
+                return Err(Failure::usage(format!(
+                    "expected the name of a session after `{store}#`"
+                ))
+                .with_help(format!("`pactql sessions {store}` lists them")));
+            }
+            Which::One(name) => return Ok(name),
+            Which::All | Which::Matching(_) => open(store, Access::Read)?.sessions(self.glob())?,
+        };
+        let count = super::counted(found.len() as u64, "session");
+        let message = match self.which {
+            Which::Matching(glob) => {
+                format!("expected one session, and `{store}#{glob}` is a pattern, of {count}")
+            }
+            _ => format!("expected one session, and `{store}` is a store of {count}"),
+        };
+        let failure = Failure::usage(message);
+        Err(match found.is_empty() {
+            true => failure.with_help(format!("`pactql sessions {store}` lists its sessions")),
+            false => failure.with_help(format!("name one of them: {}", listed(store, &found))),
+        })
+    }
+}
+
+/// Where the `#` is after the ending of a file.
+fn after_ending(word: &str) -> Option<usize> {
+    let at = word.find(".db#")?;
+    Some(at + ENDING.len())
+}
+
+/// The parts of a word before and after a `#`.
+fn split(word: &str, at: Option<usize>) -> (&str, Option<&str>) {
+    match at {
+        Some(at) => (&word[..at], Some(&word[at + 1..])),
+        None => (word, None),
+    }
+}
+
+/// The path of a store in a file.
+pub(crate) fn path(store: &str) -> Option<&str> {
+    match is_url(store) {
+        true => None,
+        false => Some(store.strip_prefix("sqlite:").unwrap_or(store)),
+    }
+}
+
+/// The addresses of the first sessions.
+fn listed(store: &str, found: &[SessionInfo]) -> String {
+    let first = found.iter().take(LISTED);
+    let names: Vec<String> = first.map(|info| format!("{store}#{}", info.name)).collect();
+    let more = if found.len() > LISTED { ", …" } else { "" };
+    names.join(", ") + more
+}
+
+/// Refuses a store that is missing. That of a server is taken to be there.
+///
+/// # Errors
+/// There is no such file.
+pub(crate) fn check_exists(store: &str) -> Result<(), Failure> {
+    match path(store).is_some_and(|path| !Path::new(path).exists()) {
+        true => {
+            let message = format!("there is no store {store}");
+            Err(Failure::plain(Exit::Missing, message))
+        }
+        false => Ok(()),
+    }
+}
+
+/// Opens a store.
+///
+/// # Errors
+/// It is missing; those of the database.
+pub(crate) fn open(store: &str, access: Access) -> Result<Store, Failure> {
+    if access != Access::Create {
+        check_exists(store)?;
+    }
+    let builder = Store::builder();
+    let builder = match access {
+        Access::Read => builder.read_only(),
+        Access::Write => builder.must_exist(),
+        Access::Create => builder,
+    };
+    Ok(builder.open(store)?)
+}
+
+/// A context of a copy of a session, which has what its writers kept. It does not write the store.
+///
+/// # Errors
+/// The store has no such session, or cannot be read.
+pub(crate) fn resume(
+    store: &Store,
+    name: &str,
+    builder: ContextBuilder,
+) -> Result<Context, Failure> {
+    let session = store.session(name)?;
+    Ok(match store.kept(name)? {
+        Some(kept) => builder.resume_kept(&session, &kept)?,
+        None => builder.resume(&session)?,
+    })
+}
+
+/// Refuses what was read of a session whose store failed meanwhile, so that a part is not taken for the
+/// whole.
+///
+/// # Errors
+/// The failure.
+pub(crate) fn intact(session: &Session) -> Result<(), Failure> {
+    match session.history().failure() {
+        Some(failure) => Err(failure.clone().into()),
+        None => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Address, Which};
+
+    #[test]
+    fn addresses() {
+        use Which::{All, Matching, One};
+        for (word, expected) in [
+            ("agents.db", Some(("agents.db", All))),
+            ("runs/agents.db#a", Some(("runs/agents.db", One("a")))),
+            ("agents.db#a/b#c", Some(("agents.db", One("a/b#c")))),
+            ("agents.db#a.db", Some(("agents.db", One("a.db")))),
+            ("agents.db#a-*", Some(("agents.db", Matching("a-*")))),
+            ("agents.db#*", Some(("agents.db", Matching("*")))),
+            ("agents.db#", Some(("agents.db", One("")))),
+            ("my#runs/agents.db", Some(("my#runs/agents.db", All))),
+            ("my#runs/a.db#b", Some(("my#runs/a.db", One("b")))),
+            ("./a.db#b", Some(("./a.db", One("b")))),
+            ("sqlite:agents", Some(("sqlite:agents", All))),
+            ("sqlite:agents#a", Some(("sqlite:agents", One("a")))),
+            ("sqlite:a#b.db#c", Some(("sqlite:a#b.db", One("c")))),
+            ("postgres://h/d", Some(("postgres://h/d", All))),
+            (
+                "postgres://h/d#a*",
+                Some(("postgres://h/d", Matching("a*"))),
+            ),
+            ("postgresql://h/d#a", Some(("postgresql://h/d", One("a")))),
+            ("my#runs/a.jsonl", None),
+            ("a.jsonl", None),
+            ("agents.db/a.jsonl", None),
+            ("agents.dbx", None),
+            ("-", None),
+            ("", None),
+            // Selectors, and no store of these names.
+            ("#a.db", None),
+            ("@t0 [id='a.db#b']", None),
+            (".db", None),
+            (".cb[content='x.db#y", None),
+        ] {
+            let found = Address::of(word).map(|address| (address.store, address.which));
+            assert_eq!(found, expected, "{word}");
+        }
+        // A directory, and a file whose name has a `#`, are what they are.
+        assert_eq!(Address::of("src"), None);
+    }
+}
