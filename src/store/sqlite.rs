@@ -8,6 +8,7 @@ use std::thread::sleep;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use rusqlite::backup::{Backup, StepResult};
+use rusqlite::config::DbConfig;
 use rusqlite::ffi::ErrorCode;
 use rusqlite::types::{ToSqlOutput, ValueRef};
 use rusqlite::{CachedStatement, Connection, OpenFlags, ToSql};
@@ -142,6 +143,8 @@ impl Sqlite {
     fn prepare_connection(&self, access: Access) -> rusqlite::Result<()> {
         let connection = &self.connection;
         connection.set_prepared_statement_cache_capacity(STATEMENTS);
+        // A plan that looks at a value, such as a limit, would be made anew for each.
+        connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
         connection.pragma_update(None, "foreign_keys", false)?;
         match access {
             Access::Create | Access::Write => {
