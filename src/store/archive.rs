@@ -1,5 +1,6 @@
 //! The snapshots of a stored session, for a history that loads them when they are asked for.
 
+use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -9,7 +10,7 @@ use hashbrown::HashMap;
 use super::catalog::Entry;
 use super::core::Core;
 use super::error::StoreError;
-use super::load::{self, Cache, Place};
+use super::load::{self, Cache, Place, Spaced};
 use super::queue::lock;
 use super::records;
 use super::sql::{Database, collect, first, int};
@@ -98,6 +99,45 @@ impl Stored {
                 self.entry.name
             ))),
         }
+    }
+
+    /// The preamble and the units that these ids are in, with the number of turns between them; and whether
+    /// none of the ids is in the preamble.
+    fn places_of(
+        &self,
+        database: &mut dyn Database,
+        seq: i64,
+        ids: &[Box<str>],
+    ) -> Result<(Vec<Spaced>, bool), StoreError> {
+        let session = self.entry.session;
+        let mut found = BTreeMap::new();
+        for id in ids {
+            for place in load::with_id(database, session, seq, id)? {
+                found.insert(place.order.clone(), place);
+            }
+        }
+        let outline = found.values().all(|place| place.kind != UnitKind::Preamble);
+        if outline {
+            let preamble = load::in_force(database, session, seq, 0)?;
+            found.extend(
+                preamble
+                    .into_iter()
+                    .map(|place| (place.order.clone(), place)),
+            );
+        }
+        let mut after = 0;
+        let mut places: Vec<Spaced> = Vec::with_capacity(found.len());
+        for place in found.into_values().rev() {
+            let mut gap = 0;
+            if place.order.rank == 1 {
+                let turns = load::turns_after(database, session, seq, &place.order)?;
+                gap = turns - after;
+                after = turns + u32::from(place.kind == UnitKind::Turn);
+            }
+            places.push((place, gap));
+        }
+        places.reverse();
+        Ok((places, outline))
     }
 
     /// The placements of a part, in document order.
@@ -214,12 +254,19 @@ impl Source for Stored {
             }
             // The newest commit, or the working state after it.
             let newest = self.entry.seqs.is_none_or(|(_, last)| last <= seq);
-            if part.ids.is_some() {
-                return Ok(None);
-            }
-            let places = self.part_places(database, seq, part, same && newest)?;
+            let (places, outline) = match &part.ids {
+                Some(_) if !same || !newest => return Ok(None),
+                Some(ids) => self.places_of(database, seq, ids)?,
+                None => {
+                    let places = self.part_places(database, seq, part, same && newest)?;
+                    (
+                        places.into_iter().map(|place| (place, 0)).collect(),
+                        !part.sys,
+                    )
+                }
+            };
             let meta = self.meta(database, seq)?;
-            let made = load::part(database, &places, !part.sys, meta)?;
+            let made = load::part(database, &places, outline, meta)?;
             let bytes = made.pieces().iter().map(|piece| {
                 let segment = piece.segment();
                 segment.index_bytes() + segment.payload_bytes()

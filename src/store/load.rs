@@ -192,6 +192,37 @@ pub(super) fn with_id(
     Ok(found)
 }
 
+/// How many turns at a seq as of [`in_force`] come after a unit. Linear in them, in an index.
+pub(super) fn turns_after(
+    database: &mut dyn Database,
+    session: i64,
+    seq: i64,
+    order: &Order,
+) -> Result<u32, StoreError> {
+    let count = first(
+        database,
+        &format!(
+            "select count(*) from placement where session_id = ?1 and rank = 1 and turn \
+             and last_seq = {IN_FORCE} and first_seq <= ?2 \
+             and (sibling_offset, created_at_ns, creation_index, id) > (?3, ?4, ?5, ?6)"
+        ),
+        &[
+            session.into(),
+            seq.into(),
+            order.offset.into(),
+            order.created_at_ns.into(),
+            order.creation_index.into(),
+            order.id.as_str().into(),
+        ],
+        |row| int(row, 0),
+    )?;
+    let closed = closed(database, session, seq, 1)?;
+    let closed = closed
+        .iter()
+        .filter(|place| place.kind == UnitKind::Turn && place.order > *order);
+    Ok(u32::try_from(count.unwrap_or(0)).unwrap_or(0) + closed.count() as u32)
+}
+
 /// What a row of `snapshot` says of a document.
 pub(super) fn meta(
     database: &mut dyn Database,
@@ -374,11 +405,19 @@ fn expires(read: &Units) -> Vec<u32> {
         .collect()
 }
 
+/// A unit, and how many turns after it are left out before the next one.
+pub(super) type Spaced = (Place, u32);
+
 /// The snapshot of units that were read, which shares nothing.
-pub(super) fn alone(read: &Units, places: &[Place], meta: Meta) -> Result<Snapshot, StoreError> {
+fn alone(read: &Units, places: &[Spaced], meta: Meta) -> Result<Snapshot, StoreError> {
     let ranges: HashMap<i64, Range<u32>> = read.ranges().collect();
-    let parts = places.iter().map(|place| fresh_part(&ranges, place));
-    let parts: Vec<UnitPart> = parts.collect::<Result<_, _>>()?;
+    let mut parts = Vec::with_capacity(places.len());
+    for (place, gap) in places {
+        parts.push(fresh_part(&ranges, place)?);
+        if *gap > 0 {
+            parts.push(UnitPart::Gap(*gap));
+        }
+    }
     let writer = Writer::without_merging();
     let made = writer.restore(&read.tree, &expires(read), parts, true, meta);
     Ok(made.snapshot)
@@ -387,12 +426,12 @@ pub(super) fn alone(read: &Units, places: &[Place], meta: Meta) -> Result<Snapsh
 /// The snapshot of a part of a tree, which shares nothing.
 pub(super) fn part(
     database: &mut dyn Database,
-    places: &[Place],
+    places: &[Spaced],
     outline: bool,
     meta: Meta,
 ) -> Result<Snapshot, StoreError> {
     let mut read = Units::default();
-    for place in places {
+    for (place, _) in places {
         read.read(
             database,
             match outline && place.kind == UnitKind::Preamble {
@@ -420,5 +459,5 @@ pub(super) fn restore_unit(read: Units, kind: UnitKind) -> Result<Snapshot, Stor
         first_seq: 0,
         last_seq: IN_FORCE,
     };
-    alone(&read, &[place], Meta::default())
+    alone(&read, &[(place, 0)], Meta::default())
 }

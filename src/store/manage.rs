@@ -112,9 +112,9 @@ pub(crate) fn fork(
     database.execute(
         &format!(
             "insert into placement (session_id, unit_id, first_seq, last_seq, sibling_offset, \
-             created_at_ns, creation_index, id, rank) select ?1, unit_id, first_seq, \
+             created_at_ns, creation_index, id, rank, turn) select ?1, unit_id, first_seq, \
              case when last_seq >= ?3 then {IN_FORCE} else last_seq end, sibling_offset, created_at_ns, \
-             creation_index, id, rank from placement where session_id = ?2 and first_seq <= ?3"
+             creation_index, id, rank, turn from placement where session_id = ?2 and first_seq <= ?3"
         ),
         &values,
     )?;

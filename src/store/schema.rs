@@ -61,7 +61,7 @@ pub(crate) const TABLES: &[Table] = &[
         name: "placement",
         row: "when a unit version is in force: from first_seq to last_seq",
         columns: "session_id int, unit_id int, first_seq int, last_seq int, sibling_offset int, \
-                  created_at_ns int, creation_index int, id text, rank int",
+                  created_at_ns int, creation_index int, id text, rank int, turn bool",
         key: "session_id, unit_id, first_seq",
         unique: "",
     },
@@ -137,11 +137,12 @@ const INDEXES: &[(&str, &str, &str, &str)] = &[
         "",
     ),
     ("placement_by_unit", "placement", "unit_id", ""),
-    // What is in force, in document order: the newest turns are at its end.
+    // What is in force, in document order: the newest turns are at its end, and counting them reads
+    // nothing else.
     (
         "placement_in_force",
         "placement",
-        "session_id, rank, sibling_offset, created_at_ns, creation_index, id",
+        "session_id, rank, sibling_offset, created_at_ns, creation_index, id, turn",
         "last_seq = 9223372036854775807",
     ),
     ("node_by_id", "node", "id", "id is not null"),

@@ -254,7 +254,8 @@ impl Pen {
         let order = &unit.order;
         database.execute(
             "insert into placement (session_id, unit_id, first_seq, last_seq, sibling_offset, \
-             created_at_ns, creation_index, id, rank) values (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
+             created_at_ns, creation_index, id, rank, turn) \
+             values (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
             &[
                 self.session.into(),
                 unit_id.into(),
@@ -265,6 +266,7 @@ impl Pen {
                 order.creation_index.into(),
                 order.id.as_str().into(),
                 order.rank.into(),
+                (unit.kind == "turn").into(),
             ],
         )?;
         Ok(Placed {
