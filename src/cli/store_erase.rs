@@ -29,7 +29,7 @@ pub(super) struct Erase {
     /// The session, `STORE#name`.
     session: String,
     /// The ids of the nodes, or one selector of them; `@*` looks in every snapshot.
-    #[arg(value_name = "ID", required = true, allow_hyphen_values = true)]
+    #[arg(value_name = "ID", required = true)]
     nodes: Vec<String>,
     /// Exit with code 8 if the selector finds nothing.
     #[arg(long)]

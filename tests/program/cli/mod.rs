@@ -8,6 +8,7 @@ mod many;
 mod queries;
 mod ranges;
 mod sessions;
+mod store;
 mod write;
 mod wrong;
 
@@ -132,6 +133,13 @@ fn every_command_has_help_with_examples() {
         "fork",
         "refs",
         "attempts",
+        "sessions",
+        "rename",
+        "delete",
+        "erase",
+        "prune",
+        "backup",
+        "migrate",
         "context",
         "completions",
         "man",

@@ -1,0 +1,776 @@
+//! Stores on the command line: addresses, reading, writing, and sessions as wholes.
+
+use super::{AGENT, CHAT, Ran, Scratch, answer, fails, pactql};
+use pactql::Store;
+use serde_json::{Value, json};
+
+/// What the clock always reads.
+const NOW: &str = "1700000000000000000";
+
+/// The fixtures that are sessions, and their names in a store.
+const SESSIONS: [(&str, &str); 2] = [
+    (AGENT, "support-agent"),
+    ("fixtures/greenhouse.jsonl", "greenhouse"),
+];
+
+/// A store of the fixtures: `chat.openai`, `greenhouse` and `support-agent`.
+fn store(scratch: &Scratch) -> String {
+    let path = scratch.path("agents.db");
+    answer(&[
+        "import",
+        AGENT,
+        "fixtures/greenhouse.jsonl",
+        CHAT,
+        "-o",
+        &path,
+    ]);
+    path
+}
+
+/// The output of a command that writes, at a fixed time.
+#[track_caller]
+fn done(arguments: &[&str]) -> String {
+    answer(&[arguments, &["--clock", NOW]].concat())
+}
+
+fn names(store: &str) -> Vec<String> {
+    let lines = answer(&["sessions", store, "--json"]);
+    let name = |line: &str| {
+        let line: Value = serde_json::from_str(line).expect("JSON");
+        line["name"].as_str().expect("a name").to_owned()
+    };
+    lines.lines().map(name).collect()
+}
+
+#[test]
+fn what_is_imported_is_exported_byte_for_byte() {
+    let scratch = Scratch::new("store-round-trip");
+    let store = store(&scratch);
+    for (file, name) in SESSIONS {
+        let session = format!("{store}#{name}");
+        let whole = answer(&["export", file, "--jsonl"]);
+        assert_eq!(answer(&["export", &session]), whole, "{name}");
+        assert_eq!(answer(&["export", &session, "--jsonl"]), whole, "{name}");
+        let full = answer(&["export", file, "--jsonl", "--full"]);
+        assert_eq!(answer(&["export", &session, "--full"]), full, "{name}");
+        for at in ["@t0", "@t-2"] {
+            let one = answer(&["export", file, "--at", at]);
+            assert_eq!(answer(&["export", &session, "--at", at]), one, "{name}");
+        }
+    }
+    // A log is the session that a file has of it.
+    let file = scratch.path("chat.jsonl");
+    answer(&["import", CHAT, "-o", &file]);
+    let whole = answer(&["export", &file, "--jsonl"]);
+    let session = format!("{store}#chat.openai");
+    assert_eq!(answer(&["export", &session]), whole);
+    // All of them, as files.
+    let folder = scratch.path("out");
+    answer(&["export", &store, "-o", &folder]);
+    for (file, name) in SESSIONS {
+        let written = std::fs::read_to_string(format!("{folder}/{name}.jsonl")).expect("a file");
+        assert_eq!(written, answer(&["export", file, "--jsonl"]));
+    }
+    fails(&["export", &store, "-o", &folder], 1, "exists");
+    answer(&["export", &store, "-o", &folder, "--force"]);
+    // And back, from the directory.
+    let again = scratch.path("again.db");
+    answer(&["import", &folder, "-o", &again]);
+    assert_eq!(names(&again), names(&store));
+    assert_eq!(
+        answer(&["export", &format!("{again}#greenhouse")]),
+        answer(&["export", &format!("{store}#greenhouse")])
+    );
+}
+
+/// Every command that reads answers of `STORE#name` what it answers of the file.
+#[test]
+fn reading_commands_answer_as_for_files() {
+    let scratch = Scratch::new("store-read");
+    let store = store(&scratch);
+    for (file, name) in SESSIONS {
+        let session = format!("{store}#{name}");
+        let id = match name {
+            "greenhouse" => "call1",
+            _ => "cb:u1",
+        };
+        for command in [
+            &["select", "S", "@t0 .cb[kind='call']"][..],
+            &[
+                "select",
+                "S",
+                "@history .cb[kind='call']",
+                "--include-content",
+            ],
+            &["select", "S", ".cb", "--format", "table"],
+            &["select", "S", "@* .cb", "--format", "nodes"],
+            &[
+                "select", "S", "@t0 .cb", "--budget", "100", "--query", "refund",
+            ],
+            &["select", "S", "-e", "@t0 .cb", "-e", "@t-1 .cb", "--count"],
+            &["explain", "S", "@t0 .cb[kind='call']"],
+            &["diff", "S", "@t-1", "@t0", "--content", "--moves"],
+            &["diff", "S", "@t0", "working"],
+            &["log", "S"],
+            &["log", "S", ".cb", "--format", "text"],
+            &["blame", "S", id],
+            &["render", "S"],
+            &["render", "S", "--as", "openai", "--at", "@t-1", "--request"],
+            &["refs", "S"],
+            &["attempts", "S"],
+        ] {
+            let of = |session: &str| {
+                let words = command.iter().map(|word| match *word {
+                    "S" => session.to_owned(),
+                    word => word.to_owned(),
+                });
+                let words: Vec<String> = words.collect();
+                let ran = pactql(&words.iter().map(String::as_str).collect::<Vec<_>>());
+                (ran.code, ran.out, ran.err.replace(session, "S"))
+            };
+            assert_eq!(of(&session), of(file), "{name} {command:?}");
+        }
+        let stats = |session: &str| -> Value {
+            serde_json::from_str(&answer(&["stats", session])).expect("JSON")
+        };
+        let (of_store, of_file) = (stats(&session), stats(file));
+        assert_eq!(of_store["nodes"], of_file["nodes"]);
+        let ran = pactql(&["verify", &session, "--format", "text"]);
+        assert!(
+            ran.code == 0 && ran.out.starts_with("valid: "),
+            "{}",
+            ran.out
+        );
+        assert_eq!(
+            of_store["session"]["snapshots"],
+            of_file["session"]["snapshots"]
+        );
+    }
+}
+
+/// STORE §4: many sessions in byte order of names, only those with an answer.
+#[test]
+fn many_sessions_answer_in_order() {
+    let scratch = Scratch::new("store-many");
+    let store = store(&scratch);
+    for name in ["b", "B", "a/1", "a/2"] {
+        done(&["new", &format!("{store}#{name}")]);
+    }
+    let select = |which: &str, more: &[&str]| {
+        let address = format!("{store}{which}");
+        answer(&[&["select", &address], more].concat()).replace(&store, "S")
+    };
+    let calls = "@t0 .cb[kind='call']";
+    assert_eq!(
+        select("", &[calls, "--count"]),
+        "{\"session\":\"S#chat.openai\",\"count\":4}\n\
+         {\"session\":\"S#greenhouse\",\"count\":3}\n\
+         {\"session\":\"S#support-agent\",\"count\":4}\n"
+    );
+    assert_eq!(select("#g*", &[calls, "-l"]), "S#greenhouse\n");
+    assert_eq!(select("#*", &["#persona", "-l"]), "S#support-agent\n");
+    assert_eq!(
+        select("", &["#persona", "-l", "--format", "json"]),
+        "[\"S#support-agent\"]\n"
+    );
+    let all = select("", &["#persona", "--count", "--all", "--format", "ids"]);
+    let lines: Vec<&str> = all.lines().collect();
+    assert_eq!(
+        lines,
+        [
+            "S#B\t0",
+            "S#a/1\t0",
+            "S#a/2\t0",
+            "S#b\t0",
+            "S#chat.openai\t0",
+            "S#greenhouse\t0",
+            "S#support-agent\t1"
+        ]
+    );
+    // Several selectors of one session come together.
+    let two = [
+        "-e",
+        "#persona",
+        "-e",
+        "@t0 .cb[kind='image']",
+        "--format",
+        "ids",
+    ];
+    let two = select("", &two);
+    let labels = two
+        .lines()
+        .map(|line| line.rsplit_once('\t').expect("an id").0);
+    assert_eq!(
+        labels.collect::<Vec<_>>(),
+        [
+            "S#chat.openai\t@t0 .cb[kind='image']",
+            "S#support-agent\t#persona",
+            "S#support-agent\t@t0 .cb[kind='image']",
+        ]
+    );
+    // `*` stops at `/`.
+    assert_eq!(
+        select("#a/*", &["^ah", "--format", "ids"]).lines().count(),
+        2
+    );
+    let ran = pactql(&["select", &format!("{store}#a*"), "^ah"]);
+    assert_eq!((ran.code, &*ran.out), (0, ""));
+    assert!(ran.err.contains("no session of"), "{}", ran.err);
+    // Files and stores together, in the order given.
+    let mixed = answer(&["select", AGENT, &store, "#persona", "--count"]);
+    assert_eq!(mixed.lines().count(), 2, "{mixed}");
+    assert!(
+        mixed.starts_with(&format!("{{\"session\":\"{AGENT}\"")),
+        "{mixed}"
+    );
+    // Nothing found says why, as for files.
+    let none = pactql(&["select", &store, "#none", "--fail-if-empty"]);
+    assert_eq!((none.code, &*none.out), (8, ""));
+    assert!(
+        none.err.contains("nothing was found in 7 sessions"),
+        "{}",
+        none.err
+    );
+    // Pruned by the store before any session is opened.
+    let explained = answer(&["explain", &store, "@t0 #persona", "--analyze"]);
+    assert!(
+        explained.ends_with("sessions     7\ncandidates   1\nmatched      1\nrows         1\n"),
+        "{explained}"
+    );
+    let json = answer(&["explain", &store, "@t0 #persona", "--format", "json"]);
+    let json: Value = serde_json::from_str(&json).expect("JSON");
+    assert_eq!(json["store"], json!({"sessions": 7, "candidates": 1}));
+    answer(&["bench", &store, "-e", ".cb", "--duration", "0.01"]);
+    // Options of a range.
+    let range = select(
+        "#support-agent*",
+        &["@history .cb", "--max-changes", "1", "--stats"],
+    );
+    assert!(range.contains("\"stats\""), "{range}");
+}
+
+/// Mutations of a session in a store leave the bytes that they leave in a file.
+#[test]
+fn writing_is_the_same_as_in_a_file() {
+    let scratch = Scratch::new("store-write");
+    let (file, store) = (scratch.path("s.jsonl"), scratch.path("agents.db"));
+    let session = format!("{store}#team/s");
+    let steps: &[&[&str]] = &[
+        &["new", "S"],
+        &[
+            "add",
+            "S",
+            "^sys",
+            "block:text { id=rules, key=rules } \"Be brief.\"",
+        ],
+        &[
+            "add",
+            "S",
+            "^ah",
+            "block:text { id=q1, role=user } \"Where?\"",
+        ],
+        &["refs", "S", "add", "rules", "#rules"],
+        &["attempts", "S", "begin", "--as", "openai"],
+        &[
+            "attempts",
+            "S",
+            "end",
+            "--tokens-in",
+            "3",
+            "--tokens-out",
+            "4",
+        ],
+        &["commit", "S"],
+        &["add", "S", "^ah", "block:doc { id=d1, ttl=1 } \"A page.\""],
+        &["update", "S", "{id='d1'}", "priority=5"],
+        &["render", "S"],
+        &["commit", "S", "--format", "json"],
+        &["add", "S", "^ah", "block:text { id=q2 } \"And?\""],
+        &[
+            "replace",
+            "S",
+            "{id='q2'}",
+            "block:text { id=q3 } \"And now?\"",
+        ],
+        &["move", "S", "{id='q3'}", "^sys"],
+        &["attempts", "S", "begin", "--as", "anthropic"],
+        &["attempts", "S", "end", "--error", "too late"],
+        &["attempts", "S"],
+        &["discard", "S"],
+        &[
+            "compact",
+            "S",
+            "^seq .mt:depth(2-9)",
+            "block:summary { id=sum } \"They ask.\"",
+        ],
+        &["add", "S", "^ah", "block:text { id=q4 } \"Last.\""],
+        &["commit", "S", "--prune", "seq:tokens=1"],
+        &["render", "S", "--as", "openai", "--request", "--at", "@t0"],
+        &["render", "S", "--as", "openai", "--request", "--at", "@c1"],
+        &["add", "S", "^ah", "block:text { id=q5 } \"More.\""],
+        &["remove", "S", "{id='q5'}"],
+        &["refs", "S"],
+        &["refs", "S", "drop", "rules"],
+        &["add", "S", "^ah", "block:text { id=q6 } \"Kept.\""],
+    ];
+    for step in steps {
+        let on = |session: &str| {
+            let mut words: Vec<&str> = step.to_vec();
+            words[1] = session;
+            if step[0] != "render" {
+                words.extend(["--clock", NOW]);
+            }
+            let ran = pactql(&words);
+            assert_eq!(ran.code, 0, "{words:?}: {}", ran.err);
+            (ran.out, ran.err)
+        };
+        assert_eq!(on(&file), on(&session), "{step:?}");
+        assert_eq!(
+            answer(&["export", &file, "--jsonl"]),
+            answer(&["export", &session]),
+            "after {step:?}"
+        );
+    }
+    // From a store to a file and to another session, which leaves this one.
+    let before = answer(&["export", &session]);
+    let (copy, other) = (scratch.path("copy.jsonl"), format!("{store}#copy"));
+    for to in [&copy, &other] {
+        done(&[
+            "add",
+            &session,
+            "^ah",
+            "block:text { id=z } \"z\"",
+            "-o",
+            to,
+        ]);
+    }
+    assert_eq!(answer(&["export", &session]), before);
+    assert_eq!(
+        answer(&["export", &copy, "--jsonl"]),
+        answer(&["export", &other])
+    );
+    for (from, to) in [(&session, &copy), (&copy, &other)] {
+        let again = ["add", from, "^ah", "{\"id\":\"y\"}", "-o", to];
+        fails(&again, 1, "error[E_");
+    }
+    assert_eq!(
+        answer(&["verify", &store, "--format", "text"])
+            .lines()
+            .count(),
+        1
+    );
+}
+
+#[test]
+fn forks_share_a_store_or_leave_it() {
+    let scratch = Scratch::new("store-fork");
+    let store = store(&scratch);
+    let at = |name: &str| format!("{store}#{name}");
+    let file = scratch.path("fork.jsonl");
+    done(&["fork", AGENT, "@t-2", "-o", &file]);
+    let documents = |session: &str| {
+        let text = answer(&["export", session, "--jsonl"]);
+        let lines = text
+            .lines()
+            .filter(|line| !line.starts_with("{\"runtime\""));
+        lines.map(str::to_owned).collect::<Vec<_>>()
+    };
+    done(&["fork", &at("support-agent"), "@t-2", &at("here")]);
+    done(&["fork", &at("support-agent"), "@t-2", "-o", &at("also")]);
+    done(&["fork", AGENT, "@t-2", "-o", &at("in")]);
+    let out = scratch.path("out.jsonl");
+    done(&["fork", &at("support-agent"), "@t-2", "-o", &out]);
+    for fork in [&at("here"), &at("also"), &at("in"), &out] {
+        assert_eq!(documents(fork), documents(&file), "{fork}");
+    }
+    done(&["fork", &at("support-agent"), "working", &at("working")]);
+    assert_eq!(documents(&at("working")), documents(AGENT));
+    let list = answer(&["sessions", &at("here*"), "--json"]);
+    let list: Value = serde_json::from_str(&list).expect("JSON");
+    assert_eq!(list["parent"], "support-agent");
+    let from = at("support-agent");
+    for (arguments, code, message) in [
+        (
+            &["fork", &from, "@t0", &at("in")][..],
+            1,
+            "E_SESSION_EXISTS",
+        ),
+        (
+            &["fork", &from, "@t0", "-o", &at("in")],
+            1,
+            "E_SESSION_EXISTS",
+        ),
+        (
+            &["fork", AGENT, "@t0", "-o", &at("in")],
+            1,
+            "E_SESSION_EXISTS",
+        ),
+        (
+            &["fork", &from, "@t-99", &at("x")],
+            2,
+            "E_SNAPSHOT_NOT_FOUND",
+        ),
+        (&["fork", &from, "t", &at("x")], 2, "E_SELECTOR_INVALID"),
+        (&["fork", &from, "@t0", "x.jsonl"], 1, "the value of `-o`"),
+        (&["fork", &from, "@t0"], 1, "needs"),
+        (
+            &["fork", &from, "@t0", &store],
+            1,
+            "expected the name of a session",
+        ),
+        (&["fork", &from, "@t0", &at("x*")], 1, "has no `*`"),
+        (
+            &["fork", &at("nope"), "@t0", &at("x")],
+            4,
+            "E_SESSION_NOT_FOUND",
+        ),
+        (
+            &["fork", &from, "@t0", &at("in"), "--force"],
+            1,
+            "pactql delete",
+        ),
+    ] {
+        fails(arguments, code, message);
+    }
+}
+
+#[test]
+fn mistakes_are_answered_with_what_was_expected() {
+    let scratch = Scratch::new("store-wrong");
+    let store = store(&scratch);
+    let at = |name: &str| format!("{store}#{name}");
+    let (near, pattern, unnamed) = (at("greenhose"), at("g*"), at(""));
+    let (missing, typo) = (scratch.path("missing/a.db#x"), scratch.path("agent.db"));
+    let text = scratch.write("text.db", "{\"root\":{\"children\":[]}}\n");
+    let node = "{\"id\":\"x\"}";
+    for (arguments, code, message) in [
+        (&["select", &near, "*"][..], 4, "there is `greenhouse`"),
+        (&["render", &near], 4, "E_SESSION_NOT_FOUND"),
+        (&["add", &near, "^ah", node], 4, "there is `greenhouse`"),
+        (&["update", &near, ".cb", "ttl=1"], 4, "E_SESSION_NOT_FOUND"),
+        (&["rename", &near, "x"], 4, "there is `greenhouse`"),
+        (&["delete", &near], 4, "there is `greenhouse`"),
+        (&["delete", &near, "--yes"], 4, "E_SESSION_NOT_FOUND"),
+        (&["erase", &near, "x"], 4, "E_SESSION_NOT_FOUND"),
+        (&["prune", &near, "--keep", "1"], 4, "E_SESSION_NOT_FOUND"),
+        (&["render", &store], 1, "is a store of 3 sessions"),
+        (&["add", &store, "^ah", node], 1, "#chat.openai, "),
+        (&["export", &store], 1, "name one of them"),
+        (&["render", &pattern], 1, "is a pattern, of 1 session"),
+        (&["delete", &pattern, "--yes"], 1, "is a pattern"),
+        (&["verify", &pattern], 1, "takes a whole store"),
+        (
+            &["backup", &pattern, "-o", "x.db"],
+            1,
+            "takes a whole store",
+        ),
+        (&["migrate", &near], 1, "takes a whole store"),
+        (
+            &["render", &unnamed],
+            1,
+            "expected the name of a session after",
+        ),
+        (
+            &["sessions", &unnamed],
+            1,
+            "expected the name of a session after",
+        ),
+        (&["new", &store], 1, "expected the name of a session"),
+        (&["new", &pattern], 1, "has no `*`"),
+        (&["new", &at("greenhouse")], 1, "E_SESSION_EXISTS"),
+        (
+            &["rename", &at("greenhouse"), "support-agent"],
+            1,
+            "E_SESSION_EXISTS",
+        ),
+        (&["rename", &at("greenhouse"), "g*"], 1, "has no `*`"),
+        (
+            &["rename", &at("greenhouse"), "x.db#g"],
+            1,
+            "stays in its store",
+        ),
+        (&["select", &missing, "*"], 4, "there is no directory"),
+        (&["sessions", &typo], 4, "did you mean"),
+        (&["add", &typo, "^ah", node], 4, "E_MISSING"),
+        (&["migrate", &typo], 4, "E_MISSING"),
+        (&["verify", &typo], 4, "E_MISSING"),
+        (&["backup", &typo, "-o", "x.db"], 4, "E_MISSING"),
+        (&["select", &text, "*"], 6, "E_STORE"),
+        (&["sessions", &text], 6, "is not a store"),
+        (&["import", CHAT, "-o", &text], 6, "is not a store"),
+        (&["sessions", AGENT], 1, "takes a store"),
+        (&["delete", AGENT], 1, "`pactql remove`"),
+        (&["prune", &store], 1, "needs `--keep` or `--older-than`"),
+        (&["prune", &store, "--keep", "0"], 3, "at least 1"),
+        (&["prune", &store, "--older-than", "30"], 3, "such as 30d"),
+        (
+            &["erase", &at("greenhouse"), "nope"],
+            6,
+            "no snapshot of `greenhouse`",
+        ),
+        (
+            &["erase", &at("greenhouse"), "x", "@* .cb"],
+            1,
+            "expected the ids",
+        ),
+        (
+            &["erase", &at("greenhouse"), "@history .cb"],
+            3,
+            "a range has differences",
+        ),
+        (&["import", CHAT, "-o", &store], 1, "pactql delete"),
+        (
+            &["import", CHAT, "-o", &store, "--force"],
+            1,
+            "pactql delete",
+        ),
+        (
+            &["import", CHAT, AGENT, "-o", &at("x")],
+            1,
+            "cannot have one name",
+        ),
+        (
+            &["import", CHAT, "-o", &at("x"), "--name", "y"],
+            1,
+            "named twice",
+        ),
+        (
+            &["import", CHAT, "-o", "x.jsonl", "--name", "y"],
+            1,
+            "names a session of a store",
+        ),
+        (
+            &["import", &at("greenhouse"), "-o", &store],
+            1,
+            "pactql export",
+        ),
+        (&["import", "Cargo.toml", "-o", &store], 5, "E_INPUT"),
+        (&["export", AGENT, "--full"], 1, "needs `--jsonl`"),
+        (
+            &["delete", &at("greenhouse")],
+            1,
+            "4 snapshots and the working state",
+        ),
+    ] {
+        fails(arguments, code, message);
+    }
+    assert_eq!(
+        names(&store),
+        ["chat.openai", "greenhouse", "support-agent"]
+    );
+    assert!(!std::path::Path::new(&typo).exists());
+    let json = ["select", &near, "*", "--format", "json"];
+    let error: Value = serde_json::from_str(&fails(&json, 4, "error")).expect("JSON");
+    assert_eq!(error["error"]["code"], "E_SESSION_NOT_FOUND");
+}
+
+#[test]
+fn one_writer_at_a_time_and_readers_do_not_wait() {
+    let scratch = Scratch::new("store-busy");
+    let path = store(&scratch);
+    let session = format!("{path}#greenhouse");
+    let held = Store::builder()
+        .owner("the other")
+        .open(&path)
+        .expect("a store");
+    let context = held.write("greenhouse").expect("the session");
+    let add = ["add", &session, "^ah", "{\"id\":\"x\"}"];
+    let error = fails(&add, 6, "E_SESSION_BUSY");
+    assert!(
+        error.contains("by the other") && error.contains("until 2"),
+        "{error}"
+    );
+    for command in [
+        &["delete", &session, "--yes"][..],
+        &["rename", &session, "x"],
+        &["erase", &session, "call1"],
+        &["commit", &session],
+    ] {
+        fails(command, 6, "E_SESSION_BUSY");
+    }
+    answer(&["select", &session, "*"]);
+    answer(&["verify", &path]);
+    done(&[
+        "add",
+        &format!("{path}#support-agent"),
+        "^ah",
+        "{\"id\":\"x\"}",
+    ]);
+    drop(context);
+    assert_eq!(answer(&add), "x\n");
+}
+
+#[test]
+fn sessions_are_listed_renamed_deleted_pruned_erased_and_backed_up() {
+    let scratch = Scratch::new("store-manage");
+    let store = store(&scratch);
+    let at = |name: &str| format!("{store}#{name}");
+    let table = answer(&["sessions", &store]);
+    let lines: Vec<&str> = table.lines().collect();
+    assert!(
+        lines[0].starts_with("name           snapshots  cycle  working  committed "),
+        "{table}"
+    );
+    assert!(lines[0].ends_with("source"), "{table}");
+    assert!(
+        lines[2].starts_with("greenhouse             4  @c14   yes      2"),
+        "{table}"
+    );
+    assert!(
+        lines[2].ends_with("Z  fixtures/greenhouse.jsonl"),
+        "{table}"
+    );
+    let lines = answer(&["sessions", &at("s*"), "--format", "json"]);
+    let info: Value = serde_json::from_str(&lines).expect("one line");
+    assert_eq!(
+        (&info["snapshots"], &info["cycle"], &info["working"]),
+        (&json!(6), &json!(6), &json!(true))
+    );
+    // Renamed: the same bytes under another name.
+    let bytes = answer(&["export", &at("greenhouse")]);
+    answer(&["rename", &at("greenhouse"), "plants/1"]);
+    assert_eq!(answer(&["export", &at("plants/1")]), bytes);
+    answer(&["rename", &at("plants/1"), &at("plants/2")]);
+    assert_eq!(names(&store), ["chat.openai", "plants/2", "support-agent"]);
+    let folder = scratch.path("out");
+    answer(&["export", &at("plants/*"), "-o", &folder]);
+    assert!(std::path::Path::new(&format!("{folder}/plants/2.jsonl")).exists());
+    // A backup is a store, and replaces nothing.
+    let copy = scratch.path("copy.db");
+    answer(&["backup", &store, "-o", &copy]);
+    assert_eq!(names(&copy), names(&store));
+    fails(&["backup", &store, "-o", &copy], 1, "exists");
+    // Pruning: counted first, and the counts are true.
+    let keep = ["prune", &at("support*"), "--keep", "2", "--format", "json"];
+    let dry: Value =
+        serde_json::from_str(&answer(&[&keep[..], &["--dry-run"]].concat())).expect("JSON");
+    assert_eq!(dry["snapshots"], 4);
+    assert_eq!(
+        answer(&["select", &at("support-agent"), "@t-5 ^ah", "--count"]),
+        "1\n"
+    );
+    let went: Value = serde_json::from_str(&answer(&keep)).expect("JSON");
+    assert_eq!(
+        (&went["dry_run"], &went["sessions"]),
+        (&json!(false), &dry["sessions"])
+    );
+    assert_eq!(went["units"], dry["units"]);
+    fails(
+        &["select", &at("support-agent"), "@t-5 ^ah"],
+        2,
+        "E_SNAPSHOT_NOT_FOUND",
+    );
+    let young = answer(&["prune", &store, "--older-than", "1h"]);
+    assert!(
+        young.starts_with("0 snapshots of 0 sessions went"),
+        "{young}"
+    );
+    // Erasing, by ids and by a selector, also names the sessions that share the texts.
+    done(&["fork", &at("support-agent"), "@t0", &at("fork")]);
+    let ran = pactql(&[
+        "erase",
+        &at("support-agent"),
+        "@* #summary",
+        "--format",
+        "json",
+    ]);
+    assert_eq!((ran.code, &*ran.out), (0, "[\"cb:sum1\"]\n"), "{}", ran.err);
+    assert!(ran.err.contains("#fork still has the texts"), "{}", ran.err);
+    let text = answer(&[
+        "select",
+        &at("support-agent"),
+        "@t0 #summary",
+        "--format",
+        "nodes",
+    ]);
+    assert!(text.contains("[erased]"), "{text}");
+    let none = pactql(&["erase", &at("support-agent"), "@* #none", "--fail-if-empty"]);
+    assert_eq!(none.code, 8, "{}", none.err);
+    // Deleted.
+    answer(&["delete", &at("fork"), "--yes"]);
+    assert_eq!(names(&store), ["chat.openai", "plants/2", "support-agent"]);
+    assert_eq!(
+        answer(&["verify", &store, "--format", "text"]),
+        "valid: 3 sessions, 11 snapshots, 0 damages\n"
+    );
+    assert_eq!(
+        answer(&["migrate", &store]),
+        "the store has layout 1 already\n"
+    );
+    // An empty store.
+    for name in names(&store) {
+        answer(&["delete", &at(&name), "--yes"]);
+    }
+    let Ran { code, out, err } = pactql(&["sessions", &store]);
+    assert_eq!((code, &*out), (0, ""));
+    assert!(err.contains("has no sessions"), "{err}");
+    fails(&["bench", &store, "-e", "*"], 4, "has no sessions");
+    fails(
+        &["sessions", &store, "--fail-if-empty"],
+        8,
+        "has no sessions",
+    );
+    assert_eq!(pactql(&["select", &store, "*"]).code, 0);
+}
+
+#[test]
+fn a_changed_byte_is_found() {
+    let scratch = Scratch::new("store-damage");
+    let store = store(&scratch);
+    let mut bytes = std::fs::read(&store).expect("the store");
+    let text = b"The pickup was requested";
+    let at = bytes.windows(text.len()).position(|window| window == text);
+    bytes[at.expect("a text of the fixture") + 4] ^= 1;
+    std::fs::write(&store, bytes).expect("the store");
+    let ran = pactql(&["verify", &store, "--format", "text"]);
+    assert_eq!(ran.code, 5, "{}", ran.err);
+    assert!(ran.out.contains("support-agent @c"), "{}", ran.out);
+    assert!(
+        ran.out
+            .lines()
+            .last()
+            .expect("a line")
+            .starts_with("invalid: 3 sessions")
+    );
+    let json = pactql(&["verify", &store]);
+    let json: Value = serde_json::from_str(&json.out).expect("JSON");
+    assert_eq!(
+        (&json["valid"], &json["damages"][0]["session"]),
+        (&json!(false), &json!("support-agent"))
+    );
+}
+
+/// Reading takes no right to write; writing without it is an error, and changes nothing.
+#[cfg(unix)]
+#[test]
+fn a_store_that_cannot_be_written_can_be_read() {
+    use std::os::unix::fs::PermissionsExt;
+    let scratch = Scratch::new("store-read-only");
+    let store = store(&scratch);
+    let set = |path: &std::path::Path, mode: u32| {
+        std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).expect("a mode");
+    };
+    set(store.as_ref(), 0o444);
+    set(&scratch.0, 0o555);
+    let names = names(&store);
+    let read = pactql(&[
+        "select",
+        &format!("{store}#greenhouse"),
+        "@t0 .cb",
+        "--count",
+    ]);
+    let may_write = std::fs::OpenOptions::new().write(true).open(&store).is_ok();
+    let wrote = match may_write {
+        true => None,
+        false => Some(pactql(&["new", &format!("{store}#x")])),
+    };
+    set(&scratch.0, 0o755);
+    set(store.as_ref(), 0o644);
+    assert_eq!(names.len(), 3);
+    assert_eq!((read.code, &*read.out), (0, "19\n"), "{}", read.err);
+    match wrote {
+        // The superuser may write everything.
+        None => println!("SKIPPED: this user may write a file whose mode forbids it"),
+        Some(ran) => assert_eq!(ran.code, 6, "{}", ran.err),
+    }
+}
