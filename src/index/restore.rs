@@ -87,7 +87,7 @@ impl Writer {
             Some((node.piece() as usize, node.unit()))
         };
         let gone: BTreeSet<UnitAt> = gone.iter().filter_map(place).collect();
-        came.sort_by(|(a, _), (b, _)| a.cmp(b));
+        came.sort_by_key(|(key, _)| *key);
         let mut versions = Vec::new();
         let came = came.into_iter().map(|(key, part)| {
             let place = insertion_point(previous, &key);

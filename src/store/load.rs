@@ -72,6 +72,8 @@ pub(super) fn places(
     Ok(places)
 }
 
+// The sign before `first_seq` keeps SQLite from the index by ends, which has every unit in force.
+
 /// The units of a rank at a seq, in document order: that of the newest commit, or of the working state
 /// after it. Linear in them.
 pub(super) fn in_force(
@@ -85,7 +87,7 @@ pub(super) fn in_force(
         database,
         &format!(
             "select {PLACE} where p.session_id = ?1 and p.rank = ?2 and p.last_seq = {IN_FORCE} \
-             and p.first_seq <= ?3"
+             and +p.first_seq <= ?3"
         ),
         &[session.into(), rank.into(), seq.into()],
         place,
@@ -203,7 +205,7 @@ pub(super) fn turns_after(
         database,
         &format!(
             "select count(*) from placement where session_id = ?1 and rank = 1 and turn \
-             and last_seq = {IN_FORCE} and first_seq <= ?2 \
+             and last_seq = {IN_FORCE} and +first_seq <= ?2 \
              and (sibling_offset, created_at_ns, creation_index, id) > (?3, ?4, ?5, ?6)"
         ),
         &[
