@@ -1,7 +1,8 @@
 //! The sessions of a store: rows of `session`, by name.
 
 use super::error::StoreError;
-use super::sql::{Database, Row, Value, collect, first, int, text};
+use super::sql::{Database, Row, collect, first, int, text};
+use super::sums::{seal_session, sum};
 
 /// A row of `session`, and what its snapshots span.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -146,7 +147,9 @@ pub(crate) fn create(
         ],
         |row| int(row, 0),
     )?;
-    made.ok_or_else(|| StoreError::Exists(name.to_owned()))
+    let session = made.ok_or_else(|| StoreError::Exists(name.to_owned()))?;
+    seal_session(database, session)?;
+    Ok(session)
 }
 
 /// Refuses names that no address could say.
@@ -173,8 +176,13 @@ pub(super) fn touch(
 ) -> Result<(), StoreError> {
     match runtime {
         Some(runtime) => database.execute(
-            "update session set changed = changed + 1, runtime = ?2 where session_id = ?1",
-            &[session.into(), Value::Text(runtime)],
+            "update session set changed = changed + 1, runtime = ?2, runtime_sum = ?3 \
+             where session_id = ?1",
+            &[
+                session.into(),
+                runtime.into(),
+                sum(&[runtime.into()]).into(),
+            ],
         )?,
         None => database.execute(
             "update session set changed = changed + 1 where session_id = ?1",

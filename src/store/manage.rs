@@ -11,6 +11,7 @@ use super::garbage;
 use super::lease::check_free;
 use super::records::{self, AttemptRow};
 use super::sql::{Database, Value, collect, digest, first, int};
+use super::sums::{put_retired, seal_session};
 use super::write::{Change, IN_FORCE, Pen};
 use crate::index::Snapshot;
 
@@ -70,21 +71,6 @@ impl Import {
     }
 }
 
-/// Notes ids that are in use no more.
-pub(super) fn put_retired<'a>(
-    database: &mut dyn Database,
-    session: i64,
-    ids: impl Iterator<Item = &'a str>,
-) -> Result<(), StoreError> {
-    for id in ids {
-        database.execute(
-            "insert into retired (session_id, id) values (?1, ?2) on conflict do nothing",
-            &[session.into(), id.into()],
-        )?;
-    }
-    Ok(())
-}
-
 /// Makes a session of another's snapshots up to an index, which share all units. Linear in placements and
 /// snapshots; copies no node. The working state and the references stay with the other one.
 pub(crate) fn fork(
@@ -105,8 +91,8 @@ pub(crate) fn fork(
     let values: [Value<'_>; 3] = [session.into(), from.session.into(), seq.into()];
     database.execute(
         "insert into snapshot (session_id, seq, cycle, working, committed_at_ns, meta, hash, usage, note, \
-         base, parent_hash) select ?1, seq, cycle, working, committed_at_ns, meta, hash, usage, note, base, \
-         parent_hash from snapshot where session_id = ?2 and seq <= ?3",
+         base, parent_hash, check_sum) select ?1, seq, cycle, working, committed_at_ns, meta, hash, usage, note, \
+         base, parent_hash, check_sum from snapshot where session_id = ?2 and seq <= ?3",
         &values,
     )?;
     database.execute(
@@ -121,9 +107,9 @@ pub(crate) fn fork(
     // A request is a difference to the one before, so attempts are copied from the first on.
     database.execute(
         "insert into attempt (session_id, attempt_id, number, cycle_id, status, started_at, ended_at, \
-         provider, model, params, token_in, token_out, error, request) select ?1, attempt_id, number, \
+         provider, model, params, token_in, token_out, error, request, check_sum) select ?1, attempt_id, number, \
          cycle_id, status, started_at, ended_at, provider, model, params, token_in, token_out, error, \
-         request from attempt where session_id = ?2 and cycle_id <= \
+         request, check_sum from attempt where session_id = ?2 and cycle_id <= \
          (select cycle from snapshot where session_id = ?2 and seq = ?3)",
         &values,
     )?;
@@ -142,7 +128,7 @@ pub(crate) fn rename(database: &mut dyn Database, from: &str, to: &str) -> Resul
         "update session set name = ?2, changed = changed + 1 where session_id = ?1",
         &[entry.session.into(), to.into()],
     )?;
-    Ok(())
+    seal_session(database, entry.session)
 }
 
 /// Removes a session, and what only it had. Forks of it stay whole.
@@ -153,6 +139,12 @@ pub(crate) fn delete(database: &mut dyn Database, name: &str) -> Result<(), Stor
     let units = collect(
         database,
         "select distinct unit_id from placement where session_id = ?1",
+        &session,
+        |row| int(row, 0),
+    )?;
+    let forks = collect(
+        database,
+        "select session_id from session where parent_id = ?1",
         &session,
         |row| int(row, 0),
     )?;
@@ -167,6 +159,9 @@ pub(crate) fn delete(database: &mut dyn Database, name: &str) -> Result<(), Stor
         "delete from session where session_id = ?1",
     ] {
         database.execute(sql, &session)?;
+    }
+    for fork in forks {
+        seal_session(database, fork)?;
     }
     garbage::units(database, &units)?;
     Ok(())
@@ -249,7 +244,11 @@ pub(crate) fn prune(
         "delete from snapshot where session_id = ?1 and seq < ?2",
         &ends,
     )?;
-    let base = base_hash(own, &hashes_in_force(database, entry.session, kept)?);
+    let base = base_hash(
+        own,
+        parent,
+        &hashes_in_force(database, entry.session, kept)?,
+    );
     database.execute(
         "update snapshot set parent_hash = ?3, base = ?4 where session_id = ?1 and seq = ?2",
         &[ends[0], ends[1], (&parent).into(), (&base).into()],
@@ -275,10 +274,12 @@ pub(super) fn hashes_in_force(
     )
 }
 
-/// What the first snapshot after a prune is verified by: its hash and those of the units in force.
-pub(super) fn base_hash(own: Hash, units: &[Hash]) -> Hash {
+/// What the first snapshot after a prune is verified by: its hash, that of the last one gone, and those of
+/// the units in force.
+pub(super) fn base_hash(own: Hash, parent: Hash, units: &[Hash]) -> Hash {
     let mut hash = Sha256::new();
     hash.update(own);
+    hash.update(parent);
     for unit in units {
         hash.update(unit);
     }

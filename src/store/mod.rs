@@ -9,7 +9,7 @@
 //! | units as rows, and back | `encode`, `attrs`, `decode`, `rows`, `present` |
 //! | writing | `lease`, `write`, `session`, `queue`, `core`, `records`, `garbage` |
 //! | reading | `catalog`, `candidates`, `load`, `archive` |
-//! | sessions as wholes | `manage`, `erase`, `verify` |
+//! | sessions as wholes | `manage`, `erase`, `verify`, `sums` |
 //! | errors | `error` |
 
 mod archive;
@@ -38,6 +38,7 @@ mod schema;
 mod session;
 mod sql;
 mod sqlite;
+mod sums;
 mod verify;
 mod write;
 

@@ -2,6 +2,7 @@
 
 use super::error::StoreError;
 use super::sql::{Database, Value, collect, first, int, text};
+use super::sums::sum;
 use crate::history::{AttemptEntry, AttemptStatus};
 
 /// A row of `attempt`: its number in the session, and the entry.
@@ -48,26 +49,28 @@ pub(super) fn put_attempts(
         let attempt = &entry.attempt;
         let request = serde_json::to_string(&entry.sent).unwrap_or_default();
         let tokens = |tokens: Option<u64>| tokens.and_then(|tokens| i64::try_from(tokens).ok());
+        let values: [Value<'_>; 13] = [
+            attempt.attempt_id.as_str().into(),
+            (*number).into(),
+            attempt.cycle_id.into(),
+            attempt.status.as_str().into(),
+            attempt.started_at.as_str().into(),
+            attempt.ended_at.as_deref().into(),
+            attempt.provider.as_str().into(),
+            attempt.model.as_deref().into(),
+            attempt.params.as_str().into(),
+            tokens(attempt.token_in).into(),
+            tokens(attempt.token_out).into(),
+            attempt.error.as_deref().into(),
+            request.as_str().into(),
+        ];
+        let mut row = vec![session.into(), sum(&values).into()];
+        row.extend(values);
         database.execute(
-            "insert into attempt (session_id, attempt_id, number, cycle_id, status, started_at, ended_at, \
-             provider, model, params, token_in, token_out, error, request) \
-             values (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)",
-            &[
-                session.into(),
-                attempt.attempt_id.as_str().into(),
-                (*number).into(),
-                attempt.cycle_id.into(),
-                attempt.status.as_str().into(),
-                attempt.started_at.as_str().into(),
-                attempt.ended_at.as_deref().into(),
-                attempt.provider.as_str().into(),
-                attempt.model.as_deref().into(),
-                attempt.params.as_str().into(),
-                tokens(attempt.token_in).into(),
-                tokens(attempt.token_out).into(),
-                attempt.error.as_deref().into(),
-                request.as_str().into(),
-            ],
+            "insert into attempt (session_id, check_sum, attempt_id, number, cycle_id, status, started_at, \
+             ended_at, provider, model, params, token_in, token_out, error, request) \
+             values (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15)",
+            &row,
         )?;
     }
     Ok(())
@@ -132,9 +135,14 @@ pub(super) fn put_pins(
     database.execute("delete from pin where session_id = ?1", &[session.into()])?;
     for (name, id) in pins {
         database.execute(
-            "insert into pin (session_id, pin_id, id, owner, expires_at_ns) \
-             values (?1, ?2, ?3, null, null)",
-            &[session.into(), Value::Text(name), Value::Text(id)],
+            "insert into pin (session_id, pin_id, id, owner, expires_at_ns, check_sum) \
+             values (?1, ?2, ?3, null, null, ?4)",
+            &[
+                session.into(),
+                Value::Text(name),
+                Value::Text(id),
+                sum(&[Value::Text(name), Value::Text(id), Value::Null, Value::Null]).into(),
+            ],
         )?;
     }
     Ok(())

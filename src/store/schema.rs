@@ -38,7 +38,8 @@ pub(crate) const TABLES: &[Table] = &[
         name: "session",
         row: "a session",
         columns: "session_id id, name text, created_at_ns int, source text?, parent_id int?, \
-                  parent_seq int?, meta text?, runtime text?, changed int",
+                  parent_seq int?, meta text?, runtime text?, changed int, check_sum int?, \
+                  runtime_sum int?",
         key: "",
         unique: "name",
     },
@@ -46,7 +47,8 @@ pub(crate) const TABLES: &[Table] = &[
         name: "snapshot",
         row: "a commit, or the working state",
         columns: "session_id int, seq int, cycle int?, working bool, committed_at_ns int, meta text, \
-                  hash bytes, usage text?, note text?, parent_hash bytes?, base bytes?",
+                  hash bytes, usage text?, note text?, parent_hash bytes?, base bytes?, \
+                  check_sum int",
         key: "session_id, seq",
         unique: "",
     },
@@ -97,21 +99,21 @@ pub(crate) const TABLES: &[Table] = &[
         row: "a provider call",
         columns: "session_id int, attempt_id text, number int, cycle_id int, status text, started_at text, \
                   ended_at text?, provider text, model text?, params text, token_in int?, \
-                  token_out int?, error text?, request text?",
+                  token_out int?, error text?, request text?, check_sum int",
         key: "session_id, attempt_id",
         unique: "",
     },
     Table {
         name: "pin",
         row: "a reference that keeps a node",
-        columns: "session_id int, pin_id text, id text, owner text?, expires_at_ns int?",
+        columns: "session_id int, pin_id text, id text, owner text?, expires_at_ns int?, check_sum int",
         key: "session_id, pin_id",
         unique: "",
     },
     Table {
         name: "retired",
         row: "an id that was in use and may not be used again",
-        columns: "session_id int, id text",
+        columns: "session_id int, id text, check_sum int",
         key: "session_id, id",
         unique: "",
     },

@@ -5,6 +5,7 @@ use super::error::StoreError;
 use super::lease::Lease;
 use super::records::{self, AttemptRow};
 use super::sql::{Database, Dialect, collect, first, int, text};
+use super::sums::put_retired;
 use super::write::{Change, Pen, Written};
 
 /// The right to write a session, and what its writer knows of it.
@@ -114,12 +115,7 @@ impl SessionWriter {
                 None
             }
         };
-        for id in &work.retired {
-            database.execute(
-                "insert into retired (session_id, id) values (?1, ?2) on conflict do nothing",
-                &[session.into(), id.as_str().into()],
-            )?;
-        }
+        put_retired(database, session, work.retired.iter().map(|id| &**id))?;
         records::put_attempts(database, session, self.settled, &work.attempts)?;
         if let Some(pins) = &work.pins {
             records::put_pins(database, session, pins)?;

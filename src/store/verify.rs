@@ -17,6 +17,7 @@ use super::records;
 use super::rows::{ATTR_COLUMNS, NODE_COLUMNS, attr_values, node_values};
 use super::schema::Type;
 use super::sql::{Database, Dialect, Row, collect, digest, first, int, text};
+use super::sums;
 use super::write::{IN_FORCE, chained};
 use crate::index::UnitKind;
 
@@ -36,6 +37,8 @@ pub(crate) fn verify(database: &mut dyn Database) -> Result<Vec<Finding>, StoreE
     bodies(database, &mut found)?;
     units(database, &mut found)?;
     left_over(database, &mut found)?;
+    let wrong = sums::wrong(database)?.into_iter();
+    found.extend(wrong.map(|(name, what)| (Some(name), None, what)));
     for entry in catalog::all(database, "")? {
         session(database, &entry, &mut found)?;
     }
@@ -293,6 +296,7 @@ struct Link {
     note: Option<String>,
     hash: Hash,
     base: Option<Vec<u8>>,
+    parent: Option<Hash>,
 }
 
 /// Checks a session: its chain, its placements, and what is beside them.
@@ -319,7 +323,7 @@ fn session(
 fn links(database: &mut dyn Database, session: i64) -> Result<Vec<Link>, StoreError> {
     collect(
         database,
-        "select seq, cycle, working, meta, note, hash, base from snapshot where session_id = ?1 \
+        "select seq, cycle, working, meta, note, hash, base, parent_hash from snapshot where session_id = ?1 \
          order by seq",
         &[session.into()],
         |row| {
@@ -331,6 +335,11 @@ fn links(database: &mut dyn Database, session: i64) -> Result<Vec<Link>, StoreEr
                 note: row.text(4)?.map(ToOwned::to_owned),
                 hash: digest(row, 5)?,
                 base: row.bytes(6)?.map(<[u8]>::to_vec),
+                parent: row
+                    .bytes(7)?
+                    .is_some()
+                    .then(|| digest(row, 7))
+                    .transpose()?,
             })
         },
     )
@@ -372,7 +381,7 @@ fn chain(
         let is_sound = match (&before, &link.base) {
             (None, Some(base)) => {
                 let units = hashes_in_force(database, session, link.seq)?;
-                base_hash(link.hash, &units)[..] == base[..]
+                base_hash(link.hash, link.parent.unwrap_or_default(), &units)[..] == base[..]
             }
             _ => {
                 let parent = before.as_ref().map(|before| before.hash);

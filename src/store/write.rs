@@ -11,6 +11,7 @@ use super::error::StoreError;
 use super::garbage;
 use super::rows::put_unit;
 use super::sql::{Database, Value, collect, digest, first, int, text};
+use super::sums::sum;
 use crate::index::{Meta, Snapshot};
 use crate::tree::canonical::{write_string, write_value};
 
@@ -193,8 +194,8 @@ impl Pen {
         }
         let hash: Hash = hash.finalize().into();
         database.execute(
-            "insert into snapshot (session_id, seq, cycle, working, committed_at_ns, meta, hash, note) \
-             values (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
+            "insert into snapshot (session_id, seq, cycle, working, committed_at_ns, meta, hash, note, \
+             check_sum) values (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
             &[
                 self.session.into(),
                 seq.into(),
@@ -204,6 +205,7 @@ impl Pen {
                 change.meta.as_str().into(),
                 (&hash).into(),
                 change.note.as_deref().into(),
+                sum(&[change.working.into(), now.into(), Value::Null]).into(),
             ],
         )?;
         garbage::units(database, &loose)?;

@@ -1,0 +1,187 @@
+//! Sums of rows that no hash covers, so that `verify` finds whatever was altered.
+
+use sha2::{Digest, Sha256};
+
+use super::error::StoreError;
+use super::sql::{Database, Row, Value, collect, first, text};
+
+/// A column of a row, and how it is read.
+type Read = fn(&dyn Row, usize) -> Result<String, StoreError>;
+
+const INT: Read = |row, at| Ok(format!("{:?}", Value::from(row.int(at)?)));
+const BOOL: Read = |row, at| {
+    Ok(format!(
+        "{:?}",
+        row.bool(at)?.map_or(Value::Null, Value::Bool)
+    ))
+};
+const TEXT: Read = |row, at| Ok(format!("{:?}", Value::from(row.text(at)?)));
+
+/// The sum of a row: eight bytes of a hash over these values.
+pub(super) fn sum(values: &[Value<'_>]) -> i64 {
+    sum_of(values.iter().map(|value| format!("{value:?}")))
+}
+
+fn sum_of(values: impl Iterator<Item = String>) -> i64 {
+    let mut hash = Sha256::new();
+    for value in values {
+        hash.update(value.as_bytes());
+        hash.update(b"\n");
+    }
+    let mut bytes = [0; 8];
+    bytes.copy_from_slice(&hash.finalize()[..8]);
+    i64::from_be_bytes(bytes)
+}
+
+/// The rows of a table that have a sum.
+struct Summed {
+    table: &'static str,
+    /// What a row is, for messages.
+    row: &'static str,
+    columns: &'static [(&'static str, Read)],
+    sum: &'static str,
+}
+
+/// The values of each sum, in order.
+const TABLES: &[Summed] = &[
+    Summed {
+        table: "session",
+        row: "the row of the session",
+        columns: SESSION,
+        sum: "check_sum",
+    },
+    Summed {
+        table: "session",
+        row: "what a context kept of the session",
+        columns: &[("runtime", TEXT)],
+        sum: "runtime_sum",
+    },
+    Summed {
+        table: "snapshot",
+        row: "the time or the usage of a snapshot",
+        columns: &[("working", BOOL), ("committed_at_ns", INT), ("usage", TEXT)],
+        sum: "check_sum",
+    },
+    Summed {
+        table: "attempt",
+        row: "an attempt",
+        columns: &[
+            ("attempt_id", TEXT),
+            ("number", INT),
+            ("cycle_id", INT),
+            ("status", TEXT),
+            ("started_at", TEXT),
+            ("ended_at", TEXT),
+            ("provider", TEXT),
+            ("model", TEXT),
+            ("params", TEXT),
+            ("token_in", INT),
+            ("token_out", INT),
+            ("error", TEXT),
+            ("request", TEXT),
+        ],
+        sum: "check_sum",
+    },
+    Summed {
+        table: "pin",
+        row: "a reference",
+        columns: &[
+            ("pin_id", TEXT),
+            ("id", TEXT),
+            ("owner", TEXT),
+            ("expires_at_ns", INT),
+        ],
+        sum: "check_sum",
+    },
+    Summed {
+        table: "retired",
+        row: "an id that is in use no more",
+        columns: &[("id", TEXT)],
+        sum: "check_sum",
+    },
+];
+
+const SESSION: &[(&str, Read)] = &[
+    ("name", TEXT),
+    ("created_at_ns", INT),
+    ("source", TEXT),
+    ("parent_id", INT),
+    ("parent_seq", INT),
+    ("meta", TEXT),
+];
+
+/// Notes ids that are in use no more.
+pub(super) fn put_retired<'a>(
+    database: &mut dyn Database,
+    session: i64,
+    ids: impl Iterator<Item = &'a str>,
+) -> Result<(), StoreError> {
+    for id in ids {
+        database.execute(
+            "insert into retired (session_id, id, check_sum) values (?1, ?2, ?3) on conflict do nothing",
+            &[session.into(), id.into(), sum(&[id.into()]).into()],
+        )?;
+    }
+    Ok(())
+}
+
+/// Computes the sum of a row of `session` anew, after it was changed.
+pub(super) fn seal_session(database: &mut dyn Database, session: i64) -> Result<(), StoreError> {
+    let columns: Vec<&str> = SESSION.iter().map(|(name, _)| *name).collect();
+    let sum = first(
+        database,
+        &format!(
+            "select {} from session where session_id = ?1",
+            columns.join(", ")
+        ),
+        &[session.into()],
+        |row| sum_of_row(row, 0, SESSION),
+    )?;
+    database.execute(
+        "update session set check_sum = ?2 where session_id = ?1",
+        &[session.into(), sum.into()],
+    )?;
+    Ok(())
+}
+
+fn sum_of_row(row: &dyn Row, from: usize, columns: &[(&str, Read)]) -> Result<i64, StoreError> {
+    let mut values = Vec::with_capacity(columns.len());
+    for (at, (_, read)) in (from..).zip(columns) {
+        values.push(read(row, at)?);
+    }
+    Ok(sum_of(values.into_iter()))
+}
+
+/// The rows whose sum differs: the name of the session, and what the row is.
+pub(super) fn wrong(database: &mut dyn Database) -> Result<Vec<(String, String)>, StoreError> {
+    let mut found = Vec::new();
+    for table in TABLES {
+        let columns: Vec<String> = table
+            .columns
+            .iter()
+            .map(|(name, _)| format!("t.{name}"))
+            .collect();
+        let rows = collect(
+            database,
+            &format!(
+                "select s.name, t.{}, {} from {} t join session s on s.session_id = t.session_id \
+                 order by s.name",
+                table.sum,
+                columns.join(", "),
+                table.table
+            ),
+            &[],
+            |row| {
+                // Without a runtime there is nothing to sum.
+                let is_sound = row.int(1)? == Some(sum_of_row(row, 2, table.columns)?)
+                    || (table.sum == "runtime_sum" && row.text(2)?.is_none());
+                Ok((text(row, 0)?.to_owned(), is_sound))
+            },
+        )?;
+        let rows = rows.into_iter().filter(|(_, is_sound)| !is_sound);
+        found.extend(
+            rows.map(|(name, _)| (name, format!("{} is not what its sum says", table.row))),
+        );
+    }
+    Ok(found)
+}
