@@ -30,7 +30,14 @@ pub struct Session {
     kept: Option<Box<str>>,
     /// Its name in a store.
     name: Option<Box<str>>,
+    /// What the store knows of it.
+    #[cfg(feature = "store")]
+    origin: std::sync::Mutex<Option<Origin>>,
 }
+
+/// What a store knows of a session of its own.
+#[cfg(feature = "store")]
+pub(crate) type Origin = Arc<dyn std::any::Any + Send + Sync>;
 
 /// Why a session could not be loaded. See the example of [`Session`].
 #[derive(Debug, thiserror::Error)]
@@ -52,16 +59,26 @@ impl Session {
             history: ArcSwap::from_pointee(history),
             kept: None,
             name: None,
+            #[cfg(feature = "store")]
+            origin: std::sync::Mutex::default(),
         }
     }
 
     /// A session of a store.
     #[cfg(feature = "store")]
-    pub(crate) fn named(name: &str, history: History) -> Self {
+    pub(crate) fn stored(name: &str, history: History, origin: Origin) -> Self {
         Self {
             name: Some(name.into()),
+            origin: std::sync::Mutex::new(Some(origin)),
             ..Self::new(history)
         }
+    }
+
+    /// What the store knows of it.
+    #[cfg(feature = "store")]
+    pub(crate) fn origin(&self) -> std::sync::MutexGuard<'_, Option<Origin>> {
+        let origin = self.origin.lock();
+        origin.unwrap_or_else(std::sync::PoisonError::into_inner)
     }
 
     /// Its name in a store; `None` if it is from elsewhere.

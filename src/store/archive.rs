@@ -47,6 +47,11 @@ impl Stored {
         lock(&self.cache).bytes + self.parts.load(Ordering::Relaxed)
     }
 
+    /// Whether it is of this store.
+    pub(crate) fn is_of(&self, core: &Arc<Core>) -> bool {
+        Arc::ptr_eq(&self.core, core)
+    }
+
     /// The row it was opened as.
     pub(crate) fn entry(&self) -> &Entry {
         &self.entry

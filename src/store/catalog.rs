@@ -72,7 +72,7 @@ pub(crate) fn find(database: &mut dyn Database, name: &str) -> Result<Option<Ent
 }
 
 /// The session of a number.
-pub(super) fn by_id(
+pub(crate) fn by_id(
     database: &mut dyn Database,
     session: i64,
 ) -> Result<Option<Entry>, StoreError> {

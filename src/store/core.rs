@@ -20,6 +20,9 @@ pub(crate) struct WriteOptions {
     pub(crate) lease_ns: i64,
 }
 
+/// Numbers the writers of this process, as each needs a name of its own.
+static WRITERS: AtomicU64 = AtomicU64::new(1);
+
 /// An open store.
 #[derive(Debug)]
 pub(crate) struct Core {
@@ -29,8 +32,6 @@ pub(crate) struct Core {
     owner: String,
     /// The connection that notices commits of others: its number changes with each.
     watcher: Mutex<Option<Reader>>,
-    /// Numbers the writers of this process, as each needs a name of its own.
-    writers: AtomicU64,
 }
 
 impl Core {
@@ -42,7 +43,6 @@ impl Core {
             options,
             owner,
             watcher: Mutex::default(),
-            writers: AtomicU64::new(1),
         })
     }
 
@@ -52,8 +52,8 @@ impl Core {
 
     /// Takes the right to write a session, which is made if it does not exist.
     pub(crate) fn open_writer(&self, name: &str) -> Result<SessionWriter, StoreError> {
-        let number = self.writers.fetch_add(1, Ordering::Relaxed);
-        let owner = format!("{}/{number}", self.owner);
+        let number = WRITERS.fetch_add(1, Ordering::Relaxed);
+        let owner = format!("{}/{}/{number}", self.owner, std::process::id());
         let mut database = self.home.writer()?;
         SessionWriter::open(&mut *database, name, &owner, self.options.lease_ns)
     }
@@ -146,12 +146,12 @@ impl Core {
     }
 }
 
-/// The name of this process, for messages to others: its host and its number.
+/// Who writes, unless the caller says: the host.
 fn process_name() -> String {
     let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
     let host = match host.trim() {
         "" => "process",
         host => host,
     };
-    format!("{host}/{}", std::process::id())
+    host.to_owned()
 }

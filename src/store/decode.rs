@@ -7,7 +7,7 @@ use super::error::StoreError;
 use super::present;
 use super::sql::{Database, Row, Value, int, text};
 use crate::tree::alias::{CADENCE, TAGS};
-use crate::tree::shallow::members;
+use crate::tree::shallow::{members, string};
 use crate::tree::timestamp::rfc3339_of_nanos;
 use crate::tree::{NONE, NodeClass, PatchNode, Present, Tree, is_header, push_row};
 
@@ -140,6 +140,15 @@ impl Units {
         Ok(())
     }
 
+    /// The rows with a ttl that counts down, ascending.
+    pub(super) fn expires(&self) -> Vec<u32> {
+        (0..)
+            .zip(&self.until)
+            .filter(|(_, until)| until.is_some())
+            .map(|(row, _)| row)
+            .collect()
+    }
+
     /// The rows of each unit.
     pub(super) fn ranges(&self) -> impl Iterator<Item = (i64, Range<u32>)> {
         let ends = self.starts.iter().skip(1).map(|(_, start)| *start);
@@ -148,7 +157,7 @@ impl Units {
         starts.map(|((unit, start), end)| (*unit, *start..end))
     }
 
-    fn push(&mut self, node: Found) -> Result<(), StoreError> {
+    fn push(&mut self, mut node: Found) -> Result<(), StoreError> {
         let row = self.tree.rows.len() as u32;
         if self
             .starts
@@ -162,6 +171,7 @@ impl Units {
         let parent = self.open.last().copied();
         let parent_id = parent.map(|parent| self.tree.id(parent));
         let fields = node.fields(parent_id)?;
+        node.take_headers();
         let [node_type, role, kind, key] = &node.texts;
         push_row(
             &mut self.tree,
@@ -203,7 +213,24 @@ impl Units {
     }
 }
 
+/// The place of a header among [`Found::texts`].
+fn header_at(name: &str) -> Option<usize> {
+    ["nodeType", "role", "kind", "key"]
+        .iter()
+        .position(|header| *header == name)
+}
+
 impl Found {
+    /// Takes the headers from `extra` that no column of text can hold.
+    fn take_headers(&mut self) {
+        let extra = self.extra.as_deref().unwrap_or("{}");
+        for (name, json) in members(extra) {
+            if let (Some(at), Some(text)) = (header_at(&name), string(json)) {
+                self.texts[at] = Some(text.into_owned());
+            }
+        }
+    }
+
     /// Takes the content, its hash and the custom attributes out.
     fn erase(&mut self) {
         if self.body.is_some() {
@@ -251,6 +278,10 @@ impl Found {
         }
         if let Some(extra) = &self.extra {
             for (name, json) in members(extra) {
+                // A header with U+0000; a null one is a field.
+                if header_at(&name).is_some() && json.starts_with('"') {
+                    continue;
+                }
                 fields.retain(|(known, _)| *known != name);
                 fields.push((name.into_owned(), json.to_owned()));
             }

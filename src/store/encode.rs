@@ -27,6 +27,8 @@ pub(super) type Hash = [u8; 32];
 pub(crate) struct Unit {
     pub(super) kind: &'static str,
     pub(super) hash: Hash,
+    /// Tells units of the same canonical bytes and different spellings apart; 0 for the canonical spelling.
+    pub(super) spelling: i64,
     /// The order among its siblings, of its top node.
     pub(super) order: Order,
     pub(super) nodes: Vec<Node>,
@@ -175,6 +177,7 @@ pub(super) fn encode<'a>(kind: UnitKind, nodes: impl Iterator<Item = (NodeRef<'a
         creation_index: 0,
         id: String::new(),
     };
+    let mut spelling: Option<Sha256> = None;
     let mut line = Vec::new();
     for (node, ttl) in nodes {
         if rows.done.is_empty() {
@@ -187,12 +190,13 @@ pub(super) fn encode<'a>(kind: UnitKind, nodes: impl Iterator<Item = (NodeRef<'a
         let inside = !rows.done.is_empty();
         rows.push(kind, node, encode_node(node, ttl, inside));
         line.clear();
-        write_line(&mut line, node, ttl);
+        write_line(&mut line, node, ttl, &mut spelling);
         digest.update(&line);
     }
     Unit {
         kind: kind_name(kind),
         hash: digest.finalize().into(),
+        spelling: spelling.map_or(0, |spelling| first_bytes(spelling.finalize().into())),
         order,
         nodes: rows.finish(),
     }
@@ -308,8 +312,15 @@ fn core(parent: usize, level: i64, base_depth: Option<i64>) -> Node {
 
 /// The columns of a node that do not depend on others.
 fn encode_node(node: NodeRef<'_>, ttl: Ttl, inside: bool) -> Node {
-    let owned = |text: Option<&str>| text.map(ToOwned::to_owned);
-    let normal = normal_type(node.type_or_class()).into_owned();
+    // A column of text has no U+0000; such a header is in `extra`.
+    let owned = |text: Option<&str>| {
+        text.filter(|text| !text.contains('\0'))
+            .map(ToOwned::to_owned)
+    };
+    let normal = match node.type_or_class() {
+        name if name.contains('\0') => class_name(node.class()).to_owned(),
+        name => normal_type(name).into_owned(),
+    };
     let (head, sub) = match normal.split_once(':') {
         Some((head, sub)) => (head.to_owned(), Some(sub.to_owned())),
         None => (normal, None),
@@ -338,6 +349,17 @@ fn encode_node(node: NodeRef<'_>, ttl: Ttl, inside: bool) -> Node {
         Ttl::Until(cycle) => row.expires = Some(cycle),
     }
     let mut extra = Extra::default();
+    let headers = [
+        ("nodeType", node.node_type()),
+        ("role", node.role()),
+        ("kind", node.kind()),
+        ("key", node.key()),
+    ];
+    for (name, text) in headers {
+        if let Some(text) = text.filter(|text| text.contains('\0')) {
+            extra.add(name, &serde_json::to_string(text).unwrap_or_default());
+        }
+    }
     for (name, json) in node.fields() {
         if !field(&mut row, node, name, json, inside) {
             extra.add(name, json);
@@ -446,15 +468,19 @@ impl Extra {
 
 /// The hash of what diffs track, as far as it does not depend on the snapshot.
 fn version(node: NodeRef<'_>) -> i64 {
-    let digest = Sha256::digest(tracked(node).as_bytes());
+    first_bytes(Sha256::digest(tracked(node).as_bytes()).into())
+}
+
+fn first_bytes(hash: Hash) -> i64 {
     let mut bytes = [0; 8];
-    bytes.copy_from_slice(&digest[..8]);
+    bytes.copy_from_slice(&hash[..8]);
     i64::from_be_bytes(bytes)
 }
 
 /// The line of a node in the text that a unit's hash is over: its level and its members in canonical
-/// form, `expires` instead of a ttl that counts down.
-fn write_line(out: &mut Vec<u8>, node: NodeRef<'_>, ttl: Ttl) {
+/// form, `expires` instead of a ttl that counts down. Values that are spelled otherwise go to `spelling`;
+/// of a text only the characters are kept, however they were escaped.
+fn write_line(out: &mut Vec<u8>, node: NodeRef<'_>, ttl: Ttl, spelling: &mut Option<Sha256>) {
     let given = node.present();
     let number = |bit, value: i64| given.has(bit).then_some(value);
     let numbers = [
@@ -524,7 +550,18 @@ fn write_line(out: &mut Vec<u8>, node: NodeRef<'_>, ttl: Ttl) {
         let _ = match value {
             Member::Number(value) => write!(out, "{value}"),
             Member::Text(text) => write_string(out, text),
-            Member::Json(json) => write_value(out, json),
+            Member::Json(json) => {
+                let start = out.len();
+                let written = write_value(out, json);
+                if !json.starts_with('"') && out.get(start..) != Some(json.as_bytes()) {
+                    let spelling = spelling.get_or_insert_default();
+                    for part in [node.id(), name, json] {
+                        spelling.update(part.as_bytes());
+                        spelling.update(b"\n");
+                    }
+                }
+                written
+            }
         };
     }
     out.extend_from_slice(if before == b"," { b"}\n" } else { b" {}\n" });

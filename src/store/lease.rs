@@ -17,20 +17,18 @@ pub(crate) struct Lease {
 /// A row of `lease`.
 struct Held {
     owner: String,
-    fence: i64,
     expires_at_ns: i64,
 }
 
 fn held(database: &mut dyn Database, session: i64) -> Result<Option<Held>, StoreError> {
     first(
         database,
-        "select owner, fence, expires_at_ns from lease where session_id = ?1",
+        "select owner, expires_at_ns from lease where session_id = ?1",
         &[session.into()],
         |row| {
             Ok(Held {
                 owner: text(row, 0)?.to_owned(),
-                fence: int(row, 1)?,
-                expires_at_ns: int(row, 2)?,
+                expires_at_ns: int(row, 1)?,
             })
         },
     )
@@ -53,6 +51,16 @@ pub(super) fn check_free(
     }
 }
 
+/// Ends the lease of a session that was rewritten: its holder, if it goes on, is refused. Runs inside a
+/// transaction that writes.
+pub(super) fn end(database: &mut dyn Database, session: i64) -> Result<(), StoreError> {
+    database.execute(
+        "update lease set fence = fence + 1, expires_at_ns = 0 where session_id = ?1",
+        &[session.into()],
+    )?;
+    Ok(())
+}
+
 impl Lease {
     /// Takes the lease of a session, which nobody may hold at the moment. Runs inside a transaction that
     /// writes.
@@ -63,20 +71,26 @@ impl Lease {
         owner: &str,
         lasts: i64,
     ) -> Result<Self, StoreError> {
-        check_free(database, session, name)?;
         let now = database.now_ns()?;
-        let fence = held(database, session)?.map_or(0, |held| held.fence) + 1;
-        database.execute(
-            "insert into lease (session_id, owner, fence, expires_at_ns) values (?1, ?2, ?3, ?4) \
-             on conflict (session_id) do update set owner = excluded.owner, fence = excluded.fence, \
-             expires_at_ns = excluded.expires_at_ns",
+        // One statement decides, so that of two writers at once one gets it.
+        let fence = first(
+            database,
+            "insert into lease (session_id, owner, fence, expires_at_ns) values (?1, ?2, 1, ?3) \
+             on conflict (session_id) do update set owner = excluded.owner, fence = lease.fence + 1, \
+             expires_at_ns = excluded.expires_at_ns where lease.expires_at_ns <= ?4 returning fence",
             &[
                 session.into(),
                 owner.into(),
-                fence.into(),
                 now.saturating_add(lasts).into(),
+                now.into(),
             ],
+            |row| int(row, 0),
         )?;
+        let Some(fence) = fence else {
+            check_free(database, session, name)?;
+            let what = format!("the lease of `{name}` was given back a moment ago; try again");
+            return Err(StoreError::Conflict(what));
+        };
         Ok(Self {
             session,
             owner: owner.to_owned(),

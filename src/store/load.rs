@@ -12,6 +12,7 @@ use super::error::StoreError;
 use super::sql::{Database, Row, collect, first, int, text};
 use super::write::IN_FORCE;
 use crate::index::{Meta, Segment, Snapshot, UnitKind, UnitPart, UnitRef, Writer};
+use crate::tree::Tree;
 use crate::tree::shallow::{get, members};
 
 /// A placement, with the kind of its unit.
@@ -285,7 +286,7 @@ impl Cache {
         session: i64,
         places: impl Iterator<Item = &'p Place> + Clone,
         seqs: (i64, i64),
-    ) -> Result<Units, StoreError> {
+    ) -> Result<Fresh, StoreError> {
         let missing = places.clone().map(|place| place.unit);
         let missing: BTreeSet<i64> = missing
             .filter(|unit| !self.units.contains_key(unit))
@@ -298,25 +299,23 @@ impl Cache {
                 read.read(database, Wanted::Unit(unit))?;
             }
         }
-        Ok(read)
+        Ok(read.into())
     }
 
     /// The snapshot of these placements, which are in document order. Linear in them.
     pub(super) fn snapshot(
         &mut self,
-        read: &Units,
+        fresh: &Fresh,
         places: &[&Place],
         meta: Meta,
     ) -> Result<Arc<Snapshot>, StoreError> {
-        let ranges: HashMap<i64, Range<u32>> = read.ranges().collect();
-        let parts = places.iter().map(|place| self.part(&ranges, place));
+        let parts = places.iter().map(|place| self.part(fresh, place));
         let parts: Vec<UnitPart> = parts.collect::<Result<_, _>>()?;
         // One segment keeps all that was read in memory, so it has to have all of it.
-        let first = self.units.is_empty() && read.starts.len() == places.len();
-        let expires = expires(read);
+        let first = self.units.is_empty() && fresh.ranges.len() == places.len();
         let made = self
             .writer
-            .restore(&read.tree, &expires, parts, first, meta);
+            .restore(&fresh.tree, &fresh.expires, parts, first, meta);
         for (unit, place) in made.snapshot.units().zip(places) {
             self.know(place.unit, unit);
         }
@@ -326,23 +325,20 @@ impl Cache {
     /// The snapshot after `previous`, in which some placements have ended and others begun. Linear in those.
     pub(super) fn next(
         &mut self,
-        read: &Units,
+        fresh: &Fresh,
         previous: &Snapshot,
         gone: &[&Place],
         came: &[&Place],
         meta: Meta,
     ) -> Result<Arc<Snapshot>, StoreError> {
-        let ids: HashSet<i64> = came.iter().map(|place| place.unit).collect();
-        let ranges = read.ranges().filter(|(unit, _)| ids.contains(unit));
-        let ranges: HashMap<i64, Range<u32>> = ranges.collect();
         let mut parts = Vec::with_capacity(came.len());
         for place in came {
-            parts.push((place.order.key(), self.part(&ranges, place)?));
+            parts.push((place.order.key(), self.part(fresh, place)?));
         }
         let gone: Vec<&str> = gone.iter().map(|place| &*place.order.id).collect();
         let made =
             self.writer
-                .restore_next(previous, &gone, &read.tree, &expires(read), parts, meta);
+                .restore_next(previous, &gone, &fresh.tree, &fresh.expires, parts, meta);
         for place in came {
             if let Some(node) = made.snapshot.find(&place.order.id) {
                 self.know(place.unit, UnitRef::of(node));
@@ -365,15 +361,11 @@ impl Cache {
     }
 
     /// The unit of a placement: in memory, or of what was read.
-    fn part(
-        &self,
-        ranges: &HashMap<i64, Range<u32>>,
-        place: &Place,
-    ) -> Result<UnitPart, StoreError> {
+    fn part(&self, fresh: &Fresh, place: &Place) -> Result<UnitPart, StoreError> {
         if let Some((segment, unit)) = self.units.get(&place.unit) {
             return Ok(UnitPart::Kept(Arc::clone(segment), *unit, None));
         }
-        fresh_part(ranges, place)
+        fresh.part(place)
     }
 
     /// Counts the bytes of the segments in memory. Linear in the units.
@@ -388,40 +380,50 @@ impl Cache {
     }
 }
 
-fn fresh_part(ranges: &HashMap<i64, Range<u32>>, place: &Place) -> Result<UnitPart, StoreError> {
-    match ranges.get(&place.unit) {
-        Some(rows) => Ok(UnitPart::Fresh(place.kind, rows.clone())),
-        None => {
-            let id = &place.order.id;
-            Err(StoreError::Damaged(format!("unit {id:?} has no nodes")))
+/// Units that were read, ready to be made snapshots of.
+pub(super) struct Fresh {
+    tree: Tree,
+    expires: Vec<u32>,
+    ranges: HashMap<i64, Range<u32>>,
+}
+
+impl From<Units> for Fresh {
+    fn from(read: Units) -> Self {
+        Self {
+            expires: read.expires(),
+            ranges: read.ranges().collect(),
+            tree: read.tree,
         }
     }
 }
 
-/// The rows with a ttl that counts down.
-fn expires(read: &Units) -> Vec<u32> {
-    (0..)
-        .zip(&read.until)
-        .filter(|(_, until)| until.is_some())
-        .map(|(row, _)| row)
-        .collect()
+impl Fresh {
+    fn part(&self, place: &Place) -> Result<UnitPart, StoreError> {
+        match self.ranges.get(&place.unit) {
+            Some(rows) => Ok(UnitPart::Fresh(place.kind, rows.clone())),
+            None => {
+                let id = &place.order.id;
+                Err(StoreError::Damaged(format!("unit {id:?} has no nodes")))
+            }
+        }
+    }
 }
 
 /// A unit, and how many turns after it are left out before the next one.
 pub(super) type Spaced = (Place, u32);
 
 /// The snapshot of units that were read, which shares nothing.
-fn alone(read: &Units, places: &[Spaced], meta: Meta) -> Result<Snapshot, StoreError> {
-    let ranges: HashMap<i64, Range<u32>> = read.ranges().collect();
+fn alone(read: Units, places: &[Spaced], meta: Meta) -> Result<Snapshot, StoreError> {
+    let fresh = Fresh::from(read);
     let mut parts = Vec::with_capacity(places.len());
     for (place, gap) in places {
-        parts.push(fresh_part(&ranges, place)?);
+        parts.push(fresh.part(place)?);
         if *gap > 0 {
             parts.push(UnitPart::Gap(*gap));
         }
     }
     let writer = Writer::without_merging();
-    let made = writer.restore(&read.tree, &expires(read), parts, true, meta);
+    let made = writer.restore(&fresh.tree, &fresh.expires, parts, true, meta);
     Ok(made.snapshot)
 }
 
@@ -442,7 +444,7 @@ pub(super) fn part(
             },
         )?;
     }
-    alone(&read, places, meta)
+    alone(read, places, meta)
 }
 
 /// A unit alone, to read its nodes.
@@ -461,5 +463,5 @@ pub(super) fn restore_unit(read: Units, kind: UnitKind) -> Result<Snapshot, Stor
         first_seq: 0,
         last_seq: IN_FORCE,
     };
-    alone(&read, &[(place, 0)], Meta::default())
+    alone(read, &[(place, 0)], Meta::default())
 }

@@ -44,7 +44,7 @@ mod write;
 
 pub(crate) use archive::Stored;
 pub(crate) use candidates::{Candidate, Glob, candidates, count, matching, names};
-pub(crate) use catalog::{Entry, get};
+pub(crate) use catalog::{Entry, by_id, get};
 pub(crate) use core::{Core, WriteOptions};
 pub(crate) use erase::erase;
 pub(crate) use error::StoreError;

@@ -10,11 +10,11 @@ use super::sql::{Database, Value, first, int};
 
 /// The id of a unit version, which is inserted if nobody has it yet.
 pub(super) fn put_unit(database: &mut dyn Database, unit: &Unit) -> Result<i64, StoreError> {
-    let key = [unit.kind.into(), (&unit.hash).into()];
+    let key = [unit.kind.into(), (&unit.hash).into(), unit.spelling.into()];
     let inserted = first(
         database,
-        "insert into unit (kind, hash) values (?1, ?2) on conflict (kind, hash) do nothing \
-         returning unit_id",
+        "insert into unit (kind, hash, spelling) values (?1, ?2, ?3) \
+         on conflict (kind, hash, spelling) do nothing returning unit_id",
         &key,
         |row| int(row, 0),
     )?;
@@ -26,7 +26,7 @@ pub(super) fn put_unit(database: &mut dyn Database, unit: &Unit) -> Result<i64, 
     }
     let known = first(
         database,
-        "select unit_id from unit where kind = ?1 and hash = ?2",
+        "select unit_id from unit where kind = ?1 and hash = ?2 and spelling = ?3",
         &key,
         |row| int(row, 0),
     )?;
@@ -166,6 +166,11 @@ fn put_node(
         LazyLock::new(|| insert("node", &["unit_id", "pre", "body_id"], NODE_COLUMNS));
     static ATTR: LazyLock<String> =
         LazyLock::new(|| insert("attr", &["unit_id", "pre"], ATTR_COLUMNS));
+    if let Some(id) = node.id.as_deref().filter(|id| id.contains('\0')) {
+        return Err(StoreError::Refused(format!(
+            "the id {id:?} has U+0000, which no store can keep; give the node another id"
+        )));
+    }
     let body = match &node.body {
         Some(body) => Some(put_body(database, body)?),
         None => None,

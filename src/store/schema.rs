@@ -55,9 +55,9 @@ pub(crate) const TABLES: &[Table] = &[
     Table {
         name: "unit",
         row: "a version of a unit",
-        columns: "unit_id id, kind text, hash bytes",
+        columns: "unit_id id, kind text, hash bytes, spelling int",
         key: "",
-        unique: "kind, hash",
+        unique: "kind, hash, spelling",
     },
     Table {
         name: "placement",

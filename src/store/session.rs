@@ -1,6 +1,6 @@
 //! A session that is written: its lease, what is in force, and steps that are kept one by one or together.
 
-use super::catalog::{self, touch};
+use super::catalog::{self, Entry, touch};
 use super::error::StoreError;
 use super::lease::Lease;
 use super::records::{self, AttemptRow};
@@ -65,9 +65,15 @@ impl SessionWriter {
         owner: &str,
         lasts: i64,
     ) -> Result<Self, StoreError> {
+        let known = |entry: Entry| (entry.session, entry.working);
         let (session, saved) = match catalog::find(database, name)? {
-            Some(entry) => (entry.session, entry.working),
-            None => (catalog::create(database, name, None, None)?, false),
+            Some(entry) => known(entry),
+            None => match catalog::create(database, name, None, None) {
+                Ok(session) => (session, false),
+                // Another writer has made it in between.
+                Err(StoreError::Exists(_)) => known(catalog::get(database, name)?),
+                Err(error) => return Err(error),
+            },
         };
         let lease = Lease::take(database, session, name, owner, lasts)?;
         Ok(Self {

@@ -100,17 +100,17 @@ fn bodies(database: &mut dyn Database, found: &mut Vec<Finding>) -> Result<(), S
 fn units(database: &mut dyn Database, found: &mut Vec<Finding>) -> Result<(), StoreError> {
     let all = collect(
         database,
-        "select unit_id, kind, hash from unit order by unit_id",
+        "select unit_id, kind, hash, spelling from unit order by unit_id",
         &[],
         |row| {
             let hash = row.bytes(2)?.map(<[u8]>::to_vec);
-            Ok((int(row, 0)?, text(row, 1)?.to_owned(), hash))
+            Ok((int(row, 0)?, text(row, 1)?.to_owned(), hash, row.int(3)?))
         },
     )?;
-    for (unit, kind, hash) in all {
+    for (unit, kind, hash, spelling) in all {
         let what = match kind_of(&kind) {
             None => Some(format!("a unit has the unknown kind {kind:?}")),
-            Some(kind) => match unit_fault(database, unit, kind, hash.as_deref()) {
+            Some(kind) => match unit_fault(database, unit, kind, (hash.as_deref(), spelling)) {
                 Ok(fault) => fault,
                 Err(StoreError::Damaged(what)) => Some(what),
                 Err(other) => return Err(other),
@@ -140,7 +140,7 @@ fn unit_fault(
     database: &mut dyn Database,
     unit: i64,
     kind: UnitKind,
-    hash: Option<&[u8]>,
+    (hash, spelling): (Option<&[u8]>, Option<i64>),
 ) -> Result<Option<String>, StoreError> {
     let mut read = Units::default();
     read.read(database, Wanted::Unit(unit))?;
@@ -151,7 +151,7 @@ fn unit_fault(
     let nodes = made.nodes().map(|node| (node, Ttl::of(node)));
     let encoded = encode(kind, nodes);
     let name = &encoded.order.id;
-    if hash != Some(&encoded.hash[..]) {
+    if hash != Some(&encoded.hash[..]) || spelling != Some(encoded.spelling) {
         return Ok(Some(format!("unit {name:?} is not what its hash says")));
     }
     let rows = stored_rows(database, unit)?;

@@ -91,6 +91,7 @@ pub(super) fn meta_text(meta: &Meta) -> String {
 pub(super) struct Placed {
     pub(super) unit: i64,
     pub(super) hash: Hash,
+    pub(super) spelling: i64,
     pub(super) order: Order,
 }
 
@@ -128,7 +129,7 @@ impl Pen {
         if let Some((seq, _)) = newest {
             let all = collect(
                 database,
-                "select p.unit_id, u.hash, p.rank, p.sibling_offset, p.created_at_ns, \
+                "select p.unit_id, u.hash, u.spelling, p.rank, p.sibling_offset, p.created_at_ns, \
                  p.creation_index, p.id from placement p join unit u on u.unit_id = p.unit_id \
                  where p.session_id = ?1 and p.first_seq <= ?2 and p.last_seq >= ?2",
                 &[session.into(), seq.into()],
@@ -136,12 +137,13 @@ impl Pen {
                     Ok(Placed {
                         unit: int(row, 0)?,
                         hash: digest(row, 1)?,
+                        spelling: int(row, 2)?,
                         order: Order {
-                            rank: int(row, 2)?,
-                            offset: int(row, 3)?,
-                            created_at_ns: int(row, 4)?,
-                            creation_index: int(row, 5)?,
-                            id: text(row, 6)?.to_owned(),
+                            rank: int(row, 3)?,
+                            offset: int(row, 4)?,
+                            created_at_ns: int(row, 5)?,
+                            creation_index: int(row, 6)?,
+                            id: text(row, 7)?.to_owned(),
                         },
                     })
                 },
@@ -168,7 +170,8 @@ impl Pen {
         // A unit that was indexed twice came and went, and is the same.
         let is_same = |unit: &Unit| {
             let placed = self.placed.get(&unit.order.id);
-            placed.is_some_and(|placed| placed.hash == unit.hash)
+            placed
+                .is_some_and(|placed| (placed.hash, placed.spelling) == (unit.hash, unit.spelling))
                 && change.gone.contains(&unit.order.id)
         };
         let (same, new): (Vec<&Unit>, Vec<&Unit>) = change.came.iter().partition(|u| is_same(u));
@@ -274,6 +277,7 @@ impl Pen {
         Ok(Placed {
             unit: unit_id,
             hash: unit.hash,
+            spelling: unit.spelling,
             order: order.clone(),
         })
     }

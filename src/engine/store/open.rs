@@ -35,6 +35,13 @@ struct Open {
     version: Option<i64>,
 }
 
+impl Open {
+    /// Whether everything that was asked for could be loaded. If not, the session is opened anew.
+    fn is_sound(&self) -> bool {
+        self.session.moment().failure().is_none()
+    }
+}
+
 impl OpenSessions {
     pub(super) fn new(memory: usize) -> Self {
         Self {
@@ -120,7 +127,9 @@ pub(super) fn by_name(
     let version = core.version()?;
     {
         let mut open = lock(open);
-        if let Some(known) = open.used(name, |known| known.version == Some(version)) {
+        if let Some(known) = open.used(name, |known| {
+            known.version == Some(version) && known.is_sound()
+        }) {
             return Ok(Arc::clone(&known.session));
         }
     }
@@ -141,13 +150,16 @@ pub(super) fn session(
     entry: Entry,
 ) -> (Arc<Session>, Arc<Stored>) {
     let mut open = lock(open);
-    if let Some(known) = open.used(&entry.name, |known| *known.stored.entry() == entry) {
+    if let Some(known) = open.used(&entry.name, |known| {
+        *known.stored.entry() == entry && known.is_sound()
+    }) {
         return (Arc::clone(&known.session), Arc::clone(&known.stored));
     }
     let name = entry.name.clone();
     let before = open.by_name.get(&name).map(|known| &known.stored);
     let stored = Arc::new(Stored::after(core, entry, before));
-    let session = Arc::new(Session::named(&name, history(&stored)));
+    let origin = Arc::clone(&stored) as Arc<_>;
+    let session = Arc::new(Session::stored(&name, history(&stored), origin));
     open.insert(&name, &session, &stored);
     (session, stored)
 }
@@ -161,37 +173,24 @@ fn history(stored: &Arc<Stored>) -> History {
 }
 
 /// Shows what was committed since in a session.
-pub(super) fn refresh(
-    open: &Mutex<OpenSessions>,
-    core: &Arc<Core>,
-    session: &Session,
-) -> Result<bool, Error> {
-    let Some(name) = session.name() else {
+pub(super) fn refresh(core: &Arc<Core>, session: &Session) -> Result<bool, Error> {
+    let mut origin = session.origin();
+    let known = origin.as_ref().map(Arc::clone);
+    let known = known.and_then(|origin| origin.downcast::<Stored>().ok());
+    let Some(known) = known.filter(|known| known.is_of(core)) else {
         let message = "the session is not of this store";
         return Err(Error::new("", Diagnostic::error(Code::Store, message)));
     };
-    let entry = core.read(|database| crate::store::get(database, name))?;
-    let mut open = lock(open);
-    let before = open
-        .by_name
-        .get(name)
-        .map(|known| Arc::clone(&known.stored));
-    if before
-        .as_ref()
-        .is_some_and(|before| *before.entry() == entry)
-        && open
-            .by_name
-            .get(name)
-            .is_some_and(|known| std::ptr::eq(&*known.session, session))
-    {
+    let now = core.read(|database| crate::store::by_id(database, known.entry().session))?;
+    let Some(entry) = now else {
+        return Err(StoreError::NoSession(known.entry().name.clone()).into());
+    };
+    if entry == *known.entry() && session.moment().failure().is_none() {
         return Ok(false);
     }
-    let stored = Arc::new(Stored::after(core, entry, before.as_ref()));
+    let is_new = entry != *known.entry();
+    let stored = Arc::new(Stored::after(core, entry, Some(&known)));
     session.publish(history(&stored));
-    if let Some(known) = open.by_name.get_mut(name)
-        && std::ptr::eq(&*known.session, session)
-    {
-        known.stored = stored;
-    }
-    Ok(true)
+    *origin = Some(stored);
+    Ok(is_new)
 }
