@@ -12,7 +12,7 @@ use super::error::StoreError;
 use super::garbage;
 use super::lease::check_free;
 use super::load::{Place, places, restore_unit};
-use super::manage::{base_hash, hashes_in_force};
+use super::manage::put_base;
 use super::rows::put_unit;
 use super::sql::{Database, collect, digest, first, int, text};
 use super::write::{IN_FORCE, chained};
@@ -119,7 +119,7 @@ fn rehash(
 ) -> Result<(), StoreError> {
     let links = collect(
         database,
-        "select seq, cycle, meta, note, hash, parent_hash from snapshot where session_id = ?1 and seq >= ?2 - 1 \
+        "select seq, cycle, meta, note, hash, base from snapshot where session_id = ?1 and seq >= ?2 - 1 \
          order by seq",
         &[session.into(), from.into()],
         |row| {
@@ -129,10 +129,7 @@ fn rehash(
                 text(row, 2)?.to_owned(),
                 row.text(3)?.map(ToOwned::to_owned),
                 digest(row, 4)?,
-                row.bytes(5)?
-                    .is_some()
-                    .then(|| digest(row, 5))
-                    .transpose()?,
+                row.bytes(5)?.is_some(),
             ))
         },
     )?;
@@ -181,26 +178,10 @@ fn rehash(
                 said.as_deref().into(),
             ],
         )?;
-        if let Some(before) = pruned {
-            rebase(database, session, seq, hash, before)?;
+        if pruned {
+            put_base(database, session, seq)?;
         }
         parent = Some(hash);
     }
-    Ok(())
-}
-
-/// Computes what the first snapshot after a prune is verified by.
-fn rebase(
-    database: &mut dyn Database,
-    session: i64,
-    seq: i64,
-    own: Hash,
-    before: Hash,
-) -> Result<(), StoreError> {
-    let base = base_hash(own, before, &hashes_in_force(database, session, seq)?);
-    database.execute(
-        "update snapshot set base = ?3 where session_id = ?1 and seq = ?2",
-        &[session.into(), seq.into(), (&base).into()],
-    )?;
     Ok(())
 }

@@ -2,7 +2,7 @@
 //!
 //! Everything here happens inside a transaction that the caller has begun.
 
-use sha2::{Digest, Sha256};
+use sha2::Digest;
 
 use super::catalog::{self, Entry, touch};
 use super::encode::Hash;
@@ -10,9 +10,9 @@ use super::error::StoreError;
 use super::garbage;
 use super::lease::check_free;
 use super::records::{self, AttemptRow};
-use super::sql::{Database, Value, collect, digest, first, int};
+use super::sql::{Database, Value, collect, digest, first, int, text};
 use super::sums::{put_retired, seal_session};
-use super::write::{Change, IN_FORCE, Pen};
+use super::write::{Change, IN_FORCE, Pen, chained};
 use crate::index::Snapshot;
 
 /// What a session has beside its snapshots, for an import.
@@ -225,7 +225,6 @@ pub(crate) fn prune(
         found.ok_or_else(|| StoreError::Damaged(format!("`{}` lacks a snapshot", entry.name)))
     };
     let parent = hash_of(database, kept - 1)?;
-    let own = hash_of(database, kept)?;
     let units = collect(
         database,
         "select unit_id from placement where session_id = ?1 and last_seq < ?2",
@@ -244,22 +243,18 @@ pub(crate) fn prune(
         "delete from snapshot where session_id = ?1 and seq < ?2",
         &ends,
     )?;
-    let base = base_hash(
-        own,
-        parent,
-        &hashes_in_force(database, entry.session, kept)?,
-    );
     database.execute(
-        "update snapshot set parent_hash = ?3, base = ?4 where session_id = ?1 and seq = ?2",
-        &[ends[0], ends[1], (&parent).into(), (&base).into()],
+        "update snapshot set parent_hash = ?3 where session_id = ?1 and seq = ?2",
+        &[ends[0], ends[1], (&parent).into()],
     )?;
+    put_base(database, entry.session, kept)?;
     (removed.units, removed.bodies) = garbage::units(database, &units)?;
     touch(database, entry.session, None)?;
     Ok(removed)
 }
 
 /// The hashes of the units in force at a seq, in document order.
-pub(super) fn hashes_in_force(
+fn hashes_in_force(
     database: &mut dyn Database,
     session: i64,
     seq: i64,
@@ -274,14 +269,47 @@ pub(super) fn hashes_in_force(
     )
 }
 
-/// What the first snapshot after a prune is verified by: its hash, that of the last one gone, and those of
-/// the units in force.
-pub(super) fn base_hash(own: Hash, parent: Hash, units: &[Hash]) -> Hash {
-    let mut hash = Sha256::new();
-    hash.update(own);
-    hash.update(parent);
-    for unit in units {
+/// What the first snapshot after a prune is verified by: a hash over all that its own hash is over, as far
+/// as that is there, over its own hash, and over the units in force. `None` if there is no such snapshot.
+pub(super) fn base_hash(
+    database: &mut dyn Database,
+    session: i64,
+    seq: i64,
+) -> Result<Option<Hash>, StoreError> {
+    let begun = first(
+        database,
+        "select parent_hash, cycle, meta, note, hash from snapshot where session_id = ?1 and seq = ?2",
+        &[session.into(), seq.into()],
+        |row| {
+            let parent = match row.bytes(0)? {
+                Some(_) => Some(digest(row, 0)?),
+                None => None,
+            };
+            let mut hash = chained(parent, row.int(1)?, text(row, 2)?, row.text(3)?);
+            hash.update(digest(row, 4)?);
+            Ok(hash)
+        },
+    )?;
+    let Some(mut hash) = begun else {
+        return Ok(None);
+    };
+    for unit in hashes_in_force(database, session, seq)? {
         hash.update(unit);
     }
-    hash.finalize().into()
+    Ok(Some(hash.finalize().into()))
+}
+
+/// Writes that hash of a snapshot.
+pub(super) fn put_base(
+    database: &mut dyn Database,
+    session: i64,
+    seq: i64,
+) -> Result<(), StoreError> {
+    if let Some(base) = base_hash(database, session, seq)? {
+        database.execute(
+            "update snapshot set base = ?3 where session_id = ?1 and seq = ?2",
+            &[session.into(), seq.into(), (&base).into()],
+        )?;
+    }
+    Ok(())
 }

@@ -173,8 +173,12 @@ pub(super) fn wrong(database: &mut dyn Database) -> Result<Vec<(String, String)>
             &[],
             |row| {
                 // Without a runtime there is nothing to sum.
-                let is_sound = row.int(1)? == Some(sum_of_row(row, 2, table.columns)?)
-                    || (table.sum == "runtime_sum" && row.text(2)?.is_none());
+                let none = table.sum == "runtime_sum" && row.text(2)?.is_none();
+                let wanted = match none {
+                    true => None,
+                    false => Some(sum_of_row(row, 2, table.columns)?),
+                };
+                let is_sound = row.int(1)? == wanted;
                 Ok((text(row, 0)?.to_owned(), is_sound))
             },
         )?;

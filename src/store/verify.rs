@@ -12,7 +12,7 @@ use super::decode::{Units, Wanted};
 use super::encode::{Hash, Ttl, Unit, body_hash, encode};
 use super::error::StoreError;
 use super::load::{Place, restore_unit};
-use super::manage::{base_hash, hashes_in_force};
+use super::manage::base_hash;
 use super::records;
 use super::rows::{ATTR_COLUMNS, NODE_COLUMNS, attr_values, node_values};
 use super::schema::Type;
@@ -296,7 +296,6 @@ struct Link {
     note: Option<String>,
     hash: Hash,
     base: Option<Vec<u8>>,
-    parent: Option<Hash>,
 }
 
 /// Checks a session: its chain, its placements, and what is beside them.
@@ -308,6 +307,7 @@ fn session(
     let places = super::load::places(database, entry.session, (0, IN_FORCE))?;
     let mut wrong = chain(database, entry.session, &places)?;
     wrong.extend(overlap(&places).map(|what| (None, what)));
+    wrong.extend(misplaced(database, entry.session)?);
     wrong.extend(check_text(entry).map(|what| (None, what)));
     match records::attempts(database, entry.session) {
         Ok(_) => {}
@@ -323,7 +323,7 @@ fn session(
 fn links(database: &mut dyn Database, session: i64) -> Result<Vec<Link>, StoreError> {
     collect(
         database,
-        "select seq, cycle, working, meta, note, hash, base, parent_hash from snapshot where session_id = ?1 \
+        "select seq, cycle, working, meta, note, hash, base from snapshot where session_id = ?1 \
          order by seq",
         &[session.into()],
         |row| {
@@ -335,11 +335,6 @@ fn links(database: &mut dyn Database, session: i64) -> Result<Vec<Link>, StoreEr
                 note: row.text(4)?.map(ToOwned::to_owned),
                 hash: digest(row, 5)?,
                 base: row.bytes(6)?.map(<[u8]>::to_vec),
-                parent: row
-                    .bytes(7)?
-                    .is_some()
-                    .then(|| digest(row, 7))
-                    .transpose()?,
             })
         },
     )
@@ -371,17 +366,32 @@ fn chain(
         }
     }
     let mut before: Option<Link> = None;
-    for link in links(database, session)? {
+    let links = links(database, session)?;
+    let ends = links.first().zip(links.last());
+    let ends = ends.map_or((1, 0), |(first, last)| (first.seq, last.seq));
+    for place in places {
+        let begins = (ends.0..=ends.1).contains(&place.first_seq);
+        let ended = place.last_seq == IN_FORCE || place.last_seq < ends.1;
+        if !begins || !ended {
+            let id = &place.order.id;
+            let what = format!("unit {id:?} is in force where no snapshot is");
+            wrong.push((None, what));
+        }
+    }
+    for link in links {
         if let Some(before) = &before
             && (before.seq + 1 != link.seq || before.working)
         {
             let what = "the snapshots are not numbered one after the other";
             wrong.push((link.cycle, what.to_owned()));
         }
+        if link.working != link.cycle.is_none() {
+            let what = "a commit has a cycle, and a working state has none";
+            wrong.push((link.cycle, what.to_owned()));
+        }
         let is_sound = match (&before, &link.base) {
             (None, Some(base)) => {
-                let units = hashes_in_force(database, session, link.seq)?;
-                base_hash(link.hash, link.parent.unwrap_or_default(), &units)[..] == base[..]
+                base_hash(database, session, link.seq)?.is_some_and(|hash| hash[..] == base[..])
             }
             _ => {
                 let parent = before.as_ref().map(|before| before.hash);
@@ -402,6 +412,29 @@ fn chain(
         before = Some(link);
     }
     Ok(wrong)
+}
+
+/// Placements in another order than their top nodes say.
+fn misplaced(
+    database: &mut dyn Database,
+    session: i64,
+) -> Result<Vec<(Option<i64>, String)>, StoreError> {
+    collect(
+        database,
+        "select n.id, s.cycle from placement p join unit u on u.unit_id = p.unit_id \
+         join node n on n.unit_id = p.unit_id and n.pre = 0 left join snapshot s \
+         on s.session_id = p.session_id and s.seq = p.first_seq where p.session_id = ?1 \
+         and (p.id <> n.id or p.sibling_offset <> n.sibling_offset \
+         or p.created_at_ns <> n.created_at_ns or p.creation_index <> n.creation_index \
+         or p.rank <> case u.kind when 'preamble' then 0 when 'head' then 2 when 'other' then 3 else 1 end) \
+         order by p.first_seq, n.id",
+        &[session.into()],
+        |row| {
+            let id = row.text(0)?.unwrap_or_default();
+            let what = format!("unit {id:?} is not placed where its top node says");
+            Ok((row.int(1)?, what))
+        },
+    )
 }
 
 /// Whether two placements of one top node are in force at the same time.

@@ -1,5 +1,8 @@
 //! The store, from outside: `pactql::Store` and raw SQL over what it wrote (STORE §2 and §3).
 
+mod child;
+mod damage;
+mod kills;
 mod layout;
 mod place;
 mod runs;

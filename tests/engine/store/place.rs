@@ -21,6 +21,11 @@ impl Folder {
         })
     }
 
+    /// One on the disk.
+    pub(super) fn new() -> Self {
+        Self::below(std::env::temp_dir())
+    }
+
     fn below(directory: PathBuf) -> Self {
         static NUMBER: AtomicU32 = AtomicU32::new(0);
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
