@@ -1,6 +1,7 @@
 //! What all commands share: how they run and where they write.
 
 use super::options::Color;
+use crate::present::stores::without_passwords;
 use crate::present::{Exit, Failure};
 use std::io::{self, Write};
 
@@ -35,7 +36,8 @@ pub(super) fn stream(
     Ok(Exit::Ok)
 }
 
-/// Writes on standard error. There is nowhere to report a failure to do so.
+/// Writes on standard error, without the passwords of stores. There is nowhere to report a failure to do so.
 pub(super) fn say(text: &str) {
+    let text = without_passwords(text);
     let _ = io::stderr().write_all(text.as_bytes());
 }

@@ -5,6 +5,7 @@ use super::typed::Typed;
 use super::words::{exists, in_quotes, is_file, is_selector, joined, quoted};
 use crate::diag::nearest;
 use crate::present::Failure;
+use crate::present::stores::Address;
 use clap::Command;
 
 /// What a command of another tool is here.
@@ -99,6 +100,11 @@ const COMMANDS: &[(&[&str], Here)] = &[
     (&["usage"], Here::Alone("--help")),
 ];
 
+/// What people try to see the sessions of a store with.
+const STORES: [&str; 8] = [
+    "ls", "list", "dir", "show", "info", "status", "tables", "session",
+];
+
 /// A word where a command was expected.
 pub(super) fn command(word: &str, typed: &Typed<'_>, program: &Command) -> Failure {
     let rest = typed.rest.get(1..).unwrap_or_default();
@@ -123,6 +129,13 @@ pub(super) fn command(word: &str, typed: &Typed<'_>, program: &Command) -> Failu
         return failure.with_help(select(typed.rest, "*", ""));
     }
     let lower = word.to_lowercase();
+    if let [store] = rest
+        && STORES.contains(&&*lower)
+        && Address::of(store).is_some_and(Address::is_several)
+    {
+        return Failure::usage(format!("there is no command `{word}`"))
+            .with_help(format!("pactql sessions {}", quoted(store)));
+    }
     let habit = COMMANDS.iter().find(|(words, _)| words.contains(&&*lower));
     let failure = Failure::usage(format!("there is no command `{word}`"));
     if let Some((_, here)) = habit {

@@ -12,9 +12,10 @@ use crate::interop::{
     ImportOptions, ImportedSession, MessageLocation, Pointer, Report, import, where_messages,
 };
 use crate::present::stores::{Access, Address, Which};
-use crate::present::{Exit, Failure, sessions as opened};
+use crate::present::{Exit, Failure, counted, sessions as opened};
 use crate::tree::InputError;
 use clap::{Args, ValueEnum};
+use serde_json::json;
 use std::collections::HashSet;
 use std::io::{self, Write};
 use std::path::Path;
@@ -97,6 +98,31 @@ enum Made {
     Session(Arc<Session>),
 }
 
+/// The sessions that were such already, in numbers.
+struct Copied {
+    sessions: usize,
+    snapshots: usize,
+}
+
+impl Copied {
+    fn of(sessions: &[Named]) -> Self {
+        let found = sessions.iter().filter_map(|(.., made)| match made {
+            Made::Session(session) => Some(session.history().committed().len()),
+            Made::Log(_) => None,
+        });
+        found.fold(
+            Self {
+                sessions: 0,
+                snapshots: 0,
+            },
+            |all, snapshots| Self {
+                sessions: all.sessions + 1,
+                snapshots: all.snapshots + snapshots,
+            },
+        )
+    }
+}
+
 impl Made {
     /// The session, for a store.
     fn session(&self) -> Result<Arc<Session>, Failure> {
@@ -139,6 +165,15 @@ impl Run for Import {
                 progress.step();
                 continue;
             }
+            if let ([_, .., last], None) = (&self.logs[..], &self.output)
+                && last == log
+                && Address::of(log).is_some()
+            {
+                let others: Vec<String> = self.inputs().iter().map(|log| quoted(log)).collect();
+                let (store, others) = (quoted(log), others[..others.len() - 1].join(" "));
+                return Err(Failure::usage("the output is the value of `-o`")
+                    .with_help(format!("pactql import {others} -o {store}")));
+            }
             let bytes =
                 input::read(log, &self.limits).map_err(|failure| self.unread(log, failure))?;
             if bytes.trim_ascii().is_empty() {
@@ -169,11 +204,28 @@ impl Run for Import {
         }
         drop(progress);
         // Nothing is written until everything has been read without a fault.
+        let copied = Copied::of(&sessions);
+        let any_log = sessions.len() > copied.sessions;
         self.write(target, sessions)?;
+        let logs = any_log || copied.sessions == 0;
         say(&if self.messages_as.json() {
-            format!("{}\n", report.to_json())
+            let mut json = report.to_json();
+            if into_store {
+                json["copied"] =
+                    json!({"sessions": copied.sessions, "snapshots": copied.snapshots});
+            }
+            format!("{json}\n")
         } else {
-            format!("{report}\n")
+            let mut text = String::new();
+            if logs {
+                text = format!("{report}\n");
+            }
+            if copied.sessions > 0 {
+                let sessions = counted(copied.sessions as u64, "session");
+                let snapshots = counted(copied.snapshots as u64, "snapshot");
+                text += &format!("copied {sessions}, {snapshots}\n");
+            }
+            text
         });
         Ok(Exit::Ok)
     }

@@ -9,7 +9,7 @@ use crate::diag::{Code, Diagnostic, Error};
 use crate::engine::{Answer, Prepared, SessionAnswer, Store};
 use crate::history::Session;
 use crate::present::answer::Found;
-use crate::present::stores::{Access, Address, intact};
+use crate::present::stores::{Access, Address, intact, without_passwords};
 use crate::present::{Exit, Failure};
 use clap::Args;
 use std::collections::HashSet;
@@ -264,6 +264,7 @@ impl Answers<'_> {
         prepared: &[Prepared],
     ) -> Result<(), Failure> {
         self.sessions += 1;
+        let name = &*without_passwords(name);
         for each in prepared {
             let labels = self.labels(name, each, prepared.len());
             let answer = each
@@ -305,7 +306,7 @@ impl Answers<'_> {
                     None => break,
                 },
             };
-            let name = format!("{}#{first}", address.store);
+            let name = format!("{}#{first}", without_passwords(address.store));
             for ((next, stream), each) in next.iter_mut().zip(&mut streams).zip(prepared) {
                 let labels = self.labels(&name, each, prepared.len());
                 match next.take_if(|answer| answer.session == first) {

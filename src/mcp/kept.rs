@@ -2,7 +2,7 @@
 
 use super::root::{Refusal, Root};
 use crate::history::Session;
-use crate::present::{Failure, sessions};
+use crate::present::{Failure, sessions, stores};
 use crate::tree::source::{is_several, read_all, read_files};
 use crate::tree::{Limits, SourceError};
 use cap_std::fs::Metadata;
@@ -77,6 +77,12 @@ impl Kept {
     /// A name that leads out of the root, or a file of a session's directory that does; the
     /// errors of reading a session.
     pub(super) fn open(&self, root: &Root, name: &str) -> Result<Arc<Session>, Failure> {
+        if stores::reads_as_address(name) && !root.handle().is_dir(name) {
+            // SQLite opens files by their path, which may lead out of the root meanwhile.
+            let message = format!("`{name}` is in a store, and this server reads files alone");
+            return Err(Failure::usage(message)
+                .with_help("`pactql export STORE -o DIR` writes the sessions to files"));
+        }
         let place = root.resolve(name).map_err(|refusal| {
             refusal.or_missing(|| SourceError::Missing(PathBuf::from(name)).into())
         })?;

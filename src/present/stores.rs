@@ -6,6 +6,7 @@
 use super::failure::{Exit, Failure};
 use crate::engine::{Context, ContextBuilder, SessionInfo, Store};
 use crate::history::Session;
+use std::borrow::Cow;
 use std::path::Path;
 
 /// A word that names a store, or sessions of one: `STORE`, `STORE#name`, `STORE#glob`.
@@ -129,6 +130,15 @@ impl<'a> Address<'a> {
     }
 }
 
+/// Whether a word is written as an address. Looks at no file.
+#[cfg(feature = "mcp")]
+pub(crate) fn reads_as_address(word: &str) -> bool {
+    is_url(word)
+        || word.starts_with("sqlite:")
+        || word.ends_with(ENDING)
+        || after_ending(word).is_some()
+}
+
 /// Where the `#` is after the ending of a file.
 fn after_ending(word: &str) -> Option<usize> {
     let at = word.find(".db#")?;
@@ -141,6 +151,43 @@ fn split(word: &str, at: Option<usize>) -> (&str, Option<&str>) {
         Some(at) => (&word[..at], Some(&word[at + 1..])),
         None => (word, None),
     }
+}
+
+/// A text in which the URLs of stores have no passwords, for messages and labels.
+pub(crate) fn without_passwords(text: &str) -> Cow<'_, str> {
+    if !text.contains("postgres") {
+        return Cow::Borrowed(text);
+    }
+    let is_end = |letter: char| letter.is_whitespace() || "'\"`".contains(letter);
+    let mut shown = String::new();
+    let mut rest = text;
+    while let Some(at) = ["postgres://", "postgresql://"]
+        .iter()
+        .filter_map(|scheme| Some(rest.find(scheme)? + scheme.len()))
+        .min()
+    {
+        let (before, url) = rest.split_at(at);
+        let (url, after) = url.split_at(url.find(is_end).unwrap_or(url.len()));
+        let (place, more) = url.split_at(url.find(['/', '?', '#']).unwrap_or(url.len()));
+        shown.push_str(before);
+        match place.rsplit_once('@') {
+            Some((who, host)) => {
+                let who = who.split(':').next().unwrap_or_default();
+                shown.extend([who, "@", host]);
+            }
+            None => shown.push_str(place),
+        }
+        for (number, piece) in more.split_inclusive(['?', '&', '#']).enumerate() {
+            let end = piece.trim_end_matches(['?', '&', '#']).len();
+            match number > 0 && piece.starts_with("password=") {
+                true => shown.extend(["password=…", &piece[end..]]),
+                false => shown.push_str(piece),
+            }
+        }
+        rest = after;
+    }
+    shown.push_str(rest);
+    Cow::Owned(shown)
 }
 
 /// The path of a store in a file.
@@ -220,7 +267,27 @@ pub(crate) fn intact(session: &Session) -> Result<(), Failure> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Address, Which};
+    use super::{Address, Which, without_passwords};
+
+    #[test]
+    fn passwords_are_not_shown() {
+        for (text, shown) in [
+            (
+                "a `postgres://u:secret@h/d#x`: b",
+                "a `postgres://u@h/d#x`: b",
+            ),
+            ("postgresql://u:s:e@c@h:5/d?a=b", "postgresql://u@h:5/d?a=b"),
+            ("postgres://h/d", "postgres://h/d"),
+            (
+                "postgres://h/d?user=u&password=secret&a=b#x postgres://u:p@h",
+                "postgres://h/d?user=u&password=…&a=b#x postgres://u@h",
+            ),
+            ("postgres://h?password=secret", "postgres://h?password=…"),
+            ("a.db#x u:p@h", "a.db#x u:p@h"),
+        ] {
+            assert_eq!(without_passwords(text), shown);
+        }
+    }
 
     #[test]
     fn addresses() {

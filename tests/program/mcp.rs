@@ -935,6 +935,11 @@ fn nothing_outside_of_the_root_is_read() {
     // `-` is an ordinary name here: standard input belongs to the client.
     let error = client.error("pact.select", reading("-")("pact.select"));
     assert_eq!(error["code"], "E_MISSING");
+    // SQLite would open files by their path.
+    for store in ["agents.db", "agents.db#a", "postgres://host/agents#a"] {
+        let error = client.error("pact.select", reading(store)("pact.select"));
+        assert_eq!(error["code"], "E_USAGE", "{store}");
+    }
     assert_eq!(client.end().0, 0);
 }
 
