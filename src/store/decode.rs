@@ -18,15 +18,20 @@ const COLUMNS: &str = "n.unit_id, n.pre, n.level, n.class, n.id, n.node_type, n.
 
 /// Which units are read.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Wanted {
+pub(super) enum Wanted<'u> {
     /// One unit.
     Unit(i64),
+    /// At least one unit, and at most [`TOGETHER`].
+    Units(&'u [i64]),
     /// The rows of the root and of `^seq` of a unit.
     Outline(i64),
     /// All units of a session with a placement that begins at or before the second and ends at or after
     /// the first of these seqs.
     Session(i64, i64, i64),
 }
+
+/// How many units one statement reads by their ids.
+const TOGETHER: usize = 64;
 
 /// Units as they were read.
 #[derive(Debug, Default)]
@@ -81,14 +86,39 @@ impl Units {
         }
     }
 
+    /// Reads some units.
+    pub(super) fn read_all(
+        &mut self,
+        database: &mut dyn Database,
+        units: &[i64],
+    ) -> Result<(), StoreError> {
+        units
+            .chunks(TOGETHER)
+            .try_for_each(|units| self.read(database, Wanted::Units(units)))
+    }
+
     /// Reads units, in order of `unit_id`. Two statements; linear in their rows.
     pub(super) fn read(
         &mut self,
         database: &mut dyn Database,
-        wanted: Wanted,
+        wanted: Wanted<'_>,
     ) -> Result<(), StoreError> {
+        let list;
         let (from, rest, values) = match wanted {
             Wanted::Unit(unit) => ("node n", "n.unit_id = ?1", vec![Value::Int(unit)]),
+            Wanted::Units(units) => {
+                // The last one fills the list up, so that there are few different statements.
+                let filled = units.len().next_power_of_two();
+                let last = units.last().into_iter().cycle();
+                let values = units.iter().chain(last).take(filled);
+                let names: Vec<String> = (1..=filled).map(|at| format!("?{at}")).collect();
+                list = format!("n.unit_id in ({})", names.join(", "));
+                (
+                    "node n",
+                    &*list,
+                    values.map(|unit| Value::Int(*unit)).collect(),
+                )
+            }
             Wanted::Outline(unit) => (
                 "node n",
                 "n.unit_id = ?1 and n.class in ('^root', '^seq')",

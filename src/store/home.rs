@@ -6,7 +6,7 @@
 use std::fmt;
 use std::ops::{Deref, DerefMut};
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use super::error::StoreError;
@@ -14,7 +14,7 @@ use super::error::StoreError;
 use super::postgres::{Address, Postgres};
 use super::schema;
 use super::sql::Database;
-use super::sqlite::{Access, Sqlite};
+use super::sqlite::{Access, FileId, Sqlite, file_id};
 
 /// How a store is opened.
 #[derive(Clone, Debug)]
@@ -37,11 +37,19 @@ impl Default for Options {
     }
 }
 
+impl Options {
+    fn may_create(&self) -> bool {
+        !self.must_exist && !self.read_only
+    }
+}
+
 /// An open store. Threads share it.
 pub(crate) struct Home {
     pool: Arc<Pool>,
-    /// `None` in a store that is only read.
-    writer: Option<Mutex<Box<dyn Database>>>,
+    /// Opened when something is written: whoever only reads needs one connection.
+    writer: OnceLock<Mutex<Box<dyn Database>>>,
+    /// Which file it was when it was opened.
+    file: Option<FileId>,
 }
 
 struct Pool {
@@ -100,6 +108,17 @@ impl Place {
     }
 }
 
+impl Place {
+    /// Which file the path leads to.
+    fn file(&self) -> Option<FileId> {
+        match self {
+            Self::File(path) => file_id(path).ok().flatten(),
+            #[cfg(feature = "postgres")]
+            Self::Server(_) => None,
+        }
+    }
+}
+
 impl fmt::Display for Place {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -124,29 +143,19 @@ impl Home {
             options: options.clone(),
             idle: Mutex::new(Vec::new()),
         };
-        let access = match options {
-            Options {
-                read_only: true, ..
-            } => Access::ReadOnly,
-            Options {
-                must_exist: true, ..
-            } => Access::Write,
-            _ => Access::Create,
-        };
         let name = pool.place.to_string();
-        let mut first = pool.place.connect(access, options.busy)?;
-        if access == Access::Create && schema::find(&mut *first)? == schema::Found::Nothing {
-            schema::create(&mut *first, &name)?;
+        let writer = OnceLock::new();
+        let mut first = match pool.connect_reader() {
+            Err(StoreError::Missing(_)) if options.may_create() => pool.create(&writer)?,
+            first => first?,
+        };
+        if options.may_create() && schema::find(&mut *first)? == schema::Found::Nothing {
+            first = pool.create(&writer)?;
         }
         schema::check(&mut *first, &name)?;
-        let writer = match options.read_only {
-            true => {
-                pool.give_back(first);
-                None
-            }
-            false => Some(Mutex::new(first)),
-        };
+        pool.give_back(first);
         Ok(Self {
+            file: pool.place.file(),
             pool: Arc::new(pool),
             writer,
         })
@@ -171,11 +180,25 @@ impl Home {
     ///
     /// [`StoreError::Refused`] in a store that is only read.
     pub(crate) fn writer(&self) -> Result<Writer<'_>, StoreError> {
-        let Some(writer) = &self.writer else {
+        let pool = &self.pool;
+        if pool.options.read_only {
             return Err(StoreError::Refused(format!(
                 "the store {} was opened to be read only; open it to be written",
-                self.pool.place
+                pool.place
             )));
+        }
+        let writer = match self.writer.get() {
+            Some(writer) => writer,
+            None => {
+                let made = pool.place.connect(Access::Write, pool.options.busy)?;
+                if pool.place.file() != self.file {
+                    return Err(StoreError::Database(format!(
+                        "{} was replaced by another file while it was open; open the store again",
+                        pool.place
+                    )));
+                }
+                self.writer.get_or_init(|| Mutex::new(made))
+            }
         };
         // Whoever panicked with it has rolled back: its guard was dropped.
         let database = writer.lock().unwrap_or_else(PoisonError::into_inner);
@@ -216,6 +239,17 @@ impl fmt::Debug for Home {
 impl Pool {
     fn idle(&self) -> MutexGuard<'_, Vec<Box<dyn Database>>> {
         self.idle.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Makes the store with a connection that then writes it, and connects to it.
+    fn create(
+        &self,
+        writer: &OnceLock<Mutex<Box<dyn Database>>>,
+    ) -> Result<Box<dyn Database>, StoreError> {
+        let mut made = self.place.connect(Access::Create, self.options.busy)?;
+        schema::create(&mut *made, &self.place.to_string())?;
+        writer.get_or_init(|| Mutex::new(made));
+        self.connect_reader()
     }
 
     fn connect_reader(&self) -> Result<Box<dyn Database>, StoreError> {

@@ -279,7 +279,7 @@ impl Cache {
     }
 
     /// Reads those of some units that are not in memory: all of the session's that overlap `seqs` at once
-    /// if that are most of them, else one by one.
+    /// if that are most of them, else by their ids.
     pub(super) fn missing<'p>(
         &self,
         database: &mut dyn Database,
@@ -295,9 +295,7 @@ impl Cache {
         if missing.len() > 4 && missing.len() * 2 > places.count() {
             read.read(database, Wanted::Session(session, seqs.0, seqs.1))?;
         } else {
-            for unit in missing {
-                read.read(database, Wanted::Unit(unit))?;
-            }
+            read.read_all(database, &missing.into_iter().collect::<Vec<_>>())?;
         }
         Ok(read.into())
     }
@@ -435,15 +433,14 @@ pub(super) fn part(
     meta: Meta,
 ) -> Result<Snapshot, StoreError> {
     let mut read = Units::default();
+    let mut whole = Vec::with_capacity(places.len());
     for (place, _) in places {
-        read.read(
-            database,
-            match outline && place.kind == UnitKind::Preamble {
-                true => Wanted::Outline(place.unit),
-                false => Wanted::Unit(place.unit),
-            },
-        )?;
+        match outline && place.kind == UnitKind::Preamble {
+            true => read.read(database, Wanted::Outline(place.unit))?,
+            false => whole.push(place.unit),
+        }
     }
+    read.read_all(database, &whole)?;
     alone(read, places, meta)
 }
 

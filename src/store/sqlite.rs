@@ -45,17 +45,17 @@ pub(crate) struct Sqlite {
 }
 
 /// The device and the number of a file.
-type FileId = (u64, u64);
+pub(super) type FileId = (u64, u64);
 
 #[cfg(unix)]
-fn file_id(path: &Path) -> std::io::Result<Option<FileId>> {
+pub(super) fn file_id(path: &Path) -> std::io::Result<Option<FileId>> {
     use std::os::unix::fs::MetadataExt;
     let file = std::fs::metadata(path)?;
     Ok(Some((file.dev(), file.ino())))
 }
 
 #[cfg(not(unix))]
-fn file_id(path: &Path) -> std::io::Result<Option<FileId>> {
+pub(super) fn file_id(path: &Path) -> std::io::Result<Option<FileId>> {
     std::fs::metadata(path).map(|_| None)
 }
 

@@ -387,8 +387,8 @@ fn sqlite_file_changes() {
     let replaced = writer.begin(true).unwrap_err().to_string();
     assert!(replaced.contains("replaced"), "{replaced}");
     assert!(
-        home.reader().unwrap().data_version().is_ok(),
-        "a reader of the new file"
+        home.reader().unwrap().data_version().is_err(),
+        "a reader of the old file"
     );
     drop((writer, other));
     drop(home);
@@ -403,6 +403,20 @@ fn sqlite_file_changes() {
     std::fs::write(&path, bytes).unwrap();
     let damaged = Home::open(&path, &options()).unwrap_err();
     assert!(matches!(damaged, StoreError::Damaged(_)), "{damaged}");
+}
+
+/// A file that is another one when something is written for the first time.
+#[cfg(unix)]
+#[test]
+fn sqlite_file_changes_before_it_is_written() {
+    let folder = Folder::new("changes-early");
+    let path = folder.file("x.db");
+    drop(Home::open(&path, &options()).unwrap());
+    let home = Home::open(&path, &options()).unwrap();
+    std::fs::rename(&path, folder.file("aside.db")).unwrap();
+    drop(Home::open(&path, &options()).unwrap());
+    let replaced = home.writer().map(|_| ()).unwrap_err().to_string();
+    assert!(replaced.contains("replaced"), "{replaced}");
 }
 
 /// A full disk: the file may not grow.
