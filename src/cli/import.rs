@@ -207,7 +207,19 @@ impl Run for Import {
         let copied = Copied::of(&sessions);
         let any_log = sessions.len() > copied.sessions;
         self.write(target, sessions)?;
-        let logs = any_log || copied.sessions == 0;
+        self.say_report(
+            &report,
+            &copied,
+            any_log || copied.sessions == 0,
+            into_store,
+        );
+        Ok(Exit::Ok)
+    }
+}
+
+impl Import {
+    /// Says what was imported, and what was copied.
+    fn say_report(&self, report: &Report, copied: &Copied, logs: bool, into_store: bool) {
         say(&if self.messages_as.json() {
             let mut json = report.to_json();
             if into_store {
@@ -227,11 +239,8 @@ impl Run for Import {
             }
             text
         });
-        Ok(Exit::Ok)
     }
-}
 
-impl Import {
     /// Where sessions are written.
     fn target(&self) -> Result<Target<'_>, Failure> {
         let output = self.output.as_deref();
