@@ -135,4 +135,7 @@ mod documents {
     struct Rendering;
     #[doc = include_str!("../docs/runtime.md")]
     struct Runtime;
+    #[cfg(feature = "store")]
+    #[doc = include_str!("../docs/store.md")]
+    struct Store;
 }
