@@ -221,6 +221,22 @@ impl Attempts {
         left
     }
 
+    /// The entries from a cycle on, oldest first; the first one keeps all that it was sent.
+    #[cfg(feature = "store")]
+    pub(crate) fn since(&self, cycle: i64) -> Vec<Entry> {
+        let newer = |link: &&Link| link.entry.attempt.cycle_id >= cycle;
+        let mut links: Vec<&Link> = self.links().take_while(newer).collect();
+        links.reverse();
+        let mut entries: Vec<Entry> = links.iter().map(|link| link.entry.clone()).collect();
+        if let (Some(entry), Some(link)) = (entries.first_mut(), links.first()) {
+            entry.sent = Sent {
+                own: sent(link),
+                ..Sent::default()
+            };
+        }
+        entries
+    }
+
     /// The records that the request of a cycle had: of its newest completed attempt, or else of its
     /// newest. Linear in the attempts back to the last one that shares nothing with the one before.
     pub(crate) fn sent_in(&self, cycle: i64) -> Option<Vec<Arc<str>>> {

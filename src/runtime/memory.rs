@@ -101,6 +101,18 @@ impl Workspace {
         }
     }
 
+    /// Notes ids that were used, and the last time given, of a session that goes on after its documents
+    /// alone.
+    #[cfg(feature = "store")]
+    pub(crate) fn note_used(&mut self, used: &[String], last_ns: i64) {
+        self.last_ns = self.last_ns.max(last_ns);
+        for id in used {
+            if self.state().find(id).is_none() {
+                self.retired.insert(id.as_str().into());
+            }
+        }
+    }
+
     /// What [`Workspace::memory_of_cycle`] will be once the commit that was prepared is finished.
     #[cfg(feature = "store")]
     pub(crate) fn memory_after_commit(&self) -> Memory {

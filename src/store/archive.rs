@@ -88,8 +88,8 @@ impl Stored {
 
     fn meta(&self, database: &mut dyn Database, seq: i64) -> Result<Meta, StoreError> {
         load::meta(database, self.entry.session, seq)?.ok_or_else(|| {
-            StoreError::Refused(format!(
-                "a snapshot of `{}` was removed since the session was opened; open it again",
+            StoreError::Gone(format!(
+                "a snapshot of `{}` was removed since the session was opened",
                 self.entry.name
             ))
         })
@@ -99,8 +99,8 @@ impl Stored {
     fn check_working(&self, same: bool) -> Result<(), StoreError> {
         match same {
             true => Ok(()),
-            false => Err(StoreError::Refused(format!(
-                "the working state of `{}` has changed since the session was opened; open it again",
+            false => Err(StoreError::Gone(format!(
+                "the working state of `{}` has changed since the session was opened",
                 self.entry.name
             ))),
         }
@@ -318,6 +318,7 @@ impl StoreError {
                 Code::SessionBusy,
                 Some("try again later; readers do not wait for it"),
             ),
+            Self::Gone(_) => (Code::SnapshotNotFound, Some("open the session again")),
             Self::LeaseLost { .. } => (
                 Code::LeaseLost,
                 Some("open the session again; what was not committed is only in this process"),

@@ -5,7 +5,7 @@ use hashbrown::HashSet;
 use super::catalog::{self, Entry};
 use super::error::StoreError;
 use super::schema::ATTR_BY_TEXT;
-use super::sql::{Database, collect, int, text};
+use super::sql::{Database, Row, collect, int, text};
 
 /// What a session needs to have for a selector to match in it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -83,16 +83,41 @@ pub(crate) fn count(database: &mut dyn Database, glob: &Glob) -> Result<usize, S
             .first()
             .map_or(0, |count| usize::try_from(*count).unwrap_or(0)));
     }
-    let names = names(database)?;
+    let names = names(database, glob.prefix())?;
     Ok(names.iter().filter(|name| glob.matches(name)).count())
 }
 
-/// The names of all sessions, sorted.
-pub(crate) fn names(database: &mut dyn Database) -> Result<Vec<String>, StoreError> {
+/// Most names that [`names`] gives of those that begin with no more than one character.
+const NAMES: i64 = 1_000;
+
+/// The names that begin with a text, sorted. Linear in them.
+fn names(database: &mut dyn Database, prefix: &str) -> Result<Vec<String>, StoreError> {
+    let name = |row: &dyn Row| Ok(text(row, 0)?.to_owned());
+    match catalog::after(prefix).filter(|_| !prefix.is_empty()) {
+        Some(after) => collect(
+            database,
+            "select name from session where name >= ?1 and name < ?2 order by name",
+            &[prefix.into(), after.as_str().into()],
+            name,
+        ),
+        None => collect(
+            database,
+            "select name from session where name >= ?1 order by name",
+            &[prefix.into()],
+            name,
+        ),
+    }
+}
+
+/// Names of sessions that could be meant by a name that no session has: some that begin with the same
+/// character, sorted.
+pub(crate) fn near(database: &mut dyn Database, name: &str) -> Result<Vec<String>, StoreError> {
+    let first: String = name.chars().take(1).collect();
+    let after = catalog::after(&first).unwrap_or_default();
     collect(
         database,
-        "select name from session order by name",
-        &[],
+        "select name from session where name >= ?1 and name < ?2 order by name limit ?3",
+        &[first.as_str().into(), after.as_str().into(), NAMES.into()],
         |row| Ok(text(row, 0)?.to_owned()),
     )
 }

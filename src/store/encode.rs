@@ -477,38 +477,32 @@ fn first_bytes(hash: Hash) -> i64 {
     i64::from_be_bytes(bytes)
 }
 
-/// The line of a node in the text that a unit's hash is over: its level and its members in canonical
-/// form, `expires` instead of a ttl that counts down. Values that are spelled otherwise go to `spelling`;
-/// of a text only the characters are kept, however they were escaped.
-fn write_line(out: &mut Vec<u8>, node: NodeRef<'_>, ttl: Ttl, spelling: &mut Option<Sha256>) {
+/// A value of a line.
+enum Member<'a> {
+    Number(i64),
+    Text(&'a str),
+    Json(&'a str),
+}
+
+/// The members of a node, sorted by name, `expires` instead of a ttl that counts down.
+fn line_members(node: NodeRef<'_>, ttl: Ttl) -> Vec<(&str, Member<'_>)> {
     let given = node.present();
     let number = |bit, value: i64| given.has(bit).then_some(value);
+    let (stored, expires) = match ttl {
+        Ttl::Absent => (None, None),
+        Ttl::Stored(ttl) => (Some(ttl), None),
+        Ttl::Until(cycle) => (None, Some(cycle)),
+    };
+    let created_at_ns = number(Given::CREATED_AT_NS, node.created_at_ns());
+    let creation_index = number(Given::CREATION_INDEX, node.creation_index());
     let numbers = [
-        (
-            "created_at_ns",
-            number(Given::CREATED_AT_NS, node.created_at_ns()),
-        ),
-        (
-            "creation_index",
-            number(Given::CREATION_INDEX, node.creation_index()),
-        ),
+        ("created_at_ns", created_at_ns),
+        ("creation_index", creation_index),
         ("cycle", node.cycle()),
         ("offset", number(Given::OFFSET, node.offset())),
         ("priority", number(Given::PRIORITY, node.priority())),
-        (
-            "ttl",
-            match ttl {
-                Ttl::Stored(ttl) => Some(ttl),
-                _ => None,
-            },
-        ),
-        (
-            "expires",
-            match ttl {
-                Ttl::Until(cycle) => Some(cycle),
-                _ => None,
-            },
-        ),
+        ("ttl", stored),
+        ("expires", expires),
     ];
     let id = (!given.has(Given::ID_IMPLIED)).then(|| node.id());
     let texts = [
@@ -518,51 +512,49 @@ fn write_line(out: &mut Vec<u8>, node: NodeRef<'_>, ttl: Ttl, spelling: &mut Opt
         ("nodeType", node.node_type()),
         ("role", node.role()),
     ];
-    enum Member<'a> {
-        Number(i64),
-        Text(&'a str),
-        Json(&'a str),
-    }
     let mut members: Vec<(&str, Member<'_>)> = Vec::with_capacity(16);
-    members.extend(
-        numbers
-            .iter()
-            .filter_map(|(name, value)| Some((*name, Member::Number((*value)?)))),
-    );
-    members.extend(
-        texts
-            .iter()
-            .filter_map(|(name, value)| Some((*name, Member::Text((*value)?)))),
-    );
+    for (name, value) in numbers {
+        members.extend(value.map(|value| (name, Member::Number(value))));
+    }
+    for (name, value) in texts {
+        members.extend(value.map(|value| (name, Member::Text(value))));
+    }
     members.extend(node.fields().map(|(name, json)| (name, Member::Json(json))));
     if given.has(Given::EMPTY_CHILDREN) {
         members.push(("children", Member::Json("[]")));
     }
     members.sort_by(|a, b| a.0.cmp(b.0));
+    members
+}
+
+/// The line of a node in the text that a unit's hash is over: its level and its members in canonical
+/// form. Values that are spelled otherwise go to `spelling`; of a text only the characters are kept,
+/// however they were escaped.
+fn write_line(out: &mut Vec<u8>, node: NodeRef<'_>, ttl: Ttl, spelling: &mut Option<Sha256>) {
     out.extend_from_slice(node.level().to_string().as_bytes());
     let mut before = b" {".as_slice();
-    for (name, value) in members {
+    for (name, value) in line_members(node, ttl) {
         out.extend_from_slice(before);
         before = b",";
         // Writing to memory does not fail; values were read as JSON.
         let _ = write_string(out, name);
         out.push(b':');
+        let start = out.len();
         let _ = match value {
             Member::Number(value) => write!(out, "{value}"),
             Member::Text(text) => write_string(out, text),
-            Member::Json(json) => {
-                let start = out.len();
-                let written = write_value(out, json);
-                if !json.starts_with('"') && out.get(start..) != Some(json.as_bytes()) {
-                    let spelling = spelling.get_or_insert_default();
-                    for part in [node.id(), name, json] {
-                        spelling.update(part.as_bytes());
-                        spelling.update(b"\n");
-                    }
-                }
-                written
-            }
+            Member::Json(json) => write_value(out, json),
         };
+        if let Member::Json(json) = value
+            && !json.starts_with('"')
+            && out.get(start..) != Some(json.as_bytes())
+        {
+            let spelling = spelling.get_or_insert_default();
+            for part in [node.id(), name, json] {
+                spelling.update(part.as_bytes());
+                spelling.update(b"\n");
+            }
+        }
     }
     out.extend_from_slice(if before == b"," { b"}\n" } else { b" {}\n" });
 }

@@ -10,7 +10,7 @@ use super::decode::{Units, Wanted};
 use super::encode::{Hash, Ttl, encode};
 use super::error::StoreError;
 use super::garbage;
-use super::lease::check_free;
+use super::lease::{check_free, end};
 use super::load::{Place, places, restore_unit};
 use super::manage::put_base;
 use super::rows::put_unit;
@@ -29,6 +29,8 @@ pub(crate) fn erase(
 ) -> Result<Vec<String>, StoreError> {
     let entry = catalog::get(database, name)?;
     check_free(database, entry.session, name)?;
+    // A writer whose lease has run out could go on with what it has in memory.
+    end(database, entry.session)?;
     let now = database.now_ns()?;
     let all = places(database, entry.session, (0, IN_FORCE))?;
     let mut known: BTreeSet<&str> = BTreeSet::new();

@@ -66,6 +66,9 @@ pub enum StoreError {
     /// Another writer of the store was in the way. The same transaction may succeed if it is tried again.
     #[error("the database of the store: {0}")]
     Conflict(String),
+    /// A snapshot that was there when the session was opened was removed since.
+    #[error("{0}")]
+    Gone(String),
     /// Something that cannot be done.
     #[error("{0}")]
     Refused(String),

@@ -8,8 +8,9 @@ use super::catalog::{self, Entry, touch};
 use super::encode::Hash;
 use super::error::StoreError;
 use super::garbage;
-use super::lease::check_free;
+use super::lease::{check_free, end};
 use super::records::{self, AttemptRow};
+use super::session::note_unwritten;
 use super::sql::{Database, Value, collect, digest, first, int, text};
 use super::sums::{put_retired, seal_session};
 use super::write::{Change, IN_FORCE, Pen, chained};
@@ -79,11 +80,17 @@ pub(crate) fn fork(
     index: usize,
     to: &str,
 ) -> Result<(), StoreError> {
-    let (first_seq, last_seq) = from.seqs.unwrap_or((1, 0));
+    let (first_seq, _) = from.seqs.unwrap_or((1, 0));
     let seq = first_seq.saturating_add(i64::try_from(index).unwrap_or(i64::MAX));
-    if seq > last_seq {
-        return Err(StoreError::Refused(format!(
-            "`{}` has no such snapshot",
+    let there = first(
+        database,
+        "select 1 from snapshot where session_id = ?1 and seq = ?2 and not working",
+        &[from.session.into(), seq.into()],
+        |row| int(row, 0),
+    )?;
+    if there.is_none() {
+        return Err(StoreError::Gone(format!(
+            "the snapshot of `{}` was removed a moment ago",
             from.name
         )));
     }
@@ -214,6 +221,9 @@ pub(crate) fn prune(
     if keep.newest.is_none() && keep.since_ns.is_none() || kept <= oldest {
         return Ok(removed);
     }
+    if entry.runtime.is_none() {
+        note_unwritten(database, entry.session)?;
+    }
     let ends: [Value<'_>; 2] = [entry.session.into(), kept.into()];
     let hash_of = |database: &mut dyn Database, seq: i64| {
         let found = first(
@@ -249,6 +259,18 @@ pub(crate) fn prune(
     )?;
     put_base(database, entry.session, kept)?;
     (removed.units, removed.bodies) = garbage::units(database, &units)?;
+    // What was sent in cycles that are gone goes too, unless a writer goes on after it.
+    let free = check_free(database, entry.session, &entry.name).is_ok();
+    let cycle = first(
+        database,
+        "select cycle from snapshot where session_id = ?1 and seq = ?2",
+        &ends,
+        |row| int(row, 0),
+    )?;
+    if let Some(cycle) = cycle.filter(|_| free) {
+        end(database, entry.session)?;
+        records::prune_attempts(database, entry.session, cycle)?;
+    }
     touch(database, entry.session, None)?;
     Ok(removed)
 }

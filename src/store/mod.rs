@@ -43,7 +43,7 @@ mod verify;
 mod write;
 
 pub(crate) use archive::Stored;
-pub(crate) use candidates::{Candidate, Glob, candidates, count, matching, names};
+pub(crate) use candidates::{Candidate, Glob, candidates, count, matching, near};
 pub(crate) use catalog::{Entry, by_id, get};
 pub(crate) use core::{Core, WriteOptions};
 pub(crate) use erase::erase;
@@ -52,6 +52,7 @@ pub(crate) use home::{Home, Options as HomeOptions};
 pub(crate) use manage::{Beside, Import, Keep, Removed, delete, fork, prune, rename};
 pub(crate) use records::{AttemptRow, attempts, pins};
 pub(crate) use session::{Job, SessionWriter, Work, last_time, retired};
+pub(crate) use sql::Database;
 pub(crate) use verify::verify;
 pub(crate) use write::Change;
 

@@ -3,7 +3,7 @@
 use super::error::StoreError;
 use super::sql::{Database, Value, collect, first, int, text};
 use super::sums::sum;
-use crate::history::{AttemptEntry, AttemptStatus};
+use crate::history::{AttemptEntry, AttemptStatus, Attempts};
 
 /// A row of `attempt`: its number in the session, and the entry.
 #[derive(Clone, Debug)]
@@ -111,6 +111,29 @@ pub(crate) fn attempts(
             serde_json::from_value(entry).map_err(unreadable)
         },
     )
+}
+
+/// Removes the attempts before a cycle. Later ones keep what they were sent.
+pub(super) fn prune_attempts(
+    database: &mut dyn Database,
+    session: i64,
+    cycle: i64,
+) -> Result<(), StoreError> {
+    let entries = attempts(database, session)?.into_iter();
+    let all = entries.fold(Attempts::default(), |all, entry| all.with(entry));
+    let kept = all.since(cycle);
+    if kept.len() == all.len() {
+        return Ok(());
+    }
+    database.execute(
+        "delete from attempt where session_id = ?1",
+        &[session.into()],
+    )?;
+    let rows: Vec<AttemptRow> = (0..)
+        .zip(kept)
+        .map(|(number, entry)| AttemptRow { number, entry })
+        .collect();
+    put_attempts(database, session, 0, &rows)
 }
 
 /// The references of a session: names and ids, sorted by name.

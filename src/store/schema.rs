@@ -139,6 +139,12 @@ const INDEXES: &[(&str, &str, &str, &str)] = &[
         "",
     ),
     ("placement_by_unit", "placement", "unit_id", ""),
+    (
+        "session_by_parent",
+        "session",
+        "parent_id",
+        "parent_id is not null",
+    ),
     // What is in force, in document order: the newest turns are at its end, and counting them reads
     // nothing else.
     (

@@ -5,8 +5,9 @@ use super::error::StoreError;
 use super::lease::Lease;
 use super::records::{self, AttemptRow};
 use super::sql::{Database, Dialect, collect, first, int, text};
-use super::sums::put_retired;
+use super::sums::{put_retired, seal_session};
 use super::write::{Change, Pen, Written};
+use crate::tree::shallow::{get, members};
 
 /// The right to write a session, and what its writer knows of it.
 #[derive(Debug)]
@@ -160,21 +161,24 @@ impl SessionWriter {
 /// How often a transaction is tried that the database refused because of another one.
 const TRIES: usize = 5;
 
-/// As [`run_once`], again if the database refused the transaction because of another one.
+/// As [`run_once`]; steps that the database refused because of another transaction are tried again.
 pub(crate) fn run(database: &mut dyn Database, jobs: &mut [Job]) -> Vec<Result<(), StoreError>> {
     let conflict =
         |result: &Result<(), StoreError>| matches!(result, Err(StoreError::Conflict(..)));
     let mut results = run_once(database, jobs);
     // SQLite has waited as long as it was allowed to.
-    let tries = match database.dialect() {
-        Dialect::Sqlite => 1,
-        Dialect::Postgres => TRIES,
-    };
-    for _ in 1..tries {
-        if results.is_empty() || !results.iter().all(conflict) {
-            break;
+    if database.dialect() == Dialect::Sqlite {
+        return results;
+    }
+    for (job, result) in jobs.iter_mut().zip(&mut results) {
+        for _ in 1..TRIES {
+            if !conflict(result) {
+                break;
+            }
+            if let Some(again) = run_once(database, std::slice::from_mut(job)).pop() {
+                *result = again;
+            }
         }
-        results = run_once(database, jobs);
     }
     results
 }
@@ -232,8 +236,12 @@ fn one(
 /// The same error for every job.
 pub(super) fn all_fail(jobs: usize, error: StoreError) -> Vec<Result<(), StoreError>> {
     let text = error.to_string();
+    let again = match error {
+        StoreError::Conflict(_) => StoreError::Conflict,
+        _ => StoreError::Database,
+    };
     let mut all = vec![Err(error)];
-    all.resize_with(jobs, || Err(StoreError::Database(text.clone())));
+    all.resize_with(jobs, || Err(again(text.clone())));
     all
 }
 
@@ -282,7 +290,8 @@ pub(crate) fn transaction<T>(
 }
 
 /// What a session remembers of the ids that were used: those that are in no unit of the newest commit.
-/// A session that no context has written yet has none noted, so its closed placements are read, once.
+/// Of a session that no context has written yet only those are noted that a prune has met; its closed
+/// placements are read, once.
 pub(crate) fn retired(
     database: &mut dyn Database,
     session: i64,
@@ -290,7 +299,8 @@ pub(crate) fn retired(
 ) -> Result<Vec<String>, StoreError> {
     let noted = "select id from retired where session_id = ?1 order by id";
     let closed = "select distinct n.id from placement p join node n on n.unit_id = p.unit_id \
-         where p.session_id = ?1 and p.last_seq < ?2 and n.id is not null order by n.id";
+         where p.session_id = ?1 and p.last_seq < ?2 and n.id is not null \
+         union select id from retired where session_id = ?1 order by 1";
     match written {
         true => collect(database, noted, &[session.into()], |row| {
             Ok(text(row, 0)?.to_owned())
@@ -304,7 +314,7 @@ pub(crate) fn retired(
     }
 }
 
-/// The largest creation time of a session's nodes. Linear in them.
+/// The largest creation time of a session's nodes, those that were pruned included. Linear in the others.
 pub(crate) fn last_time(database: &mut dyn Database, session: i64) -> Result<i64, StoreError> {
     let last = first(
         database,
@@ -313,5 +323,29 @@ pub(crate) fn last_time(database: &mut dyn Database, session: i64) -> Result<i64
         &[session.into()],
         |row| int(row, 0),
     )?;
-    Ok(last.unwrap_or(0))
+    let noted = first(
+        database,
+        "select meta from session where session_id = ?1",
+        &[session.into()],
+        |row| Ok(row.text(0)?.and_then(last_ns)),
+    )?;
+    Ok(last.unwrap_or(0).max(noted.flatten().unwrap_or(0)))
+}
+
+/// The time that [`note_unwritten`] has noted.
+fn last_ns(meta: &str) -> Option<i64> {
+    get(&members(meta), "last_ns")?.parse().ok()
+}
+
+/// Notes what a writer to come needs to know of snapshots that go, of a session that no context has
+/// written yet: ids that were used, and the last time.
+pub(super) fn note_unwritten(database: &mut dyn Database, session: i64) -> Result<(), StoreError> {
+    let ids = retired(database, session, false)?;
+    put_retired(database, session, ids.iter().map(|id| &**id))?;
+    let meta = format!("{{\"last_ns\":{}}}", last_time(database, session)?);
+    database.execute(
+        "update session set meta = ?2 where session_id = ?1",
+        &[session.into(), meta.as_str().into()],
+    )?;
+    seal_session(database, session)
 }

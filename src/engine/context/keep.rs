@@ -50,22 +50,16 @@ impl Kept {
 
 #[cfg(feature = "store")]
 impl Kept {
-    /// What a store has kept: the JSON text of a step, ids in use no more, the last time where that text
-    /// is missing, and references.
+    /// What a store has kept: the JSON text of a step, ids in use no more, and references.
     pub(in crate::engine) fn stored(
-        runtime: Option<&str>,
+        runtime: &str,
         used: Vec<String>,
-        last_ns: i64,
         pins: Vec<(String, String)>,
     ) -> Result<Self, Error> {
-        let mut memory: Memory = match runtime {
-            Some(text) => serde_json::from_str(text).map_err(|error| {
-                let message = format!("what a context kept of the session: {error}");
-                Error::new("", Diagnostic::error(Code::Store, message))
-            })?,
-            None => Memory::default(),
-        };
-        memory.last_ns = memory.last_ns.max(last_ns);
+        let mut memory: Memory = serde_json::from_str(runtime).map_err(|error| {
+            let message = format!("what a context kept of the session: {error}");
+            Error::new("", Diagnostic::error(Code::Store, message))
+        })?;
         memory.used = used;
         Ok(Self {
             memory,
@@ -129,6 +123,22 @@ impl Context {
         self.named
             .iter()
             .map(|(name, pin)| (name.as_str(), pin.id()))
+    }
+}
+
+#[cfg(feature = "store")]
+impl ContextBuilder {
+    /// Goes on with a session of a store that no context has written yet: ids that were used, and the
+    /// last time.
+    pub(in crate::engine) fn resume_unwritten(
+        self,
+        session: &Session,
+        used: &[String],
+        last_ns: i64,
+    ) -> Result<Context, Error> {
+        let mut context = self.resume_documents(session)?;
+        context.workspace.note_used(used, last_ns);
+        Ok(context)
     }
 }
 

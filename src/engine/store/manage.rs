@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use super::Store;
+use super::{Store, open};
 use crate::diag::{Code, Diagnostic, Error};
 use crate::engine::context::Kept;
 use crate::history::Session;
@@ -185,18 +185,18 @@ impl Store {
     pub fn kept(&self, name: &str) -> Result<Option<Kept>, Error> {
         let read = self.core.read(|database| {
             let entry = store::get(database, name)?;
-            if entry.runtime.is_none() {
+            let Some(runtime) = entry.runtime else {
                 return Ok(None);
-            }
+            };
             let used = store::retired(database, entry.session, true)?;
             let pins = store::pins(database, entry.session)?;
             let attempts = store::attempts(database, entry.session)?;
-            Ok(Some((entry.runtime, used, pins, attempts)))
+            Ok(Some((runtime, used, pins, attempts)))
         })?;
         match read {
             None => Ok(None),
             Some((runtime, used, pins, attempts)) => {
-                let kept = Kept::stored(runtime.as_deref(), used, 0, pins)?;
+                let kept = Kept::stored(&runtime, used, pins)?;
                 Ok(Some(kept.with_attempts(attempts)))
             }
         }
@@ -216,13 +216,15 @@ impl Store {
         };
         let parsed = address.trim().parse::<Address>();
         let parsed = parsed.map_err(|error| wrong(Code::SelectorInvalid, error.to_string()))?;
-        let history = self.session(from)?.history();
-        let index = history
+        let session = self.session(from)?;
+        let index = session
+            .history()
             .index_of(parsed)
             .map_err(|error| wrong(Code::SnapshotNotFound, error.to_string()))?;
-        self.core.write(|database| {
-            let entry = store::get(database, from)?;
-            store::fork(database, &entry, index, to)
+        let entry = open::entry(&session);
+        self.core.write(|database| match entry {
+            Some(entry) => store::fork(database, &entry, index, to),
+            None => Err(store::StoreError::NoSession(from.to_owned())),
         })?;
         Ok(())
     }
@@ -267,15 +269,16 @@ impl Store {
         };
         let mut pruned = Pruned::default();
         for entry in entries {
-            let removed: Removed = match retention.dry_run {
-                true => self.core.rehearse(|database| {
-                    let entry = store::get(database, &entry.name)?;
-                    store::prune(database, &entry, keep)
-                })?,
-                false => self.core.remove(false, |database| {
-                    let entry = store::get(database, &entry.name)?;
-                    store::prune(database, &entry, keep)
-                })?,
+            let prune = |database: &mut dyn store::Database| {
+                // The row as it is now; a session that was deleted meanwhile loses nothing more.
+                match store::by_id(database, entry.session)? {
+                    Some(entry) => store::prune(database, &entry, keep),
+                    None => Ok(Removed::default()),
+                }
+            };
+            let removed = match retention.dry_run {
+                true => self.core.rehearse(prune)?,
+                false => self.core.remove(false, prune)?,
             };
             if removed.snapshots > 0 {
                 pruned.sessions.push((entry.name, removed.snapshots));

@@ -80,9 +80,30 @@ impl Iterator for StoreAnswers<'_> {
     }
 }
 
-/// The answer of a session; `None` if nothing matches, or it does not have the snapshot that was asked
-/// for.
+/// The answer of a session; `None` if nothing matches, if it does not have the snapshot that was asked
+/// for, or if it was deleted meanwhile.
 fn ask(
+    store: &Store,
+    prepared: &Prepared,
+    options: &RangeOptions,
+    entry: Entry,
+) -> Result<Option<SessionAnswer>, Error> {
+    let (id, changed) = (entry.session, entry.changed);
+    match answer(store, prepared, options, entry) {
+        Err(error) => {
+            // It may have been pruned, changed or deleted since it was listed.
+            let now = store.core.read(|database| store::by_id(database, id))?;
+            match now {
+                None => Ok(None),
+                Some(entry) if entry.changed != changed => answer(store, prepared, options, entry),
+                Some(_) => Err(error),
+            }
+        }
+        found => found,
+    }
+}
+
+fn answer(
     store: &Store,
     prepared: &Prepared,
     options: &RangeOptions,
@@ -92,7 +113,7 @@ fn ask(
     let (session, _) = open::session(&store.open, &store.core, entry);
     let answer = match prepared.select_with(&session, options) {
         Ok(answer) => answer,
-        Err(error) if error.code() == Code::SnapshotNotFound => return Ok(None),
+        Err(error) if is_absent(&error) => return Ok(None),
         Err(error) => return Err(error),
     };
     let found = match &answer {
@@ -107,6 +128,11 @@ fn ask(
         session: name,
         answer,
     }))
+}
+
+/// Whether a session does not have the snapshot that was asked for: the selector's time has no place in it.
+fn is_absent(error: &Error) -> bool {
+    error.code() == Code::SnapshotNotFound && !error.first().labels.is_empty()
 }
 
 impl Store {

@@ -146,18 +146,19 @@ impl Store {
             let pins = store::pins(database, entry.session)?;
             Ok((entry, used, last_ns, pins))
         })?;
-        let unnoted = match entry.runtime {
-            Some(_) => Vec::new(),
-            None => used.clone(),
-        };
-        let kept = Kept::stored(entry.runtime.as_deref(), used, last_ns, pins)?;
+        let is_empty = entry.seqs.is_none() && !entry.working;
+        let runtime = entry.runtime.clone();
         let (session, _) = open::session(&self.open, &self.core, entry);
-        let history = session.history();
-        let context = match history.committed().is_empty() && !history.has_working() {
-            true => builder.build(),
-            false => builder.newest_only().resume_kept(&session, &kept)?,
+        let builder = builder.newest_only();
+        let context = match runtime {
+            Some(runtime) => {
+                let kept = Kept::stored(&runtime, used, pins)?;
+                return Ok((builder.resume_kept(&session, &kept)?, Vec::new()));
+            }
+            None if is_empty => builder.build(),
+            None => builder.resume_unwritten(&session, &used, last_ns)?,
         };
-        Ok((context, unnoted))
+        Ok((context, used))
     }
 
     /// Commits several contexts of this store in one transaction: the cost of one commit on the disk. The
@@ -177,7 +178,7 @@ impl Store {
         let missing = matches!(error, StoreError::NoSession(_));
         let error = Error::from(error);
         let names = match missing {
-            true => self.core.read(|database| store::names(database)),
+            true => self.core.read(|database| store::near(database, name)),
             false => Ok(Vec::new()),
         };
         let names = names.unwrap_or_default();

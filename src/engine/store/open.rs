@@ -172,6 +172,13 @@ fn history(stored: &Arc<Stored>) -> History {
     History::new_lazy(Arc::new(archive))
 }
 
+/// The row of a session as it was opened; `None` if it is of no store.
+pub(super) fn entry(session: &Session) -> Option<Entry> {
+    let origin = session.origin().clone()?;
+    let stored = origin.downcast::<Stored>().ok()?;
+    Some(stored.entry().clone())
+}
+
 /// Shows what was committed since in a session.
 pub(super) fn refresh(core: &Arc<Core>, session: &Session) -> Result<bool, Error> {
     let mut origin = session.origin();
