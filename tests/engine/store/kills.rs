@@ -36,11 +36,12 @@ fn killed(mode: &str, kills: u64) {
             std::thread::sleep(patience);
         }
         let mut started = None;
-        while !early {
-            let Some(line) = writer.line() else { break };
-            acknowledged.extend(parse(&line));
-            if started.get_or_insert_with(Instant::now).elapsed() >= patience {
-                break;
+        if !early {
+            while let Some(line) = writer.line() {
+                acknowledged.extend(parse(&line));
+                if started.get_or_insert_with(Instant::now).elapsed() >= patience {
+                    break;
+                }
             }
         }
         writer.kill();

@@ -2,8 +2,11 @@
 
 mod child;
 mod damage;
+mod disks;
+mod erase;
 mod kills;
 mod layout;
+mod leases;
 mod place;
 mod runs;
 

@@ -1,0 +1,127 @@
+//! A text that is erased, and one that goes with its session or its snapshots, is nowhere in the files
+//! (STORE §3).
+
+use pactql::{Code, Message, NewNode, Provider, Retention, Store};
+
+use super::place::{Folder, documents, sound};
+
+const SECRET: &str = "Xq7-secret-of-the-customer";
+
+/// Which files of a store have the text.
+fn files_with(path: &str, text: &str) -> Vec<String> {
+    let has = |end: &&str| {
+        let bytes = std::fs::read(format!("{path}{end}")).unwrap_or_default();
+        bytes
+            .windows(text.len())
+            .any(|window| window == text.as_bytes())
+    };
+    let ends = ["", "-wal", "-shm", "-journal"];
+    ends.iter()
+        .filter(|end| has(end))
+        .map(|end| (*end).to_owned())
+        .collect()
+}
+
+/// A store with a session in whose second and third snapshots the text is, and in a request if it was
+/// sent; the id of the block.
+fn with_secret(path: &str, sent: bool) -> (Store, String) {
+    let store = Store::open(path).unwrap();
+    let mut context = store.write("a").unwrap();
+    context.append(Message::user("Hello")).unwrap();
+    context.commit().unwrap();
+    let node = format!(
+        r#"{{"role":"user","content":{{"card":"{SECRET}"}},"data_card":["{SECRET}"],"data_x":"{SECRET}"}}"#
+    );
+    let id = context.add("^ah", NewNode::json(&node).unwrap()).unwrap();
+    if sent {
+        context.render(Provider::OpenAi).unwrap();
+    }
+    context.reply(Message::assistant("Thank you.")).unwrap();
+    context.commit().unwrap();
+    context.append(Message::user("And now?")).unwrap();
+    context.commit().unwrap();
+    context.append(Message::user("unfinished")).unwrap();
+    context.save().unwrap();
+    drop(context);
+    assert!(!files_with(path, SECRET).is_empty());
+    (store, id)
+}
+
+#[test]
+fn an_erased_text_is_nowhere() {
+    let folder = Folder::new();
+    let path = folder.file("x.db");
+    let (store, id) = with_secret(&path, true);
+    let before = documents(&store.session("a").unwrap()).unwrap();
+    store.fork("a", "@t0", "fork").unwrap();
+    assert_eq!(store.erase("a", [&*id]).unwrap(), ["fork"]);
+    assert_eq!(sound(&store), Ok(()));
+    assert_eq!(store.erase("fork", [&*id]).unwrap(), [""; 0]);
+    assert_eq!(sound(&store), Ok(()));
+    assert_eq!(files_with(&path, SECRET), [""; 0]);
+    for name in ["a", "fork"] {
+        let (committed, _) = documents(&store.session(name).unwrap()).unwrap();
+        assert_eq!(
+            committed[0], before.0[0],
+            "before the text nothing has changed"
+        );
+        for document in &committed[1..] {
+            assert!(document.contains("[erased]") && !document.contains(SECRET));
+        }
+    }
+    let connection = rusqlite::Connection::open(&path).unwrap();
+    let notes =
+        "select seq || ' ' || note from snapshot where note is not null order by session_id, seq";
+    let mut statement = connection.prepare(notes).unwrap();
+    let rows = statement
+        .query_map([], |row| row.get::<_, String>(0))
+        .unwrap();
+    let notes: Vec<String> = rows.map(Result::unwrap).collect();
+    assert_eq!(notes.len(), 2, "{notes:?}");
+    for note in notes {
+        assert!(
+            note.starts_with("2 [{\"erased\":[") && note.contains(&id),
+            "{note}"
+        );
+        assert!(note.contains("\"hash_before\":\""), "{note}");
+    }
+    // Its writer goes on.
+    let mut context = store.write("a").unwrap();
+    assert_eq!(context.select("^ah .cb").unwrap().count(), 1);
+    context.commit().unwrap();
+    assert_eq!(sound(&store), Ok(()));
+    let unknown = store.erase("a", ["nobody"]).unwrap_err();
+    assert_ne!(unknown.code(), Code::SessionNotFound);
+}
+
+#[test]
+fn a_text_goes_with_its_session() {
+    let folder = Folder::new();
+    let path = folder.file("x.db");
+    let (store, _) = with_secret(&path, true);
+    store.delete("a").unwrap();
+    assert_eq!(sound(&store), Ok(()));
+    // Until then it may be in the log of recent commits.
+    drop(store);
+    assert_eq!(files_with(&path, SECRET), [""; 0]);
+}
+
+#[test]
+fn a_text_goes_with_its_snapshots() {
+    let folder = Folder::new();
+    let path = folder.file("x.db");
+    let (store, id) = with_secret(&path, false);
+    let mut context = store.write("a").unwrap();
+    context
+        .compact(&format!("[id='{id}']"), NewNode::text("a summary"))
+        .unwrap();
+    context.commit().unwrap();
+    context.commit().unwrap();
+    drop(context);
+    store.prune(&Retention::default().keep(1)).unwrap();
+    let (committed, _) = documents(&store.session("a").unwrap()).unwrap();
+    assert!(!committed.concat().contains(SECRET));
+    assert_eq!(sound(&store), Ok(()));
+    drop(store);
+    assert_eq!(files_with(&path, SECRET), [""; 0]);
+}
