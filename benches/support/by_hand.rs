@@ -10,42 +10,41 @@ pub(crate) struct ByHand {
     pub(crate) connection: Connection,
 }
 
-/// The rows that one commit writes, and the placements that it closes.
+/// The rows that one commit writes, each with the statement that inserts it, and the placements that it closes.
 #[derive(Default)]
 pub(crate) struct Rows {
-    pub(crate) inserted: Vec<(&'static str, Vec<Value>)>,
+    pub(crate) inserted: Vec<(String, Vec<Value>)>,
     /// Of a placement: its last seq, the session, the unit, its first seq.
     closed: Vec<[i64; 4]>,
 }
 
-/// The tables that a commit inserts into: which rows of the commit with the seq `?2` of the session `?1` are
-/// in each, and the statement that inserts one.
+/// The tables that a commit inserts into, and which rows of the commit with the seq `?2` of the session `?1`
+/// are in each.
 const TABLES: [(&str, &str); 6] = [
     (
-        "insert into body values (?, ?, ?, ?)",
+        "body",
         "select * from body where body_id in (select n.body_id from node n join new on \
          n.unit_id = new.unit_id) and not exists (select 1 from node n join placement p on \
          p.unit_id = n.unit_id where n.body_id = body.body_id and p.first_seq < ?2)",
     ),
     (
-        "insert into unit values (?, ?, ?)",
+        "unit",
         "select unit.* from unit join new on new.unit_id = unit.unit_id",
     ),
     (
-        "insert into node values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, \
-         ?, ?, ?, ?, ?)",
+        "node",
         "select node.* from node join new on new.unit_id = node.unit_id",
     ),
     (
-        "insert into attr values (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        "attr",
         "select attr.* from attr join new on new.unit_id = attr.unit_id",
     ),
     (
-        "insert into placement values (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        "placement",
         "select * from placement where session_id = ?1 and first_seq = ?2",
     ),
     (
-        "insert into snapshot values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        "snapshot",
         "select * from snapshot where session_id = ?1 and seq = ?2",
     ),
 ];
@@ -94,7 +93,7 @@ impl ByHand {
     /// What the commit with this seq of a session wrote.
     pub(crate) fn rows_of(&self, session: i64, seq: i64) -> Rows {
         let mut rows = Rows::default();
-        for (insert, select) in TABLES {
+        for (table, select) in TABLES {
             let select = format!(
                 "with new as (select distinct unit_id from placement p where session_id = ?1 and \
                  first_seq = ?2 and not exists (select 1 from placement o where \
@@ -108,7 +107,10 @@ impl ByHand {
             let mut statement = self.connection.prepare_cached(&select).expect("the rows");
             let found = statement.query_map([session, seq], values);
             let found = found.expect("the rows").map(|row| row.expect("a row"));
-            rows.inserted.extend(found.map(|row| (insert, row)));
+            rows.inserted.extend(found.map(|row: Vec<Value>| {
+                let places = vec!["?"; row.len()].join(", ");
+                (format!("insert into {table} values ({places})"), row)
+            }));
         }
         rows.closed = self.all(
             "select last_seq, session_id, unit_id, first_seq from placement \

@@ -88,7 +88,8 @@ pub(super) fn in_force(
         database,
         &format!(
             "select {PLACE} where p.session_id = ?1 and p.rank = ?2 and p.last_seq = {IN_FORCE} \
-             and +p.first_seq <= ?3"
+             and +p.first_seq <= ?3 \
+             order by p.sibling_offset, p.created_at_ns, p.creation_index, p.id"
         ),
         &[session.into(), rank.into(), seq.into()],
         place,
@@ -107,7 +108,11 @@ fn closed(
 ) -> Result<Vec<Place>, StoreError> {
     collect(
         database,
-        &format!("select {PLACE} where p.session_id = ?1 and p.last_seq = ?2 and p.rank = ?3"),
+        // That it began before is no condition, but leads to the index `placement_by_end`.
+        &format!(
+            "select {PLACE} where p.session_id = ?1 and p.last_seq = ?2 and p.first_seq <= ?2 \
+             and +p.rank = ?3"
+        ),
         &[session.into(), seq.into(), rank.into()],
         place,
     )
