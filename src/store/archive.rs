@@ -230,7 +230,6 @@ impl Source for Stored {
                     }
                 });
             }
-            cache.count();
             Ok(snapshots)
         })
     }
@@ -246,7 +245,6 @@ impl Source for Stored {
             let read = cache.missing(database, session, places.iter(), (seq, seq))?;
             let places: Vec<&Place> = places.iter().collect();
             let snapshot = cache.snapshot(&read, &places, meta)?;
-            cache.count();
             Ok(snapshot)
         })
     }

@@ -51,12 +51,17 @@ pub(super) fn check_free(
     }
 }
 
+/// Whether nobody can go on writing a session: there is no lease, or it was given back.
+pub(super) fn is_idle(database: &mut dyn Database, session: i64) -> Result<bool, StoreError> {
+    Ok(held(database, session)?.is_none_or(|held| held.expires_at_ns == 0))
+}
+
 /// Ends the lease of a session that was rewritten: its holder, if it goes on, is refused. Runs inside a
 /// transaction that writes.
 pub(super) fn end(database: &mut dyn Database, session: i64) -> Result<(), StoreError> {
     database.execute(
-        "update lease set fence = fence + 1, expires_at_ns = 0 where session_id = ?1",
-        &[session.into()],
+        "update lease set owner = ?2, fence = fence + 1, expires_at_ns = 0 where session_id = ?1",
+        &[session.into(), "an erasure".into()],
     )?;
     Ok(())
 }

@@ -271,7 +271,9 @@ pub(super) struct Cache {
     units: HashMap<i64, (Arc<Segment>, u32)>,
     /// The ids of unit versions by the version that the index gave them.
     ids: HashMap<u64, i64>,
-    /// Bytes of the segments, as they were counted last.
+    /// The addresses of segments that were counted.
+    counted: HashSet<usize>,
+    /// Bytes of the snapshots that were made.
     pub(super) bytes: usize,
 }
 
@@ -322,6 +324,7 @@ impl Cache {
         for (unit, place) in made.snapshot.units().zip(places) {
             self.know(place.unit, unit);
         }
+        self.count(&made.snapshot);
         Ok(Arc::new(made.snapshot))
     }
 
@@ -354,6 +357,7 @@ impl Cache {
                 }
             }
         }
+        self.count(&made.snapshot);
         Ok(Arc::new(made.snapshot))
     }
 
@@ -371,15 +375,20 @@ impl Cache {
         fresh.part(place)
     }
 
-    /// Counts the bytes of the segments in memory. Linear in the units.
-    pub(super) fn count(&mut self) {
-        let mut segments: HashSet<*const Segment> = HashSet::new();
-        self.bytes = self
-            .units
-            .values()
-            .filter(|(segment, _)| segments.insert(Arc::as_ptr(segment)))
-            .map(|(segment, _)| segment.index_bytes() + segment.payload_bytes())
-            .sum();
+    /// Counts what a snapshot holds: its pieces, and the segments that no snapshot before it has. Linear in
+    /// its pieces. What merges have replaced stays counted, as older snapshots hold it.
+    fn count(&mut self, snapshot: &Snapshot) {
+        self.bytes += size_of::<Snapshot>();
+        for piece in snapshot.pieces() {
+            let segment = piece.segment();
+            self.bytes += size_of_val(piece);
+            if self.counted.insert(Arc::as_ptr(segment) as usize) {
+                self.bytes +=
+                    size_of::<Segment>() + segment.index_bytes() + segment.payload_bytes();
+                // The entries of the two tables of units.
+                self.bytes += segment.units().len() * 96;
+            }
+        }
     }
 }
 

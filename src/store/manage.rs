@@ -8,7 +8,7 @@ use super::catalog::{self, Entry, touch};
 use super::encode::Hash;
 use super::error::StoreError;
 use super::garbage;
-use super::lease::{check_free, end};
+use super::lease::{check_free, is_idle};
 use super::records::{self, AttemptRow};
 use super::session::note_unwritten;
 use super::sql::{Database, Value, collect, digest, first, int, text};
@@ -259,16 +259,15 @@ pub(crate) fn prune(
     )?;
     put_base(database, entry.session, kept)?;
     (removed.units, removed.bodies) = garbage::units(database, &units)?;
-    // What was sent in cycles that are gone goes too, unless a writer goes on after it.
-    let free = check_free(database, entry.session, &entry.name).is_ok();
+    // What was sent in cycles that are gone goes too, unless a writer may go on after it.
+    let idle = is_idle(database, entry.session)?;
     let cycle = first(
         database,
         "select cycle from snapshot where session_id = ?1 and seq = ?2",
         &ends,
         |row| int(row, 0),
     )?;
-    if let Some(cycle) = cycle.filter(|_| free) {
-        end(database, entry.session)?;
+    if let Some(cycle) = cycle.filter(|_| idle) {
         records::prune_attempts(database, entry.session, cycle)?;
     }
     touch(database, entry.session, None)?;

@@ -8,6 +8,24 @@ use super::error::StoreError;
 use super::schema::Type;
 use super::sql::{Database, Value, first, int};
 
+/// Inserts the units and bodies that nobody has yet in one order for all writers: two that insert the same
+/// ones at once wait for each other, and never both.
+pub(super) fn put_in_order(database: &mut dyn Database, units: &[&Unit]) -> Result<(), StoreError> {
+    let nodes = units.iter().flat_map(|unit| &unit.nodes);
+    let mut bodies: Vec<&Body> = nodes.filter_map(|node| node.body.as_ref()).collect();
+    bodies.sort_unstable_by_key(|body| body.hash);
+    bodies.dedup_by_key(|body| body.hash);
+    for body in bodies {
+        put_body(database, body)?;
+    }
+    let mut units = units.to_vec();
+    units.sort_unstable_by_key(|unit| (unit.kind, unit.hash, unit.spelling));
+    for unit in units {
+        put_unit(database, unit)?;
+    }
+    Ok(())
+}
+
 /// The id of a unit version, which is inserted if nobody has it yet.
 pub(super) fn put_unit(database: &mut dyn Database, unit: &Unit) -> Result<i64, StoreError> {
     let key = [unit.kind.into(), (&unit.hash).into(), unit.spelling.into()];

@@ -184,20 +184,47 @@ pub(crate) fn run(database: &mut dyn Database, jobs: &mut [Job]) -> Vec<Result<(
 }
 
 /// Keeps steps of several sessions in one transaction. Each gets its own result: a step that is refused
-/// leaves nothing, and the others stay.
+/// leaves nothing, and the others stay. If the transaction itself fails, as of a full disk, each step is
+/// kept by itself.
 fn run_once(database: &mut dyn Database, jobs: &mut [Job]) -> Vec<Result<(), StoreError>> {
+    match together(database, jobs) {
+        Ok(results) => results,
+        Err(_) if jobs.len() > 1 => {
+            let alone = jobs.iter_mut().map(|job| {
+                let mut results = run_once(database, std::slice::from_mut(job));
+                results.pop().unwrap_or(Ok(()))
+            });
+            alone.collect()
+        }
+        Err(error) => all_fail(jobs.len(), error),
+    }
+}
+
+/// The transaction of [`run_once`]; with an error nothing was kept, or it is not known of a step that is
+/// alone.
+fn together(
+    database: &mut dyn Database,
+    jobs: &mut [Job],
+) -> Result<Vec<Result<(), StoreError>>, StoreError> {
     // A working state that is replaced leaves units that another session may be about to place.
-    let begun = match jobs.iter().any(|job| job.writer.saved) {
-        true => database.begin_alone(),
-        false => database.begin(true),
-    };
-    if let Err(error) = begun {
-        return all_fail(jobs.len(), error);
+    match jobs.iter().any(|job| job.writer.saved) {
+        true => database.begin_alone()?,
+        false => database.begin(true)?,
     }
     let several = jobs.len() > 1;
     let mut written = Vec::new();
     for job in &mut *jobs {
-        written.push(one(database, job, several));
+        let step = match several {
+            true => one(database, job),
+            false => Ok(job.writer.write(database, &job.work)),
+        };
+        match step {
+            Ok(step) => written.push(step),
+            Err(error) => {
+                database.rollback();
+                return Err(error);
+            }
+        }
     }
     if written.iter().all(Result::is_err) {
         database.rollback();
@@ -206,42 +233,42 @@ fn run_once(database: &mut dyn Database, jobs: &mut [Job]) -> Vec<Result<(), Sto
         for job in &mut *jobs {
             job.writer.doubtful = true;
         }
-        return all_fail(jobs.len(), error);
+        return Err(error);
     }
     let noted = written.into_iter().zip(jobs);
-    noted
+    Ok(noted
         .map(|(written, job)| written.map(|written| job.writer.note(&job.work, written)))
-        .collect()
+        .collect())
 }
 
+/// A step among others. The outer error is of the whole transaction, which is gone then: SQLite takes all
+/// of it back when the disk is full.
 fn one(
     database: &mut dyn Database,
     job: &mut Job,
-    several: bool,
-) -> Result<Option<Written>, StoreError> {
-    if !several {
-        return job.writer.write(database, &job.work);
-    }
+) -> Result<Result<Option<Written>, StoreError>, StoreError> {
     database.savepoint()?;
-    let written = job.writer.write(database, &job.work);
-    match written {
-        Ok(written) => database.release().map(|()| written),
-        Err(error) => {
-            database.rollback_to()?;
-            Err(error)
+    match job.writer.write(database, &job.work) {
+        Ok(written) => {
+            database.release()?;
+            Ok(Ok(written))
         }
+        Err(error) => match database.rollback_to() {
+            Ok(()) => Ok(Err(error)),
+            Err(_) => Err(error),
+        },
     }
 }
 
 /// The same error for every job.
 pub(super) fn all_fail(jobs: usize, error: StoreError) -> Vec<Result<(), StoreError>> {
-    let text = error.to_string();
-    let again = match error {
-        StoreError::Conflict(_) => StoreError::Conflict,
-        _ => StoreError::Database,
+    let again = match &error {
+        StoreError::Conflict(text) => (StoreError::Conflict as fn(String) -> _, text.clone()),
+        StoreError::Database(text) => (StoreError::Database as fn(String) -> _, text.clone()),
+        other => (StoreError::Refused as fn(String) -> _, other.to_string()),
     };
     let mut all = vec![Err(error)];
-    all.resize_with(jobs, || Err(again(text.clone())));
+    all.resize_with(jobs, || Err(again.0(again.1.clone())));
     all
 }
 

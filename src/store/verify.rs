@@ -426,7 +426,7 @@ fn misplaced(
          on s.session_id = p.session_id and s.seq = p.first_seq where p.session_id = ?1 \
          and (p.id <> n.id or p.sibling_offset <> n.sibling_offset \
          or p.created_at_ns <> n.created_at_ns or p.creation_index <> n.creation_index \
-         or p.rank <> case u.kind when 'preamble' then 0 when 'head' then 2 when 'other' then 3 else 1 end) \
+         or p.turn <> (u.kind = 'turn') or p.rank <> case u.kind when 'preamble' then 0 when 'head' then 2 when 'other' then 3 else 1 end) \
          order by p.first_seq, n.id",
         &[session.into()],
         |row| {

@@ -9,8 +9,8 @@ use sha2::{Digest, Sha256};
 use super::encode::{Hash, Order, Ttl, Unit, encode};
 use super::error::StoreError;
 use super::garbage;
-use super::rows::put_unit;
-use super::sql::{Database, Value, collect, digest, first, int, text};
+use super::rows::{put_in_order, put_unit};
+use super::sql::{Database, Dialect, Value, collect, digest, first, int, text};
 use super::sums::sum;
 use crate::index::{Meta, Snapshot};
 use crate::tree::canonical::{write_string, write_value};
@@ -188,6 +188,9 @@ impl Pen {
             self.close(database, placed, seq - 1)?;
             hash.update(b"-");
             hash.update(placed.hash);
+        }
+        if database.dialect() == Dialect::Postgres {
+            put_in_order(database, &new)?;
         }
         let mut came = Vec::new();
         for unit in new {
