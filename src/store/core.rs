@@ -116,8 +116,8 @@ impl Core {
         transaction(&mut *self.home.writer()?, Begin::Write, work)
     }
 
-    /// Removes in one transaction, and makes what was removed unreadable in the files too, if `scrub` is
-    /// set.
+    /// Removes in one transaction, and makes what was removed unreadable in the files too. Where that fails
+    /// it is an error only with `scrub`: the log is emptied when the last connection is closed.
     pub(crate) fn remove<T>(
         &self,
         scrub: bool,
@@ -125,8 +125,9 @@ impl Core {
     ) -> Result<T, StoreError> {
         let mut database = self.home.writer()?;
         let done = transaction(&mut *database, Begin::Alone, work)?;
+        let scrubbed = database.scrub();
         if scrub {
-            database.scrub()?;
+            scrubbed?;
         }
         Ok(done)
     }

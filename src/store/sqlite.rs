@@ -334,11 +334,20 @@ impl Database for Sqlite {
         let empty = || {
             self.connection.busy_timeout(Duration::from_secs(1))?;
             let emptied = "pragma wal_checkpoint(truncate)";
-            let done = self.connection.query_row(emptied, [], |_| Ok(()));
+            let busy = self
+                .connection
+                .query_row(emptied, [], |row| row.get::<_, bool>(0));
             self.connection.busy_timeout(self.busy)?;
-            done
+            busy
         };
-        empty().map_err(|error| self.error(&error))
+        match empty().map_err(|error| self.error(&error))? {
+            false => Ok(()),
+            true => Err(StoreError::Conflict(
+                "it is erased, but the log of recent commits still has it because another program reads; \
+                 it goes with the next erasure, or when all programs have closed the store"
+                    .to_owned(),
+            )),
+        }
     }
 }
 

@@ -1,5 +1,6 @@
-//! Disks that fail: every write and sync of a store, one at a time or from one on, in another process; files
-//! that are read-only, gone or replaced (STORE §3). What was acknowledged stays, whole.
+//! Disks that fail: every write and sync of a store, one at a time or from one on, in another process
+//! (STORE §3). What was acknowledged stays, whole. Files that are gone, replaced or full are tested beside the
+//! database, in `src/store/tests.rs`.
 
 use std::path::Path;
 use std::process::Command;

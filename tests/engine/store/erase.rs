@@ -110,7 +110,7 @@ fn a_text_goes_with_its_session() {
 fn a_text_goes_with_its_snapshots() {
     let folder = Folder::new();
     let path = folder.file("x.db");
-    let (store, id) = with_secret(&path, false);
+    let (store, id) = with_secret(&path, true);
     let mut context = store.write("a").unwrap();
     context
         .compact(&format!("[id='{id}']"), NewNode::text("a summary"))

@@ -150,7 +150,8 @@ fn a_sleeper_finds_its_session_changed() {
         );
         assert_eq!(sound(&two), Ok(()), "{what}");
         match what {
-            "rename" => assert!(committed.is_ok(), "{what}"),
+            // A lease that ran out and was not taken is still good.
+            "rename" | "prune" => assert!(committed.is_ok(), "{what}"),
             _ => {
                 let error = committed.unwrap_err();
                 let known = [Code::LeaseLost, Code::SessionNotFound];
