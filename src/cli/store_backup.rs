@@ -20,7 +20,7 @@ Examples:
 pub(super) struct Backup {
     /// The store.
     store: String,
-    /// The file to write.
+    /// The file to write; a name that ends in `.db` is read as a store, any other as `sqlite:FILE`.
     #[arg(short, long, value_name = "FILE", required = true)]
     output: String,
     #[command(flatten)]
