@@ -110,6 +110,9 @@ impl Prune {
     }
 
     fn text(&self, pruned: &Pruned) -> String {
+        if pruned.sessions.is_empty() {
+            return "nothing to remove\n".to_owned();
+        }
         let names = pruned.sessions.iter();
         let names: Vec<(String, u64)> = names.map(|(name, n)| (printable(name), *n)).collect();
         let width = names.iter().map(|(name, _)| name.chars().count()).max();

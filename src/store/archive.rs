@@ -316,6 +316,11 @@ impl StoreError {
                 Code::SessionBusy,
                 Some("try again later; readers do not wait for it"),
             ),
+            Self::Name(_) => (Code::Input, None),
+            Self::NoNode { .. } => (
+                Code::Placement,
+                Some("`pactql select STORE#SESSION \"@* *\" --format ids` lists the ids"),
+            ),
             Self::Gone(_) => (Code::SnapshotNotFound, Some("open the session again")),
             Self::LeaseLost { .. } => (
                 Code::LeaseLost,

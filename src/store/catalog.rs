@@ -156,13 +156,13 @@ pub(crate) fn create(
 pub(crate) fn check_name(name: &str) -> Result<(), StoreError> {
     let wrong = |why: &str| {
         let name = crate::tree::json::shorten(name);
-        Err(StoreError::Refused(format!("the name {name:?} {why}")))
+        Err(StoreError::Name(format!("the name {name:?} {why}")))
     };
     match name {
         "" => wrong("is empty; a session needs a name, such as `support-42`"),
         _ if name.chars().any(char::is_control) => wrong("has a control character"),
-        _ if name.contains(['*', '#']) => {
-            wrong("has `*` or `#`, which are part of addresses; use another character")
+        _ if name.contains('*') => {
+            wrong("has `*`, which means any text in addresses; use another character")
         }
         _ => Ok(()),
     }

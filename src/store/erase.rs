@@ -52,9 +52,10 @@ pub(crate) fn erase(
         }
     }
     if let Some(unknown) = ids.iter().find(|id| !known.contains(**id)) {
-        return Err(StoreError::Refused(format!(
-            "no snapshot of `{name}` has a node `{unknown}`"
-        )));
+        return Err(StoreError::NoNode {
+            session: name.to_owned(),
+            id: (*unknown).to_owned(),
+        });
     }
     let Some(from) = units.iter().map(|place| place.first_seq).min() else {
         return Ok(Vec::new());

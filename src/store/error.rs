@@ -66,6 +66,17 @@ pub enum StoreError {
     /// Another writer of the store was in the way. The same transaction may succeed if it is tried again.
     #[error("the database of the store: {0}")]
     Conflict(String),
+    /// A name that no session may have.
+    #[error("{0}")]
+    Name(String),
+    /// No snapshot has a node that was named.
+    #[error("no snapshot of `{session}` has a node `{id}`")]
+    NoNode {
+        /// The session.
+        session: String,
+        /// The id.
+        id: String,
+    },
     /// A snapshot that was there when the session was opened was removed since.
     #[error("{0}")]
     Gone(String),

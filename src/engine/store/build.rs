@@ -16,8 +16,9 @@ pub enum Durability {
     /// Each in its own transaction.
     #[default]
     Each,
-    /// Commits of several threads that wait at the same time share a transaction. For many sessions that
-    /// commit often: each waits a little longer, and all together are many times faster.
+    /// Commits of several threads that wait at the same time share a transaction, and one write to the
+    /// disk. For many sessions that commit often: each waits a little longer, and all together are faster,
+    /// the more so the slower the disk is.
     Batched,
 }
 
