@@ -7,7 +7,7 @@ use super::error::StoreError;
 use super::home::{Home, Reader};
 use super::queue::{Queue, lock};
 use super::session::{Begin, Job, SessionWriter, all_fail, run, transaction};
-use super::sql::Database;
+use super::sql::{Database, Dialect};
 
 /// How a store is written.
 #[derive(Clone, Debug)]
@@ -116,8 +116,8 @@ impl Core {
         transaction(&mut *self.home.writer()?, Begin::Write, work)
     }
 
-    /// Removes in one transaction, and makes what was removed unreadable in the files too. Where that fails
-    /// it is an error only with `scrub`: the log is emptied when the last connection is closed.
+    /// Removes in one transaction, and makes what was removed unreadable in the files too, if `scrub` is
+    /// set.
     pub(crate) fn remove<T>(
         &self,
         scrub: bool,
@@ -125,11 +125,20 @@ impl Core {
     ) -> Result<T, StoreError> {
         let mut database = self.home.writer()?;
         let done = transaction(&mut *database, Begin::Alone, work)?;
-        let scrubbed = database.scrub();
         if scrub {
-            scrubbed?;
+            database.scrub()?;
         }
         Ok(done)
+    }
+
+    /// Empties the log of recent commits of a SQLite file after something was removed, if nobody reads. Else
+    /// that happens when the last connection is closed.
+    pub(crate) fn tidy(&self) {
+        if let Ok(mut database) = self.home.writer()
+            && database.dialect() == Dialect::Sqlite
+        {
+            let _ = database.scrub();
+        }
     }
 }
 

@@ -246,7 +246,9 @@ impl Store {
     pub fn delete(&self, name: &str) -> Result<(), Error> {
         self.core
             .remove(false, |database| store::delete(database, name))
-            .map_err(|error| self.not_found(name, error))
+            .map_err(|error| self.not_found(name, error))?;
+        self.core.tidy();
+        Ok(())
     }
 
     /// Removes the oldest snapshots of sessions. What stays answers as before and still verifies; forks
@@ -286,6 +288,9 @@ impl Store {
                 pruned.units += removed.units;
                 pruned.bodies += removed.bodies;
             }
+        }
+        if pruned.snapshots > 0 && !retention.dry_run {
+            self.core.tidy();
         }
         Ok(pruned)
     }

@@ -673,10 +673,7 @@ fn sessions_are_listed_renamed_deleted_pruned_erased_and_backed_up() {
         "E_SNAPSHOT_NOT_FOUND",
     );
     let young = answer(&["prune", &store, "--older-than", "1h"]);
-    assert!(
-        young.starts_with("nothing to remove"),
-        "{young}"
-    );
+    assert!(young.starts_with("nothing to remove"), "{young}");
     // Erasing, by ids and by a selector, also names the sessions that share the texts.
     done(&["fork", &at("support-agent"), "@t0", &at("fork")]);
     let ran = pactql(&[
