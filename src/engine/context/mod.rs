@@ -41,6 +41,8 @@ pub use request::{Request, sent};
 #[cfg(feature = "tokio")]
 pub use shared::AsyncContext;
 pub use stream::Stream;
+#[cfg(feature = "store")]
+pub(super) use write::index_at;
 
 use super::facade::Engine;
 use super::selection::Selection;

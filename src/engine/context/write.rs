@@ -197,23 +197,10 @@ impl Context {
     }
 
     fn position(&self, history: &History, address: &str) -> Result<Position, Error> {
-        if matches!(address.trim(), "" | "working") {
-            return Ok(Position::Working);
+        match address.trim() {
+            "" | "working" => Ok(Position::Working),
+            _ => index_at(history, address).map(Position::Committed),
         }
-        let wrong = |code, message: String| {
-            let diagnostic = Diagnostic::error(code, message)
-                .at(0..address.len(), "")
-                .with_help("such as `@t0`, `@t-2` or `@c7`");
-            Error::new(address, diagnostic)
-        };
-        let parsed = address.trim().parse::<Address>();
-        let parsed = parsed.map_err(|error| wrong(Code::SelectorInvalid, error.to_string()))?;
-        history.fetch_cycles()?;
-        let index = history.index_of(parsed).map_err(|error| {
-            let diagnostic = Diagnostic::error(Code::SnapshotNotFound, error.to_string());
-            Error::new(address, diagnostic.at(0..address.len(), ""))
-        })?;
-        Ok(Position::Committed(index))
     }
 
     /// The nodes a selector matches in the working state, in document order.
@@ -326,4 +313,20 @@ fn strs(ids: &[String]) -> Vec<&str> {
 
 fn strings(ids: Vec<Arc<str>>) -> Vec<String> {
     ids.iter().map(ToString::to_string).collect()
+}
+
+/// The index of the committed snapshot at an address.
+pub(in crate::engine) fn index_at(history: &History, address: &str) -> Result<usize, Error> {
+    let wrong = |code, message: String| {
+        let diagnostic = Diagnostic::error(code, message).at(0..address.len(), "");
+        let shown = "such as `@t0`, `@t-2` or `@c7`";
+        Error::new(address, diagnostic.with_help(shown))
+    };
+    let parsed = address.trim().parse::<Address>();
+    let parsed = parsed.map_err(|error| wrong(Code::SelectorInvalid, error.to_string()))?;
+    history.fetch_cycles()?;
+    history.index_of(parsed).map_err(|error| {
+        let diagnostic = Diagnostic::error(Code::SnapshotNotFound, error.to_string());
+        Error::new(address, diagnostic.at(0..address.len(), ""))
+    })
 }

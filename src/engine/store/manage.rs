@@ -4,10 +4,9 @@ use std::path::Path;
 use std::time::Duration;
 
 use super::{Store, open};
-use crate::diag::{Code, Diagnostic, Error};
-use crate::engine::context::Kept;
+use crate::diag::Error;
+use crate::engine::context::{Kept, index_at};
 use crate::history::Session;
-use crate::ir::Address;
 use crate::store::{self, AttemptRow, Beside, Glob, Import, Keep, Removed};
 
 /// A session of a store, as it is listed.
@@ -208,19 +207,8 @@ impl Store {
     /// # Errors
     /// `E_SESSION_NOT_FOUND`, `E_SESSION_EXISTS`, `E_SNAPSHOT_NOT_FOUND`; those of the database.
     pub fn fork(&self, from: &str, address: &str, to: &str) -> Result<(), Error> {
-        let wrong = |code, message: String| {
-            let diagnostic = Diagnostic::error(code, message)
-                .at(0..address.len(), "")
-                .with_help("such as `@t0`, `@t-2` or `@c7`");
-            Error::new(address, diagnostic)
-        };
-        let parsed = address.trim().parse::<Address>();
-        let parsed = parsed.map_err(|error| wrong(Code::SelectorInvalid, error.to_string()))?;
         let session = self.session(from)?;
-        let index = session
-            .history()
-            .index_of(parsed)
-            .map_err(|error| wrong(Code::SnapshotNotFound, error.to_string()))?;
+        let index = index_at(&session.history(), address)?;
         let entry = open::entry(&session);
         self.core.write(|database| match entry {
             Some(entry) => store::fork(database, &entry, index, to),
