@@ -131,7 +131,7 @@ enum State {
     },
 }
 
-/// A statement that failed, before it is told.
+/// A statement that failed: what the server said, before it becomes an error of the store.
 enum Failure {
     Server(postgres::Error),
     Store(StoreError),

@@ -109,7 +109,7 @@ impl Sqlite {
     }
 
     /// In a directory that nothing can be written to, SQLite cannot make the files that readers and
-    /// writers share. If there is no log of recent commits either, the file alone is the store.
+    /// writers share. Without a log of recent commits either, the file holds all of the store.
     fn without_log(&mut self) -> Result<(), StoreError> {
         let probe = "select count(*) from sqlite_master";
         let Err(error) = self.connection.query_row(probe, [], |_| Ok(())) else {

@@ -116,8 +116,8 @@ fn lock(open: &Mutex<OpenSessions>) -> MutexGuard<'_, OpenSessions> {
     open.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The session of a name as it is now. Costs a look at the number of the last commit if nothing was
-/// committed since it was asked for last.
+/// The session of a name as it is now. If nothing was committed since the last call, only the number of
+/// the last commit is read.
 pub(super) fn by_name(
     open: &Mutex<OpenSessions>,
     core: &Arc<Core>,
