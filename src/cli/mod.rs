@@ -54,6 +54,7 @@ mod typed;
 mod update;
 mod usage;
 mod verify;
+mod wait;
 mod words;
 mod write;
 

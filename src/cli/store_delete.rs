@@ -5,6 +5,7 @@ use super::options::{Color, Messages};
 use super::output::counted;
 use super::sessions::open_store;
 use super::store_words::{address, one};
+use super::wait::Wait;
 use super::words::quoted;
 use crate::present::stores::Access;
 use crate::present::{Exit, Failure};
@@ -26,6 +27,8 @@ pub(super) struct Delete {
     #[arg(long)]
     yes: bool,
     #[command(flatten)]
+    wait: Wait,
+    #[command(flatten)]
     messages: Messages,
 }
 
@@ -38,7 +41,8 @@ impl Run for Delete {
         })?;
         let (store, name) = one("delete", &self.session)?;
         if self.yes {
-            open_store(store, Access::Write)?.delete(name)?;
+            let store = open_store(store, Access::Write)?;
+            self.wait.until_free(|| Ok(store.delete(name)?))?;
             return Ok(Exit::Ok);
         }
         let opened = open_store(store, Access::Read)?;

@@ -5,6 +5,7 @@ use super::options::Color;
 use super::output::printable;
 use super::sessions::open_store;
 use super::store_words::one;
+use super::wait::Wait;
 use super::words::is_selector;
 use super::write::HowArgs;
 use crate::engine::{Answer, Store};
@@ -35,6 +36,8 @@ pub(super) struct Erase {
     #[arg(long)]
     fail_if_empty: bool,
     #[command(flatten)]
+    wait: Wait,
+    #[command(flatten)]
     how: HowArgs,
 }
 
@@ -42,35 +45,46 @@ impl Run for Erase {
     fn run(&self, _: Color) -> Result<Exit, Failure> {
         let (store, name) = one("erase", &self.session)?;
         let opened = open_store(store, Access::Write)?;
-        let ids = match &self.nodes[..] {
-            [selector] if is_selector(selector) => self.found(&opened, name, selector)?,
-            ids => {
-                if let Some(selector) = ids.iter().find(|id| is_selector(id)) {
-                    let message = format!("expected the ids of nodes, found `{selector}`");
-                    return Err(Failure::usage(message).with_help(
-                        "a selector is one argument, in quotes, and takes no ids beside it",
-                    ));
-                }
-                ids.to_vec()
-            }
-        };
+        // What another writer adds while this one waits is looked for too.
+        let (ids, others) = self.wait.until_free(|| {
+            let ids = self.ids(&opened, name)?;
+            let others = match ids.is_empty() {
+                true => Vec::new(),
+                false => opened.erase(name, ids.iter().map(String::as_str))?,
+            };
+            Ok((ids, others))
+        })?;
         if ids.is_empty() {
             say("note: the selector finds nothing, and nothing was erased\n");
-            self.how.print_ids(&ids)?;
-            return Ok(Exit::of_empty(self.fail_if_empty));
         }
-        let others = opened.erase(name, ids.iter().map(String::as_str))?;
         for other in others {
             let other = printable(&other);
             say(&format!(
                 "warning: the session {store}#{other} still has the texts\n"
             ));
         }
-        self.how.print_ids(&ids)
+        self.how.print_ids(&ids)?;
+        Ok(Exit::of_empty(self.fail_if_empty && ids.is_empty()))
     }
 }
 
 impl Erase {
+    /// The ids that were given, or those of the nodes that the selector finds.
+    fn ids(&self, store: &Store, name: &str) -> Result<Vec<String>, Failure> {
+        match &self.nodes[..] {
+            [selector] if is_selector(selector) => self.found(store, name, selector),
+            ids => match ids.iter().find(|id| is_selector(id)) {
+                Some(selector) => {
+                    let message = format!("expected the ids of nodes, found `{selector}`");
+                    Err(Failure::usage(message).with_help(
+                        "a selector is one argument, in quotes, and takes no ids beside it",
+                    ))
+                }
+                None => Ok(ids.to_vec()),
+            },
+        }
+    }
+
     /// The ids of the nodes that a selector finds, each once.
     fn found(&self, store: &Store, name: &str, selector: &str) -> Result<Vec<String>, Failure> {
         let session = store.session(name)?;

@@ -4,6 +4,7 @@ use super::command::Run;
 use super::options::{Color, Messages};
 use super::sessions::open_store;
 use super::store_words::one;
+use super::wait::Wait;
 use super::words::quoted;
 use super::write::new_name;
 use crate::present::stores::{Access, Address};
@@ -23,6 +24,8 @@ pub(super) struct Rename {
     /// The new name; `STORE#name` of the same store is one too.
     name: String,
     #[command(flatten)]
+    wait: Wait,
+    #[command(flatten)]
     messages: Messages,
 }
 
@@ -30,7 +33,7 @@ impl Run for Rename {
     fn run(&self, _: Color) -> Result<Exit, Failure> {
         let (store, from) = one("rename", &self.session)?;
         let to = match Address::of(&self.name) {
-            Some(address) if address.store == store => address,
+            Some(address) if address.store == store => new_name(address)?,
             Some(_) => {
                 return Err(
                     Failure::usage("a session stays in its store").with_help(format!(
@@ -43,11 +46,11 @@ impl Run for Rename {
                 let whole = format!("{store}#{}", self.name);
                 let address = Address::of(&whole).map(new_name);
                 address.transpose()?;
-                open_store(store, Access::Write)?.rename(from, &self.name)?;
-                return Ok(Exit::Ok);
+                &self.name
             }
         };
-        open_store(store, Access::Write)?.rename(from, new_name(to)?)?;
+        let store = open_store(store, Access::Write)?;
+        self.wait.until_free(|| Ok(store.rename(from, to)?))?;
         Ok(Exit::Ok)
     }
 }

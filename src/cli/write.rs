@@ -4,6 +4,7 @@ use super::command::{print, say};
 use super::input::{self, STDIN};
 use super::options::{EditionName, Limits, TextFirst};
 use super::sessions::{self, open_store};
+use super::wait::Wait;
 use super::words::{exists, is_selector, quoted};
 use crate::engine::{Context, ContextBuilder, short_form};
 use crate::files::{FileError, SessionFile, write_context, write_file};
@@ -27,6 +28,8 @@ pub(super) struct WriteArgs {
     /// Replace the file of -o if it exists.
     #[arg(long, requires = "output")]
     force: bool,
+    #[command(flatten)]
+    wait: Wait,
     #[command(flatten)]
     how: HowArgs,
     #[command(flatten)]
@@ -122,7 +125,7 @@ impl WriteArgs {
     /// # Errors
     /// As [`WriteArgs::open`].
     pub(super) fn open_with(&self, policy: Policy) -> Result<Writing<'_>, Failure> {
-        let builder = self.how.builder().policy(policy);
+        let builder = || self.how.builder().policy(policy.clone());
         if is_selector(&self.session) && !exists(&self.session) {
             return Err(Failure::usage(format!(
                 "expected a session first, found the selector `{}`",
@@ -132,7 +135,7 @@ impl WriteArgs {
         }
         if let Some(output) = &self.output {
             check_target(output, &[&self.session], self.force)?;
-            let context = sessions::resume(&self.session, &self.limits, builder)?;
+            let context = sessions::resume(&self.session, &self.limits, builder())?;
             return Ok(Writing::Elsewhere(Box::new(context), output));
         }
         if self.session == STDIN {
@@ -140,10 +143,13 @@ impl WriteArgs {
                 .with_help("-o FILE writes the session to a file"));
         }
         if let Some(address) = Address::of(&self.session) {
-            return Ok(Writing::Stored(Box::new(open_stored(address, builder)?)));
+            return Ok(Writing::Stored(Box::new(
+                self.open_stored(address, builder)?,
+            )));
         }
         let path = Path::new(&self.session);
-        match SessionFile::open_limited(path, builder, self.limits.source()) {
+        let open = || SessionFile::open_limited(path, builder(), self.limits.source());
+        self.wait.until_free(|| match open() {
             Ok(file) => Ok(Writing::InPlace(Box::new(file))),
             Err(FileError::Load(error)) => {
                 // With the advice that all commands give.
@@ -152,7 +158,22 @@ impl WriteArgs {
                 Err(input::explain_missing(failure, &self.session))
             }
             Err(error) => Err(error.into()),
-        }
+        })
+    }
+
+    /// Opens a session of a store, which must be there, to write it.
+    fn open_stored(
+        &self,
+        address: Address<'_>,
+        builder: impl Fn() -> ContextBuilder,
+    ) -> Result<Context, Failure> {
+        let name = address.one()?;
+        let store = open_store(address.store, Access::Write)?;
+        self.wait.until_free(|| {
+            // A session that is missing would be made.
+            store.session(name)?;
+            Ok(store.write_with(name, builder())?)
+        })
     }
 }
 
@@ -215,15 +236,6 @@ impl Writing<'_> {
         how.print_ids(ids)?;
         Ok(empty)
     }
-}
-
-/// Opens a session of a store, which must be there, to write it.
-fn open_stored(address: Address<'_>, builder: ContextBuilder) -> Result<Context, Failure> {
-    let name = address.one()?;
-    let store = open_store(address.store, Access::Write)?;
-    // A session that is missing would be made.
-    store.session(name)?;
-    Ok(store.write_with(name, builder)?)
 }
 
 /// Writes a session to a file, or to a new session of a store.
@@ -421,7 +433,10 @@ impl From<FileError> for Failure {
             FileError::Load(error) => Self::load(error),
             FileError::Context(error) => error.into(),
             FileError::Exists(_) => Self::usage(message).with_help("give a new name"),
-            FileError::Busy(_) => Self::Busy(message),
+            FileError::Busy(_) => Self::Busy(
+                message,
+                "wait until it is done, then run the command again".to_owned(),
+            ),
             FileError::NotInPlace(..) => Self::plain(Exit::Io, message)
                 .with_help("-o FILE writes the session to another file"),
             FileError::Io(path, error) => Self::output(&path.display().to_string(), &error),

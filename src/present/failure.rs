@@ -66,8 +66,8 @@ pub(crate) enum Failure {
     Io(Exit, String),
     /// Everything else: exit code, message, advice.
     Plain(Exit, String, Option<String>),
-    /// Another process is writing the session.
-    Busy(String),
+    /// Another process is writing the session: message, advice.
+    Busy(String, String),
     /// The reader of standard output closed it. This is not reported.
     ClosedPipe,
 }
@@ -167,7 +167,7 @@ impl Failure {
                 Code::SessionBusy | Code::LeaseLost | Code::Store | Code::StoreVersion => Exit::Io,
                 _ => Exit::Selector,
             },
-            Self::Busy(_) => Exit::Io,
+            Self::Busy(..) => Exit::Io,
             Self::Input(..) | Self::Faults(..) => Exit::Input,
             Self::Io(exit, _) | Self::Plain(exit, ..) => *exit,
             Self::ClosedPipe => Exit::Ok,
@@ -204,9 +204,9 @@ impl Failure {
                 Ok(())
             }
             Self::Io(exit, message) => writeln!(text, "error[{}]: {message}", code(*exit)),
-            Self::Busy(message) => {
+            Self::Busy(message, help) => {
                 let _ = writeln!(text, "error[{BUSY}]: {message}");
-                write_help(&mut text, Some(&WAIT.to_owned()))
+                write_help(&mut text, Some(help))
             }
             Self::Plain(exit, message, help) => {
                 let _ = writeln!(text, "error[{}]: {message}", code(*exit));
@@ -237,7 +237,7 @@ impl Failure {
                 json
             }
             Self::Io(exit, message) => error_json(code(*exit), message, None),
-            Self::Busy(message) => error_json(BUSY, message, Some(&WAIT.to_owned())),
+            Self::Busy(message, help) => error_json(BUSY, message, Some(help)),
             Self::Plain(exit, message, help) => error_json(code(*exit), message, help.as_ref()),
             Self::ClosedPipe => Value::Null,
         }
@@ -246,9 +246,6 @@ impl Failure {
 
 /// The code of [`Failure::Busy`] (RUNTIME §7).
 const BUSY: &str = "E_SESSION_BUSY";
-
-/// Its advice.
-const WAIT: &str = "wait until it is done, then run the command again";
 
 fn write_help(text: &mut String, help: Option<&String>) -> fmt::Result {
     match help {

@@ -602,8 +602,53 @@ fn one_writer_at_a_time_and_readers_do_not_wait() {
         "^ah",
         "{\"id\":\"x\"}",
     ]);
+    // Who waits in vain is told how long it was, and how to wait longer.
+    let error = fails(&[&add[..], &["--wait=0"]].concat(), 6, "E_SESSION_BUSY");
+    assert!(
+        error.contains("help: `--wait` waits until it is free"),
+        "{error}"
+    );
+    let error = fails(&[&add[..], &["--wait=1"]].concat(), 6, "by the other");
+    assert!(error.contains("`--wait=10` waits longer"), "{error}");
+    fails(&[&add[..], &["--wait=soon"]].concat(), 3, "--wait");
     drop(context);
     assert_eq!(answer(&add), "x\n");
+}
+
+/// The session becomes free while each of them waits, which may begin to wait before or after.
+#[test]
+fn a_writer_waits_for_the_one_before() {
+    let scratch = Scratch::new("store-wait");
+    let path = store(&scratch);
+    let session = format!("{path}#greenhouse");
+    let held = Store::open(&path).expect("a store");
+    for command in [
+        &["add", &session, "^ah", "{\"id\":\"x\"}"][..],
+        &["erase", &session, "@t0 .cb[role='user']"],
+        &["rename", &session, "x"],
+        &["delete", &format!("{path}#x"), "--yes"],
+    ] {
+        let name = names(&path).into_iter().find(|name| name != "chat.openai");
+        let mut context = held.write(&name.expect("a session")).expect("it opens");
+        let waiting = std::thread::scope(|threads| {
+            let waiting = threads.spawn(|| pactql(&[command, &["--wait"]].concat()));
+            std::thread::sleep(std::time::Duration::from_millis(300));
+            if command[0] == "erase" {
+                context
+                    .add("^ah", "block { id=late, role=user }")
+                    .expect("a node");
+                context.commit().expect("a commit");
+            }
+            drop(context);
+            waiting.join().expect("it ends")
+        });
+        assert_eq!(waiting.code, 0, "{command:?}: {}", waiting.err);
+        if command[0] == "erase" {
+            // What came while it waited is found too.
+            assert!(waiting.out.contains("late"), "{}", waiting.out);
+        }
+    }
+    assert_eq!(names(&path), ["chat.openai", "support-agent"]);
 }
 
 #[test]

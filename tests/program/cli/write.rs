@@ -662,7 +662,8 @@ mod unix {
         let scratch = Scratch::new("write-lock");
         let path = &*session(&scratch);
         let file = pactql::SessionFile::open(path, pactql::Context::builder()).expect("it opens");
-        fails(&["commit", path], 6, "E_SESSION_BUSY");
+        let error = fails(&["commit", path], 6, "E_SESSION_BUSY");
+        assert!(error.contains("help: `--wait` waits"), "{error}");
         let other = [
             "add",
             super::super::AGENT,
@@ -681,9 +682,15 @@ mod unix {
         file.context().commit().expect("a commit");
         file.save().expect("saved");
         // The lock is on the new file, too.
-        fails(&["commit", path], 6, "E_SESSION_BUSY");
+        fails(&["commit", path, "--wait=0"], 6, "E_SESSION_BUSY");
+        let waiting = std::thread::spawn({
+            let path = path.to_owned();
+            move || done(&["commit", &path, "--wait"])
+        });
+        std::thread::sleep(std::time::Duration::from_millis(300));
         drop(file);
-        done(&["commit", path]);
+        let committed = waiting.join().expect("it ends");
+        assert!(committed.starts_with("cycle 3 is committed"), "{committed}");
     }
 
     /// Writers that are killed at any moment leave the file before or the file after, and everything
