@@ -90,8 +90,8 @@ pub use engine::{
 };
 #[cfg(feature = "store")]
 pub use engine::{
-    Damage, Durability, Pruned, Retention, SessionAnswer, SessionInfo, Store, StoreAnswers,
-    StoreBuilder,
+    Damage, Durability, ImportStopped, Pruned, Retention, SessionAnswer, SessionInfo, Store,
+    StoreAnswers, StoreBuilder,
 };
 pub use exec::Counters;
 pub use files::{FileError, SessionFile, write_context};

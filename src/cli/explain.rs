@@ -1,6 +1,6 @@
 //! `pactql explain`: how a selector is read and run.
 
-use super::command::{Run, print};
+use super::command::{Run, print, say};
 use super::options::{Color, EditionName, Limits, TextFirst};
 use super::{operands, sessions};
 use crate::engine::{Engine, ExplainOptions};
@@ -98,6 +98,9 @@ impl Explain {
         let store = sessions::open_store(address.store, Access::Read)?;
         let mut answers = store.select_prepared(address.glob(), &prepared)?;
         let (all, candidates) = (answers.sessions(), answers.candidates());
+        if all == 0 {
+            say(&format!("note: {}\n", sessions::none_of(address)));
+        }
         let options = ExplainOptions {
             analyze: false,
             verbose: self.verbose,

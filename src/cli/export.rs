@@ -5,12 +5,13 @@ use super::input;
 use super::options::{Color, Messages};
 use super::progress::Progress;
 use super::sessions::{self, SessionArgs, open_store};
+use super::words::quoted;
 use crate::engine::Store;
 use crate::files::write_kept;
 use crate::history::Session;
 use crate::interop::{write_document, write_session};
 use crate::present::stores::{Access, Address};
-use crate::present::{Exit, Failure};
+use crate::present::{Exit, Failure, counted};
 use clap::Args;
 use std::io::{self, Write};
 use std::path::{Component, Path};
@@ -59,6 +60,9 @@ impl Run for Export {
         if self.full && !self.jsonl && address.is_none() {
             return Err(Failure::usage("`--full` needs `--jsonl`")
                 .with_help("give both, for every snapshot as a whole document"));
+        }
+        if let Some(path) = output.filter(|path| Address::of(path).is_some()) {
+            return Err(to_store(self.session.name(), path, self.at.is_some()));
         }
         if let (Some(address), Some(directory)) = (address.filter(|a| a.is_several()), output) {
             return self.all(address, directory);
@@ -120,6 +124,12 @@ impl Export {
         if found.is_empty() {
             return Err(Failure::plain(Exit::Missing, sessions::none_of(address)));
         }
+        if Path::new(directory)
+            .extension()
+            .is_some_and(|end| end == "jsonl")
+        {
+            return Err(to_directory(found.len() as u64, directory));
+        }
         let mut files = Vec::new();
         for info in &found {
             let file = file_of(directory, &info.name)?;
@@ -138,6 +148,25 @@ impl Export {
             progress.step();
         }
         Ok(Exit::Ok)
+    }
+}
+
+/// The failure for several sessions where a file is named.
+fn to_directory(sessions: u64, file: &str) -> Failure {
+    let sessions = counted(sessions, "session");
+    let message = format!("expected a directory for {sessions}, and `{file}` is named as a file");
+    Failure::usage(message).with_help("`-o DIR` writes each to a file with its name")
+}
+
+/// The failure for a store where a file is expected.
+fn to_store(session: &str, output: &str, at: bool) -> Failure {
+    let failure = Failure::usage(format!("`export` writes files, and `{output}` is a store"));
+    let (session, output) = (quoted(session), quoted(output));
+    match at {
+        true => failure.with_help(format!(
+            "pactql fork SESSION ADDRESS {output} begins a session there"
+        )),
+        false => failure.with_help(format!("pactql import {session} -o {output}")),
     }
 }
 

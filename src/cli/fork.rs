@@ -3,7 +3,7 @@
 use super::command::Run;
 use super::options::{Color, Limits};
 use super::sessions::{self, open_store};
-use super::words::quoted;
+use super::words::{is_file, quoted};
 use super::write::{HowArgs, check_target, new_name, write_to};
 use crate::present::stores::{Access, Address};
 use crate::present::{Exit, Failure};
@@ -49,7 +49,16 @@ impl Run for Fork {
         let to = to.map_or("", |to| to);
         let target = Address::of(to);
         if self.output.is_none() && target.is_none() {
-            let (session, to) = (quoted(&self.session), quoted(to));
+            let session = quoted(&self.session);
+            if let Some(from) = Address::of(&self.session)
+                && !is_file(to)
+            {
+                let whole = quoted(&format!("{}#{to}", from.store));
+                let message = format!("expected a file or `STORE#NAME`, found `{to}`");
+                return Err(Failure::usage(message)
+                    .with_help(format!("pactql fork {session} {} {whole}", self.address)));
+            }
+            let to = quoted(to);
             return Err(Failure::usage("the new file is the value of `-o`")
                 .with_help(format!("pactql fork {session} {} -o {to}", self.address)));
         }

@@ -1,32 +1,30 @@
 //! `pactql import`: sessions made of chat logs, and files of sessions, in a store.
 
 use super::command::{Run, say, stream};
+use super::import_read::{Inputs, Made, Named, Read};
 use super::input;
 use super::options::{Color, Limits, Messages};
 use super::progress::Progress;
-use super::sessions::{self, open_store};
-use super::words::quoted;
+use super::sessions::open_store;
+use super::words::{joined, quoted};
 use super::write::new_name;
-use crate::history::Session;
-use crate::interop::{
-    ImportOptions, ImportedSession, MessageLocation, Pointer, Report, import, where_messages,
-};
+use crate::engine::Store;
+use crate::interop::{ImportOptions, MessageLocation, Pointer, Report};
 use crate::present::stores::{Access, Address, Which};
-use crate::present::{Exit, Failure, counted, sessions as opened};
-use crate::tree::InputError;
+use crate::present::{Exit, Failure, counted, printable};
 use clap::{Args, ValueEnum};
 use serde_json::json;
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 use std::io::{self, Write};
 use std::path::Path;
-use std::sync::Arc;
 
-/// Import chat logs as sessions; into a store also files of sessions.
+/// Import chat logs as sessions; into a store also files of sessions, and the sessions of other stores.
 ///
 /// A log is a JSON array of messages, JSON Lines (one message a line, or one {"messages": […]} a
 /// line), or an object with `messages`. Each reply ends a turn and a cycle; messages after the last
 /// reply are the working state. A report on standard error counts what was understood, kept
-/// unchanged and skipped. In a store a session is named by its file, without the endings.
+/// unchanged and skipped. In a store a session is named by its file, without the endings; one of another
+/// store keeps its name. Of a directory, every file is imported.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
@@ -34,10 +32,13 @@ Examples:
   pactql import runs.json.gz --messages '/*/traj' -o sessions/
   pactql import agent.traj --steps '/trajectory/*/messages' -o steps.jsonl
   pactql import chats/*.json session.jsonl -o agents.db
+  pactql import chats/ -o agents.db --skip-existing --skip-invalid
   pactql import chat.json -o agents.db#support-42
+  pactql import \"old.db#support-*\" -o agents.db
   cat chat.jsonl | pactql import - | pactql select - \"@t0 .cb[role='assistant']\"")]
 pub(super) struct Import {
-    /// Logs to read, plain or gzip; `-` is standard input. Into a store also sessions.
+    /// Logs to read, plain or gzip; `-` is standard input. Into a store also directories, sessions and
+    /// stores.
     #[arg(value_name = "LOG", required = true)]
     logs: Vec<String>,
     /// Where to write: a file, a directory (an existing one, or a name that ends in `/`) for one file
@@ -50,6 +51,12 @@ pub(super) struct Import {
     /// Replace files that exist.
     #[arg(long)]
     force: bool,
+    /// Leave out sessions whose name the store has already.
+    #[arg(long)]
+    skip_existing: bool,
+    /// Leave out inputs that are neither logs nor sessions, and say so.
+    #[arg(long)]
+    skip_invalid: bool,
     /// The format of the logs.
     #[arg(long, value_enum, default_value_t)]
     from: From,
@@ -77,67 +84,12 @@ enum From {
     Openai,
 }
 
-/// A session, its name, and the file that it comes from.
-type Named = (String, Option<String>, Made);
-
-/// A session that was opened, and its path.
-type Opened = (String, Arc<Session>);
-
 /// Where sessions are written.
 enum Target<'a> {
     Stdout,
     File(&'a str),
     Directory(&'a str),
     Store(Address<'a>),
-}
-
-/// A session that is imported.
-enum Made {
-    Log(ImportedSession),
-    /// It was one already.
-    Session(Arc<Session>),
-}
-
-/// The sessions that were such already, in numbers.
-struct Copied {
-    sessions: usize,
-    snapshots: usize,
-}
-
-impl Copied {
-    fn of(sessions: &[Named]) -> Self {
-        let found = sessions.iter().filter_map(|(.., made)| match made {
-            Made::Session(session) => Some(session.history().committed().len()),
-            Made::Log(_) => None,
-        });
-        found.fold(
-            Self {
-                sessions: 0,
-                snapshots: 0,
-            },
-            |all, snapshots| Self {
-                sessions: all.sessions + 1,
-                snapshots: all.snapshots + snapshots,
-            },
-        )
-    }
-}
-
-impl Made {
-    /// The session, for a store.
-    fn session(&self) -> Result<Arc<Session>, Failure> {
-        match self {
-            Self::Session(session) => Ok(Arc::clone(session)),
-            Self::Log(log) => {
-                let mut bytes = Vec::new();
-                log.recording.write_jsonl(&mut bytes, false)?;
-                let session = Session::from_slice(&bytes).map_err(|error| {
-                    Failure::internal(format!("the session cannot be read: {error}"))
-                })?;
-                Ok(Arc::new(session))
-            }
-        }
-    }
 }
 
 impl Run for Import {
@@ -154,90 +106,106 @@ impl Run for Import {
         };
         let target = self.target()?;
         let into_store = matches!(target, Target::Store(_));
-        let progress = Progress::bar(self.logs.len());
-        let mut report = Report::default();
-        let mut sessions: Vec<Named> = Vec::new();
-        for log in &self.logs {
-            if into_store && let Some(found) = self.read_sessions(log)? {
-                for (log, session) in found {
-                    name_sessions(&log, vec![Made::Session(session)], &mut sessions);
-                }
-                progress.step();
-                continue;
-            }
-            if let ([_, .., last], None) = (&self.logs[..], &self.output)
-                && last == log
-                && Address::of(log).is_some()
-            {
-                let others: Vec<String> = self.inputs().iter().map(|log| quoted(log)).collect();
-                let (store, others) = (quoted(log), others[..others.len() - 1].join(" "));
-                return Err(Failure::usage("the output is the value of `-o`")
-                    .with_help(format!("pactql import {others} -o {store}")));
-            }
-            let bytes =
-                input::read(log, &self.limits).map_err(|failure| self.unread(log, failure))?;
-            if bytes.trim_ascii().is_empty() {
-                return Err(no_messages(format!(
-                    "{} is empty",
-                    input::name(log).display()
-                )));
-            }
-            let imported = match import(&bytes, &options) {
-                Ok(imported) => imported,
-                Err(error) => match into_store.then(|| sessions::open(log, &self.limits)) {
-                    Some(Ok(session)) => {
-                        name_sessions(log, vec![Made::Session(session)], &mut sessions);
-                        progress.step();
-                        continue;
-                    }
-                    _ => return Err(self.refused(log, &bytes, error)),
-                },
-            };
-            if bytes.trim_ascii() == b"[]" {
-                let name = input::name(log);
-                return Err(no_messages(format!("{} has no messages", name.display())));
-            }
-            report.add(&imported.report);
-            let made = imported.sessions.into_iter().map(Made::Log);
-            name_sessions(log, made.collect(), &mut sessions);
-            progress.step();
-        }
-        drop(progress);
-        // Nothing is written until everything has been read without a fault.
-        let copied = Copied::of(&sessions);
-        let any_log = sessions.len() > copied.sessions;
-        self.write(target, sessions)?;
-        self.say_report(
-            &report,
-            &copied,
-            any_log || copied.sessions == 0,
+        self.check_words()?;
+        let inputs = Inputs {
+            options,
+            limits: &self.limits,
             into_store,
-        );
+            skip_invalid: self.skip_invalid,
+            has_output: self.output.is_some(),
+        };
+        let mut found = inputs.read(&self.logs)?;
+        // Nothing is written until everything has been read without a fault.
+        let sessions = std::mem::take(&mut found.sessions);
+        let (copied, existing) = self.write(target, sessions)?;
+        self.say_report(&found, &copied, existing, into_store);
         Ok(Exit::Ok)
     }
 }
 
+/// What was written.
+#[derive(Default)]
+struct Written {
+    /// The sessions that were such already, in numbers.
+    sessions: usize,
+    snapshots: usize,
+    /// The numbers of the logs.
+    logs: BTreeSet<usize>,
+}
+
+impl Written {
+    fn of(sessions: &[Named]) -> Self {
+        let mut written = Self::default();
+        for named in sessions {
+            match named.made.copied() {
+                Some(snapshots) => {
+                    written.sessions += 1;
+                    written.snapshots += snapshots;
+                }
+                None => written.logs.extend(named.log),
+            }
+        }
+        written
+    }
+}
+
 impl Import {
-    /// Says what was imported, and what was copied.
-    fn say_report(&self, report: &Report, copied: &Copied, logs: bool, into_store: bool) {
+    /// Refuses a store that is meant as the output.
+    fn check_words(&self) -> Result<(), Failure> {
+        match (&self.logs[..], &self.output) {
+            ([others @ .., last], None) if !others.is_empty() && Address::of(last).is_some() => {
+                let (store, others) = (quoted(last), joined(others));
+                Err(Failure::usage("the output is the value of `-o`")
+                    .with_help(format!("pactql import {others} -o {store}")))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Says what was imported, what was copied, and what was left out.
+    fn say_report(&self, found: &Read, written: &Written, existing: usize, into_store: bool) {
+        let mut report = Report::default();
+        let logs = written.logs.iter();
+        for of_log in logs.filter_map(|log| found.reports.get(*log)) {
+            report.add(of_log);
+        }
         say(&if self.messages_as.json() {
             let mut json = report.to_json();
             if into_store {
                 json["copied"] =
-                    json!({"sessions": copied.sessions, "snapshots": copied.snapshots});
+                    json!({"sessions": written.sessions, "snapshots": written.snapshots});
+            }
+            if self.skip_existing {
+                json["existing"] = json!(existing);
+            }
+            if self.skip_invalid {
+                let skipped = found.skipped.iter();
+                let skipped =
+                    skipped.map(|(file, message)| json!({"file": file, "message": message}));
+                json["invalid"] = skipped.collect();
             }
             format!("{json}\n")
         } else {
             let mut text = String::new();
-            if logs {
+            if !written.logs.is_empty() || !into_store {
                 text = format!("{report}\n");
             }
-            if copied.sessions > 0 {
-                let sessions = counted(copied.sessions as u64, "session");
-                let snapshots = counted(copied.snapshots as u64, "snapshot");
+            if written.sessions > 0 {
+                let sessions = counted(written.sessions as u64, "session");
+                let snapshots = counted(written.snapshots as u64, "snapshot");
                 text += &format!("copied {sessions}, {snapshots}\n");
             }
-            text
+            if existing > 0 {
+                let existing = counted(existing as u64, "session");
+                text += &format!("left {existing} as they are in the store\n");
+            }
+            for (file, message) in &found.skipped {
+                text += &format!("skipped {}: {}\n", printable(file), printable(message));
+            }
+            match text.is_empty() {
+                true => "note: there is nothing to import\n".to_owned(),
+                false => text,
+            }
         });
     }
 
@@ -263,137 +231,92 @@ impl Import {
         }
     }
 
-    /// The sessions of a directory of them, or of one; `None` if the name is of a file.
-    fn read_sessions(&self, log: &str) -> Result<Option<Vec<Opened>>, Failure> {
-        if Address::of(log).is_some() {
-            let message =
-                format!("expected a log or a file of a session, and `{log}` is in a store");
-            return Err(Failure::usage(message).with_help(format!(
-                "pactql export {} -o session.jsonl writes a file",
-                quoted(log)
-            )));
+    /// Writes the sessions. Returns what was written, and how many were in the store already.
+    fn write(&self, target: Target<'_>, sessions: Vec<Named>) -> Result<(Written, usize), Failure> {
+        if let Target::Store(address) = target {
+            return self.write_store(address, sessions);
         }
-        if !Path::new(log).is_dir() {
-            return Ok(None);
-        }
-        let (names, _) = sessions::expand(&[log.to_owned()])?;
-        let opened = sessions::open_all(&names, &self.limits)?;
-        Ok(Some(names.into_iter().zip(opened).collect()))
-    }
-
-    /// Writes the sessions.
-    fn write(&self, target: Target<'_>, sessions: Vec<Named>) -> Result<(), Failure> {
+        let written = Written::of(&sessions);
         let one = |made: &Made, out: &mut dyn Write| match made {
             Made::Log(log) => log.recording.write_jsonl(out, self.full),
             // Read for stores only.
-            Made::Session(_) => Ok(()),
+            Made::Session(_) | Made::Stored(..) => Ok(()),
         };
         match (target, &sessions[..]) {
-            (Target::Store(address), _) => self.write_store(address, &sessions),
+            (_, []) if self.skip_invalid => Ok(()),
             (Target::Directory(path), _) => self.write_directory(path, &sessions, one),
-            (Target::File(path), [(_, _, made)]) => {
+            (Target::File(path), [named]) => {
                 input::check_output(path, &self.inputs(), self.force)?;
-                input::write(path, |out| one(made, out))
+                input::write(path, |out| one(&named.made, out))
             }
-            (Target::Stdout, [(_, _, made)]) => stream(|out| one(made, out)).map(|_| ()),
+            (Target::Stdout, [named]) => stream(|out| one(&named.made, out)).map(|_| ()),
             // A name without an extension is a directory's if there are several sessions.
             (Target::File(path), sessions)
-                if sessions.len() > 1
-                    && Path::new(path).extension().is_none()
-                    && !Path::new(path).exists() =>
+                if Path::new(path).extension().is_none() && !Path::new(path).exists() =>
             {
                 self.write_directory(path, sessions, one)
             }
             (target, sessions) => Err(several(&target, sessions.len())),
-        }
+        }?;
+        Ok((written, 0))
     }
 
-    /// Writes sessions into a store, which is made if it is missing; none if one of them is there already.
-    fn write_store(&self, address: Address<'_>, sessions: &[Named]) -> Result<(), Failure> {
+    /// Writes sessions into a store, which is made if it is missing; none if one of them is there already,
+    /// or all but those.
+    fn write_store(
+        &self,
+        address: Address<'_>,
+        mut sessions: Vec<Named>,
+    ) -> Result<(Written, usize), Failure> {
         let named = match address.which {
             Which::All => self.name.as_deref(),
             _ => Some(new_name(address)?),
         };
-        if named.is_some() && sessions.len() != 1 {
-            return Err(several(&Target::Store(address), sessions.len()));
+        if let Some(name) = named {
+            match &mut sessions[..] {
+                [one] => name.clone_into(&mut one.name),
+                [] => {}
+                _ => return Err(several(&Target::Store(address), sessions.len())),
+            }
         }
-        let store = address.store;
-        let names: Vec<&str> = sessions
-            .iter()
-            .map(|(name, ..)| named.unwrap_or(name))
-            .collect();
-        if let Some(name) = names
-            .iter()
-            .find(|name| name.contains('*') || name.is_empty())
-        {
+        let is_wrong = |named: &&Named| named.name.contains('*') || named.name.is_empty();
+        if let Some(Named { name, .. }) = sessions.iter().find(is_wrong) {
             return Err(Failure::usage(format!(
                 "a session cannot be called `{name}`: a `*` is for patterns, and a name is not empty"
             ))
             .with_help("`--name` gives another name"));
         }
+        let store = address.store;
         let opened = open_store(store, Access::Create)?;
-        for name in &names {
-            if opened
-                .sessions(name)?
-                .iter()
-                .any(|info| info.name == **name)
-            {
-                let whole = quoted(&format!("{store}#{name}"));
-                return Err(Failure::exists(
-                    format!("the store {store} has a session `{name}` already"),
-                    format!("choose another name, or first: pactql delete {whole} --yes"),
-                ));
-            }
+        let taken = taken(&opened, &sessions)?;
+        if let Some(name) = taken.first().filter(|_| !self.skip_existing) {
+            let whole = quoted(&format!("{store}#{name}"));
+            let help = match (sessions.len(), taken.len()) {
+                (1, _) => {
+                    format!("choose another name, or first: pactql delete {whole} --yes")
+                }
+                (_, 1) => format!(
+                    "`--skip-existing` imports the others; to replace it, first: pactql delete {whole} --yes"
+                ),
+                (_, more) => format!(
+                    "and {} more of these names; `--skip-existing` imports the others",
+                    more - 1
+                ),
+            };
+            return Err(Failure::exists(
+                format!("the store {store} has a session `{name}` already"),
+                help,
+            ));
         }
-        let progress = Progress::bar(sessions.len());
-        for ((_, source, made), name) in sessions.iter().zip(&names) {
-            opened.import(name, &*made.session()?, source.as_deref())?;
-            progress.step();
-        }
-        Ok(())
+        sessions.retain(|named| !taken.contains(&named.name));
+        let written = Written::of(&sessions);
+        import_all(store, &opened, sessions)?;
+        Ok((written, taken.len()))
     }
 
     /// The logs, as inputs that are not written to.
     fn inputs(&self) -> Vec<&str> {
         self.logs.iter().map(String::as_str).collect()
-    }
-
-    /// The failure for a log that cannot be read.
-    fn unread(&self, log: &str, failure: Failure) -> Failure {
-        if Path::new(log).is_dir() {
-            let folder = quoted(log.trim_end_matches('/'));
-            return Failure::usage(format!("expected a log, and `{log}` is a directory"))
-                .with_help(format!("pactql import {folder}/* -o sessions/"));
-        }
-        match &self.logs[..] {
-            [first, second] if second == log && self.output.is_none() => {
-                let (first, second) = (quoted(first), quoted(second));
-                failure.with_help(format!(
-                    "the output is the value of `-o`: pactql import {first} -o {second}"
-                ))
-            }
-            _ => failure,
-        }
-    }
-
-    /// The failure for an input that is no log.
-    fn refused(&self, log: &str, bytes: &[u8], error: InputError) -> Failure {
-        let failure = Failure::Input(vec![(input::name(log), error)], None);
-        match log {
-            input::STDIN => failure,
-            _ if opened::open(Path::new(log), self.limits.source()).is_ok() => {
-                let message = format!("{log} is a session already, not a log");
-                Failure::plain(Exit::Input, message)
-                    .with_help(format!("pactql select {} \"*\"", quoted(log)))
-            }
-            _ => match where_messages(bytes) {
-                Some(pointer) => failure.with_help(format!(
-                    "pactql import {} --messages '{pointer}' -o sessions/",
-                    quoted(log)
-                )),
-                None => failure,
-            },
-        }
     }
 
     /// Writes one file per session into the directory `path`, which is created if it is missing.
@@ -405,7 +328,7 @@ impl Import {
     ) -> Result<(), Failure> {
         let files: Vec<String> = sessions
             .iter()
-            .map(|(name, ..)| Path::new(path).join(format!("{name}.jsonl")))
+            .map(|named| Path::new(path).join(format!("{}.jsonl", named.name)))
             .map(|file| file.to_string_lossy().into_owned())
             .collect();
         for file in &files {
@@ -413,19 +336,62 @@ impl Import {
         }
         std::fs::create_dir_all(path).map_err(|error| Failure::output(path, &error))?;
         let progress = Progress::bar(sessions.len());
-        for ((.., made), file) in sessions.iter().zip(&files) {
-            input::write(file, |out| one(made, out))?;
+        for (named, file) in sessions.iter().zip(&files) {
+            input::write(file, |out| one(&named.made, out))?;
             progress.step();
         }
         Ok(())
     }
 }
 
-/// The failure for a log without messages.
-fn no_messages(message: String) -> Failure {
-    Failure::plain(Exit::Input, message).with_help(
-        "expected chat messages: a list, an object with `messages`, or one message a line",
-    )
+/// The names of sessions that the store has already, in the order of the sessions.
+fn taken(store: &Store, sessions: &[Named]) -> Result<Vec<String>, Failure> {
+    let wanted = sessions.iter().map(|named| &named.name);
+    let known: HashSet<String> = match sessions {
+        // Looked up by its name.
+        [one] => store.sessions(&one.name)?,
+        _ => store.sessions("")?,
+    }
+    .into_iter()
+    .map(|info| info.name)
+    .collect();
+    Ok(wanted
+        .filter(|name| known.contains(*name))
+        .cloned()
+        .collect())
+}
+
+/// Writes sessions, many in a transaction. If one fails, those before it stay, and the failure says which.
+fn import_all(store: &str, opened: &Store, sessions: Vec<Named>) -> Result<(), Failure> {
+    let progress = Progress::bar(sessions.len());
+    let names: Vec<String> = sessions.iter().map(|named| named.name.clone()).collect();
+    let mut unread = None;
+    let ready = sessions.into_iter().map_while(|named| {
+        progress.step();
+        match named.made.session() {
+            Ok(session) => Some((named.name, session, named.source)),
+            Err(failure) => {
+                unread = Some(failure);
+                None
+            }
+        }
+    });
+    let (imported, failure) = match opened.import_all(ready) {
+        Ok(imported) => (imported, unread),
+        Err(stopped) => (stopped.imported, Some(stopped.error.into())),
+    };
+    drop(progress);
+    let Some(failure) = failure else {
+        return Ok(());
+    };
+    if let (Some(at), true) = (imported.checked_sub(1), names.len() > 1) {
+        say(&format!(
+            "note: {imported} of {} are in {store}, up to `{}`; `--skip-existing` goes on after them\n",
+            counted(names.len() as u64, "session"),
+            printable(&names[at])
+        ));
+    }
+    Err(failure)
 }
 
 fn several(target: &Target<'_>, count: usize) -> Failure {
@@ -433,7 +399,7 @@ fn several(target: &Target<'_>, count: usize) -> Failure {
         Target::File(path) => format!("the file `{path}`"),
         Target::Store(address) => {
             return Failure::usage(format!("{count} sessions cannot have one name"))
-                .with_help(format!("-o {} names each by its file", address.store));
+                .with_help(format!("-o {} gives each its own name", address.store));
         }
         _ => "standard output".to_owned(),
     };
@@ -441,40 +407,4 @@ fn several(target: &Target<'_>, count: usize) -> Failure {
         "the logs hold {count} sessions, and {place} takes one"
     ))
     .with_help("`-o DIR` writes one file a session; a new directory's name ends in `/`")
-}
-
-/// Gives each session of a log a unique file name, without an extension.
-fn name_sessions(log: &str, imported: Vec<Made>, sessions: &mut Vec<Named>) {
-    let stem = stem(log);
-    let count = imported.len();
-    let digits = count.to_string().len();
-    let mut taken: HashSet<String> = sessions.iter().map(|(name, ..)| name.clone()).collect();
-    for (at, session) in imported.into_iter().enumerate() {
-        let plain = if count == 1 {
-            stem.clone()
-        } else {
-            format!("{stem}-{:0digits$}", at + 1)
-        };
-        // Logs in different directories may have the same name.
-        let mut name = plain.clone();
-        let mut again = 2;
-        while !taken.insert(name.clone()) {
-            name = format!("{plain}-{again}");
-            again += 1;
-        }
-        let source = (log != input::STDIN).then(|| log.to_owned());
-        sessions.push((name, source, session));
-    }
-}
-
-/// The file name of a log without its endings.
-fn stem(log: &str) -> String {
-    let name = Path::new(log)
-        .file_name()
-        .map(|name| name.to_string_lossy().into_owned());
-    let name = name.filter(|name| name != "-");
-    name.map_or_else(
-        || "session".to_owned(),
-        |name| input::stem(&name).to_owned(),
-    )
 }

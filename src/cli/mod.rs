@@ -24,6 +24,7 @@ mod fmt;
 mod fork;
 mod habits;
 mod import;
+mod import_read;
 mod input;
 mod log;
 mod man;
@@ -232,6 +233,7 @@ pub fn main() -> Exit {
         Ok(exit) => exit,
         Err(Failure::ClosedPipe) => Exit::Ok,
         Err(failure) => {
+            let failure = store_words::advise(failure, &words());
             report(&failure, wants_json(&matches), cli.color);
             failure.exit()
         }
@@ -290,6 +292,7 @@ fn refuse(error: &clap::Error, program: clap::Command) -> Exit {
             let mut program = program;
             program.build();
             let failure = usage::failure(error, &program, &words());
+            let failure = store_words::advise(failure, &words());
             let color = match help_color() {
                 ColorChoice::Never => Color::Never,
                 ColorChoice::Always => Color::Always,

@@ -387,8 +387,11 @@ impl Answers<'_> {
         if self.found == 0 {
             say(self.empty.as_deref().unwrap_or_default());
             if self.several {
-                let sessions = self.sessions;
-                say(&format!("note: nothing was found in {sessions} sessions\n"));
+                // Of none it was said that there are none.
+                if self.sessions > 0 {
+                    let sessions = output::counted(self.sessions as u64, "session");
+                    say(&format!("note: nothing was found in {sessions}\n"));
+                }
             }
         }
         match self.select.list && self.select.format == Format::Json {

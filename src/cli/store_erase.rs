@@ -6,11 +6,12 @@ use super::output::printable;
 use super::sessions::open_store;
 use super::store_words::one;
 use super::wait::Wait;
-use super::words::is_selector;
+use super::words::{in_quotes, is_selector, joined, quoted};
 use super::write::HowArgs;
+use crate::diag::Code;
 use crate::engine::{Answer, Store};
-use crate::present::stores::{Access, intact};
-use crate::present::{Exit, Failure};
+use crate::present::stores::{Access, Address, intact};
+use crate::present::{Exit, Failure, literal};
 use clap::Args;
 
 /// Take the contents of nodes out of every snapshot of a session.
@@ -43,17 +44,31 @@ pub(super) struct Erase {
 
 impl Run for Erase {
     fn run(&self, _: Color) -> Result<Exit, Failure> {
+        if let [.., last] = &self.nodes[..]
+            && Address::of(&self.session).is_none()
+            && Address::of(last).is_some()
+        {
+            let nodes = [
+                std::slice::from_ref(last),
+                std::slice::from_ref(&self.session),
+            ];
+            let rest = &self.nodes[..self.nodes.len() - 1];
+            let words = [nodes.concat(), rest.to_vec()].concat();
+            return Err(Failure::usage("the session comes first, then the nodes")
+                .with_help(format!("pactql erase {}", joined(&words))));
+        }
         let (store, name) = one("erase", &self.session)?;
         let opened = open_store(store, Access::Write)?;
         // What another writer adds while this one waits is looked for too.
-        let (ids, others) = self.wait.until_free(|| {
+        let erased = self.wait.until_free(|| {
             let ids = self.ids(&opened, name)?;
             let others = match ids.is_empty() {
                 true => Vec::new(),
                 false => opened.erase(name, ids.iter().map(String::as_str))?,
             };
             Ok((ids, others))
-        })?;
+        });
+        let (ids, others) = erased.map_err(|failure| self.explain(failure))?;
         if ids.is_empty() {
             say("note: the selector finds nothing, and nothing was erased\n");
         }
@@ -69,6 +84,26 @@ impl Run for Erase {
 }
 
 impl Erase {
+    /// Adds to the failure for an id that no snapshot has how to find the nodes.
+    fn explain(&self, failure: Failure) -> Failure {
+        match &failure {
+            Failure::Selector(error, _) if error.code() == Code::Placement => {}
+            _ => return failure,
+        }
+        let session = quoted(&self.session);
+        let text = self
+            .nodes
+            .iter()
+            .find(|node| node.contains(char::is_whitespace));
+        failure.advised(match text {
+            Some(text) => {
+                let selector = format!("@* .cb[content~{}]", literal(text));
+                format!("pactql erase {session} {}", in_quotes(&selector))
+            }
+            None => format!("`pactql select {session} \"@* *\" --format ids` lists the ids"),
+        })
+    }
+
     /// The ids that were given, or those of the nodes that the selector finds.
     fn ids(&self, store: &Store, name: &str) -> Result<Vec<String>, Failure> {
         match &self.nodes[..] {

@@ -1,9 +1,9 @@
 //! `pactql prune`: the oldest snapshots of a store go.
 
-use super::command::{Run, print};
+use super::command::{Run, print, say};
 use super::options::{Color, TextFirst};
 use super::output::{counted, printable};
-use super::sessions::open_store;
+use super::sessions::{none_of, open_store};
 use super::store_words::several;
 use super::words::quoted;
 use crate::engine::{Pruned, Retention};
@@ -88,6 +88,12 @@ impl Run for Prune {
             retention = retention.dry_run();
         }
         let pruned = store.prune(&retention)?;
+        if pruned.snapshots == 0
+            && address.is_several()
+            && store.sessions(address.glob())?.is_empty()
+        {
+            say(&format!("note: {}\n", none_of(address)));
+        }
         print(&match self.format == TextFirst::Json {
             true => self.json(&pruned),
             false => self.text(&pruned),

@@ -37,8 +37,9 @@ impl Run for Rename {
             Some(_) => {
                 return Err(
                     Failure::usage("a session stays in its store").with_help(format!(
-                        "pactql export {} -o session.jsonl, then import it there",
-                        quoted(&self.session)
+                        "pactql import {} -o {} copies it",
+                        quoted(&self.session),
+                        quoted(&self.name)
                     )),
                 );
             }

@@ -91,7 +91,8 @@ impl<'a> Typed<'a> {
             let Some(argument) = self.command.get_arguments().find(is_meant) else {
                 continue;
             };
-            let takes = matches!(argument.get_action(), ArgAction::Set | ArgAction::Append);
+            let takes = matches!(argument.get_action(), ArgAction::Set | ArgAction::Append)
+                && !argument.is_require_equals_set();
             let value = words.next_if(|_| takes && !word.contains('='));
             if !matches!(argument.get_id().as_str(), "selectors" | "file") {
                 found.push(word.clone());

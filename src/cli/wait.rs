@@ -73,13 +73,7 @@ impl Wait {
             ),
             _ => "`--wait` waits until it is free; readers never wait".to_owned(),
         };
-        match failure {
-            Failure::Busy(message, _) => Failure::Busy(message, advice),
-            Failure::Selector(error, session) => {
-                Failure::Selector(Box::new(error.with_help(advice)), session)
-            }
-            other => other,
-        }
+        failure.advised(advice)
     }
 }
 

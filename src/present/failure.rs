@@ -156,6 +156,17 @@ impl Failure {
         }
     }
 
+    /// Replaces the advice of a failure that has some, or can have.
+    pub(crate) fn advised(self, help: impl Into<String>) -> Self {
+        match self {
+            Self::Selector(error, session) => {
+                Self::Selector(Box::new(error.with_help(help)), session)
+            }
+            Self::Busy(message, _) => Self::Busy(message, help.into()),
+            other => other.with_help(help),
+        }
+    }
+
     /// The exit code of the command.
     pub(crate) fn exit(&self) -> Exit {
         match self {

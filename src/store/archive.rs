@@ -11,8 +11,10 @@ use super::catalog::Entry;
 use super::core::Core;
 use super::error::StoreError;
 use super::load::{self, Cache, Place, Spaced};
+use super::manage::Beside;
 use super::queue::lock;
 use super::records;
+use super::session::retired;
 use super::sql::{Database, collect, first, int};
 use crate::diag::Code;
 use crate::history::{Attempts, LoadFailure, Part, Position, Source};
@@ -55,6 +57,26 @@ impl Stored {
     /// The row it was opened as.
     pub(crate) fn entry(&self) -> &Entry {
         &self.entry
+    }
+
+    /// What a writer kept beside the snapshots, without its attempts.
+    pub(crate) fn beside(&self) -> Result<Beside, LoadFailure> {
+        let Some(runtime) = &self.entry.runtime else {
+            return Ok(Beside::default());
+        };
+        self.read(|database, same| {
+            if !same {
+                let name = &self.entry.name;
+                let what = format!("`{name}` has changed since the session was opened");
+                return Err(StoreError::Gone(what));
+            }
+            Ok(Beside {
+                runtime: Some(runtime.clone()),
+                retired: retired(database, self.entry.session, true)?,
+                pins: records::pins(database, self.entry.session)?,
+                ..Beside::default()
+            })
+        })
     }
 
     /// The seq at a position.

@@ -102,7 +102,10 @@ pub fn is_several(files: &[PathBuf]) -> bool {
 }
 
 /// The files of a directory in byte order of their names, except names that begin with a dot.
-fn files_in(path: &Path) -> Result<Vec<PathBuf>, SourceError> {
+///
+/// # Errors
+/// The directory cannot be read.
+pub fn files_in(path: &Path) -> Result<Vec<PathBuf>, SourceError> {
     let mut files = Vec::new();
     for entry in std::fs::read_dir(path).map_err(|error| io_error(path, error))? {
         let entry = entry.map_err(|error| io_error(path, error))?;

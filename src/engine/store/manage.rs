@@ -1,4 +1,4 @@
-//! Sessions as wholes: listing, importing, forking, renaming, deleting, pruning, erasing, verifying.
+//! Sessions as wholes: listing, forking, renaming, deleting, pruning, erasing, verifying.
 
 use std::path::Path;
 use std::time::Duration;
@@ -6,8 +6,7 @@ use std::time::Duration;
 use super::{Store, open};
 use crate::diag::Error;
 use crate::engine::context::{Kept, index_at};
-use crate::history::Session;
-use crate::store::{self, AttemptRow, Beside, Glob, Import, Keep, Removed};
+use crate::store::{self, Glob, Keep, Removed};
 
 /// A session of a store, as it is listed.
 ///
@@ -137,44 +136,6 @@ impl Store {
             parent: entry.parent.map(|(name, _)| name),
         };
         Ok(entries.into_iter().map(info).collect())
-    }
-
-    /// Copies a session into the store under a new name: its snapshots, its working state, and what a
-    /// context kept beside them. `source` says where it comes from. One transaction.
-    ///
-    /// # Errors
-    /// `E_SESSION_EXISTS`; those of the database. The store is as it was then.
-    pub fn import(&self, name: &str, session: &Session, source: Option<&str>) -> Result<(), Error> {
-        let history = session.history();
-        history.fetch_all()?;
-        let kept = match session.kept() {
-            Some(json) => Some(Kept::read(json)?),
-            None => None,
-        };
-        let entries: Vec<_> = history.attempts().entries().cloned().collect();
-        let attempts = (0..).zip(entries.into_iter().rev());
-        let mut beside = Beside {
-            attempts: attempts
-                .map(|(number, entry)| AttemptRow { number, entry })
-                .collect(),
-            ..Beside::default()
-        };
-        if let Some(kept) = kept {
-            (beside.runtime, beside.retired, beside.pins) = kept.into_stored();
-        }
-        self.core.write(|database| {
-            let mut import = Import::begin(database, name, source)?;
-            let mut older = None;
-            for snapshot in history.committed() {
-                import.add(database, older, snapshot)?;
-                older = Some(&**snapshot);
-            }
-            if let Some(working) = history.working() {
-                import.add(database, older, working)?;
-            }
-            import.finish(database, &beside)
-        })?;
-        Ok(())
     }
 
     /// What a context keeps of a session besides its snapshots; `None` if no context has written it.

@@ -8,11 +8,13 @@
 //! |---|---|
 //! | opening a store | `build` |
 //! | open sessions, and their memory | `open` |
+//! | sessions from elsewhere | `import` |
 //! | sessions as wholes | `manage` |
 //! | selectors over many sessions | `many` |
 //! | commits of many contexts | `together` |
 
 mod build;
+mod import;
 mod manage;
 mod many;
 mod open;
@@ -21,6 +23,7 @@ mod together;
 use std::sync::{Arc, Mutex};
 
 pub use build::{Durability, StoreBuilder};
+pub use import::ImportStopped;
 pub use manage::{Damage, Pruned, Retention, SessionInfo};
 pub use many::{SessionAnswer, StoreAnswers};
 

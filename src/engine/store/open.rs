@@ -172,11 +172,15 @@ fn history(stored: &Arc<Stored>) -> History {
     History::new_lazy(Arc::new(archive))
 }
 
+/// A session as its store has it; `None` if it is of no store.
+pub(super) fn stored(session: &Session) -> Option<Arc<Stored>> {
+    let origin = session.origin().clone()?;
+    origin.downcast::<Stored>().ok()
+}
+
 /// The row of a session as it was opened; `None` if it is of no store.
 pub(super) fn entry(session: &Session) -> Option<Entry> {
-    let origin = session.origin().clone()?;
-    let stored = origin.downcast::<Stored>().ok()?;
-    Some(stored.entry().clone())
+    Some(stored(session)?.entry().clone())
 }
 
 /// Shows what was committed since in a session.

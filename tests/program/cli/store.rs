@@ -542,7 +542,48 @@ fn mistakes_are_answered_with_what_was_expected() {
         (
             &["import", &at("greenhouse"), "-o", &store],
             1,
-            "pactql export",
+            "pactql delete",
+        ),
+        (
+            &["import", &near, "-o", &at("x")],
+            4,
+            "there is `greenhouse`",
+        ),
+        (&["import", &store], 1, "-o other.db"),
+        // A store is no file.
+        (
+            &["export", &at("greenhouse"), "-o", "x.db#y"],
+            1,
+            "-o x.db#y",
+        ),
+        (&["export", &store, "-o", "x.jsonl"], 1, "a directory for 3"),
+        // A name without its `#`, or without quotes around its blanks.
+        (
+            &["select", &store, "greenhouse", "*"],
+            4,
+            "#greenhouse \"*\"",
+        ),
+        (&["select", &store, "greenhouse"], 2, "#greenhouse"),
+        (&["log", &store, "greenhouse"], 1, "agents.db#greenhouse"),
+        (
+            &["rename", &store, "greenhouse", "x"],
+            1,
+            "agents.db#greenhouse x",
+        ),
+        (
+            &["erase", "x", &at("greenhouse")],
+            1,
+            "agents.db#greenhouse x",
+        ),
+        (
+            &["erase", &at("greenhouse"), "4111 1111"],
+            2,
+            "\"@* .cb[content~'4111 1111']\"",
+        ),
+        (
+            &["fork", &at("greenhouse"), "@t0", "retry"],
+            1,
+            "agents.db#retry",
         ),
         (&["import", "Cargo.toml", "-o", &store], 5, "E_INPUT"),
         (&["import", CHAT, &store], 1, "the value of `-o`"),
@@ -568,6 +609,92 @@ fn mistakes_are_answered_with_what_was_expected() {
     let json = ["select", &near, "*", "--format", "json"];
     let error: Value = serde_json::from_str(&fails(&json, 4, "error")).expect("JSON");
     assert_eq!(error["error"]["code"], "E_SESSION_NOT_FOUND");
+}
+
+#[test]
+fn a_directory_is_imported_file_by_file() {
+    let scratch = Scratch::new("store-directory");
+    let (folder, store) = (scratch.path("in"), scratch.path("a.db"));
+    std::fs::create_dir_all(&folder).expect("a directory");
+    let put = |name: &str, text: &[u8]| {
+        std::fs::write(format!("{folder}/{name}"), text).expect("a file");
+    };
+    // Logs alone, which are no snapshots of one session.
+    let chat = std::fs::read(CHAT).expect("a file");
+    put("b.json", &chat);
+    put("c.json", &chat);
+    answer(&["import", &folder, "-o", &store]);
+    assert_eq!(names(&store), ["b", "c"]);
+    // Logs, sessions, and what is neither.
+    put("a.jsonl", &std::fs::read(AGENT).expect("a file"));
+    put("x.jsonl", b"nothing");
+    put("y.jsonl", b"{\"root\":{\"children\":[]}}\n{\"root\":1}\n");
+    let other = scratch.path("other.db");
+    let error = fails(&["import", &folder, "-o", &other], 5, "x.jsonl is invalid");
+    assert!(error.contains("help: `--skip-invalid`"), "{error}");
+    assert!(!std::path::Path::new(&other).exists());
+    let skipping = ["import", &folder, "-o", &other, "--skip-invalid"];
+    let error = pactql(&skipping).err;
+    // Each with its own fault, that of a session for a session.
+    assert!(error.contains("imported 2 sessions"), "{error}");
+    assert!(error.contains("copied 1 session, 6 snapshots\n"), "{error}");
+    assert!(error.contains("x.jsonl: 1:1: $: malformed JSON"), "{error}");
+    assert!(error.contains("y.jsonl: 2:"), "{error}");
+    assert_eq!(names(&other), ["a", "b", "c"]);
+    // The second time goes on where the first one ended.
+    fails(&skipping, 1, "and 2 more of these names");
+    answer(&["delete", &format!("{other}#b"), "--yes"]);
+    let again = pactql(&[&skipping[..], &["--skip-existing"]].concat());
+    assert!(again.err.contains("imported 1 session,"), "{}", again.err);
+    assert!(
+        again.err.contains("left 2 sessions as they are"),
+        "{}",
+        again.err
+    );
+    let json = [&skipping[..], &["--skip-existing", "--format", "json"]].concat();
+    let report: Value = serde_json::from_str(&pactql(&json).err).expect("JSON");
+    assert_eq!(report["existing"], 3);
+    assert_eq!(report["sessions"], 0);
+    assert_eq!(report["invalid"].as_array().map(Vec::len), Some(2));
+    assert_eq!(names(&other), ["a", "b", "c"]);
+    let damage: Value = serde_json::from_str(&answer(&["verify", &other])).expect("JSON");
+    assert_eq!(damage["valid"], true);
+}
+
+#[test]
+fn sessions_are_copied_from_store_to_store() {
+    let scratch = Scratch::new("store-copy");
+    let store = store(&scratch);
+    let from = |name: &str| format!("{store}#{name}");
+    done(&["refs", &from("greenhouse"), "add", "rules", "#plan"]);
+    let copy = scratch.path("copy.db");
+    let ran = pactql(&["import", &store, "-o", &copy]);
+    assert_eq!(ran.err, "copied 3 sessions, 15 snapshots\n");
+    assert_eq!(names(&copy), names(&store));
+    for name in names(&store) {
+        let copied = format!("{copy}#{name}");
+        assert_eq!(
+            answer(&["export", &copied]),
+            answer(&["export", &from(&name)])
+        );
+    }
+    let refs = answer(&["refs", &format!("{copy}#greenhouse")]);
+    assert!(refs.contains("rules"), "{refs}");
+    answer(&["import", &from("g*"), "-o", &copy, "--name", "b"]);
+    answer(&["import", &from("greenhouse"), "-o", &from("a")]);
+    assert!(names(&copy).contains(&"b".to_owned()));
+    let list = answer(&["sessions", &from("a"), "--json"]);
+    assert!(list.contains("agents.db#greenhouse"), "{list}");
+    answer(&["verify", &copy]);
+    // A blank in a name, which the shell cuts.
+    answer(&["rename", &from("a"), "my session"]);
+    let cut = [&from("my"), "session", "*"];
+    let error = fails(
+        &["select", cut[0], cut[1], cut[2]],
+        4,
+        "E_SESSION_NOT_FOUND",
+    );
+    assert!(error.contains("#my session\" \"*\""), "{error}");
 }
 
 #[test]

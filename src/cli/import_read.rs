@@ -1,0 +1,395 @@
+//! The inputs of `pactql import`: logs, and for a store also directories, sessions, and other stores.
+
+use super::command::say;
+use super::input;
+use super::options::Limits;
+use super::progress::Progress;
+use super::sessions::{none_of, open_store};
+use super::words::quoted;
+use crate::engine::Store;
+use crate::history::Session;
+use crate::interop::{ImportOptions, ImportedSession, Report, import, where_messages};
+use crate::present::stores::{Access, Address, intact, without_passwords};
+use crate::present::{Exit, Failure, sessions as opened};
+use crate::tree::InputError;
+use crate::tree::source::{files_in, sessions_in};
+use rayon::prelude::*;
+use std::collections::HashSet;
+use std::path::Path;
+use std::sync::Arc;
+
+/// How inputs are read.
+pub(super) struct Inputs<'a> {
+    pub(super) options: ImportOptions,
+    pub(super) limits: &'a Limits,
+    /// Whether they go into a store, so that sessions are read too.
+    pub(super) into_store: bool,
+    /// Whether inputs that are neither logs nor sessions are left out.
+    pub(super) skip_invalid: bool,
+    /// Whether the output was named.
+    pub(super) has_output: bool,
+}
+
+/// What was read.
+#[derive(Default)]
+pub(super) struct Read {
+    pub(super) sessions: Vec<Named>,
+    /// What was understood of each log.
+    pub(super) reports: Vec<Report>,
+    /// The inputs that were left out, and why.
+    pub(super) skipped: Vec<(String, String)>,
+}
+
+/// A session with its name.
+pub(super) struct Named {
+    pub(super) name: String,
+    /// What it comes from.
+    pub(super) source: Option<String>,
+    /// Its log, by number.
+    pub(super) log: Option<usize>,
+    pub(super) made: Made,
+}
+
+/// A session that is imported.
+pub(super) enum Made {
+    Log(ImportedSession),
+    /// It was one already.
+    Session(Arc<Session>),
+    /// One of another store, with its name there and the number of its snapshots.
+    Stored(Arc<Store>, String, usize),
+}
+
+impl Made {
+    /// The number of its snapshots if it was a session already.
+    pub(super) fn copied(&self) -> Option<usize> {
+        match self {
+            Self::Log(_) => None,
+            Self::Session(session) => Some(session.history().committed().len()),
+            Self::Stored(.., snapshots) => Some(*snapshots),
+        }
+    }
+
+    /// The session, for a store.
+    ///
+    /// # Errors
+    /// The other store's.
+    pub(super) fn session(&self) -> Result<Arc<Session>, Failure> {
+        match self {
+            Self::Session(session) => Ok(Arc::clone(session)),
+            Self::Stored(store, name, _) => {
+                let session = store.session(name)?;
+                intact(&session)?;
+                Ok(session)
+            }
+            Self::Log(log) => {
+                let mut bytes = Vec::new();
+                log.recording.write_jsonl(&mut bytes, false)?;
+                let session = Session::from_slice(&bytes).map_err(|error| {
+                    Failure::internal(format!("the session cannot be read: {error}"))
+                })?;
+                Ok(Arc::new(session))
+            }
+        }
+    }
+}
+
+/// The sessions of one file, and what is said of it.
+type OfFile = (Vec<Made>, Option<Report>);
+
+impl Inputs<'_> {
+    /// Reads all inputs, files in parallel. Of several failures the first in order is returned.
+    ///
+    /// # Errors
+    /// An input that is missing, unreadable or invalid, unless those are left out.
+    pub(super) fn read(&self, words: &[String]) -> Result<Read, Failure> {
+        let mut read = Read::default();
+        let mut taken = HashSet::new();
+        let mut remarks = HashSet::new();
+        let mut files = Vec::new();
+        for word in words {
+            match Address::of(word) {
+                Some(address) => {
+                    self.read_files(&mut files, words, &mut read, &mut taken, &mut remarks)?;
+                    self.read_store(address, &mut read, &mut taken)?;
+                }
+                None if self.into_store && Path::new(word).is_dir() => {
+                    files.extend(self.of_directory(word)?);
+                }
+                None => files.push(word.clone()),
+            }
+        }
+        self.read_files(&mut files, words, &mut read, &mut taken, &mut remarks)?;
+        Ok(read)
+    }
+
+    /// Reads files, and takes them off the list.
+    fn read_files(
+        &self,
+        files: &mut Vec<String>,
+        words: &[String],
+        read: &mut Read,
+        taken: &mut HashSet<String>,
+        remarks: &mut HashSet<String>,
+    ) -> Result<(), Failure> {
+        let files = std::mem::take(files);
+        let progress = Progress::bar(files.len());
+        let found: Vec<Result<OfFile, Failure>> = files
+            .par_iter()
+            .map(|file| {
+                let found = self.read_file(file, words);
+                progress.step();
+                found
+            })
+            .collect();
+        drop(progress);
+        let several = files.len() > 1;
+        for (file, found) in files.iter().zip(found) {
+            let (made, report) = match found {
+                Ok(found) => found,
+                Err(failure) if self.skip_invalid && is_invalid(&failure) => {
+                    read.skipped.push((file.clone(), reason(&failure)));
+                    continue;
+                }
+                Err(failure @ Failure::Input(_, None)) if several => {
+                    return Err(failure.with_help("`--skip-invalid` imports the others"));
+                }
+                Err(failure) => return Err(failure),
+            };
+            let log = report.map(|report| {
+                read.reports.push(report);
+                read.reports.len() - 1
+            });
+            for session in made.iter().filter_map(|made| match made {
+                Made::Session(session) => Some(session),
+                _ => None,
+            }) {
+                let remark = opened::remarks(session);
+                if !remarks.contains(&remark) {
+                    say(&remark);
+                    remarks.insert(remark);
+                }
+            }
+            name_sessions(file, log, made, &mut read.sessions, taken);
+        }
+        Ok(())
+    }
+
+    /// The files of a directory; the directory itself if it is one session of documents.
+    fn of_directory(&self, name: &str) -> Result<Vec<String>, Failure> {
+        let path = Path::new(name);
+        let files = match sessions_in(path)? {
+            Some(files) => files,
+            None => {
+                let files = files_in(path)?;
+                let is_log = |file: &std::path::PathBuf| {
+                    let bytes = input::read(&file.display().to_string(), self.limits);
+                    bytes.is_ok_and(|bytes| import(&bytes, &self.options).is_ok())
+                };
+                if files.is_empty() || !files.iter().any(is_log) {
+                    return Ok(vec![name.to_owned()]);
+                }
+                files
+            }
+        };
+        Ok(files
+            .iter()
+            .map(|file| file.display().to_string())
+            .collect())
+    }
+
+    /// Reads a log, or a session for a store.
+    fn read_file(&self, file: &str, words: &[String]) -> Result<OfFile, Failure> {
+        if self.into_store && Path::new(file).is_dir() {
+            let session = opened::open(Path::new(file), self.limits.source())?;
+            return Ok((vec![Made::Session(Arc::new(session))], None));
+        }
+        let bytes =
+            input::read(file, self.limits).map_err(|failure| self.unread(file, words, failure))?;
+        let name = input::name(file);
+        if bytes.trim_ascii().is_empty() {
+            return Err(no_messages(format!("{} is empty", name.display())));
+        }
+        let imported = match import(&bytes, &self.options) {
+            Ok(imported) => imported,
+            Err(error) if file == input::STDIN && !self.into_store => {
+                return Err(Failure::Input(vec![(name, error)], None));
+            }
+            Err(error) => {
+                let session = match file {
+                    input::STDIN => Session::from_slice(&bytes)
+                        .map_err(|error| Failure::Input(vec![(name.clone(), error)], None)),
+                    _ => opened::open(Path::new(file), self.limits.source()),
+                };
+                return match session {
+                    Ok(session) if self.into_store => {
+                        Ok((vec![Made::Session(Arc::new(session))], None))
+                    }
+                    Ok(_) => Err(is_session(file)),
+                    Err(failure) if self.into_store && is_document(&bytes) => Err(failure),
+                    Err(_) => Err(refused(file, &bytes, error)),
+                };
+            }
+        };
+        if bytes.trim_ascii() == b"[]" {
+            return Err(no_messages(format!("{} has no messages", name.display())));
+        }
+        let made = imported.sessions.into_iter().map(Made::Log);
+        Ok((made.collect(), Some(imported.report)))
+    }
+
+    /// Lists sessions of another store; each is read when it is written.
+    fn read_store(
+        &self,
+        address: Address<'_>,
+        read: &mut Read,
+        taken: &mut HashSet<String>,
+    ) -> Result<(), Failure> {
+        let store = address.store;
+        if !self.into_store {
+            let message = format!("`{store}` is a store, whose sessions go into another store");
+            return Err(Failure::usage(message).with_help(format!(
+                "pactql import {0} -o other.db, or to files: pactql export {0} -o sessions/",
+                quoted(store)
+            )));
+        }
+        let opened = Arc::new(open_store(store, Access::Read)?);
+        if !address.is_several() {
+            // Says which names are near.
+            opened.session(address.one()?)?;
+        }
+        let found = opened.sessions(address.glob())?;
+        if found.is_empty() {
+            return Err(Failure::plain(Exit::Missing, none_of(address)));
+        }
+        for info in found {
+            let source = format!("{store}#{}", info.name);
+            let source = without_passwords(&source).into_owned();
+            let made = Made::Stored(Arc::clone(&opened), info.name.clone(), info.snapshots);
+            read.sessions.push(Named {
+                name: unique(&info.name, taken),
+                source: Some(source),
+                log: None,
+                made,
+            });
+        }
+        Ok(())
+    }
+
+    /// The failure for a log that cannot be read.
+    fn unread(&self, log: &str, words: &[String], failure: Failure) -> Failure {
+        if Path::new(log).is_dir() {
+            let folder = quoted(log.trim_end_matches('/'));
+            return Failure::usage(format!("expected a log, and `{log}` is a directory"))
+                .with_help(format!("pactql import {folder}/* -o sessions/"));
+        }
+        match words {
+            [first, second] if second == log && !self.has_output => {
+                let (first, second) = (quoted(first), quoted(second));
+                failure.with_help(format!(
+                    "the output is the value of `-o`: pactql import {first} -o {second}"
+                ))
+            }
+            _ => failure,
+        }
+    }
+}
+
+/// The failure for a session where a log is expected.
+fn is_session(file: &str) -> Failure {
+    let message = format!("{file} is a session already, not a log");
+    Failure::plain(Exit::Input, message).with_help(format!("pactql select {} \"*\"", quoted(file)))
+}
+
+/// Whether a text begins as a session: its first line has a tree.
+fn is_document(bytes: &[u8]) -> bool {
+    let line = bytes
+        .split(|byte| *byte == b'\n')
+        .next()
+        .unwrap_or_default();
+    line.windows(6).any(|part| part == b"\"root\"")
+}
+
+/// The failure for an input that is no log.
+fn refused(log: &str, bytes: &[u8], error: InputError) -> Failure {
+    let failure = Failure::Input(vec![(input::name(log), error)], None);
+    match where_messages(bytes).filter(|_| log != input::STDIN) {
+        Some(pointer) => failure.with_help(format!(
+            "pactql import {} --messages '{pointer}' -o sessions/",
+            quoted(log)
+        )),
+        None => failure,
+    }
+}
+
+/// The failure for a log without messages.
+fn no_messages(message: String) -> Failure {
+    Failure::plain(Exit::Input, message).with_help(
+        "expected chat messages: a list, an object with `messages`, or one message a line",
+    )
+}
+
+/// Whether a file was read, or could be, and is not what was expected; not that it is missing.
+fn is_invalid(failure: &Failure) -> bool {
+    matches!(failure.exit(), Exit::Input | Exit::Io)
+}
+
+/// Why an input is invalid, in a line.
+fn reason(failure: &Failure) -> String {
+    match failure {
+        Failure::Input(files, _) => {
+            let fault = files.first().and_then(|(_, error)| error.faults.first());
+            fault.map(ToString::to_string).unwrap_or_default()
+        }
+        Failure::Plain(_, message, _) | Failure::Io(_, message) => message.clone(),
+        other => other.to_string(),
+    }
+}
+
+/// Gives each session of a log a unique file name, without an extension.
+fn name_sessions(
+    file: &str,
+    log: Option<usize>,
+    imported: Vec<Made>,
+    sessions: &mut Vec<Named>,
+    taken: &mut HashSet<String>,
+) {
+    let stem = stem(file);
+    let count = imported.len();
+    let digits = count.to_string().len();
+    for (at, made) in imported.into_iter().enumerate() {
+        let plain = if count == 1 {
+            stem.clone()
+        } else {
+            format!("{stem}-{:0digits$}", at + 1)
+        };
+        sessions.push(Named {
+            name: unique(&plain, taken),
+            source: (file != input::STDIN).then(|| file.to_owned()),
+            log,
+            made,
+        });
+    }
+}
+
+/// A name that is not taken: inputs in different directories may have the same one.
+fn unique(plain: &str, taken: &mut HashSet<String>) -> String {
+    let mut name = plain.to_owned();
+    let mut again = 2;
+    while !taken.insert(name.clone()) {
+        name = format!("{plain}-{again}");
+        again += 1;
+    }
+    name
+}
+
+/// The file name of a log without its endings.
+fn stem(log: &str) -> String {
+    let name = Path::new(log)
+        .file_name()
+        .map(|name| name.to_string_lossy().into_owned());
+    let name = name.filter(|name| name != "-");
+    name.map_or_else(
+        || "session".to_owned(),
+        |name| input::stem(&name).to_owned(),
+    )
+}
