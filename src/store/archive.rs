@@ -90,6 +90,15 @@ impl Stored {
         }
     }
 
+    /// What is in force at the seq of the newest commit, or of the working state.
+    fn now(&self, seq: i64) -> load::Now {
+        load::Now {
+            session: self.entry.session,
+            seq,
+            saved: self.entry.working,
+        }
+    }
+
     /// Reads in one transaction, in which the session is as it was when it was opened.
     fn read<T>(
         &self,
@@ -136,16 +145,16 @@ impl Stored {
         seq: i64,
         ids: &[Box<str>],
     ) -> Result<(Vec<Spaced>, bool), StoreError> {
-        let session = self.entry.session;
+        let now = self.now(seq);
         let mut found = BTreeMap::new();
         for id in ids {
-            for place in load::with_id(database, session, seq, id)? {
+            for place in load::with_id(database, now.session, seq, id)? {
                 found.insert(place.order.clone(), place);
             }
         }
         let outline = found.values().all(|place| place.kind != UnitKind::Preamble);
         if outline {
-            let preamble = load::in_force(database, session, seq, 0)?;
+            let preamble = load::in_force(database, now, 0)?;
             found.extend(
                 preamble
                     .into_iter()
@@ -157,7 +166,7 @@ impl Stored {
         for place in found.into_values().rev() {
             let mut gap = 0;
             if place.order.rank == 1 {
-                let turns = load::turns_after(database, session, seq, &place.order)?;
+                let turns = load::turns_after(database, now, &place.order)?;
                 gap = turns - after;
                 after = turns + u32::from(place.kind == UnitKind::Turn);
             }
@@ -175,9 +184,8 @@ impl Stored {
         part: &Part,
         in_force: bool,
     ) -> Result<Vec<Place>, StoreError> {
-        let session = self.entry.session;
         if !in_force {
-            let mut places = load::places(database, session, (seq, seq))?;
+            let mut places = load::places(database, self.entry.session, (seq, seq))?;
             let turns = places.iter().filter(|place| place.kind == UnitKind::Turn);
             let mut older = (turns.count() as u64).saturating_sub(part.turns);
             places.retain(|place| match place.kind {
@@ -193,15 +201,16 @@ impl Stored {
             });
             return Ok(places);
         }
-        let mut places = load::in_force(database, session, seq, 0)?;
+        let now = self.now(seq);
+        let mut places = load::in_force(database, now, 0)?;
         if part.turns > 0 {
-            places.extend(load::newest_turns(database, session, seq, part.turns)?);
+            places.extend(load::newest_turns(database, now, part.turns)?);
         }
         if part.head {
-            places.extend(load::in_force(database, session, seq, 2)?);
+            places.extend(load::in_force(database, now, 2)?);
         }
         if part.rest {
-            places.extend(load::in_force(database, session, seq, 3)?);
+            places.extend(load::in_force(database, now, 3)?);
         }
         Ok(places)
     }

@@ -108,6 +108,14 @@ impl Core {
         transaction(&mut *reader, Begin::Read, work)
     }
 
+    /// Reads with one statement, which needs no transaction to be of one moment.
+    pub(crate) fn read_once<T>(
+        &self,
+        statement: impl FnOnce(&mut dyn Database) -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
+        statement(&mut *self.home.reader()?)
+    }
+
     /// Writes in one transaction.
     pub(crate) fn write<T>(
         &self,

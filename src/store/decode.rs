@@ -3,6 +3,8 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
+use smallvec::SmallVec;
+
 use super::error::StoreError;
 use super::present;
 use super::sql::{Database, Row, Value, int, text};
@@ -19,12 +21,10 @@ const COLUMNS: &str = "n.unit_id, n.pre, n.level, n.class, n.id, n.node_type, n.
 /// Which units are read.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Wanted<'u> {
-    /// One unit.
-    Unit(i64),
     /// At least one unit, and at most [`TOGETHER`].
     Units(&'u [i64]),
-    /// The rows of the root and of `^seq` of a unit.
-    Outline(i64),
+    /// As `Units`; of the one that is named first only the rows of the root and of `^seq`.
+    Outlined(i64, &'u [i64]),
     /// All units of a session with a placement that begins at or before the second and ends at or after
     /// the first of these seqs.
     Session(i64, i64, i64),
@@ -46,10 +46,15 @@ pub(super) struct Units {
     open: Vec<u32>,
     /// Nodes whose texts are left out.
     erased: Vec<String>,
+    /// The texts of the rows that are on their way.
+    texts: String,
 }
 
 /// What is in the place of a content that was erased.
 const ERASED: &str = "[erased]";
+
+/// Where a text lies in [`Units::texts`].
+type Span = Option<(usize, usize)>;
 
 /// A row of `node`, on its way.
 struct Found {
@@ -57,25 +62,33 @@ struct Found {
     pre: i64,
     level: u32,
     class: NodeClass,
-    id: String,
-    texts: [Option<String>; 4],
+    id: Span,
+    /// The texts of [`HEADERS`].
+    headers: [Span; 4],
     offset: i64,
     ttl: Option<i64>,
     expires: Option<i64>,
     priority: i64,
     cycle: Option<i64>,
     created_at_ns: i64,
-    created_at_iso: Option<String>,
+    created_at_iso: Span,
     creation_index: i64,
     cadence: Option<i64>,
-    content_hash: Option<String>,
+    content_hash: Span,
     present: i64,
-    extra: Option<String>,
-    body: Option<(bool, String)>,
+    extra: Span,
+    body_is_json: bool,
+    body: Span,
     /// Names and JSON texts of the attributes that only `attr` has.
     attrs: Vec<(String, String)>,
     tags: Vec<String>,
 }
+
+/// The headers that are texts.
+const HEADERS: [&str; 4] = ["nodeType", "role", "kind", "key"];
+
+/// The fields of a payload record: names and JSON texts.
+type Fields<'f> = SmallVec<[(Cow<'f, str>, Cow<'f, str>); 8]>;
 
 impl Units {
     /// Units in which the contents and the custom attributes of some nodes are erased.
@@ -86,87 +99,79 @@ impl Units {
         }
     }
 
-    /// Reads some units.
+    /// Reads some units; of `outlined` only the rows of the root and of `^seq`.
     pub(super) fn read_all(
         &mut self,
         database: &mut dyn Database,
         units: &[i64],
+        outlined: Option<i64>,
     ) -> Result<(), StoreError> {
-        units
-            .chunks(TOGETHER)
-            .try_for_each(|units| self.read(database, Wanted::Units(units)))
+        units.chunks(TOGETHER).try_for_each(|units| {
+            let wanted = match outlined.filter(|unit| units.contains(unit)) {
+                Some(unit) => Wanted::Outlined(unit, units),
+                None => Wanted::Units(units),
+            };
+            self.read(database, wanted)
+        })
     }
 
-    /// Reads units, in order of `unit_id`. Two statements; linear in their rows.
+    /// Reads units, in order of `unit_id`: one statement, and another one if a node has attributes. Linear
+    /// in their rows.
     pub(super) fn read(
         &mut self,
         database: &mut dyn Database,
         wanted: Wanted<'_>,
     ) -> Result<(), StoreError> {
-        let list;
-        let (from, rest, values) = match wanted {
-            Wanted::Unit(unit) => ("node n", "n.unit_id = ?1", vec![Value::Int(unit)]),
-            Wanted::Units(units) => {
-                // The last one fills the list up, so that there are few different statements.
-                let filled = units.len().next_power_of_two();
-                let last = units.last().into_iter().cycle();
-                let values = units.iter().chain(last).take(filled);
-                let names: Vec<String> = (1..=filled).map(|at| format!("?{at}")).collect();
-                list = format!("n.unit_id in ({})", names.join(", "));
-                (
-                    "node n",
-                    &*list,
-                    values.map(|unit| Value::Int(*unit)).collect(),
-                )
-            }
-            Wanted::Outline(unit) => (
-                "node n",
-                "n.unit_id = ?1 and n.class in ('^root', '^seq')",
-                vec![Value::Int(unit)],
-            ),
-            Wanted::Session(session, first, last) => (
-                "(select distinct unit_id from placement where session_id = ?1 \
-                 and first_seq <= ?3 and last_seq >= ?2) p join node n on n.unit_id = p.unit_id",
-                "true",
-                vec![Value::Int(session), Value::Int(first), Value::Int(last)],
-            ),
-        };
+        let Rows {
+            from,
+            nodes,
+            attrs,
+            values,
+            of_attrs,
+        } = wanted.rows();
         let sql = format!(
-            "select {COLUMNS} from {from} left join body b on b.body_id = n.body_id \
-             where {rest} and n.id is not null order by n.unit_id, n.pre"
+            "select {COLUMNS} from {} left join body b on b.body_id = n.body_id \
+             where {} and n.id is not null order by n.unit_id, n.pre",
+            from.replace("TABLE", "node"),
+            nodes
         );
-        let mut found: Vec<Found> = Vec::new();
+        let mut texts = std::mem::take(&mut self.texts);
+        texts.clear();
+        // So much at least, so that few rows do not make it grow many times.
+        texts.reserve(4096);
+        let mut found: Vec<Found> = Vec::with_capacity(32);
         database.query(&sql, &values, &mut |row| {
-            found.push(read_node(row)?);
+            found.push(read_node(row, &mut texts)?);
             Ok(())
         })?;
-        let (from, rest) = (
-            from.replace("node n", "attr n"),
-            rest.replace("n.class in ('^root', '^seq')", "true"),
-        );
-        let sql = format!(
-            "select n.unit_id, n.pre, n.name, n.ordinal, n.type, n.text from {from} where {rest} \
-             and (n.ordinal = -1 or n.name = 'tags') and n.type not in ('list', 'object') \
-             order by n.unit_id, n.pre, n.name, n.ordinal"
-        );
-        let mut at = 0;
-        database.query(&sql, &values, &mut |row| {
-            let key = (int(row, 0)?, int(row, 1)?);
-            while at < found.len() && (found[at].unit, found[at].pre) < key {
-                at += 1;
-            }
-            match found.get_mut(at) {
-                Some(node) if (node.unit, node.pre) == key => read_attr(row, node),
-                _ => Ok(()),
-            }
-        })?;
+        if found.iter().any(|node| node.present & present::ATTRS != 0) {
+            let sql = format!(
+                "select n.unit_id, n.pre, n.name, n.ordinal, n.type, n.text from {} where {} \
+                 and (n.ordinal = -1 or n.name = 'tags') and n.type not in ('list', 'object') \
+                 order by n.unit_id, n.pre, n.name, n.ordinal",
+                from.replace("TABLE", "attr"),
+                attrs
+            );
+            let mut at = 0;
+            database.query(&sql, &values[..of_attrs], &mut |row| {
+                let key = (int(row, 0)?, int(row, 1)?);
+                while at < found.len() && (found[at].unit, found[at].pre) < key {
+                    at += 1;
+                }
+                match found.get_mut(at) {
+                    Some(node) if (node.unit, node.pre) == key => read_attr(row, node),
+                    _ => Ok(()),
+                }
+            })?;
+        }
         for mut node in found {
-            if self.erased.contains(&node.id) {
-                node.erase();
+            if !self.erased.is_empty() && self.erased.iter().any(|id| id == node.id(&texts)) {
+                node.erase(&mut texts);
             }
-            self.push(node)?;
+            self.push(&node, &texts)?;
         }
         self.close(0);
+        self.texts = texts;
         Ok(())
     }
 
@@ -187,7 +192,7 @@ impl Units {
         starts.map(|((unit, start), end)| (*unit, *start..end))
     }
 
-    fn push(&mut self, mut node: Found) -> Result<(), StoreError> {
+    fn push(&mut self, node: &Found, texts: &str) -> Result<(), StoreError> {
         let row = self.tree.rows.len() as u32;
         if self
             .starts
@@ -199,14 +204,17 @@ impl Units {
         }
         self.close(node.level);
         let parent = self.open.last().copied();
-        let parent_id = parent.map(|parent| self.tree.id(parent));
-        let fields = node.fields(parent_id)?;
-        node.take_headers();
-        let [node_type, role, kind, key] = &node.texts;
+        // A node that names its parent is rare, so its field is made only then.
+        let parent_id = match node.present & present::PARENT_ID {
+            0 => None,
+            _ => parent.map(|parent| self.tree.id(parent).to_owned()),
+        };
+        let fields = node.fields(texts, parent_id.as_deref())?;
+        let [node_type, role, kind, key] = node.all_headers(texts);
         push_row(
             &mut self.tree,
             PatchNode {
-                id: &node.id,
+                id: node.id(texts),
                 node_type: node_type.as_deref(),
                 role: role.as_deref(),
                 kind: kind.as_deref(),
@@ -243,77 +251,167 @@ impl Units {
     }
 }
 
-/// The place of a header among [`Found::texts`].
+/// Which rows a statement reads.
+struct Rows {
+    /// `TABLE` stands for `node` or `attr`.
+    from: &'static str,
+    /// The condition on rows of `node`, with these values.
+    nodes: String,
+    values: Vec<Value<'static>>,
+    /// The condition on rows of `attr`, with so many of the values.
+    attrs: String,
+    of_attrs: usize,
+}
+
+impl Wanted<'_> {
+    fn rows(&self) -> Rows {
+        let listed = |units: &[i64]| {
+            // The last one fills the list up, so that there are few different statements.
+            let filled = units.len().next_power_of_two();
+            let last = units.last().copied().into_iter().cycle();
+            let values = units.iter().copied().chain(last).take(filled);
+            let names: Vec<String> = (1..=filled).map(|at| format!("?{at}")).collect();
+            let list = format!("n.unit_id in ({})", names.join(", "));
+            Rows {
+                from: "TABLE n",
+                nodes: list.clone(),
+                values: values.map(Value::Int).collect(),
+                attrs: list,
+                of_attrs: filled,
+            }
+        };
+        match self {
+            Wanted::Units(units) => listed(units),
+            Wanted::Outlined(unit, units) => {
+                let mut rows = listed(units);
+                let at = rows.values.len() + 1;
+                rows.values.push(Value::Int(*unit));
+                let outline = format!(" and (n.unit_id <> ?{at} or n.class in ('^root', '^seq'))");
+                rows.nodes.push_str(&outline);
+                rows
+            }
+            Wanted::Session(session, first, last) => Rows {
+                from: "(select distinct unit_id from placement where session_id = ?1 \
+                       and first_seq <= ?3 and last_seq >= ?2) p join TABLE n on n.unit_id = p.unit_id",
+                nodes: "true".to_owned(),
+                values: vec![Value::Int(*session), Value::Int(*first), Value::Int(*last)],
+                attrs: "true".to_owned(),
+                of_attrs: 3,
+            },
+        }
+    }
+}
+
+/// The place of a header among [`HEADERS`].
 fn header_at(name: &str) -> Option<usize> {
-    ["nodeType", "role", "kind", "key"]
-        .iter()
-        .position(|header| *header == name)
+    HEADERS.iter().position(|header| *header == name)
+}
+
+fn of(span: Span, texts: &str) -> Option<&str> {
+    span.and_then(|(start, end)| texts.get(start..end))
+}
+
+/// Appends a text.
+fn keep(text: &str, texts: &mut String) -> Span {
+    let start = texts.len();
+    texts.push_str(text);
+    Some((start, texts.len()))
 }
 
 impl Found {
-    /// Takes the headers from `extra` that no column of text can hold.
-    fn take_headers(&mut self) {
-        let extra = self.extra.as_deref().unwrap_or("{}");
-        for (name, json) in members(extra) {
-            if let (Some(at), Some(text)) = (header_at(&name), string(json)) {
-                self.texts[at] = Some(text.into_owned());
+    fn id<'t>(&self, texts: &'t str) -> &'t str {
+        of(self.id, texts).unwrap_or_default()
+    }
+
+    /// The headers that are texts, also those that no column can hold, which `extra` has.
+    fn all_headers<'t>(&self, texts: &'t str) -> [Option<Cow<'t, str>>; 4] {
+        let mut headers = self.headers.map(|span| of(span, texts).map(Cow::Borrowed));
+        if let Some(extra) = of(self.extra, texts) {
+            for (name, json) in members(extra) {
+                if let (Some(at), Some(text)) = (header_at(&name), string(json)) {
+                    headers[at] = Some(text);
+                }
             }
         }
+        headers
     }
 
     /// Takes the content, its hash and the custom attributes out.
-    fn erase(&mut self) {
+    fn erase(&mut self, texts: &mut String) {
         if self.body.is_some() {
-            self.body = Some((false, ERASED.to_owned()));
+            self.body_is_json = false;
+            self.body = keep(ERASED, texts);
         }
         self.content_hash = None;
         self.attrs.clear();
-        if let Some(extra) = self.extra.take() {
-            let kept = members(&extra).into_iter();
+        if let Some(extra) = of(self.extra, texts) {
+            let kept = members(extra).into_iter();
             let kept = kept.filter(|(name, _)| is_header(name) && name != "content");
             let kept: Vec<String> = kept
                 .filter(|(name, _)| name != "content_hash")
                 .map(|(name, json)| format!("{}:{json}", quoted(&name)))
                 .collect();
-            self.extra = (!kept.is_empty()).then(|| format!("{{{}}}", kept.join(",")));
+            self.extra = match kept.is_empty() {
+                true => None,
+                false => keep(&format!("{{{}}}", kept.join(",")), texts),
+            };
         }
     }
 
     /// The fields of the payload record, sorted by name.
-    fn fields(&self, parent: Option<&str>) -> Result<Vec<(String, String)>, StoreError> {
+    fn fields<'f>(
+        &'f self,
+        texts: &'f str,
+        parent: Option<&str>,
+    ) -> Result<Fields<'f>, StoreError> {
         let has = |bit| self.present & bit != 0;
-        let mut fields = self.attrs.clone();
-        let mut add = |name: &str, json: String| fields.push((name.to_owned(), json));
-        if let Some((json, text)) = &self.body {
-            add("content", if *json { text.clone() } else { quoted(text) });
+        let mut fields = Fields::new();
+        let attrs = self.attrs.iter();
+        fields.extend(attrs.map(|(name, json)| (Cow::Borrowed(&**name), Cow::Borrowed(&**json))));
+        let mut add = |name, json: Cow<'f, str>| fields.push((Cow::Borrowed(name), json));
+        if let Some(body) = of(self.body, texts) {
+            add(
+                "content",
+                match self.body_is_json {
+                    true => Cow::Borrowed(body),
+                    false => quoted(body).into(),
+                },
+            );
         }
         if has(present::CREATED_AT_ISO) {
-            let iso = self.created_at_iso.as_deref().map(Cow::Borrowed);
-            let iso = iso.unwrap_or_else(|| Cow::Owned(rfc3339_of_nanos(self.created_at_ns)));
-            add("created_at_iso", quoted(&iso));
+            let json = match of(self.created_at_iso, texts) {
+                Some(iso) => quoted(iso),
+                // No character of it needs to be escaped.
+                None => ["\"", &rfc3339_of_nanos(self.created_at_ns), "\""].concat(),
+            };
+            add("created_at_iso", json.into());
         }
-        if let Some(hash) = &self.content_hash {
-            add("content_hash", quoted(hash));
+        if let Some(hash) = of(self.content_hash, texts) {
+            add("content_hash", quoted(hash).into());
         }
         if let Some(cadence) = self.cadence.filter(|_| has(present::CADENCE)) {
-            add(CADENCE.name, cadence.to_string());
+            add(CADENCE.name, cadence.to_string().into());
         }
         if has(present::TAGS) {
             let tags: Vec<String> = self.tags.iter().map(|tag| quoted(tag)).collect();
-            add(TAGS.name, format!("[{}]", tags.join(",")));
+            add(TAGS.name, format!("[{}]", tags.join(",")).into());
+        }
+        if has(present::NULL_TTL) {
+            add("ttl", Cow::Borrowed("null"));
         }
         if has(present::PARENT_ID) {
-            let missing = || StoreError::Damaged(format!("node {:?} has no parent", self.id));
-            add("parent_id", quoted(parent.ok_or_else(missing)?));
+            let id = self.id(texts);
+            let missing = || StoreError::Damaged(format!("node {id:?} has no parent"));
+            add("parent_id", quoted(parent.ok_or_else(missing)?).into());
         }
-        if let Some(extra) = &self.extra {
+        if let Some(extra) = of(self.extra, texts) {
             for (name, json) in members(extra) {
                 // A header with U+0000; a null one is a field.
                 if header_at(&name).is_some() && json.starts_with('"') {
                     continue;
                 }
                 fields.retain(|(known, _)| *known != name);
-                fields.push((name.into_owned(), json.to_owned()));
+                fields.push((name, Cow::Borrowed(json)));
             }
         }
         fields.sort_unstable();
@@ -325,35 +423,38 @@ fn quoted(text: &str) -> String {
     serde_json::to_string(text).unwrap_or_default()
 }
 
-fn read_node(row: &dyn Row) -> Result<Found, StoreError> {
-    let owned = |at| Ok::<_, StoreError>(row.text(at)?.map(ToOwned::to_owned));
-    let body = match (row.bool(21)?, row.text(22)?) {
-        (Some(json), Some(text)) => Some((json, text.to_owned())),
-        _ => None,
-    };
+fn read_node(row: &dyn Row, texts: &mut String) -> Result<Found, StoreError> {
     let level = int(row, 2)?;
     let class = text(row, 3)?;
     let wrong = |what: &str| StoreError::Damaged(format!("a node has {what}"));
+    let level = u32::try_from(level).map_err(|_| wrong("a negative level"))?;
+    let class = class_of_name(class).ok_or_else(|| wrong("an unknown class"))?;
+    let id = keep(text(row, 4)?, texts);
+    let mut kept = |at| {
+        let text = row.text(at)?;
+        Ok::<_, StoreError>(text.and_then(|text| keep(text, texts)))
+    };
     Ok(Found {
         unit: int(row, 0)?,
         pre: int(row, 1)?,
-        level: u32::try_from(level).map_err(|_| wrong("a negative level"))?,
-        class: class_of_name(class).ok_or_else(|| wrong("an unknown class"))?,
-        id: text(row, 4)?.to_owned(),
-        texts: [owned(5)?, owned(6)?, owned(7)?, owned(8)?],
+        level,
+        class,
+        id,
+        headers: [kept(5)?, kept(6)?, kept(7)?, kept(8)?],
         offset: int(row, 9)?,
         ttl: row.int(10)?,
         expires: row.int(11)?,
         priority: int(row, 12)?,
         cycle: row.int(13)?,
         created_at_ns: int(row, 14)?,
-        created_at_iso: owned(15)?,
+        created_at_iso: kept(15)?,
         creation_index: int(row, 16)?,
         cadence: row.int(17)?,
-        content_hash: owned(18)?,
+        content_hash: kept(18)?,
         present: int(row, 19)?,
-        extra: owned(20)?,
-        body,
+        extra: kept(20)?,
+        body_is_json: row.bool(21)?.unwrap_or(false),
+        body: kept(22)?,
         attrs: Vec::new(),
         tags: Vec::new(),
     })

@@ -378,6 +378,9 @@ fn encode_node(node: NodeRef<'_>, ttl: Ttl, inside: bool) -> Node {
         row.cadence = node.cadence().and_then(|json| json.parse().ok());
     }
     row.extra = extra.finish();
+    if !row.attrs.is_empty() {
+        row.present |= present::ATTRS;
+    }
     row
 }
 
@@ -421,6 +424,10 @@ fn field(row: &mut Node, node: NodeRef<'_>, name: &str, json: &str, inside: bool
                 bit(row, present::PARENT_ID);
             }
             same
+        }
+        "ttl" if json == "null" => {
+            bit(row, present::NULL_TTL);
+            true
         }
         _ if name == CADENCE.name => {
             row.cadence = json.parse::<i64>().ok().filter(|n| n.to_string() == json);

@@ -64,7 +64,7 @@ pub(crate) fn erase(
     let mut old = Vec::new();
     for place in &units {
         let mut read = Units::erasing(ids);
-        read.read(database, Wanted::Unit(place.unit))?;
+        read.read(database, Wanted::Units(&[place.unit]))?;
         let made = restore_unit(read, place.kind)?;
         let nodes = made.nodes().map(|node| (node, Ttl::of(node)));
         let unit = put_unit(database, &encode(place.kind, nodes))?;

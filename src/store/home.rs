@@ -149,10 +149,16 @@ impl Home {
             Err(StoreError::Missing(_)) if options.may_create() => pool.create(&writer)?,
             first => first?,
         };
-        if options.may_create() && schema::find(&mut *first)? == schema::Found::Nothing {
-            first = pool.create(&writer)?;
+        match schema::check(&mut *first, &name) {
+            // An empty file, or an empty schema of a server, becomes a store.
+            Err(StoreError::NotAStore(_))
+                if options.may_create() && schema::find(&mut *first)? == schema::Found::Nothing =>
+            {
+                first = pool.create(&writer)?;
+                schema::check(&mut *first, &name)?;
+            }
+            checked => checked?,
         }
-        schema::check(&mut *first, &name)?;
         pool.give_back(first);
         Ok(Self {
             file: pool.place.file(),

@@ -75,15 +75,22 @@ pub(super) fn places(
 
 // The sign before `first_seq` keeps SQLite from the index by ends, which has every unit in force.
 
-/// The units of a rank at a seq, in document order: that of the newest commit, or of the working state
-/// after it. Linear in them.
+/// What is in force: the newest commit of a session, or the working state after it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Now {
+    pub(super) session: i64,
+    pub(super) seq: i64,
+    /// Whether a working state was saved, which may have closed units of the newest commit.
+    pub(super) saved: bool,
+}
+
+/// The units of a rank, in document order. Linear in them.
 pub(super) fn in_force(
     database: &mut dyn Database,
-    session: i64,
-    seq: i64,
+    now: Now,
     rank: i64,
 ) -> Result<Vec<Place>, StoreError> {
-    let mut places = closed(database, session, seq, rank)?;
+    let mut places = closed(database, now, rank)?;
     places.extend(collect(
         database,
         &format!(
@@ -91,21 +98,18 @@ pub(super) fn in_force(
              and +p.first_seq <= ?3 \
              order by p.sibling_offset, p.created_at_ns, p.creation_index, p.id"
         ),
-        &[session.into(), rank.into(), seq.into()],
+        &[now.session.into(), rank.into(), now.seq.into()],
         place,
     )?);
     places.sort_unstable_by(|a, b| a.order.cmp(&b.order));
     Ok(places)
 }
 
-/// The units of a rank that end at a seq: if that is of the newest commit, those that the working state
-/// has closed.
-fn closed(
-    database: &mut dyn Database,
-    session: i64,
-    seq: i64,
-    rank: i64,
-) -> Result<Vec<Place>, StoreError> {
+/// The units of a rank that end with the newest commit: those that the working state has closed.
+fn closed(database: &mut dyn Database, now: Now, rank: i64) -> Result<Vec<Place>, StoreError> {
+    if !now.saved {
+        return Ok(Vec::new());
+    }
     collect(
         database,
         // That it began before is no condition, but leads to the index `placement_by_end`.
@@ -113,24 +117,23 @@ fn closed(
             "select {PLACE} where p.session_id = ?1 and p.last_seq = ?2 and p.first_seq <= ?2 \
              and +p.rank = ?3"
         ),
-        &[session.into(), seq.into(), rank.into()],
+        &[now.session.into(), now.seq.into(), rank.into()],
         place,
     )
 }
 
-/// The newest units below `^seq` at a seq as of [`in_force`]: this many turns with the loose nodes among
-/// them, in document order. Linear in them: the index `placement_in_force` is read from its end.
+/// The newest units below `^seq`: this many turns with the loose nodes among them, in document order. Linear in them: the index `placement_in_force` is read from its end.
 pub(super) fn newest_turns(
     database: &mut dyn Database,
-    session: i64,
-    seq: i64,
+    now: Now,
     turns: u64,
 ) -> Result<Vec<Place>, StoreError> {
+    let Now { session, seq, .. } = now;
     let sql = format!(
         "select {PLACE} where p.session_id = ?1 and p.rank = 1 and p.last_seq = {IN_FORCE} \
          order by p.sibling_offset desc, p.created_at_ns desc, p.creation_index desc, p.id desc limit ?2"
     );
-    let closed = closed(database, session, seq, 1)?;
+    let closed = closed(database, now, 1)?;
     let is_turn = |place: &Place| place.kind == UnitKind::Turn;
     let mut limit = i64::try_from(turns).unwrap_or(i64::MAX);
     loop {
@@ -200,13 +203,13 @@ pub(super) fn with_id(
     Ok(found)
 }
 
-/// How many turns at a seq as of [`in_force`] come after a unit. Linear in them, in an index.
+/// How many turns come after a unit. Linear in them, in an index.
 pub(super) fn turns_after(
     database: &mut dyn Database,
-    session: i64,
-    seq: i64,
+    now: Now,
     order: &Order,
 ) -> Result<u32, StoreError> {
+    let Now { session, seq, .. } = now;
     let count = first(
         database,
         &format!(
@@ -224,7 +227,7 @@ pub(super) fn turns_after(
         ],
         |row| int(row, 0),
     )?;
-    let closed = closed(database, session, seq, 1)?;
+    let closed = closed(database, now, 1)?;
     let closed = closed
         .iter()
         .filter(|place| place.kind == UnitKind::Turn && place.order > *order);
@@ -302,7 +305,7 @@ impl Cache {
         if missing.len() > 4 && missing.len() * 2 > places.count() {
             read.read(database, Wanted::Session(session, seqs.0, seqs.1))?;
         } else {
-            read.read_all(database, &missing.into_iter().collect::<Vec<_>>())?;
+            read.read_all(database, &missing.into_iter().collect::<Vec<_>>(), None)?;
         }
         Ok(read.into())
     }
@@ -447,14 +450,12 @@ pub(super) fn part(
     meta: Meta,
 ) -> Result<Snapshot, StoreError> {
     let mut read = Units::default();
-    let mut whole = Vec::with_capacity(places.len());
-    for (place, _) in places {
-        match outline && place.kind == UnitKind::Preamble {
-            true => read.read(database, Wanted::Outline(place.unit))?,
-            false => whole.push(place.unit),
-        }
-    }
-    read.read_all(database, &whole)?;
+    let units: Vec<i64> = places.iter().map(|(place, _)| place.unit).collect();
+    let preamble = places
+        .iter()
+        .find(|(place, _)| outline && place.kind == UnitKind::Preamble);
+    let preamble = preamble.map(|(place, _)| place.unit);
+    read.read_all(database, &units, preamble)?;
     alone(read, places, meta)
 }
 

@@ -9,3 +9,7 @@ pub(super) const CADENCE: i64 = 1 << 9;
 pub(super) const TAGS: i64 = 1 << 10;
 /// `parent_id`, that of the parent.
 pub(super) const PARENT_ID: i64 = 1 << 11;
+/// Rows of `attr` belong to the node.
+pub(super) const ATTRS: i64 = 1 << 12;
+/// `ttl`, as null.
+pub(super) const NULL_TTL: i64 = 1 << 13;

@@ -143,7 +143,7 @@ fn unit_fault(
     (hash, spelling): (Option<&[u8]>, Option<i64>),
 ) -> Result<Option<String>, StoreError> {
     let mut read = Units::default();
-    read.read(database, Wanted::Unit(unit))?;
+    read.read(database, Wanted::Units(&[unit]))?;
     if read.starts.is_empty() {
         return Ok(Some("a unit has no nodes".to_owned()));
     }

@@ -15,28 +15,36 @@ pub(crate) fn rfc3339(seconds: i64, nanos: u32) -> String {
     let day = day - (153 * month + 2) / 5 + 1;
     let month = if month < 10 { month + 3 } else { month - 9 };
     let year = era * 400 + year + i64::from(month <= 2);
-    let mut text = String::with_capacity(30);
-    let mut digits = |value: i64, count: usize, end: char| {
-        let mut buffer = [b'0'; 20];
-        let (mut left, mut at) = (value.unsigned_abs(), buffer.len());
-        while left > 0 {
-            at -= 1;
-            buffer[at] = b'0' + (left % 10) as u8;
-            left /= 10;
-        }
-        let start = at.min(buffer.len() - count);
-        text.push_str(if value < 0 { "-" } else { "" });
-        text.push_str(str::from_utf8(&buffer[start..]).unwrap_or_default());
-        text.push(end);
+    let (hour, minute, second) = (second / 3_600, second / 60 % 60, second % 60);
+    let mut text = match year {
+        0..=9999 => String::with_capacity(32),
+        _ => format!("{year:04}"),
     };
-    digits(year, if year < 0 { 3 } else { 4 }, '-');
-    digits(month, 2, '-');
-    digits(day, 2, 'T');
-    digits(second / 3_600, 2, ':');
-    digits(second / 60 % 60, 2, ':');
-    digits(second % 60, 2, '.');
-    digits(i64::from(nanos), 9, 'Z');
+    if text.is_empty() {
+        push_digits(&mut text, year as u32, 1_000);
+    }
+    for (mark, value) in [
+        ('-', month),
+        ('-', day),
+        ('T', hour),
+        (':', minute),
+        (':', second),
+    ] {
+        text.push(mark);
+        push_digits(&mut text, value as u32, 10);
+    }
+    text.push('.');
+    push_digits(&mut text, nanos, 100_000_000);
+    text.push('Z');
     text
+}
+
+/// Appends a number with as many digits as `highest`, a power of ten, has.
+fn push_digits(text: &mut String, value: u32, mut highest: u32) {
+    while highest > 0 {
+        text.push(char::from(b'0' + (value / highest % 10) as u8));
+        highest /= 10;
+    }
 }
 
 /// [`rfc3339`] of nanoseconds since 1970.

@@ -92,7 +92,9 @@ fn ask(
     match answer(store, prepared, options, entry) {
         Err(error) => {
             // It may have been pruned, changed or deleted since it was listed.
-            let now = store.core.read(|database| store::by_id(database, id))?;
+            let now = store
+                .core
+                .read_once(|database| store::by_id(database, id))?;
             match now {
                 None => Ok(None),
                 Some(entry) if entry.changed != changed => answer(store, prepared, options, entry),

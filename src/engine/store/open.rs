@@ -116,29 +116,30 @@ fn lock(open: &Mutex<OpenSessions>) -> MutexGuard<'_, OpenSessions> {
     open.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The session of a name as it is now. If nothing was committed since the last call, only the number of
-/// the last commit is read.
+/// The session of a name as it is now. Of one that is open, only the number of the last commit is read if
+/// nothing was committed since the last call.
 pub(super) fn by_name(
     open: &Mutex<OpenSessions>,
     core: &Arc<Core>,
     name: &str,
 ) -> Result<Arc<Session>, StoreError> {
-    // Before the row is read: a commit in between is noticed the next time.
-    let version = core.version()?;
-    {
+    let is_open = lock(open).by_name.contains_key(name);
+    // Before the row is read: a commit in between is noticed the next time. A session that is opened for
+    // the first time may be the only one, and the number needs a connection of its own.
+    let version = is_open.then(|| core.version()).transpose()?;
+    if version.is_some() {
         let mut open = lock(open);
-        if let Some(known) = open.used(name, |known| {
-            known.version == Some(version) && known.is_sound()
-        }) {
+        let known = open.used(name, |known| known.version == version && known.is_sound());
+        if let Some(known) = known {
             return Ok(Arc::clone(&known.session));
         }
     }
-    let entry = core.read(|database| crate::store::get(database, name))?;
+    let entry = core.read_once(|database| crate::store::get(database, name))?;
     let (session, _) = session(open, core, entry);
     if let Some(known) = lock(open).by_name.get_mut(name)
         && Arc::ptr_eq(&known.session, &session)
     {
-        known.version = Some(version);
+        known.version = version;
     }
     Ok(session)
 }
@@ -192,7 +193,7 @@ pub(super) fn refresh(core: &Arc<Core>, session: &Session) -> Result<bool, Error
         let message = "the session is not of this store";
         return Err(Error::new("", Diagnostic::error(Code::Store, message)));
     };
-    let now = core.read(|database| crate::store::by_id(database, known.entry().session))?;
+    let now = core.read_once(|database| crate::store::by_id(database, known.entry().session))?;
     let Some(entry) = now else {
         return Err(StoreError::NoSession(known.entry().name.clone()).into());
     };
