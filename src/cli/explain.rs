@@ -4,7 +4,7 @@ use super::command::{Run, print, say};
 use super::options::{Color, EditionName, Limits, TextFirst};
 use super::{operands, sessions};
 use crate::engine::{Engine, ExplainOptions};
-use crate::present::stores::{Access, Address, intact};
+use crate::present::stores::{Access, Address, intact, none_of};
 use crate::present::{Exit, Failure, answer};
 use clap::Args;
 use serde_json::json;
@@ -99,7 +99,7 @@ impl Explain {
         let mut answers = store.select_prepared(address.glob(), &prepared)?;
         let (all, candidates) = (answers.sessions(), answers.candidates());
         if all == 0 {
-            say(&format!("note: {}\n", sessions::none_of(address)));
+            say(&format!("note: {}\n", none_of(address)));
         }
         let options = ExplainOptions {
             analyze: false,

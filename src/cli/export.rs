@@ -4,13 +4,13 @@ use super::command::{Run, stream};
 use super::input;
 use super::options::{Color, Messages};
 use super::progress::Progress;
-use super::sessions::{self, SessionArgs, open_store};
+use super::sessions::{SessionArgs, open_store};
 use super::words::quoted;
 use crate::engine::Store;
 use crate::files::write_kept;
 use crate::history::Session;
 use crate::interop::{write_document, write_session};
-use crate::present::stores::{Access, Address};
+use crate::present::stores::{Access, Address, none_of};
 use crate::present::{Exit, Failure, counted};
 use clap::Args;
 use std::io::{self, Write};
@@ -122,7 +122,7 @@ impl Export {
         let store = open_store(address.store, Access::Read)?;
         let found = store.sessions(address.glob())?;
         if found.is_empty() {
-            return Err(Failure::plain(Exit::Missing, sessions::none_of(address)));
+            return Err(Failure::plain(Exit::Missing, none_of(address)));
         }
         if Path::new(directory)
             .extension()

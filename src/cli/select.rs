@@ -9,7 +9,7 @@ use crate::diag::{Code, Diagnostic, Error};
 use crate::engine::{Answer, Prepared, SessionAnswer, Store};
 use crate::history::Session;
 use crate::present::answer::Found;
-use crate::present::stores::{Access, Address, intact, without_passwords};
+use crate::present::stores::{Access, Address, intact, none_of, without_passwords};
 use crate::present::{Exit, Failure};
 use clap::Args;
 use std::collections::HashSet;
@@ -323,7 +323,7 @@ impl Answers<'_> {
             }
         }
         if asked == 0 {
-            say(&format!("note: {}\n", sessions::none_of(address)));
+            say(&format!("note: {}\n", none_of(address)));
         } else if self.found == before && self.empty.is_none() {
             self.empty = self.why_empty(&store, glob, prepared);
         }

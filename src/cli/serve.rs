@@ -11,8 +11,8 @@ use std::path::PathBuf;
 /// Serve caches and sessions to agents over the Model Context Protocol.
 ///
 /// The server speaks on standard input and output and ends when its input ends. Its tools are
-/// context.resolve, context.list_caches and context.inspect_cache for caches, and pact.select,
-/// pact.explain and pact.diff for sessions. It reads files below one directory only.
+/// context.resolve, context.list_caches and context.inspect_cache for caches, pact.select, pact.explain
+/// and pact.diff for sessions, and pact.sessions for stores. It reads files below one directory only.
 ///
 /// Needs a build with the feature `mcp`.
 #[derive(Args, Debug)]

@@ -8,7 +8,7 @@ use super::words::quoted;
 use crate::engine::{Context, ContextBuilder, Store};
 use crate::history::Session;
 use crate::index::Snapshot;
-use crate::present::stores::{self, Access, Address};
+use crate::present::stores::{self, Access, Address, none_of};
 use crate::present::{Exit, Failure, sessions as opened};
 use crate::tree::source::{read_all, read_files, sessions_in};
 use clap::Args;
@@ -177,15 +177,6 @@ pub(super) fn expand(names: &[String]) -> Result<(Vec<String>, bool), Failure> {
         }
     }
     Ok((all, several))
-}
-
-/// Says that an address of several sessions has none.
-pub(super) fn none_of(address: Address<'_>) -> String {
-    let store = address.store;
-    match address.glob() {
-        "" => format!("the store {store} has no sessions"),
-        glob => format!("no session of {store} matches `{glob}`"),
-    }
 }
 
 /// Says which files of a directory are sessions, if the failure is that of another one in it.

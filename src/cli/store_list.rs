@@ -3,14 +3,13 @@
 use super::command::{Run, print, say};
 use super::options::{Color, Paint, TextFirst, Tint};
 use super::output::printable;
-use super::sessions::{none_of, open_store};
+use super::sessions::open_store;
 use super::store_words::several;
 use crate::engine::SessionInfo;
-use crate::present::stores::Access;
+use crate::present::stores::{Access, none_of, session_json};
 use crate::present::{Exit, Failure};
 use crate::tree::timestamp::rfc3339_of_nanos;
 use clap::Args;
-use serde_json::{Value, json};
 
 /// List the sessions of a store, in byte order of their names.
 ///
@@ -47,25 +46,11 @@ impl Run for Sessions {
         print(&match self.json || self.format == TextFirst::Json {
             true => found
                 .iter()
-                .map(|info| format!("{}\n", line(info)))
+                .map(|info| format!("{}\n", session_json(info)))
                 .collect(),
             false => table(&found, color.for_results()),
         })
     }
-}
-
-/// A session as JSON.
-fn line(info: &SessionInfo) -> Value {
-    json!({
-        "name": info.name,
-        "snapshots": info.snapshots,
-        "cycle": info.cycle,
-        "working": info.working,
-        "created": rfc3339_of_nanos(info.created_at_ns),
-        "committed": info.committed_at_ns.map(rfc3339_of_nanos),
-        "source": info.source,
-        "parent": info.parent,
-    })
 }
 
 /// The sessions as a table. A column in which nothing is said is left out.

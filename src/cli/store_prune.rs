@@ -3,11 +3,11 @@
 use super::command::{Run, print, say};
 use super::options::{Color, TextFirst};
 use super::output::{counted, printable};
-use super::sessions::{none_of, open_store};
+use super::sessions::open_store;
 use super::store_words::several;
 use super::words::quoted;
 use crate::engine::{Pruned, Retention};
-use crate::present::stores::{Access, Which};
+use crate::present::stores::{Access, Which, none_of};
 use crate::present::{Exit, Failure};
 use clap::Args;
 use serde_json::json;

@@ -1,8 +1,10 @@
 //! Sessions that stay loaded between calls.
 
 use super::root::{Refusal, Root};
+use super::stores::Stores;
 use crate::history::Session;
-use crate::present::{Failure, sessions, stores};
+use crate::present::stores::{Address, Which};
+use crate::present::{Failure, sessions};
 use crate::tree::source::{is_several, read_all, read_files};
 use crate::tree::{Limits, SourceError};
 use cap_std::fs::Metadata;
@@ -28,6 +30,7 @@ const TRIES: usize = 3;
 pub(super) struct Kept {
     cache: Cache<PathBuf, Loaded, BySize>,
     limits: Limits,
+    stores: Stores,
 }
 
 /// A session, and the state of its files just before they were read.
@@ -67,21 +70,28 @@ impl Kept {
         Self {
             cache: Cache::with_weighter(64, KEPT_BYTES, BySize),
             limits,
+            stores: Stores::default(),
         }
     }
 
-    /// The session that a client calls `name`: from memory if its files have the lengths and
+    /// The stores that are open.
+    pub(super) fn stores(&self) -> &Stores {
+        &self.stores
+    }
+
+    /// The session that a client calls `name`: of a store as it is now, or else from memory if its files have the lengths and
     /// times they had. Concurrent calls for one session load it once.
     ///
     /// # Errors
     /// A name that leads out of the root, or a file of a session's directory that does; the
     /// errors of reading a session.
     pub(super) fn open(&self, root: &Root, name: &str) -> Result<Arc<Session>, Failure> {
-        if stores::reads_as_address(name) && !root.handle().is_dir(name) {
-            // SQLite opens files by their path, which may lead out of the root meanwhile.
-            let message = format!("`{name}` is in a store, and this server reads files alone");
-            return Err(Failure::usage(message)
-                .with_help("`pactql export STORE -o DIR` writes the sessions to files"));
+        // A file or a directory may have such a name.
+        if let Some(address) = Address::spelled(name)
+            && !root.handle().is_dir(name)
+            && (address.which == Which::All || !root.handle().is_file(name))
+        {
+            return self.stores.session(root, address);
         }
         let place = root.resolve(name).map_err(|refusal| {
             refusal.or_missing(|| SourceError::Missing(PathBuf::from(name)).into())

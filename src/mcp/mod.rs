@@ -9,10 +9,11 @@
 //!     pact         sessions
 //!       state      what calls share: engines, the root, loaded sessions
 //!         kept     sessions that stay loaded
-//!           root   the directory that may be read
+//!           stores stores that stay open
+//!             root the directory that may be read
 //! ```
 //! [`crate::present`] and the modules below it make the results, in the same bytes as the command
-//! line's. This module does not know the command line, and writes no file.
+//! line's. This module does not know the command line, and writes no file; SQLite makes its own beside a store.
 
 mod arguments;
 mod context;
@@ -22,6 +23,7 @@ mod pact;
 mod root;
 mod server;
 mod state;
+mod stores;
 mod tools;
 
 use crate::present::Failure;

@@ -9,8 +9,10 @@ use crate::history::{ContentMode, ContentOptions, DiffOptions, Material, RangeOp
 use crate::ir::Edition;
 use crate::present::answer::{Budget, Found};
 use crate::present::node::node_json;
-use crate::present::{Failure, answer, sessions};
+use crate::present::stores::{Address, Which, intact, none_of, session_json};
+use crate::present::{Failure, answer, clean, sessions};
 use std::str::FromStr;
+use std::sync::Arc;
 
 /// `pact.select`: what `pactql select --format json` prints, or `nodes`.
 pub(super) fn select(state: &ServerState, arguments: &Arguments) -> Result<Answer, Failure> {
@@ -28,6 +30,7 @@ pub(super) fn select(state: &ServerState, arguments: &Arguments) -> Result<Answe
         tokens,
     });
     let found = Found::new(&answer, budget.as_ref())?;
+    intact(&session)?;
     let count = arguments.flag("count");
     let as_nodes = arguments.text("format") == Some("nodes");
     let result = if as_nodes && !count {
@@ -80,6 +83,9 @@ pub(super) fn explain(state: &ServerState, arguments: &Arguments) -> Result<Answ
     // A new engine, so that an explanation does not depend on earlier calls.
     let engine = Engine::builder().edition(edition).build();
     let explain = engine.explain(session.as_deref(), selector, options)?;
+    if let Some(session) = &session {
+        intact(session)?;
+    }
     Ok(answer::explanation(&explain).into())
 }
 
@@ -101,7 +107,33 @@ pub(super) fn diff(state: &ServerState, arguments: &Arguments) -> Result<Answer,
             .map(|mode| content(mode, arguments)),
     };
     let diff = engine.diff(&session, a, b, selector, &options)?;
+    intact(&session)?;
     Ok(answer::json(&diff)?.into())
+}
+
+/// `pact.sessions`: what `pactql sessions --json` prints.
+pub(super) fn list(state: &ServerState, arguments: &Arguments) -> Result<Answer, Failure> {
+    let word = arguments.needed("store");
+    let address = Address::spelled(word).ok_or_else(|| {
+        let message = format!("expected a store, found `{}`", clean(word, 200));
+        Failure::value(message).with_help("a store is a file whose name ends in .db")
+    })?;
+    let store = state.kept.stores().open(&state.root, address.store)?;
+    if address.which == Which::One("") {
+        address.one_in(|| Ok(Arc::clone(&store)))?;
+    }
+    let found = store.sessions(address.glob())?;
+    let lines: Vec<String> = found
+        .iter()
+        .map(|info| session_json(info).to_string())
+        .collect();
+    Ok(Answer {
+        result: lines.join("\n"),
+        said: match found.is_empty() {
+            true => format!("note: {}\n", none_of(address)),
+            false => String::new(),
+        },
+    })
 }
 
 /// Nodes, one JSON object a line, without the last line feed.

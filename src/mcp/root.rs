@@ -51,6 +51,11 @@ impl Root {
         &self.handle
     }
 
+    /// The absolute path of a place below the root, for what cannot be opened through the handle.
+    pub(super) fn path_of(&self, place: &Path) -> String {
+        self.path.join(place).display().to_string()
+    }
+
     /// The path below the root that a client's name means, without links.
     ///
     /// A name with `..` is refused even where it leads back inside. Links are followed as long as

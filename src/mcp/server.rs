@@ -19,7 +19,8 @@ use tokio::sync::Semaphore;
 /// What the server is, for the client to read.
 const INSTRUCTIONS: &str = "\
 Caches of documents (context.*) and sessions of conversations (pact.*) below one directory; every \
-path is relative to it. Nothing is written. The first block of a result is JSON; a second block, \
+path is relative to it. A session is a file, or one of a store: \"agents.db#name\", which pact.sessions lists. \
+Nothing is written. The first block of a result is JSON; a second block, \
 if there is one, has warnings as text and, as a line of JSON, why an answer is empty. Errors are JSON too: \
 {\"error\": {\"code\", \"message\", \"spans\", \"help\"}}.";
 

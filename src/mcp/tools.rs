@@ -19,7 +19,7 @@ pub(super) struct Tool {
 }
 
 /// The tools in the order in which they are listed.
-pub(super) const TOOLS: [Tool; 6] = [
+pub(super) const TOOLS: [Tool; 7] = [
     Tool {
         name: "context.resolve",
         about: "Choose documents of a cache that fit a budget of tokens, best first and each whole \
@@ -137,7 +137,7 @@ pub(super) const TOOLS: [Tool; 6] = [
             Parameter::new(
                 "session",
                 Kind::Text,
-                "The session: a path relative to the directory served.",
+                "The session: a path relative to the directory served, or \"STORE#NAME\".",
             ),
             EDITION,
             Parameter::new(
@@ -182,6 +182,20 @@ pub(super) const TOOLS: [Tool; 6] = [
         ],
         run: pact::diff,
     },
+    Tool {
+        name: "pact.sessions",
+        about: "List the sessions of a store (a .db file with many sessions), in order of names: one JSON \
+                object a line, {name, snapshots, cycle, working, created, committed, source, parent}. Give \
+                \"STORE#NAME\" to the other pact tools as `session`.",
+        parameters: &[Parameter::new(
+            "store",
+            Kind::Text,
+            "The store: the path of a .db file, relative to the directory served; \"STORE#support-*\" \
+             lists the sessions whose names match, in which * is any text without /.",
+        )
+        .required()],
+        run: pact::list,
+    },
 ];
 
 const CACHE: Parameter = Parameter::new(
@@ -195,7 +209,7 @@ const SESSION: Parameter = Parameter::new(
     "session",
     Kind::Text,
     "The session: a path relative to the directory served, of a file or of a directory of \
-     snapshots.",
+     snapshots; or \"STORE#NAME\", a session of a store (a .db file).",
 )
 .required();
 

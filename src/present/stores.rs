@@ -6,6 +6,8 @@
 use super::failure::{Exit, Failure};
 use crate::engine::{Context, ContextBuilder, SessionInfo, Store};
 use crate::history::Session;
+use crate::tree::timestamp::rfc3339_of_nanos;
+use serde_json::{Value, json};
 use std::borrow::Cow;
 use std::path::Path;
 
@@ -73,12 +75,28 @@ impl<'a> Address<'a> {
         if begins_as_selector(word) && !Path::new(store).exists() {
             return None;
         }
+        Some(Self::new(store, name))
+    }
+
+    /// Reads a word by its spelling alone, and looks at no file.
+    #[cfg(feature = "mcp")]
+    pub(crate) fn spelled(word: &'a str) -> Option<Self> {
+        let at = match after_ending(word) {
+            None if is_url(word) || word.starts_with("sqlite:") => word.find('#'),
+            None if !word.ends_with(ENDING) => return None,
+            at => at,
+        };
+        let (store, name) = split(word, at);
+        Some(Self::new(store, name))
+    }
+
+    fn new(store: &'a str, name: Option<&'a str>) -> Self {
         let which = match name {
             None => Which::All,
             Some(glob) if glob.contains('*') => Which::Matching(glob),
             Some(name) => Which::One(name),
         };
-        Some(Self { store, which })
+        Self { store, which }
     }
 
     /// Whether it names sessions by their names: all of a store, or those that match.
@@ -104,6 +122,17 @@ impl<'a> Address<'a> {
     /// # Errors
     /// It means several, some of which are listed; the name is empty.
     pub(crate) fn one(self) -> Result<&'a str, Failure> {
+        self.one_in(|| open(self.store, Access::Read).map(Box::new))
+    }
+
+    /// As [`Address::one`], of a store that the caller opens if need be.
+    ///
+    /// # Errors
+    /// As [`Address::one`].
+    pub(crate) fn one_in<S: std::ops::Deref<Target = Store>>(
+        self,
+        open: impl FnOnce() -> Result<S, Failure>,
+    ) -> Result<&'a str, Failure> {
         let store = self.store;
         let found = match self.which {
             Which::One("") => {
@@ -113,7 +142,7 @@ impl<'a> Address<'a> {
                 .with_help(format!("`pactql sessions {store}` lists them")));
             }
             Which::One(name) => return Ok(name),
-            Which::All | Which::Matching(_) => open(store, Access::Read)?.sessions(self.glob())?,
+            Which::All | Which::Matching(_) => open()?.sessions(self.glob())?,
         };
         let count = super::counted(found.len() as u64, "session");
         let message = match self.which {
@@ -128,15 +157,6 @@ impl<'a> Address<'a> {
             false => failure.with_help(format!("name one of them: {}", listed(store, &found))),
         })
     }
-}
-
-/// Whether a word is written as an address. Looks at no file.
-#[cfg(feature = "mcp")]
-pub(crate) fn reads_as_address(word: &str) -> bool {
-    is_url(word)
-        || word.starts_with("sqlite:")
-        || word.ends_with(ENDING)
-        || after_ending(word).is_some()
 }
 
 /// Where the `#` is after the ending of a file.
@@ -204,6 +224,29 @@ fn listed(store: &str, found: &[SessionInfo]) -> String {
     let names: Vec<String> = first.map(|info| format!("{store}#{}", info.name)).collect();
     let more = if found.len() > LISTED { ", …" } else { "" };
     names.join(", ") + more
+}
+
+/// A session as JSON, as it is listed.
+pub(crate) fn session_json(info: &SessionInfo) -> Value {
+    json!({
+        "name": info.name,
+        "snapshots": info.snapshots,
+        "cycle": info.cycle,
+        "working": info.working,
+        "created": rfc3339_of_nanos(info.created_at_ns),
+        "committed": info.committed_at_ns.map(rfc3339_of_nanos),
+        "source": info.source,
+        "parent": info.parent,
+    })
+}
+
+/// Says that an address of several sessions has none.
+pub(crate) fn none_of(address: Address<'_>) -> String {
+    let store = address.store;
+    match address.glob() {
+        "" => format!("the store {store} has no sessions"),
+        glob => format!("no session of {store} matches `{glob}`"),
+    }
 }
 
 /// Refuses a store that is missing. That of a server is taken to be there.
@@ -326,6 +369,12 @@ mod tests {
         ] {
             let found = Address::of(word).map(|address| (address.store, address.which));
             assert_eq!(found, expected, "{word}");
+            #[cfg(feature = "mcp")]
+            if !word.contains(['[', '@']) && !word.starts_with(['#', '.']) {
+                let spelled = Address::spelled(word);
+                let spelled = spelled.map(|address| (address.store, address.which));
+                assert_eq!(spelled, expected, "{word}");
+            }
         }
         // A directory, and a file whose name has a `#`, are what they are.
         assert_eq!(Address::of("src"), None);

@@ -296,7 +296,8 @@ fn a_conversation_from_the_handshake_to_the_end() {
             "context.inspect_cache",
             "pact.select",
             "pact.explain",
-            "pact.diff"
+            "pact.diff",
+            "pact.sessions"
         ]
     );
 
@@ -395,7 +396,12 @@ fn documented_calls_over_sessions_are_answered_as_documented() {
         .skip(1)
         .filter_map(|block| block.split("```").next())
         .collect();
-    let mut client = Client::start(&Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures"));
+    let scratch = Scratch::new("documented");
+    let (from, to) = ("root/agent.jsonl", "root/support-agent.jsonl");
+    fs::rename(scratch.path(from), scratch.path(to)).expect("a file");
+    let made = scratch.command(&["import", "support-agent.jsonl", "-o", "agents.db"]);
+    assert_eq!(made.0, 0, "{made:?}");
+    let mut client = scratch.client();
     let mut run = 0;
     for pair in blocks.windows(2) {
         let call: Value = match serde_json::from_str(pair[0]) {
@@ -420,7 +426,7 @@ fn documented_calls_over_sessions_are_answered_as_documented() {
         assert_eq!(rest, "", "{tool}");
         run += 1;
     }
-    assert_eq!(run, 3);
+    assert_eq!(run, 4);
     assert_eq!(client.end().0, 0);
 }
 
@@ -878,6 +884,7 @@ fn nothing_outside_of_the_root_is_read() {
         absolute,
         inside,
     ];
+    let mut stores = vec!["/tmp/a.db".to_owned(), "many/../a.db".to_owned()];
     #[cfg(unix)]
     {
         use std::os::unix::fs::symlink;
@@ -887,12 +894,20 @@ fn nothing_outside_of_the_root_is_read() {
             ("../../outside.jsonl", "root/many/2.jsonl"),
             ("../outside-cache", "root/cache-link"),
             ("agent.jsonl", "root/good-link.jsonl"),
+            ("../outside.db", "root/link.db"),
         ] {
             symlink(target, scratch.path(name)).expect("a link");
         }
+        for store in ["../outside.db", "wal.db"] {
+            let made = scratch.command(&["import", "agent.jsonl", "-o", store]);
+            assert_eq!(made.0, 0, "{made:?}");
+        }
+        // The newest commits of a store are in this file.
+        symlink("../outside.jsonl", scratch.path("root/wal.db-wal")).expect("a link");
         names.extend(
             ["link.jsonl", "up/outside.jsonl", "up", "many", "cache-link"].map(String::from),
         );
+        stores.extend(["../outside.db", "link.db", "up/outside.db", "wal.db"].map(String::from));
     }
     let mut client = scratch.client();
     for name in &names {
@@ -932,13 +947,125 @@ fn nothing_outside_of_the_root_is_read() {
         let listed = client.answer("context.list_caches", json!({}));
         assert!(!listed.contains("cache-link"), "{listed}");
     }
+    for store in &stores {
+        let session = format!("{store}#agent");
+        for (tool, arguments) in SESSION_TOOLS
+            .map(|tool| (tool, reading(&session)(tool)))
+            .into_iter()
+            .chain([("pact.sessions", json!({"store": store}))])
+        {
+            let error = client.error(tool, arguments);
+            let message = error["message"].as_str().unwrap_or_default();
+            assert!(
+                error["code"] == "E_VALUE"
+                    && message.ends_with("is not inside the directory served"),
+                "{tool} {store}: {error}"
+            );
+        }
+    }
     // `-` is an ordinary name here: standard input belongs to the client.
     let error = client.error("pact.select", reading("-")("pact.select"));
     assert_eq!(error["code"], "E_MISSING");
-    // SQLite would open files by their path.
-    for store in ["agents.db", "agents.db#a", "postgres://host/agents#a"] {
-        let error = client.error("pact.select", reading(store)("pact.select"));
-        assert_eq!(error["code"], "E_USAGE", "{store}");
+    assert_eq!(client.end().0, 0);
+}
+
+/// A session of a store answers as on the command line, and as it is at the time of the call.
+#[test]
+fn sessions_of_stores_are_read() {
+    let scratch = Scratch::new("stores");
+    let make = |arguments: &[&str]| assert_eq!(scratch.command(arguments).0, 0, "{arguments:?}");
+    make(&["import", "agent.jsonl", "chat.json", "-o", "sub.db"]);
+    fs::create_dir(scratch.path("root/runs")).expect("a directory");
+    make(&["backup", "sub.db", "-o", "runs/agents.db"]);
+    let mut client = scratch.client();
+    let call = "@t0 .cb[kind='call']";
+    let session = "runs/agents.db#agent";
+    for (tool, arguments, command) in [
+        (
+            "pact.sessions",
+            json!({"store": "sub.db"}),
+            &["sessions", "sub.db", "--json"][..],
+        ),
+        (
+            "pact.sessions",
+            json!({"store": "runs/agents.db#a*"}),
+            &["sessions", "runs/agents.db#a*", "--json"],
+        ),
+        (
+            "pact.sessions",
+            json!({"store": "sub.db#x*"}),
+            &["sessions", "sub.db#x*", "--json"],
+        ),
+        (
+            "pact.select",
+            json!({"session": session, "selector": call}),
+            &["select", session, call, "--format", "json"],
+        ),
+        (
+            "pact.select",
+            json!({"session": session, "selector": "@t0 #nothing"}),
+            &["select", session, "@t0 #nothing", "--format", "json"],
+        ),
+        (
+            "pact.explain",
+            json!({"session": session, "selector": call, "analyze": true}),
+            &["explain", session, call, "--analyze", "--format", "json"],
+        ),
+        (
+            "pact.diff",
+            json!({"session": session, "a": "@t-2", "b": "@t0"}),
+            &["diff", session, "@t-2", "@t0", "--format", "json"],
+        ),
+    ] {
+        let (code, out, err) = scratch.command(command);
+        assert_eq!(code, 0, "{command:?}: {err}");
+        let said = Some(err).filter(|err| !err.is_empty());
+        let expected: Vec<String> = std::iter::once(out.trim_end().to_owned())
+            .chain(said)
+            .collect();
+        for _ in 0..2 {
+            let answer = client.call(tool, arguments.clone());
+            assert_eq!(answer, (false, expected.clone()), "{command:?}");
+        }
+    }
+    // A commit of another process is seen, and so is another file in the place of the store.
+    let chat = json!({"session": "runs/agents.db#chat", "selector": "@t0 #new", "count": true});
+    assert_eq!(client.call("pact.select", chat.clone()).1[0], "0");
+    let node = "block { id=x, key=new }";
+    make(&["add", "runs/agents.db#chat", "^ah", node]);
+    make(&["commit", "runs/agents.db#chat"]);
+    assert_eq!(client.answer("pact.select", chat.clone()), "1");
+    make(&["backup", "sub.db", "-o", "other.db"]);
+    let moved = |from: &str, to: &str| {
+        fs::rename(scratch.path(from), scratch.path(to)).expect("a file");
+    };
+    for ending in ["", "-wal", "-shm"] {
+        let path = scratch.path(&format!("root/runs/agents.db{ending}"));
+        assert!(fs::remove_file(path).is_ok() || !ending.is_empty());
+    }
+    moved("root/other.db", "root/runs/agents.db");
+    assert_eq!(client.call("pact.select", chat).1[0], "0");
+    for (session, code, message) in [
+        ("sub.db", "E_USAGE", "is a store of 2 sessions"),
+        ("sub.db#a*", "E_USAGE", "is a pattern, of 1 session"),
+        ("sub.db#", "E_USAGE", "expected the name of a session"),
+        ("sub.db#agnet", "E_SESSION_NOT_FOUND", "no session `agnet`"),
+        ("none.db#a", "E_MISSING", "there is no store none.db"),
+        ("postgres://h/d#a", "E_VALUE", "no database server"),
+    ] {
+        for tool in SESSION_TOOLS {
+            let error = client.error(tool, reading(session)(tool));
+            assert_eq!(error["code"], code, "{tool} {session}");
+            let said = error["message"].as_str().unwrap_or_default();
+            assert!(said.contains(message), "{tool} {session}: {said}");
+        }
+    }
+    fs::write(scratch.path("root/text.db"), "no store").expect("a file");
+    let error = client.error("pact.sessions", json!({"store": "text.db"}));
+    assert_eq!(error["message"], "text.db is not a store of sessions");
+    for (word, code) in [("agent.jsonl", "E_VALUE"), ("sub.db#", "E_USAGE")] {
+        let error = client.error("pact.sessions", json!({"store": word}));
+        assert_eq!(error["code"], code, "{word}");
     }
     assert_eq!(client.end().0, 0);
 }
