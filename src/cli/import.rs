@@ -9,21 +9,21 @@ use super::sessions::open_store;
 use super::words::{joined, quoted};
 use super::write::new_name;
 use crate::engine::Store;
-use crate::interop::{ImportOptions, MessageLocation, Pointer, Report};
+use crate::interop::{Format, ImportOptions, MessageLocation, Pointer, Report};
 use crate::present::stores::{Access, Address, Which};
 use crate::present::{Exit, Failure, counted, printable};
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
 use serde_json::json;
 use std::collections::{BTreeSet, HashSet};
 use std::io::{self, Write};
 use std::path::Path;
 
-/// Import chat logs as sessions; into a store also files of sessions, and the sessions of other stores.
+/// Import logs of agents as sessions; into a store also files of sessions, and the sessions of other stores.
 ///
-/// A log is a JSON array of messages, JSON Lines (one message a line, or one {"messages": […]} a
-/// line), or an object with `messages`. Each reply ends a turn and a cycle; messages after the last
-/// reply are the working state. A report on standard error counts what was understood, kept
-/// unchanged and skipped. In a store a session is named by its file, without the endings; one of another
+/// The format is found by content. A provider call is a cycle, and a reply ends a turn; messages
+/// after the last reply are the working state. A report on standard error counts what was
+/// understood, kept unchanged and skipped. In a store a session is named by its file, without the endings; one of another
 /// store keeps its name. Of a directory, every file is imported.
 #[derive(Args, Debug)]
 #[command(after_help = "\
@@ -57,9 +57,9 @@ pub(super) struct Import {
     /// Leave out inputs that are neither logs nor sessions, and say so.
     #[arg(long)]
     skip_invalid: bool,
-    /// The format of the logs.
-    #[arg(long, value_enum, default_value_t)]
-    from: From,
+    /// The format of the logs [default: found by content].
+    #[arg(long, value_name = "FORMAT", value_parser = formats())]
+    from: Option<Format>,
     /// Where the messages are: a JSON pointer, in which `*` is every element. Each match is one
     /// session.
     #[arg(long, value_name = "POINTER", value_parser = Pointer::parse, conflicts_with = "steps")]
@@ -67,6 +67,12 @@ pub(super) struct Import {
     /// Where the inputs of single steps are: each match is one snapshot of the same session.
     #[arg(long, value_name = "POINTER", value_parser = Pointer::parse)]
     steps: Option<Pointer>,
+    /// Import a log of which less than half is understood, and pass over lines that are no JSON.
+    #[arg(long)]
+    lenient: bool,
+    /// The form of the report [default: text, or JSON with `--format json`].
+    #[arg(long, value_enum, value_name = "FORM")]
+    report: Option<ReportForm>,
     /// Write every snapshot as a whole document, even if its difference is shorter.
     #[arg(long)]
     full: bool,
@@ -77,11 +83,21 @@ pub(super) struct Import {
 }
 
 /// Log formats by name.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-enum From {
-    /// OpenAI chat messages.
-    #[default]
-    Openai,
+fn formats() -> impl TypedValueParser<Value = Format> {
+    let names = PossibleValuesParser::new(Format::ALL.map(Format::name));
+    names.map(|name| {
+        let found = Format::ALL.into_iter().find(|format| format.name() == name);
+        found.unwrap_or(Format::OpenAi)
+    })
+}
+
+/// The forms of the report.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum ReportForm {
+    /// Lines for a reader.
+    Text,
+    /// One JSON object.
+    Json,
 }
 
 /// Where sessions are written.
@@ -99,10 +115,10 @@ impl Run for Import {
             (None, Some(pointer)) => MessageLocation::Steps(pointer.clone()),
             (None, None) => MessageLocation::Usual,
         };
-        let From::Openai = self.from;
         let options = ImportOptions {
+            format: self.from,
+            lenient: self.lenient,
             location,
-            ..ImportOptions::default()
         };
         let target = self.target()?;
         let into_store = matches!(target, Target::Store(_));
@@ -169,7 +185,9 @@ impl Import {
         for of_log in logs.filter_map(|log| found.reports.get(*log)) {
             report.add(of_log);
         }
-        say(&if self.messages_as.json() {
+        let json = self.messages_as.json();
+        let json = self.report.map_or(json, |form| form == ReportForm::Json);
+        say(&if json {
             let mut json = report.to_json();
             if into_store {
                 json["copied"] =

@@ -1,28 +1,11 @@
 //! From the bytes of a log to sessions.
 
-use super::input::{self, Log, MessageLocation};
+use super::formats::{Format, Record, detect, reader};
+use super::input::{self, Found, ImportOptions, MessageLocation};
+use super::output::Output;
 use super::recording::Recording;
-use super::report::Report;
-use super::{openai, turns};
+use super::report::{Fate, Report};
 use crate::tree::fault::InputError;
-
-/// The log formats that can be read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
-pub enum Format {
-    /// OpenAI chat messages: a JSON array, JSON Lines (one message a line, or one
-    /// `{"messages": […]}` a line), or an object with `messages`.
-    #[default]
-    OpenAi,
-}
-
-/// Options of [`import`].
-#[derive(Clone, Debug, Default)]
-pub struct ImportOptions {
-    /// The format of the log.
-    pub format: Format,
-    /// Where the messages are.
-    pub location: MessageLocation,
-}
 
 /// The outcome of [`import`].
 #[derive(Clone, Debug, Default)]
@@ -31,65 +14,114 @@ pub struct Imported {
     pub sessions: Vec<ImportedSession>,
     /// The counts over all of them.
     pub report: Report,
+    /// The format that was read; `None` for an empty log.
+    pub format: Option<Format>,
 }
 
 /// One session of an import.
 #[derive(Clone, Debug)]
 pub struct ImportedSession {
-    /// Where its messages were: a JSON pointer, `line N` with a pointer, or empty for the whole
-    /// input.
+    /// Where it was: a JSON pointer, `line N` with a pointer, or empty for the whole input.
     pub location: String,
+    /// Its name in the log, if it has one there.
+    pub name: Option<String>,
     /// The session.
     pub recording: Recording,
-    /// The counts of its messages.
-    pub report: Report,
 }
 
-/// Reads a log (RUNTIME §5). Linear in the input, for a pointer of fixed length.
+/// Reads a log (INSPECT §1). Linear in the input, for a pointer of fixed length.
 ///
 /// # Errors
-/// `E_INPUT` with every fault of the JSON, or with the reason why no messages were found. No
+/// `E_INPUT` with every fault of the JSON, or with the reason why the log was not understood. No
 /// session is returned then.
 pub fn import(bytes: &[u8], options: &ImportOptions) -> Result<Imported, InputError> {
-    let logs = input::find(bytes, &options.location)?;
-    let mut imported = Imported::default();
-    if let MessageLocation::Steps(_) = options.location {
-        let mut report = Report::default();
-        let steps: Vec<Vec<turns::Message>> = logs
-            .iter()
-            .map(|log| read(log, options.format, &mut report))
-            .collect();
-        let recording = turns::record_steps(steps.iter().map(Vec::as_slice));
-        imported.push(String::new(), recording, report);
-    } else {
-        for log in logs {
-            let mut report = Report::default();
-            let recording = turns::record_log(&read(&log, options.format, &mut report));
-            imported.push(log.location, recording, report);
-        }
+    let mut out = Output::default();
+    let found = input::find(bytes, options, &mut out.report)?;
+    let format = options.format.or_else(|| match &found {
+        Found::Records(records) => detect(records),
+        Found::Lists(lists) => lists.iter().find_map(|list| detect(&list.records())),
+    });
+    read(&found, format, options, &mut out)?;
+    if options.location == MessageLocation::Usual && !options.lenient {
+        check_understood(&out.report)?;
     }
-    Ok(imported)
-}
-
-fn read(log: &Log<'_>, format: Format, report: &mut Report) -> Vec<turns::Message> {
-    match format {
-        Format::OpenAi => {
-            for name in &log.skipped {
-                report.skipped_member(name);
-            }
-            openai::messages(&log.messages, report)
-        }
-    }
-}
-
-impl Imported {
-    fn push(&mut self, location: String, recording: Recording, mut report: Report) {
-        report.session(recording.snapshots());
-        self.report.add(&report);
-        self.sessions.push(ImportedSession {
-            location,
+    let (sessions, mut report) = out.finish();
+    let sessions: Vec<ImportedSession> = sessions
+        .into_iter()
+        .map(|(about, recording)| ImportedSession {
+            location: about.location,
+            name: about.name,
             recording,
-            report,
-        });
+        })
+        .collect();
+    for session in &sessions {
+        report.session(session.recording.snapshots());
     }
+    Ok(Imported {
+        sessions,
+        report,
+        format,
+    })
+}
+
+fn read(
+    found: &Found<'_>,
+    format: Option<Format>,
+    options: &ImportOptions,
+    out: &mut Output,
+) -> Result<(), InputError> {
+    // Lists of messages and an empty input are read as chat.
+    let known = format.unwrap_or(Format::OpenAi);
+    match found {
+        Found::Records(records) => {
+            if format.is_none() && !records.is_empty() {
+                return Err(input::unknown(records));
+            }
+            all(known, records, "", out);
+        }
+        Found::Lists(lists) if matches!(options.location, MessageLocation::Steps(_)) => {
+            let mut reader = reader(known);
+            for list in lists {
+                if !reader.step(&list.elements, out) {
+                    return Err(InputError::at_document(format!(
+                        "expected a format with lists of messages, and `{}` has none",
+                        known.name()
+                    )));
+                }
+            }
+            reader.finish(out);
+        }
+        Found::Lists(lists) => {
+            for list in lists {
+                all(known, &list.records(), &list.location, out);
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Reads the records of one log.
+fn all(format: Format, records: &[Record<'_>], location: &str, out: &mut Output) {
+    let before = out.len();
+    let mut reader = reader(format);
+    for record in records {
+        reader.record(record, out);
+    }
+    reader.finish(out);
+    if out.len() == before {
+        out.empty(location);
+    }
+}
+
+fn check_understood(report: &Report) -> Result<(), InputError> {
+    if !report.is_mostly_unknown() {
+        return Ok(());
+    }
+    let of = |fate| report.lines(fate) + report.messages(fate);
+    let understood = of(Fate::Understood);
+    let all = understood + of(Fate::Verbatim) + of(Fate::Skipped);
+    Err(InputError::at_document(format!(
+        "{understood} of {all} lines were understood; `--lenient` imports them, and keeps or counts \
+         the others"
+    )))
 }

@@ -1,10 +1,11 @@
 //! Finding the message lists of an input, by content or by pointer. File names play no part.
 
-use super::openai::is_message;
+use super::formats::{At, Format, Record, detect, is_message};
 use super::pointer::Pointer;
+use super::report::{Fate, Report};
 use crate::tree::fault::{Faults, InputError};
 use crate::tree::json::{Halt, Reader};
-use crate::tree::shallow::{ValueType, elements, get, members, value_type};
+use crate::tree::shallow::{ValueType, elements, members, value_type};
 
 /// Where in an input the messages are.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -19,25 +20,49 @@ pub enum MessageLocation {
     Steps(Pointer),
 }
 
+/// Options of [`import()`](super::import()).
+#[derive(Clone, Debug, Default)]
+pub struct ImportOptions {
+    /// The format of the log; `None` to find it by content.
+    pub format: Option<Format>,
+    /// Where the messages are.
+    pub location: MessageLocation,
+    /// Whether a log is read of which less than half is understood, or some lines of which are no
+    /// JSON.
+    pub lenient: bool,
+}
+
 /// One list of messages.
 #[derive(Debug)]
-pub(super) struct Log<'a> {
+pub(super) struct List<'a> {
     /// Where it was found; empty for the whole input.
     pub(super) location: String,
     /// The raw messages.
-    pub(super) messages: Vec<&'a str>,
-    /// Members of the record around `messages`, which are not imported.
-    pub(super) skipped: Vec<String>,
+    pub(super) elements: Vec<&'a str>,
 }
 
-impl<'a> Log<'a> {
-    fn new(location: String, messages: Vec<&'a str>) -> Self {
-        Self {
-            location,
-            messages,
-            skipped: Vec::new(),
+impl List<'_> {
+    /// Its elements as records.
+    pub(super) fn records(&self) -> Vec<Record<'_>> {
+        let mut records = Vec::with_capacity(self.elements.len());
+        for (index, raw) in self.elements.iter().enumerate() {
+            records.push(Record {
+                raw,
+                list: &self.location,
+                at: At::Element(index),
+            });
         }
+        records
     }
+}
+
+/// What an input holds.
+#[derive(Debug)]
+pub(super) enum Found<'a> {
+    /// The records of one log.
+    Records(Vec<Record<'a>>),
+    /// Lists of messages deeper in it; at least one.
+    Lists(Vec<List<'a>>),
 }
 
 /// An input whose JSON was checked.
@@ -47,29 +72,30 @@ enum Input<'a> {
     Lines(Vec<(usize, &'a str)>),
 }
 
-/// Finds every message list of an input; at least one.
+/// Finds the records of an input, or its lists of messages.
 pub(super) fn find<'a>(
     bytes: &'a [u8],
-    location: &MessageLocation,
-) -> Result<Vec<Log<'a>>, InputError> {
-    let input = check(bytes)?;
-    match location {
-        MessageLocation::Usual => usual(&input),
+    options: &ImportOptions,
+    report: &mut Report,
+) -> Result<Found<'a>, InputError> {
+    let input = check(bytes, options.lenient, report)?;
+    match &options.location {
+        MessageLocation::Usual => usual(input, options.format, report),
         MessageLocation::Messages(pointer) | MessageLocation::Steps(pointer) => {
-            at_pointer(input, pointer)
+            at_pointer(&input, pointer).map(Found::Lists)
         }
     }
 }
 
-fn at_pointer<'a>(input: Input<'a>, pointer: &Pointer) -> Result<Vec<Log<'a>>, InputError> {
+fn at_pointer<'a>(input: &Input<'a>, pointer: &Pointer) -> Result<Vec<List<'a>>, InputError> {
     let records: Vec<(String, &str)> = match input {
-        Input::Value(value) => vec![(String::new(), value)],
+        Input::Value(value) => vec![(String::new(), *value)],
         Input::Lines(lines) => lines
-            .into_iter()
-            .map(|(number, line)| (format!("line {number} "), line))
+            .iter()
+            .map(|(number, line)| (format!("line {number} "), *line))
             .collect(),
     };
-    let mut logs = Vec::new();
+    let mut lists = Vec::new();
     for (line, record) in records {
         for (path, value) in pointer.matches(record) {
             let location = format!("{line}{path}");
@@ -79,34 +105,39 @@ fn at_pointer<'a>(input: Input<'a>, pointer: &Pointer) -> Result<Vec<Log<'a>>, I
                     pointer.as_str()
                 )));
             }
-            logs.push(Log::new(location, elements(value)));
+            lists.push(List {
+                location,
+                elements: elements(value),
+            });
         }
     }
-    if logs.is_empty() {
+    if lists.is_empty() {
         return Err(refuse(format!(
             "expected lists of messages at `{}`, which matches nothing",
             pointer.as_str()
         )));
     }
-    Ok(logs)
+    Ok(lists)
 }
 
-/// The lists in the places where the OpenAI format has them.
-fn usual<'a>(input: &Input<'a>) -> Result<Vec<Log<'a>>, InputError> {
-    let records: Vec<(String, &'a str)> = match input {
+/// The records, or lists of messages deeper in an input that has no records of a known format.
+fn usual<'a>(
+    input: Input<'a>,
+    format: Option<Format>,
+    report: &mut Report,
+) -> Result<Found<'a>, InputError> {
+    let of = |raw, at| Record { raw, list: "", at };
+    let records: Vec<Record<'a>> = match &input {
         Input::Lines(lines) => lines
             .iter()
-            .map(|(number, line)| (format!("line {number}"), *line))
+            .map(|(number, line)| of(line, At::Line(*number)))
             .collect(),
         Input::Value(value) => match value_type(value) {
-            ValueType::Object if get(&members(value), "messages").is_some() => {
-                vec![(String::new(), *value)]
-            }
-            ValueType::Object => vec![("line 1".to_owned(), *value)],
+            ValueType::Object => vec![of(value, At::Whole)],
             ValueType::Array => elements(value)
                 .into_iter()
                 .enumerate()
-                .map(|(index, element)| (format!("/{index}"), element))
+                .map(|(index, element)| of(element, At::Element(index)))
                 .collect(),
             _ => {
                 return Err(refuse(
@@ -116,45 +147,59 @@ fn usual<'a>(input: &Input<'a>) -> Result<Vec<Log<'a>>, InputError> {
             }
         },
     };
-    let Some((location, first)) = records.first() else {
-        // `[]` is an empty conversation.
-        return Ok(vec![Log::new(String::new(), Vec::new())]);
-    };
-    if has_messages(first) {
-        return records.into_iter().map(unwrap).collect();
+    if format.is_some() || records.is_empty() || detect(&records).is_some() {
+        return Ok(Found::Records(records));
     }
-    if records.iter().any(|(_, record)| is_message(record)) {
-        let messages = records.into_iter().map(|(_, record)| record);
-        return Ok(vec![Log::new(String::new(), messages.collect())]);
-    }
-    let location = if location.is_empty() {
-        "the top"
-    } else {
-        location
+    let below = match &input {
+        Input::Value(value) => messages_below(value, DEPTH),
+        Input::Lines(lines) => lines
+            .first()
+            .and_then(|(_, line)| messages_below(line, DEPTH)),
     };
-    Err(refuse(format!(
-        "expected a message with a `role`, or an object with `messages`, at {location}; \
-         --messages POINTER says where else they are"
-    )))
+    let Some(pointer) = below.and_then(|text| Pointer::parse(&text).ok()) else {
+        return Ok(Found::Records(records));
+    };
+    let lists = at_pointer(&input, &pointer)?;
+    let place = pointer.as_str();
+    report.note(format!(
+        "found lists of messages at {place} ({})",
+        lists.len()
+    ));
+    Ok(Found::Lists(lists))
 }
+
+/// The error for records of no known format.
+pub(super) fn unknown(records: &[Record<'_>]) -> InputError {
+    let place = records.first().map(Record::location).unwrap_or_default();
+    let place = match &*place {
+        "" => "the top",
+        place => place,
+    };
+    refuse(format!(
+        "expected a message with a `role`, or an object with `messages`, at {place}; \
+         --messages POINTER says where else they are"
+    ))
+}
+
+/// How deep lists of messages are looked for.
+const DEPTH: usize = 4;
 
 /// The pointer to the message lists of an input that has them elsewhere than usual, such as
 /// `/*/traj`; of several places the first. It is looked for in the first element of each list.
 #[cfg(feature = "cli")]
 pub(crate) fn where_messages(bytes: &[u8]) -> Option<String> {
-    match check(bytes).ok()? {
-        Input::Value(value) => messages_below(value, 4),
-        Input::Lines(lines) => messages_below(lines.first()?.1, 4),
+    match check(bytes, false, &mut Report::default()).ok()? {
+        Input::Value(value) => messages_below(value, DEPTH),
+        Input::Lines(lines) => messages_below(lines.first()?.1, DEPTH),
     }
 }
 
-#[cfg(feature = "cli")]
 fn messages_below(value: &str, depth: usize) -> Option<String> {
     let depth = depth.checked_sub(1)?;
     match value_type(value) {
         ValueType::Array => {
             let elements = elements(value);
-            if elements.iter().any(|element| is_message(element)) {
+            if elements.iter().any(|element| is_message(&members(element))) {
                 return Some(String::new());
             }
             messages_below(elements.first()?, depth).map(|rest| format!("/*{rest}"))
@@ -171,34 +216,12 @@ fn messages_below(value: &str, depth: usize) -> Option<String> {
     }
 }
 
-fn has_messages(record: &str) -> bool {
-    get(&members(record), "messages").is_some_and(|list| value_type(list) == ValueType::Array)
-}
-
-/// Takes the message list out of a record `{"messages": […], …}`.
-fn unwrap((location, record): (String, &str)) -> Result<Log<'_>, InputError> {
-    if !has_messages(record) {
-        return Err(refuse(format!(
-            "expected an object with a list `messages` at {location}, as in the records before it"
-        )));
-    }
-    let mut log = Log::new(location, Vec::new());
-    for (name, value) in members(record) {
-        if name == "messages" {
-            log.messages = elements(value);
-        } else {
-            log.skipped.push(name.into_owned());
-        }
-    }
-    Ok(log)
-}
-
 fn refuse(message: String) -> InputError {
     InputError::at_document(message)
 }
 
 /// Checks the JSON of an input and decides whether it is one value or JSON Lines.
-fn check(bytes: &[u8]) -> Result<Input<'_>, InputError> {
+fn check<'a>(bytes: &'a [u8], lenient: bool, report: &mut Report) -> Result<Input<'a>, InputError> {
     let bytes = bytes.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(bytes);
     let text = std::str::from_utf8(bytes).map_err(|error| {
         let valid = bytes.get(..error.valid_up_to()).unwrap_or_default();
@@ -216,7 +239,7 @@ fn check(bytes: &[u8]) -> Result<Input<'_>, InputError> {
             .trim_end_matches([' ', '\t', '\r'])
             .ends_with('\n')
     {
-        return lines(text);
+        return lines(text, lenient, report);
     }
     Ok(Input::Value(only_value(text, reader, first)?))
 }
@@ -236,19 +259,27 @@ fn only_value<'a>(
     }
 }
 
-/// Checks each line and reports the faults of all.
-fn lines(text: &str) -> Result<Input<'_>, InputError> {
+/// Checks each line and reports the faults of all. A last line that is broken off is left for
+/// later; with `lenient`, lines that are no JSON are counted.
+fn lines<'a>(text: &'a str, lenient: bool, report: &mut Report) -> Result<Input<'a>, InputError> {
     let mut found = Vec::new();
     let mut failed: Option<InputError> = None;
     let mut start = 0;
-    for (index, line) in text.split_inclusive('\n').enumerate() {
-        let length = line.len();
-        let line = line.trim_end_matches(['\n', '\r']);
+    for (index, whole) in text.split_inclusive('\n').enumerate() {
+        let line = whole.trim_end_matches(['\n', '\r']);
         if !line.trim_ascii().is_empty() {
             let mut reader = Reader::new(line);
             let value = reader.skip_value();
             match only_value(line, reader, value) {
                 Ok(value) => found.push((index + 1, value)),
+                Err(_) if start + whole.len() == text.len() && !whole.ends_with('\n') => {
+                    report.line(Fate::Skipped, TORN);
+                    report.note(format!(
+                        "line {} is not whole: it waits for its rest",
+                        index + 1
+                    ));
+                }
+                Err(_) if lenient => report.line(Fate::Skipped, "no JSON"),
                 Err(error) => {
                     let error = error.shifted(index as u64, start as u64);
                     match &mut failed {
@@ -258,7 +289,10 @@ fn lines(text: &str) -> Result<Input<'_>, InputError> {
                 }
             }
         }
-        start += length;
+        start += whole.len();
     }
     failed.map_or(Ok(Input::Lines(found)), Err)
 }
+
+/// How a last line that is broken off is counted.
+const TORN: &str = "not whole yet";

@@ -1,25 +1,39 @@
-//! Chat logs in, snapshot documents out.
+//! Logs in, snapshot documents out.
 //!
-//! [`import()`] turns the bytes of a log into sessions. It finds the message lists (`input`), reads
-//! the messages of one [`Format`] (one file a format), cuts them into turns (`turns`) and yields a
-//! [`Recording`], which writes itself as snapshot documents. The other direction starts from a
+//! [`import()`] turns the bytes of a log into sessions. It finds the records (`input`), has a
+//! [`Format`] say what happened (`formats`, one file a format, in the words of `log`), makes trees
+//! of that (`builder`) and yields [`Recording`]s, which write themselves as snapshot documents.
+//!
+//! | step | from | to | files |
+//! |---|---|---|---|
+//! | find | bytes | records, or lists of messages | `input`, `pointer` |
+//! | read | records | events of sessions | `formats`, `log`, `usage` |
+//! | build | events | nodes by cycle | `output`, `builder`, `pairing`, `nodes` |
+//! | write | nodes | documents | `recording` |
+//!
+//! The other direction starts from a
 //! snapshot: [`write_document`] and [`write_session`] write it as documents. As messages it is
 //! written by [`mod@crate::render`].
 //!
 //! This module knows log formats, trees and snapshots. It must not know selectors, files or the
 //! command line.
 
+mod builder;
 mod delta;
 mod equality;
 mod export;
+mod formats;
 mod import;
 mod input;
 mod json;
-mod openai;
+mod log;
+mod nodes;
+mod output;
+mod pairing;
 mod pointer;
 mod recording;
 mod report;
-mod turns;
+mod usage;
 
 pub use delta::write_session;
 #[doc(hidden)]
@@ -27,10 +41,11 @@ pub use equality::{Comparison, Mismatch};
 pub use export::write_document;
 #[doc(hidden)]
 pub use export::write_members;
-pub use import::{Format, ImportOptions, Imported, ImportedSession, import};
-pub use input::MessageLocation;
+pub use formats::Format;
+pub use import::{Imported, ImportedSession, import};
 #[cfg(feature = "cli")]
 pub(crate) use input::where_messages;
+pub use input::{ImportOptions, MessageLocation};
 pub use pointer::Pointer;
 pub use recording::Recording;
 pub use report::{Fate, Report};

@@ -25,8 +25,6 @@ pub(super) struct Node {
     pub(super) id: String,
     /// The id of the parent; empty for the root.
     pub(super) parent: String,
-    /// The cycle that introduced it.
-    pub(super) cycle: i64,
     pub(super) created_at_ns: i64,
     /// Its number among the nodes of its cycle.
     pub(super) creation_index: i64,
@@ -43,12 +41,25 @@ pub(super) struct Change {
     pub(super) put: Vec<Node>,
     /// Ids of the roots of removed subtrees.
     pub(super) remove: Vec<String>,
+    /// The snapshot's `meta`, a canonical object.
+    pub(super) meta: Option<String>,
+    /// Its `usage`, a canonical object.
+    pub(super) usage: Option<String>,
 }
 
 impl Change {
-    pub(super) fn put(put: Vec<Node>) -> Self {
-        let remove = Vec::new();
-        Self { put, remove }
+    /// The member `name` with a value and a comma on the side of the other members.
+    fn member(value: Option<&String>, name: &str, before: &str, after: &str) -> String {
+        let write = |value| format!("{before}\"{name}\":{value}{after}");
+        value.map(write).unwrap_or_default()
+    }
+
+    fn meta(&self) -> String {
+        Self::member(self.meta.as_ref(), "meta", "", ",")
+    }
+
+    fn usage(&self) -> String {
+        Self::member(self.usage.as_ref(), "usage", ",", "")
     }
 }
 
@@ -88,8 +99,8 @@ impl Recording {
             if index > 0 && !full {
                 delta_line(&mut line, cycle, change);
             }
-            let head = format!("{{\"cycle\":{cycle},\"root\":");
-            let tail = format!(",\"spec_version\":\"{SPEC_VERSION}\"}}");
+            let head = format!("{{\"cycle\":{cycle},{}\"root\":", change.meta());
+            let tail = format!(",\"spec_version\":\"{SPEC_VERSION}\"{}}}", change.usage());
             if line.is_empty() || state.bytes + head.len() + tail.len() <= line.len() {
                 line.clear();
                 line.push_str(&head);
@@ -102,7 +113,9 @@ impl Recording {
         if let Some(change) = &self.working {
             line.clear();
             state.apply(change);
-            line.push_str("{\"root\":");
+            line.push('{');
+            line.push_str(&change.meta());
+            line.push_str("\"root\":");
             state.write(&mut line);
             line.push_str(",\"spec_version\":\"");
             line.push_str(SPEC_VERSION);
@@ -116,8 +129,9 @@ impl Recording {
 /// Appends `{"base","cycle","remove","replace"}` without a line feed.
 fn delta_line(line: &mut String, cycle: usize, change: &Change) {
     line.push_str(&format!(
-        "{{\"base\":{},\"cycle\":{cycle},\"remove\":[",
-        cycle - 1
+        "{{\"base\":{},\"cycle\":{cycle},{}\"remove\":[",
+        cycle - 1,
+        change.meta()
     ));
     for (at, id) in change.remove.iter().enumerate() {
         if at > 0 {
@@ -138,7 +152,9 @@ fn delta_line(line: &mut String, cycle: usize, change: &Change) {
         line.push_str(&node.members[node.parent_at..]);
         line.push('}');
     }
-    line.push_str("]}");
+    line.push(']');
+    line.push_str(&change.usage());
+    line.push('}');
 }
 
 /// The tree after some of the changes.

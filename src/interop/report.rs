@@ -1,7 +1,7 @@
 //! Counts of what an import read.
 //!
-//! Nothing is dropped silently: each message and each part of a message is counted by its kind as
-//! understood, kept verbatim or skipped.
+//! Nothing is dropped silently: each record of a log, each message and each part of a message is
+//! counted by its kind as understood, kept verbatim or skipped.
 
 use crate::tree::json::shorten;
 use serde_json::{Value, json};
@@ -34,16 +34,36 @@ type Counts = BTreeMap<Fate, BTreeMap<String, u64>>;
 pub struct Report {
     sessions: u64,
     snapshots: u64,
+    lines: Counts,
     messages: Counts,
     parts: Counts,
     members: BTreeMap<String, u64>,
+    record_members: BTreeMap<String, u64>,
     skipped_members: BTreeMap<String, u64>,
+    notes: Vec<String>,
 }
 
 /// The most kinds or names that one list of the printed report shows.
 const SHOWN: usize = 16;
 
 impl Report {
+    /// Counts one record of the log: a line of JSON Lines, an element of its list.
+    pub(crate) fn line(&mut self, fate: Fate, kind: &str) {
+        count(self.lines.entry(fate).or_default(), kind);
+    }
+
+    /// Counts a member of a record that is kept in `meta.record`.
+    pub(crate) fn record_member(&mut self, name: &str) {
+        count(&mut self.record_members, name);
+    }
+
+    /// Says something about the whole log.
+    pub(crate) fn note(&mut self, note: String) {
+        if !self.notes.contains(&note) {
+            self.notes.push(note);
+        }
+    }
+
     /// Counts one message of a role.
     pub(crate) fn message(&mut self, fate: Fate, role: &str) {
         count(self.messages.entry(fate).or_default(), role);
@@ -74,7 +94,11 @@ impl Report {
     pub fn add(&mut self, other: &Self) {
         self.sessions += other.sessions;
         self.snapshots += other.snapshots;
+        for note in &other.notes {
+            self.note(note.clone());
+        }
         for (mine, theirs) in [
+            (&mut self.lines, &other.lines),
             (&mut self.messages, &other.messages),
             (&mut self.parts, &other.parts),
         ] {
@@ -83,7 +107,25 @@ impl Report {
             }
         }
         add(&mut self.members, &other.members);
+        add(&mut self.record_members, &other.record_members);
         add(&mut self.skipped_members, &other.skipped_members);
+    }
+
+    /// The number of records of this fate, besides single messages.
+    pub fn lines(&self, fate: Fate) -> u64 {
+        total(&self.lines, fate)
+    }
+
+    /// What else there is to say about the log, such as where lists of messages were found.
+    pub fn notes(&self) -> &[String] {
+        &self.notes
+    }
+
+    /// Whether less than half of the records and messages were understood.
+    pub fn is_mostly_unknown(&self) -> bool {
+        let of = |fate| self.lines(fate) + self.messages(fate);
+        let understood = of(Fate::Understood);
+        understood < of(Fate::Verbatim) + of(Fate::Skipped)
     }
 
     /// The number of messages of this fate.
@@ -108,10 +150,13 @@ impl Report {
         json!({
             "sessions": self.sessions,
             "snapshots": self.snapshots,
+            "lines": fates(&self.lines),
             "messages": fates(&self.messages),
             "parts": fates(&self.parts),
             "members_kept": self.members,
+            "record_members_kept": self.record_members,
             "record_members_skipped": self.skipped_members,
+            "notes": self.notes,
         })
     }
 
@@ -169,7 +214,17 @@ impl fmt::Display for Report {
             self.snapshots,
             plural(self.snapshots)
         )?;
-        for (name, counts) in [("messages", &self.messages), ("parts", &self.parts)] {
+        for note in &self.notes {
+            write!(f, "\n  {}", note.escape_debug())?;
+        }
+        for (name, counts) in [
+            ("lines", &self.lines),
+            ("messages", &self.messages),
+            ("parts", &self.parts),
+        ] {
+            if name == "lines" && counts.is_empty() {
+                continue;
+            }
             write!(f, "\n  {name:<9} ")?;
             for (at, (fate, words)) in Fate::ALL.into_iter().enumerate() {
                 let comma = if at == 0 { "" } else { ", " };
@@ -183,6 +238,10 @@ impl fmt::Display for Report {
         }
         for (words, counts) in [
             ("members kept as data_*", &self.members),
+            (
+                "members of records kept in meta.record",
+                &self.record_members,
+            ),
             ("members of records skipped", &self.skipped_members),
         ] {
             if !counts.is_empty() {

@@ -19,7 +19,7 @@ use std::borrow::Cow;
 use std::io::Write;
 
 /// The custom fields with a fixed meaning, without `data_`.
-pub(crate) const RESERVED: [&str; 10] = [
+pub(crate) const RESERVED: [&str; 12] = [
     "message",
     "call_id",
     "call_name",
@@ -30,6 +30,8 @@ pub(crate) const RESERVED: [&str; 10] = [
     "function",
     "members",
     "other",
+    "reply",
+    "form",
 ];
 
 /// Writes the messages, or the request, and a line feed.

@@ -174,7 +174,7 @@ fn a_recorded_history_shows_what_was_rewritten() {
                 change.id.as_str()
             })
             .collect();
-        let expected: Vec<String> = rewritten.iter().map(|at| format!("cb:{at}.1")).collect();
+        let expected: Vec<String> = rewritten.iter().map(|at| format!("cb:{at}-1")).collect();
         assert_eq!(changed, expected, "{name}");
         for block in &diff.diffs {
             assert_eq!((block.added_ids.len(), block.removed_ids.len()), (3, 0));

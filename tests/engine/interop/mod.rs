@@ -3,6 +3,7 @@
 mod import;
 mod odd;
 mod render;
+mod requests;
 
 use pactql::Provider;
 use pactql::internals::index::{Meta, Snapshot, Writer};

@@ -125,7 +125,7 @@ fn several_sessions_are_labelled() {
         lines,
         [
             json!({"session": AGENT, "result": ["cb:i1"]}),
-            json!({"session": other, "result": ["cb:6.2"]}),
+            json!({"session": other, "result": ["cb:6-2"]}),
         ]
     );
     assert_eq!(
@@ -137,7 +137,7 @@ fn several_sessions_are_labelled() {
     );
     assert_eq!(
         run(&["--format", "ids"]),
-        format!("{AGENT}\tcb:i1\n{other}\tcb:6.2\n")
+        format!("{AGENT}\tcb:i1\n{other}\tcb:6-2\n")
     );
     let nodes: Vec<Value> = run(&["--format", "nodes"]).lines().map(parsed).collect();
     assert_eq!(nodes[1]["session"], json!(other));
@@ -304,7 +304,7 @@ fn a_log_is_imported_and_queried_in_one_pipe() {
     );
     assert_eq!(
         parsed(&asked.out),
-        json!(["cb:4.1", "cb:8.1", "cb:9.1", "cb:12.1"])
+        json!(["cb:4-1", "cb:8-1", "cb:9-1", "cb:12-1"])
     );
     let call = with_input(
         &[
@@ -316,7 +316,7 @@ fn a_log_is_imported_and_queried_in_one_pipe() {
         ],
         imported.as_bytes(),
     );
-    assert_eq!(call.out, "cb:7.2\ncb:11.2\n");
+    assert_eq!(call.out, "cb:7-2\ncb:11-2\n");
 }
 
 #[test]

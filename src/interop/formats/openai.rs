@@ -1,4 +1,4 @@
-//! OpenAI chat messages in, as turns and blocks.
+//! OpenAI chat: messages, and requests to Chat Completions with their responses.
 //!
 //! Text, tool call, tool result and image parts become blocks of kind `text`, `call`, `result`
 //! and `image`. Custom fields keep what no header of the tree expresses, so that
@@ -6,7 +6,7 @@
 //!
 //! | field | on | value |
 //! |---|---|---|
-//! | `data_message` | every block | the position of the message, from 1 |
+//! | `data_message` | every block | the number of the message |
 //! | `data_call_id` | calls, results | the id of the call |
 //! | `data_call_name` | calls, results | the function called; the `name` of a result |
 //! | `data_shape` | first block | the form of `content` (`list`, `null`, `absent`), if the blocks do not imply it |
@@ -16,33 +16,80 @@
 //! | `data_members` | first block | the names of those members |
 //! | `data_other` | first block | unknown members whose field name is one of the above |
 
-use super::json::{canonical, push_member, quoted};
-use super::report::{Fate, Report};
-use super::turns::{Message, MessagePart};
+use super::fields::{Others, get_string, role_name};
+use super::reader::{Record, Sniff};
+use super::requests::{Api, Lists, Parsed, tools};
+use crate::interop::json::{canonical, quoted};
+use crate::interop::log::{Call, Field, Message, Part};
+use crate::interop::report::{Fate, Report};
+use crate::interop::usage;
 use crate::render::openai::RESERVED;
 use crate::tree::shallow::{Member, ValueType, elements, get, members, string, value_type};
 
-/// Whether a value looks like one message: an object with a role.
-pub(super) fn is_message(raw: &str) -> bool {
-    get_string(&members(raw), "role").is_some()
+/// A message, a record with `messages`, or a response, in the form of Chat Completions.
+pub(super) fn sniff(_record: &Record<'_>, found: &[Member<'_>]) -> Sniff {
+    let is_list = |name| get(found, name).map(value_type) == Some(ValueType::Array);
+    if is_message(found) || is_list("messages") || is_list("choices") {
+        return Sniff::Maybe;
+    }
+    let inner = get(found, "request").map(members).unwrap_or_default();
+    let inner = get(&inner, "body").map(members).unwrap_or(inner);
+    match get(&inner, "messages").map(value_type) {
+        Some(ValueType::Array) => Sniff::Maybe,
+        _ => Sniff::No,
+    }
 }
 
-/// Reads a list of checked messages.
-pub(super) fn messages(raw: &[&str], report: &mut Report) -> Vec<Message> {
-    let number = |(at, raw): (usize, &&str)| {
-        let mut message = read(raw, report);
-        for part in &mut message.parts {
-            let position = (at + 1).to_string();
-            part.data.push(("data_message".into(), position));
+/// Whether a record is one message: an object with a role.
+pub(in crate::interop) fn is_message(found: &[Member<'_>]) -> bool {
+    get_string(found, "role").is_some()
+}
+
+/// Chat Completions.
+pub(super) struct Chat;
+
+impl Api for Chat {
+    fn lists(&self) -> Lists {
+        Lists {
+            messages: "messages",
+            joined: false,
         }
-        message
-    };
-    raw.iter().enumerate().map(number).collect()
-}
+    }
 
-/// The raw value of the member `name`, if it is a string.
-fn get_string<'a>(members: &[Member<'a>], name: &str) -> Option<&'a str> {
-    get(members, name).filter(|value| value_type(value) == ValueType::String)
+    fn message(&self, raw: &str, report: &mut Report) -> Message {
+        read(raw, report)
+    }
+
+    fn request(&self, found: &[Member<'_>], report: &mut Report) -> Parsed {
+        Parsed {
+            system: Vec::new(),
+            tools: tools(get(found, "tools"), report),
+            taken: vec!["messages", "tools"],
+        }
+    }
+
+    fn response(&self, found: &[Member<'_>], report: &mut Report) -> Option<(Vec<Message>, Call)> {
+        let choices = elements(get(found, "choices")?);
+        let choice = members(choices.first()?);
+        let message = read(get(&choice, "message")?, report);
+        let mut fields: Vec<Field> = get(found, "usage").map(usage::fields).unwrap_or_default();
+        for (name, value) in [
+            ("stop_reason", get(&choice, "finish_reason")),
+            ("response_id", get(found, "id")),
+            ("model", get(found, "model")),
+        ] {
+            fields.extend(value.map(|value| (name.into(), canonical(value))));
+        }
+        for _ in choices.iter().skip(1) {
+            report.part(Fate::Skipped, "another choice");
+        }
+        let call = Call {
+            time: get(found, "created").and_then(super::fields::time),
+            usage: fields,
+            ..Call::default()
+        };
+        Some((vec![message], call))
+    }
 }
 
 fn read(raw: &str, report: &mut Report) -> Message {
@@ -50,7 +97,7 @@ fn read(raw: &str, report: &mut Report) -> Message {
     let Some(role) = get(&found, "role").and_then(string) else {
         report.message(Fate::Verbatim, "without a role");
         return Message {
-            parts: vec![verbatim("message", None, raw)],
+            parts: vec![Part::verbatim("message", None, raw)],
             ..Message::default()
         };
     };
@@ -59,8 +106,8 @@ fn read(raw: &str, report: &mut Report) -> Message {
     let tool = matches!(&*role, "tool" | "function");
     let mut content = None;
     let mut calls = Vec::new();
-    let mut unknown = UnknownMembers::default();
-    let mut of_result: Vec<(String, String)> = Vec::new();
+    let mut unknown = Others::default();
+    let mut of_result: Vec<Field> = Vec::new();
     for (name, value) in &found {
         match (&**name, value_type(value)) {
             ("role", _) => {}
@@ -69,7 +116,7 @@ fn read(raw: &str, report: &mut Report) -> Message {
                 calls = elements(value);
                 // Brackets with only white space inside: an empty list, which is kept as it is.
                 if calls.is_empty() {
-                    unknown.keep(name, value, report);
+                    unknown.keep(name, value, &RESERVED, report);
                 }
             }
             ("tool_call_id", ValueType::String) if tool => {
@@ -78,7 +125,7 @@ fn read(raw: &str, report: &mut Report) -> Message {
             ("name", ValueType::String) if tool => {
                 of_result.push(("data_call_name".into(), canonical(value)));
             }
-            _ => unknown.keep(name, value, report),
+            _ => unknown.keep(name, value, &RESERVED, report),
         }
     }
     let mut first_data = unknown.into_fields();
@@ -90,7 +137,7 @@ fn read(raw: &str, report: &mut Report) -> Message {
     parts.extend(calls.into_iter().map(|call| read_call(call, report)));
     if parts.is_empty() {
         // A message without parts needs a node too.
-        parts.push(MessagePart::default());
+        parts.push(Part::default());
     }
     if tool {
         for part in &mut parts {
@@ -105,41 +152,7 @@ fn read(raw: &str, report: &mut Report) -> Message {
         reply: role == "assistant",
         role: Some(role.into_owned()),
         parts,
-    }
-}
-
-/// The unknown members of a message, which become custom fields of its first block.
-#[derive(Default)]
-struct UnknownMembers<'a> {
-    fields: Vec<(String, String)>,
-    /// The names of `fields`, without `data_`.
-    names: Vec<&'a str>,
-    /// Members whose field name is reserved.
-    other: Vec<(&'a str, &'a str)>,
-}
-
-impl<'a> UnknownMembers<'a> {
-    fn keep(&mut self, name: &'a str, value: &'a str, report: &mut Report) {
-        report.member(name);
-        if RESERVED.contains(&name) {
-            self.other.push((name, value));
-        } else {
-            self.fields.push((format!("data_{name}"), canonical(value)));
-            self.names.push(name);
-        }
-    }
-
-    fn into_fields(mut self) -> Vec<(String, String)> {
-        if !self.names.is_empty() {
-            self.names.sort_unstable();
-            let names: Vec<String> = self.names.iter().map(|name| quoted(name)).collect();
-            let list = format!("[{}]", names.join(","));
-            self.fields.push(("data_members".into(), list));
-        }
-        if !self.other.is_empty() {
-            self.fields.push(("data_other".into(), object(&self.other)));
-        }
-        self.fields
+        ..Message::default()
     }
 }
 
@@ -149,7 +162,7 @@ fn read_content(
     content: Option<&str>,
     tool: bool,
     no_calls: bool,
-    parts: &mut Vec<MessagePart>,
+    parts: &mut Vec<Part>,
     report: &mut Report,
 ) -> Option<&'static str> {
     let text = if tool { "result" } else { "text" };
@@ -160,11 +173,7 @@ fn read_content(
         ValueType::Null => no_calls.then_some("null"),
         ValueType::String => {
             report.part(Fate::Understood, text);
-            parts.push(MessagePart {
-                kind: Some(text),
-                content: Some(canonical(content)),
-                data: Vec::new(),
-            });
+            parts.push(Part::new(text, canonical(content)));
             None
         }
         ValueType::Array => {
@@ -179,18 +188,18 @@ fn read_content(
         }
         ValueType::Object | ValueType::Other => {
             report.part(Fate::Verbatim, "content");
-            parts.push(verbatim("content", None, content));
+            parts.push(Part::verbatim("content", None, content));
             None
         }
     }
 }
 
 /// Whether a block without others implies content that is a string.
-fn is_plain_text(part: &MessagePart) -> bool {
+fn is_plain_text(part: &Part) -> bool {
     matches!(part.kind, Some("text" | "result")) && part.data.is_empty()
 }
 
-fn read_part(raw: &str, text: &'static str, report: &mut Report) -> MessagePart {
+fn read_part(raw: &str, text: &'static str, report: &mut Report) -> Part {
     let found = members(raw);
     let name = get(&found, "type").and_then(string).unwrap_or_default();
     let known = match &*name {
@@ -205,19 +214,15 @@ fn read_part(raw: &str, text: &'static str, report: &mut Report) -> MessagePart 
             &name
         };
         report.part(Fate::Verbatim, name);
-        return verbatim("part", None, raw);
+        return Part::verbatim("part", None, raw);
     };
     report.part(Fate::Understood, kind);
-    let mut part = MessagePart {
-        kind: Some(kind),
-        content: Some(canonical(content)),
-        data: Vec::new(),
-    };
+    let mut part = Part::new(kind, canonical(content));
     part.keep_rest("data_part", &found, &["type", content_name]);
     part
 }
 
-fn read_call(raw: &str, report: &mut Report) -> MessagePart {
+fn read_call(raw: &str, report: &mut Report) -> Part {
     let found = members(raw);
     let function = get(&found, "function").map(members).unwrap_or_default();
     let kind = get(&found, "type").and_then(string);
@@ -228,63 +233,13 @@ fn read_call(raw: &str, report: &mut Report) -> MessagePart {
         get_string(&function, "arguments"),
     ) else {
         report.part(Fate::Verbatim, "call");
-        return verbatim("call", Some("call"), raw);
+        return Part::verbatim("call", Some("call"), raw);
     };
     report.part(Fate::Understood, "call");
-    let mut part = MessagePart {
-        kind: Some("call"),
-        content: Some(canonical(arguments)),
-        data: vec![
-            ("data_call_id".into(), canonical(id)),
-            ("data_call_name".into(), canonical(name)),
-        ],
-    };
+    let mut part = Part::new("call", canonical(arguments));
+    part.set("data_call_id", canonical(id));
+    part.set("data_call_name", canonical(name));
     part.keep_rest("data_call", &found, &["id", "type", "function"]);
     part.keep_rest("data_function", &function, &["name", "arguments"]);
     part
-}
-
-/// A block whose content is raw JSON, canonically written.
-fn verbatim(what: &str, kind: Option<&'static str>, raw: &str) -> MessagePart {
-    MessagePart {
-        kind,
-        content: Some(canonical(raw)),
-        data: vec![("data_verbatim".into(), quoted(what))],
-    }
-}
-
-impl MessagePart {
-    /// Keeps the members not in `known`, if there are any, as one object in `field`.
-    fn keep_rest(&mut self, field: &str, found: &[Member<'_>], known: &[&str]) {
-        let rest: Vec<(&str, &str)> = found
-            .iter()
-            .filter(|(name, _)| !known.contains(&&**name))
-            .map(|(name, value)| (&**name, *value))
-            .collect();
-        if !rest.is_empty() {
-            self.data.push((field.into(), object(&rest)));
-        }
-    }
-}
-
-fn object(members: &[(&str, &str)]) -> String {
-    let mut raw = String::new();
-    for (name, value) in members {
-        push_member(name, value, &mut raw);
-    }
-    canonical(&format!("{{{}}}", raw.trim_start_matches(',')))
-}
-
-/// The name a role is counted under. Unknown roles share one, so odd input cannot flood the
-/// report.
-fn role_name(role: &str) -> &'static str {
-    match role {
-        "system" => "system",
-        "developer" => "developer",
-        "user" => "user",
-        "assistant" => "assistant",
-        "tool" => "tool",
-        "function" => "function",
-        _ => "other role",
-    }
 }

@@ -1,0 +1,101 @@
+//! The log formats that can be read, one file each.
+//!
+//! A format is a [`Reader`]: it is given the records of a log one after another (the lines of JSON
+//! Lines, the elements of a list, or the one value of a file) and tells the
+//! [`Output`](super::output) what they say happened: sessions, and their
+//! [`Event`](super::log::Event)s. It knows nothing of trees, ids and cycles. A record is borrowed
+//! for the call only, so a log is read with memory for what the model is sent, not for the log.
+//!
+//! To add a format:
+//!
+//! 1. Write `formats/NAME.rs`: a reader, and a function that tells a record of the format from
+//!    others by its members ([`Sniff`]).
+//! 2. Count every record with `report.line`, every message and part with `report.message` and
+//!    `report.part`. What has no field of its own becomes `data_part` or `data_…`
+//!    ([`Part::keep_rest`](super::log::Part::keep_rest)); a part of unknown type becomes
+//!    [`Part::verbatim`](super::log::Part::verbatim). Nothing with text in it is left out without
+//!    being counted as skipped, with a reason.
+//! 3. Add a line to [`ALL`], and a variant to [`Format`].
+//! 4. Write fixtures by hand under `tests/cases/logs/NAME/`, say in their names that they are
+//!    synthetic, and add a section to `docs/importing.md`: what is kept, what is lost, how sure
+//!    the shape is.
+//!
+//! A provider's API whose requests are recorded ([`requests::Api`]) also has a form in
+//! [`mod@crate::render`] that gives its requests back.
+
+mod fields;
+mod openai;
+mod reader;
+mod requests;
+
+pub(super) use openai::is_message;
+pub(super) use reader::{At, Reader, Record, Sniff};
+
+use crate::tree::shallow::{Member, members};
+
+/// The log formats that can be read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Format {
+    /// OpenAI chat: messages (a list, or one a line), objects with `messages` such as fine-tuning
+    /// data, requests to Chat Completions, and requests with their responses.
+    OpenAi,
+}
+
+impl Format {
+    /// All of them, in the order in which they are tried.
+    pub const ALL: [Self; 1] = [Self::OpenAi];
+
+    /// The name on the command line, such as `openai`.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        self.entry().name
+    }
+
+    fn entry(self) -> &'static Entry {
+        let found = ALL.iter().find(|entry| entry.format == self);
+        found.unwrap_or(&ALL[0])
+    }
+}
+
+/// A format as the importer uses it.
+struct Entry {
+    format: Format,
+    name: &'static str,
+    sniff: fn(&Record<'_>, &[Member<'_>]) -> Sniff,
+    reader: fn() -> Box<dyn Reader>,
+}
+
+const ALL: &[Entry] = &[Entry {
+    format: Format::OpenAi,
+    name: "openai",
+    sniff: openai::sniff,
+    reader: || Box::new(requests::Requests::new(openai::Chat)),
+}];
+
+/// A reader for a format.
+pub(super) fn reader(format: Format) -> Box<dyn Reader> {
+    (format.entry().reader)()
+}
+
+/// How many records are looked at to find the format.
+const LOOKED_AT: usize = 64;
+
+/// The format of some records, if it is a known one: the first that a record is surely of, else
+/// the first that one could be of.
+pub(super) fn detect(records: &[Record<'_>]) -> Option<Format> {
+    let mut best = (Sniff::No, None);
+    for record in records.iter().take(LOOKED_AT) {
+        let found = members(record.raw);
+        for entry in ALL {
+            let sniff = (entry.sniff)(record, &found);
+            if sniff > best.0 {
+                best = (sniff, Some(entry.format));
+            }
+        }
+        if best.0 == Sniff::Yes {
+            break;
+        }
+    }
+    best.1
+}

@@ -1,0 +1,187 @@
+//! What every log format is turned into: sessions of messages, replies and requests.
+//!
+//! A [format](super::formats) reads its records and says what happened as [`Event`]s, in order. The
+//! [builder](super::builder) makes trees of them. Contents and values are canonical JSON texts.
+//! This file must not know trees, ids or any one format.
+
+use super::json::{canonical, push_member, quoted};
+use crate::tree::shallow::Member;
+use std::borrow::Cow;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::rc::Rc;
+
+/// The name of a custom field, and its value as canonical JSON.
+pub(super) type Field = (Cow<'static, str>, String);
+
+/// One message of a log, as its format understood it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Message {
+    pub(super) role: Option<String>,
+    /// Whether it goes to `^sys` when only such messages precede it.
+    pub(super) system: bool,
+    /// Whether it is the model's reply, which ends a turn and a cycle.
+    pub(super) reply: bool,
+    /// When it was written, in nanoseconds since the epoch, if the log says so.
+    pub(super) time: Option<i64>,
+    /// Its parts. A message without parts becomes one empty block.
+    pub(super) parts: Vec<Part>,
+}
+
+/// One part of a message, which becomes a block.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Part {
+    pub(super) kind: Option<&'static str>,
+    /// The role of the block, if it is not that of the message.
+    pub(super) role: Option<&'static str>,
+    /// Canonical JSON.
+    pub(super) content: Option<String>,
+    /// Custom fields, in any order, each name once.
+    pub(super) data: Vec<Field>,
+}
+
+impl Message {
+    /// A number that equal messages share. The time plays no part.
+    pub(super) fn fingerprint(&self) -> u64 {
+        let mut hasher = DefaultHasher::new();
+        self.role.hash(&mut hasher);
+        for part in &self.parts {
+            (&part.kind, &part.role, &part.content, &part.data).hash(&mut hasher);
+        }
+        hasher.finish()
+    }
+
+    /// Whether it says the same as another, at whatever time.
+    pub(super) fn equals(&self, other: &Self) -> bool {
+        self.role == other.role && self.parts == other.parts
+    }
+}
+
+impl Part {
+    /// A part with content, which is canonical JSON.
+    pub(super) fn new(kind: &'static str, content: String) -> Self {
+        Self {
+            kind: Some(kind),
+            content: Some(content),
+            ..Self::default()
+        }
+    }
+
+    /// A part whose content is raw JSON. `what` says what of the message it is.
+    pub(super) fn verbatim(what: &str, kind: Option<&'static str>, raw: &str) -> Self {
+        Self {
+            kind,
+            content: Some(canonical(raw)),
+            data: vec![("data_verbatim".into(), quoted(what))],
+            ..Self::default()
+        }
+    }
+
+    /// Adds a custom field; `value` is canonical JSON.
+    pub(super) fn set(&mut self, field: &'static str, value: String) {
+        self.data.push((field.into(), value));
+    }
+
+    /// Keeps the members not in `known`, if there are any, as one object in `field`.
+    pub(super) fn keep_rest(&mut self, field: &'static str, found: &[Member<'_>], known: &[&str]) {
+        if let Some(rest) = object_without(found, known) {
+            self.set(field, rest);
+        }
+    }
+}
+
+/// The members not in `known` as a canonical object; `None` if there are none.
+pub(super) fn object_without(found: &[Member<'_>], known: &[&str]) -> Option<String> {
+    let mut raw = String::new();
+    for (name, value) in found {
+        if !known.contains(&&**name) {
+            push_member(name, value, &mut raw);
+        }
+    }
+    (!raw.is_empty()).then(|| canonical(&format!("{{{}}}", &raw[1..])))
+}
+
+/// A tool definition, as the request had it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Tool {
+    pub(super) name: String,
+    /// JSON text in the spelling it came in.
+    pub(super) definition: String,
+}
+
+/// What is known of a provider call besides its messages.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Call {
+    /// When the reply came.
+    pub(super) time: Option<i64>,
+    /// Members of the snapshot's `usage`, values as JSON.
+    pub(super) usage: Vec<Field>,
+    /// Members of its `meta`, values as JSON.
+    pub(super) meta: Vec<Field>,
+}
+
+/// Everything that was sent in one call.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Request {
+    pub(super) messages: Vec<Rc<Message>>,
+    pub(super) tools: Vec<Tool>,
+    /// The parameters, a JSON object; `None` if the log does not say.
+    pub(super) parameters: Option<String>,
+    /// The reply, if the log has it.
+    pub(super) reply: Vec<Message>,
+    pub(super) call: Call,
+}
+
+/// What a log says happened.
+#[expect(
+    dead_code,
+    reason = "logs that are transcripts of agents compact and change parameters"
+)]
+#[derive(Clone, Debug)]
+pub(super) enum Event {
+    /// A message that the model is sent next.
+    Message(Message),
+    /// The messages of one reply, which end the turn and the cycle.
+    Reply(Vec<Message>, Call),
+    /// Everything that was sent, and the reply: one cycle.
+    Request(Request),
+    /// From here on the model is sent these messages, and no earlier ones: a cycle without a
+    /// reply. Messages that were there before keep their ids.
+    Context(Vec<Message>, Call),
+    /// From here on the model is sent the system messages, these, and those of the session from
+    /// the given one on, counted from 0: a cycle without a reply.
+    Compaction {
+        summary: Vec<Message>,
+        kept_from: usize,
+        call: Call,
+    },
+    /// From here on the model has these tools.
+    Tools(Vec<Tool>),
+    /// The parameters of the calls from here on, a JSON object.
+    Parameters(String),
+    /// A call that failed and was made again, as a JSON object for `meta.attempts` of the cycle.
+    Failed(String),
+}
+
+/// How a log knows what the model was sent.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Origin {
+    /// The log says exactly what was sent.
+    Request,
+    /// What was sent is worked out from the messages.
+    #[default]
+    Transcript,
+}
+
+/// What is known of a session before its first event.
+#[derive(Clone, Debug, Default)]
+pub(super) struct About {
+    /// Where it was in the input: a JSON pointer, `line N`, or empty for the whole.
+    pub(super) location: String,
+    /// Its name in the log; a file has one session without a name at most.
+    pub(super) name: Option<String>,
+    pub(super) origin: Origin,
+    /// Whether neighbouring messages of the model are one reply.
+    pub(super) joined: bool,
+    /// Members of the `meta` of every snapshot, values as JSON.
+    pub(super) meta: Vec<Field>,
+}

@@ -1,0 +1,71 @@
+//! What a provider said that a call used, under one set of names.
+//!
+//! | name | is |
+//! |---|---|
+//! | `input_tokens` | everything that was sent, cached or not |
+//! | `cached_tokens`, `cache_write_tokens` | of them, read from the prompt cache and written to it |
+//! | `output_tokens`, `reasoning_tokens` | the reply, and of it the reasoning |
+//! | `cost_usd` | the price |
+//! | `provider` | the provider's own object |
+//!
+//! Anthropic and pi count cached tokens beside the input; the names here follow OpenAI, which counts
+//! them in it. This file must not know trees.
+
+use super::json::canonical;
+use super::log::Field;
+use crate::tree::shallow::{Member, get, members};
+
+/// The fields of a provider's usage object, in whatever provider's names.
+pub(super) fn fields(raw: &str) -> Vec<Field> {
+    let found = members(raw);
+    let number = |names: &[&str]| names.iter().find_map(|name| integer(&found, name));
+    let inner = |outer: &[&str], name: &str| {
+        let mut outer = outer.iter().filter_map(|name| get(&found, name));
+        outer.find_map(|raw| integer(&members(raw), name))
+    };
+    let details = ["prompt_tokens_details", "input_tokens_details"];
+    let of_reply = ["completion_tokens_details", "output_tokens_details"];
+    let input = number(&["prompt_tokens", "input_tokens", "input"]);
+    // Beside the input, not in it.
+    let read = number(&["cache_read_input_tokens", "cacheRead"]);
+    let written = number(&["cache_creation_input_tokens", "cacheWrite"]);
+    let cached = inner(&details, "cached_tokens").or(number(&["cached_input_tokens"]));
+    let beside = read.unwrap_or(0).saturating_add(written.unwrap_or(0));
+    let reasoning = inner(&of_reply, "reasoning_tokens");
+    let mut fields: Vec<Field> = Vec::new();
+    for (name, value) in [
+        (
+            "input_tokens",
+            input.map(|input| input.saturating_add(beside)),
+        ),
+        ("cached_tokens", cached.or(read)),
+        ("cache_write_tokens", written),
+        (
+            "output_tokens",
+            number(&["completion_tokens", "output_tokens", "output"]),
+        ),
+        (
+            "reasoning_tokens",
+            reasoning.or(number(&["reasoning_output_tokens"])),
+        ),
+    ] {
+        fields.extend(value.map(|value| (name.into(), value.to_string())));
+    }
+    let cost = get(&found, "cost").map(|raw| match raw.starts_with('{') {
+        true => get(&members(raw), "total").unwrap_or("null"),
+        false => raw,
+    });
+    let is_number = |raw: &&str| raw.starts_with(|c: char| c.is_ascii_digit());
+    fields.extend(
+        cost.filter(is_number)
+            .map(|raw| ("cost_usd".into(), canonical(raw))),
+    );
+    if raw.starts_with('{') {
+        fields.push(("provider".into(), canonical(raw)));
+    }
+    fields
+}
+
+fn integer(found: &[Member<'_>], name: &str) -> Option<u64> {
+    get(found, name)?.parse().ok()
+}
