@@ -73,8 +73,6 @@ pub(super) fn places(
     Ok(places)
 }
 
-// The sign before `first_seq` keeps SQLite from the index by ends, which has every unit in force.
-
 /// What is in force: the newest commit of a session, or the working state after it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Now {
@@ -91,18 +89,29 @@ pub(super) fn in_force(
     rank: i64,
 ) -> Result<Vec<Place>, StoreError> {
     let mut places = closed(database, now, rank)?;
-    places.extend(collect(
+    places.extend(from_end(database, now, rank, i64::MAX)?);
+    places.retain(|place| place.first_seq <= now.seq);
+    places.sort_unstable_by(|a, b| a.order.cmp(&b.order));
+    Ok(places)
+}
+
+/// The last units of a rank that nobody has closed, in reverse document order. Linear in them: the index
+/// `placement_in_force` is read from its end.
+fn from_end(
+    database: &mut dyn Database,
+    now: Now,
+    rank: i64,
+    limit: i64,
+) -> Result<Vec<Place>, StoreError> {
+    collect(
         database,
         &format!(
             "select {PLACE} where p.session_id = ?1 and p.rank = ?2 and p.last_seq = {IN_FORCE} \
-             and +p.first_seq <= ?3 \
-             order by p.sibling_offset, p.created_at_ns, p.creation_index, p.id"
+             order by p.sibling_offset desc, p.created_at_ns desc, p.creation_index desc, p.id desc limit ?3"
         ),
-        &[now.session.into(), rank.into(), now.seq.into()],
+        &[now.session.into(), rank.into(), limit.into()],
         place,
-    )?);
-    places.sort_unstable_by(|a, b| a.order.cmp(&b.order));
-    Ok(places)
+    )
 }
 
 /// The units of a rank that end with the newest commit: those that the working state has closed.
@@ -122,28 +131,24 @@ fn closed(database: &mut dyn Database, now: Now, rank: i64) -> Result<Vec<Place>
     )
 }
 
-/// The newest units below `^seq`: this many turns with the loose nodes among them, in document order. Linear in them: the index `placement_in_force` is read from its end.
+/// The newest units below `^seq`: this many turns with the loose nodes among them, in document order. Linear
+/// in them.
 pub(super) fn newest_turns(
     database: &mut dyn Database,
     now: Now,
     turns: u64,
 ) -> Result<Vec<Place>, StoreError> {
-    let Now { session, seq, .. } = now;
-    let sql = format!(
-        "select {PLACE} where p.session_id = ?1 and p.rank = 1 and p.last_seq = {IN_FORCE} \
-         order by p.sibling_offset desc, p.created_at_ns desc, p.creation_index desc, p.id desc limit ?2"
-    );
     let closed = closed(database, now, 1)?;
     let is_turn = |place: &Place| place.kind == UnitKind::Turn;
     let mut limit = i64::try_from(turns).unwrap_or(i64::MAX);
     loop {
-        let read = collect(database, &sql, &[session.into(), limit.into()], place)?;
+        let read = from_end(database, now, 1, limit)?;
         let all = (read.len() as i64) < limit;
         // Nothing older than what was read is known to be complete.
         let complete_to = read.last().map(|place| place.order.clone());
         let complete = |place: &&Place| all || complete_to.as_ref() <= Some(&place.order);
         let mut newest: Vec<Place> = closed.iter().filter(complete).cloned().collect();
-        newest.extend(read.into_iter().filter(|place| place.first_seq <= seq));
+        newest.extend(read.into_iter().filter(|place| place.first_seq <= now.seq));
         newest.sort_unstable_by(|a, b| b.order.cmp(&a.order));
         let found = newest.iter().filter(|place| is_turn(place)).count() as u64;
         if found < turns && !all {
@@ -202,6 +207,8 @@ pub(super) fn with_id(
     }
     Ok(found)
 }
+
+// The sign before `first_seq` keeps SQLite from the index by ends, which has every unit in force.
 
 /// How many turns come after a unit. Linear in them, in an index.
 pub(super) fn turns_after(

@@ -57,4 +57,6 @@ pub(crate) use verify::verify;
 pub(crate) use write::Change;
 
 #[cfg(test)]
+mod plans;
+#[cfg(test)]
 mod tests;

@@ -87,8 +87,8 @@ pub(crate) trait Database: Send {
     /// Runs a statement (also an `insert … returning`) and calls `each` with its rows.
     fn query(&mut self, sql: &str, values: &[Value<'_>], each: Each<'_>) -> Result<(), StoreError>;
 
-    /// Begins a transaction: one that sees one state of the store until it ends or, with `write`, the
-    /// only one that writes (SQLite) or that may (PostgreSQL).
+    /// Begins a transaction: one that sees one state of the store, that of its first statement, until it
+    /// ends or, with `write`, the only one that writes (SQLite) or that may (PostgreSQL).
     fn begin(&mut self, write: bool) -> Result<(), StoreError>;
 
     /// Begins a transaction that writes while no other connection has one that writes. Whoever removes rows

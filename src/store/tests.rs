@@ -78,6 +78,7 @@ fn transactions(home: &Home) {
     );
 
     reader.begin(false).unwrap();
+    assert_eq!(names(&mut *reader), [""; 0]);
     writer.begin_alone().unwrap();
     let b = add(&mut *writer, "b").unwrap();
     assert_ne!(a, 0);

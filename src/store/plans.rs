@@ -1,0 +1,133 @@
+//! The plans of what a part of a session is read with: every table is reached by an index.
+
+use std::path::Path;
+
+use super::decode::{Units, Wanted};
+use super::encode::Order;
+use super::error::StoreError;
+use super::home::{Home, Options};
+use super::load::{self, Now};
+use super::sql::{Database, Dialect, Each, Value, collect, text};
+use super::{by_id, get};
+
+/// A database that notes the plan of every query.
+struct Planned<'d> {
+    database: &'d mut dyn Database,
+    plans: Vec<String>,
+}
+
+impl Database for Planned<'_> {
+    fn dialect(&self) -> Dialect {
+        self.database.dialect()
+    }
+
+    fn execute(&mut self, sql: &str, values: &[Value<'_>]) -> Result<u64, StoreError> {
+        self.database.execute(sql, values)
+    }
+
+    fn query(&mut self, sql: &str, values: &[Value<'_>], each: Each<'_>) -> Result<(), StoreError> {
+        let explain = format!("explain query plan {sql}");
+        let steps = collect(self.database, &explain, values, |row| {
+            Ok(text(row, 3)?.to_owned())
+        })?;
+        self.plans.push(format!("{sql}\n{}", steps.join("\n")));
+        self.database.query(sql, values, each)
+    }
+
+    fn begin(&mut self, write: bool) -> Result<(), StoreError> {
+        self.database.begin(write)
+    }
+
+    fn commit(&mut self) -> Result<(), StoreError> {
+        self.database.commit()
+    }
+
+    fn rollback(&mut self) {
+        self.database.rollback();
+    }
+
+    fn savepoint(&mut self) -> Result<(), StoreError> {
+        self.database.savepoint()
+    }
+
+    fn release(&mut self) -> Result<(), StoreError> {
+        self.database.release()
+    }
+
+    fn rollback_to(&mut self) -> Result<(), StoreError> {
+        self.database.rollback_to()
+    }
+
+    fn now_ns(&mut self) -> Result<i64, StoreError> {
+        self.database.now_ns()
+    }
+
+    fn data_version(&mut self) -> Result<i64, StoreError> {
+        self.database.data_version()
+    }
+
+    fn backup(&mut self, to: &Path) -> Result<(), StoreError> {
+        self.database.backup(to)
+    }
+
+    fn scrub(&mut self) -> Result<(), StoreError> {
+        self.database.scrub()
+    }
+}
+
+/// SQLite's plans do not depend on what the tables hold, as there are no statistics.
+#[test]
+fn reading_a_part_scans_no_table() {
+    let folder = std::env::temp_dir().join(format!("pactql-plans-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let path = folder.join("x.db");
+    let home = Home::open(path.to_str().unwrap(), &Options::default()).unwrap();
+    let mut reader = home.reader().unwrap();
+    let mut database = Planned {
+        database: &mut *reader,
+        plans: Vec::new(),
+    };
+    let now = Now {
+        session: 1,
+        seq: 3,
+        saved: true,
+    };
+    let order = Order {
+        rank: 1,
+        offset: 0,
+        created_at_ns: 0,
+        creation_index: 0,
+        id: "mt:1".to_owned(),
+    };
+    assert!(get(&mut database, "a").is_err());
+    assert!(by_id(&mut database, 1).unwrap().is_none());
+    assert!(load::meta(&mut database, 1, 3).unwrap().is_none());
+    assert!(load::in_force(&mut database, now, 0).unwrap().is_empty());
+    assert!(
+        load::newest_turns(&mut database, now, 3)
+            .unwrap()
+            .is_empty()
+    );
+    assert_eq!(load::turns_after(&mut database, now, &order).unwrap(), 0);
+    assert!(load::with_id(&mut database, 1, 3, "x").unwrap().is_empty());
+    assert!(load::places(&mut database, 1, (2, 3)).unwrap().is_empty());
+    let mut units = Units::default();
+    units.read_all(&mut database, &[1, 2, 3], Some(1)).unwrap();
+    units.read_all(&mut database, &[1, 2, 3], None).unwrap();
+    let plans = std::mem::take(&mut database.plans);
+    assert_eq!(plans.len(), 13, "{plans:#?}");
+    for plan in &plans {
+        assert!(plan.contains("SEARCH"), "{plan}");
+        assert!(!plan.contains("SCAN"), "{plan}");
+    }
+    // The one that reads a whole session first makes a list of its units, which it then goes through.
+    units.read(&mut database, Wanted::Session(1, 1, 3)).unwrap();
+    let plan = database.plans.concat();
+    assert!(
+        plan.contains("SEARCH n") && !plan.contains("SCAN n"),
+        "{plan}"
+    );
+    assert!(plan.contains("SEARCH placement"), "{plan}");
+    drop(reader);
+    std::fs::remove_dir_all(&folder).unwrap();
+}
