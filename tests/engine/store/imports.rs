@@ -1,0 +1,90 @@
+//! Many sessions at once (STORE §3): what is written together, and what stays when one is refused.
+
+use pactql::{Code, Context, Message, Session, Store};
+
+use super::place::{Folder, sound};
+
+fn session() -> Session {
+    let mut context = Context::new();
+    context
+        .append(Message::user("Where is it?"))
+        .expect("a message");
+    context.commit().expect("a commit");
+    let mut bytes = Vec::new();
+    pactql::write_context(&mut context, &mut bytes).expect("written");
+    Session::from_slice(&bytes).expect("a session")
+}
+
+/// Names of three transactions; one of the second is there twice.
+#[test]
+fn what_comes_before_a_refused_session_stays() {
+    let folder = Folder::quick();
+    let path = folder.file("many.db");
+    let store = Store::open(&path).expect("a store");
+    let session = session();
+    let named = |number: usize| format!("s{number:04}");
+    for twice in [0, 1, 255, 256, 300, 511] {
+        for info in store.sessions("").expect("a list") {
+            store.delete(&info.name).expect("deleted");
+        }
+        let mut taken = 0;
+        let names = (0..600).map(|number| match number == twice + 1 {
+            true => named(twice),
+            false => named(number),
+        });
+        let names = names.inspect(|_| taken += 1);
+        let stopped = store
+            .import_all(names.map(|name| (name, &session, Some("here".to_owned()))))
+            .expect_err("a name is taken");
+        assert_eq!(stopped.error.code(), Code::SessionExists, "{twice}");
+        assert_eq!(stopped.imported, twice + 1, "{twice}");
+        // Not more are asked for than a transaction has.
+        assert!(taken <= twice + 1 + 256, "{twice}: {taken}");
+        let found = store.sessions("").expect("a list");
+        let found: Vec<String> = found.into_iter().map(|info| info.name).collect();
+        assert_eq!(found, (0..=twice).map(named).collect::<Vec<_>>());
+    }
+    sound(&store).expect("a sound store");
+    let none: [(String, Session, Option<String>); 0] = [];
+    assert_eq!(store.import_all(none).expect("nothing"), 0);
+}
+
+/// A copy of a session of another store has what its writer kept: the next one goes on as after the first.
+#[test]
+fn a_session_of_another_store_is_copied_with_what_was_kept() {
+    let folder = Folder::quick();
+    let (from, to) = (folder.file("from.db"), folder.file("to.db"));
+    let from = Store::open(&from).expect("a store");
+    let mut context = from.write("a").expect("a session");
+    context
+        .add("^sys", "block:text { id=rules, key=rules } \"Be brief.\"")
+        .expect("a node");
+    context.pin_as("rules", "#rules").expect("a reference");
+    context
+        .add("^ah", "block { id=gone, ttl=0 }")
+        .expect("a node");
+    context.commit().expect("a commit");
+    context.commit().expect("a commit");
+    drop(context);
+    let to = Store::open(&to).expect("a store");
+    let session = from.session("a").expect("the session");
+    assert_eq!(
+        to.import_all([("b".to_owned(), session, None)])
+            .expect("it"),
+        1
+    );
+    let json = |store: &Store, name: &str| {
+        let kept = store.kept(name).expect("readable").expect("kept");
+        serde_json::to_string(&kept).expect("JSON")
+    };
+    assert_eq!(json(&to, "b"), json(&from, "a"));
+    let mut copied = to.write("b").expect("the copy");
+    assert_eq!(
+        copied.references().collect::<Vec<_>>(),
+        [("rules", "rules")]
+    );
+    // The id of a node that is gone is not used again.
+    let again = copied.add("^ah", "block { id=gone }").expect_err("in use");
+    assert_eq!(again.code(), Code::DuplicateId);
+    sound(&to).expect("a sound store");
+}
