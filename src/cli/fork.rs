@@ -28,7 +28,7 @@ pub(super) struct Fork {
     /// Where the new session begins: `@t0`, `@t-2`, `@c7`, or `working`.
     #[arg(allow_hyphen_values = true)]
     address: String,
-    /// The new session of a store.
+    /// The new session of a store, such as `agents.db#retry`.
     #[arg(value_name = "STORE#NAME", required_unless_present = "output")]
     to: Option<String>,
     /// The file to write, or the session of a store.

@@ -293,6 +293,9 @@ pub(super) fn option(option: &str, typed: &Typed<'_>) -> Option<(String, String)
     let name = option.trim_start_matches('-');
     let no_option =
         |instead: &str| format!("`{}` has no option `{option}`; {instead}", typed.name());
+    if typed.has("yes") && matches!(name, "y" | "f" | "force" | "confirm") {
+        return Some((no_option("`--yes` confirms"), with(&["--yes"], false)));
+    }
     if is_format(name) && typed.has("format") {
         let help = with(&["--format", name], false);
         return Some((no_option("the format is the value of `--format`"), help));

@@ -18,9 +18,9 @@ Examples:
   pactql backup agents.db -o backup.db
   pactql backup postgres://localhost/agents -o backup.db")]
 pub(super) struct Backup {
-    /// The store.
+    /// The store, such as `agents.db`.
     store: String,
-    /// The file to write; a name that ends in `.db` is read as a store, any other as `sqlite:FILE`.
+    /// The file to write, such as `backup.db`; a name that ends in `.db` is read as a store, any other as `sqlite:FILE`.
     #[arg(short, long, value_name = "FILE", required = true)]
     output: String,
     #[command(flatten)]

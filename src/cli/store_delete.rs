@@ -21,7 +21,7 @@ Examples:
   pactql delete agents.db#support-42
   pactql delete agents.db#support-42 --yes")]
 pub(super) struct Delete {
-    /// The session, `STORE#name`.
+    /// The session, such as `agents.db#support-42`.
     session: String,
     /// Delete it.
     #[arg(long)]

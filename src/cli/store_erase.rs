@@ -28,9 +28,10 @@ Examples:
   pactql erase agents.db#support-42 cb:u1 cb:u2
   pactql erase agents.db#support-42 \"@* .cb[content~'4111 1111']\"")]
 pub(super) struct Erase {
-    /// The session, `STORE#name`.
+    /// The session, such as `agents.db#support-42`.
     session: String,
-    /// The ids of the nodes, or one selector of them; `@*` looks in every snapshot.
+    /// The ids of the nodes, such as `cb:u1`, or one selector of them, such as `@* .cb[role='user']`;
+    /// `@*` looks in every snapshot.
     #[arg(value_name = "ID", required = true)]
     nodes: Vec<String>,
     /// Exit with code 8 if the selector finds nothing.

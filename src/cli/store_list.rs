@@ -22,7 +22,7 @@ Examples:
   pactql sessions agents.db
   pactql sessions \"agents.db#support-*\" --json")]
 pub(super) struct Sessions {
-    /// The store, or `STORE#glob`.
+    /// The store, such as `agents.db`, or some of its sessions, such as `agents.db#support-*`.
     store: String,
     /// How the sessions are printed.
     #[arg(long, value_enum, default_value_t)]

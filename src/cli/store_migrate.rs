@@ -16,7 +16,7 @@ use clap::Args;
 Examples:
   pactql backup agents.db -o backup.db && pactql migrate agents.db")]
 pub(super) struct Migrate {
-    /// The store.
+    /// The store, such as `agents.db`.
     store: String,
     #[command(flatten)]
     messages: Messages,

@@ -27,12 +27,13 @@ Examples:
   pactql prune agents.db --older-than 30d
   pactql prune \"agents.db#support-*\" --keep 10 --older-than 12h --format json")]
 pub(super) struct Prune {
-    /// The store, or `STORE#glob`, or `STORE#name`.
+    /// The store, such as `agents.db`, or some of its sessions, such as `agents.db#support-*`.
     store: String,
-    /// Keep the newest N snapshots of each session.
+    /// Keep the newest N snapshots of each session, at least 1.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     keep: Option<u64>,
-    /// Remove only snapshots that were committed longer ago: a number and a unit, of s, m, h, d or w.
+    /// Remove only snapshots that were committed longer ago: a number and a unit, of s, m, h, d or w,
+    /// such as `30d`.
     #[arg(long, value_name = "AGE", value_parser = age)]
     older_than: Option<Duration>,
     /// Count what would go, and remove nothing.

@@ -19,9 +19,9 @@ use clap::Args;
 Examples:
   pactql rename agents.db#support-42 solved/42")]
 pub(super) struct Rename {
-    /// The session, `STORE#name`.
+    /// The session, such as `agents.db#support-42`.
     session: String,
-    /// The new name; `STORE#name` of the same store is one too.
+    /// The new name, such as `solved/42`, or the same with its store, `agents.db#solved/42`.
     name: String,
     #[command(flatten)]
     wait: Wait,

@@ -19,8 +19,8 @@ const PAUSE: Duration = Duration::from_millis(200);
 /// What a command does about a session that another process writes.
 #[derive(Args, Clone, Copy, Debug)]
 pub(super) struct Wait {
-    /// While another process writes the session, wait until it is done, but at most this long; `--wait`
-    /// alone is 60 seconds.
+    /// While another process writes the session, wait until it is done, but at most this long, such
+    /// as `--wait=120`; `--wait` alone is 60 seconds.
     #[arg(
         long,
         value_name = "SECONDS",

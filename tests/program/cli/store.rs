@@ -500,6 +500,11 @@ fn mistakes_are_answered_with_what_was_expected() {
         (&["import", CHAT, "-o", &text], 6, "is not a store"),
         (&["sessions", AGENT], 1, "takes a store"),
         (&["delete", AGENT], 1, "`pactql remove`"),
+        (
+            &["delete", &at("greenhouse"), "--force"],
+            1,
+            "agents.db#greenhouse --yes",
+        ),
         (&["prune", &store], 1, "needs `--keep` or `--older-than`"),
         (&["prune", &store, "--keep", "0"], 3, "at least 1"),
         (&["prune", &store, "--older-than", "30"], 3, "such as 30d"),
