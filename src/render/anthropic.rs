@@ -2,19 +2,24 @@
 //!
 //! Always a request, an object. System texts of `^sys` are `system`; later ones are the user's, as
 //! messages have no such role. Neighbours of one role become one message. In a message, results
-//! come before everything else, because the API asks for them right after their calls.
+//! come before everything else, because the API asks for them right after their calls. Messages that
+//! were imported in this form are written as they were.
 
+use super::anthropic_imported as imported;
 use super::block::ThreadBlock;
 use super::error::RenderError;
 use super::json::{compact, list, object, object_in, push_member, quoted};
 use super::media::{Media, filename};
-use super::piece::{Piece, call_of, member_of_part, result_of, role, same_message};
+use super::piece::{Piece, call_of, is_of_form, member_of_part, result_of, role, same_message};
 use super::provider::Provider;
 use super::request::Frame;
 use super::source::Source;
 use crate::tree::shallow::{get, members, string};
 use std::borrow::Cow;
 use std::io::Write;
+
+/// The form of imported blocks that are written as they were.
+const FORM: &str = "anthropic";
 
 /// Writes the request and a line feed.
 pub(super) fn write(source: Source<'_>, out: &mut dyn Write) -> Result<(), RenderError> {
@@ -39,6 +44,7 @@ pub(super) fn write(source: Source<'_>, out: &mut dyn Write) -> Result<(), Rende
         role: "user",
         results: Vec::new(),
         parts: Vec::new(),
+        imported: Vec::new(),
     };
     for block in source.blocks() {
         if block.is_tool() || system_part(&block)?.is_some() {
@@ -80,6 +86,11 @@ fn system_part(block: &ThreadBlock) -> Result<Option<Part>, RenderError> {
     if !is_system || block.is_tool() {
         return Ok(None);
     }
+    if is_of_form(block, FORM) {
+        let plain = imported::plain(block).filter(|_| block.data("data_shape").is_none());
+        let json = imported::part(block);
+        return Ok(Some(Part { json, plain }));
+    }
     Ok(match Piece::of(block)? {
         Piece::Text(text) => text_part(block, text),
         Piece::Document(Media::Text(text)) => text_part(block, quoted(&text)),
@@ -96,6 +107,8 @@ struct Messages<'a> {
     results: Vec<ToolResult<'a>>,
     /// Its other parts.
     parts: Vec<Part>,
+    /// Blocks of an open message that was imported.
+    imported: Vec<Cow<'a, ThreadBlock>>,
 }
 
 /// The result of one call, from one or several blocks.
@@ -109,6 +122,18 @@ struct ToolResult<'a> {
 
 impl<'a> Messages<'a> {
     fn add(&mut self, block: Cow<'a, ThreadBlock>) -> Result<(), RenderError> {
+        if is_of_form(&block, FORM) {
+            let message = |block: &ThreadBlock| block.data("data_message").map(str::to_owned);
+            let open = self.imported.last().map(|open| message(open));
+            if open.is_none_or(|open| open != message(&block)) {
+                self.close();
+            }
+            self.imported.push(block);
+            return Ok(());
+        }
+        if !self.imported.is_empty() {
+            self.close();
+        }
         let piece = Piece::of(&block)?;
         if let Some(id) = result_of(&block).map(Cow::into_owned) {
             self.turn("user");
@@ -165,6 +190,13 @@ impl<'a> Messages<'a> {
 
     /// Ends the open message.
     fn close(&mut self) {
+        let blocks = std::mem::take(&mut self.imported);
+        if !blocks.is_empty() {
+            if !std::mem::take(&mut self.first) {
+                self.text.push(',');
+            }
+            self.text.push_str(&imported::message(&blocks));
+        }
         let results = std::mem::take(&mut self.results).into_iter();
         let mut parts: Vec<Part> = results.map(ToolResult::into_part).collect();
         parts.append(&mut self.parts);

@@ -40,7 +40,7 @@ pub(super) fn list(values: &[String]) -> String {
 
 /// The JSON value without white space outside strings; numbers, escapes and the order of members
 /// stay as they are. Linear.
-pub(super) fn compact(raw: &str) -> Cow<'_, str> {
+pub(crate) fn compact(raw: &str) -> Cow<'_, str> {
     let is_space = |c: char| matches!(c, ' ' | '\n' | '\r' | '\t');
     if !raw.starts_with(['{', '[']) || !raw.contains(is_space) {
         return Cow::Borrowed(raw);

@@ -12,9 +12,11 @@
 //! |---|---|
 //! | the request | `thread`, `block`, `record`, `source` |
 //! | the forms | `plain`, `openai`, `responses`, `anthropic` |
+//! | imported messages as they were | `openai`, `anthropic_imported` |
 //! | what the forms share | `piece`, `media`, `tool`, `request`, `json` |
 
 mod anthropic;
+mod anthropic_imported;
 mod block;
 mod error;
 pub(crate) mod json;

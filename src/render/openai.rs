@@ -10,7 +10,9 @@ use super::block::ThreadBlock;
 use super::error::RenderError;
 use super::json::{json_text, list, object, push_member, quoted};
 use super::media::{Media, detail, filename};
-use super::piece::{Piece, call_of, is_imported, result_of, role, same_message, text_of};
+use super::piece::{
+    CHAT, Piece, call_of, is_imported, is_of_form, result_of, role, same_message, text_of,
+};
 use super::provider::Provider;
 use super::request::Frame;
 use super::source::Source;
@@ -129,7 +131,7 @@ fn message(blocks: &[Block<'_>]) -> Result<Option<String>, RenderError> {
     let Some(first) = blocks.first() else {
         return Ok(None);
     };
-    if is_imported(first) {
+    if is_of_form(first, CHAT) {
         let mut out = String::new();
         imported(first, blocks, &mut out);
         return Ok(Some(out));

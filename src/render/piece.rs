@@ -116,6 +116,16 @@ pub(super) fn is_imported(block: &ThreadBlock) -> bool {
     message.is_some_and(|message| value_type(message) == ValueType::Other)
 }
 
+/// Whether the block was a part of an imported message in the form of an API, which `data_form`
+/// names; Chat Completions if there is none.
+pub(super) fn is_of_form(block: &ThreadBlock, form: &str) -> bool {
+    let found = block.text("data_form");
+    is_imported(block) && found.as_deref().unwrap_or(CHAT) == form
+}
+
+/// The form of Chat Completions.
+pub(super) const CHAT: &str = "openai";
+
 fn is_text(block: &ThreadBlock) -> bool {
     block.content().map(value_type) == Some(ValueType::String)
 }
@@ -148,7 +158,7 @@ pub(super) fn same_message(block: &ThreadBlock, next: &ThreadBlock) -> bool {
     let result = result_of(block);
     let same_result = result == result_of(next);
     match message {
-        Some(_) if is_imported(block) => true,
+        Some(_) if is_of_form(block, CHAT) => true,
         Some(_) => same_result,
         None if block.parent() != next.parent() => false,
         None => role(block) == "assistant" || (result.is_some() && same_result),

@@ -33,6 +33,8 @@ pub(super) struct Builder {
     opened: bool,
     /// Whether the log has times.
     timed: bool,
+    /// The time of the call whose messages are added.
+    now: Option<i64>,
     /// The time of the root.
     base: i64,
     entries: Vec<Entry>,
@@ -173,7 +175,7 @@ impl Builder {
             reply_of,
             ends: false,
             order_ns: i64::MIN,
-            time: message.time,
+            time: message.time.or(self.now),
             made: Vec::new(),
             shown: None,
             message,
@@ -191,6 +193,7 @@ impl Builder {
     }
 
     fn request(&mut self, request: Request) {
+        self.now = request.call.time;
         self.replace(request.messages, true);
         if !request.reply.is_empty() {
             self.reply(request.reply);
@@ -201,6 +204,7 @@ impl Builder {
         }
         self.arrange(0);
         self.commit(request.call);
+        self.now = None;
     }
 
     fn compact(&mut self, summary: Vec<Message>, kept_from: usize, call: Call) {

@@ -23,6 +23,7 @@
 //! A provider's API whose requests are recorded ([`requests::Api`]) also has a form in
 //! [`mod@crate::render`] that gives its requests back.
 
+mod anthropic;
 mod fields;
 mod openai;
 mod reader;
@@ -40,11 +41,14 @@ pub enum Format {
     /// OpenAI chat: messages (a list, or one a line), objects with `messages` such as fine-tuning
     /// data, requests to Chat Completions, and requests with their responses.
     OpenAi,
+    /// Anthropic Messages: messages (a list, or one a line), requests, and requests with their
+    /// responses.
+    Anthropic,
 }
 
 impl Format {
     /// All of them, in the order in which they are tried.
-    pub const ALL: [Self; 1] = [Self::OpenAi];
+    pub const ALL: [Self; 2] = [Self::OpenAi, Self::Anthropic];
 
     /// The name on the command line, such as `openai`.
     #[must_use]
@@ -66,12 +70,20 @@ struct Entry {
     reader: fn() -> Box<dyn Reader>,
 }
 
-const ALL: &[Entry] = &[Entry {
-    format: Format::OpenAi,
-    name: "openai",
-    sniff: openai::sniff,
-    reader: || Box::new(requests::Requests::new(openai::Chat)),
-}];
+const ALL: &[Entry] = &[
+    Entry {
+        format: Format::OpenAi,
+        name: "openai",
+        sniff: openai::sniff,
+        reader: || Box::new(requests::Requests::new(openai::Chat)),
+    },
+    Entry {
+        format: Format::Anthropic,
+        name: "anthropic",
+        sniff: anthropic::sniff,
+        reader: || Box::new(requests::Requests::new(anthropic::Messages)),
+    },
+];
 
 /// A reader for a format.
 pub(super) fn reader(format: Format) -> Box<dyn Reader> {

@@ -61,11 +61,7 @@ impl Api for Chat {
     }
 
     fn request(&self, found: &[Member<'_>], report: &mut Report) -> Parsed {
-        Parsed {
-            system: Vec::new(),
-            tools: tools(get(found, "tools"), report),
-            taken: vec!["messages", "tools"],
-        }
+        Parsed::new("messages", tools(get(found, "tools"), report))
     }
 
     fn response(&self, found: &[Member<'_>], report: &mut Report) -> Option<(Vec<Message>, Call)> {

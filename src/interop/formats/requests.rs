@@ -42,6 +42,21 @@ pub(super) struct Parsed {
     pub(super) taken: Vec<&'static str>,
 }
 
+impl Parsed {
+    /// What is known of a request with these tools. A list without any stays a parameter.
+    pub(super) fn new(messages: &'static str, tools: Vec<Tool>) -> Self {
+        let mut taken = vec![messages];
+        if !tools.is_empty() {
+            taken.push("tools");
+        }
+        Self {
+            tools,
+            taken,
+            ..Self::default()
+        }
+    }
+}
+
 /// The requests and responses of one API.
 pub(super) trait Api {
     fn lists(&self) -> Lists;
