@@ -7,11 +7,17 @@
 //!   for a short and a long history.
 //! - Size: recorded sessions in one file. They are read from `PACTQL_DATA`, or from `../shared/data`; without
 //!   them this part prints a line.
+//! - The program: `pactql select` from its start to its end beside `sqlite3`, if that is installed.
+//! - Many sessions in one file: selectors that few and that all of them match, and the memory it takes.
 //!
 //! Times are medians of interleaved runs: each contender has its turn in each round. Committing waits for
 //! the disk, so the figures are those of the directory for temporary files. `-- PART …` runs only some
-//! parts: `commit`, `batch`, `cold`, `size`.
+//! parts: `commit`, `batch`, `cold`, `size`, `program`, `many`.
 
+#[path = "support/many_sessions.rs"]
+mod many_sessions;
+#[path = "support/program.rs"]
+mod program;
 mod support;
 
 use std::hint::black_box;
@@ -23,6 +29,7 @@ use pactql::interop::{ImportOptions, MessageLocation, Pointer, import};
 use pactql::{Context, Durability, Session, StepClock, Store};
 use serde_json::{Value, json};
 use support::by_hand::{ByHand, Rows};
+use support::memory::Counting;
 use support::table::verdict;
 use support::timing::nice;
 use support::{engine, generate};
@@ -40,17 +47,26 @@ struct Effort {
     rounds: usize,
     /// Commits of the long history.
     long: usize,
+    /// Nodes of the session that the program is asked of.
+    nodes: usize,
+    /// Sessions in the large file.
+    sessions: usize,
 }
 
 /// A part of the bench.
 type Part = (&'static str, fn(&Scratch, Effort));
 
-const PARTS: [Part; 4] = [
+const PARTS: [Part; 6] = [
     ("commit", commits),
     ("batch", batches),
     ("cold", from_cold),
     ("size", sizes),
+    ("program", program::by_id),
+    ("many", many_sessions::select),
 ];
+
+#[global_allocator]
+static COUNTING: Counting = Counting;
 
 fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -60,10 +76,14 @@ fn main() {
         true => Effort {
             rounds: 301,
             long: 10_000,
+            nodes: 100_000,
+            sessions: 100_000,
         },
         false => Effort {
             rounds: 3,
             long: 20,
+            nodes: 1_000,
+            sessions: 200,
         },
     };
     let some = PARTS.iter().any(|(name, _)| has(name));

@@ -1,0 +1,253 @@
+//! Selectors over many sessions in one file, beside one statement that finds the same nodes.
+
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+
+use pactql::{Answer, Store, StoreAnswers};
+
+use super::support::by_hand::ByHand;
+use super::support::generate;
+use super::support::memory::measure;
+use super::support::table::verdict;
+use super::{Effort, Scratch, line, open, timed};
+
+/// Nodes of a session.
+const NODES: usize = 30;
+/// Sessions that have what [`FEW`] asks for.
+const MATCHING: usize = 20;
+
+/// What few sessions match, and the same as SQL: the name of the session and the id.
+const FEW: &str = "@t0 .cb[data_topic='refund']";
+const FEW_SQL: &str = "select s.name, n.id from attr a \
+     cross join placement p on p.unit_id = a.unit_id and p.last_seq = 9223372036854775807 \
+     cross join session s on s.session_id = p.session_id \
+     cross join node n on n.unit_id = a.unit_id and n.pre = a.pre \
+     where a.name = 'data_topic' and a.text = 'refund' and a.type = 'text' and length(a.text) <= 200 \
+     and n.class = 'cb' \
+     order by s.name, p.rank, p.sibling_offset, p.created_at_ns, p.creation_index, p.id, n.pre";
+
+/// What all sessions match in all turns, and in the newest one.
+const ALL: &str = "@t0 ^seq .cb[role='user']";
+const ALL_SQL: &str = "select s.name, n.id from session s \
+     cross join placement p on p.session_id = s.session_id and p.rank = 1 \
+     and p.last_seq = 9223372036854775807 \
+     cross join node n on n.unit_id = p.unit_id where n.class = 'cb' and n.role = 'user' \
+     order by s.name, p.sibling_offset, p.created_at_ns, p.creation_index, p.id, n.pre";
+const NEWEST: &str = "@t0 ^seq .mt:depth(1) .cb";
+const NEWEST_SQL: &str = "select s.name, n.id from session s \
+     cross join node n on n.unit_id = (select unit_id from placement p \
+     where p.session_id = s.session_id and p.rank = 1 and p.turn and p.last_seq = 9223372036854775807 \
+     order by p.sibling_offset desc, p.created_at_ns desc, p.creation_index desc, p.id desc limit 1) \
+     where n.class = 'cb' order by s.name, n.pre";
+
+/// What few and what all sessions of a file match.
+pub(super) fn select(scratch: &Scratch, effort: Effort) {
+    let rounds = (effort.rounds / 3).max(1);
+    for sessions in [effort.sessions.min(1_000), effort.sessions] {
+        let path = file(scratch, sessions);
+        let hand = ByHand::open(&path);
+        let store = open(&path);
+        let name = |what: &str| format!("20 of {sessions} sessions match, {what}");
+        compare(
+            &name("asked again"),
+            &store,
+            &hand,
+            (FEW, FEW_SQL),
+            rounds,
+            2.0,
+        );
+        let store = with_memory(&path, 0);
+        compare(
+            &name("from cold"),
+            &store,
+            &hand,
+            (FEW, FEW_SQL),
+            rounds,
+            2.0,
+        );
+    }
+    let path = file(scratch, effort.sessions);
+    let hand = ByHand::open(&path);
+    let rounds = (effort.rounds / 100).max(1);
+    for (what, query) in [
+        ("all match in each turn", (ALL, ALL_SQL)),
+        ("all match in the newest turn", (NEWEST, NEWEST_SQL)),
+    ] {
+        let (mut cold, mut again, mut by_hand) = (Vec::new(), Vec::new(), Vec::new());
+        for _ in 0..rounds {
+            let store = with_memory(&path, 64 << 30);
+            let (mut first, mut second, mut theirs) = (Vec::new(), Vec::new(), Vec::new());
+            cold.push(timed(|| first = ask(&store, query.0)));
+            again.push(timed(|| second = ask(&store, query.0)));
+            by_hand.push(timed(|| theirs = ask_by_hand(&hand, query.1)));
+            assert!(first == theirs && second == theirs && !theirs.is_empty());
+        }
+        line(
+            &format!("{what}, from cold"),
+            &mut cold,
+            &mut by_hand.clone(),
+            4.0,
+        );
+        line(
+            &format!("{what}, once loaded"),
+            &mut again,
+            &mut by_hand,
+            1.0 / 3.0,
+        );
+    }
+    bounded(&path, effort);
+}
+
+/// The memory that asking all sessions takes while few of them may stay.
+fn bounded(path: &Path, effort: Effort) {
+    for budget in [1, 64] {
+        let store = with_memory(path, budget << 20);
+        let count = || answers(&store, ALL).count();
+        let (found, _, peak) = measure(count);
+        assert_eq!(found, effort.sessions);
+        let (peak, budget) = (peak as f64 / (1 << 20) as f64, budget as f64);
+        let listed = effort.sessions as f64 * 500.0 / (1 << 20) as f64;
+        println!(
+            "{:<52}{peak:>9.1} MB{budget:>9} MB{:>19.0}  {}",
+            "all match: the peak of memory, the budget",
+            budget + listed + 8.0,
+            verdict(peak <= budget + listed + 8.0)
+        );
+    }
+}
+
+fn with_memory(path: &Path, bytes: usize) -> Store {
+    let url = path.to_str().expect("a path");
+    let builder = Store::builder().must_exist().memory(bytes);
+    builder.open(url).expect("the store opens")
+}
+
+/// Times a selector and a statement with the same answer, both several times.
+fn compare(
+    name: &str,
+    store: &Store,
+    hand: &ByHand,
+    (selector, sql): (&str, &str),
+    rounds: usize,
+    most: f64,
+) {
+    let wanted = ask_by_hand(hand, sql);
+    assert_eq!(wanted.len(), MATCHING);
+    assert_eq!(ask(store, selector), wanted);
+    let (mut ours, mut theirs) = (Vec::new(), Vec::new());
+    for _ in 0..rounds {
+        ours.push(timed(|| ask(store, selector)));
+        theirs.push(timed(|| ask_by_hand(hand, sql)));
+    }
+    line(name, &mut ours, &mut theirs, most);
+}
+
+fn answers<'s>(store: &'s Store, selector: &str) -> StoreAnswers<'s> {
+    store.select(selector).expect("the selector runs")
+}
+
+fn ask(store: &Store, selector: &str) -> Vec<(String, String)> {
+    let mut found = Vec::new();
+    for answer in answers(store, selector) {
+        let answer = answer.expect("an answer");
+        let Answer::Rows(rows) = &answer.answer else {
+            continue;
+        };
+        let ids = rows.ids().map(|id| (answer.session.clone(), id.to_owned()));
+        found.extend(ids);
+    }
+    found
+}
+
+fn ask_by_hand(hand: &ByHand, sql: &str) -> Vec<(String, String)> {
+    hand.all(sql, [], |row| Ok((row.get(0)?, row.get(1)?)))
+}
+
+/// A store of so many sessions. It is made once; with `PACTQL_BENCH_FILES` it stays in that directory.
+fn file(scratch: &Scratch, sessions: usize) -> PathBuf {
+    let name = format!("many-{sessions}.db");
+    let kept = std::env::var_os("PACTQL_BENCH_FILES").map(PathBuf::from);
+    let path = kept.map_or(scratch.file(&name), |kept| kept.join(&name));
+    if path.exists() {
+        return path;
+    }
+    let part = path.with_extension("part");
+    let store = open(&part);
+    let every = (sessions / MATCHING).max(1);
+    for number in 0..sessions {
+        let topic = if number % every == 0 {
+            "refund"
+        } else {
+            "other"
+        };
+        let session = super::engine::load(document(number, topic).as_bytes());
+        let name = format!("chat/{number:06}");
+        store.import(&name, &session, None).expect("an import");
+    }
+    drop(store);
+    let hand = ByHand::open(&part);
+    hand.all("pragma wal_checkpoint(truncate)", [], |_| Ok(()));
+    drop(hand);
+    std::fs::rename(&part, &path).expect("a file");
+    path
+}
+
+/// A session of [`NODES`] nodes: a prompt that all share, three turns of six blocks, and a block in the head.
+/// The first block of the newest turn has a topic.
+fn document(number: usize, topic: &str) -> String {
+    const BLOCKS: [(&str, &str); 6] = [
+        ("user", "text"),
+        ("assistant", "thinking"),
+        ("assistant", "call"),
+        ("tool", "result"),
+        ("assistant", "call"),
+        ("tool", "result"),
+    ];
+    let mut next = number * NODES;
+    let mut id = || {
+        next += 1;
+        generate::id(next as u64)
+    };
+    let mut text = String::new();
+    let (root, sys, seq, head) = (id(), id(), id(), id());
+    let _ = write!(
+        text,
+        r#"{{"cycle":3,"root":{{"id":"{root}","children":[{{"id":"{sys}","nodeType":"^sys","children":["#
+    );
+    let prompt = "You answer questions about orders, and look them up before you do.";
+    let _ = write!(
+        text,
+        r#"{{"id":"{}","nodeType":"cb","role":"system","kind":"text","content":"{prompt}"}}]}},"#,
+        id()
+    );
+    let _ = write!(text, r#"{{"id":"{seq}","nodeType":"^seq","children":["#);
+    for turn in 0..3 {
+        let comma = if turn == 0 { "" } else { "," };
+        let created = 1_700_000_000_000_000_000_u64 + turn * 60_000_000_000;
+        let _ = write!(
+            text,
+            r#"{comma}{{"id":"{}","nodeType":"mt","created_at_ns":{created},"children":[{{"id":"{}","nodeType":"mc","children":["#,
+            id(),
+            id()
+        );
+        for (at, (role, kind)) in BLOCKS.iter().enumerate() {
+            let comma = if at == 0 { "" } else { "," };
+            let own = id();
+            let custom = match at {
+                0 if turn == 2 => format!(r#""data_topic":"{topic}","#),
+                _ => String::new(),
+            };
+            let _ = write!(
+                text,
+                r#"{comma}{{"id":"{own}","nodeType":"cb","role":"{role}","kind":"{kind}",{custom}"creation_index":{at},"content":"{own} has the details of order {number}, in its own words, as a message of some length would."}}"#
+            );
+        }
+        text.push_str("]}]}");
+    }
+    let _ = write!(
+        text,
+        r#"]}},{{"id":"{head}","nodeType":"^ah","children":[{{"id":"{}","nodeType":"cb","role":"user","kind":"text","offset":1,"content":"draft"}}]}}]}}}}"#,
+        id()
+    );
+    text
+}
