@@ -97,7 +97,7 @@ impl Explain {
         let prepared = engine.prepare(selector)?;
         let store = sessions::open_store(address.store, Access::Read)?;
         let mut answers = store.select_prepared(address.glob(), &prepared)?;
-        let (all, candidates) = (answers.sessions(), answers.candidates());
+        let (all, candidates) = (answers.sessions()?, answers.candidates());
         if all == 0 {
             say(&format!("note: {}\n", none_of(address)));
         }

@@ -285,8 +285,6 @@ impl Answers<'_> {
             let answers = store.select_prepared(glob, each)?;
             streams.push(answers.with_options(self.how.options.clone()));
         }
-        let asked = streams.first().map_or(0, |answers| answers.sessions());
-        self.sessions += asked;
         let mut all = match self.select.all {
             true => store.sessions(glob)?,
             false => Vec::new(),
@@ -322,9 +320,16 @@ impl Answers<'_> {
                 print(&std::mem::take(&mut self.out))?;
             }
         }
+        if self.found > before {
+            return Ok(());
+        }
+        let asked = streams
+            .first()
+            .map_or(Ok(0), |answers| answers.sessions())?;
+        self.sessions += asked;
         if asked == 0 {
             say(&format!("note: {}\n", none_of(address)));
-        } else if self.found == before && self.empty.is_none() {
+        } else if self.empty.is_none() {
             self.empty = self.why_empty(&store, glob, prepared);
         }
         Ok(())

@@ -20,7 +20,32 @@ use crate::index::Snapshot;
 use crate::ir::{Address, Mode, RangeEnd, Time};
 use crate::plan::Bound;
 
+/// What a selector reads of a session, as far as that is known before its history is.
+#[derive(Clone, Debug)]
+pub(super) struct Foreseen {
+    /// The part of the newest commit; `None` for all of it.
+    pub(super) part: Option<Part>,
+    /// Whether it reads the working state instead where there is one.
+    pub(super) unless_working: bool,
+}
+
 impl Prepared {
+    /// What the selector reads, if it is the newest commit or a part of it, whatever the session.
+    pub(super) fn foreseen(&self) -> Option<Foreseen> {
+        let unless_working = match self.query().time {
+            Time::At(Address::Back(0)) => false,
+            Time::Working => true,
+            Time::At(_) | Time::Range(..) | Time::All => return None,
+        };
+        let part = part_of(self.bound()?);
+        // Where an id is, each session has to be asked.
+        let known = part.as_ref().is_none_or(|part| part.ids.is_none());
+        known.then_some(Foreseen {
+            part,
+            unless_working,
+        })
+    }
+
     /// What the selector's time means.
     ///
     /// # Errors

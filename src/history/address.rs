@@ -406,6 +406,21 @@ impl History {
         }
     }
 
+    /// Whether the snapshot at a position is in memory, or at least the part of it.
+    #[cfg(feature = "store")]
+    pub(crate) fn has_part(&self, position: Position, part: Option<&Part>) -> bool {
+        let archive = self.archive.as_ref();
+        self.has(position) || archive.is_some_and(|archive| archive.has_part(position, part))
+    }
+
+    /// Takes the snapshot at a position, or the part of it, as [`Archive::bring`] does.
+    #[cfg(feature = "store")]
+    pub(crate) fn bring(&self, position: Position, part: Option<&Part>, snapshot: Arc<Snapshot>) {
+        if let Some(archive) = &self.archive {
+            archive.bring(position, part, snapshot);
+        }
+    }
+
     /// Has the snapshot at a position in memory, so that [`History::get`] has it.
     ///
     /// # Errors

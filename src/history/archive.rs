@@ -311,12 +311,37 @@ impl Archive {
             return Ok(None);
         };
         self.loaded_parts.fetch_add(1, Ordering::Relaxed);
+        self.keep_part(position, part, Arc::clone(&snapshot));
+        Ok(Some(snapshot))
+    }
+
+    /// Whether the snapshot at a position is in memory, or the part of it.
+    pub(super) fn has_part(&self, position: Position, part: Option<&Part>) -> bool {
+        self.has(position) || part.is_some_and(|part| self.known(position, part).is_some())
+    }
+
+    /// Takes the snapshot at a position, or the part of it, that whoever reads many sessions at once has
+    /// loaded.
+    pub fn bring(&self, position: Position, part: Option<&Part>, snapshot: Arc<Snapshot>) {
+        let place = match (part, position) {
+            (Some(part), _) => {
+                self.loaded_parts.fetch_add(1, Ordering::Relaxed);
+                return self.keep_part(position, part, snapshot);
+            }
+            (None, Position::Committed(at)) => self.place(at),
+            (None, Position::Working) => Some(&self.working),
+        };
+        if place.is_some_and(|place| place.set(snapshot).is_ok()) {
+            self.loaded.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    fn keep_part(&self, position: Position, part: &Part, snapshot: Arc<Snapshot>) {
         let mut parts = held(&self.parts);
         if parts.len() == PARTS {
             parts.remove(0);
         }
-        parts.push((position, part.clone(), Arc::clone(&snapshot)));
-        Ok(Some(snapshot))
+        parts.push((position, part.clone(), snapshot));
     }
 
     /// A part that is in memory and has all of another.
@@ -372,7 +397,8 @@ impl Archive {
 
     fn place(&self, at: usize) -> Option<&Place> {
         let row = self.rows.get(at / ROW)?;
-        row.get_or_init(|| (0..ROW).map(|_| Place::new()).collect())
+        let len = ROW.min(self.len - at / ROW * ROW);
+        row.get_or_init(|| (0..len).map(|_| Place::new()).collect())
             .get(at % ROW)
     }
 

@@ -12,7 +12,7 @@ use super::build::Ttl;
 use super::copy::TreeBuilder;
 use super::merge::Merge;
 use super::snapshot::Run;
-use super::writer::{Ttls, UnitRows, UnitSource, locate, units};
+use super::writer::{Layout, Ttls, UnitRows, UnitSource, locate, units};
 use super::{Meta, NodeRef, Piece, Segment, Snapshot, Unit, UnitKind, Writer};
 use crate::tree::{Delta, NodeClass, Present, Tree, check, patch};
 
@@ -56,7 +56,7 @@ impl Writer {
             }
         }
         let parts = touched.splice(previous, fresh);
-        Some(self.assemble(&tree, parts, false, meta.clone()))
+        Some(self.assemble(&tree, parts, Layout::ByLifetime, meta.clone()))
     }
 }
 
@@ -96,7 +96,7 @@ impl Writer {
         let fresh = UnitSource::fresh(unit, Ttl::CountFrom(meta.cycle));
         let fresh = vec![(place, fresh)];
         let parts = touched.splice(previous, fresh);
-        Some(self.assemble(turn, parts, true, meta.clone()))
+        Some(self.assemble(turn, parts, Layout::Whole, meta.clone()))
     }
 }
 

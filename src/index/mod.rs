@@ -51,4 +51,4 @@ pub use segment::{Field, Segment, Unit, UnitKind};
 pub use snapshot::{Cursor, Meta, Piece, Snapshot};
 pub use unit::UnitRef;
 pub use view::NodeRef;
-pub use writer::Writer;
+pub use writer::{Layout, Writer};

@@ -9,7 +9,7 @@ use roaring::RoaringBitmap;
 use super::build::Ttl;
 use super::commit::{Key, UnitAt, insertion_point, splice};
 use super::merge::Merge;
-use super::writer::{UnitRows, UnitSource};
+use super::writer::{Layout, UnitRows, UnitSource};
 use super::{Meta, Segment, Snapshot, UnitKind, Writer};
 use crate::tree::Tree;
 
@@ -38,9 +38,8 @@ pub struct Restored {
 }
 
 impl Writer {
-    /// The snapshot of these units, which are in document order, the preamble first. Without
-    /// `first` the fresh units get segments by their lifetimes, with it as few as can be, as the
-    /// first snapshot of a session.
+    /// The snapshot of these units, which are in document order, the preamble first. The fresh ones get
+    /// segments as `layout` says.
     ///
     /// `tree` has the rows of the fresh units, at their levels (the root 0, the regions 1, turns
     /// 2), with ends inside their unit; the parents of its rows are not read. The ttl of a row in
@@ -52,7 +51,7 @@ impl Writer {
         tree: &Tree,
         expires: &[u32],
         parts: Vec<UnitPart>,
-        first: bool,
+        layout: Layout,
         meta: Meta,
     ) -> Restored {
         let mut versions = Vec::new();
@@ -60,7 +59,7 @@ impl Writer {
         let sources = sources
             .map(|part| part.source(expires, &mut versions))
             .collect();
-        let (snapshot, merges) = self.assemble(tree, sources, first, meta);
+        let (snapshot, merges) = self.assemble(tree, sources, layout, meta);
         Restored {
             snapshot,
             merges,
@@ -95,7 +94,7 @@ impl Writer {
         });
         let came = came.collect();
         let sources = splice(previous, &gone, came);
-        let (snapshot, merges) = self.assemble(tree, sources, false, meta);
+        let (snapshot, merges) = self.assemble(tree, sources, Layout::ByLifetime, meta);
         Restored {
             snapshot,
             merges,

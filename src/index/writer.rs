@@ -113,7 +113,11 @@ impl Writer {
             });
             parts.push(self.compare(tree, unit, found, meta.cycle));
         }
-        self.assemble(tree, parts, previous.is_none(), meta)
+        let layout = match previous {
+            None => Layout::Whole,
+            Some(_) => Layout::ByLifetime,
+        };
+        self.assemble(tree, parts, layout, meta)
     }
 
     /// Shares the unit of the previous snapshot that was found for a unit of a tree, if they are
@@ -147,13 +151,12 @@ impl Writer {
         UnitSource::fresh(unit, ttls)
     }
 
-    /// The snapshot of these units, in document order. `whole` is true if all units of the tree are
-    /// among them; they get one segment.
+    /// The snapshot of these units, in document order.
     pub(super) fn assemble(
         &self,
         tree: &Tree,
         parts: Vec<UnitSource<'_>>,
-        whole: bool,
+        layout: Layout,
         meta: Meta,
     ) -> (Snapshot, Vec<Merge>) {
         let mut runs: Vec<Run> = Vec::new();
@@ -177,21 +180,16 @@ impl Writer {
                     ttls,
                     version,
                 } => {
-                    // Units of different lifetimes get different segments, except in the first
-                    // snapshot, which is read fastest as one.
                     let group = group(unit.kind);
-                    if builder
-                        .as_ref()
-                        .is_some_and(|(_, current)| !whole && *current != group)
-                    {
+                    let other = |(_, current): &(_, UnitKind)| *current != group;
+                    if layout == Layout::ByLifetime && builder.as_ref().is_some_and(other) {
                         flush(&mut builder, &mut runs);
                     }
                     let (builder, _) = builder.get_or_insert_with(|| {
                         let mut builder = SegmentBuilder::default();
-                        if whole {
-                            builder.begin_whole(tree);
-                        } else {
-                            builder.begin_tree(tree);
+                        match layout {
+                            Layout::Whole => builder.begin_whole(tree),
+                            Layout::Together | Layout::ByLifetime => builder.begin_tree(tree),
                         }
                         (builder, group)
                     });
@@ -209,6 +207,17 @@ impl Writer {
         };
         (Snapshot::new(meta, runs).with_gaps(&gaps), merges)
     }
+}
+
+/// How the fresh units of a snapshot get segments.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Layout {
+    /// Units of different lifetimes get different ones, as most of them are shared with later snapshots.
+    ByLifetime,
+    /// All get one, as the first snapshot of a session is read fastest.
+    Together,
+    /// As [`Layout::Together`]; they are all units of the tree, whose records are shared, not copied.
+    Whole,
 }
 
 /// Where the units of a new snapshot come from.

@@ -10,7 +10,7 @@ use hashbrown::HashMap;
 use super::catalog::Entry;
 use super::core::Core;
 use super::error::StoreError;
-use super::load::{self, Cache, Place, Spaced};
+use super::load::{self, Cache, Fresh, Place, Spaced};
 use super::manage::Beside;
 use super::queue::lock;
 use super::records;
@@ -47,6 +47,32 @@ impl Stored {
     /// Bytes of the segments in memory, those of parts included.
     pub(crate) fn bytes(&self) -> usize {
         lock(&self.cache).bytes + self.parts.load(Ordering::Relaxed)
+    }
+
+    /// Those of some units that are not in memory.
+    pub(super) fn missing(&self, units: impl Iterator<Item = i64>) -> Vec<i64> {
+        let cache = lock(&self.cache);
+        units.filter(|unit| !cache.has(*unit)).collect()
+    }
+
+    /// The snapshot of these placements, which are in document order, with what was read of them.
+    pub(super) fn restore(
+        &self,
+        read: &Fresh,
+        places: &[Place],
+        meta: Meta,
+    ) -> Result<Arc<Snapshot>, StoreError> {
+        let places: Vec<&Place> = places.iter().collect();
+        lock(&self.cache).snapshot(read, &places, meta)
+    }
+
+    /// Counts the bytes of a part.
+    pub(super) fn count(&self, part: &Snapshot) {
+        let bytes = part.pieces().iter().map(|piece| {
+            let segment = piece.segment();
+            segment.index_bytes() + segment.payload_bytes()
+        });
+        self.parts.fetch_add(bytes.sum(), Ordering::Relaxed);
     }
 
     /// Whether it is of this store.
@@ -186,19 +212,7 @@ impl Stored {
     ) -> Result<Vec<Place>, StoreError> {
         if !in_force {
             let mut places = load::places(database, self.entry.session, (seq, seq))?;
-            let turns = places.iter().filter(|place| place.kind == UnitKind::Turn);
-            let mut older = (turns.count() as u64).saturating_sub(part.turns);
-            places.retain(|place| match place.kind {
-                UnitKind::Preamble => true,
-                UnitKind::Turn if older > 0 => {
-                    older -= 1;
-                    false
-                }
-                UnitKind::Turn => true,
-                UnitKind::Loose => older == 0 && part.turns > 0,
-                UnitKind::Head => part.head,
-                UnitKind::Rest => part.rest,
-            });
+            Place::only(&mut places, part);
             return Ok(places);
         }
         let now = self.now(seq);
@@ -301,11 +315,7 @@ impl Source for Stored {
             };
             let meta = self.meta(database, seq)?;
             let made = load::part(database, &places, outline, meta)?;
-            let bytes = made.pieces().iter().map(|piece| {
-                let segment = piece.segment();
-                segment.index_bytes() + segment.payload_bytes()
-            });
-            self.parts.fetch_add(bytes.sum(), Ordering::Relaxed);
+            self.count(&made);
             Ok(Some(Arc::new(made)))
         })
     }

@@ -1,11 +1,9 @@
 //! Which sessions of a store a selector can match at all, and sessions by name.
 
-use hashbrown::HashSet;
-
-use super::catalog::{self, Entry};
+use super::catalog::{self, Entry, LIST, Listed};
 use super::error::StoreError;
 use super::schema::ATTR_BY_TEXT;
-use super::sql::{Database, Row, collect, int, text};
+use super::sql::{Database, Row, Value, collect, int, text};
 
 /// What a session needs to have for a selector to match in it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -122,47 +120,45 @@ pub(crate) fn near(database: &mut dyn Database, name: &str) -> Result<Vec<String
     )
 }
 
+/// As [`matching`], only the list of them.
+pub(crate) fn listed(database: &mut dyn Database, glob: &Glob) -> Result<Vec<Listed>, StoreError> {
+    let mut found = catalog::list(database, glob.prefix())?;
+    found.retain(|session| glob.matches(&session.name));
+    Ok(found)
+}
+
 /// The sessions with a matching name that have what one of the candidates asks for, at any time, in byte
 /// order of names. Linear in the nodes that have it, in all sessions.
 pub(crate) fn candidates(
     database: &mut dyn Database,
     wanted: &[Candidate],
     glob: &Glob,
-) -> Result<Vec<Entry>, StoreError> {
-    let mut sessions: HashSet<i64> = HashSet::new();
-    let placed = "select distinct p.session_id from placement p where p.unit_id in";
+) -> Result<Vec<Listed>, StoreError> {
+    let mut found = Vec::new();
     for candidate in wanted {
-        let ids = match candidate {
-            Candidate::Id(id) => collect(
-                database,
-                &format!("{placed} (select unit_id from node where id = ?1)"),
-                &[id.as_str().into()],
-                |row| int(row, 0),
-            )?,
-            Candidate::Key(key) => collect(
-                database,
-                &format!("{placed} (select unit_id from node where key = ?1)"),
-                &[key.as_str().into()],
-                |row| int(row, 0),
-            )?,
-            Candidate::Attr(name, value) => collect(
-                database,
-                &format!(
-                    "{placed} (select unit_id from attr where name = ?1 and text = ?2 \
-                     and {ATTR_BY_TEXT})"
+        let (units, values): (_, Vec<Value<'_>>) = match candidate {
+            Candidate::Id(id) => (
+                "select unit_id from node where id = ?1".to_owned(),
+                vec![id.as_str().into()],
+            ),
+            Candidate::Key(key) => (
+                "select unit_id from node where key = ?1".to_owned(),
+                vec![key.as_str().into()],
+            ),
+            Candidate::Attr(name, value) => (
+                format!(
+                    "select unit_id from attr where name = ?1 and text = ?2 and {ATTR_BY_TEXT}"
                 ),
-                &[name.as_str().into(), value.as_str().into()],
-                |row| int(row, 0),
-            )?,
+                vec![name.as_str().into(), value.as_str().into()],
+            ),
         };
-        sessions.extend(ids);
+        let placed = "select p.session_id from placement p where p.unit_id in";
+        let sql = format!("{LIST} where s.session_id in ({placed} ({units}))");
+        found.extend(collect(database, &sql, &values, catalog::listed)?);
     }
-    let mut found = Vec::with_capacity(sessions.len());
-    for session in sessions {
-        found.extend(catalog::by_id(database, session)?);
-    }
-    found.retain(|entry| glob.matches(&entry.name));
+    found.retain(|session| glob.matches(&session.name));
     found.sort_unstable_by(|a, b| a.name.cmp(&b.name));
+    found.dedup();
     Ok(found)
 }
 

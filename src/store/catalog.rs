@@ -1,7 +1,7 @@
 //! The sessions of a store: rows of `session`, by name.
 
 use super::error::StoreError;
-use super::sql::{Database, Row, collect, first, int, text};
+use super::sql::{Database, Row, collect, first, int, parameters, text};
 use super::sums::{seal_session, sum};
 
 /// A row of `session`, and what its snapshots span.
@@ -39,8 +39,8 @@ const SELECT: &str = "select s.session_id, s.name, s.created_at_ns, s.source, p.
      s.runtime, s.changed, \
      (select seq from snapshot where session_id = s.session_id and not working order by seq limit 1), \
      n.seq, n.cycle, n.committed_at_ns, \
-     (select working from snapshot where session_id = s.session_id order by seq desc limit 1) \
-     from session s left join session p on p.session_id = s.parent_id \
+     (select working from snapshot where session_id = s.session_id order by seq desc limit 1), \
+     n.meta from session s left join session p on p.session_id = s.parent_id \
      left join snapshot n on n.session_id = s.session_id and n.seq = \
      (select seq from snapshot where session_id = s.session_id and not working order by seq desc limit 1)";
 
@@ -84,6 +84,39 @@ pub(crate) fn by_id(
     )
 }
 
+/// Some sessions by their numbers, of which there is at least one, in no order, each with the column `meta` of
+/// its newest commit.
+pub(super) fn some(
+    database: &mut dyn Database,
+    sessions: &[i64],
+) -> Result<Vec<(Entry, Option<String>)>, StoreError> {
+    let (list, values) = parameters(sessions);
+    let sql = format!("{SELECT} where s.session_id in ({list})");
+    collect(database, &sql, &values, |row| {
+        Ok((entry(row)?, row.text(13)?.map(ToOwned::to_owned)))
+    })
+}
+
+/// What a list of sessions says of one of them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Listed {
+    pub(crate) session: i64,
+    pub(crate) name: String,
+    /// As [`Entry::changed`].
+    pub(crate) changed: i64,
+}
+
+/// Lists sessions: the columns of [`listed`].
+pub(super) const LIST: &str = "select s.session_id, s.name, s.changed from session s";
+
+pub(super) fn listed(row: &dyn Row) -> Result<Listed, StoreError> {
+    Ok(Listed {
+        session: int(row, 0)?,
+        name: text(row, 1)?.to_owned(),
+        changed: int(row, 2)?,
+    })
+}
+
 /// As [`find`]; there must be one.
 pub(crate) fn get(database: &mut dyn Database, name: &str) -> Result<Entry, StoreError> {
     find(database, name)?.ok_or_else(|| StoreError::NoSession(name.to_owned()))
@@ -91,19 +124,33 @@ pub(crate) fn get(database: &mut dyn Database, name: &str) -> Result<Entry, Stor
 
 /// All sessions with a name that begins with `prefix`, in byte order of names. Linear in them.
 pub(crate) fn all(database: &mut dyn Database, prefix: &str) -> Result<Vec<Entry>, StoreError> {
+    with_prefix(database, SELECT, prefix, entry)
+}
+
+/// As [`all`], only the list of them.
+pub(super) fn list(database: &mut dyn Database, prefix: &str) -> Result<Vec<Listed>, StoreError> {
+    with_prefix(database, LIST, prefix, listed)
+}
+
+fn with_prefix<T>(
+    database: &mut dyn Database,
+    select: &str,
+    prefix: &str,
+    read: impl FnMut(&dyn Row) -> Result<T, StoreError>,
+) -> Result<Vec<T>, StoreError> {
     let order = "order by s.name";
     match after(prefix) {
         Some(end) if !prefix.is_empty() => collect(
             database,
-            &format!("{SELECT} where s.name >= ?1 and s.name < ?2 {order}"),
+            &format!("{select} where s.name >= ?1 and s.name < ?2 {order}"),
             &[prefix.into(), end.as_str().into()],
-            entry,
+            read,
         ),
         _ => collect(
             database,
-            &format!("{SELECT} where s.name >= ?1 {order}"),
+            &format!("{select} where s.name >= ?1 {order}"),
             &[prefix.into()],
-            entry,
+            read,
         ),
     }
 }

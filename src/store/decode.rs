@@ -7,7 +7,7 @@ use smallvec::SmallVec;
 
 use super::error::StoreError;
 use super::present;
-use super::sql::{Database, Row, Value, int, text};
+use super::sql::{Database, Row, Value, int, parameters, text};
 use crate::tree::alias::{CADENCE, TAGS};
 use crate::tree::shallow::{members, string};
 use crate::tree::timestamp::rfc3339_of_nanos;
@@ -25,6 +25,8 @@ pub(super) enum Wanted<'u> {
     Units(&'u [i64]),
     /// As `Units`; of the one that is named first only the rows of the root and of `^seq`.
     Outlined(i64, &'u [i64]),
+    /// The rows of the root and of `^seq` of units, as many as of [`Wanted::Units`].
+    Outlines(&'u [i64]),
     /// All units of a session with a placement that begins at or before the second and ends at or after
     /// the first of these seqs.
     Session(i64, i64, i64),
@@ -113,6 +115,17 @@ impl Units {
             };
             self.read(database, wanted)
         })
+    }
+
+    /// Reads the rows of the root and of `^seq` of some units.
+    pub(super) fn read_outlines(
+        &mut self,
+        database: &mut dyn Database,
+        units: &[i64],
+    ) -> Result<(), StoreError> {
+        units
+            .chunks(TOGETHER)
+            .try_for_each(|units| self.read(database, Wanted::Outlines(units)))
     }
 
     /// Reads units, in order of `unit_id`: one statement, and another one if a node has attributes. Linear
@@ -266,22 +279,23 @@ struct Rows {
 impl Wanted<'_> {
     fn rows(&self) -> Rows {
         let listed = |units: &[i64]| {
-            // The last one fills the list up, so that there are few different statements.
-            let filled = units.len().next_power_of_two();
-            let last = units.last().copied().into_iter().cycle();
-            let values = units.iter().copied().chain(last).take(filled);
-            let names: Vec<String> = (1..=filled).map(|at| format!("?{at}")).collect();
-            let list = format!("n.unit_id in ({})", names.join(", "));
+            let (names, values) = parameters(units);
+            let list = format!("n.unit_id in ({names})");
             Rows {
                 from: "TABLE n",
                 nodes: list.clone(),
-                values: values.map(Value::Int).collect(),
                 attrs: list,
-                of_attrs: filled,
+                of_attrs: values.len(),
+                values,
             }
         };
         match self {
             Wanted::Units(units) => listed(units),
+            Wanted::Outlines(units) => {
+                let mut rows = listed(units);
+                rows.nodes.push_str(" and n.class in ('^root', '^seq')");
+                rows
+            }
             Wanted::Outlined(unit, units) => {
                 let mut rows = listed(units);
                 let at = rows.values.len() + 1;

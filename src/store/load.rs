@@ -11,7 +11,8 @@ use super::encode::Order;
 use super::error::StoreError;
 use super::sql::{Database, Row, collect, first, int, text};
 use super::write::IN_FORCE;
-use crate::index::{Meta, Segment, Snapshot, UnitKind, UnitPart, UnitRef, Writer};
+use crate::history::Part;
+use crate::index::{Layout, Meta, Segment, Snapshot, UnitKind, UnitPart, UnitRef, Writer};
 use crate::tree::Tree;
 use crate::tree::shallow::{get, members};
 
@@ -28,6 +29,25 @@ pub(super) struct Place {
 /// The columns of a [`Place`].
 const PLACE: &str = "p.unit_id, u.kind, p.rank, p.sibling_offset, p.created_at_ns, p.creation_index, \
      p.id, p.first_seq, p.last_seq from placement p join unit u on u.unit_id = p.unit_id";
+
+impl Place {
+    /// What a part of a tree has of its placements, which are in document order.
+    pub(super) fn only(places: &mut Vec<Self>, part: &Part) {
+        let turns = places.iter().filter(|place| place.kind == UnitKind::Turn);
+        let mut older = (turns.count() as u64).saturating_sub(part.turns);
+        places.retain(|place| match place.kind {
+            UnitKind::Preamble => true,
+            UnitKind::Turn if older > 0 => {
+                older -= 1;
+                false
+            }
+            UnitKind::Turn => true,
+            UnitKind::Loose => older == 0 && part.turns > 0,
+            UnitKind::Head => part.head,
+            UnitKind::Rest => part.rest,
+        });
+    }
+}
 
 fn place(row: &dyn Row) -> Result<Place, StoreError> {
     let kind = text(row, 1)?;
@@ -256,21 +276,25 @@ pub(super) fn meta(
             let working = row.bool(1)?.unwrap_or(false);
             // A working state reads its ttls as the newest snapshot does.
             let cycle = if working { row.int(3)? } else { row.int(0)? };
-            let json = text(row, 2)?;
-            let all = members(json);
-            let extra = get(&all, "members").map(members).unwrap_or_default();
-            Ok(Meta {
-                cycle: cycle.unwrap_or(0),
-                working,
-                cycle_given: get(&all, "cycle_given") == Some("true"),
-                spec_version: get(&all, "spec_version").map(Into::into),
-                extra: extra
-                    .into_iter()
-                    .map(|(name, json)| (name.into(), json.into()))
-                    .collect(),
-            })
+            Ok(meta_of(cycle.unwrap_or(0), working, text(row, 2)?))
         },
     )
+}
+
+/// The properties of a snapshot, of which `json` is the column `meta`.
+pub(super) fn meta_of(cycle: i64, working: bool, json: &str) -> Meta {
+    let all = members(json);
+    let extra = get(&all, "members").map(members).unwrap_or_default();
+    Meta {
+        cycle,
+        working,
+        cycle_given: get(&all, "cycle_given") == Some("true"),
+        spec_version: get(&all, "spec_version").map(Into::into),
+        extra: extra
+            .into_iter()
+            .map(|(name, json)| (name.into(), json.into()))
+            .collect(),
+    }
 }
 
 /// The units of a session that are in memory.
@@ -326,11 +350,13 @@ impl Cache {
     ) -> Result<Arc<Snapshot>, StoreError> {
         let parts = places.iter().map(|place| self.part(fresh, place));
         let parts: Vec<UnitPart> = parts.collect::<Result<_, _>>()?;
-        // One segment keeps all that was read in memory, so it has to have all of it.
-        let first = self.units.is_empty() && fresh.ranges.len() == places.len();
+        let layout = match self.units.is_empty() {
+            true => fresh.layout(places.len()),
+            false => Layout::ByLifetime,
+        };
         let made = self
             .writer
-            .restore(&fresh.tree, &fresh.expires, parts, first, meta);
+            .restore(&fresh.tree, &fresh.expires, parts, layout, meta);
         for (unit, place) in made.snapshot.units().zip(places) {
             self.know(place.unit, unit);
         }
@@ -377,6 +403,11 @@ impl Cache {
             .insert(id, (Arc::clone(unit.segment()), unit.index()));
     }
 
+    /// Whether a unit is in memory.
+    pub(super) fn has(&self, unit: i64) -> bool {
+        self.units.contains_key(&unit)
+    }
+
     /// The unit of a placement: in memory, or of what was read.
     fn part(&self, fresh: &Fresh, place: &Place) -> Result<UnitPart, StoreError> {
         if let Some((segment, unit)) = self.units.get(&place.unit) {
@@ -420,6 +451,15 @@ impl From<Units> for Fresh {
 }
 
 impl Fresh {
+    /// How so many of its units get one segment. One that shares its records keeps all that was read in
+    /// memory, so it has to have all of it.
+    fn layout(&self, units: usize) -> Layout {
+        match self.ranges.len() == units {
+            true => Layout::Whole,
+            false => Layout::Together,
+        }
+    }
+
     fn part(&self, place: &Place) -> Result<UnitPart, StoreError> {
         match self.ranges.get(&place.unit) {
             Some(rows) => Ok(UnitPart::Fresh(place.kind, rows.clone())),
@@ -435,8 +475,7 @@ impl Fresh {
 pub(super) type Spaced = (Place, u32);
 
 /// The snapshot of units that were read, which shares nothing.
-fn alone(read: Units, places: &[Spaced], meta: Meta) -> Result<Snapshot, StoreError> {
-    let fresh = Fresh::from(read);
+pub(super) fn alone(fresh: &Fresh, places: &[Spaced], meta: Meta) -> Result<Snapshot, StoreError> {
     let mut parts = Vec::with_capacity(places.len());
     for (place, gap) in places {
         parts.push(fresh.part(place)?);
@@ -445,7 +484,8 @@ fn alone(read: Units, places: &[Spaced], meta: Meta) -> Result<Snapshot, StoreEr
         }
     }
     let writer = Writer::without_merging();
-    let made = writer.restore(&fresh.tree, &fresh.expires, parts, true, meta);
+    let layout = fresh.layout(places.len());
+    let made = writer.restore(&fresh.tree, &fresh.expires, parts, layout, meta);
     Ok(made.snapshot)
 }
 
@@ -463,7 +503,7 @@ pub(super) fn part(
         .find(|(place, _)| outline && place.kind == UnitKind::Preamble);
     let preamble = preamble.map(|(place, _)| place.unit);
     read.read_all(database, &units, preamble)?;
-    alone(read, places, meta)
+    alone(&read.into(), places, meta)
 }
 
 /// A unit alone, to read its nodes.
@@ -482,5 +522,5 @@ pub(super) fn restore_unit(read: Units, kind: UnitKind) -> Result<Snapshot, Stor
         first_seq: 0,
         last_seq: IN_FORCE,
     };
-    alone(read, &[(place, 0)], Meta::default())
+    alone(&read.into(), &[(place, 0)], Meta::default())
 }

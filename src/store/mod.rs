@@ -8,7 +8,7 @@
 //! | databases | `sql`, `sqlite`, `postgres`, `postgres_client`, `home`, `schema` |
 //! | units as rows, and back | `encode`, `attrs`, `decode`, `rows`, `present` |
 //! | writing | `lease`, `write`, `session`, `queue`, `core`, `records`, `garbage` |
-//! | reading | `catalog`, `candidates`, `load`, `archive` |
+//! | reading | `catalog`, `candidates`, `load`, `archive`, `newest` |
 //! | sessions as wholes | `manage`, `erase`, `verify`, `sums` |
 //! | errors | `error` |
 
@@ -26,6 +26,7 @@ mod home;
 mod lease;
 mod load;
 mod manage;
+mod newest;
 #[cfg(feature = "postgres")]
 mod postgres;
 #[cfg(feature = "postgres")]
@@ -43,13 +44,14 @@ mod verify;
 mod write;
 
 pub(crate) use archive::Stored;
-pub(crate) use candidates::{Candidate, Glob, candidates, count, matching, near};
-pub(crate) use catalog::{Entry, by_id, get};
+pub(crate) use candidates::{Candidate, Glob, candidates, count, listed, matching, near};
+pub(crate) use catalog::{Entry, Listed, by_id, get};
 pub(crate) use core::{Core, WriteOptions};
 pub(crate) use erase::erase;
 pub(crate) use error::StoreError;
 pub(crate) use home::{Home, Options as HomeOptions};
 pub(crate) use manage::{Beside, Import, Keep, Removed, delete, fork, prune, rename};
+pub(crate) use newest::{Extent, Newest, newest};
 pub(crate) use records::{AttemptRow, attempts, pins};
 pub(crate) use session::{Job, SessionWriter, Work, last_time, retired};
 pub(crate) use sql::Database;

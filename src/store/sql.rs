@@ -151,6 +151,19 @@ pub(crate) fn first<T>(
     Ok(collect(database, sql, values, read)?.pop())
 }
 
+/// The parameters of a list of numbers, of which there is at least one. The last one fills the list up, so
+/// that there are few different statements.
+pub(crate) fn parameters(numbers: &[i64]) -> (String, Vec<Value<'static>>) {
+    let filled = numbers.len().next_power_of_two();
+    let last = numbers.last().into_iter().cycle();
+    let values = numbers.iter().chain(last).take(filled);
+    let names: Vec<String> = (1..=filled).map(|at| format!("?{at}")).collect();
+    (
+        names.join(", "),
+        values.map(|number| Value::Int(*number)).collect(),
+    )
+}
+
 /// An integer that is never null.
 pub(crate) fn int(row: &dyn Row, at: usize) -> Result<i64, StoreError> {
     row.int(at)?.ok_or_else(|| null(at))

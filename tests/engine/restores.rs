@@ -4,7 +4,7 @@
 use std::cell::Cell;
 use std::sync::Arc;
 
-use pactql::internals::index::{NodeRef, Snapshot, UnitPart, Writer};
+use pactql::internals::index::{Layout, NodeRef, Snapshot, UnitPart, Writer};
 use pactql::internals::tree::Tree;
 use pactql::interop::write_document;
 
@@ -101,7 +101,7 @@ fn units_that_are_indexed_are_taken_as_they_are_with_their_dead_rows() {
                 &Tree::default(),
                 &[],
                 parts.collect(),
-                false,
+                Layout::ByLifetime,
                 meta,
             );
             same!(bytes(&again.snapshot), bytes(&snapshot), "bytes");

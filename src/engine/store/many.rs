@@ -1,6 +1,7 @@
 //! Selectors over many sessions.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 use rayon::prelude::*;
 
@@ -8,12 +9,15 @@ use super::{Store, open};
 use crate::diag::{Code, Error};
 use crate::engine::answer::Answer;
 use crate::engine::candidate::candidate;
+use crate::engine::lazy::Foreseen;
 use crate::engine::prepared::Prepared;
-use crate::history::RangeOptions;
-use crate::store::{self, Entry, Glob};
+use crate::history::{RangeOptions, Session};
+use crate::store::{self, Glob, Listed};
 
-/// Sessions that are opened and asked at once.
-const CHUNK: usize = 64;
+/// At most so many sessions are asked at once, and at least so many.
+const CHUNK: (usize, usize) = (8, 256);
+/// At most so many of them are read together.
+const GROUP: usize = 32;
 
 /// The answer of one session. See [`Store::select`].
 #[derive(Debug)]
@@ -30,10 +34,10 @@ pub struct SessionAnswer {
 pub struct StoreAnswers<'s> {
     store: &'s Store,
     prepared: Prepared,
+    glob: Glob,
     options: RangeOptions,
-    left: VecDeque<Entry>,
+    left: VecDeque<Listed>,
     ready: VecDeque<Result<SessionAnswer, Error>>,
-    sessions: usize,
     candidates: usize,
 }
 
@@ -46,9 +50,13 @@ impl StoreAnswers<'_> {
         self
     }
 
-    /// How many sessions the selector was asked of.
-    pub fn sessions(&self) -> usize {
-        self.sessions
+    /// How many sessions the selector is asked of. They are counted now, in linear time.
+    ///
+    /// # Errors
+    /// Those of the database.
+    pub fn sessions(&self) -> Result<usize, Error> {
+        let core = &self.store.core;
+        Ok(core.read(|database| store::count(database, &self.glob))?)
     }
 
     /// How many of them can match at all, as the store said before any was opened. The others were not
@@ -59,11 +67,19 @@ impl StoreAnswers<'_> {
 
     /// Opens the next sessions and asks them, in parallel.
     fn fill(&mut self) {
-        let chunk: Vec<Entry> = self.left.drain(..CHUNK.min(self.left.len())).collect();
-        let (store, prepared, options) = (self.store, &self.prepared, &self.options);
-        let answers: Vec<Option<Result<SessionAnswer, Error>>> = chunk
-            .into_par_iter()
-            .map(|entry| ask(store, prepared, options, entry).transpose())
+        let fitting = open::lock(&self.store.open).fitting();
+        let count = fitting.clamp(CHUNK.0, CHUNK.1).min(self.left.len());
+        let chunk: Vec<Listed> = self.left.drain(..count).collect();
+        let asking = Asking {
+            store: self.store,
+            prepared: &self.prepared,
+            options: &self.options,
+            foreseen: self.prepared.foreseen(),
+        };
+        let group = count.div_ceil(rayon::current_num_threads()).min(GROUP);
+        let answers: Vec<Vec<_>> = chunk
+            .par_chunks(group)
+            .map(|group| asking.group(group))
             .collect();
         self.ready.extend(answers.into_iter().flatten());
     }
@@ -80,56 +96,82 @@ impl Iterator for StoreAnswers<'_> {
     }
 }
 
-/// The answer of a session; `None` if nothing matches, if it does not have the snapshot that was asked
-/// for, or if it was deleted meanwhile.
-fn ask(
-    store: &Store,
-    prepared: &Prepared,
-    options: &RangeOptions,
-    entry: Entry,
-) -> Result<Option<SessionAnswer>, Error> {
-    let (id, changed) = (entry.session, entry.changed);
-    match answer(store, prepared, options, entry) {
-        Err(error) => {
-            // It may have been pruned, changed or deleted since it was listed.
-            let now = store
-                .core
-                .read_once(|database| store::by_id(database, id))?;
-            match now {
-                None => Ok(None),
-                Some(entry) if entry.changed != changed => answer(store, prepared, options, entry),
-                Some(_) => Err(error),
-            }
-        }
-        found => found,
-    }
+/// A selector that is asked of many sessions.
+struct Asking<'a> {
+    store: &'a Store,
+    prepared: &'a Prepared,
+    options: &'a RangeOptions,
+    foreseen: Option<Foreseen>,
 }
 
-fn answer(
-    store: &Store,
-    prepared: &Prepared,
-    options: &RangeOptions,
-    entry: Entry,
-) -> Result<Option<SessionAnswer>, Error> {
-    let name = entry.name.clone();
-    let (session, _) = open::session(&store.open, &store.core, entry);
-    let answer = match prepared.select_with(&session, options) {
-        Ok(answer) => answer,
-        Err(error) if is_absent(&error) => return Ok(None),
-        Err(error) => return Err(error),
-    };
-    let found = match &answer {
-        Answer::Rows(rows) => rows.ids().next().is_some(),
-        Answer::Range(diff) => diff.diffs.iter().any(|pair| !pair.is_empty()),
-    };
-    if let Some(failure) = session.history().failure() {
-        // What was found may be a part.
-        return Err(failure.clone().into());
+impl Asking<'_> {
+    /// The answers of some sessions, which are read together.
+    fn group(&self, list: &[Listed]) -> Vec<Result<SessionAnswer, Error>> {
+        let store = self.store;
+        let sessions = open::sessions(&store.open, &store.core, list, self.foreseen.as_ref());
+        let answers = list.iter().enumerate().map(|(at, listed)| {
+            let answer = match &sessions {
+                Ok(sessions) => match sessions.get(at).and_then(Option::as_ref) {
+                    Some(session) => self.answer(listed, session),
+                    None => Ok(None),
+                },
+                // Each alone shows which of them it is.
+                Err(_) => self.alone(listed),
+            };
+            match answer {
+                Err(error) => self.again(listed, error).transpose(),
+                found => found.transpose(),
+            }
+        });
+        answers.flatten().collect()
     }
-    Ok(found.then_some(SessionAnswer {
-        session: name,
-        answer,
-    }))
+
+    /// The answer of a session that is read alone; `None` if it was deleted.
+    fn alone(&self, listed: &Listed) -> Result<Option<SessionAnswer>, Error> {
+        let core = &self.store.core;
+        match core.read_once(|database| store::by_id(database, listed.session))? {
+            Some(entry) => self.answer(listed, &open::session(&self.store.open, core, entry)),
+            None => Ok(None),
+        }
+    }
+
+    /// The answer of a session after an error, unless the session is as it was listed: it may have been
+    /// pruned, changed or deleted since.
+    fn again(&self, listed: &Listed, error: Error) -> Result<Option<SessionAnswer>, Error> {
+        let core = &self.store.core;
+        let now = core.read_once(|database| store::by_id(database, listed.session))?;
+        match now {
+            Some(entry) if entry.changed == listed.changed => Err(error),
+            Some(_) => self.alone(listed),
+            None => Ok(None),
+        }
+    }
+
+    /// The answer of a session; `None` if nothing matches, or if it does not have the snapshot that was asked
+    /// for.
+    fn answer(
+        &self,
+        listed: &Listed,
+        session: &Arc<Session>,
+    ) -> Result<Option<SessionAnswer>, Error> {
+        let answer = match self.prepared.select_with(session, self.options) {
+            Ok(answer) => answer,
+            Err(error) if is_absent(&error) => return Ok(None),
+            Err(error) => return Err(error),
+        };
+        let found = match &answer {
+            Answer::Rows(rows) => rows.ids().next().is_some(),
+            Answer::Range(diff) => diff.diffs.iter().any(|pair| !pair.is_empty()),
+        };
+        if let Some(failure) = session.history().failure() {
+            // What was found may be a part.
+            return Err(failure.clone().into());
+        }
+        Ok(found.then(|| SessionAnswer {
+            session: listed.name.clone(),
+            answer,
+        }))
+    }
 }
 
 /// Whether a session does not have the snapshot that was asked for: the selector's time has no place in it.
@@ -172,19 +214,15 @@ impl Store {
     ) -> Result<StoreAnswers<'_>, Error> {
         let glob = Glob::new(glob);
         let wanted = candidate(&**prepared.ready()?);
-        let (all, possible) = self.core.read(|database| {
-            let all = store::count(database, &glob)?;
-            let possible = match &wanted {
-                Some(wanted) => store::candidates(database, wanted, &glob)?,
-                None => store::matching(database, &glob)?,
-            };
-            Ok((all, possible))
+        let possible = self.core.read(|database| match &wanted {
+            Some(wanted) => store::candidates(database, wanted, &glob),
+            None => store::listed(database, &glob),
         })?;
         Ok(StoreAnswers {
             store: self,
             prepared: prepared.clone(),
             options: RangeOptions::default(),
-            sessions: all,
+            glob,
             candidates: possible.len(),
             left: possible.into(),
             ready: VecDeque::new(),

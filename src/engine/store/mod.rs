@@ -151,7 +151,7 @@ impl Store {
         })?;
         let is_empty = entry.seqs.is_none() && !entry.working;
         let runtime = entry.runtime.clone();
-        let (session, _) = open::session(&self.open, &self.core, entry);
+        let session = open::session(&self.open, &self.core, entry);
         let builder = builder.newest_only();
         let context = match runtime {
             Some(runtime) => {

@@ -6,21 +6,23 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use hashbrown::HashMap;
 
 use crate::diag::{Code, Diagnostic, Error};
-use crate::history::{Archive, History, Session};
-use crate::store::{Core, Entry, StoreError, Stored};
+use crate::engine::lazy::Foreseen;
+use crate::history::{Archive, History, Position, Session};
+use crate::store::{self, Core, Entry, Extent, Listed, Newest, StoreError, Stored};
 
-/// Open sessions by name, those that were used longest ago first to go.
+/// Open sessions, those that were used longest ago first to go.
 #[derive(Debug)]
 pub(super) struct OpenSessions {
-    by_name: HashMap<String, Open>,
-    /// Names by the number of the last use.
-    by_use: BTreeMap<u64, String>,
+    by_id: HashMap<i64, Open>,
+    ids: HashMap<String, i64>,
+    /// Sessions by the number of the last use.
+    by_use: BTreeMap<u64, i64>,
     /// The budget, in bytes.
     memory: usize,
     /// The bytes of all sessions, as they were counted last.
     total: usize,
-    /// Names of sessions that may have grown since they were counted.
-    growing: Vec<String>,
+    /// Sessions that may have grown since they were counted.
+    growing: Vec<i64>,
     /// Counts uses.
     clock: u64,
 }
@@ -45,7 +47,8 @@ impl Open {
 impl OpenSessions {
     pub(super) fn new(memory: usize) -> Self {
         Self {
-            by_name: HashMap::new(),
+            by_id: HashMap::new(),
+            ids: HashMap::new(),
             by_use: BTreeMap::new(),
             memory,
             total: 0,
@@ -54,21 +57,27 @@ impl OpenSessions {
         }
     }
 
-    /// The open session of a name, which is used now.
-    fn used(&mut self, name: &str, is_current: impl Fn(&Open) -> bool) -> Option<&Open> {
-        self.count();
-        let open = self.by_name.get_mut(name).filter(|open| is_current(open))?;
+    /// How many sessions, as large as those that are open are on average, take a share of the budget, so that
+    /// as many may be in memory besides. None are open at first, and then it is 1.
+    pub(super) fn fitting(&self) -> usize {
+        let average = self.total / self.by_id.len().max(1);
+        (self.memory / SHARE).checked_div(average).unwrap_or(1)
+    }
+
+    /// The open session of a number, which is used now.
+    fn used(&mut self, id: i64, is_current: impl Fn(&Open) -> bool) -> Option<&Open> {
+        let open = self.by_id.get_mut(&id).filter(|open| is_current(open))?;
         self.clock += 1;
         self.by_use.remove(&open.used);
         open.used = self.clock;
-        self.by_use.insert(self.clock, name.to_owned());
-        self.growing.push(name.to_owned());
+        self.by_use.insert(self.clock, id);
+        self.growing.push(id);
         Some(open)
     }
 
-    fn insert(&mut self, name: &str, session: &Arc<Session>, stored: &Arc<Stored>) {
-        self.count();
-        self.remove(name);
+    fn insert(&mut self, session: &Arc<Session>, stored: &Arc<Stored>) {
+        let entry = stored.entry();
+        self.remove(entry.session);
         self.clock += 1;
         let open = Open {
             session: Arc::clone(session),
@@ -78,13 +87,18 @@ impl OpenSessions {
             version: None,
         };
         self.total += open.bytes;
-        self.by_name.insert(name.to_owned(), open);
-        self.by_use.insert(self.clock, name.to_owned());
-        self.growing.push(name.to_owned());
+        self.ids.insert(entry.name.clone(), entry.session);
+        self.by_id.insert(entry.session, open);
+        self.by_use.insert(self.clock, entry.session);
+        self.growing.push(entry.session);
     }
 
-    fn remove(&mut self, name: &str) {
-        if let Some(open) = self.by_name.remove(name) {
+    fn remove(&mut self, id: i64) {
+        if let Some(open) = self.by_id.remove(&id) {
+            let name = &open.stored.entry().name;
+            if self.ids.get(name) == Some(&id) {
+                self.ids.remove(name);
+            }
             self.by_use.remove(&open.used);
             self.total -= open.bytes;
         }
@@ -93,8 +107,8 @@ impl OpenSessions {
     /// Counts the bytes of the sessions that were used since the last time, and lets the sessions go that
     /// were used longest ago until the others are within the budget. Linear in those.
     fn count(&mut self) {
-        for name in std::mem::take(&mut self.growing) {
-            if let Some(open) = self.by_name.get_mut(&name) {
+        for id in std::mem::take(&mut self.growing) {
+            if let Some(open) = self.by_id.get_mut(&id) {
                 let bytes = open.stored.bytes() + OVERHEAD;
                 self.total = self.total - open.bytes + bytes;
                 open.bytes = bytes;
@@ -103,16 +117,19 @@ impl OpenSessions {
         while self.total > self.memory
             && let Some((_, oldest)) = self.by_use.first_key_value()
         {
-            let oldest = oldest.clone();
-            self.remove(&oldest);
+            let oldest = *oldest;
+            self.remove(oldest);
         }
     }
 }
 
+/// Sessions that are asked together take at most one part in so many of the budget.
+const SHARE: usize = 8;
+
 /// What an open session takes besides its indexes, in bytes, roughly.
 const OVERHEAD: usize = 2_000;
 
-fn lock(open: &Mutex<OpenSessions>) -> MutexGuard<'_, OpenSessions> {
+pub(super) fn lock(open: &Mutex<OpenSessions>) -> MutexGuard<'_, OpenSessions> {
     open.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -123,20 +140,23 @@ pub(super) fn by_name(
     core: &Arc<Core>,
     name: &str,
 ) -> Result<Arc<Session>, StoreError> {
-    let is_open = lock(open).by_name.contains_key(name);
+    let is_open = lock(open).ids.contains_key(name);
     // Before the row is read: a commit in between is noticed the next time. A session that is opened for
     // the first time may be the only one, and the number needs a connection of its own.
     let version = is_open.then(|| core.version()).transpose()?;
     if version.is_some() {
         let mut open = lock(open);
-        let known = open.used(name, |known| known.version == version && known.is_sound());
-        if let Some(known) = known {
+        open.count();
+        let id = open.ids.get(name).copied();
+        let is_current = |known: &Open| known.version == version && known.is_sound();
+        if let Some(known) = id.and_then(|id| open.used(id, is_current)) {
             return Ok(Arc::clone(&known.session));
         }
     }
-    let entry = core.read_once(|database| crate::store::get(database, name))?;
-    let (session, _) = session(open, core, entry);
-    if let Some(known) = lock(open).by_name.get_mut(name)
+    let entry = core.read_once(|database| store::get(database, name))?;
+    let id = entry.session;
+    let session = session(open, core, entry);
+    if let Some(known) = lock(open).by_id.get_mut(&id)
         && Arc::ptr_eq(&known.session, &session)
     {
         known.version = version;
@@ -145,24 +165,110 @@ pub(super) fn by_name(
 }
 
 /// The session of a row, which is opened unless it is open as it is in that row.
-pub(super) fn session(
+pub(super) fn session(open: &Mutex<OpenSessions>, core: &Arc<Core>, entry: Entry) -> Arc<Session> {
+    let mut open = lock(open);
+    open.count();
+    let is_current = |known: &Open| *known.stored.entry() == entry && known.is_sound();
+    if let Some(known) = open.used(entry.session, is_current) {
+        return Arc::clone(&known.session);
+    }
+    let before = open.by_id.get(&entry.session).map(|known| &known.stored);
+    let stored = Arc::new(Stored::after(core, entry, before));
+    let session = opened(&stored);
+    open.insert(&session, &stored);
+    session
+}
+
+/// Some sessions as they are now, in the order of the list, with what is foreseen to be read of them in memory.
+/// What is missing is read together. `None` for a session that there is no more.
+pub(super) fn sessions(
     open: &Mutex<OpenSessions>,
     core: &Arc<Core>,
-    entry: Entry,
-) -> (Arc<Session>, Arc<Stored>) {
-    let mut open = lock(open);
-    if let Some(known) = open.used(&entry.name, |known| {
-        *known.stored.entry() == entry && known.is_sound()
-    }) {
-        return (Arc::clone(&known.session), Arc::clone(&known.stored));
+    list: &[Listed],
+    foreseen: Option<&Foreseen>,
+) -> Result<Vec<Option<Arc<Session>>>, StoreError> {
+    let mut found: Vec<Option<Arc<Session>>> = Vec::with_capacity(list.len());
+    let (mut missing, mut known) = (Vec::new(), HashMap::new());
+    {
+        let mut open = lock(open);
+        open.count();
+        for listed in list {
+            let id = listed.session;
+            let is_current =
+                |known: &Open| known.stored.entry().changed == listed.changed && known.is_sound();
+            let current = open
+                .used(id, is_current)
+                .map(|open| Arc::clone(&open.session));
+            let is_complete = |session: &Arc<Session>| has(session, foreseen);
+            let complete = current.filter(is_complete);
+            if complete.is_none() {
+                missing.push(id);
+                let before = open.by_id.get(&id);
+                known.extend(before.map(|known| (id, Arc::clone(&known.stored))));
+            }
+            found.push(complete);
+        }
     }
-    let name = entry.name.clone();
-    let before = open.by_name.get(&name).map(|known| &known.stored);
-    let stored = Arc::new(Stored::after(core, entry, before));
-    let origin = Arc::clone(&stored) as Arc<_>;
-    let session = Arc::new(Session::stored(&name, history(&stored), origin));
-    open.insert(&name, &session, &stored);
-    (session, stored)
+    if missing.is_empty() {
+        return Ok(found);
+    }
+    let part = foreseen.and_then(|foreseen| foreseen.part.as_ref());
+    let extent = match (foreseen, part) {
+        (None, _) => Extent::Nothing,
+        (Some(_), Some(part)) => Extent::Part(part),
+        (Some(_), None) => Extent::Whole,
+    };
+    let mut read = HashMap::with_capacity(missing.len());
+    for newest in store::newest(core, &missing, &known, extent)? {
+        read.insert(newest.stored.entry().session, newest);
+    }
+    let mut open = lock(open);
+    for (listed, found) in list.iter().zip(&mut found) {
+        if let Some(Newest { stored, snapshot }) = read.remove(&listed.session) {
+            let is_current = |known: &Open| Arc::ptr_eq(&known.stored, &stored) && known.is_sound();
+            let current = open.used(listed.session, is_current);
+            let session = match current {
+                Some(known) => Arc::clone(&known.session),
+                None => {
+                    let session = opened(&stored);
+                    open.insert(&session, &stored);
+                    session
+                }
+            };
+            if let (Some(snapshot), Some(position)) = (snapshot, newest(&stored)) {
+                session.history().bring(position, part, snapshot);
+            }
+            *found = Some(session);
+        }
+    }
+    Ok(found)
+}
+
+/// The position of the newest commit.
+fn newest(stored: &Stored) -> Option<Position> {
+    let last = stored.entry().snapshots().checked_sub(1);
+    last.map(Position::Committed)
+}
+
+/// Whether what is foreseen to be read of a session is in memory.
+fn has(session: &Session, foreseen: Option<&Foreseen>) -> bool {
+    let Some(foreseen) = foreseen else {
+        return true;
+    };
+    let history = session.moment();
+    let last = history.committed().len().checked_sub(1);
+    let working = foreseen.unless_working && history.has_working();
+    // Of a working state nothing is read together with others.
+    working
+        || last
+            .is_none_or(|last| history.has_part(Position::Committed(last), foreseen.part.as_ref()))
+}
+
+/// A stored session; nothing of it is loaded.
+fn opened(stored: &Arc<Stored>) -> Arc<Session> {
+    let origin = Arc::clone(stored) as Arc<_>;
+    let name = &stored.entry().name;
+    Arc::new(Session::stored(name, history(stored), origin))
 }
 
 /// The history of a stored session; nothing of it is loaded.
@@ -193,7 +299,7 @@ pub(super) fn refresh(core: &Arc<Core>, session: &Session) -> Result<bool, Error
         let message = "the session is not of this store";
         return Err(Error::new("", Diagnostic::error(Code::Store, message)));
     };
-    let now = core.read_once(|database| crate::store::by_id(database, known.entry().session))?;
+    let now = core.read_once(|database| store::by_id(database, known.entry().session))?;
     let Some(entry) = now else {
         return Err(StoreError::NoSession(known.entry().name.clone()).into());
     };

@@ -6,7 +6,9 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use pactql::internals::history::Part;
-use pactql::internals::index::{Merge, Meta, Segment, Snapshot, UnitKind, UnitPart, Writer};
+use pactql::internals::index::{
+    Layout, Merge, Meta, Segment, Snapshot, UnitKind, UnitPart, Writer,
+};
 use pactql::internals::tree::{Dictionary, NONE, NodeClass, Row, Tree};
 
 /// A session in units.
@@ -131,7 +133,13 @@ impl Kept {
             }
         }
         let writer = Writer::without_merging();
-        let made = writer.restore(&tree.finish(), &expires, parts, false, meta.clone());
+        let made = writer.restore(
+            &tree.finish(),
+            &expires,
+            parts,
+            Layout::ByLifetime,
+            meta.clone(),
+        );
         made.snapshot
     }
 
@@ -165,10 +173,13 @@ impl Restorer {
         let fresh: Vec<bool> = (parts.iter())
             .map(|part| matches!(part, UnitPart::Fresh(..)))
             .collect();
-        let first = self.known.is_empty();
+        let layout = match self.known.is_empty() {
+            true => Layout::Whole,
+            false => Layout::ByLifetime,
+        };
         let restored = self
             .writer
-            .restore(&tree.finish(), &expires, parts, first, meta.clone());
+            .restore(&tree.finish(), &expires, parts, layout, meta.clone());
         let snapshot = restored.snapshot;
         self.follow(&restored.merges);
         let mut versions = restored.versions.into_iter();
