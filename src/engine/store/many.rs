@@ -12,7 +12,7 @@ use crate::engine::candidate::candidate;
 use crate::engine::lazy::Foreseen;
 use crate::engine::prepared::Prepared;
 use crate::history::{RangeOptions, Session};
-use crate::store::{self, Glob, Listed};
+use crate::store::{self, Glob, Listed, StoreError};
 
 /// At most so many sessions are asked at once, and at least so many.
 const CHUNK: (usize, usize) = (8, 256);
@@ -76,6 +76,14 @@ impl StoreAnswers<'_> {
             options: &self.options,
             foreseen: self.prepared.foreseen(),
         };
+        if count <= GROUP {
+            // What is in memory is answered sooner than another thread begins.
+            let open = open::complete(&self.store.open, &chunk, asking.foreseen.as_ref());
+            if open.iter().all(Option::is_some) {
+                let answers = asking.each(&chunk, &Ok(open));
+                return self.ready.extend(answers);
+            }
+        }
         let group = count.div_ceil(rayon::current_num_threads()).min(GROUP);
         let answers: Vec<Vec<_>> = chunk
             .par_chunks(group)
@@ -109,8 +117,16 @@ impl Asking<'_> {
     fn group(&self, list: &[Listed]) -> Vec<Result<SessionAnswer, Error>> {
         let store = self.store;
         let sessions = open::sessions(&store.open, &store.core, list, self.foreseen.as_ref());
+        self.each(list, &sessions)
+    }
+
+    fn each(
+        &self,
+        list: &[Listed],
+        sessions: &Result<Vec<Option<Arc<Session>>>, StoreError>,
+    ) -> Vec<Result<SessionAnswer, Error>> {
         let answers = list.iter().enumerate().map(|(at, listed)| {
-            let answer = match &sessions {
+            let answer = match sessions {
                 Ok(sessions) => match sessions.get(at).and_then(Option::as_ref) {
                     Some(session) => self.answer(listed, session),
                     None => Ok(None),

@@ -1,6 +1,6 @@
 //! The sessions that are open for reading, and how much memory they take.
 
-use std::collections::BTreeMap;
+use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use hashbrown::HashMap;
@@ -15,8 +15,8 @@ use crate::store::{self, Core, Entry, Extent, Listed, Newest, StoreError, Stored
 pub(super) struct OpenSessions {
     by_id: HashMap<i64, Open>,
     ids: HashMap<String, i64>,
-    /// Sessions by the number of the last use.
-    by_use: BTreeMap<u64, i64>,
+    /// Uses, oldest first: the number of the use, and the session. Only the last one of a session counts.
+    uses: VecDeque<(u64, i64)>,
     /// The budget, in bytes.
     memory: usize,
     /// The bytes of all sessions, as they were counted last.
@@ -31,6 +31,8 @@ pub(super) struct OpenSessions {
 struct Open {
     session: Arc<Session>,
     stored: Arc<Stored>,
+    /// As of its row.
+    changed: i64,
     used: u64,
     bytes: usize,
     /// The number of the store's last commit when the session was found to be up to date.
@@ -49,7 +51,7 @@ impl OpenSessions {
         Self {
             by_id: HashMap::new(),
             ids: HashMap::new(),
-            by_use: BTreeMap::new(),
+            uses: VecDeque::new(),
             memory,
             total: 0,
             growing: Vec::new(),
@@ -66,30 +68,39 @@ impl OpenSessions {
 
     /// The open session of a number, which is used now.
     fn used(&mut self, id: i64, is_current: impl Fn(&Open) -> bool) -> Option<&Open> {
-        let open = self.by_id.get_mut(&id).filter(|open| is_current(open))?;
+        self.by_id.get(&id).filter(|open| is_current(open))?;
+        self.note_use(id);
+        self.by_id.get(&id)
+    }
+
+    fn note_use(&mut self, id: i64) {
         self.clock += 1;
-        self.by_use.remove(&open.used);
-        open.used = self.clock;
-        self.by_use.insert(self.clock, id);
-        self.growing.push(id);
-        Some(open)
+        if let Some(open) = self.by_id.get_mut(&id) {
+            open.used = self.clock;
+            self.uses.push_back((self.clock, id));
+        }
+        if self.uses.len() > 2 * self.by_id.len() + 64 {
+            let by_id = &self.by_id;
+            let counts = |used: u64, id: &i64| by_id.get(id).is_some_and(|open| open.used == used);
+            self.uses.retain(|(used, id)| counts(*used, id));
+        }
     }
 
     fn insert(&mut self, session: &Arc<Session>, stored: &Arc<Stored>) {
         let entry = stored.entry();
         self.remove(entry.session);
-        self.clock += 1;
         let open = Open {
             session: Arc::clone(session),
             stored: Arc::clone(stored),
-            used: self.clock,
+            changed: entry.changed,
+            used: 0,
             bytes: OVERHEAD,
             version: None,
         };
         self.total += open.bytes;
         self.ids.insert(entry.name.clone(), entry.session);
         self.by_id.insert(entry.session, open);
-        self.by_use.insert(self.clock, entry.session);
+        self.note_use(entry.session);
         self.growing.push(entry.session);
     }
 
@@ -99,7 +110,6 @@ impl OpenSessions {
             if self.ids.get(name) == Some(&id) {
                 self.ids.remove(name);
             }
-            self.by_use.remove(&open.used);
             self.total -= open.bytes;
         }
     }
@@ -115,10 +125,15 @@ impl OpenSessions {
             }
         }
         while self.total > self.memory
-            && let Some((_, oldest)) = self.by_use.first_key_value()
+            && let Some((used, oldest)) = self.uses.pop_front()
         {
-            let oldest = *oldest;
-            self.remove(oldest);
+            if self
+                .by_id
+                .get(&oldest)
+                .is_some_and(|open| open.used == used)
+            {
+                self.remove(oldest);
+            }
         }
     }
 }
@@ -150,7 +165,9 @@ pub(super) fn by_name(
         let id = open.ids.get(name).copied();
         let is_current = |known: &Open| known.version == version && known.is_sound();
         if let Some(known) = id.and_then(|id| open.used(id, is_current)) {
-            return Ok(Arc::clone(&known.session));
+            let session = Arc::clone(&known.session);
+            open.growing.extend(id);
+            return Ok(session);
         }
     }
     let entry = core.read_once(|database| store::get(database, name))?;
@@ -170,7 +187,9 @@ pub(super) fn session(open: &Mutex<OpenSessions>, core: &Arc<Core>, entry: Entry
     open.count();
     let is_current = |known: &Open| *known.stored.entry() == entry && known.is_sound();
     if let Some(known) = open.used(entry.session, is_current) {
-        return Arc::clone(&known.session);
+        let session = Arc::clone(&known.session);
+        open.growing.push(entry.session);
+        return session;
     }
     let before = open.by_id.get(&entry.session).map(|known| &known.stored);
     let stored = Arc::new(Stored::after(core, entry, before));
@@ -187,30 +206,17 @@ pub(super) fn sessions(
     list: &[Listed],
     foreseen: Option<&Foreseen>,
 ) -> Result<Vec<Option<Arc<Session>>>, StoreError> {
-    let mut found: Vec<Option<Arc<Session>>> = Vec::with_capacity(list.len());
-    let (mut missing, mut known) = (Vec::new(), HashMap::new());
-    {
-        let mut open = lock(open);
-        open.count();
-        for listed in list {
-            let id = listed.session;
-            let is_current =
-                |known: &Open| known.stored.entry().changed == listed.changed && known.is_sound();
-            let current = open
-                .used(id, is_current)
-                .map(|open| Arc::clone(&open.session));
-            let is_complete = |session: &Arc<Session>| has(session, foreseen);
-            let complete = current.filter(is_complete);
-            if complete.is_none() {
-                missing.push(id);
-                let before = open.by_id.get(&id);
-                known.extend(before.map(|known| (id, Arc::clone(&known.stored))));
-            }
-            found.push(complete);
-        }
-    }
+    let mut found = complete(open, list, foreseen);
+    let without = list.iter().zip(&found).filter(|(_, found)| found.is_none());
+    let missing: Vec<i64> = without.map(|(listed, _)| listed.session).collect();
     if missing.is_empty() {
         return Ok(found);
+    }
+    let mut known = HashMap::new();
+    {
+        let open = lock(open);
+        let open = missing.iter().filter_map(|id| open.by_id.get_key_value(id));
+        known.extend(open.map(|(id, open)| (*id, Arc::clone(&open.stored))));
     }
     let part = foreseen.and_then(|foreseen| foreseen.part.as_ref());
     let extent = match (foreseen, part) {
@@ -223,12 +229,16 @@ pub(super) fn sessions(
         read.insert(newest.stored.entry().session, newest);
     }
     let mut open = lock(open);
+    open.count();
     for (listed, found) in list.iter().zip(&mut found) {
         if let Some(Newest { stored, snapshot }) = read.remove(&listed.session) {
             let is_current = |known: &Open| Arc::ptr_eq(&known.stored, &stored) && known.is_sound();
             let current = open.used(listed.session, is_current);
-            let session = match current {
-                Some(known) => Arc::clone(&known.session),
+            let session = match current.map(|known| Arc::clone(&known.session)) {
+                Some(session) => {
+                    open.growing.push(listed.session);
+                    session
+                }
                 None => {
                     let session = opened(&stored);
                     open.insert(&session, &stored);
@@ -242,6 +252,35 @@ pub(super) fn sessions(
         }
     }
     Ok(found)
+}
+
+/// Those of some sessions that are open as they are listed, and have what is foreseen to be read of them in
+/// memory.
+pub(super) fn complete(
+    open: &Mutex<OpenSessions>,
+    list: &[Listed],
+    foreseen: Option<&Foreseen>,
+) -> Vec<Option<Arc<Session>>> {
+    let mut found: Vec<Option<Arc<Session>>> = Vec::with_capacity(list.len());
+    {
+        let mut open = lock(open);
+        open.count();
+        for listed in list {
+            let current = open.used(listed.session, |known| known.changed == listed.changed);
+            let session = current.map(|open| Arc::clone(&open.session));
+            if foreseen.is_none() && session.is_some() {
+                // What it will read is not known.
+                open.growing.push(listed.session);
+            }
+            found.push(session);
+        }
+    }
+    let is_complete =
+        |session: &Arc<Session>| session.moment().failure().is_none() && has(session, foreseen);
+    for session in &mut found {
+        session.take_if(|session| !is_complete(session));
+    }
+    found
 }
 
 /// The position of the newest commit.
