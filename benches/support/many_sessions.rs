@@ -175,16 +175,15 @@ fn file(scratch: &Scratch, sessions: usize) -> PathBuf {
     let part = path.with_extension("part");
     let store = open(&part);
     let every = (sessions / MATCHING).max(1);
-    for number in 0..sessions {
-        let topic = if number % every == 0 {
-            "refund"
-        } else {
-            "other"
+    let made = (0..sessions).map(|number| {
+        let topic = match number % every {
+            0 => "refund",
+            _ => "other",
         };
         let session = super::engine::load(document(number, topic).as_bytes());
-        let name = format!("chat/{number:06}");
-        store.import(&name, &session, None).expect("an import");
-    }
+        (format!("chat/{number:06}"), session, None)
+    });
+    store.import_all(made).expect("an import");
     drop(store);
     let hand = ByHand::open(&part);
     hand.all("pragma wal_checkpoint(truncate)", [], |_| Ok(()));
