@@ -8,6 +8,7 @@ mod imports;
 mod kills;
 mod layout;
 mod leases;
+mod many;
 mod place;
 mod runs;
 
