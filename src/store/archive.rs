@@ -144,12 +144,14 @@ impl Stored {
     }
 
     fn meta(&self, database: &mut dyn Database, seq: i64) -> Result<Meta, StoreError> {
-        load::meta(database, self.entry.session, seq)?.ok_or_else(|| {
-            StoreError::Gone(format!(
-                "a snapshot of `{}` was removed since the session was opened",
-                self.entry.name
-            ))
-        })
+        load::meta(database, self.entry.session, seq)?.ok_or_else(|| self.gone())
+    }
+
+    fn gone(&self) -> StoreError {
+        StoreError::Gone(format!(
+            "a snapshot of `{}` was removed since the session was opened",
+            self.entry.name
+        ))
     }
 
     /// Refuses a working state that is not the one of the moment the session was opened.
@@ -233,13 +235,17 @@ impl Stored {
 impl Source for Stored {
     fn cycles(&self) -> Result<Arc<[i64]>, LoadFailure> {
         let (first, last) = self.entry.seqs.unwrap_or((1, 0));
-        let cycles = self.read(|database, _| {
-            collect(
+        let cycles = self.read(|database, same| {
+            let cycles = collect(
                 database,
                 "select cycle from snapshot where session_id = ?1 and seq between ?2 and ?3 order by seq",
                 &[self.entry.session.into(), first.into(), last.into()],
                 |row| int(row, 0),
-            )
+            )?;
+            match same || cycles.len() == self.entry.snapshots() {
+                true => Ok(cycles),
+                false => Err(self.gone()),
+            }
         })?;
         Ok(cycles.into())
     }

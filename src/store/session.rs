@@ -1,6 +1,6 @@
 //! A session that is written: its lease, what is in force, and steps that are kept one by one or together.
 
-use super::catalog::{self, Entry, touch};
+use super::catalog::{self, touch};
 use super::error::StoreError;
 use super::lease::Lease;
 use super::records::{self, AttemptRow};
@@ -66,17 +66,20 @@ impl SessionWriter {
         owner: &str,
         lasts: i64,
     ) -> Result<Self, StoreError> {
-        let known = |entry: Entry| (entry.session, entry.working);
-        let (session, saved) = match catalog::find(database, name)? {
-            Some(entry) => known(entry),
+        let session = match catalog::find(database, name)? {
+            Some(entry) => entry.session,
             None => match catalog::create(database, name, None, None) {
-                Ok(session) => (session, false),
+                Ok(session) => session,
                 // Another writer has made it in between.
-                Err(StoreError::Exists(_)) => known(catalog::get(database, name)?),
+                Err(StoreError::Exists(_)) => catalog::get(database, name)?.session,
                 Err(error) => return Err(error),
             },
         };
         let lease = Lease::take(database, session, name, owner, lasts)?;
+        // Only now nobody else writes it: what the row said before may be of an earlier holder.
+        let entry = catalog::by_id(database, session)?;
+        let entry = entry.ok_or_else(|| StoreError::NoSession(name.to_owned()))?;
+        let saved = entry.working;
         Ok(Self {
             name: name.to_owned(),
             lease,
@@ -98,6 +101,11 @@ impl SessionWriter {
         &self.pins
     }
 
+    /// Notes that it is not known whether the last step was kept.
+    pub(super) fn doubt(&mut self) {
+        self.doubtful = true;
+    }
+
     /// Gives the lease back.
     pub(crate) fn close(&self, database: &mut dyn Database) -> Result<(), StoreError> {
         self.lease.give_back(database)
@@ -105,14 +113,17 @@ impl SessionWriter {
 
     /// Writes a step inside a transaction.
     fn write(
-        &mut self,
+        &self,
         database: &mut dyn Database,
         work: &Work,
     ) -> Result<Option<Written>, StoreError> {
         let now = self.lease.renew(database, &self.name)?;
         let session = self.lease.session;
+        let mut pins = work.pins.as_ref();
         if self.doubtful {
             self.check_doubt(database)?;
+            // A working state that was kept after all may have brought others.
+            pins = pins.or(Some(&self.pins));
         }
         let written = match &work.change {
             Some(change) => Some(self.pen.write(database, change, now)?),
@@ -124,7 +135,7 @@ impl SessionWriter {
         };
         put_retired(database, session, work.retired.iter().map(|id| &**id))?;
         records::put_attempts(database, session, self.settled, &work.attempts)?;
-        if let Some(pins) = &work.pins {
+        if let Some(pins) = pins {
             records::put_pins(database, session, pins)?;
         }
         touch(database, session, Some(&work.runtime))?;
@@ -132,7 +143,7 @@ impl SessionWriter {
     }
 
     /// Refuses to go on if the commit that was reported as failed is there.
-    fn check_doubt(&mut self, database: &mut dyn Database) -> Result<(), StoreError> {
+    fn check_doubt(&self, database: &mut dyn Database) -> Result<(), StoreError> {
         let now = Pen::read(database, self.lease.session)?;
         if now.newest != self.pen.newest {
             return Err(StoreError::Refused(format!(
@@ -140,13 +151,13 @@ impl SessionWriter {
                 self.name
             )));
         }
-        self.doubtful = false;
         Ok(())
     }
 
     /// Notes a step whose transaction was committed.
     fn note(&mut self, work: &Work, written: Option<Written>) {
         self.saved = work.change.as_ref().is_some_and(Change::is_working);
+        self.doubtful = false;
         if let Some(written) = written {
             self.pen.note(written);
         }
@@ -206,8 +217,10 @@ fn together(
     database: &mut dyn Database,
     jobs: &mut [Job],
 ) -> Result<Vec<Result<(), StoreError>>, StoreError> {
-    // A working state that is replaced leaves units that another session may be about to place.
-    match jobs.iter().any(|job| job.writer.saved) {
+    // A working state that is replaced leaves units that another session may be about to place. There may
+    // be one that was kept although its transaction was reported as failed.
+    let replaces = |job: &Job| job.writer.saved || job.writer.doubtful;
+    match jobs.iter().any(replaces) {
         true => database.begin_alone()?,
         false => database.begin(true)?,
     }
@@ -231,7 +244,7 @@ fn together(
     } else if let Err(error) = database.commit() {
         database.rollback();
         for job in &mut *jobs {
-            job.writer.doubtful = true;
+            job.writer.doubt();
         }
         return Err(error);
     }
@@ -313,6 +326,11 @@ pub(crate) fn transaction<T>(
         Begin::Alone => database.begin_alone()?,
     }
     let done = work(database);
+    if begin == Begin::Read {
+        // What was read was read; SQLite refuses to commit after it has met a damaged page.
+        database.rollback();
+        return done;
+    }
     finish(database, done)
 }
 
