@@ -21,7 +21,9 @@ fn of_chain(chain: &BoundChain) -> Option<Candidate> {
     let value = tests().find_map(|test| match test {
         BoundTest::Attr(condition) => match (&condition.attr, &condition.compare) {
             (Attr::Custom(name), Compare::Value(test)) => {
-                let text = test.only().filter(|text| is_indexed(text))?;
+                let text = test
+                    .only()
+                    .filter(|text| is_indexed(text) && name.len() <= 200)?;
                 Some(Candidate::Attr(name.to_string(), text.to_owned()))
             }
             _ => None,

@@ -2,7 +2,7 @@
 
 use super::catalog::{self, Entry, LIST, Listed};
 use super::error::StoreError;
-use super::schema::ATTR_BY_TEXT;
+use super::schema::{ATTR_BY_TEXT, equals};
 use super::sql::{Database, Row, Value, collect, int, text};
 
 /// What a session needs to have for a selector to match in it.
@@ -138,11 +138,11 @@ pub(crate) fn candidates(
     for candidate in wanted {
         let (units, values): (_, Vec<Value<'_>>) = match candidate {
             Candidate::Id(id) => (
-                "select unit_id from node where id = ?1".to_owned(),
+                format!("select unit_id from node where {}", equals("id", id)),
                 vec![id.as_str().into()],
             ),
             Candidate::Key(key) => (
-                "select unit_id from node where key = ?1".to_owned(),
+                format!("select unit_id from node where {}", equals("key", key)),
                 vec![key.as_str().into()],
             ),
             Candidate::Attr(name, value) => (

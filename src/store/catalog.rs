@@ -207,6 +207,7 @@ pub(crate) fn check_name(name: &str) -> Result<(), StoreError> {
     };
     match name {
         "" => wrong("is empty; a session needs a name, such as `support-42`"),
+        _ if name.len() > 1_000 => wrong("has more than 1,000 bytes; give a shorter one"),
         _ if name.chars().any(char::is_control) => wrong("has a control character"),
         _ if name.contains('*') => {
             wrong("has `*`, which means any text in addresses; use another character")

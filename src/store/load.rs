@@ -9,6 +9,7 @@ use hashbrown::{HashMap, HashSet};
 use super::decode::{Units, Wanted};
 use super::encode::Order;
 use super::error::StoreError;
+use super::schema::{equals, is_short};
 use super::sql::{Database, Row, collect, first, int, text};
 use super::write::IN_FORCE;
 use crate::history::Part;
@@ -198,15 +199,22 @@ pub(super) fn with_id(
     seq: i64,
     id: &str,
 ) -> Result<Vec<Place>, StoreError> {
-    let units = collect(
-        database,
-        "select unit_id from node where id = ?1 limit ?2",
-        &[id.into(), (STRANGERS + 1).into()],
-        |row| int(row, 0),
-    )?;
+    let units = match is_short(id) {
+        true => collect(
+            database,
+            &format!(
+                "select unit_id from node where {} limit ?2",
+                equals("id", id)
+            ),
+            &[id.into(), (STRANGERS + 1).into()],
+            |row| int(row, 0),
+        )?,
+        false => Vec::new(),
+    };
     let here = "p.session_id = ?1 and p.first_seq <= ?2 and p.last_seq >= ?2";
-    if units.len() as i64 > STRANGERS {
-        // An id made from a position is in every session: look through the units of this one.
+    if units.len() as i64 > STRANGERS || !is_short(id) {
+        // An id made from a position is in every session, and a long one may be in no index: look through
+        // the units of this one.
         return collect(
             database,
             &format!(

@@ -12,7 +12,7 @@ use super::lease::{check_free, is_idle};
 use super::records::{self, AttemptRow};
 use super::session::note_unwritten;
 use super::sql::{Database, Value, collect, digest, first, int, text};
-use super::sums::{put_retired, seal_session};
+use super::sums::{put_retired, seal_attempts, seal_session};
 use super::write::{Change, IN_FORCE, Pen, chained};
 use crate::index::Snapshot;
 
@@ -120,6 +120,7 @@ pub(crate) fn fork(
          (select cycle from snapshot where session_id = ?2 and seq = ?3)",
         &values,
     )?;
+    seal_attempts(database, session)?;
     touch(database, session, None)
 }
 

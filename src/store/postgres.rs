@@ -555,7 +555,7 @@ fn said(address: &Address, error: &postgres::Error) -> StoreError {
     }
     if *code == SqlState::PROGRAM_LIMIT_EXCEEDED {
         return StoreError::Refused(format!(
-            "PostgreSQL indexes ids and names of at most 2,600 bytes ({message})"
+            "{address}: it is too large for PostgreSQL ({message})"
         ));
     }
     if [SqlState::DATA_CORRUPTED, SqlState::INDEX_CORRUPTED].contains(code) {

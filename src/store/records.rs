@@ -49,7 +49,8 @@ pub(super) fn put_attempts(
         let attempt = &entry.attempt;
         let request = serde_json::to_string(&entry.sent).unwrap_or_default();
         let tokens = |tokens: Option<u64>| tokens.and_then(|tokens| i64::try_from(tokens).ok());
-        let values: [Value<'_>; 13] = [
+        let values: [Value<'_>; 14] = [
+            session.into(),
             attempt.attempt_id.as_str().into(),
             (*number).into(),
             attempt.cycle_id.into(),
@@ -64,10 +65,10 @@ pub(super) fn put_attempts(
             attempt.error.as_deref().into(),
             request.as_str().into(),
         ];
-        let mut row = vec![session.into(), sum(&values).into()];
+        let mut row = vec![sum(&values).into()];
         row.extend(values);
         database.execute(
-            "insert into attempt (session_id, check_sum, attempt_id, number, cycle_id, status, started_at, \
+            "insert into attempt (check_sum, session_id, attempt_id, number, cycle_id, status, started_at, \
              ended_at, provider, model, params, token_in, token_out, error, request) \
              values (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15)",
             &row,
@@ -164,7 +165,14 @@ pub(super) fn put_pins(
                 session.into(),
                 Value::Text(name),
                 Value::Text(id),
-                sum(&[Value::Text(name), Value::Text(id), Value::Null, Value::Null]).into(),
+                sum(&[
+                    session.into(),
+                    Value::Text(name),
+                    Value::Text(id),
+                    Value::Null,
+                    Value::Null,
+                ])
+                .into(),
             ],
         )?;
     }

@@ -5,6 +5,7 @@
 
 use super::error::StoreError;
 use super::sql::{Database, Dialect, collect, first, int, text};
+use super::sums::sum;
 
 /// The layout that this program reads and writes.
 pub(crate) const LAYOUT: i64 = 1;
@@ -22,6 +23,9 @@ pub(crate) struct Table {
     columns: &'static str,
     /// The primary key, where that is not the `id`.
     key: &'static str,
+    /// The index in PostgreSQL in the place of the key, if that has a text that may be long: an entry of an
+    /// index has at most 2,700 bytes there.
+    stand_in: &'static str,
     unique: &'static str,
 }
 
@@ -30,8 +34,9 @@ pub(crate) const TABLES: &[Table] = &[
     Table {
         name: "format",
         row: "the layout",
-        columns: "version int, written_by text",
+        columns: "version int, written_by text, check_sum int",
         key: "",
+        stand_in: "",
         unique: "",
     },
     Table {
@@ -41,6 +46,7 @@ pub(crate) const TABLES: &[Table] = &[
                   parent_seq int?, meta text?, runtime text?, changed int, check_sum int?, \
                   runtime_sum int?",
         key: "",
+        stand_in: "",
         unique: "name",
     },
     Table {
@@ -50,6 +56,7 @@ pub(crate) const TABLES: &[Table] = &[
                   hash bytes, usage text?, note text?, parent_hash bytes?, base bytes?, \
                   check_sum int",
         key: "session_id, seq",
+        stand_in: "",
         unique: "",
     },
     Table {
@@ -57,6 +64,7 @@ pub(crate) const TABLES: &[Table] = &[
         row: "a version of a unit",
         columns: "unit_id id, kind text, hash bytes, spelling int",
         key: "",
+        stand_in: "",
         unique: "kind, hash, spelling",
     },
     Table {
@@ -65,6 +73,7 @@ pub(crate) const TABLES: &[Table] = &[
         columns: "session_id int, unit_id int, first_seq int, last_seq int, sibling_offset int, \
                   created_at_ns int, creation_index int, id text, rank int, turn bool",
         key: "session_id, unit_id, first_seq",
+        stand_in: "",
         unique: "",
     },
     Table {
@@ -72,6 +81,7 @@ pub(crate) const TABLES: &[Table] = &[
         row: "a content, once",
         columns: "body_id id, hash bytes, json bool, text text",
         key: "",
+        stand_in: "",
         unique: "hash",
     },
     Table {
@@ -84,6 +94,7 @@ pub(crate) const TABLES: &[Table] = &[
                   creation_index int?, cadence int?, content_hash text?, body_id int?, present int, \
                   version int?, extra text?",
         key: "unit_id, pre",
+        stand_in: "",
         unique: "",
     },
     Table {
@@ -92,6 +103,7 @@ pub(crate) const TABLES: &[Table] = &[
         columns: "unit_id int, pre int, name text, ordinal int, type text, text text?, int int?, \
                   real real?, big text?",
         key: "unit_id, pre, name, ordinal",
+        stand_in: "index attr_by_node on attr (unit_id, pre)",
         unique: "",
     },
     Table {
@@ -100,7 +112,8 @@ pub(crate) const TABLES: &[Table] = &[
         columns: "session_id int, attempt_id text, number int, cycle_id int, status text, started_at text, \
                   ended_at text?, provider text, model text?, params text, token_in int?, \
                   token_out int?, error text?, request text?, check_sum int",
-        key: "session_id, attempt_id",
+        key: "session_id, number",
+        stand_in: "",
         unique: "",
     },
     Table {
@@ -108,6 +121,7 @@ pub(crate) const TABLES: &[Table] = &[
         row: "a reference that keeps a node",
         columns: "session_id int, pin_id text, id text, owner text?, expires_at_ns int?, check_sum int",
         key: "session_id, pin_id",
+        stand_in: "index pin_by_session on pin (session_id)",
         unique: "",
     },
     Table {
@@ -115,6 +129,7 @@ pub(crate) const TABLES: &[Table] = &[
         row: "an id that was in use and may not be used again",
         columns: "session_id int, id text, check_sum int",
         key: "session_id, id",
+        stand_in: "unique index retired_by_id on retired (session_id, md5(id))",
         unique: "",
     },
     Table {
@@ -122,13 +137,33 @@ pub(crate) const TABLES: &[Table] = &[
         row: "who writes a session",
         columns: "session_id int, owner text, fence int, expires_at_ns int",
         key: "session_id",
+        stand_in: "",
         unique: "",
     },
 ];
 
 /// Which rows `attr_by_text` has. A query says the same, or it is answered without that index. PostgreSQL
 /// refuses longer entries, and nobody asks for a long text by its value.
-pub(crate) const ATTR_BY_TEXT: &str = "type = 'text' and length(text) <= 200";
+pub(crate) const ATTR_BY_TEXT: &str =
+    "type = 'text' and length(text) <= 200 and length(name) <= 200";
+
+/// The condition that a column of an index has a text. In PostgreSQL the index has short texts alone, and a
+/// query that asks for one says so, or it is answered without the index; a long text is looked for in all
+/// rows there.
+pub(crate) fn equals(column: &str, text: &str) -> String {
+    match is_short(text) {
+        true => format!("{column} = ?1 and length({column}) <= {SHORT}"),
+        false => format!("{column} = ?1"),
+    }
+}
+
+/// Whether the indexes of both databases have a text.
+pub(crate) fn is_short(text: &str) -> bool {
+    text.chars().nth(SHORT).is_none()
+}
+
+/// The most characters of a text in an index; each may have four bytes.
+const SHORT: usize = 500;
 
 /// Indexes besides the keys: name, table, columns, and which rows.
 const INDEXES: &[(&str, &str, &str, &str)] = &[
@@ -237,7 +272,8 @@ impl Table {
             };
             lines.push(format!("  {} {kind}{null}", column.name));
         }
-        if !self.key.is_empty() {
+        let keyed = dialect == Dialect::Sqlite || self.stand_in.is_empty();
+        if !self.key.is_empty() && keyed {
             lines.push(format!("  primary key ({})", self.key));
         }
         if !self.unique.is_empty() {
@@ -280,15 +316,28 @@ fn spelled(kind: Type, dialect: Dialect) -> &'static str {
 pub(crate) fn statements(dialect: Dialect) -> Vec<String> {
     let mut all: Vec<String> = TABLES.iter().map(|table| table.create(dialect)).collect();
     for (name, table, columns, rows) in INDEXES {
-        let rows = match rows.is_empty() {
-            true => String::new(),
-            false => format!(" where {rows}"),
+        let rows = match (rows.is_empty(), dialect, columns) {
+            (true, ..) => String::new(),
+            (_, Dialect::Postgres, &("id" | "key")) => {
+                format!(" where length({columns}) <= {SHORT}")
+            }
+            _ => format!(" where {rows}"),
+        };
+        let columns = match dialect {
+            Dialect::Sqlite => (*columns).to_owned(),
+            // The last columns of an order are sorted after the others were found in order.
+            Dialect::Postgres => columns.replace(" id,", ""),
         };
         all.push(format!("create index {name} on {table} ({columns}){rows}"));
     }
+    if dialect == Dialect::Postgres {
+        let stand_ins = TABLES.iter().filter(|table| !table.stand_in.is_empty());
+        all.extend(stand_ins.map(|table| format!("create {}", table.stand_in)));
+    }
+    let by = program();
     all.push(format!(
-        "insert into format (version, written_by) values ({LAYOUT}, '{}')",
-        program()
+        "insert into format (version, written_by, check_sum) values ({LAYOUT}, '{by}', {})",
+        sum(&[LAYOUT.into(), by.as_str().into()])
     ));
     if dialect == Dialect::Sqlite {
         all.push(format!("pragma application_id = {APPLICATION_ID}"));
@@ -300,6 +349,33 @@ pub(crate) fn statements(dialect: Dialect) -> Vec<String> {
 /// What `format.written_by` says.
 fn program() -> String {
     format!("pactql {}", env!("CARGO_PKG_VERSION"))
+}
+
+/// The tables and indexes of the layout that a SQLite file has otherwise, or not at all.
+pub(crate) fn differences(database: &mut dyn Database) -> Result<Vec<String>, StoreError> {
+    // SQLite keeps the statement that made a table, with its first words in capitals.
+    let there = collect(
+        database,
+        "select name, sql from sqlite_master where sql is not null",
+        &[],
+        |row| Ok((text(row, 0)?.to_owned(), text(row, 1)?.to_owned())),
+    )?;
+    let mut different = Vec::new();
+    for statement in statements(Dialect::Sqlite) {
+        let words: Vec<&str> = statement.splitn(4, ' ').collect();
+        let ["create", what, name, rest] = words[..] else {
+            continue;
+        };
+        let found = there.iter().find(|(known, _)| known == name);
+        let same = found.is_some_and(|(_, sql)| {
+            let made = format!("CREATE {} {name} {rest}", what.to_uppercase());
+            *sql == made
+        });
+        if !same {
+            different.push(format!("{what} {name}"));
+        }
+    }
+    Ok(different)
 }
 
 /// What a database has.
@@ -434,8 +510,12 @@ fn migrate_by(
         if before < known {
             let by = program();
             database.execute(
-                "update format set version = ?1, written_by = ?2",
-                &[known.into(), by.as_str().into()],
+                "update format set version = ?1, written_by = ?2, check_sum = ?3",
+                &[
+                    known.into(),
+                    by.as_str().into(),
+                    sum(&[known.into(), by.as_str().into()]).into(),
+                ],
             )?;
             if database.dialect() == Dialect::Sqlite {
                 database.execute(&format!("pragma user_version = {known}"), &[])?;

@@ -3,7 +3,7 @@
 use sha2::{Digest, Sha256};
 
 use super::error::StoreError;
-use super::sql::{Database, Row, Value, collect, first, text};
+use super::sql::{Database, Row, Value, collect, first, int, text};
 
 /// A column of a row, and how it is read.
 type Read = fn(&dyn Row, usize) -> Result<String, StoreError>;
@@ -65,27 +65,14 @@ const TABLES: &[Summed] = &[
     Summed {
         table: "attempt",
         row: "an attempt",
-        columns: &[
-            ("attempt_id", TEXT),
-            ("number", INT),
-            ("cycle_id", INT),
-            ("status", TEXT),
-            ("started_at", TEXT),
-            ("ended_at", TEXT),
-            ("provider", TEXT),
-            ("model", TEXT),
-            ("params", TEXT),
-            ("token_in", INT),
-            ("token_out", INT),
-            ("error", TEXT),
-            ("request", TEXT),
-        ],
+        columns: ATTEMPT,
         sum: "check_sum",
     },
     Summed {
         table: "pin",
         row: "a reference",
         columns: &[
+            ("session_id", INT),
             ("pin_id", TEXT),
             ("id", TEXT),
             ("owner", TEXT),
@@ -96,9 +83,27 @@ const TABLES: &[Summed] = &[
     Summed {
         table: "retired",
         row: "an id that is in use no more",
-        columns: &[("id", TEXT)],
+        columns: &[("session_id", INT), ("id", TEXT)],
         sum: "check_sum",
     },
+];
+
+/// A record says whose it is, so that one that was given to another session is found.
+const ATTEMPT: &[(&str, Read)] = &[
+    ("session_id", INT),
+    ("attempt_id", TEXT),
+    ("number", INT),
+    ("cycle_id", INT),
+    ("status", TEXT),
+    ("started_at", TEXT),
+    ("ended_at", TEXT),
+    ("provider", TEXT),
+    ("model", TEXT),
+    ("params", TEXT),
+    ("token_in", INT),
+    ("token_out", INT),
+    ("error", TEXT),
+    ("request", TEXT),
 ];
 
 const SESSION: &[(&str, Read)] = &[
@@ -119,7 +124,7 @@ pub(super) fn put_retired<'a>(
     for id in ids {
         database.execute(
             "insert into retired (session_id, id, check_sum) values (?1, ?2, ?3) on conflict do nothing",
-            &[session.into(), id.into(), sum(&[id.into()]).into()],
+            &[session.into(), id.into(), sum(&[session.into(), id.into()]).into()],
         )?;
     }
     Ok(())
@@ -144,6 +149,27 @@ pub(super) fn seal_session(database: &mut dyn Database, session: i64) -> Result<
     Ok(())
 }
 
+/// Computes the sums of a session's attempts anew, after they were copied from another session.
+pub(super) fn seal_attempts(database: &mut dyn Database, session: i64) -> Result<(), StoreError> {
+    let columns: Vec<&str> = ATTEMPT.iter().map(|(name, _)| *name).collect();
+    let sums = collect(
+        database,
+        &format!(
+            "select number, {} from attempt where session_id = ?1",
+            columns.join(", ")
+        ),
+        &[session.into()],
+        |row| Ok((int(row, 0)?, sum_of_row(row, 1, ATTEMPT)?)),
+    )?;
+    for (number, sum) in sums {
+        database.execute(
+            "update attempt set check_sum = ?3 where session_id = ?1 and number = ?2",
+            &[session.into(), number.into(), sum.into()],
+        )?;
+    }
+    Ok(())
+}
+
 fn sum_of_row(row: &dyn Row, from: usize, columns: &[(&str, Read)]) -> Result<i64, StoreError> {
     let mut values = Vec::with_capacity(columns.len());
     for (at, (_, read)) in (from..).zip(columns) {
@@ -152,9 +178,35 @@ fn sum_of_row(row: &dyn Row, from: usize, columns: &[(&str, Read)]) -> Result<i6
     Ok(sum_of(values.into_iter()))
 }
 
+/// Whether something holds; what cannot be read does not.
+pub(super) fn holds(found: Result<bool, StoreError>) -> Result<bool, StoreError> {
+    match found {
+        Err(StoreError::Damaged(_)) => Ok(false),
+        other => other,
+    }
+}
+
 /// The rows whose sum differs: the name of the session, and what the row is.
-pub(super) fn wrong(database: &mut dyn Database) -> Result<Vec<(String, String)>, StoreError> {
+pub(super) fn wrong(
+    database: &mut dyn Database,
+) -> Result<Vec<(Option<String>, String)>, StoreError> {
     let mut found = Vec::new();
+    let formats = collect(
+        database,
+        "select check_sum, version, written_by from format",
+        &[],
+        |row| {
+            let sound =
+                || Ok(row.int(0)? == Some(sum(&[int(row, 1)?.into(), text(row, 2)?.into()])));
+            holds(sound())
+        },
+    )?;
+    if formats != [true] {
+        found.push((
+            None,
+            "the row of the layout is not what its sum says".to_owned(),
+        ));
+    }
     for table in TABLES {
         let columns: Vec<String> = table
             .columns
@@ -172,14 +224,17 @@ pub(super) fn wrong(database: &mut dyn Database) -> Result<Vec<(String, String)>
             ),
             &[],
             |row| {
-                // Without a runtime there is nothing to sum.
-                let none = table.sum == "runtime_sum" && row.text(2)?.is_none();
-                let wanted = match none {
-                    true => None,
-                    false => Some(sum_of_row(row, 2, table.columns)?),
+                let sound = || {
+                    // Without a runtime there is nothing to sum.
+                    let none = table.sum == "runtime_sum" && row.text(2)?.is_none();
+                    let wanted = match none {
+                        true => None,
+                        false => Some(sum_of_row(row, 2, table.columns)?),
+                    };
+                    Ok(row.int(1)? == wanted)
                 };
-                let is_sound = row.int(1)? == wanted;
-                Ok((text(row, 0)?.to_owned(), is_sound))
+                let name = row.text(0).ok().flatten().map(ToOwned::to_owned);
+                Ok((name, holds(sound())?))
             },
         )?;
         let rows = rows.into_iter().filter(|(_, is_sound)| !is_sound);

@@ -15,18 +15,53 @@ use super::load::{Place, restore_unit};
 use super::manage::base_hash;
 use super::records;
 use super::rows::{ATTR_COLUMNS, NODE_COLUMNS, attr_values, node_values};
-use super::schema::Type;
+use super::schema::{self, Type};
 use super::sql::{Database, Dialect, Row, collect, digest, first, int, text};
-use super::sums;
+use super::sums::{self, holds};
 use super::write::{IN_FORCE, chained};
 use crate::index::UnitKind;
 
 /// Something that contradicts itself: the session and the cycle of the first snapshot concerned, and what.
 pub(crate) type Finding = (Option<String>, Option<i64>, String);
 
+/// A part of the check, which notes what it finds.
+type Part = fn(&mut dyn Database, &mut Vec<Finding>) -> Result<(), StoreError>;
+
 /// All contradictions of a store. Linear in it.
 pub(crate) fn verify(database: &mut dyn Database) -> Result<Vec<Finding>, StoreError> {
     let mut found: Vec<Finding> = Vec::new();
+    let parts: [Part; 7] = [layout, pages, bodies, units, left_over, sums, sessions];
+    let mut strange = None;
+    for part in parts {
+        // What cannot be read is damage too, and the other parts are still worth reading.
+        match part(database, &mut found) {
+            Err(StoreError::Damaged(what)) => found.push((None, None, what)),
+            // A statement that the layout as it is does not allow.
+            Err(StoreError::Database(what)) if strange == Some(true) => {
+                found.push((None, None, what))
+            }
+            done => done?,
+        }
+        // The first part has looked at the layout.
+        strange.get_or_insert(!found.is_empty());
+    }
+    Ok(found)
+}
+
+/// Tables that are not as this program makes them.
+fn layout(database: &mut dyn Database, found: &mut Vec<Finding>) -> Result<(), StoreError> {
+    if database.dialect() == Dialect::Sqlite {
+        let different = schema::differences(database)?.into_iter();
+        found.extend(different.map(|what| {
+            let what = format!("{what} is not as the layout says");
+            (None, None, what)
+        }));
+    }
+    Ok(())
+}
+
+/// What the database itself finds wrong in its file.
+fn pages(database: &mut dyn Database, found: &mut Vec<Finding>) -> Result<(), StoreError> {
     if database.dialect() == Dialect::Sqlite {
         let said = collect(database, "pragma integrity_check", &[], |row| {
             Ok(text(row, 0)?.to_owned())
@@ -34,15 +69,28 @@ pub(crate) fn verify(database: &mut dyn Database) -> Result<Vec<Finding>, StoreE
         let wrong = said.into_iter().filter(|line| line != "ok");
         found.extend(wrong.map(|what| (None, None, what)));
     }
-    bodies(database, &mut found)?;
-    units(database, &mut found)?;
-    left_over(database, &mut found)?;
+    Ok(())
+}
+
+fn sums(database: &mut dyn Database, found: &mut Vec<Finding>) -> Result<(), StoreError> {
     let wrong = sums::wrong(database)?.into_iter();
-    found.extend(wrong.map(|(name, what)| (Some(name), None, what)));
-    for entry in catalog::all(database, "")? {
-        session(database, &entry, &mut found)?;
+    found.extend(wrong.map(|(name, what)| (name, None, what)));
+    Ok(())
+}
+
+fn sessions(database: &mut dyn Database, found: &mut Vec<Finding>) -> Result<(), StoreError> {
+    let list = "select session_id from session order by name";
+    for number in collect(database, list, &[], |row| int(row, 0))? {
+        match catalog::by_id(database, number) {
+            Ok(Some(entry)) => session(database, &entry, found)?,
+            Ok(None) => {}
+            Err(StoreError::Damaged(what)) => {
+                found.push((None, None, format!("the row of session {number}: {what}")));
+            }
+            Err(other) => return Err(other),
+        }
     }
-    Ok(found)
+    Ok(())
 }
 
 /// Notes a contradiction in a unit for every session that places it.
@@ -58,10 +106,15 @@ fn in_unit(
          left join snapshot n on n.session_id = p.session_id and n.seq >= p.first_seq \
          and n.seq <= p.last_seq where p.unit_id = ?1 group by s.name order by s.name",
         &[unit.into()],
-        |row| Ok((text(row, 0)?.to_owned(), row.int(1)?)),
+        |row| {
+            Ok((
+                row.text(0).ok().flatten().map(ToOwned::to_owned),
+                row.int(1)?,
+            ))
+        },
     )?;
     for (name, cycle) in placed {
-        found.push((Some(name), cycle, what.to_owned()));
+        found.push((name, cycle, what.to_owned()));
     }
     Ok(())
 }
@@ -72,8 +125,11 @@ fn bodies(database: &mut dyn Database, found: &mut Vec<Finding>) -> Result<(), S
         "select body_id, hash, json, text from body order by body_id",
         &[],
         &mut |row| {
-            let (json, content) = (row.bool(2)?.unwrap_or(false), row.text(3)?.unwrap_or(""));
-            if row.bytes(1)? != Some(&body_hash(json, content)[..]) {
+            let sound = || {
+                let json = row.bool(2)?.unwrap_or(false);
+                Ok(row.bytes(1)? == Some(&body_hash(json, text(row, 3)?)[..]))
+            };
+            if !holds(sound())? {
                 wrong.push(int(row, 0)?);
             }
             Ok(())
@@ -104,7 +160,8 @@ fn units(database: &mut dyn Database, found: &mut Vec<Finding>) -> Result<(), St
         &[],
         |row| {
             let hash = row.bytes(2)?.map(<[u8]>::to_vec);
-            Ok((int(row, 0)?, text(row, 1)?.to_owned(), hash, row.int(3)?))
+            let kind = row.text(1).ok().flatten().unwrap_or("?").to_owned();
+            Ok((int(row, 0)?, kind, hash, row.int(3)?))
         },
     )?;
     for (unit, kind, hash, spelling) in all {
@@ -274,15 +331,40 @@ fn left_over(database: &mut dyn Database, found: &mut Vec<Finding>) -> Result<()
              (select 1 from unit u where u.unit_id = p.unit_id)",
         ),
         (
-            "snapshots of a session that does not exist",
-            "select count(*) from snapshot n where not exists \
-             (select 1 from session s where s.session_id = n.session_id)",
+            "forks of a session that does not exist",
+            "select count(*) from session f where parent_id is not null and not exists \
+             (select 1 from session s where s.session_id = f.parent_id)",
         ),
     ] {
-        let count = first(database, sql, &[], |row| int(row, 0))?.unwrap_or(0);
-        if count > 0 {
-            found.push((None, None, format!("there are {count} {what}")));
-        }
+        counted(database, what, sql, found)?;
+    }
+    for (what, table) in [
+        ("snapshots", "snapshot"),
+        ("attempts", "attempt"),
+        ("references", "pin"),
+        ("ids", "retired"),
+        ("leases", "lease"),
+    ] {
+        let sql = format!(
+            "select count(*) from {table} t where not exists \
+             (select 1 from session s where s.session_id = t.session_id)"
+        );
+        let what = format!("{what} of a session that does not exist");
+        counted(database, &what, &sql, found)?;
+    }
+    Ok(())
+}
+
+/// Notes rows that a statement counts, if there are any.
+fn counted(
+    database: &mut dyn Database,
+    what: &str,
+    sql: &str,
+    found: &mut Vec<Finding>,
+) -> Result<(), StoreError> {
+    let count = first(database, sql, &[], |row| int(row, 0))?.unwrap_or(0);
+    if count > 0 {
+        found.push((None, None, format!("there are {count} {what}")));
     }
     Ok(())
 }
@@ -292,11 +374,17 @@ struct Link {
     seq: i64,
     cycle: Option<i64>,
     working: bool,
-    meta: String,
-    note: Option<String>,
-    hash: Hash,
+    /// With the note.
+    texts: Result<(String, Option<String>), StoreError>,
+    hash: Option<Vec<u8>>,
     base: Option<Vec<u8>>,
 }
+
+/// What contradicts itself in a session: the cycle of the first snapshot concerned, and what.
+type Wrong = Vec<(Option<i64>, String)>;
+
+/// A check of the session with a number.
+type Check = fn(&mut dyn Database, i64, &mut Wrong) -> Result<(), StoreError>;
 
 /// Checks a session: its chain, its placements, and what is beside them.
 fn session(
@@ -304,16 +392,27 @@ fn session(
     entry: &Entry,
     found: &mut Vec<Finding>,
 ) -> Result<(), StoreError> {
-    let places = super::load::places(database, entry.session, (0, IN_FORCE))?;
-    let mut wrong = chain(database, entry.session, &places)?;
-    wrong.extend(overlap(&places).map(|what| (None, what)));
-    wrong.extend(misplaced(database, entry.session)?);
-    wrong.extend(check_text(entry).map(|what| (None, what)));
-    match records::attempts(database, entry.session) {
-        Ok(_) => {}
-        Err(StoreError::Damaged(what)) => wrong.push((None, what)),
-        Err(other) => return Err(other),
+    let mut wrong = Vec::new();
+    let parts: [Check; 3] = [
+        |database, session, wrong| {
+            let places = super::load::places(database, session, (0, IN_FORCE))?;
+            wrong.extend(overlap(&places).map(|what| (None, what)));
+            wrong.extend(chain(database, session, &places)?);
+            Ok(())
+        },
+        |database, session, wrong| {
+            wrong.extend(misplaced(database, session)?);
+            Ok(())
+        },
+        |database, session, _| records::attempts(database, session).map(|_| ()),
+    ];
+    for part in parts {
+        match part(database, entry.session, &mut wrong) {
+            Err(StoreError::Damaged(what)) => wrong.push((None, what)),
+            done => done?,
+        }
     }
+    wrong.extend(check_text(entry).map(|what| (None, what)));
     let name = || Some(entry.name.clone());
     found.extend(wrong.into_iter().map(|(cycle, what)| (name(), cycle, what)));
     Ok(())
@@ -331,9 +430,11 @@ fn links(database: &mut dyn Database, session: i64) -> Result<Vec<Link>, StoreEr
                 seq: int(row, 0)?,
                 cycle: row.int(1)?,
                 working: row.bool(2)?.unwrap_or(false),
-                meta: text(row, 3)?.to_owned(),
-                note: row.text(4)?.map(ToOwned::to_owned),
-                hash: digest(row, 5)?,
+                texts: (|| {
+                    let note = row.text(4)?.map(ToOwned::to_owned);
+                    Ok((text(row, 3)?.to_owned(), note))
+                })(),
+                hash: row.bytes(5)?.map(<[u8]>::to_vec),
                 base: row.bytes(6)?.map(<[u8]>::to_vec),
             })
         },
@@ -341,18 +442,18 @@ fn links(database: &mut dyn Database, session: i64) -> Result<Vec<Link>, StoreEr
 }
 
 /// Computes the chain of hashes again. Returns the cycles where it differs, and how.
-fn chain(
-    database: &mut dyn Database,
-    session: i64,
-    places: &[Place],
-) -> Result<Vec<(Option<i64>, String)>, StoreError> {
-    let mut wrong: Vec<(Option<i64>, String)> = Vec::new();
+fn chain(database: &mut dyn Database, session: i64, places: &[Place]) -> Result<Wrong, StoreError> {
+    let mut wrong = Wrong::new();
     let hashes = collect(
         database,
         "select u.unit_id, u.hash from placement p join unit u on u.unit_id = p.unit_id \
          where p.session_id = ?1",
         &[session.into()],
-        |row| Ok((int(row, 0)?, digest(row, 1)?)),
+        // One of another length is of no unit, so the snapshots of that unit are not what they say.
+        |row| {
+            let hash = row.bytes(1)?.and_then(|hash| hash.try_into().ok());
+            Ok((int(row, 0)?, hash.unwrap_or_default()))
+        },
     )?;
     let hashes: HashMap<i64, Hash> = hashes.into_iter().collect();
     let (mut came, mut gone) = (HashMap::new(), HashMap::new());
@@ -391,23 +492,31 @@ fn chain(
         }
         let is_sound = match (&before, &link.base) {
             (None, Some(base)) => {
-                base_hash(database, session, link.seq)?.is_some_and(|hash| hash[..] == base[..])
+                let found = base_hash(database, session, link.seq);
+                holds(found.map(|hash| hash.is_some_and(|hash| hash[..] == base[..])))?
             }
-            _ => {
-                let parent = before.as_ref().map(|before| before.hash);
-                let mut hash = chained(parent, link.cycle, &link.meta, link.note.as_deref());
-                for (sign, units) in [(b"-", &gone), (b"+", &came)] {
-                    for unit in units.get(&link.seq).into_iter().flatten() {
-                        hash.update(sign);
-                        hash.update(unit);
+            (before, _) => {
+                let parent = before.as_ref().and_then(|before| before.hash.as_deref());
+                let parent = parent.and_then(|hash| hash.try_into().ok());
+                let sum = link.texts.as_ref().ok().map(|(meta, note)| {
+                    let mut hash = chained(parent, link.cycle, meta, note.as_deref());
+                    for (sign, units) in [(b"-", &gone), (b"+", &came)] {
+                        for unit in units.get(&link.seq).into_iter().flatten() {
+                            hash.update(sign);
+                            hash.update(unit);
+                        }
                     }
-                }
-                Hash::from(hash.finalize()) == link.hash
+                    hash.finalize()
+                });
+                sum.is_some_and(|sum| link.hash.as_deref() == Some(&sum[..]))
             }
         };
         if !is_sound {
             let what = "the snapshot is not what its hash says";
             wrong.push((link.cycle, what.to_owned()));
+        }
+        if let Err(unreadable) = &link.texts {
+            wrong.push((link.cycle, unreadable.to_string()));
         }
         before = Some(link);
     }
@@ -415,10 +524,7 @@ fn chain(
 }
 
 /// Placements in another order than their top nodes say.
-fn misplaced(
-    database: &mut dyn Database,
-    session: i64,
-) -> Result<Vec<(Option<i64>, String)>, StoreError> {
+fn misplaced(database: &mut dyn Database, session: i64) -> Result<Wrong, StoreError> {
     collect(
         database,
         "select n.id, s.cycle from placement p join unit u on u.unit_id = p.unit_id \
@@ -430,7 +536,7 @@ fn misplaced(
          order by p.first_seq, n.id",
         &[session.into()],
         |row| {
-            let id = row.text(0)?.unwrap_or_default();
+            let id = row.text(0).ok().flatten().unwrap_or_default();
             let what = format!("unit {id:?} is not placed where its top node says");
             Ok((row.int(1)?, what))
         },
