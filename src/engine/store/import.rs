@@ -53,6 +53,10 @@ impl Ready {
         let history = session.history();
         history.fetch_all()?;
         let entries: Vec<_> = history.attempts().entries().cloned().collect();
+        if let Some(failure) = history.failure() {
+            // What a session has beside its snapshots is read without an error of its own.
+            return Err(failure.clone().into());
+        }
         let attempts = (0..).zip(entries.into_iter().rev());
         let mut beside = match open::stored(session) {
             Some(stored) => stored.beside()?,

@@ -183,8 +183,9 @@ impl Store {
     /// # Errors
     /// `E_SESSION_NOT_FOUND`, `E_SESSION_EXISTS`, `E_SESSION_BUSY`; those of the database.
     pub fn rename(&self, from: &str, to: &str) -> Result<(), Error> {
+        // Alone, so that of two that want the same name the second finds it taken.
         self.core
-            .write(|database| store::rename(database, from, to))
+            .remove(false, |database| store::rename(database, from, to))
             .map_err(|error| self.not_found(from, error))
     }
 
@@ -196,6 +197,7 @@ impl Store {
         self.core
             .remove(false, |database| store::delete(database, name))
             .map_err(|error| self.not_found(name, error))?;
+        open::forget(&self.open, name);
         self.core.tidy();
         Ok(())
     }

@@ -104,7 +104,7 @@ impl Store {
     /// # Errors
     /// The session is of another store, or was deleted; those of the database.
     pub fn refresh(&self, session: &Session) -> Result<bool, Error> {
-        open::refresh(&self.core, session)
+        open::refresh(&self.open, &self.core, session)
     }
 
     /// Opens a session for writing, and makes it if it does not exist. Its lease is given back when the

@@ -114,6 +114,21 @@ impl OpenSessions {
         }
     }
 
+    /// Notes that a session shows a later moment, if it is the one that is handed out. One that has another
+    /// name now stays as it was, and lends what it has in memory to the one that is opened by that name.
+    fn refreshed(&mut self, session: &Session, stored: &Arc<Stored>) {
+        let entry = stored.entry();
+        if let Some(open) = self.by_id.get_mut(&entry.session)
+            && std::ptr::eq(&*open.session, session)
+            && open.stored.entry().name == entry.name
+        {
+            open.stored = Arc::clone(stored);
+            open.changed = entry.changed;
+            open.version = None;
+            self.growing.push(entry.session);
+        }
+    }
+
     /// Counts the bytes of the sessions that were used since the last time, and lets the sessions go that
     /// were used longest ago until the others are within the budget. Linear in those.
     fn count(&mut self) {
@@ -170,7 +185,12 @@ pub(super) fn by_name(
             return Ok(session);
         }
     }
-    let entry = core.read_once(|database| store::get(database, name))?;
+    let entry = core.read_once(|database| store::get(database, name));
+    let entry = entry.inspect_err(|error| {
+        if matches!(error, StoreError::NoSession(_)) {
+            forget(open, name);
+        }
+    })?;
     let id = entry.session;
     let session = session(open, core, entry);
     if let Some(known) = lock(open).by_id.get_mut(&id)
@@ -310,6 +330,14 @@ fn opened(stored: &Arc<Stored>) -> Arc<Session> {
     Arc::new(Session::stored(name, history(stored), origin))
 }
 
+/// Lets a session go that is gone, or has another name.
+pub(super) fn forget(open: &Mutex<OpenSessions>, name: &str) {
+    let mut open = lock(open);
+    if let Some(id) = open.ids.remove(name) {
+        open.remove(id);
+    }
+}
+
 /// The history of a stored session; nothing of it is loaded.
 fn history(stored: &Arc<Stored>) -> History {
     let entry = stored.entry();
@@ -330,7 +358,11 @@ pub(super) fn entry(session: &Session) -> Option<Entry> {
 }
 
 /// Shows what was committed since in a session.
-pub(super) fn refresh(core: &Arc<Core>, session: &Session) -> Result<bool, Error> {
+pub(super) fn refresh(
+    open: &Mutex<OpenSessions>,
+    core: &Arc<Core>,
+    session: &Session,
+) -> Result<bool, Error> {
     let mut origin = session.origin();
     let known = origin.as_ref().map(Arc::clone);
     let known = known.and_then(|origin| origin.downcast::<Stored>().ok());
@@ -348,6 +380,106 @@ pub(super) fn refresh(core: &Arc<Core>, session: &Session) -> Result<bool, Error
     let is_new = entry != *known.entry();
     let stored = Arc::new(Stored::after(core, entry, Some(&known)));
     session.publish(history(&stored));
-    *origin = Some(stored);
+    *origin = Some(Arc::clone(&stored) as Arc<_>);
+    drop(origin);
+    lock(open).refreshed(session, &stored);
     Ok(is_new)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::PathBuf;
+
+    use super::*;
+    use crate::Message;
+    use crate::engine::store::Store;
+
+    /// A store with a session `a` of two commits; its file, to be removed.
+    fn store(name: &str) -> (Store, PathBuf) {
+        let name = format!("pactql-open-{name}-{}.db", std::process::id());
+        let path = std::env::temp_dir().join(name);
+        let _ = std::fs::remove_file(&path);
+        let store = Store::open(path.to_str().unwrap()).unwrap();
+        commit(&store, "a");
+        commit(&store, "a");
+        (store, path)
+    }
+
+    fn commit(store: &Store, name: &str) {
+        let mut context = store.write(name).unwrap();
+        context.append(Message::user("Hello")).unwrap();
+        context.commit().unwrap();
+    }
+
+    /// The names of open sessions; the bytes of all are those of each together.
+    fn names(store: &Store) -> Vec<String> {
+        let mut open = lock(&store.open);
+        open.count();
+        let each = open.by_id.values().map(|open| open.bytes);
+        assert_eq!(open.total, each.sum::<usize>());
+        assert_eq!(open.ids.len(), open.by_id.len());
+        let mut names: Vec<String> = open.ids.keys().cloned().collect();
+        names.sort();
+        names
+    }
+
+    #[test]
+    fn a_refreshed_session_is_the_one_that_is_handed_out() {
+        let (store, path) = store("refresh");
+        let session = store.session("a").unwrap();
+        session.history().fetch_all().unwrap();
+        commit(&store, "a");
+        assert!(store.refresh(&session).unwrap());
+        let again = store.session("a").unwrap();
+        assert!(Arc::ptr_eq(&session, &again));
+        assert_eq!(again.history().committed().len(), 3);
+        assert!(!store.refresh(&session).unwrap());
+        assert_eq!(names(&store), ["a"]);
+        // What is counted is what the session holds now.
+        session.history().fetch_all().unwrap();
+        assert!(Arc::ptr_eq(&session, &store.session("a").unwrap()));
+        assert_eq!(names(&store), ["a"]);
+        let bytes = |stored: &Stored| stored.bytes() + OVERHEAD;
+        let open = lock(&store.open);
+        assert_eq!(open.total, bytes(&open.by_id[&open.ids["a"]].stored));
+        drop(open);
+        drop(store);
+        std::fs::remove_file(path).unwrap();
+    }
+
+    #[test]
+    fn a_session_has_one_place_whatever_its_name() {
+        let (store, path) = store("rename");
+        let old = store.session("a").unwrap();
+        old.history().fetch_all().unwrap();
+        store.rename("a", "b").unwrap();
+        let new = store.session("b").unwrap();
+        assert_eq!(new.name(), Some("b"));
+        assert_eq!(names(&store), ["b"]);
+        assert!(store.session("a").is_err());
+        // The units that are in memory are not read again.
+        let newest = |session: &Session| {
+            let history = session.history();
+            history.fetch_all().unwrap();
+            let newest = history.committed().last().unwrap();
+            Arc::as_ptr(newest.pieces()[0].segment())
+        };
+        assert_eq!(newest(&new), newest(&old));
+        // Another program renames it; the old name leaves when it is asked for.
+        let other = Store::open(path.to_str().unwrap()).unwrap();
+        other.rename("b", "c").unwrap();
+        assert!(store.session("b").is_err());
+        assert_eq!(names(&store), [""; 0]);
+        // A session that takes the name of another is not taken for it.
+        store.session("c").unwrap();
+        other.rename("c", "d").unwrap();
+        commit(&other, "c");
+        assert_eq!(store.session("c").unwrap().history().committed().len(), 1);
+        assert_eq!(store.session("d").unwrap().history().committed().len(), 2);
+        assert_eq!(names(&store), ["c", "d"]);
+        store.delete("d").unwrap();
+        assert_eq!(names(&store), ["c"]);
+        drop((store, other));
+        std::fs::remove_file(path).unwrap();
+    }
 }
