@@ -9,6 +9,7 @@ use super::words::{exists, in_quotes, is_file, is_selector, quoted};
 use crate::diag::nearest_at;
 use crate::engine::Engine;
 use crate::history::{Blame as Life, BlameKind, Session, blame};
+use crate::present::stores::intact;
 use crate::present::{Exit, Failure};
 use clap::Args;
 use std::fmt::Write as _;
@@ -48,7 +49,9 @@ impl Run for Blame {
         }
         let session = self.session.open()?;
         session.moment().fetch_all()?;
-        let life = blame(&session.moment(), &self.id).ok_or_else(|| self.unknown(&session))?;
+        let life = blame(&session.moment(), &self.id);
+        intact(&session)?;
+        let life = life.ok_or_else(|| self.unknown(&session))?;
         output::print_as(self.format.is_json(), &life, || {
             text(&life, color.for_results())
         })

@@ -10,7 +10,7 @@ use crate::engine::Store;
 use crate::files::write_kept;
 use crate::history::Session;
 use crate::interop::{write_document, write_session};
-use crate::present::stores::{Access, Address, none_of};
+use crate::present::stores::{Access, Address, intact, none_of};
 use crate::present::{Exit, Failure, counted};
 use clap::Args;
 use std::io::{self, Write};
@@ -105,6 +105,7 @@ impl Export {
     ) -> Result<impl Fn(&mut dyn Write) -> io::Result<()>, Failure> {
         let (history, full) = (session.history(), self.full);
         history.fetch_all()?;
+        intact(session)?;
         Ok(move |out: &mut dyn Write| {
             let working = history.working().map(|working| &**working);
             write_session(history.committed(), working, full, out)?;

@@ -6,6 +6,7 @@ use super::output::{clean, counted, snapshot_label};
 use super::sessions::SessionArgs;
 use crate::history::Session;
 use crate::index::{Segment, Snapshot};
+use crate::present::stores::intact;
 use crate::present::{Exit, Failure};
 use crate::tree::NodeClass;
 use clap::Args;
@@ -45,12 +46,13 @@ impl Run for Stats {
         let label = snapshot_label(&snapshot);
         session.moment().fetch_all()?;
         let nodes = NodeCounts::of(&snapshot);
-        let session = SessionCounts::of(&session);
+        let counts = SessionCounts::of(&session);
+        intact(&session)?;
         print(&if self.format.is_json() {
-            let counts = json!({"snapshot": label, "nodes": nodes, "session": session});
+            let counts = json!({"snapshot": label, "nodes": nodes, "session": counts});
             format!("{counts}\n")
         } else {
-            session.text() + &nodes.text(&label)
+            counts.text() + &nodes.text(&label)
         })
     }
 }

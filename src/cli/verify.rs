@@ -7,7 +7,7 @@ use super::sessions::{SessionArgs, open_store};
 use super::store_words::whole;
 use crate::history::{History, Session};
 use crate::interop::{Comparison, Mismatch, write_session};
-use crate::present::stores::{Access, Address};
+use crate::present::stores::{Access, Address, intact};
 use crate::present::{Exit, Failure};
 use clap::Args;
 use serde::Serialize;
@@ -49,6 +49,7 @@ impl Run for Verify {
             hashes: Hashes::check(&history),
             lost: lost(&history)?,
         };
+        intact(&session)?;
         print(&if self.format.is_json() {
             format!("{}\n", report.json(&history))
         } else {

@@ -57,6 +57,9 @@ pub enum BlameKind {
 /// One look-up a snapshot; fields are compared only where the node's unit has another version, or
 /// its effective ttl or parent id differs.
 ///
+/// Of a session of a store, call [`History::fetch_all`] first: it is the error of a snapshot that cannot
+/// be read, which is left out here.
+///
 /// ```
 /// let session = pactql::Session::open("fixtures/support-agent.jsonl")?;
 /// let id = pactql::Engine::new().rows(&session, "@t0 .cb @limit=1")?.to_ids()[0].to_owned();

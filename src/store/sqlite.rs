@@ -86,6 +86,11 @@ impl Sqlite {
         flags |= match access {
             Access::Create => OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE,
             Access::Write | Access::Read => OpenFlags::SQLITE_OPEN_READ_WRITE,
+            // The last connection that could write removes the files beside the store when it is closed;
+            // one that cannot leaves them. With a log there are such files already, and it stays as it is.
+            Access::ReadOnly if !beside(&path, "-wal").exists() => {
+                OpenFlags::SQLITE_OPEN_READ_WRITE
+            }
             Access::ReadOnly => OpenFlags::SQLITE_OPEN_READ_ONLY,
         };
         let connection = Connection::open_with_flags(&path, flags).map_err(|e| said(&path, &e))?;
@@ -115,9 +120,8 @@ impl Sqlite {
         let Err(error) = self.connection.query_row(probe, [], |_| Ok(())) else {
             return Ok(());
         };
-        let mut log = self.path.clone().into_os_string();
-        log.push("-wal");
-        let logged = std::fs::metadata(&log).is_ok_and(|log| log.len() > 0);
+        let log = std::fs::metadata(beside(&self.path, "-wal"));
+        let logged = log.is_ok_and(|log| log.len() > 0);
         let code = error.sqlite_error_code();
         let refused = matches!(code, Some(ErrorCode::CannotOpen | ErrorCode::ReadOnly));
         if logged || !refused {
@@ -156,8 +160,7 @@ impl Sqlite {
                 connection.query_row(&limit, [], |_| Ok(()))?;
                 connection.pragma_update(None, "cache_size", -8192)
             }
-            Access::Read => connection.pragma_update(None, "query_only", true),
-            Access::ReadOnly => Ok(()),
+            Access::Read | Access::ReadOnly => connection.pragma_update(None, "query_only", true),
         }
     }
 
@@ -377,9 +380,7 @@ pub(super) fn into_new_file(
         let _ = std::fs::remove_file(&part);
     }
     for rest in ["-wal", "-shm", "-journal"] {
-        let mut rest_of = part.clone().into_os_string();
-        rest_of.push(rest);
-        let _ = std::fs::remove_file(rest_of);
+        let _ = std::fs::remove_file(beside(&part, rest));
     }
     placed?;
     let directory = to.parent().filter(|path| !path.as_os_str().is_empty());
@@ -387,6 +388,13 @@ pub(super) fn into_new_file(
     // Not every file system can do this.
     let _ = directory.and_then(|directory| directory.sync_all());
     Ok(())
+}
+
+/// The path of a file that SQLite keeps beside another.
+fn beside(path: &Path, end: &str) -> PathBuf {
+    let mut beside = path.to_owned().into_os_string();
+    beside.push(end);
+    PathBuf::from(beside)
 }
 
 fn is_busy(error: &rusqlite::Error) -> bool {

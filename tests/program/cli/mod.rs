@@ -7,6 +7,7 @@ mod history;
 mod many;
 mod queries;
 mod ranges;
+mod read_only;
 mod sessions;
 mod store;
 mod write;
