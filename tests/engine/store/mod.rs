@@ -10,7 +10,10 @@ mod layout;
 mod leases;
 mod many;
 mod place;
+mod records;
 mod runs;
+#[cfg(all(unix, feature = "postgres"))]
+mod servers;
 
 #[cfg(all(unix, feature = "postgres"))]
 #[path = "../../support/postgres.rs"]
