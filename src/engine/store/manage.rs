@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::{Store, open};
 use crate::diag::Error;
 use crate::engine::context::{Kept, index_at};
-use crate::store::{self, Glob, Keep, Removed};
+use crate::store::{self, Entry, Glob, Keep, Removed, StoreError};
 
 /// A session of a store, as it is listed.
 ///
@@ -220,21 +220,29 @@ impl Store {
                 .older_than
                 .map(|than| now.saturating_sub(age(than))),
         };
+        let prune = |database: &mut dyn store::Database, entry: &Entry| {
+            // The row as it is now; a session that was deleted meanwhile loses nothing more.
+            match store::by_id(database, entry.session)? {
+                Some(entry) => store::prune(database, &entry, keep),
+                None => Ok(Removed::default()),
+            }
+        };
+        let each = entries.iter();
+        let removed: Result<Vec<Removed>, StoreError> = match retention.dry_run {
+            // Together: what sessions share goes with the last of them.
+            true => self
+                .core
+                .rehearse(|database| each.map(|entry| prune(database, entry)).collect()),
+            false => each
+                .map(|entry| self.core.remove(false, |database| prune(database, entry)))
+                .collect(),
+        };
         let mut pruned = Pruned::default();
-        for entry in entries {
-            let prune = |database: &mut dyn store::Database| {
-                // The row as it is now; a session that was deleted meanwhile loses nothing more.
-                match store::by_id(database, entry.session)? {
-                    Some(entry) => store::prune(database, &entry, keep),
-                    None => Ok(Removed::default()),
-                }
-            };
-            let removed = match retention.dry_run {
-                true => self.core.rehearse(prune)?,
-                false => self.core.remove(false, prune)?,
-            };
+        for (entry, removed) in entries.iter().zip(removed?) {
             if removed.snapshots > 0 {
-                pruned.sessions.push((entry.name, removed.snapshots));
+                pruned
+                    .sessions
+                    .push((entry.name.clone(), removed.snapshots));
                 pruned.snapshots += removed.snapshots;
                 pruned.units += removed.units;
                 pruned.bodies += removed.bodies;

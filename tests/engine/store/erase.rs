@@ -125,3 +125,26 @@ fn a_text_goes_with_its_snapshots() {
     drop(store);
     assert_eq!(files_with(&path, SECRET), [""; 0]);
 }
+
+/// What sessions share goes with the last of them: a rehearsal counts it once, as the prune does.
+#[test]
+fn a_rehearsal_counts_what_forks_share() {
+    let folder = Folder::quick();
+    let store = Store::open(&folder.file("x.db")).unwrap();
+    let mut context = store.write("a").unwrap();
+    context
+        .add("^ah", "block:text {ttl=1} 'for one cycle'")
+        .unwrap();
+    for text in ["one", "two", "three"] {
+        context.append(Message::user(text)).unwrap();
+        context.commit().unwrap();
+    }
+    drop(context);
+    store.fork("a", "@t0", "b").unwrap();
+    let retention = Retention::default().keep(1);
+    let counted = store.prune(&retention.clone().dry_run()).unwrap();
+    let pruned = store.prune(&retention).unwrap();
+    assert_eq!(counted, pruned);
+    assert_eq!((pruned.sessions.len(), pruned.bodies), (2, 1), "{pruned:?}");
+    assert!(sound(&store).is_ok());
+}
