@@ -40,6 +40,17 @@ const NEWEST_SQL: &str = "select s.name, n.id from session s \
      order by p.sibling_offset desc, p.created_at_ns desc, p.creation_index desc, p.id desc limit 1) \
      where n.class = 'cb' order by s.name, n.pre";
 
+/// All blocks of all sessions, with what a reader of them wants to know.
+const BLOCKS: &str = "@t0 .cb";
+const BLOCKS_SQL: &str = "select s.name, n.id, n.role, n.kind, b.text from session s \
+     cross join placement p on p.session_id = s.session_id and p.last_seq = 9223372036854775807 \
+     cross join node n on n.unit_id = p.unit_id left join body b on b.body_id = n.body_id \
+     where n.class = 'cb' order by s.name, p.rank, p.sibling_offset, p.created_at_ns, p.creation_index, \
+     p.id, n.pre";
+
+/// A row of [`BLOCKS_SQL`].
+type Block = (String, String, Option<String>, Option<String>, String);
+
 /// What few and what all sessions of a file match.
 pub(super) fn select(scratch: &Scratch, effort: Effort) {
     let rounds = (effort.rounds / 3).max(1);
@@ -69,33 +80,72 @@ pub(super) fn select(scratch: &Scratch, effort: Effort) {
     let path = file(scratch, effort.sessions);
     let hand = ByHand::open(&path);
     let rounds = (effort.rounds / 100).max(1);
-    for (what, query) in [
+    for (what, (selector, sql)) in [
         ("all match in each turn", (ALL, ALL_SQL)),
         ("all match in the newest turn", (NEWEST, NEWEST_SQL)),
     ] {
-        let (mut cold, mut again, mut by_hand) = (Vec::new(), Vec::new(), Vec::new());
-        for _ in 0..rounds {
-            let store = with_memory(&path, 64 << 30);
-            let (mut first, mut second, mut theirs) = (Vec::new(), Vec::new(), Vec::new());
-            cold.push(timed(|| first = ask(&store, query.0)));
-            again.push(timed(|| second = ask(&store, query.0)));
-            by_hand.push(timed(|| theirs = ask_by_hand(&hand, query.1)));
-            assert!(first == theirs && second == theirs && !theirs.is_empty());
-        }
-        line(
-            &format!("{what}, from cold"),
-            &mut cold,
-            &mut by_hand.clone(),
-            4.0,
-        );
-        line(
-            &format!("{what}, once loaded"),
-            &mut again,
-            &mut by_hand,
-            1.0 / 3.0,
-        );
+        let ours = |store: &Store| ask(store, selector);
+        whole(&path, what, rounds, &ours, &|| ask_by_hand(&hand, sql));
     }
+    let theirs = || {
+        hand.all(BLOCKS_SQL, [], |row| {
+            Ok((
+                row.get(0)?,
+                row.get(1)?,
+                row.get(2)?,
+                row.get(3)?,
+                row.get(4)?,
+            ))
+        })
+    };
+    whole(&path, "all blocks with texts", rounds, &blocks, &theirs);
     bounded(&path, effort);
+}
+
+/// Times what all sessions match, from cold and once they are loaded, and the statement with the same answer.
+fn whole<T: PartialEq>(
+    path: &Path,
+    what: &str,
+    rounds: usize,
+    ours: &dyn Fn(&Store) -> Vec<T>,
+    theirs: &dyn Fn() -> Vec<T>,
+) {
+    let (mut cold, mut again, mut by_hand) = (Vec::new(), Vec::new(), Vec::new());
+    for _ in 0..rounds {
+        let store = with_memory(path, 64 << 30);
+        let mut wanted = Vec::new();
+        by_hand.push(timed(|| wanted = theirs()));
+        for times in [&mut cold, &mut again] {
+            let mut found = Vec::new();
+            times.push(timed(|| found = ours(&store)));
+            assert!(found == wanted && !found.is_empty());
+        }
+    }
+    let mut other = by_hand.clone();
+    line(&format!("{what}, from cold"), &mut cold, &mut other, 4.0);
+    let name = format!("{what}, once loaded");
+    line(&name, &mut again, &mut by_hand, 0.333);
+}
+
+fn blocks(store: &Store) -> Vec<Block> {
+    let mut found = Vec::new();
+    for answer in answers(store, BLOCKS) {
+        let answer = answer.expect("an answer");
+        let Answer::Rows(rows) = &answer.answer else {
+            continue;
+        };
+        found.extend(rows.nodes().map(|node| {
+            let [role, kind] = [node.role(), node.kind()].map(|text| text.map(str::to_owned));
+            (
+                answer.session.clone(),
+                node.id().to_owned(),
+                role,
+                kind,
+                node.text().into_owned(),
+            )
+        }));
+    }
+    found
 }
 
 /// The memory that asking all sessions takes while few of them may stay.
