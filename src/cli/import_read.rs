@@ -356,11 +356,22 @@ fn name_sessions(
     let stem = stem(file);
     let count = imported.len();
     let digits = count.to_string().len();
+    let is_part = |made: &&Made| match made {
+        Made::Log(log) => log
+            .name
+            .as_ref()
+            .is_some_and(|name| name.starts_with(['~', '/'])),
+        _ => false,
+    };
+    let whole = count - imported.iter().filter(is_part).count();
     for (at, made) in imported.into_iter().enumerate() {
-        let plain = if count == 1 {
-            stem.clone()
-        } else {
-            format!("{stem}-{:0digits$}", at + 1)
+        let plain = match &made {
+            // A fork or a subagent of the session that the file is named for.
+            Made::Log(ImportedSession {
+                name: Some(name), ..
+            }) if name.starts_with(['~', '/']) => format!("{stem}{name}"),
+            _ if whole == 1 => stem.clone(),
+            _ => format!("{stem}-{:0digits$}", at + 1),
         };
         sessions.push(Named {
             name: unique(&plain, taken),

@@ -55,7 +55,7 @@ pub(super) fn message(blocks: &[Cow<'_, ThreadBlock>]) -> String {
 
 /// The text of a part that has nothing else.
 pub(super) fn plain(block: &ThreadBlock) -> Option<String> {
-    let simple = block.kind() == Some("text")
+    let simple = matches!(block.kind(), Some("text" | "summary"))
         && block.data("data_verbatim").is_none()
         && block.data("data_part").is_none();
     block.content().filter(|_| simple).map(text_of)

@@ -145,6 +145,7 @@ impl Builder {
         if self.arranged < self.entries.len()
             || self.recording.snapshots.is_empty()
             || self.new_tools.is_some()
+            || !self.attempts.is_empty()
         {
             self.arrange(self.arranged);
             let mut change = self.take_change();

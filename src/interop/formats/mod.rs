@@ -24,10 +24,14 @@
 //! [`mod@crate::render`] that gives its requests back.
 
 mod anthropic;
+mod branches;
+mod claude_code;
 mod fields;
 mod openai;
+mod pi;
 mod reader;
 mod requests;
+mod swe_agent;
 
 pub(super) use openai::is_message;
 pub(super) use reader::{At, Reader, Record, Sniff};
@@ -44,11 +48,23 @@ pub enum Format {
     /// Anthropic Messages: messages (a list, or one a line), requests, and requests with their
     /// responses.
     Anthropic,
+    /// Sessions of Claude Code.
+    ClaudeCode,
+    /// SWE-agent trajectories.
+    SweAgent,
+    /// Sessions of the pi coding agent.
+    Pi,
 }
 
 impl Format {
     /// All of them, in the order in which they are tried.
-    pub const ALL: [Self; 2] = [Self::OpenAi, Self::Anthropic];
+    pub const ALL: [Self; 5] = [
+        Self::OpenAi,
+        Self::Anthropic,
+        Self::ClaudeCode,
+        Self::SweAgent,
+        Self::Pi,
+    ];
 
     /// The name on the command line, such as `openai`.
     #[must_use]
@@ -82,6 +98,24 @@ const ALL: &[Entry] = &[
         name: "anthropic",
         sniff: anthropic::sniff,
         reader: || Box::new(requests::Requests::new(anthropic::Messages)),
+    },
+    Entry {
+        format: Format::ClaudeCode,
+        name: "claude-code",
+        sniff: claude_code::sniff,
+        reader: || Box::new(claude_code::ClaudeCode::default()),
+    },
+    Entry {
+        format: Format::SweAgent,
+        name: "swe-agent",
+        sniff: swe_agent::sniff,
+        reader: || Box::new(swe_agent::SweAgent),
+    },
+    Entry {
+        format: Format::Pi,
+        name: "pi",
+        sniff: pi::sniff,
+        reader: || Box::new(pi::Pi::default()),
     },
 ];
 
