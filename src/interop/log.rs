@@ -132,10 +132,6 @@ pub(super) struct Request {
 }
 
 /// What a log says happened.
-#[expect(
-    dead_code,
-    reason = "logs that are transcripts of agents compact and change parameters"
-)]
 #[derive(Clone, Debug)]
 pub(super) enum Event {
     /// A message that the model is sent next.

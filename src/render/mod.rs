@@ -12,7 +12,7 @@
 //! |---|---|
 //! | the request | `thread`, `block`, `record`, `source` |
 //! | the forms | `plain`, `openai`, `responses`, `anthropic` |
-//! | imported messages as they were | `openai`, `anthropic_imported` |
+//! | imported messages as they were | `openai`, `anthropic_imported`, `responses_imported` |
 //! | what the forms share | `piece`, `media`, `tool`, `request`, `json` |
 
 mod anthropic;
@@ -28,6 +28,7 @@ mod provider;
 mod record;
 mod request;
 mod responses;
+mod responses_imported;
 mod source;
 mod thread;
 mod tool;

@@ -1,18 +1,25 @@
 //! OpenAI Responses.
 //!
 //! Always a request, an object. One system text is `instructions`; several are messages. A call,
-//! a result and reasoning are one item each, in the order of the tree.
+//! a result and reasoning are one item each, in the order of the tree. Items that were imported in
+//! this form are written as they were.
 
 use super::block::ThreadBlock;
 use super::error::RenderError;
 use super::json::{list, push_member, quoted};
 use super::media::{Media, detail, filename};
-use super::piece::{Piece, call_of, member_of_part, result_of, role, same_message, text_of};
+use super::piece::{
+    Piece, call_of, is_of_form, member_of_part, result_of, role, same_message, text_of,
+};
 use super::provider::Provider;
 use super::request::Frame;
+use super::responses_imported::{self as imported, lone};
 use super::source::Source;
 use std::borrow::Cow;
 use std::io::Write;
+
+/// The form of imported blocks that are written as they were.
+const FORM: &str = "openai-responses";
 
 /// Writes the request and a line feed.
 pub(super) fn write(source: Source<'_>, out: &mut dyn Write) -> Result<(), RenderError> {
@@ -28,8 +35,17 @@ pub(super) fn write(source: Source<'_>, out: &mut dyn Write) -> Result<(), Rende
         text: frame.open(&system.unwrap_or_default(), "input"),
         first: true,
         open: None,
+        imported: Vec::new(),
     };
     let instructions = instructions.map(|(id, _)| id);
+    if let Some(text) = text_alone(source, instructions.as_deref()) {
+        // A list is open.
+        items.text.pop();
+        let close = frame.close();
+        let close = close.strip_prefix(']').unwrap_or(&close);
+        out.write_all(format!("{}{text}{close}", items.text).as_bytes())?;
+        return Ok(());
+    }
     for block in source.blocks() {
         if block.is_tool() || instructions.as_deref() == Some(block.id()) {
             continue;
@@ -47,6 +63,16 @@ pub(super) fn write(source: Source<'_>, out: &mut dyn Write) -> Result<(), Rende
 /// The block under `^sys` that is `instructions`, and its text: the only one, with text and the
 /// role `system`.
 fn instructions(source: Source<'_>) -> Result<Option<(String, String)>, RenderError> {
+    let mut imported = source
+        .system()
+        .filter(|block| is_of_form(block, FORM))
+        .peekable();
+    if imported.peek().is_some() {
+        let own = |block: Cow<'_, ThreadBlock>| {
+            lone(&block, "instructions").map(|text| (block.id().to_owned(), text))
+        };
+        return Ok(imported.find_map(own));
+    }
     let mut blocks = source.system().filter(|block| !block.is_tool());
     let (Some(block), None) = (blocks.next(), blocks.next()) else {
         return Ok(None);
@@ -57,11 +83,24 @@ fn instructions(source: Source<'_>) -> Result<Option<(String, String)>, RenderEr
     })
 }
 
+/// The `input` that was imported as a text and is still all there is besides `instructions`.
+fn text_alone(source: Source<'_>, instructions: Option<&str>) -> Option<String> {
+    let is_item =
+        |block: &Cow<'_, ThreadBlock>| !block.is_tool() && Some(block.id()) != instructions;
+    let mut blocks = source.blocks().filter(is_item);
+    let (block, None) = (blocks.next()?, blocks.next()) else {
+        return None;
+    };
+    lone(&block, "input").filter(|_| is_of_form(&block, FORM))
+}
+
 /// The items as they are written.
 struct Items<'a> {
     text: String,
     first: bool,
     open: Option<Open<'a>>,
+    /// Blocks of an open item that was imported.
+    imported: Vec<Cow<'a, ThreadBlock>>,
 }
 
 /// A message or the output of a call, whose next part may follow.
@@ -76,6 +115,18 @@ struct Open<'a> {
 
 impl<'a> Items<'a> {
     fn add(&mut self, block: Cow<'a, ThreadBlock>) -> Result<(), RenderError> {
+        if is_of_form(&block, FORM) {
+            let last = self.imported.last();
+            let item = |block: &ThreadBlock| block.data("data_message").map(str::to_owned);
+            if self.open.is_some() || last.is_some_and(|last| item(last) != item(&block)) {
+                self.close();
+            }
+            self.imported.push(block);
+            return Ok(());
+        }
+        if !self.imported.is_empty() {
+            self.close();
+        }
         let piece = Piece::of(&block)?;
         let result = result_of(&block).map(Cow::into_owned);
         match (&piece, &result) {
@@ -120,6 +171,10 @@ impl<'a> Items<'a> {
 
     /// Ends the open item.
     fn close(&mut self) {
+        let imported = std::mem::take(&mut self.imported);
+        if !imported.is_empty() {
+            self.item(&imported::item(&imported));
+        }
         let Some(open) = self.open.take() else {
             return;
         };

@@ -26,11 +26,13 @@
 mod anthropic;
 mod branches;
 mod claude_code;
+mod codex;
 mod fields;
 mod openai;
 mod pi;
 mod reader;
 mod requests;
+mod responses;
 mod swe_agent;
 
 pub(super) use openai::is_message;
@@ -48,8 +50,12 @@ pub enum Format {
     /// Anthropic Messages: messages (a list, or one a line), requests, and requests with their
     /// responses.
     Anthropic,
+    /// OpenAI Responses: items (a list, or one a line), requests, and requests with their responses.
+    OpenAiResponses,
     /// Sessions of Claude Code.
     ClaudeCode,
+    /// Rollouts of Codex.
+    Codex,
     /// SWE-agent trajectories.
     SweAgent,
     /// Sessions of the pi coding agent.
@@ -58,10 +64,12 @@ pub enum Format {
 
 impl Format {
     /// All of them, in the order in which they are tried.
-    pub const ALL: [Self; 5] = [
+    pub const ALL: [Self; 7] = [
         Self::OpenAi,
+        Self::OpenAiResponses,
         Self::Anthropic,
         Self::ClaudeCode,
+        Self::Codex,
         Self::SweAgent,
         Self::Pi,
     ];
@@ -98,6 +106,18 @@ const ALL: &[Entry] = &[
         name: "anthropic",
         sniff: anthropic::sniff,
         reader: || Box::new(requests::Requests::new(anthropic::Messages)),
+    },
+    Entry {
+        format: Format::OpenAiResponses,
+        name: "openai-responses",
+        sniff: responses::sniff,
+        reader: || Box::new(requests::Requests::new(responses::Responses)),
+    },
+    Entry {
+        format: Format::Codex,
+        name: "codex",
+        sniff: codex::sniff,
+        reader: || Box::new(codex::Codex::default()),
     },
     Entry {
         format: Format::ClaudeCode,

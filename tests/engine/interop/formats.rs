@@ -59,7 +59,10 @@ fn requests(bytes: &[u8]) -> Vec<Value> {
 
 #[test]
 fn every_recorded_request_comes_back_equal() {
-    for (format, provider) in [(Format::Anthropic, Provider::Anthropic)] {
+    for (format, provider) in [
+        (Format::Anthropic, Provider::Anthropic),
+        (Format::OpenAiResponses, Provider::OpenAiResponses),
+    ] {
         for (name, bytes) in fixtures(format) {
             let imported = detected(&name, &bytes);
             assert_eq!(imported.format, Some(format), "{name}");
@@ -92,7 +95,7 @@ fn every_recorded_request_comes_back_equal() {
 fn without_hosted_tools(thread: &pactql::Thread) -> pactql::Thread {
     let records = thread
         .records()
-        .filter(|record| !record.contains("web_search_2"));
+        .filter(|record| !record.contains("web_search_"));
     pactql::Thread::from_records(records).expect("a thread")
 }
 
@@ -393,4 +396,72 @@ fn a_claude_code_session_has_its_fork_its_subagent_and_its_compaction() {
             .expect("JSON");
     assert_eq!(fork["meta"]["forked_at"], 3);
     assert_eq!(fork["usage"]["stop_reason"], Value::Null);
+}
+
+#[test]
+fn a_codex_rollout_has_its_replies_usage_attempt_and_compaction() {
+    let (name, bytes) = fixtures(Format::Codex).remove(0);
+    let imported = detected(&name, &bytes);
+    assert_eq!(imported.format, Some(Format::Codex));
+    let session = holds_together(&imported).remove(0);
+    assert_eq!(session.committed.len(), 5);
+    let line = |at: usize| -> Value {
+        let text = session.export(true);
+        serde_json::from_str(text.lines().nth(at).expect("a line")).expect("JSON")
+    };
+    let outline = |at: usize| -> Vec<String> {
+        let blocks = session.committed[at]
+            .nodes()
+            .filter(|node| node.id().starts_with("cb:"));
+        blocks
+            .map(|node| {
+                format!(
+                    "{} {}",
+                    node.role().unwrap_or(""),
+                    node.kind().unwrap_or("-")
+                )
+            })
+            .collect()
+    };
+    assert_eq!(
+        outline(0),
+        [
+            "system text",
+            "developer text",
+            "user text",
+            "assistant thinking",
+            "assistant call"
+        ]
+    );
+    // OpenAI counts cached tokens in the input.
+    assert_eq!(line(0)["usage"]["input_tokens"], 70);
+    assert_eq!(line(0)["usage"]["cached_tokens"], 40);
+    assert_eq!(line(0)["usage"]["reasoning_tokens"], 3);
+    assert_eq!(line(0)["meta"]["request"]["model"], "gpt-example");
+    assert_eq!(
+        line(1)["meta"]["attempts"][0]["error"]["message"],
+        "disconnected"
+    );
+    assert!(line(2)["meta"]["compaction"].is_object());
+    assert_eq!(
+        outline(2),
+        ["system text", "developer text", "user text", "user summary"]
+    );
+    // What was kept is the node it was.
+    let ids = |at: usize| -> Vec<String> {
+        let ids = session.committed[at]
+            .nodes()
+            .map(|node| node.id().to_owned());
+        ids.filter(|id| id.starts_with("cb:")).take(3).collect()
+    };
+    assert_eq!(ids(2), ids(1));
+    assert_eq!(
+        outline(4)[4..],
+        [
+            "user text",
+            "assistant call",
+            "tool result",
+            "assistant call"
+        ]
+    );
 }
