@@ -332,23 +332,30 @@ pub(super) fn option(option: &str, typed: &Typed<'_>) -> Option<(String, String)
         return None;
     }
     let part = in_selector(name, value)?;
-    let part = part.as_str();
-    if typed.names == ["log"] && part.starts_with('@') {
-        let (instead, help) = of_log(part, with(&[], true));
-        return Some((no_option(instead), help));
+    let with_part = selector_with(before, after, value.filter(|_| own.is_none()), &part);
+    let (instead, help) = said_in_selector(typed, &part, with_part, || with(&[], true));
+    Some((no_option(&instead), help))
+}
+
+/// What to say where a part of a selector does what an option does elsewhere. `with_part` are the words with
+/// the part, if there is a selector among them; `without` is the command without the option.
+fn said_in_selector(
+    typed: &Typed<'_>,
+    part: &str,
+    with_part: Option<Vec<String>>,
+    without: impl Fn() -> String,
+) -> (String, String) {
+    let is_log = typed.names == ["log"];
+    if is_log && part.starts_with('@') {
+        let (instead, help) = of_log(part, without());
+        return (instead.to_owned(), help);
     }
-    let help = match selector_with(before, after, value.filter(|_| own.is_none()), part) {
+    let help = match with_part {
         Some(words) => typed.with(&words),
-        None if typed.names == ["log"] => {
-            let selector = in_quotes(&format!("*{part}"));
-            format!("{} {selector}", with(&[], true))
-        }
+        None if is_log => format!("{} {}", without(), in_quotes(&format!("*{part}"))),
         None => format!("write {part} in the selector"),
     };
-    Some((
-        no_option(&format!("`{part}` in the selector does that")),
-        help,
-    ))
+    (format!("`{part}` in the selector does that"), help)
 }
 
 /// Whether a word names a format; `text` is one of some commands.
