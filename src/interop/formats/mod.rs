@@ -24,16 +24,20 @@
 //! [`mod@crate::render`] that gives its requests back.
 
 mod anthropic;
+mod atif;
 mod branches;
 mod claude_code;
 mod codex;
 mod fields;
 mod openai;
+mod openhands;
 mod pi;
 mod reader;
 mod requests;
 mod responses;
+mod sharegpt;
 mod swe_agent;
+mod transcript;
 
 pub(super) use openai::is_message;
 pub(super) use reader::{At, Reader, Record, Sniff};
@@ -60,11 +64,17 @@ pub enum Format {
     SweAgent,
     /// Sessions of the pi coding agent.
     Pi,
+    /// ShareGPT: conversations of `from` and `value`.
+    ShareGpt,
+    /// OpenHands: lists of events.
+    OpenHands,
+    /// ATIF: trajectories of Harbor.
+    Atif,
 }
 
 impl Format {
     /// All of them, in the order in which they are tried.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 10] = [
         Self::OpenAi,
         Self::OpenAiResponses,
         Self::Anthropic,
@@ -72,6 +82,9 @@ impl Format {
         Self::Codex,
         Self::SweAgent,
         Self::Pi,
+        Self::ShareGpt,
+        Self::OpenHands,
+        Self::Atif,
     ];
 
     /// The name on the command line, such as `openai`.
@@ -136,6 +149,24 @@ const ALL: &[Entry] = &[
         name: "pi",
         sniff: pi::sniff,
         reader: || Box::new(pi::Pi::default()),
+    },
+    Entry {
+        format: Format::ShareGpt,
+        name: "sharegpt",
+        sniff: sharegpt::sniff,
+        reader: || Box::new(sharegpt::ShareGpt),
+    },
+    Entry {
+        format: Format::OpenHands,
+        name: "openhands",
+        sniff: openhands::sniff,
+        reader: || Box::new(openhands::OpenHands::default()),
+    },
+    Entry {
+        format: Format::Atif,
+        name: "atif",
+        sniff: atif::sniff,
+        reader: || Box::new(atif::Atif),
     },
 ];
 

@@ -5,6 +5,7 @@ mod import;
 mod odd;
 mod render;
 mod requests;
+mod transcripts;
 
 use pactql::Provider;
 use pactql::internals::index::{Meta, Snapshot, Writer};
