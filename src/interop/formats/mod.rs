@@ -29,6 +29,8 @@ mod branches;
 mod claude_code;
 mod codex;
 mod fields;
+mod inspect_ai;
+mod letta;
 mod openai;
 mod openhands;
 mod pi;
@@ -70,11 +72,15 @@ pub enum Format {
     OpenHands,
     /// ATIF: trajectories of Harbor.
     Atif,
+    /// inspect_ai: logs of evaluations, and single samples.
+    InspectAi,
+    /// Letta: agent files.
+    Letta,
 }
 
 impl Format {
     /// All of them, in the order in which they are tried.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 12] = [
         Self::OpenAi,
         Self::OpenAiResponses,
         Self::Anthropic,
@@ -85,6 +91,8 @@ impl Format {
         Self::ShareGpt,
         Self::OpenHands,
         Self::Atif,
+        Self::InspectAi,
+        Self::Letta,
     ];
 
     /// The name on the command line, such as `openai`.
@@ -167,6 +175,18 @@ const ALL: &[Entry] = &[
         name: "atif",
         sniff: atif::sniff,
         reader: || Box::new(atif::Atif),
+    },
+    Entry {
+        format: Format::InspectAi,
+        name: "inspect-ai",
+        sniff: inspect_ai::sniff,
+        reader: || Box::new(inspect_ai::InspectAi),
+    },
+    Entry {
+        format: Format::Letta,
+        name: "letta",
+        sniff: letta::sniff,
+        reader: || Box::new(letta::Letta),
     },
 ];
 

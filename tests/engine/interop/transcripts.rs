@@ -1,5 +1,5 @@
-//! Logs with forms of their own: ShareGPT, OpenHands, ATIF. Every text is in the session under its
-//! role, and what has no field is kept or counted.
+//! Logs with forms of their own: ShareGPT, OpenHands, ATIF, inspect_ai, Letta. Every text is in the
+//! session under its role, and what has no field is kept or counted.
 
 use super::{Session, holds_together};
 use pactql::interop::{Fate, Format, ImportOptions, Imported, import};
@@ -243,6 +243,8 @@ fn damaged_logs_are_counted_and_never_a_failure_of_the_program() {
         "sharegpt/synthetic-conversations.jsonl",
         "openhands/synthetic-run.json",
         "atif/synthetic-trajectory.json",
+        "inspect-ai/synthetic-log.json",
+        "letta/synthetic-agent.af",
     ] {
         let text = std::fs::read_to_string(format!("tests/cases/logs/{path}")).expect("a fixture");
         // A value of another type in the place of each string and number that the form knows.
@@ -254,6 +256,10 @@ fn damaged_logs_are_counted_and_never_a_failure_of_the_program() {
             ("\"arguments\": {", "\"arguments\": false, \"x\": {"),
             ("\"id\": ", "\"id\": null, \"x\": "),
             ("\"steps\": [", "\"steps\": {}, \"x\": ["),
+            ("\"messages\": [", "\"messages\": 3, \"x\": ["),
+            ("\"input\": [", "\"input\": {}, \"x\": ["),
+            ("\"output\": {", "\"output\": [], \"x\": {"),
+            ("\"attachments\": {", "\"attachments\": [], \"x\": {"),
             ("\"message\": \"", "\"message\": 1, \"x\": \""),
         ] {
             let damaged = text.replace(from, to);
@@ -263,6 +269,8 @@ fn damaged_logs_are_counted_and_never_a_failure_of_the_program() {
             let format = match path.split('/').next() {
                 Some("sharegpt") => Format::ShareGpt,
                 Some("openhands") => Format::OpenHands,
+                Some("inspect-ai") => Format::InspectAi,
+                Some("letta") => Format::Letta,
                 _ => Format::Atif,
             };
             let options = ImportOptions {
@@ -279,4 +287,147 @@ fn damaged_logs_are_counted_and_never_a_failure_of_the_program() {
             holds_together(&imported);
         }
     }
+}
+
+#[test]
+fn inspect_model_events_are_requests_that_come_back_equal() {
+    let (imported, sessions) = fixture("inspect-ai/synthetic-log.json");
+    assert_eq!(imported.format, Some(Format::InspectAi));
+    let names: Vec<_> = imported
+        .sessions
+        .iter()
+        .map(|session| session.name.as_deref().expect("a name"))
+        .collect();
+    assert_eq!(names, ["s1_epoch_1", "s1_epoch_1/2", "2_epoch_1"]);
+    let bytes = std::fs::read("tests/cases/logs/inspect-ai/synthetic-log.json").expect("a file");
+    let log: Value = serde_json::from_slice(&bytes).expect("JSON");
+    let sample = &log["samples"][0];
+    let events = sample["events"].as_array().expect("events");
+    let models: Vec<&Value> = events
+        .iter()
+        .filter(|event| event["event"] == "model")
+        .collect();
+    for (session, events) in [
+        (&sessions[0], vec![models[0], models[2]]),
+        (&sessions[1], vec![models[1]]),
+    ] {
+        assert_eq!(session.committed.len(), events.len());
+        for (snapshot, event) in session.committed.iter().zip(events) {
+            let text = pactql::render(
+                &pactql::render::request_of(snapshot),
+                pactql::Provider::OpenAi,
+            );
+            let found: Value = serde_json::from_str(&text.expect("a request")).expect("JSON");
+            assert_eq!(found, as_chat(event, &sample["attachments"]));
+        }
+    }
+    let first = &documents(&sessions[0])[0];
+    assert_eq!(first["usage"]["cached_tokens"], 32);
+    assert_eq!(first["usage"]["stop_reason"], "tool_calls");
+    assert_eq!(first["meta"]["source"], "request");
+    let failed = &documents(&sessions[1])[0];
+    assert_eq!(failed["meta"]["attempts"][0]["error"], "overloaded");
+    assert_eq!(
+        block(&sessions[0], "I add.")["data_record"],
+        json!({"id": "m3", "source": "generate"})
+    );
+    let bad = documents(&sessions[0]);
+    let mut found = Vec::new();
+    blocks(&bad[1], &mut found);
+    assert_eq!(
+        found
+            .iter()
+            .filter(|block| block["data_is_error"] == true)
+            .count(),
+        1
+    );
+    assert_eq!(block(&sessions[2], "Hm.")["kind"], "thinking");
+    assert_eq!(documents(&sessions[2])[0]["meta"]["source"], "transcript");
+}
+
+/// The request to Chat Completions that a model event stands for.
+fn as_chat(event: &Value, attachments: &Value) -> Value {
+    let messages: Vec<Value> = event["input"]
+        .as_array()
+        .expect("messages")
+        .iter()
+        .map(|message| {
+            let mut content = message["content"].clone();
+            if let Some(name) = content
+                .as_str()
+                .and_then(|text| text.strip_prefix("attachment://"))
+            {
+                content = attachments[name].clone();
+            }
+            let mut made = json!({"role": message["role"], "content": content});
+            if message["role"] == "tool" {
+                made["tool_call_id"] = message["tool_call_id"].clone();
+                made["name"] = message["function"].clone();
+            }
+            if let Some(calls) = message["tool_calls"].as_array() {
+                let call = |call: &Value| {
+                    // The order of the arguments is that of the log.
+                    let arguments = match call["arguments"].as_object().map(serde_json::Map::len) {
+                        Some(0) => "{}",
+                        _ => r#"{"y":3,"x":2}"#,
+                    };
+                    json!({"id": call["id"], "type": "function",
+                        "function": {"name": call["function"], "arguments": arguments}})
+                };
+                made["tool_calls"] = calls.iter().map(call).collect();
+            }
+            made
+        })
+        .collect();
+    let mut made = json!({"model": event["model"], "messages": messages});
+    if !event["tool_choice"].is_null() {
+        made["tool_choice"] = event["tool_choice"].clone();
+    }
+    if !event["config"]["temperature"].is_null() {
+        made["temperature"] = event["config"]["temperature"].clone();
+    }
+    let tools = event["tools"].as_array().expect("tools");
+    if !tools.is_empty() {
+        let tool = |tool: &Value| json!({"type": "function", "function": tool});
+        made["tools"] = tools.iter().map(tool).collect();
+    }
+    made
+}
+
+#[test]
+fn a_letta_agent_has_all_its_messages_and_then_its_context() {
+    let (imported, sessions) = fixture("letta/synthetic-agent.af");
+    assert_eq!(imported.format, Some(Format::Letta));
+    assert_eq!(imported.sessions[0].name.as_deref(), Some("agent-0"));
+    let session = &sessions[0];
+    assert_eq!(
+        bytes_by_role(session),
+        sum(&[
+            ("system", &["You remember. <memory/>"]),
+            ("user", &["I am Ada."]),
+            (
+                "assistant",
+                &["A name to keep.", "{\"name\": \"Ada\"}", "Hello Ada."]
+            ),
+            ("tool", &["{\"status\": \"OK\"}"]),
+        ])
+    );
+    let all = documents(session);
+    assert_eq!(all.len(), 3);
+    assert_eq!(all[0]["meta"]["request"]["model"], "m-mini");
+    assert_eq!(all[2]["meta"]["compaction"], json!({"dropped": 2}));
+    let mut context = Vec::new();
+    blocks(&all[2], &mut context);
+    let tools = |block: &&&Value| block["kind"] == "tool";
+    let names: Vec<&Value> = context
+        .iter()
+        .filter(tools)
+        .map(|block| &block["key"])
+        .collect();
+    assert_eq!(names, ["memory"]);
+    assert!(!context.iter().any(|block| block["content"] == "I am Ada."));
+    assert_eq!(
+        block(session, "I am Ada.")["data_record"],
+        json!({"id": "message-1"})
+    );
 }
