@@ -293,6 +293,9 @@ fn damaged_logs_are_counted_and_never_a_failure_of_the_program() {
 fn inspect_model_events_are_requests_that_come_back_equal() {
     let (imported, sessions) = fixture("inspect-ai/synthetic-log.json");
     assert_eq!(imported.format, Some(Format::InspectAi));
+    // Events of other kinds do not make a log one that is hardly understood.
+    assert_eq!(imported.report.lines(Fate::Skipped), 0);
+    assert_eq!(imported.report.parts(Fate::Skipped), 2);
     let names: Vec<_> = imported
         .sessions
         .iter()
