@@ -12,8 +12,30 @@ use super::error::FileError;
 use crate::history::LoadError;
 use crate::tree::SourceError;
 
+/// A file with a lock, which goes when this is dropped.
+///
+/// Closing the file is not enough: a process that another thread is just starting has it open too for a
+/// moment, and the lock with it.
+#[derive(Debug)]
+pub(super) struct Locked(File);
+
+impl std::ops::Deref for Locked {
+    type Target = File;
+
+    fn deref(&self) -> &File {
+        &self.0
+    }
+}
+
+impl Drop for Locked {
+    fn drop(&mut self) {
+        // A file system without locks has none to give back.
+        let _ = self.0.unlock();
+    }
+}
+
 /// Opens a file to be written in place, and locks it. Returns it and its path without links.
-pub(super) fn open(path: &Path) -> Result<(File, PathBuf), FileError> {
+pub(super) fn open(path: &Path) -> Result<(Locked, PathBuf), FileError> {
     let failed = |error: io::Error| match error.kind() {
         io::ErrorKind::NotFound => LoadError::from(SourceError::Missing(path.to_owned())).into(),
         _ => FileError::Io(path.to_owned(), error),
@@ -43,6 +65,7 @@ pub(super) fn open(path: &Path) -> Result<(File, PathBuf), FileError> {
             Err(TryLockError::Error(error)) if error.kind() == io::ErrorKind::Unsupported => {}
             Err(TryLockError::Error(error)) => return Err(failed(error)),
         }
+        let file = Locked(file);
         if !is_named(&file, &target).map_err(failed)? {
             // Another process has saved meanwhile.
             continue;
@@ -87,7 +110,7 @@ type Produce<'p> = &'p mut dyn FnMut(&mut dyn Write) -> io::Result<()>;
 pub(super) fn create(
     path: &Path,
     mut produce: impl FnMut(&mut dyn Write) -> io::Result<()>,
-) -> io::Result<File> {
+) -> io::Result<Locked> {
     if path.symlink_metadata().is_ok() {
         return Err(io::ErrorKind::AlreadyExists.into());
     }
@@ -112,7 +135,7 @@ pub(super) fn replace(
     path: &Path,
     locked: &File,
     mut produce: impl FnMut(&mut dyn Write) -> io::Result<()>,
-) -> io::Result<File> {
+) -> io::Result<Locked> {
     // The lock allows one writer, so one name is enough, and the rest of a killed one is replaced.
     let part = part(path, None);
     let file = written(&part, Some(locked), &mut produce)?;
@@ -120,7 +143,7 @@ pub(super) fn replace(
 }
 
 /// Gives a written file its name.
-fn named(part: &Path, path: &Path, file: File) -> io::Result<File> {
+fn named(part: &Path, path: &Path, file: Locked) -> io::Result<Locked> {
     if let Err(error) = std::fs::rename(part, path) {
         // The first failure is the one to report.
         let _ = std::fs::remove_file(part);
@@ -142,7 +165,7 @@ fn part(path: &Path, process: Option<u32>) -> PathBuf {
 }
 
 /// Writes and locks a file, and waits until it is on the disk. None is left if that fails.
-fn written(part: &Path, like: Option<&File>, produce: Produce<'_>) -> io::Result<File> {
+fn written(part: &Path, like: Option<&File>, produce: Produce<'_>) -> io::Result<Locked> {
     let write = || {
         if let Err(error) = std::fs::remove_file(part)
             && error.kind() != io::ErrorKind::NotFound
@@ -160,7 +183,8 @@ fn written(part: &Path, like: Option<&File>, produce: Produce<'_>) -> io::Result
             }
             _ => {}
         }
-        let mut out = BufWriter::with_capacity(1 << 16, &file);
+        let file = Locked(file);
+        let mut out = BufWriter::with_capacity(1 << 16, &*file);
         produce(&mut out)?;
         out.flush()?;
         drop(out);
@@ -204,4 +228,24 @@ fn sync_directory(path: &Path) -> io::Result<()> {
 #[cfg(not(unix))]
 fn sync_directory(_: &Path) -> io::Result<()> {
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// As of a process that was just started and has not yet closed what it inherited.
+    #[test]
+    fn a_lock_goes_where_the_file_stays_open() {
+        let name = format!("pactql-lock-{}.jsonl", std::process::id());
+        let path = std::env::temp_dir().join(name);
+        std::fs::write(&path, "{}").unwrap();
+        let (locked, _) = open(&path).unwrap();
+        assert!(matches!(open(&path), Err(FileError::Busy(_))));
+        let inherited = locked.try_clone().unwrap();
+        drop(locked);
+        assert!(open(&path).is_ok());
+        drop(inherited);
+        std::fs::remove_file(&path).unwrap();
+    }
 }

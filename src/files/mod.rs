@@ -13,6 +13,7 @@ use std::fs::File;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
+use durable::Locked;
 pub use error::FileError;
 
 use crate::engine::{Context, ContextBuilder};
@@ -45,8 +46,7 @@ use crate::tree::{Limits, SourceError};
 pub struct SessionFile {
     /// The file itself; links were followed.
     path: PathBuf,
-    /// Holds the lock.
-    locked: File,
+    locked: Locked,
     context: Context,
 }
 
