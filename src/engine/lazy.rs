@@ -21,6 +21,7 @@ use crate::ir::{Address, Mode, RangeEnd, Time};
 use crate::plan::Bound;
 
 /// What a selector reads of a session, as far as that is known before its history is.
+#[cfg(feature = "store")]
 #[derive(Clone, Debug)]
 pub(super) struct Foreseen {
     /// The part of the newest commit; `None` for all of it.
@@ -31,6 +32,7 @@ pub(super) struct Foreseen {
 
 impl Prepared {
     /// What the selector reads, if it is the newest commit or a part of it, whatever the session.
+    #[cfg(feature = "store")]
     pub(super) fn foreseen(&self) -> Option<Foreseen> {
         let unless_working = match self.query().time {
             Time::At(Address::Back(0)) => false,

@@ -9,7 +9,6 @@
 mod durable;
 mod error;
 
-use std::fs::File;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
@@ -145,7 +144,7 @@ pub(crate) fn write_file(path: &Path, mut context: Context) -> Result<(), FileEr
     let failed = |error| FileError::Io(path.to_owned(), error);
     match path.metadata() {
         Ok(data) if !data.is_file() => {
-            let mut out = io::BufWriter::new(File::create(path).map_err(failed)?);
+            let mut out = io::BufWriter::new(std::fs::File::create(path).map_err(failed)?);
             let written = write_context(&mut context, &mut out);
             written.and_then(|()| out.flush()).map_err(failed)
         }

@@ -316,6 +316,7 @@ impl Archive {
     }
 
     /// Whether the snapshot at a position is in memory, or the part of it.
+    #[cfg(feature = "store")]
     pub(super) fn has_part(&self, position: Position, part: Option<&Part>) -> bool {
         self.has(position) || part.is_some_and(|part| self.known(position, part).is_some())
     }
