@@ -355,6 +355,9 @@ impl Import {
         std::fs::create_dir_all(path).map_err(|error| Failure::output(path, &error))?;
         let progress = Progress::bar(sessions.len());
         for (named, file) in sessions.iter().zip(&files) {
+            if let Some(inside) = Path::new(file).parent() {
+                std::fs::create_dir_all(inside).map_err(|error| Failure::output(file, &error))?;
+            }
             input::write(file, |out| one(&named.made, out))?;
             progress.step();
         }

@@ -12,7 +12,7 @@ use crate::interop::{ImportOptions, ImportedSession, Report, import, where_messa
 use crate::present::stores::{Access, Address, intact, none_of, without_passwords};
 use crate::present::{Exit, Failure, sessions as opened};
 use crate::tree::InputError;
-use crate::tree::source::{files_in, sessions_in};
+use crate::tree::source::{files_below, sessions_in};
 use rayon::prelude::*;
 use std::collections::HashSet;
 use std::path::Path;
@@ -93,6 +93,20 @@ impl Made {
     }
 }
 
+/// A file that is read.
+struct File {
+    path: String,
+    /// What its sessions are named after.
+    stem: String,
+}
+
+impl File {
+    fn new(path: String) -> Self {
+        let stem = stem(&path);
+        Self { path, stem }
+    }
+}
+
 /// The sessions of one file, and what is said of it.
 type OfFile = (Vec<Made>, Option<Report>);
 
@@ -112,10 +126,8 @@ impl Inputs<'_> {
                     self.read_files(&mut files, words, &mut read, &mut taken, &mut remarks)?;
                     self.read_store(address, &mut read, &mut taken)?;
                 }
-                None if self.into_store && Path::new(word).is_dir() => {
-                    files.extend(self.of_directory(word)?);
-                }
-                None => files.push(word.clone()),
+                None if Path::new(word).is_dir() => files.extend(self.of_directory(word)?),
+                None => files.push(File::new(word.clone())),
             }
         }
         self.read_files(&mut files, words, &mut read, &mut taken, &mut remarks)?;
@@ -125,7 +137,7 @@ impl Inputs<'_> {
     /// Reads files, and takes them off the list.
     fn read_files(
         &self,
-        files: &mut Vec<String>,
+        files: &mut Vec<File>,
         words: &[String],
         read: &mut Read,
         taken: &mut HashSet<String>,
@@ -136,7 +148,7 @@ impl Inputs<'_> {
         let found: Vec<Result<OfFile, Failure>> = files
             .par_iter()
             .map(|file| {
-                let found = self.read_file(file, words);
+                let found = self.read_file(&file.path, words);
                 progress.step();
                 found
             })
@@ -147,7 +159,7 @@ impl Inputs<'_> {
             let (made, report) = match found {
                 Ok(found) => found,
                 Err(failure) if self.skip_invalid && is_invalid(&failure) => {
-                    read.skipped.push((file.clone(), reason(&failure)));
+                    read.skipped.push((file.path.clone(), reason(&failure)));
                     continue;
                 }
                 Err(failure @ Failure::Input(_, None)) if several => {
@@ -174,27 +186,29 @@ impl Inputs<'_> {
         Ok(())
     }
 
-    /// The files of a directory; the directory itself if it is one session of documents.
-    fn of_directory(&self, name: &str) -> Result<Vec<String>, Failure> {
-        let path = Path::new(name);
-        let files = match sessions_in(path)? {
-            Some(files) => files,
-            None => {
-                let files = files_in(path)?;
-                let is_log = |file: &std::path::PathBuf| {
-                    let bytes = input::read(&file.display().to_string(), self.limits);
-                    bytes.is_ok_and(|bytes| import(&bytes, &self.options).is_ok())
-                };
-                if files.is_empty() || !files.iter().any(is_log) {
-                    return Ok(vec![name.to_owned()]);
-                }
-                files
-            }
+    /// The files of a directory and of those below it, whose sessions are named after their paths in it;
+    /// the directory itself if it is one session of documents, or has no log.
+    fn of_directory(&self, name: &str) -> Result<Vec<File>, Failure> {
+        let directory = Path::new(name);
+        let files = files_below(directory)?;
+        let is_nested = files.iter().any(|file| file.parent() != Some(directory));
+        let is_log = |file: &std::path::PathBuf| {
+            let bytes = input::read(&file.display().to_string(), self.limits);
+            bytes.is_ok_and(|bytes| import(&bytes, &self.options).is_ok())
         };
-        Ok(files
-            .iter()
-            .map(|file| file.display().to_string())
-            .collect())
+        if !is_nested && sessions_in(directory)?.is_none() && !files.iter().any(is_log) {
+            return Ok(vec![File::new(name.to_owned())]);
+        }
+        let files = files.into_iter().map(|file| {
+            let inside = file.strip_prefix(directory).unwrap_or(&file);
+            let parts = inside.iter().map(|part| part.to_string_lossy());
+            let inside = parts.collect::<Vec<_>>().join("/");
+            File {
+                stem: input::stem(&inside).to_owned(),
+                path: file.display().to_string(),
+            }
+        });
+        Ok(files.collect())
     }
 
     /// Reads a log, or a session for a store.
@@ -278,9 +292,8 @@ impl Inputs<'_> {
     /// The failure for a log that cannot be read.
     fn unread(&self, log: &str, words: &[String], failure: Failure) -> Failure {
         if Path::new(log).is_dir() {
-            let folder = quoted(log.trim_end_matches('/'));
-            return Failure::usage(format!("expected a log, and `{log}` is a directory"))
-                .with_help(format!("pactql import {folder}/* -o sessions/"));
+            return Failure::usage(format!("`{log}` is a directory without a log"))
+                .with_help("give a log, a directory of logs, or `--from FORMAT` for a log that is not recognized");
         }
         match words {
             [first, second] if second == log && !self.has_output => {
@@ -347,13 +360,13 @@ fn reason(failure: &Failure) -> String {
 
 /// Gives each session of a log a unique file name, without an extension.
 fn name_sessions(
-    file: &str,
+    file: &File,
     log: Option<usize>,
     imported: Vec<Made>,
     sessions: &mut Vec<Named>,
     taken: &mut HashSet<String>,
 ) {
-    let stem = stem(file);
+    let File { path, stem } = file;
     let count = imported.len();
     let digits = count.to_string().len();
     let is_part = |made: &&Made| match made {
@@ -374,12 +387,24 @@ fn name_sessions(
             _ => format!("{stem}-{:0digits$}", at + 1),
         };
         sessions.push(Named {
-            name: unique(&plain, taken),
-            source: (file != input::STDIN).then(|| file.to_owned()),
+            name: unique(&safe(&plain), taken),
+            source: (path != input::STDIN).then(|| path.clone()),
             log,
             made,
         });
     }
+}
+
+/// A name that a store takes, and that is no path out of a directory: logs name their subagents.
+fn safe(name: &str) -> String {
+    let parts = name.split('/').map(|part| match part {
+        "" | "." | ".." => "_".to_owned(),
+        part => part.replace(
+            |letter: char| letter.is_control() || "*\\".contains(letter),
+            "_",
+        ),
+    });
+    parts.collect::<Vec<_>>().join("/")
 }
 
 /// A name that is not taken: inputs in different directories may have the same one.

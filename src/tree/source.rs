@@ -119,6 +119,30 @@ pub fn files_in(path: &Path) -> Result<Vec<PathBuf>, SourceError> {
     Ok(files.into_iter().map(|name| path.join(name)).collect())
 }
 
+/// The files of a directory and of the directories below it, in order of their paths. Names that begin
+/// with a dot and links to directories are left out. Linear in all entries.
+///
+/// # Errors
+/// A directory cannot be read.
+#[cfg(feature = "cli")]
+pub(crate) fn files_below(path: &Path) -> Result<Vec<PathBuf>, SourceError> {
+    let mut files = Vec::new();
+    let mut left = vec![path.to_owned()];
+    while let Some(directory) = left.pop() {
+        files.extend(files_in(&directory)?);
+        let entries = std::fs::read_dir(&directory).map_err(|error| io_error(&directory, error))?;
+        for entry in entries {
+            let entry = entry.map_err(|error| io_error(&directory, error))?;
+            let hidden = entry.file_name().as_encoded_bytes().starts_with(b".");
+            if !hidden && entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+                left.push(entry.path());
+            }
+        }
+    }
+    files.sort_unstable();
+    Ok(files)
+}
+
 /// Whether a file is JSON Lines by its name.
 fn is_named_lines(path: &Path) -> bool {
     let name = path.file_name().unwrap_or_default().as_encoded_bytes();

@@ -168,3 +168,88 @@ fn previews_show_the_tool_and_the_match() {
     let widest = widest.lines().map(|line| line.chars().count()).max();
     assert!(widest <= Some(120), "{widest:?}");
 }
+
+/// INSPECT §1: a directory imports whole, a session a log, also one with directories of projects in it.
+#[test]
+fn a_directory_of_logs_imports_whole() {
+    let scratch = Scratch::new("many-logs");
+    let logs = scratch.path("logs");
+    let copy = |from: &str, to: &str| {
+        let to = std::path::Path::new(&logs).join(to);
+        std::fs::create_dir_all(to.parent().expect("a parent")).expect("a directory");
+        let from = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join(from);
+        std::fs::copy(from, to).expect("a copy");
+    };
+    copy(CHAT, "top.json");
+    let session = "tests/cases/logs/claude-code/synthetic-session.jsonl";
+    copy(session, "project/one.jsonl");
+    copy(
+        "tests/cases/logs/codex/synthetic-rollout.jsonl",
+        "2026/11/two.jsonl",
+    );
+    copy(CHAT, ".hidden/three.json");
+    let store = scratch.path("all.db");
+    answer(&["import", &logs, "-o", &store]);
+    let listed = answer(&["sessions", &store, "--format", "json"]);
+    let listed = listed.lines().map(|line| {
+        let session: serde_json::Value = serde_json::from_str(line).expect("JSON");
+        session["name"].as_str().expect("a name").to_owned()
+    });
+    let names: Vec<String> = listed.collect();
+    for name in ["2026/11/two", "project/one", "top"] {
+        assert!(names.iter().any(|known| known == name), "{names:?}");
+    }
+    assert!(
+        !names.iter().any(|name| name.contains("three")),
+        "{names:?}"
+    );
+
+    let files = scratch.path("files/");
+    answer(&["import", &logs, "-o", &files]);
+    for name in &names {
+        let file = format!("{files}{name}.jsonl");
+        assert_eq!(
+            answer(&["select", &file, "@t0 .cb", "--format", "ids"])
+                .lines()
+                .count(),
+            answer(&[
+                "select",
+                &format!("{store}#{name}"),
+                "@t0 .cb",
+                "--format",
+                "ids"
+            ])
+            .lines()
+            .count(),
+            "{name}"
+        );
+    }
+}
+
+/// What a log calls its subagents is no path out of the directory.
+#[test]
+fn names_in_logs_stay_in_the_directory() {
+    let scratch = Scratch::new("many-escape");
+    let line = |uuid: &str, parent: &str, kind: &str, side: bool| {
+        format!(
+            "{{\"type\":\"{kind}\",\"uuid\":\"{uuid}\",\"parentUuid\":{parent},\"sessionId\":\"s\",\
+             \"isSidechain\":{side},\"agentId\":\"../../../out\",\"timestamp\":\"2026-01-01T00:00:00Z\",\
+             \"message\":{{\"role\":\"{kind}\",\"content\":\"x\"}}}}\n"
+        )
+    };
+    let log = [
+        line("a", "null", "user", false),
+        line("b", "\"a\"", "assistant", false),
+        line("c", "null", "user", true),
+        line("d", "\"c\"", "assistant", true),
+    ];
+    let path = scratch.path("in/deep/log.jsonl");
+    std::fs::create_dir_all(scratch.path("in/deep")).expect("a directory");
+    std::fs::write(&path, log.concat()).expect("a log");
+    let output = scratch.path("in/deep/made/");
+    answer(&["import", &path, "-o", &output]);
+    assert!(std::path::Path::new(&format!("{output}log.jsonl")).is_file());
+    let agent = format!("{output}log/_/_/_/out.jsonl");
+    assert!(std::path::Path::new(&agent).is_file());
+    assert!(!std::path::Path::new(&scratch.path("out.jsonl")).exists());
+}
