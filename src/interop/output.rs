@@ -33,6 +33,11 @@ impl Output {
         }
     }
 
+    /// The number of cycles of a session so far.
+    pub(super) fn cycles(&self, session: SessionId) -> usize {
+        self.sessions.get(session.0).map_or(0, Builder::cycles)
+    }
+
     /// The number of sessions.
     pub(super) fn len(&self) -> usize {
         self.sessions.len()

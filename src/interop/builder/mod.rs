@@ -124,6 +124,7 @@ impl Builder {
             }
             Event::Request(request) => self.request(request),
             Event::Context(messages, call) => {
+                self.keep_seen(|entry| messages.contains(&entry.message));
                 self.replace(messages.into_iter().map(Rc::new).collect(), false);
                 self.arrange(0);
                 self.commit(call);
@@ -153,6 +154,11 @@ impl Builder {
             self.recording.working = Some(change);
         }
         self.recording
+    }
+
+    /// The number of cycles so far.
+    pub(super) fn cycles(&self) -> usize {
+        self.recording.snapshots.len()
     }
 
     fn cycle(&self) -> i64 {
@@ -208,8 +214,22 @@ impl Builder {
         self.now = None;
     }
 
+    /// Commits messages that no snapshot has yet, if one of them is about to go: what is summarized is
+    /// sent for that, and what no snapshot has is lost.
+    fn keep_seen(&mut self, stays: impl Fn(&Entry) -> bool) {
+        if !self.entries[self.arranged..].iter().all(stays) {
+            self.arrange(self.arranged);
+            self.commit(Call::default());
+        }
+    }
+
     fn compact(&mut self, summary: Vec<Message>, kept_from: usize, call: Call) {
         let lead = self.lead();
+        let system = self
+            .entries
+            .get(lead)
+            .map_or(usize::MAX, |entry| entry.serial);
+        self.keep_seen(|entry| entry.serial < system || entry.serial >= kept_from);
         let old = std::mem::take(&mut self.entries);
         let mut rest = Vec::new();
         for (at, entry) in old.into_iter().enumerate() {

@@ -169,7 +169,6 @@ fn tell(
     let mut path = Path {
         session: out.session(about),
         children,
-        cycles: 0,
         model: String::new(),
         boundary: None,
     };
@@ -192,7 +191,7 @@ fn tell(
             Some(_) => {}
             None => path.line(&line.raw, out),
         }
-        cycles.push(path.cycles);
+        cycles.push(out.cycles(path.session));
     }
     path.end(out);
     cycles
@@ -213,7 +212,6 @@ struct Path<'a> {
     session: SessionId,
     /// The sessions of subagents by what they were asked.
     children: &'a HashMap<String, String>,
-    cycles: usize,
     model: String,
     /// A compaction whose summary has not come yet.
     boundary: Option<(Option<i64>, String)>,
@@ -304,7 +302,6 @@ impl Path<'_> {
         said: String,
         out: &mut Output,
     ) {
-        self.cycles += 1;
         let compaction = Event::Compaction {
             summary,
             kept_from: usize::MAX,
@@ -354,7 +351,6 @@ impl Path<'_> {
             return;
         };
         self.link(&mut reply);
-        self.cycles += 1;
         out.event(self.session, Event::Reply(vec![reply], known));
     }
 

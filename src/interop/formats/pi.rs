@@ -41,8 +41,6 @@ pub(super) struct Pi {
 struct Path {
     /// The number of messages so far.
     messages: usize,
-    /// The number of cycles so far.
-    cycles: usize,
     /// How many messages there were before each entry, by its position and by its id.
     before: Vec<usize>,
     by_id: HashMap<String, usize>,
@@ -84,7 +82,7 @@ impl Reader for Pi {
                 let mut path = Path::default();
                 let cycle = |line: &&Line| {
                     path.entry(&members(&line.raw), session, out);
-                    path.cycles
+                    out.cycles(session)
                 };
                 lines.iter().map(cycle).collect()
             },
@@ -161,7 +159,6 @@ impl Path {
         let known = ["type", "timestamp", "summary", "id", "parentId"];
         let said = object_without(found, &known).unwrap_or_else(|| "{}".to_owned());
         self.messages += 1;
-        self.cycles += 1;
         out.event(
             session,
             Event::Compaction {
@@ -251,7 +248,6 @@ impl Path {
             ..Call::default()
         };
         self.messages += 1;
-        self.cycles += 1;
         let message = Message {
             role: Some("assistant".to_owned()),
             reply: true,

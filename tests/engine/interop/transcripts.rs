@@ -434,3 +434,30 @@ fn a_letta_agent_has_all_its_messages_and_then_its_context() {
         json!({"id": "message-1"})
     );
 }
+
+#[test]
+fn what_comes_just_before_a_compaction_is_in_a_snapshot() {
+    let line = |kind: &str, payload: Value| {
+        json!({"timestamp": "2026-03-02T09:00:00Z", "type": kind, "payload": payload}).to_string()
+    };
+    let call = json!({"type": "function_call", "call_id": "c", "name": "ls", "arguments": "{}"});
+    let output = json!({"type": "function_call_output", "call_id": "c", "output": "a.rs, b.rs"});
+    for history in [None, Some(json!([]))] {
+        let mut compacted = json!({"message": "It listed files."});
+        if let Some(history) = history {
+            compacted["replacement_history"] = history;
+        }
+        let log = [
+            line("response_item", call.clone()),
+            line("response_item", output.clone()),
+            line("compacted", compacted),
+        ];
+        let log = log.join("\n") + "\n";
+        let imported = import(log.as_bytes(), &ImportOptions::default()).expect("a good log");
+        let sessions = holds_together(&imported);
+        assert_eq!(bytes_by_role(&sessions[0])["tool"], "a.rs, b.rs".len());
+        let documents = documents(&sessions[0]);
+        assert_eq!(documents.len(), 3);
+        assert!(!documents[2].to_string().contains("a.rs, b.rs"));
+    }
+}
