@@ -297,7 +297,7 @@ fn nothing_is_dropped_and_everything_is_counted() {
          messages  understood 2 (assistant 1, user 1), kept verbatim 2 (without a role 2), skipped 0\n  \
          parts     understood 2 (image 1, text 1), kept verbatim 2 (content 1, input_audio 1), skipped 0\n  \
          members kept as data_*: agent 1\n  \
-         members of records kept in meta.record: topic 1"
+         members of records kept in meta.record: tools 1, topic 1"
     );
 }
 
