@@ -29,7 +29,7 @@ pub(super) fn sniff(_: &Record<'_>, found: &[Member<'_>]) -> Sniff {
     }
 }
 
-/// Reads the lines; a session is told when all are known.
+/// Collects the lines of a log. Its sessions are given out at the end, when all branches are known.
 #[derive(Default)]
 pub(super) struct ClaudeCode {
     main: Branches,
