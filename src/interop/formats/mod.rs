@@ -33,6 +33,11 @@ mod inspect_ai;
 mod letta;
 mod openai;
 mod openhands;
+mod otel;
+mod otel_call;
+mod otel_messages;
+mod otel_shapes;
+mod otel_values;
 mod pi;
 mod reader;
 mod requests;
@@ -76,11 +81,13 @@ pub enum Format {
     InspectAi,
     /// Letta: agent files.
     Letta,
+    /// OpenTelemetry: OTLP/JSON with spans of the GenAI or OpenInference conventions.
+    OpenTelemetry,
 }
 
 impl Format {
     /// All of them, in the order in which they are tried.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 13] = [
         Self::OpenAi,
         Self::OpenAiResponses,
         Self::Anthropic,
@@ -93,6 +100,7 @@ impl Format {
         Self::Atif,
         Self::InspectAi,
         Self::Letta,
+        Self::OpenTelemetry,
     ];
 
     /// The name on the command line, such as `openai`.
@@ -187,6 +195,12 @@ const ALL: &[Entry] = &[
         name: "letta",
         sniff: letta::sniff,
         reader: || Box::new(letta::Letta),
+    },
+    Entry {
+        format: Format::OpenTelemetry,
+        name: "otel",
+        sniff: otel::sniff,
+        reader: || Box::new(otel::Otel::default()),
     },
 ];
 

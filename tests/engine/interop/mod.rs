@@ -3,6 +3,7 @@
 mod formats;
 mod import;
 mod odd;
+mod otel;
 mod render;
 mod requests;
 mod transcripts;
