@@ -48,12 +48,15 @@ struct Span {
     error: Option<String>,
 }
 
+/// A log record: when it was written, the name of the event, its body.
+type Logged = (Option<i64>, String, String);
+
 /// Collects spans and log records, which come in any order.
 #[derive(Default)]
 pub(super) struct Otel {
     spans: Vec<Span>,
     /// What log records say, by trace and span.
-    logged: BTreeMap<(String, String), Vec<(Option<i64>, String, String)>>,
+    logged: BTreeMap<(String, String), Vec<Logged>>,
 }
 
 impl Reader for Otel {
