@@ -50,6 +50,7 @@
 //! | answer | selector, session | [`Selection`], [`RangeDiff`] | `engine` |
 //! | keep | commits | rows of a database (`Store`) | `store` |
 //! | render | snapshot | [`Thread`], a provider's request | [`mod@render`] |
+//! | inspect | sessions | reports on tokens and costs | [`inspect`] |
 //! | choose | documents, query, number of tokens | [`budget::Resolution`] | [`budget`] |
 //!
 //! `docs/architecture.md` describes each module, `docs/language.md` the selectors. JSON values in
@@ -65,6 +66,7 @@ mod exec;
 mod files;
 mod history;
 mod index;
+pub mod inspect;
 pub mod interop;
 mod ir;
 #[cfg(feature = "mcp")]

@@ -13,17 +13,18 @@ use std::path::{Path, PathBuf};
 const MAY_IMPORT: &[(&str, &str)] = &[
     (
         "cli",
-        "mcp present files engine history runtime budget interop render index tree ir diag",
+        "mcp present inspect files engine history runtime budget interop render index tree ir diag",
     ),
     (
         "mcp",
-        "present engine history budget interop render index tree ir diag",
+        "present inspect engine history budget interop render index tree ir diag",
     ),
     (
         "present",
-        "engine history budget interop render index tree ir syntax diag",
+        "inspect engine history budget interop render index tree ir syntax diag",
     ),
     ("files", "engine history interop tree diag"),
+    ("inspect", "engine history render index tree diag"),
     (
         "engine",
         "history runtime store exec plan budget render index tree ir syntax diag",

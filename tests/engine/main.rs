@@ -24,6 +24,7 @@ mod equivalence;
 mod explain;
 mod facade;
 mod golden;
+mod inspect;
 mod interop;
 mod language;
 mod layers;

@@ -1,0 +1,14 @@
+//! Inspection: what a model saw, what it cost, and what changed, as reports (INSPECT §3, §4).
+//!
+//! Each report is a function of the library with a type of its own, which can be written as JSON.
+//! The command line turns the types into text. Tokens are counted by content, so a text that many
+//! snapshots share is counted once.
+//!
+//! This module knows sessions, selectors through the engine, and requests through `render`. It must
+//! not know the command line, terminals or where sessions come from, and it prints nothing.
+
+mod tokenizer;
+#[cfg(feature = "tokens")]
+mod vocabulary;
+
+pub use tokenizer::{Tokenizer, UnknownTokenizer};

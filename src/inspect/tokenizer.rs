@@ -1,0 +1,146 @@
+//! Tokenizers by name, and the one that fits a model (INSPECT §3).
+//!
+//! This file knows texts. It must not know trees, sessions or prices.
+
+#[cfg(feature = "tokens")]
+use super::vocabulary::{self, Vocabulary};
+use serde::{Serialize, Serializer};
+use std::fmt;
+use std::str::FromStr;
+
+/// How tokens are counted. Every figure goes with the name of its tokenizer.
+///
+/// ```
+/// use pactql::inspect::Tokenizer;
+/// assert_eq!(Tokenizer::Bytes4.count("a text of 20 bytes.."), 5);
+/// assert_eq!("bytes/4".parse(), Ok(Tokenizer::Bytes4));
+/// assert!(Tokenizer::for_model("claude-sonnet-4").is_estimate());
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[non_exhaustive]
+pub enum Tokenizer {
+    /// That of GPT-4o and the models after it.
+    #[cfg(feature = "tokens")]
+    O200k,
+    /// That of GPT-4 and GPT-3.5.
+    #[cfg(feature = "tokens")]
+    Cl100k,
+    /// An estimate for any model: bytes in UTF-8 divided by four, rounded up.
+    #[default]
+    Bytes4,
+}
+
+impl Tokenizer {
+    /// All that this build has.
+    pub const ALL: &'static [Self] = &[
+        #[cfg(feature = "tokens")]
+        Self::O200k,
+        #[cfg(feature = "tokens")]
+        Self::Cl100k,
+        Self::Bytes4,
+    ];
+
+    /// `o200k`, `cl100k` or `bytes/4`.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            #[cfg(feature = "tokens")]
+            Self::O200k => "o200k",
+            #[cfg(feature = "tokens")]
+            Self::Cl100k => "cl100k",
+            Self::Bytes4 => "bytes/4",
+        }
+    }
+
+    /// Whether its figures are estimates, because no model counts like this.
+    #[must_use]
+    pub fn is_estimate(self) -> bool {
+        self == Self::Bytes4
+    }
+
+    /// The tokenizer of a model by the name that requests give it, such as `gpt-4o-2024-08-06` or
+    /// `openai/o3-mini`. A model whose tokenizer is not public, or not in this build, gets the
+    /// estimate.
+    #[must_use]
+    pub fn for_model(name: &str) -> Self {
+        let name = name.trim().to_ascii_lowercase();
+        // `openai/gpt-4o` of a router, `ft:gpt-4o:mine` of a tuned model.
+        let name = name.rsplit('/').next().unwrap_or_default();
+        let name = name.strip_prefix("ft:").unwrap_or(name);
+        let found = FAMILIES.iter().find(|(family, _)| {
+            let rest = name.strip_prefix(family);
+            rest.is_some_and(|rest| !rest.starts_with(|next: char| next.is_ascii_alphanumeric()))
+        });
+        found
+            .and_then(|(_, tokenizer)| tokenizer.parse().ok())
+            .unwrap_or_default()
+    }
+
+    /// The tokens of a text. `n log n` in its bytes for the worst text, such as one letter a million
+    /// times, and linear for texts of words. Marks of special tokens, such as
+    /// `<|endoftext|>`, count as the text they are. The first count with a vocabulary unpacks it.
+    #[must_use]
+    pub fn count(self, text: &str) -> u64 {
+        match self {
+            #[cfg(feature = "tokens")]
+            Self::O200k => vocabulary::count(Vocabulary::O200k, text),
+            #[cfg(feature = "tokens")]
+            Self::Cl100k => vocabulary::count(Vocabulary::Cl100k, text),
+            Self::Bytes4 => (text.len() as u64).div_ceil(4),
+        }
+    }
+}
+
+/// Families of models by the start of their names, which no letter or digit follows, and their
+/// tokenizers.
+const FAMILIES: [(&str, &str); 15] = [
+    ("gpt-4o", "o200k"),
+    ("chatgpt-4o", "o200k"),
+    ("gpt-4.1", "o200k"),
+    ("gpt-4.5", "o200k"),
+    ("gpt-5", "o200k"),
+    ("gpt-oss", "o200k"),
+    ("codex-mini", "o200k"),
+    ("o1", "o200k"),
+    ("o3", "o200k"),
+    ("o4", "o200k"),
+    ("gpt-4", "cl100k"),
+    ("gpt-3.5", "cl100k"),
+    // As Azure spells it.
+    ("gpt-35", "cl100k"),
+    ("text-embedding-3", "cl100k"),
+    ("text-embedding-ada-002", "cl100k"),
+];
+
+impl fmt::Display for Tokenizer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl Serialize for Tokenizer {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.name())
+    }
+}
+
+/// A name that is no tokenizer of this build. See the example of [`Tokenizer`].
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("there is no tokenizer `{0}`")]
+pub struct UnknownTokenizer(pub String);
+
+impl FromStr for Tokenizer {
+    type Err = UnknownTokenizer;
+
+    /// Reads a [`name`](Tokenizer::name); `o200k_base`, `cl100k_base` and `bytes` are the same.
+    fn from_str(name: &str) -> Result<Self, UnknownTokenizer> {
+        let short = match name {
+            "bytes" => "bytes/4",
+            name => name.strip_suffix("_base").unwrap_or(name),
+        };
+        let found = Self::ALL.iter().find(|known| known.name() == short);
+        found
+            .copied()
+            .ok_or_else(|| UnknownTokenizer(name.to_owned()))
+    }
+}

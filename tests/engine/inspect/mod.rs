@@ -1,0 +1,4 @@
+//! Reports on what a model saw and what it cost.
+
+#[cfg(feature = "tokens")]
+mod tokenizer;
