@@ -8,58 +8,34 @@
 use super::anthropic_imported as imported;
 use super::block::ThreadBlock;
 use super::error::RenderError;
+use super::grouping::Grouping;
+use super::head::Head;
 use super::json::{compact, list, object, object_in, push_member, quoted};
 use super::media::{Media, filename};
 use super::piece::{Piece, call_of, is_of_form, member_of_part, result_of, role, same_message};
 use super::provider::Provider;
-use super::request::Frame;
 use super::source::Source;
 use crate::tree::shallow::{get, members, string};
 use std::borrow::Cow;
-use std::io::Write;
 
 /// The form of imported blocks that are written as they were.
 const FORM: &str = "anthropic";
 
-/// Writes the request and a line feed.
-pub(super) fn write(source: Source<'_>, out: &mut dyn Write) -> Result<(), RenderError> {
+/// What a request has besides messages.
+pub(super) fn head(source: Source<'_>) -> Result<Head, RenderError> {
     let mut system = Vec::new();
     for block in source.system() {
         if let Some(part) = system_part(&block)? {
             system.push(part);
         }
     }
-    let written: &[&str] = match system[..] {
-        [] => &["messages"],
-        _ => &["messages", "system"],
-    };
-    let frame = Frame::new(source, Provider::Anthropic, written)?;
-    let system = match content(system) {
-        None => String::new(),
-        Some(content) => format!("\"system\":{content},"),
-    };
-    let mut messages = Messages {
-        text: frame.open(&system, "messages"),
-        first: true,
-        role: "user",
-        results: Vec::new(),
-        parts: Vec::new(),
-        imported: Vec::new(),
-    };
-    for block in source.blocks() {
-        if block.is_tool() || system_part(&block)?.is_some() {
-            continue;
-        }
-        messages.add(block)?;
-        if !messages.text.is_empty() {
-            out.write_all(messages.text.as_bytes())?;
-            messages.text.clear();
-        }
-    }
-    messages.close();
-    messages.text.push_str(&frame.close());
-    out.write_all(messages.text.as_bytes())?;
-    Ok(())
+    let system = content(system).map(|content| ("system", content));
+    Head::new(source, Provider::Anthropic, system, "messages")
+}
+
+/// Whether a block is a part of `system`.
+pub(super) fn is_system(block: &ThreadBlock) -> Result<bool, RenderError> {
+    Ok(system_part(block)?.is_some())
 }
 
 /// A part of a message: its JSON, and the text alone if it has nothing else.
@@ -98,11 +74,11 @@ fn system_part(block: &ThreadBlock) -> Result<Option<Part>, RenderError> {
     })
 }
 
-/// The messages as they are written.
-struct Messages<'a> {
-    text: String,
-    first: bool,
-    role: &'static str,
+/// The messages of blocks.
+#[derive(Default)]
+pub(super) struct Messages<'a> {
+    /// Whether the open message is the assistant's, else the user's.
+    assistant: bool,
     /// Results of the open message.
     results: Vec<ToolResult<'a>>,
     /// Its other parts.
@@ -120,32 +96,56 @@ struct ToolResult<'a> {
     cache: Option<String>,
 }
 
+impl<'a> Grouping<'a> for Messages<'a> {
+    fn add(
+        &mut self,
+        block: Cow<'a, ThreadBlock>,
+        out: &mut Vec<String>,
+    ) -> Result<bool, RenderError> {
+        let before = out.len();
+        let empty = self.is_empty();
+        self.put(block, out)?;
+        Ok(empty || out.len() > before)
+    }
+
+    fn end(&mut self, out: &mut Vec<String>) -> Result<(), RenderError> {
+        self.close(out);
+        Ok(())
+    }
+}
+
 impl<'a> Messages<'a> {
-    fn add(&mut self, block: Cow<'a, ThreadBlock>) -> Result<(), RenderError> {
+    /// Whether no message is open.
+    fn is_empty(&self) -> bool {
+        self.imported.is_empty() && self.results.is_empty() && self.parts.is_empty()
+    }
+
+    fn put(
+        &mut self,
+        block: Cow<'a, ThreadBlock>,
+        out: &mut Vec<String>,
+    ) -> Result<(), RenderError> {
         if is_of_form(&block, FORM) {
             let message = |block: &ThreadBlock| block.data("data_message").map(str::to_owned);
             let open = self.imported.last().map(|open| message(open));
             if open.is_none_or(|open| open != message(&block)) {
-                self.close();
+                self.close(out);
             }
             self.imported.push(block);
             return Ok(());
         }
         if !self.imported.is_empty() {
-            self.close();
+            self.close(out);
         }
         let piece = Piece::of(&block)?;
         if let Some(id) = result_of(&block).map(Cow::into_owned) {
-            self.turn("user");
+            self.turn(false, out);
             self.result(id, block, piece);
             return Ok(());
         }
-        let role = match role(&block) {
-            "assistant" => "assistant",
-            _ => "user",
-        };
+        let assistant = role(&block) == "assistant";
         if let Some(part) = part(&block, piece) {
-            self.turn(role);
+            self.turn(assistant, out);
             self.parts.push(part);
         }
         Ok(())
@@ -181,34 +181,26 @@ impl<'a> Messages<'a> {
     }
 
     /// Ends the open message if it has another role.
-    fn turn(&mut self, role: &'static str) {
-        if self.role != role {
-            self.close();
-            self.role = role;
+    fn turn(&mut self, assistant: bool, out: &mut Vec<String>) {
+        if self.assistant != assistant {
+            self.close(out);
+            self.assistant = assistant;
         }
     }
 
     /// Ends the open message.
-    fn close(&mut self) {
+    fn close(&mut self, out: &mut Vec<String>) {
         let blocks = std::mem::take(&mut self.imported);
         if !blocks.is_empty() {
-            if !std::mem::take(&mut self.first) {
-                self.text.push(',');
-            }
-            self.text.push_str(&imported::message(&blocks));
+            out.push(imported::message(&blocks));
         }
         let results = std::mem::take(&mut self.results).into_iter();
         let mut parts: Vec<Part> = results.map(ToolResult::into_part).collect();
         parts.append(&mut self.parts);
-        let Some(content) = content(parts) else {
-            return;
-        };
-        if !std::mem::take(&mut self.first) {
-            self.text.push(',');
+        if let Some(content) = content(parts) {
+            let role = if self.assistant { "assistant" } else { "user" };
+            out.push(format!("{{\"role\":\"{role}\",\"content\":{content}}}"));
         }
-        let role = self.role;
-        self.text
-            .push_str(&format!("{{\"role\":\"{role}\",\"content\":{content}}}"));
     }
 }
 

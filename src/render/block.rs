@@ -90,7 +90,8 @@ impl ThreadBlock {
         self.data(name).and_then(string)
     }
 
-    pub(super) fn new(node: NodeRef<'_>, system: bool) -> Self {
+    /// The block of a node; `system` says whether it is under `^sys`.
+    pub(crate) fn of(node: NodeRef<'_>, system: bool) -> Self {
         let default = if system { "system" } else { "user" };
         let kind = node.kind();
         let mut content = None;

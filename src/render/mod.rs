@@ -13,12 +13,14 @@
 //! | the request | `thread`, `block`, `record`, `source` |
 //! | the forms | `plain`, `openai`, `responses`, `anthropic` |
 //! | imported messages as they were | `openai`, `anthropic_imported`, `responses_imported` |
-//! | what the forms share | `piece`, `media`, `tool`, `request`, `json` |
+//! | what the forms share | `head`, `grouping`, `piece`, `media`, `tool`, `json` |
 
 mod anthropic;
 mod anthropic_imported;
 mod block;
 mod error;
+mod grouping;
+mod head;
 pub(crate) mod json;
 mod media;
 pub(crate) mod openai;
@@ -26,7 +28,6 @@ mod piece;
 mod plain;
 mod provider;
 mod record;
-mod request;
 mod responses;
 mod responses_imported;
 mod source;
@@ -35,8 +36,12 @@ mod tool;
 
 pub use block::ThreadBlock;
 pub use error::RenderError;
+pub(crate) use grouping::Grouping;
+pub(crate) use head::Head;
+pub(crate) use json::{canonical, push_member, quoted};
 pub use provider::Provider;
 pub use source::Source;
+pub(crate) use thread::parameters as parameters_of;
 pub use thread::{Scope, Thread, request_of};
 
 use std::io::Write;
@@ -77,10 +82,75 @@ pub fn render_to<'a>(
     out: &mut dyn Write,
 ) -> Result<(), RenderError> {
     let source = source.into();
+    let head = head_of(source, provider)?;
+    let (open, close) = head.around();
+    out.write_all(open.as_bytes())?;
+    if let Some(text) = head.text_alone() {
+        out.write_all(text.as_bytes())?;
+    } else {
+        let mut first = true;
+        let mut messages = Vec::new();
+        let mut grouping = grouping_of(provider);
+        for block in source.blocks() {
+            if !is_in_head(&block, &head)? {
+                grouping.add(block, &mut messages)?;
+                write_list(&mut messages, &mut first, out)?;
+            }
+        }
+        grouping.end(&mut messages)?;
+        write_list(&mut messages, &mut first, out)?;
+    }
+    out.write_all(close.as_bytes())?;
+    Ok(())
+}
+
+/// Writes messages, with commas between all.
+fn write_list(
+    messages: &mut Vec<String>,
+    first: &mut bool,
+    out: &mut dyn Write,
+) -> std::io::Result<()> {
+    for message in messages.drain(..) {
+        if !std::mem::take(first) {
+            out.write_all(b",")?;
+        }
+        out.write_all(message.as_bytes())?;
+    }
+    Ok(())
+}
+
+/// What a request in the form of an API has besides messages.
+///
+/// # Errors
+/// A tool definition or parameters that the API has no form for.
+pub(crate) fn head_of(source: Source<'_>, provider: Provider) -> Result<Head, RenderError> {
     match provider {
-        Provider::Thread => plain::write(source, out),
-        Provider::OpenAi => openai::write(source, out),
-        Provider::OpenAiResponses => responses::write(source, out),
-        Provider::Anthropic => anthropic::write(source, out),
+        Provider::Thread => Ok(Head::empty()),
+        Provider::OpenAi => openai::head(source),
+        Provider::OpenAiResponses => responses::head(source),
+        Provider::Anthropic => anthropic::head(source),
+    }
+}
+
+/// Whether a block is in the head, and so in no message.
+///
+/// # Errors
+/// A block that the API has no form for.
+pub(crate) fn is_in_head(block: &ThreadBlock, head: &Head) -> Result<bool, RenderError> {
+    Ok(match head.provider() {
+        Provider::Thread => false,
+        _ if block.is_tool() => true,
+        Provider::Anthropic => anthropic::is_system(block)?,
+        _ => head.instructions() == Some(block.id()),
+    })
+}
+
+/// What makes messages of blocks in the form of an API.
+pub(crate) fn grouping_of<'a>(provider: Provider) -> Box<dyn Grouping<'a> + 'a> {
+    match provider {
+        Provider::Thread => Box::<plain::Objects>::default(),
+        Provider::OpenAi => Box::<openai::Messages<'_>>::default(),
+        Provider::OpenAiResponses => Box::<responses::Items<'_>>::default(),
+        Provider::Anthropic => Box::<anthropic::Messages<'_>>::default(),
     }
 }

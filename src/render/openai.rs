@@ -8,17 +8,17 @@
 
 use super::block::ThreadBlock;
 use super::error::RenderError;
+use super::grouping::Grouping;
+use super::head::Head;
 use super::json::{json_text, list, object, push_member, quoted};
 use super::media::{Media, detail, filename};
 use super::piece::{
     CHAT, Piece, call_of, is_imported, is_of_form, result_of, role, same_message, text_of,
 };
 use super::provider::Provider;
-use super::request::Frame;
 use super::source::Source;
 use crate::tree::shallow::{elements, members, string};
 use std::borrow::Cow;
-use std::io::Write;
 
 /// The custom fields with a fixed meaning, without `data_`.
 pub(crate) const RESERVED: [&str; 12] = [
@@ -36,65 +36,58 @@ pub(crate) const RESERVED: [&str; 12] = [
     "form",
 ];
 
-/// Writes the messages, or the request, and a line feed.
-pub(super) fn write(source: Source<'_>, out: &mut dyn Write) -> Result<(), RenderError> {
-    let frame = Frame::new(source, Provider::OpenAi, &["messages"])?;
-    let (open, close) = if frame.is_empty() {
-        ("[".to_owned(), "]\n".to_owned())
-    } else {
-        (frame.open("", "messages"), frame.close())
-    };
-    let mut messages = Messages {
-        text: open,
-        first: true,
-        unanswered: Vec::new(),
-        held: Vec::new(),
-    };
-    let mut group: Vec<Block<'_>> = Vec::new();
-    for block in source.blocks().filter(|block| !block.is_tool()) {
-        if let Some(last) = group.last()
-            && !same_message(last, &block)
-        {
-            messages.add(&group)?;
-            out.write_all(messages.text.as_bytes())?;
-            messages.text.clear();
-            group.clear();
-        }
-        group.push(block);
-    }
-    messages.add(&group)?;
-    messages.release();
-    messages.text.push_str(&close);
-    out.write_all(messages.text.as_bytes())?;
-    Ok(())
+/// What a request has besides messages.
+pub(super) fn head(source: Source<'_>) -> Result<Head, RenderError> {
+    Head::new(source, Provider::OpenAi, None, "messages")
 }
 
 type Block<'a> = Cow<'a, ThreadBlock>;
 
-/// The messages as they are written.
+/// The messages of blocks.
 ///
 /// The API asks for the results of all calls right after them. So a message between calls and
 /// results, such as the context before the next turn, is held back until the last result. Imported
 /// messages never are.
-struct Messages {
-    text: String,
-    first: bool,
+#[derive(Default)]
+pub(super) struct Messages<'a> {
+    /// The blocks of the open message.
+    group: Vec<Block<'a>>,
     /// The ids of the calls without a result so far.
     unanswered: Vec<String>,
     held: Vec<String>,
 }
 
-impl Messages {
-    /// Adds the message of some blocks.
-    fn add(&mut self, blocks: &[Block<'_>]) -> Result<(), RenderError> {
-        let (Some(first), Some(message)) = (blocks.first(), message(blocks)?) else {
+impl<'a> Grouping<'a> for Messages<'a> {
+    fn add(&mut self, block: Block<'a>, out: &mut Vec<String>) -> Result<bool, RenderError> {
+        if let Some(last) = self.group.last()
+            && !same_message(last, &block)
+        {
+            self.flush(out)?;
+        }
+        let fresh = self.group.is_empty() && self.unanswered.is_empty() && self.held.is_empty();
+        self.group.push(block);
+        Ok(fresh)
+    }
+
+    fn end(&mut self, out: &mut Vec<String>) -> Result<(), RenderError> {
+        self.flush(out)?;
+        out.append(&mut self.held);
+        Ok(())
+    }
+}
+
+impl Messages<'_> {
+    /// Ends the open message.
+    fn flush(&mut self, out: &mut Vec<String>) -> Result<(), RenderError> {
+        let blocks = std::mem::take(&mut self.group);
+        let (Some(first), Some(message)) = (blocks.first(), message(&blocks)?) else {
             return Ok(());
         };
         if let Some(id) = result_of(first) {
-            self.write(&message);
+            out.push(message);
             self.unanswered.retain(|other| *other != id);
             if self.unanswered.is_empty() {
-                self.release();
+                out.append(&mut self.held);
             }
             return Ok(());
         }
@@ -103,26 +96,12 @@ impl Messages {
             self.held.push(message);
             return Ok(());
         }
-        self.release();
+        out.append(&mut self.held);
         let calls = blocks.iter().filter(|block| is_call(block));
         let ids = calls.filter_map(|block| string(&call_of(block).0).map(Cow::into_owned));
         self.unanswered = ids.collect();
-        self.write(&message);
+        out.push(message);
         Ok(())
-    }
-
-    /// Writes what was held back.
-    fn release(&mut self) {
-        for message in std::mem::take(&mut self.held) {
-            self.write(&message);
-        }
-    }
-
-    fn write(&mut self, message: &str) {
-        if !std::mem::take(&mut self.first) {
-            self.text.push(',');
-        }
-        self.text.push_str(message);
     }
 }
 

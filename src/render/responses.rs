@@ -6,58 +6,31 @@
 
 use super::block::ThreadBlock;
 use super::error::RenderError;
+use super::grouping::Grouping;
+use super::head::Head;
 use super::json::{list, push_member, quoted};
 use super::media::{Media, detail, filename};
 use super::piece::{
     Piece, call_of, is_of_form, member_of_part, result_of, role, same_message, text_of,
 };
 use super::provider::Provider;
-use super::request::Frame;
 use super::responses_imported::{self as imported, lone};
 use super::source::Source;
 use std::borrow::Cow;
-use std::io::Write;
 
 /// The form of imported blocks that are written as they were.
 const FORM: &str = "openai-responses";
 
-/// Writes the request and a line feed.
-pub(super) fn write(source: Source<'_>, out: &mut dyn Write) -> Result<(), RenderError> {
+/// What a request has besides items.
+pub(super) fn head(source: Source<'_>) -> Result<Head, RenderError> {
     let instructions = instructions(source)?;
-    let written: &[&str] = match instructions {
-        Some(_) => &["input", "instructions"],
-        None => &["input"],
+    let (id, system) = match instructions {
+        Some((id, text)) => (Some(id), Some(("instructions", text))),
+        None => (None, None),
     };
-    let frame = Frame::new(source, Provider::OpenAiResponses, written)?;
-    let system = instructions.as_ref().map(|(_, text)| text);
-    let system = system.map(|text| format!("\"instructions\":{text},"));
-    let mut items = Items {
-        text: frame.open(&system.unwrap_or_default(), "input"),
-        first: true,
-        open: None,
-        imported: Vec::new(),
-    };
-    let instructions = instructions.map(|(id, _)| id);
-    if let Some(text) = text_alone(source, instructions.as_deref()) {
-        // A list is open.
-        items.text.pop();
-        let close = frame.close();
-        let close = close.strip_prefix(']').unwrap_or(&close);
-        out.write_all(format!("{}{text}{close}", items.text).as_bytes())?;
-        return Ok(());
-    }
-    for block in source.blocks() {
-        if block.is_tool() || instructions.as_deref() == Some(block.id()) {
-            continue;
-        }
-        items.add(block)?;
-        out.write_all(items.text.as_bytes())?;
-        items.text.clear();
-    }
-    items.close();
-    items.text.push_str(&frame.close());
-    out.write_all(items.text.as_bytes())?;
-    Ok(())
+    let head = Head::new(source, Provider::OpenAiResponses, system, "input")?;
+    let alone = text_alone(source, id.as_deref());
+    Ok(head.with_instructions(id).with_text_alone(alone))
 }
 
 /// The block under `^sys` that is `instructions`, and its text: the only one, with text and the
@@ -94,11 +67,12 @@ fn text_alone(source: Source<'_>, instructions: Option<&str>) -> Option<String> 
     lone(&block, "input").filter(|_| is_of_form(&block, FORM))
 }
 
-/// The items as they are written.
-struct Items<'a> {
-    text: String,
-    first: bool,
+/// The items of blocks.
+#[derive(Default)]
+pub(super) struct Items<'a> {
     open: Option<Open<'a>>,
+    /// An item that no block can be added to.
+    whole: Option<String>,
     /// Blocks of an open item that was imported.
     imported: Vec<Cow<'a, ThreadBlock>>,
 }
@@ -113,19 +87,42 @@ struct Open<'a> {
     plain: Option<String>,
 }
 
+impl<'a> Grouping<'a> for Items<'a> {
+    fn add(
+        &mut self,
+        block: Cow<'a, ThreadBlock>,
+        out: &mut Vec<String>,
+    ) -> Result<bool, RenderError> {
+        let before = out.len();
+        let empty = self.open.is_none() && self.whole.is_none() && self.imported.is_empty();
+        self.put(block, out)?;
+        Ok(empty || out.len() > before)
+    }
+
+    fn end(&mut self, out: &mut Vec<String>) -> Result<(), RenderError> {
+        self.close(out);
+        Ok(())
+    }
+}
+
 impl<'a> Items<'a> {
-    fn add(&mut self, block: Cow<'a, ThreadBlock>) -> Result<(), RenderError> {
+    fn put(
+        &mut self,
+        block: Cow<'a, ThreadBlock>,
+        out: &mut Vec<String>,
+    ) -> Result<(), RenderError> {
         if is_of_form(&block, FORM) {
             let last = self.imported.last();
             let item = |block: &ThreadBlock| block.data("data_message").map(str::to_owned);
-            if self.open.is_some() || last.is_some_and(|last| item(last) != item(&block)) {
-                self.close();
+            let joins = last.is_some_and(|last| item(last) == item(&block));
+            if !joins {
+                self.close(out);
             }
             self.imported.push(block);
             return Ok(());
         }
         if !self.imported.is_empty() {
-            self.close();
+            self.close(out);
         }
         let piece = Piece::of(&block)?;
         let result = result_of(&block).map(Cow::into_owned);
@@ -139,14 +136,14 @@ impl<'a> Items<'a> {
                 push_member("name", &name, &mut item);
                 push_member("arguments", arguments, &mut item);
                 item.push('}');
-                self.close();
-                self.item(&item);
+                self.close(out);
+                self.whole = Some(item);
                 return Ok(());
             }
             (Piece::Thinking(text), _) => {
                 if let Some(item) = reasoning(&block, text) {
-                    self.close();
-                    self.item(&item);
+                    self.close(out);
+                    self.whole = Some(item);
                     return Ok(());
                 }
             }
@@ -154,7 +151,7 @@ impl<'a> Items<'a> {
         }
         let joins = |open: &Open<'_>| open.result == result && same_message(&open.last, &block);
         if !self.open.as_ref().is_some_and(joins) {
-            self.close();
+            self.close(out);
         }
         let (part, plain) = part(&block, piece);
         let open = self.open.get_or_insert_with(|| Open {
@@ -170,10 +167,11 @@ impl<'a> Items<'a> {
     }
 
     /// Ends the open item.
-    fn close(&mut self) {
+    fn close(&mut self, out: &mut Vec<String>) {
+        out.extend(self.whole.take());
         let imported = std::mem::take(&mut self.imported);
         if !imported.is_empty() {
-            self.item(&imported::item(&imported));
+            out.push(imported::item(&imported));
         }
         let Some(open) = self.open.take() else {
             return;
@@ -194,14 +192,7 @@ impl<'a> Items<'a> {
             push_member("content", &content, &mut item);
         }
         item.push('}');
-        self.item(&item);
-    }
-
-    fn item(&mut self, item: &str) {
-        if !std::mem::take(&mut self.first) {
-            self.text.push(',');
-        }
-        self.text.push_str(item);
+        out.push(item);
     }
 }
 

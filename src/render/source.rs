@@ -13,6 +13,9 @@ pub enum Source<'a> {
     Snapshot(&'a Snapshot, Scope),
     /// A thread.
     Thread(&'a Thread),
+    /// Blocks in the order they are sent, and the parameters as JSON.
+    #[doc(hidden)]
+    Blocks(&'a [Arc<ThreadBlock>], Option<&'a str>),
 }
 
 impl<'a> From<&'a Snapshot> for Source<'a> {
@@ -39,6 +42,7 @@ impl<'a> Source<'a> {
         match self {
             Self::Snapshot(snapshot, scope) => Box::new(blocks(snapshot, scope).map(Cow::Owned)),
             Self::Thread(thread) => Box::new(thread.blocks().iter().map(Cow::Borrowed)),
+            Self::Blocks(blocks, _) => Box::new(blocks.iter().map(|block| Cow::Borrowed(&**block))),
         }
     }
 
@@ -52,6 +56,7 @@ impl<'a> Source<'a> {
         match self {
             Self::Snapshot(snapshot, _) => parameters(snapshot).map(|text| Cow::Owned(text.into())),
             Self::Thread(thread) => thread.parameters().map(Cow::Borrowed),
+            Self::Blocks(_, parameters) => parameters.map(Cow::Borrowed),
         }
     }
 }

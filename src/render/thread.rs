@@ -58,6 +58,11 @@ impl Thread {
         &self.blocks
     }
 
+    /// The blocks in order, by value.
+    pub(crate) fn into_blocks(self) -> impl Iterator<Item = ThreadBlock> {
+        self.blocks.into_iter()
+    }
+
     /// The tool definitions in order: the JSON text they came in.
     pub fn tools(&self) -> impl Iterator<Item = Cow<'_, str>> {
         let tools = self.blocks.iter().filter(|block| block.is_tool());
@@ -129,12 +134,12 @@ pub(super) fn blocks(
         if reply.is_some() && node.field("data_reply") == reply.as_deref() {
             return None;
         }
-        Some(ThreadBlock::new(node, system))
+        Some(ThreadBlock::of(node, system))
     })
 }
 
 /// The `meta.request` of a snapshot: a JSON value, or JSON text in a string.
-pub(super) fn parameters(snapshot: &Snapshot) -> Option<Box<str>> {
+pub(crate) fn parameters(snapshot: &Snapshot) -> Option<Box<str>> {
     let request = snapshot.meta().request()?;
     Some(compact(request).into())
 }

@@ -1,0 +1,160 @@
+//! What a request has besides messages: parameters, tools, and the system prompt where the API has
+//! a member for it.
+
+use super::error::RenderError;
+use super::json::{compact, list, object_in};
+use super::provider::Provider;
+use super::source::Source;
+use super::tool::definition;
+use crate::tree::shallow::{members, string};
+use std::borrow::Cow;
+
+/// What a request has besides messages, checked before any of it is written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Head {
+    provider: Provider,
+    /// The members of the parameters with commas between them, as they came.
+    parameters: String,
+    tools: Vec<String>,
+    /// The member that the system prompt is.
+    system: Option<(&'static str, String)>,
+    /// The member that the messages are.
+    list: &'static str,
+    /// The id of the block that is `instructions`.
+    instructions: Option<String>,
+    /// The one text that stands for the list of messages.
+    alone: Option<String>,
+}
+
+impl Head {
+    /// A request without anything besides blocks.
+    pub(super) fn empty() -> Self {
+        Self {
+            provider: Provider::Thread,
+            parameters: String::new(),
+            tools: Vec::new(),
+            system: None,
+            list: "blocks",
+            instructions: None,
+            alone: None,
+        }
+    }
+
+    /// Reads parameters and tools.
+    pub(super) fn new(
+        source: Source<'_>,
+        provider: Provider,
+        system: Option<(&'static str, String)>,
+        list: &'static str,
+    ) -> Result<Self, RenderError> {
+        let tools = source.system().filter(|block| block.is_tool());
+        let tools: Result<Vec<String>, RenderError> =
+            tools.map(|block| definition(&block, provider)).collect();
+        let tools = tools?;
+        let raw = source.parameters().unwrap_or_else(|| "{}".into());
+        let text = string(&raw).unwrap_or(Cow::Borrowed(&raw));
+        let Some(parameters) = object_in(&text) else {
+            return Err(RenderError::Parameters {
+                message: "expected a JSON object as `meta.request`".to_owned(),
+                help: "give them as an object, such as {\"model\": …, \"temperature\": …}"
+                    .to_owned(),
+            });
+        };
+        let clashes = |name: &str| {
+            let is_system = system.as_ref().is_some_and(|(member, _)| *member == name);
+            name == list || is_system || (name == "tools" && !tools.is_empty())
+        };
+        let found = members(parameters);
+        if let Some((name, _)) = found.iter().find(|(name, _)| clashes(name)) {
+            return Err(RenderError::Parameters {
+                message: format!(
+                    "expected parameters without `{name}`, which `{provider}` takes from the tree"
+                ),
+                help: format!("remove `{name}` from `meta.request`"),
+            });
+        }
+        let parameters = compact(parameters);
+        Ok(Self {
+            provider,
+            parameters: parameters[1..parameters.len() - 1].to_owned(),
+            tools,
+            system,
+            list,
+            instructions: None,
+            alone: None,
+        })
+    }
+
+    /// With the id of the block that is `instructions`.
+    pub(super) fn with_instructions(mut self, id: Option<String>) -> Self {
+        self.instructions = id;
+        self
+    }
+
+    /// With a text that stands for the list of messages.
+    pub(super) fn with_text_alone(mut self, text: Option<String>) -> Self {
+        self.alone = text;
+        self
+    }
+
+    /// The members of the parameters with commas between them, as they came.
+    pub(crate) fn parameters(&self) -> &str {
+        &self.parameters
+    }
+
+    /// The tool definitions, as JSON, in order.
+    pub(crate) fn tools(&self) -> &[String] {
+        &self.tools
+    }
+
+    /// The member that the system prompt is: its name and its value as JSON.
+    pub(crate) fn system(&self) -> Option<(&'static str, &str)> {
+        let (name, value) = self.system.as_ref()?;
+        Some((name, value))
+    }
+
+    /// The one text, as JSON, that stands for the list of messages.
+    pub(crate) fn text_alone(&self) -> Option<&str> {
+        self.alone.as_deref()
+    }
+
+    /// The id of the block that is `instructions`.
+    pub(crate) fn instructions(&self) -> Option<&str> {
+        self.instructions.as_deref()
+    }
+
+    /// The form of the request.
+    pub(crate) fn provider(&self) -> Provider {
+        self.provider
+    }
+
+    /// What comes before and after the messages in the request.
+    pub(super) fn around(&self) -> (String, String) {
+        let is_list = matches!(self.provider, Provider::Thread)
+            || (self.provider == Provider::OpenAi
+                && self.parameters.is_empty()
+                && self.tools.is_empty());
+        if is_list {
+            return ("[".to_owned(), "]\n".to_owned());
+        }
+        let mut open = format!("{{{}", self.parameters);
+        if !self.parameters.is_empty() {
+            open.push(',');
+        }
+        if let Some((name, value)) = &self.system {
+            open.push_str(&format!("\"{name}\":{value},"));
+        }
+        open.push_str(&format!("\"{}\":", self.list));
+        let brackets = if self.alone.is_some() {
+            ["", ""]
+        } else {
+            ["[", "]"]
+        };
+        open.push_str(brackets[0]);
+        let tools = match self.tools.is_empty() {
+            true => String::new(),
+            false => format!(",\"tools\":{}", list(&self.tools)),
+        };
+        (open, format!("{}{tools}}}\n", brackets[1]))
+    }
+}
