@@ -7,8 +7,18 @@
 //! This module knows sessions, selectors through the engine, and requests through `render`. It must
 //! not know the command line, terminals or where sessions come from, and it prints nothing.
 
+mod call;
+mod counts;
+mod prefix;
+mod show;
+mod steps;
 mod tokenizer;
 #[cfg(feature = "tokens")]
 mod vocabulary;
 
+pub use call::{Call, provider_of};
+pub use counts::Counts;
+pub use prefix::{Cause, Difference, Place, PrefixStep, Prefixes, form_of, prefixes};
+pub use show::{News, Region, ShowOptions, Shown, ShownBlock, show};
+pub use steps::{Step, StepEvent, Steps, steps};
 pub use tokenizer::{Tokenizer, UnknownTokenizer};

@@ -24,7 +24,7 @@ const MAY_IMPORT: &[(&str, &str)] = &[
         "inspect engine history budget interop render index tree ir syntax diag",
     ),
     ("files", "engine history interop tree diag"),
-    ("inspect", "engine history render index tree diag"),
+    ("inspect", "engine history render index tree ir diag"),
     (
         "engine",
         "history runtime store exec plan budget render index tree ir syntax diag",

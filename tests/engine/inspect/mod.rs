@@ -1,4 +1,5 @@
 //! Reports on what a model saw and what it cost.
 
+mod prefix;
 #[cfg(feature = "tokens")]
 mod tokenizer;

@@ -1,0 +1,113 @@
+//! What a snapshot says of the provider call of its cycle: `usage` and `meta` (INSPECT §1).
+//!
+//! This file knows the members of snapshots. It must not know nodes.
+
+use crate::index::Snapshot;
+use crate::render::Provider;
+use crate::tree::shallow::{elements, get, members, string};
+use serde::Serialize;
+
+/// What is known of a provider call besides the request. What a log does not say is `None`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct Call {
+    /// The model that was asked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+    /// What the provider counted as sent, cached tokens included.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub input_tokens: Option<u64>,
+    /// Of these, read from the prompt cache.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cached_tokens: Option<u64>,
+    /// Of these, written to the prompt cache.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cache_write_tokens: Option<u64>,
+    /// The tokens of the reply.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub output_tokens: Option<u64>,
+    /// Why the reply ended, in the provider's word.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stop_reason: Option<String>,
+    /// Calls of the cycle that failed before the one that was answered, or that was not.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub failed: usize,
+    /// What the last failed call said.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+    /// Whether what was sent is worked out from a transcript, which does not say it exactly.
+    pub reconstructed: bool,
+    /// Whether the snapshot is the one after a compaction.
+    #[serde(skip_serializing_if = "is_false")]
+    pub compaction: bool,
+}
+
+fn is_zero(count: &usize) -> bool {
+    *count == 0
+}
+
+fn is_false(flag: &bool) -> bool {
+    !*flag
+}
+
+impl Call {
+    /// What a snapshot says. Linear in its `meta` and `usage`.
+    #[must_use]
+    pub fn of(snapshot: &Snapshot) -> Self {
+        let extra = &snapshot.meta().extra;
+        let of = |wanted: &str| {
+            let found = extra.iter().find(|(name, _)| **name == *wanted);
+            members(found.map_or("", |(_, value)| value))
+        };
+        let (usage, meta) = (of("usage"), of("meta"));
+        let number = |name: &str| get(&usage, name).and_then(|raw| raw.parse().ok());
+        let text = |raw: Option<&str>| raw.and_then(string).map(|text| text.into_owned());
+        let request = snapshot.meta().request().map(members).unwrap_or_default();
+        let attempts = get(&meta, "attempts").map(elements).unwrap_or_default();
+        let last = attempts.last().map(|attempt| members(attempt));
+        let error = last.and_then(|attempt| get(&attempt, "error").map(error_text));
+        Self {
+            // The one that answered may be a dated version of the one that was asked.
+            model: text(get(&request, "model")).or_else(|| text(get(&usage, "model"))),
+            input_tokens: number("input_tokens"),
+            cached_tokens: number("cached_tokens"),
+            cache_write_tokens: number("cache_write_tokens"),
+            output_tokens: number("output_tokens"),
+            stop_reason: text(get(&usage, "stop_reason")),
+            failed: attempts.len(),
+            error,
+            reconstructed: text(get(&meta, "source")).as_deref() == Some("transcript"),
+            compaction: get(&meta, "compaction").is_some_and(|raw| raw != "null"),
+        }
+    }
+}
+
+/// An error as text: a string, the `message` of an object, or the JSON.
+fn error_text(raw: &str) -> String {
+    let message = || string(get(&members(raw), "message")?);
+    let text = string(raw).or_else(|| raw.starts_with('{').then(message).flatten());
+    text.map_or_else(|| raw.to_owned(), |text| text.into_owned())
+}
+
+/// The API whose form the blocks of a snapshot were imported in, or else that of its model;
+/// OpenAI's, if neither is known. Linear in the blocks up to the first that was imported.
+#[must_use]
+pub fn provider_of(snapshot: &Snapshot) -> Provider {
+    let imported = snapshot.nodes().find_map(|node| {
+        node.field("data_message")?;
+        Some(node.field("data_form").and_then(string))
+    });
+    let by_model = || match Call::of(snapshot).model {
+        Some(model) if model.contains("claude") => Provider::Anthropic,
+        _ => Provider::OpenAi,
+    };
+    match imported {
+        Some(Some(form)) => match &*form {
+            "anthropic" => Provider::Anthropic,
+            "openai-responses" => Provider::OpenAiResponses,
+            _ => by_model(),
+        },
+        Some(None) => Provider::OpenAi,
+        None => by_model(),
+    }
+}

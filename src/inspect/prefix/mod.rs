@@ -1,0 +1,421 @@
+//! What a prompt cache can reuse from one request to the next, and what broke it (INSPECT §4).
+//!
+//! Requests are compared as the bytes that a provider is sent, in the order in which it caches them:
+//! the model, tools, parameters that the model reads, the system prompt, messages. `docs/inspecting.md`
+//! says which and why.
+//!
+//! | part | file |
+//! |---|---|
+//! | the request of each snapshot, in pieces | `requests` |
+//! | what comes before the messages | `pieces` |
+//! | the block at a byte of a message | `locate` |
+//! | why two requests differ | `cause`, `text` |
+//!
+//! This module knows sessions and the forms of requests. It must not know prices or the command line.
+
+mod cause;
+mod locate;
+mod pieces;
+mod requests;
+mod text;
+
+pub use cause::Cause;
+pub use pieces::Place;
+
+use super::call::{Call, provider_of};
+use super::counts::Counts;
+use crate::history::History;
+use crate::index::Snapshot;
+use crate::render::{Provider, RenderError, ThreadBlock};
+use cause::Tails;
+use pieces::Piece;
+use requests::{Before, Front, Message, Requests};
+use serde::Serialize;
+use std::sync::Arc;
+
+/// The comparison of neighbouring requests.
+#[derive(Clone, Debug, Serialize)]
+#[non_exhaustive]
+pub struct Prefixes {
+    /// The API whose form the requests have.
+    #[serde(serialize_with = "name_of")]
+    pub provider: Provider,
+    /// How tokens are counted.
+    pub tokenizer: super::Tokenizer,
+    /// Whether requests are worked out from a transcript, which does not say exactly what was sent.
+    pub reconstructed: bool,
+    /// One for each request, oldest first.
+    pub steps: Vec<PrefixStep>,
+}
+
+fn name_of<S: serde::Serializer>(provider: &Provider, to: S) -> Result<S::Ok, S::Error> {
+    to.serialize_str(provider.name())
+}
+
+/// A request and the one before.
+#[derive(Clone, Debug, Serialize)]
+#[non_exhaustive]
+pub struct PrefixStep {
+    /// The cycle of the request before; `None` for the first request.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub before: Option<i64>,
+    /// The cycle of the request; that of a working state is one more than the newest.
+    pub cycle: i64,
+    /// Bytes of the request.
+    pub bytes: u64,
+    /// Bytes of the request before.
+    pub bytes_before: u64,
+    /// Bytes that both begin with.
+    pub shared_bytes: u64,
+    /// Tokens of the request, without what the API adds around messages.
+    pub tokens: u64,
+    /// Tokens of the request before.
+    pub tokens_before: u64,
+    /// Tokens that both begin with.
+    pub shared_tokens: u64,
+    /// Where and why the request is not the one before with more at its end; `None` if it is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub difference: Option<Difference>,
+    /// What the snapshot says of the call.
+    pub call: Call,
+}
+
+impl PrefixStep {
+    /// How much of the request before is reused, in percent, rounded down. 100 only if it is all.
+    #[must_use]
+    pub fn reused_percent(&self) -> u64 {
+        match self.bytes_before {
+            0 => 100,
+            before => self.shared_bytes * 100 / before,
+        }
+    }
+
+    /// Tokens of the request before that a prompt cache cannot reuse.
+    #[must_use]
+    pub fn missed_tokens(&self) -> u64 {
+        self.tokens_before.saturating_sub(self.shared_tokens)
+    }
+}
+
+/// The first difference of two requests.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct Difference {
+    /// The first byte that differs, counted from the start of the request.
+    pub at: u64,
+    /// What it is a part of.
+    pub place: Place,
+    /// The id of the block that it lies in: of the request, or of the one before if it has none there.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub block: Option<String>,
+    /// Why.
+    #[serde(flatten)]
+    pub cause: Cause,
+    /// What would keep the prefix.
+    pub mend: &'static str,
+    /// The text around the byte in the request before; empty if it has ended.
+    pub older: String,
+    /// The text around the byte in the request; empty if it has ended.
+    pub newer: String,
+}
+
+/// Compares the requests of neighbouring snapshots, oldest first. Without a provider, the form is that
+/// in which the newest one was imported or sent. `counts` counts tokens.
+///
+/// Costs what changes between neighbours, and a comparison of their units.
+///
+/// # Errors
+/// A block, a tool definition or parameters that the API has no form for.
+pub fn prefixes<'a>(
+    history: &History,
+    snapshots: impl IntoIterator<Item = &'a Arc<Snapshot>>,
+    provider: Option<Provider>,
+    counts: &mut Counts,
+) -> Result<Prefixes, RenderError> {
+    let provider = provider.unwrap_or_else(|| form_of(history));
+    let mut walk = Walk::new(provider, counts);
+    let mut steps = Vec::new();
+    let mut reconstructed = false;
+    for snapshot in snapshots {
+        let call = Call::of(snapshot);
+        reconstructed |= call.reconstructed;
+        steps.push(walk.step(history, snapshot, call)?);
+    }
+    Ok(Prefixes {
+        provider,
+        tokenizer: counts.tokenizer(),
+        reconstructed,
+        steps,
+    })
+}
+
+/// The form of the requests of a session.
+#[must_use]
+pub fn form_of(history: &History) -> Provider {
+    let attempt = history.attempts().iter().next();
+    let named = attempt.and_then(|attempt| {
+        let mut all = Provider::ALL.into_iter();
+        all.find(|provider| provider.name() == &*attempt.provider)
+    });
+    let newest = history.latest();
+    named.unwrap_or_else(|| newest.map_or(Provider::OpenAi, |newest| provider_of(newest)))
+}
+
+/// The sums of one request.
+#[derive(Clone, Copy, Default)]
+struct Sums {
+    bytes: u64,
+    tokens: u64,
+}
+
+/// The pieces of a front, with their sums.
+struct FrontPieces {
+    of: Arc<Front>,
+    pieces: Vec<Piece>,
+    sums: Sums,
+}
+
+/// Walks from request to request.
+struct Walk<'a> {
+    counts: &'a mut Counts,
+    requests: Requests,
+    front: Option<FrontPieces>,
+    /// For each block of the request, the tokens of the messages' blocks up to its end.
+    tokens: Vec<u64>,
+    /// The cycle and the sums of the request.
+    current: Option<(i64, Sums)>,
+}
+
+impl<'a> Walk<'a> {
+    fn new(provider: Provider, counts: &'a mut Counts) -> Self {
+        Self {
+            counts,
+            requests: Requests::new(provider),
+            front: None,
+            tokens: Vec::new(),
+            current: None,
+        }
+    }
+
+    /// Goes to the request of a snapshot.
+    fn step(
+        &mut self,
+        history: &History,
+        snapshot: &Snapshot,
+        call: Call,
+    ) -> Result<PrefixStep, RenderError> {
+        let before = self.requests.advance(history, snapshot)?;
+        let older_tokens = self.count_blocks(&before);
+        let front = self.count_front();
+        let cycle = snapshot.cycle();
+        let cycle = cycle.saturating_add(i64::from(snapshot.is_working()));
+        let messages = self.requests.messages.len();
+        let sums = self
+            .front
+            .as_ref()
+            .map_or_else(Sums::default, |front| front.sums);
+        let sums = Sums {
+            bytes: sums.bytes + self.requests.bytes_of(messages),
+            tokens: sums.tokens + self.tokens.last().copied().unwrap_or(0),
+        };
+        let last = self.current.replace((cycle, sums));
+        let (before_cycle, older) = last.unzip();
+        let older = older.unwrap_or_default();
+        let found = match front {
+            _ if before_cycle.is_none() => None,
+            Some(older_front) => self.front_difference(&older_front, &before),
+            None => self.message_difference(&before, &older_tokens, call.compaction),
+        };
+        let shared = found.as_ref().map_or(older, |(shared, _)| *shared);
+        Ok(PrefixStep {
+            before: before_cycle,
+            cycle,
+            bytes: sums.bytes,
+            bytes_before: older.bytes,
+            shared_bytes: shared.bytes,
+            tokens: sums.tokens,
+            tokens_before: older.tokens,
+            shared_tokens: shared.tokens,
+            difference: found.map(|(_, difference)| difference),
+            call,
+        })
+    }
+
+    /// Counts the blocks that are new. Returns the sums of those that were there before.
+    fn count_blocks(&mut self, before: &Before) -> Vec<u64> {
+        let in_head = |block: &ThreadBlock| self.requests.is_in_head(block);
+        // If blocks move between head and messages, all are counted again.
+        let kept = match before.messages_kept {
+            0 => 0,
+            _ => before.blocks_kept.min(self.tokens.len()),
+        };
+        let all = self.tokens.clone();
+        self.tokens.truncate(kept);
+        let mut sum = self.tokens.last().copied().unwrap_or(0);
+        for block in &self.requests.blocks[kept..] {
+            if !in_head(block) {
+                sum += self.counts.block(block);
+            }
+            self.tokens.push(sum);
+        }
+        all
+    }
+
+    /// Counts the front, if it is another one. Returns the one before if its bytes differ.
+    fn count_front(&mut self) -> Option<FrontPieces> {
+        let front = self.requests.front.as_ref()?;
+        if let Some(counted) = &self.front
+            && Arc::ptr_eq(&counted.of, front)
+        {
+            return None;
+        }
+        let pieces = pieces::front(&front.head);
+        let bytes = pieces.iter().map(|piece| piece.json.len() as u64).sum();
+        let head = |block: &&Arc<ThreadBlock>| self.requests.is_in_head(block);
+        let blocks = self.requests.blocks.iter().filter(head);
+        let tokens = blocks.map(|block| self.counts.block(block)).sum();
+        let new = FrontPieces {
+            of: Arc::clone(front),
+            pieces,
+            sums: Sums { bytes, tokens },
+        };
+        let older = self.front.replace(new)?;
+        let same = self
+            .front
+            .as_ref()
+            .is_some_and(|new| new.pieces == older.pieces);
+        (!same).then_some(older)
+    }
+
+    /// The difference of two fronts, which differ.
+    fn front_difference(
+        &mut self,
+        older: &FrontPieces,
+        before: &Before,
+    ) -> Option<(Sums, Difference)> {
+        let newer = self.front.as_ref()?;
+        let pairs = older.pieces.iter().zip(&newer.pieces);
+        let same = pairs.take_while(|(a, b)| a.json == b.json).count();
+        let (old, new) = (&older.pieces[same..], &newer.pieces[same..]);
+        // Where the front of one ends, its messages begin.
+        let json = |pieces: &[Piece], message: Option<&Message>| match pieces.first() {
+            Some(piece) => piece.json.clone(),
+            None => message.map_or_else(Box::default, |message| message.json.clone()),
+        };
+        let newest = self.requests.messages.first();
+        let oldest = match before.messages_kept {
+            0 => before.messages.first(),
+            _ => newest,
+        };
+        let (old_json, new_json) = (json(old, oldest), json(new, newest));
+        let common = text::common_prefix(&old_json, &new_json);
+        let mut shared = Sums::default();
+        for piece in &newer.pieces[..same] {
+            shared.bytes += piece.json.len() as u64;
+            shared.tokens += self.counts.text(&pieces::counted(piece));
+        }
+        shared.bytes += common as u64;
+        if let (
+            Some(Piece {
+                place: Place::System | Place::Tool { .. },
+                ..
+            }),
+            Some(_),
+        ) = (old.first(), new.first())
+        {
+            shared.tokens += self.counts.text(&new_json[..common]);
+        }
+        let place = new.first().or(old.first())?.place.clone();
+        let block = self.requests.block_of(&place, &new_json, common);
+        let cause = cause::of_front(old, new);
+        let difference = Difference {
+            at: shared.bytes,
+            place,
+            block,
+            mend: cause.mend(),
+            cause,
+            older: locate::excerpt(&old_json, common),
+            newer: locate::excerpt(&new_json, common),
+        };
+        Some((shared, difference))
+    }
+
+    /// The difference of the messages; `None` if the older ones begin the newer ones.
+    fn message_difference(
+        &mut self,
+        before: &Before,
+        older_tokens: &[u64],
+        compaction: bool,
+    ) -> Option<(Sums, Difference)> {
+        let kept = before.messages_kept;
+        let newer = self.requests.messages.get(kept..).unwrap_or_default();
+        let pairs = before.messages.iter().zip(newer);
+        let same = pairs.take_while(|(a, b)| a.json == b.json).count();
+        let first = before.messages.get(same)?;
+        let new = newer.get(same);
+        let new_json = new.map_or("", |message| &message.json);
+        if before.messages.len() == same + 1 && new_json.starts_with(&*first.json) {
+            // The last message got parts at its end.
+            return None;
+        }
+        let common = text::common_prefix(&first.json, new_json);
+        let older_block = |at: usize| match at.checked_sub(before.blocks_kept) {
+            None => self.requests.blocks.get(at),
+            Some(at) => before.blocks.get(at),
+        };
+        let older_blocks: Vec<Arc<ThreadBlock>> = first
+            .blocks
+            .clone()
+            .filter_map(older_block)
+            .cloned()
+            .collect();
+        let newer_blocks = new.map_or(&[][..], |message| {
+            self.requests
+                .blocks
+                .get(message.blocks.clone())
+                .unwrap_or_default()
+        });
+        let (older, newer): (Vec<&str>, Vec<&str>) =
+            (texts(&before.messages[same..]), texts(&newer[same..]));
+        let cause = cause::of_messages(&Tails {
+            older: &older,
+            newer: &newer,
+            older_blocks: &older_blocks,
+            newer_blocks,
+            compaction,
+        });
+        let at = locate::block(&first.json, common, &older_blocks);
+        let block = locate::block(new_json, common, newer_blocks).map(|(at, _)| &newer_blocks[at]);
+        let block = block.or_else(|| older_blocks.get(at?.0));
+        let block = block.map(|block| block.id().to_owned());
+        let front = self
+            .front
+            .as_ref()
+            .map_or_else(Sums::default, |front| front.sums);
+        // The tokens of the blocks before, and of the part of the text that is shared.
+        let start = first.blocks.start + at.map_or(0, |(at, _)| at);
+        let before_block = start.checked_sub(1).and_then(|at| older_tokens.get(at));
+        let part = at.map_or("", |(_, text)| first.json.get(text..common).unwrap_or(""));
+        let shared = Sums {
+            bytes: front.bytes + self.requests.bytes_of(kept + same) + common as u64,
+            tokens: front.tokens
+                + before_block.copied().unwrap_or(0)
+                + self.counts.text(&locate::unescaped(part)),
+        };
+        let difference = Difference {
+            at: shared.bytes,
+            place: Place::Message { index: kept + same },
+            block,
+            mend: cause.mend(),
+            cause,
+            older: locate::excerpt(&first.json, common),
+            newer: locate::excerpt(new_json, common),
+        };
+        Some((shared, difference))
+    }
+}
+
+/// The messages as JSON.
+fn texts(messages: &[Message]) -> Vec<&str> {
+    messages.iter().map(|message| &*message.json).collect()
+}

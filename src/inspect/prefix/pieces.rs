@@ -1,0 +1,220 @@
+//! The part of a request that a prompt cache looks at before the messages, as pieces of JSON.
+//!
+//! Providers put the tools first, then the system prompt, then the messages. Of the parameters only
+//! those count that change what the model reads; a temperature does not. This file must not know
+//! snapshots.
+
+use crate::render::{Head, Provider};
+use crate::tree::shallow::{ValueType, elements, get, members, string, value_type};
+use serde::Serialize;
+use std::borrow::Cow;
+use std::fmt;
+
+/// A part of a request.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(tag = "in", rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Place {
+    /// A parameter.
+    Parameter {
+        /// Its name.
+        name: String,
+    },
+    /// A tool definition.
+    Tool {
+        /// Its name.
+        name: String,
+        /// How many tools come before it.
+        index: usize,
+    },
+    /// The system prompt, where the API has a member for it.
+    System,
+    /// A message or an item.
+    Message {
+        /// How many messages come before it.
+        index: usize,
+    },
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Parameter { name } => write!(f, "parameter `{name}`"),
+            Self::Tool { name, .. } => write!(f, "tool `{name}`"),
+            Self::System => f.write_str("the system prompt"),
+            Self::Message { index } => write!(f, "message {}", index + 1),
+        }
+    }
+}
+
+/// A piece of the front: what it is, and its bytes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Piece {
+    pub(super) place: Place,
+    pub(super) json: Box<str>,
+}
+
+/// Parameters that change what the model reads before its messages. The model itself comes before
+/// all, as caches are kept for each model.
+const READ_BY_MODEL: [&str; 11] = [
+    "response_format",
+    "text",
+    "output_config",
+    "output_format",
+    "tool_choice",
+    "parallel_tool_calls",
+    "functions",
+    "function_call",
+    "thinking",
+    "reasoning",
+    "reasoning_effort",
+];
+
+/// The text of a piece that counts as tokens: definitions as they are, of the system prompt the text.
+pub(super) fn counted(piece: &Piece) -> Cow<'_, str> {
+    let json = piece.json.trim_end_matches(',');
+    match piece.place {
+        Place::Tool { .. } => Cow::Borrowed(json),
+        Place::System => {
+            let value = json.split_once(':').map_or(json, |(_, value)| value);
+            string(value).unwrap_or_else(|| {
+                let list = format!("{value}]");
+                let texts = elements(&list).into_iter().filter_map(|part| {
+                    let text = string(get(&members(part), "text")?)?;
+                    Some(text.into_owned())
+                });
+                Cow::Owned(texts.collect())
+            })
+        }
+        Place::Parameter { .. } | Place::Message { .. } => Cow::Borrowed(""),
+    }
+}
+
+/// The pieces of a head in the order in which the provider caches them.
+pub(super) fn front(head: &Head) -> Vec<Piece> {
+    let mut pieces = Vec::new();
+    let parameters = format!("{{{}}}", head.parameters());
+    let found = members(&parameters);
+    let parameter = |name: &str| {
+        let value = get(&found, name)?;
+        Some(Piece {
+            place: Place::Parameter {
+                name: name.to_owned(),
+            },
+            json: format!("\"{name}\":{value},").into(),
+        })
+    };
+    pieces.extend(parameter("model"));
+    // Tools that are parameters, because no block of the tree defines them.
+    pieces.extend(parameter("tools"));
+    for (index, tool) in head.tools().iter().enumerate() {
+        let mut json = without_mark(tool);
+        json.push(',');
+        pieces.push(Piece {
+            place: Place::Tool {
+                name: tool_name(tool),
+                index,
+            },
+            json: json.into(),
+        });
+    }
+    pieces.extend(READ_BY_MODEL.iter().filter_map(|name| parameter(name)));
+    if let Some((name, value)) = head.system() {
+        let json = match head.provider() {
+            Provider::Anthropic => format!("\"{name}\":[{}", parts(value)),
+            _ => format!("\"{name}\":{value},"),
+        };
+        let system = Piece {
+            place: Place::System,
+            json: json.into(),
+        };
+        // Anthropic keeps the cache of tools and system when such a parameter changes.
+        let at = match head.provider() {
+            Provider::Anthropic => after_tools(&pieces),
+            _ => pieces.len(),
+        };
+        pieces.insert(at, system);
+    }
+    pieces
+}
+
+/// One past the last tool.
+fn after_tools(pieces: &[Piece]) -> usize {
+    let before = |piece: &Piece| match &piece.place {
+        Place::Tool { .. } => true,
+        Place::Parameter { name } => name == "model" || name == "tools",
+        _ => false,
+    };
+    pieces.iter().take_while(|piece| before(piece)).count()
+}
+
+/// The name in a tool definition, or else its type.
+pub(super) fn tool_name(definition: &str) -> String {
+    let found = members(definition);
+    let inner = get(&found, "function").map(members).unwrap_or_default();
+    let text = |raw: Option<&str>| raw.and_then(string).map(|name| name.into_owned());
+    text(get(&found, "name"))
+        .or_else(|| text(get(&inner, "name")))
+        .or_else(|| text(get(&found, "type")))
+        .unwrap_or_default()
+}
+
+/// A message as the cache reads it, with the comma after it.
+///
+/// Anthropic's API takes a text as the same as a list of one text, and caches part by part. So its
+/// messages are lists without marks that say where to cache, and without the brackets at the end:
+/// a message that got one more part begins as it did.
+pub(super) fn message(json: &str, provider: Provider) -> String {
+    let found = members(json);
+    let names: Vec<&str> = found.iter().map(|(name, _)| &**name).collect();
+    match (provider, &names[..]) {
+        (Provider::Anthropic, ["role", "content"]) => {
+            format!(
+                "{{\"role\":{},\"content\":[{}",
+                found[0].1,
+                parts(found[1].1)
+            )
+        }
+        _ => format!("{json},"),
+    }
+}
+
+/// The parts of the `content` of a message or a result, or of the system prompt, each with a comma.
+fn parts(content: &str) -> String {
+    if value_type(content) == ValueType::String {
+        return format!("{{\"type\":\"text\",\"text\":{content}}},");
+    }
+    let parts = elements(content).into_iter();
+    parts.map(|json| part(json) + ",").collect()
+}
+
+/// A part without its mark; the content of a result is read as that of a message.
+fn part(json: &str) -> String {
+    let is_result = get(&members(json), "type") == Some("\"tool_result\"");
+    map_members(json, |name, value| match name {
+        "cache_control" => None,
+        "content" if is_result => Some(format!("[{}]", parts(value).trim_end_matches(','))),
+        _ => Some(value.to_owned()),
+    })
+}
+
+/// A tool definition without its mark.
+fn without_mark(json: &str) -> String {
+    map_members(json, |name, value| {
+        (name != "cache_control").then(|| value.to_owned())
+    })
+}
+
+/// An object with other values; a member without a value is left out. Anything else stays.
+fn map_members(json: &str, value: impl Fn(&str, &str) -> Option<String>) -> String {
+    if value_type(json) != ValueType::Object {
+        return json.to_owned();
+    }
+    let mut out = String::with_capacity(json.len());
+    for (name, raw) in members(json) {
+        if let Some(value) = value(&name, raw) {
+            crate::render::push_member(&name, &value, &mut out);
+        }
+    }
+    format!("{{{}}}", out.strip_prefix(',').unwrap_or(&out))
+}

@@ -1,0 +1,384 @@
+//! The requests of a session one after the other, in the pieces that a provider caches.
+//!
+//! A request is parameters, tool definitions, the system prompt and messages, each as JSON in the
+//! form of the provider's API. [`Requests`] holds one request. [`Requests::advance`] turns it into
+//! that of another snapshot and returns what it had instead, so a session costs what changes from
+//! one snapshot to the next, and a comparison of units for each snapshot.
+//!
+//! This file knows snapshots and the forms of requests. It must not know causes, tokens or texts for
+//! people.
+
+use super::locate;
+use super::pieces::{self, Place};
+use crate::history::History;
+use crate::index::{NodeRef, Snapshot, UnitRef};
+use crate::render::{
+    self, Head, Provider, RenderError, Source, Thread, ThreadBlock, grouping_of, head_of,
+    is_in_head,
+};
+use crate::tree::NodeClass;
+use std::borrow::Cow;
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+use std::ops::Range;
+use std::sync::Arc;
+
+/// What a block is known by: the version of its unit and its row in it, or the address of its
+/// record and [`RECORD`]. Equal keys are equal blocks.
+type Key = (u64, u32);
+
+/// No unit has so many rows.
+const RECORD: u32 = u32::MAX;
+
+/// A message of a request.
+#[derive(Clone, Debug)]
+pub(super) struct Message {
+    /// As the cache of the provider reads it.
+    pub(super) json: Box<str>,
+    /// The blocks it is made of, among those of the request. Messages that end together have the same.
+    pub(super) blocks: Range<usize>,
+    /// The bytes of the messages up to its end.
+    end: u64,
+}
+
+/// The part of a request besides messages, in the order in which providers cache it.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Front {
+    pub(super) head: Head,
+    /// The keys of the blocks that the head was made of.
+    blocks: Vec<Key>,
+    parameters: Option<Box<str>>,
+}
+
+/// The request of one snapshot.
+pub(super) struct Requests {
+    provider: Provider,
+    units: Vec<UnitBlocks>,
+    keys: Vec<Key>,
+    pub(super) blocks: Vec<Arc<ThreadBlock>>,
+    pub(super) messages: Vec<Message>,
+    /// Where nothing was left open: the block that came next, and how many messages were ended.
+    fresh: Vec<(usize, usize)>,
+    pub(super) front: Option<Arc<Front>>,
+    /// Blocks by key. A record is held here, so that its address is not used again.
+    known: HashMap<Key, (Arc<ThreadBlock>, Option<Arc<str>>)>,
+    /// Parameters by the address of their record.
+    parameters: HashMap<usize, (Box<str>, Arc<str>)>,
+}
+
+/// What a request had before [`Requests::advance`], from the first difference on.
+pub(super) struct Before {
+    /// How many blocks both have at their beginning.
+    pub(super) blocks_kept: usize,
+    pub(super) blocks: Vec<Arc<ThreadBlock>>,
+    /// How many messages both have at their beginning, at least.
+    pub(super) messages_kept: usize,
+    pub(super) messages: Vec<Message>,
+}
+
+/// The blocks of one unit in a request.
+struct UnitBlocks {
+    version: u64,
+    /// Dead rows, from the start of the unit.
+    dead: Vec<u32>,
+    /// The values of `data_reply` in it, as JSON.
+    replies: Vec<Box<str>>,
+    /// Whether blocks were left out, as the reply of the cycle.
+    left_out: bool,
+    /// The number of blocks of the request up to its end.
+    end: usize,
+    /// Whether what follows is in `^sys`; `None` outside the regions.
+    system: Option<bool>,
+}
+
+impl Requests {
+    /// No request yet, in the form of this provider.
+    pub(super) fn new(provider: Provider) -> Self {
+        Self {
+            provider,
+            units: Vec::new(),
+            keys: Vec::new(),
+            blocks: Vec::new(),
+            messages: Vec::new(),
+            fresh: Vec::new(),
+            front: None,
+            known: HashMap::new(),
+            parameters: HashMap::new(),
+        }
+    }
+
+    /// The bytes of the first messages.
+    pub(super) fn bytes_of(&self, messages: usize) -> u64 {
+        match messages.checked_sub(1) {
+            Some(last) => self.messages.get(last).map_or(0, |message| message.end),
+            None => 0,
+        }
+    }
+
+    /// Whether a block is in the head, and so in no message.
+    pub(super) fn is_in_head(&self, block: &ThreadBlock) -> bool {
+        let head = self.front.as_ref().map(|front| &front.head);
+        head.is_some_and(|head| is_in_head(block, head).unwrap_or(false))
+    }
+
+    /// The id of the block that a part of the front is: of a tool, or of the system prompt, whose text
+    /// is around byte `at` of its JSON.
+    pub(super) fn block_of(&self, place: &Place, json: &str, at: usize) -> Option<String> {
+        let head = self.blocks.iter().filter(|block| self.is_in_head(block));
+        let block = match place {
+            Place::Tool { index, .. } => head.filter(|block| block.is_tool()).nth(*index)?,
+            Place::System => {
+                let system: Vec<Arc<ThreadBlock>> =
+                    head.filter(|block| !block.is_tool()).cloned().collect();
+                let (at, _) = locate::block(json, at, &system)?;
+                return Some(system[at].id().to_owned());
+            }
+            _ => return None,
+        };
+        Some(block.id().to_owned())
+    }
+
+    /// Becomes the request of a snapshot of `history`.
+    ///
+    /// # Errors
+    /// A block, a tool definition or parameters that the API has no form for.
+    pub(super) fn advance(
+        &mut self,
+        history: &History,
+        snapshot: &Snapshot,
+    ) -> Result<Before, RenderError> {
+        let cycle = snapshot.cycle();
+        let cycle = cycle.saturating_add(i64::from(snapshot.is_working()));
+        let kept = history.attempts().sent_in(cycle);
+        let (blocks_kept, keys, parameters) = match kept.and_then(|records| self.records(records)) {
+            Some(found) => found,
+            None => self.tree(snapshot, cycle),
+        };
+        let blocks = self.blocks.split_off(blocks_kept);
+        self.keys.truncate(blocks_kept);
+        for key in keys {
+            if let Some((block, _)) = self.known.get(&key) {
+                self.blocks.push(Arc::clone(block));
+                self.keys.push(key);
+            }
+        }
+        let front = self.front(parameters)?;
+        // A head that changes can move blocks between itself and the messages.
+        let same = self
+            .front
+            .as_ref()
+            .is_some_and(|before| before.groups_as(&front));
+        let usable = if same { blocks_kept } else { 0 };
+        self.front = Some(front);
+        let (messages_kept, messages) = self.group(usable)?;
+        Ok(Before {
+            blocks_kept,
+            blocks,
+            messages_kept,
+            messages,
+        })
+    }
+
+    /// Makes the messages anew, except those that depend on the first `usable` blocks alone.
+    /// Returns how many are kept, and those that were there after them.
+    fn group(&mut self, usable: usize) -> Result<(usize, Vec<Message>), RenderError> {
+        let front = self.front.clone();
+        let Some(head) = front.as_ref().map(|front| &front.head) else {
+            return Ok((0, Vec::new()));
+        };
+        // The block at which everything before it is ended has to be there, too: it ends them.
+        let at = self.fresh.partition_point(|(block, _)| *block < usable);
+        let (start, kept) = match at.checked_sub(1) {
+            Some(last) => self.fresh[last],
+            None => (0, 0),
+        };
+        self.fresh.truncate(at.saturating_sub(1));
+        let before = self.messages.split_off(kept);
+        let mut grouping = grouping_of(self.provider);
+        let mut out = Vec::new();
+        let mut last = start;
+        if let Some(text) = head.text_alone() {
+            out.push(text.to_owned());
+            let blocks = 0..self.blocks.len();
+            push(&mut self.messages, self.provider, &mut out, blocks);
+            return Ok((kept, before));
+        }
+        for (at, block) in self.blocks.iter().enumerate().skip(start) {
+            if is_in_head(block, head)? {
+                continue;
+            }
+            let fresh = grouping.add(Cow::Borrowed(&**block), &mut out)?;
+            if !out.is_empty() {
+                push(&mut self.messages, self.provider, &mut out, last..at);
+                last = at;
+            }
+            if fresh {
+                self.fresh.push((at, self.messages.len()));
+            }
+        }
+        grouping.end(&mut out)?;
+        let blocks = last..self.blocks.len();
+        push(&mut self.messages, self.provider, &mut out, blocks);
+        Ok((kept, before))
+    }
+
+    /// The head of the blocks there are, or the one there was if it has the same blocks.
+    fn front(&mut self, parameters: Option<Box<str>>) -> Result<Arc<Front>, RenderError> {
+        let system = self.blocks.iter().take_while(|block| block.is_system());
+        let system = system.count();
+        // A head of Responses looks at whether there is one block more.
+        let looked_at = match self.provider {
+            Provider::OpenAiResponses => self.blocks.len().min(system + 2),
+            _ => system,
+        };
+        let keys = &self.keys[..looked_at];
+        if let Some(front) = &self.front
+            && front.blocks == keys
+            && front.parameters == parameters
+        {
+            return Ok(Arc::clone(front));
+        }
+        let source = Source::Blocks(&self.blocks, parameters.as_deref());
+        Ok(Arc::new(Front {
+            head: head_of(source, self.provider)?,
+            blocks: keys.to_vec(),
+            parameters,
+        }))
+    }
+
+    /// The blocks of a request that was kept when it was sent: how many are those of the request
+    /// before, the keys of the others, and the parameters. `None` if a record cannot be read.
+    fn records(&mut self, records: Vec<Arc<str>>) -> Option<(usize, Vec<Key>, Option<Box<str>>)> {
+        self.units.clear();
+        let mut keys = Vec::with_capacity(records.len());
+        let mut parameters = None;
+        for record in records {
+            let address = Arc::as_ptr(&record).cast::<u8>() as usize;
+            let key = (address as u64, RECORD);
+            if let Some((text, _)) = self.parameters.get(&address) {
+                parameters = Some(text.clone());
+                continue;
+            }
+            if let Entry::Vacant(unknown) = self.known.entry(key) {
+                let thread = Thread::from_records([&record]).ok()?;
+                if let Some(text) = thread.parameters() {
+                    parameters = Some(text.into());
+                    self.parameters.insert(address, (text.into(), record));
+                    continue;
+                }
+                let block = thread.into_blocks().next()?;
+                unknown.insert((Arc::new(block), Some(record)));
+            }
+            keys.push(key);
+        }
+        let same = self.keys.iter().zip(&keys).take_while(|(a, b)| a == b);
+        let same = same.count();
+        Some((same, keys.split_off(same), parameters))
+    }
+
+    /// The blocks that the tree says were sent in the cycle: as [`Requests::records`].
+    fn tree(&mut self, snapshot: &Snapshot, cycle: i64) -> (usize, Vec<Key>, Option<Box<str>>) {
+        let cycle = cycle.to_string();
+        let mut units = snapshot.units().peekable();
+        let (mut shared, mut start, mut system) = (0, 0, None);
+        for before in &self.units {
+            let is_same = |unit: &UnitRef<'_>| before.is(*unit, &cycle);
+            if units.next_if(is_same).is_none() {
+                break;
+            }
+            shared += 1;
+            (start, system) = (before.end, before.system);
+        }
+        self.units.truncate(shared);
+        let mut keys: Vec<Key> = Vec::new();
+        for unit in units {
+            let mut replies: Vec<Box<str>> = Vec::new();
+            let mut left_out = false;
+            for node in unit.nodes() {
+                if node.level() <= 1 {
+                    system = match node.class() {
+                        NodeClass::Sys => Some(true),
+                        NodeClass::Seq | NodeClass::Head => Some(false),
+                        _ => None,
+                    };
+                }
+                let (NodeClass::Block, Some(system)) = (node.class(), system) else {
+                    continue;
+                };
+                if let Some(reply) = node.field("data_reply") {
+                    if !replies.iter().any(|known| **known == *reply) {
+                        replies.push(reply.into());
+                    }
+                    if reply == cycle {
+                        left_out = true;
+                        continue;
+                    }
+                }
+                keys.push(self.node(node, system));
+            }
+            self.units.push(UnitBlocks {
+                version: unit.version(),
+                dead: dead_rows(unit),
+                replies,
+                left_out,
+                end: start + keys.len(),
+                system,
+            });
+        }
+        let same = self.keys[start..].iter().zip(&keys);
+        let same = same.take_while(|(a, b)| a == b).count();
+        let parameters = render::parameters_of(snapshot);
+        (start + same, keys.split_off(same), parameters)
+    }
+
+    /// The key of a block of a tree.
+    fn node(&mut self, node: NodeRef<'_>, system: bool) -> Key {
+        let key = node.version();
+        self.known
+            .entry(key)
+            .or_insert_with(|| (Arc::new(ThreadBlock::of(node, system)), None));
+        key
+    }
+}
+
+impl Front {
+    /// Whether the same blocks are in the messages, and in the same way.
+    fn groups_as(&self, other: &Self) -> bool {
+        self.head.instructions() == other.head.instructions()
+            && self.head.text_alone() == other.head.text_alone()
+    }
+}
+
+impl UnitBlocks {
+    /// Whether a unit gives the same blocks in the request of a cycle.
+    fn is(&self, unit: UnitRef<'_>, cycle: &str) -> bool {
+        self.version == unit.version()
+            && self.dead == dead_rows(unit)
+            && !self.replies.iter().any(|reply| **reply == *cycle)
+            && !self.left_out
+    }
+}
+
+/// The dead rows of a unit, from its start. Most have none.
+fn dead_rows(unit: UnitRef<'_>) -> Vec<u32> {
+    let start = unit.rows().start;
+    unit.dead_rows().map(|row| row - start).collect()
+}
+
+/// Appends messages that are made of these blocks.
+fn push(
+    messages: &mut Vec<Message>,
+    provider: Provider,
+    out: &mut Vec<String>,
+    blocks: Range<usize>,
+) {
+    for json in out.drain(..) {
+        let json = pieces::message(&json, provider);
+        let end = messages.last().map_or(0, |message| message.end);
+        messages.push(Message {
+            end: end + json.len() as u64,
+            json: json.into(),
+            blocks: blocks.clone(),
+        });
+    }
+}

@@ -1,0 +1,223 @@
+//! One line for each cycle of a session: what was sent, what came back, what changed (INSPECT §4).
+//!
+//! This file knows sessions, selectors and the comparison of requests. It must not know how a line is
+//! printed.
+
+use super::call::Call;
+use super::counts::Counts;
+use super::prefix::{Difference, PrefixStep, prefixes};
+use crate::engine::Engine;
+use crate::history::{History, Session};
+use crate::index::{NodeRef, Snapshot};
+use crate::render::{Provider, RenderError};
+use crate::tree::NodeClass;
+use crate::tree::shallow::string;
+use serde::Serialize;
+use std::collections::BTreeMap;
+
+/// The steps of a session.
+#[derive(Clone, Debug, Serialize)]
+#[non_exhaustive]
+pub struct Steps {
+    /// How tokens are counted.
+    pub tokenizer: super::Tokenizer,
+    /// Whether requests are worked out from a transcript, which does not say exactly what was sent.
+    pub reconstructed: bool,
+    /// Why there are no prefixes, if requests have no form for the API.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub no_prefixes: Option<String>,
+    /// One for each committed snapshot, oldest first.
+    pub steps: Vec<Step>,
+}
+
+/// One cycle.
+#[derive(Clone, Debug, Serialize)]
+#[non_exhaustive]
+pub struct Step {
+    /// `@t0`, `@t-1`, …
+    pub label: String,
+    /// The cycle.
+    pub cycle: i64,
+    /// When the reply came, or else when the newest block was made, in RFC 3339.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub time: Option<String>,
+    /// What the snapshot says of the call.
+    #[serde(flatten)]
+    pub call: Call,
+    /// Tokens of the request, counted here.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tokens: Option<u64>,
+    /// Matches of the selector in the snapshot, by default blocks.
+    pub matches: usize,
+    /// Of these, the snapshot before does not have them.
+    pub added: usize,
+    /// Matches of the snapshot before that this one does not have.
+    pub removed: usize,
+    /// Matches of both that differ.
+    pub changed: usize,
+    /// What happened.
+    pub events: Vec<StepEvent>,
+    /// How much of the request before can be reused, in percent. `None` for the first.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub prefix_percent: Option<u64>,
+    /// What broke the prefix.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub broken: Option<Difference>,
+}
+
+/// What happened in a cycle.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(tag = "event", rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum StepEvent {
+    /// Earlier messages were replaced by a summary.
+    Compaction,
+    /// Calls to the provider failed.
+    Failed {
+        /// How many.
+        count: usize,
+        /// What the last one said.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        error: Option<String>,
+    },
+    /// Results of tools that say they are errors came in.
+    ToolErrors {
+        /// How many.
+        count: usize,
+    },
+    /// The model replied with text.
+    Reply,
+    /// The model called tools.
+    Calls {
+        /// The names, each with how often it was called, in the order of the first call.
+        tools: Vec<(String, usize)>,
+    },
+}
+
+/// The steps of a session: its committed snapshots, compared by a selector without a time. `counts`
+/// counts tokens.
+///
+/// Costs as much as [`Engine::log`] and [`prefixes`].
+///
+/// # Errors
+/// As [`Engine::log`]. A request without a form for the provider is no error: then there are no
+/// prefixes.
+pub fn steps(
+    engine: &Engine,
+    session: &Session,
+    selector: &str,
+    provider: Option<Provider>,
+    counts: &mut Counts,
+) -> Result<Steps, crate::Error> {
+    let log = engine.log(session, selector)?;
+    let history = session.history();
+    let (prefixes, no_prefixes) = match by_cycle(&history, provider, counts) {
+        Ok(found) => (found, None),
+        Err(error) => (BTreeMap::new(), Some(error.to_string())),
+    };
+    let mut steps = Vec::with_capacity(log.snapshots.len());
+    for (entry, snapshot) in log.snapshots.iter().rev().zip(history.committed().iter()) {
+        let call = Call::of(snapshot);
+        let prefix = prefixes.get(&entry.cycle);
+        steps.push(Step {
+            label: entry.label.clone(),
+            cycle: entry.cycle,
+            time: time_of(snapshot),
+            tokens: prefix.map(|prefix| prefix.tokens),
+            matches: entry.matches,
+            added: entry.added,
+            removed: entry.removed,
+            changed: entry.changed,
+            events: events(snapshot, &call),
+            prefix_percent: prefix
+                .filter(|prefix| prefix.before.is_some())
+                .map(PrefixStep::reused_percent),
+            broken: prefix.and_then(|prefix| prefix.difference.clone()),
+            call,
+        });
+    }
+    Ok(Steps {
+        tokenizer: counts.tokenizer(),
+        reconstructed: steps.iter().any(|step| step.call.reconstructed),
+        no_prefixes,
+        steps,
+    })
+}
+
+/// The comparisons of requests by the cycle of the later one.
+fn by_cycle(
+    history: &History,
+    provider: Option<Provider>,
+    counts: &mut Counts,
+) -> Result<BTreeMap<i64, PrefixStep>, RenderError> {
+    let found = prefixes(history, history.committed().iter(), provider, counts)?;
+    Ok(found
+        .steps
+        .into_iter()
+        .map(|step| (step.cycle, step))
+        .collect())
+}
+
+/// The blocks of the newest turn and of `^ah`.
+fn newest(snapshot: &Snapshot) -> impl Iterator<Item = NodeRef<'_>> {
+    let turn = snapshot.nodes_in(snapshot.turn_rows(1, 1));
+    let head = snapshot.nodes_in(snapshot.head_rows());
+    turn.chain(head)
+        .filter(|node| node.class() == NodeClass::Block)
+}
+
+/// The time of a snapshot: that of its reply, or else of its newest block.
+pub(super) fn time_of(snapshot: &Snapshot) -> Option<String> {
+    let cycle = snapshot.cycle().to_string();
+    let last = |reply: bool| {
+        let blocks = newest(snapshot);
+        let blocks = blocks.filter(|node| !reply || node.field("data_reply") == Some(&cycle));
+        let times = blocks.filter_map(|node| string(node.field("created_at_iso")?));
+        times.last().map(|time| time.into_owned())
+    };
+    last(true).or_else(|| last(false))
+}
+
+fn events(snapshot: &Snapshot, call: &Call) -> Vec<StepEvent> {
+    let cycle = snapshot.cycle().to_string();
+    let mut events = Vec::new();
+    if call.compaction {
+        events.push(StepEvent::Compaction);
+    }
+    if call.failed > 0 {
+        events.push(StepEvent::Failed {
+            count: call.failed,
+            error: call.error.clone(),
+        });
+    }
+    let (mut errors, mut replied) = (0, false);
+    let mut tools: Vec<(String, usize)> = Vec::new();
+    for node in newest(snapshot) {
+        let is_reply = node.field("data_reply") == Some(&cycle);
+        match node.kind() {
+            Some("call") if is_reply => {
+                let name = node.field("data_call_name").and_then(string);
+                let name = name.as_deref().or(node.key()).unwrap_or("unknown");
+                match tools.iter_mut().find(|(known, _)| known == name) {
+                    Some((_, count)) => *count += 1,
+                    None => tools.push((name.to_owned(), 1)),
+                }
+            }
+            Some("thinking") => {}
+            Some("result" | "error") if !is_reply => {
+                errors += usize::from(node.field("data_is_error") == Some("true"));
+            }
+            _ => replied |= is_reply,
+        }
+    }
+    if errors > 0 {
+        events.push(StepEvent::ToolErrors { count: errors });
+    }
+    if replied {
+        events.push(StepEvent::Reply);
+    }
+    if !tools.is_empty() {
+        events.push(StepEvent::Calls { tools });
+    }
+    events
+}
