@@ -1,21 +1,21 @@
 //! `pactql import`: sessions made of chat logs, and files of sessions, in a store.
 
 use super::command::{Run, say, stream};
+use super::import_follow::follow;
 use super::import_read::{Inputs, Made, Named, Read};
+use super::import_store::{Brought, Into};
+use super::import_target::{Target, several};
 use super::input;
 use super::options::{Color, Limits, Messages};
 use super::progress::Progress;
-use super::sessions::open_store;
 use super::words::{joined, quoted};
-use super::write::new_name;
-use crate::engine::Store;
 use crate::interop::{Format, ImportOptions, MessageLocation, Pointer, Report};
-use crate::present::stores::{Access, Address, Which};
+use crate::present::stores::Address;
 use crate::present::{Exit, Failure, counted, printable};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
 use serde_json::json;
-use std::collections::{BTreeSet, HashSet};
+use std::collections::BTreeSet;
 use std::io::{self, Write};
 use std::path::Path;
 
@@ -24,7 +24,7 @@ use std::path::Path;
 /// The format is found by content. A provider call is a cycle, and a reply ends a turn; messages
 /// after the last reply are the working state. A report on standard error counts what was
 /// understood, kept unchanged and skipped. In a store a session is named by its file, without the endings; one of another
-/// store keeps its name. Of a directory, every file is imported.
+/// store keeps its name. A log that is imported again adds what is new. Of a directory, every file is imported.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
@@ -34,6 +34,7 @@ Examples:
   pactql import chats/*.json session.jsonl -o agents.db
   pactql import chats/ -o agents.db --skip-existing --skip-invalid
   pactql import chat.json -o agents.db#support-42
+  pactql import ~/.claude/projects -o agents.db --follow
   pactql import \"old.db#support-*\" -o agents.db
   cat chat.jsonl | pactql import - | pactql select - \"@t0 .cb[role='assistant']\"")]
 pub(super) struct Import {
@@ -54,6 +55,9 @@ pub(super) struct Import {
     /// Leave out sessions whose name the store has already.
     #[arg(long)]
     skip_existing: bool,
+    /// Keep reading as the logs grow, until interrupted. Into a store.
+    #[arg(long, requires = "output", conflicts_with = "skip_existing")]
+    follow: bool,
     /// Leave out inputs that are neither logs nor sessions, and say so.
     #[arg(long)]
     skip_invalid: bool,
@@ -100,14 +104,6 @@ enum ReportForm {
     Json,
 }
 
-/// Where sessions are written.
-enum Target<'a> {
-    Stdout,
-    File(&'a str),
-    Directory(&'a str),
-    Store(Address<'a>),
-}
-
 impl Run for Import {
     fn run(&self, _: Color) -> Result<Exit, Failure> {
         let location = match (&self.messages, &self.steps) {
@@ -130,11 +126,18 @@ impl Run for Import {
             skip_invalid: self.skip_invalid,
             has_output: self.output.is_some(),
         };
+        if self.follow {
+            let Target::Store(address) = target else {
+                return Err(Failure::usage("`--follow` writes into a store")
+                    .with_help("give a store: -o agents.db"));
+            };
+            return follow(&inputs, &self.logs, &self.place_in(address));
+        }
         let mut found = inputs.read(&self.logs)?;
         // Nothing is written until everything has been read without a fault.
         let sessions = std::mem::take(&mut found.sessions);
-        let (copied, existing) = self.write(target, sessions)?;
-        self.say_report(&found, &copied, existing, into_store);
+        let (copied, brought) = self.write(target, sessions)?;
+        self.say_report(&found, &copied, &brought, into_store);
         Ok(Exit::Ok)
     }
 }
@@ -179,7 +182,8 @@ impl Import {
     }
 
     /// Says what was imported, what was copied, and what was left out.
-    fn say_report(&self, found: &Read, written: &Written, existing: usize, into_store: bool) {
+    fn say_report(&self, found: &Read, written: &Written, brought: &Brought, into_store: bool) {
+        let existing = brought.existing;
         let mut report = Report::default();
         let logs = written.logs.iter();
         for of_log in logs.filter_map(|log| found.reports.get(*log)) {
@@ -195,6 +199,9 @@ impl Import {
             }
             if self.skip_existing {
                 json["existing"] = json!(existing);
+            }
+            if into_store {
+                json["store"] = brought.to_json();
             }
             if self.skip_invalid {
                 let skipped = found.skipped.iter();
@@ -213,6 +220,7 @@ impl Import {
                 let snapshots = counted(written.snapshots as u64, "snapshot");
                 text += &format!("copied {sessions}, {snapshots}\n");
             }
+            text += &brought.to_string();
             if existing > 0 {
                 let existing = counted(existing as u64, "session");
                 text += &format!("left {existing} as they are in the store\n");
@@ -249,10 +257,27 @@ impl Import {
         }
     }
 
-    /// Writes the sessions. Returns what was written, and how many were in the store already.
-    fn write(&self, target: Target<'_>, sessions: Vec<Named>) -> Result<(Written, usize), Failure> {
+    /// How sessions are written into a store.
+    fn place_in<'a>(&'a self, address: Address<'a>) -> Into<'a> {
+        Into {
+            address,
+            name: self.name.as_deref(),
+            skip_existing: self.skip_existing,
+        }
+    }
+
+    /// Writes the sessions. Returns what was written, and what was in the store already.
+    fn write(
+        &self,
+        target: Target<'_>,
+        sessions: Vec<Named>,
+    ) -> Result<(Written, Brought), Failure> {
         if let Target::Store(address) = target {
-            return self.write_store(address, sessions);
+            let mut written = Written::default();
+            let brought = self.place_in(address).write(sessions, |kept| {
+                written = Written::of(kept);
+            })?;
+            return Ok((written, brought));
         }
         let written = Written::of(&sessions);
         let one = |made: &Made, out: &mut dyn Write| match made {
@@ -276,60 +301,7 @@ impl Import {
             }
             (target, sessions) => Err(several(&target, sessions.len())),
         }?;
-        Ok((written, 0))
-    }
-
-    /// Writes sessions into a store, which is made if it is missing; none if one of them is there already,
-    /// or all but those.
-    fn write_store(
-        &self,
-        address: Address<'_>,
-        mut sessions: Vec<Named>,
-    ) -> Result<(Written, usize), Failure> {
-        let named = match address.which {
-            Which::All => self.name.as_deref(),
-            _ => Some(new_name(address)?),
-        };
-        if let Some(name) = named {
-            match &mut sessions[..] {
-                [one] => name.clone_into(&mut one.name),
-                [] => {}
-                _ => return Err(several(&Target::Store(address), sessions.len())),
-            }
-        }
-        let is_wrong = |named: &&Named| named.name.contains('*') || named.name.is_empty();
-        if let Some(Named { name, .. }) = sessions.iter().find(is_wrong) {
-            return Err(Failure::usage(format!(
-                "a session cannot be called `{name}`: a `*` is for patterns, and a name is not empty"
-            ))
-            .with_help("`--name` gives another name"));
-        }
-        let store = address.store;
-        let opened = open_store(store, Access::Create)?;
-        let taken = taken(&opened, &sessions)?;
-        if let Some(name) = taken.first().filter(|_| !self.skip_existing) {
-            let whole = quoted(&format!("{store}#{name}"));
-            let help = match (sessions.len(), taken.len()) {
-                (1, _) => {
-                    format!("choose another name, or first: pactql delete {whole} --yes")
-                }
-                (_, 1) => format!(
-                    "`--skip-existing` imports the others; to replace it, first: pactql delete {whole} --yes"
-                ),
-                (_, more) => format!(
-                    "and {} more of these names; `--skip-existing` imports the others",
-                    more - 1
-                ),
-            };
-            return Err(Failure::exists(
-                format!("the store {store} has a session `{name}` already"),
-                help,
-            ));
-        }
-        sessions.retain(|named| !taken.contains(&named.name));
-        let written = Written::of(&sessions);
-        import_all(store, &opened, sessions)?;
-        Ok((written, taken.len()))
+        Ok((written, Brought::default()))
     }
 
     /// The logs, as inputs that are not written to.
@@ -363,69 +335,4 @@ impl Import {
         }
         Ok(())
     }
-}
-
-/// The names of sessions that the store has already, in the order of the sessions.
-fn taken(store: &Store, sessions: &[Named]) -> Result<Vec<String>, Failure> {
-    let wanted = sessions.iter().map(|named| &named.name);
-    let known: HashSet<String> = match sessions {
-        // Looked up by its name.
-        [one] => store.sessions(&one.name)?,
-        _ => store.sessions("")?,
-    }
-    .into_iter()
-    .map(|info| info.name)
-    .collect();
-    Ok(wanted
-        .filter(|name| known.contains(*name))
-        .cloned()
-        .collect())
-}
-
-/// Writes sessions, many in a transaction. If one fails, those before it stay, and the failure says which.
-fn import_all(store: &str, opened: &Store, sessions: Vec<Named>) -> Result<(), Failure> {
-    let progress = Progress::bar(sessions.len());
-    let names: Vec<String> = sessions.iter().map(|named| named.name.clone()).collect();
-    let mut unread = None;
-    let ready = sessions.into_iter().map_while(|named| {
-        progress.step();
-        match named.made.session() {
-            Ok(session) => Some((named.name, session, named.source)),
-            Err(failure) => {
-                unread = Some(failure);
-                None
-            }
-        }
-    });
-    let (imported, failure) = match opened.import_all(ready) {
-        Ok(imported) => (imported, unread),
-        Err(stopped) => (stopped.imported, Some(stopped.error.into())),
-    };
-    drop(progress);
-    let Some(failure) = failure else {
-        return Ok(());
-    };
-    if let (Some(at), true) = (imported.checked_sub(1), names.len() > 1) {
-        say(&format!(
-            "note: {imported} of {} are in {store}, up to `{}`; `--skip-existing` goes on after them\n",
-            counted(names.len() as u64, "session"),
-            printable(&names[at])
-        ));
-    }
-    Err(failure)
-}
-
-fn several(target: &Target<'_>, count: usize) -> Failure {
-    let place = match target {
-        Target::File(path) => format!("the file `{path}`"),
-        Target::Store(address) => {
-            return Failure::usage(format!("{count} sessions cannot have one name"))
-                .with_help(format!("-o {} gives each its own name", address.store));
-        }
-        _ => "standard output".to_owned(),
-    };
-    Failure::usage(format!(
-        "the logs hold {count} sessions, and {place} takes one"
-    ))
-    .with_help("`-o DIR` writes one file a session; a new directory's name ends in `/`")
 }

@@ -81,23 +81,27 @@ impl Made {
                 intact(&session)?;
                 Ok(session)
             }
-            Self::Log(log) => {
-                let mut bytes = Vec::new();
-                log.recording.write_jsonl(&mut bytes, false)?;
-                let session = Session::from_slice(&bytes).map_err(|error| {
-                    Failure::internal(format!("the session cannot be read: {error}"))
-                })?;
-                Ok(Arc::new(session))
-            }
+            Self::Log(log) => Ok(Arc::new(session_of(log)?)),
         }
     }
 }
 
+/// The session that a log makes.
+///
+/// # Errors
+/// None, unless the importer is at fault.
+pub(super) fn session_of(log: &ImportedSession) -> Result<Session, Failure> {
+    let mut bytes = Vec::new();
+    log.recording.write_jsonl(&mut bytes, false)?;
+    Session::from_slice(&bytes)
+        .map_err(|error| Failure::internal(format!("the session cannot be read: {error}")))
+}
+
 /// A file that is read.
-struct File {
-    path: String,
+pub(super) struct File {
+    pub(super) path: String,
     /// What its sessions are named after.
-    stem: String,
+    pub(super) stem: String,
 }
 
 impl File {
@@ -108,7 +112,7 @@ impl File {
 }
 
 /// The sessions of one file, and what is said of it.
-type OfFile = (Vec<Made>, Option<Report>);
+pub(super) type OfFile = (Vec<Made>, Option<Report>);
 
 impl Inputs<'_> {
     /// Reads all inputs, files in parallel. Of several failures the first in order is returned.
@@ -132,6 +136,25 @@ impl Inputs<'_> {
         }
         self.read_files(&mut files, words, &mut read, &mut taken, &mut remarks)?;
         Ok(read)
+    }
+
+    /// The files of inputs that are files and directories.
+    ///
+    /// # Errors
+    /// An input that is neither.
+    pub(super) fn files(&self, words: &[String]) -> Result<Vec<File>, Failure> {
+        let mut files = Vec::new();
+        for word in words {
+            if word == input::STDIN || Address::of(word).is_some() {
+                return Err(Failure::usage(format!("`{word}` cannot be followed"))
+                    .with_help("`--follow` reads files and directories"));
+            }
+            match Path::new(word).is_dir() {
+                true => files.extend(below(word)?),
+                false => files.push(File::new(word.clone())),
+            }
+        }
+        Ok(files)
     }
 
     /// Reads files, and takes them off the list.
@@ -199,20 +222,11 @@ impl Inputs<'_> {
         if !is_nested && sessions_in(directory)?.is_none() && !files.iter().any(is_log) {
             return Ok(vec![File::new(name.to_owned())]);
         }
-        let files = files.into_iter().map(|file| {
-            let inside = file.strip_prefix(directory).unwrap_or(&file);
-            let parts = inside.iter().map(|part| part.to_string_lossy());
-            let inside = parts.collect::<Vec<_>>().join("/");
-            File {
-                stem: input::stem(&inside).to_owned(),
-                path: file.display().to_string(),
-            }
-        });
-        Ok(files.collect())
+        below(name)
     }
 
     /// Reads a log, or a session for a store.
-    fn read_file(&self, file: &str, words: &[String]) -> Result<OfFile, Failure> {
+    pub(super) fn read_file(&self, file: &str, words: &[String]) -> Result<OfFile, Failure> {
         if self.into_store && Path::new(file).is_dir() {
             let session = opened::open(Path::new(file), self.limits.source())?;
             return Ok((vec![Made::Session(Arc::new(session))], None));
@@ -307,6 +321,37 @@ impl Inputs<'_> {
     }
 }
 
+/// The files below a directory, whose sessions are named after their paths in it.
+fn below(name: &str) -> Result<Vec<File>, Failure> {
+    let directory = Path::new(name);
+    let files = files_below(directory)?.into_iter();
+    let files = files.filter(|file| !is_beside_log(file)).map(|file| {
+        let inside = file.strip_prefix(directory).unwrap_or(&file);
+        let parts = inside.iter().map(|part| part.to_string_lossy());
+        let inside = parts.collect::<Vec<_>>().join("/");
+        File {
+            stem: input::stem(&inside).to_owned(),
+            path: file.display().to_string(),
+        }
+    });
+    Ok(files.collect())
+}
+
+/// Whether a file is no log but belongs to one of Claude Code: what is known of a subagent, or the output of
+/// a tool that was too long for the log.
+fn is_beside_log(file: &Path) -> bool {
+    let name = file.file_name().unwrap_or_default().to_string_lossy();
+    let about = name.strip_suffix(".meta.json");
+    if let Some(agent) = about {
+        return file.with_file_name(format!("{agent}.jsonl")).exists();
+    }
+    let above = file
+        .parent()
+        .filter(|above| above.ends_with("tool-results"));
+    let session = above.and_then(Path::parent);
+    session.is_some_and(|session| session.with_extension("jsonl").exists())
+}
+
 /// The failure for a session where a log is expected.
 fn is_session(file: &str) -> Failure {
     let message = format!("{file} is a session already, not a log");
@@ -359,7 +404,7 @@ fn reason(failure: &Failure) -> String {
 }
 
 /// Gives each session of a log a unique file name, without an extension.
-fn name_sessions(
+pub(super) fn name_sessions(
     file: &File,
     log: Option<usize>,
     imported: Vec<Made>,
@@ -367,32 +412,70 @@ fn name_sessions(
     taken: &mut HashSet<String>,
 ) {
     let File { path, stem } = file;
-    let count = imported.len();
-    let digits = count.to_string().len();
-    let is_part = |made: &&Made| match made {
-        Made::Log(log) => log
-            .name
-            .as_ref()
-            .is_some_and(|name| name.starts_with(['~', '/'])),
-        _ => false,
+    let owners = owners(&imported);
+    let is_whole = |at: usize| owners.get(at).is_some_and(Option::is_none);
+    let whole = (0..imported.len()).filter(|at| is_whole(*at)).count();
+    let digits = imported.len().to_string().len();
+    let plain = |at: usize| match whole {
+        0 | 1 => stem.clone(),
+        _ => format!("{stem}-{:0digits$}", at + 1),
     };
-    let whole = count - imported.iter().filter(is_part).count();
     for (at, made) in imported.into_iter().enumerate() {
-        let plain = match &made {
-            // A fork or a subagent of the session that the file is named for.
-            Made::Log(ImportedSession {
-                name: Some(name), ..
-            }) if name.starts_with(['~', '/']) => format!("{stem}{name}"),
-            _ if whole == 1 => stem.clone(),
-            _ => format!("{stem}-{:0digits$}", at + 1),
+        let name = match (&made, owners.get(at)) {
+            (Made::Log(log), _) if log.parent.is_some() => {
+                let parent = log.parent.as_deref().unwrap_or_default();
+                let name = log.name.as_deref().unwrap_or_default();
+                format!("{}{name}", beside(stem, parent))
+            }
+            (_, Some(Some((owner, rest)))) => format!("{}{rest}", plain(*owner)),
+            _ => plain(at),
         };
         sessions.push(Named {
-            name: unique(&safe(&plain), taken),
+            name: unique(&safe(&name), taken),
             source: (path != input::STDIN).then(|| path.clone()),
             log,
             made,
         });
     }
+}
+
+/// For each session of a log, if it is a fork or a subagent of another one: which, and how its name goes
+/// on after that one's.
+fn owners(imported: &[Made]) -> Vec<Option<(usize, String)>> {
+    let name_of = |made: &Made| match made {
+        Made::Log(log) => log.name.clone(),
+        _ => None,
+    };
+    let names: Vec<Option<String>> = imported.iter().map(name_of).collect();
+    let owner = |(at, name): (usize, &Option<String>)| {
+        let name = name.as_deref()?;
+        // A log of one session does not name it.
+        if name.starts_with(['~', '/']) {
+            return Some((0, name.to_owned()));
+        }
+        let before = names.get(..at).unwrap_or_default().iter().enumerate();
+        before.rev().find_map(|(owner, other)| {
+            let rest = name.strip_prefix(other.as_deref()?)?;
+            rest.starts_with(['~', '/'])
+                .then(|| (owner, rest.to_owned()))
+        })
+    };
+    names.iter().enumerate().map(owner).collect()
+}
+
+/// The name of a session whose log is beside that of its subagent, in `ID/subagents/` or in one directory
+/// with it.
+fn beside(stem: &str, parent: &str) -> String {
+    let mut parts: Vec<&str> = stem.split('/').collect();
+    parts.pop();
+    if parts.last() == Some(&"subagents") {
+        parts.pop();
+        if parts.last() == Some(&parent) {
+            parts.pop();
+        }
+    }
+    parts.push(parent);
+    parts.join("/")
 }
 
 /// A name that a store takes, and that is no path out of a directory: logs name their subagents.
@@ -408,7 +491,7 @@ fn safe(name: &str) -> String {
 }
 
 /// A name that is not taken: inputs in different directories may have the same one.
-fn unique(plain: &str, taken: &mut HashSet<String>) -> String {
+pub(super) fn unique(plain: &str, taken: &mut HashSet<String>) -> String {
     let mut name = plain.to_owned();
     let mut again = 2;
     while !taken.insert(name.clone()) {

@@ -56,6 +56,6 @@ pub use reason::EmptyReason;
 pub use selection::{Selection, SelectionAddress};
 #[cfg(feature = "store")]
 pub use store::{
-    Damage, Durability, ImportStopped, Pruned, Retention, SessionAnswer, SessionInfo, Store,
-    StoreAnswers, StoreBuilder,
+    Damage, Durability, ImportStopped, LogImport, Pruned, Retention, SessionAnswer, SessionInfo,
+    Store, StoreAnswers, StoreBuilder,
 };

@@ -23,8 +23,11 @@ pub struct Imported {
 pub struct ImportedSession {
     /// Where it was: a JSON pointer, `line N` with a pointer, or empty for the whole input.
     pub location: String,
-    /// Its name in the log, if it has one there.
+    /// Its name in the log, if it has one there. One that begins with `~` (another branch) or `/` (a
+    /// subagent) comes after the name of the session it belongs to.
     pub name: Option<String>,
+    /// The id of the session that it belongs to, if that is in another log.
+    pub parent: Option<String>,
     /// The session.
     pub recording: Recording,
 }
@@ -51,6 +54,7 @@ pub fn import(bytes: &[u8], options: &ImportOptions) -> Result<Imported, InputEr
         .map(|(about, recording)| ImportedSession {
             location: about.location,
             name: about.name,
+            parent: about.parent,
             recording,
         })
         .collect();

@@ -25,6 +25,8 @@ pub(super) struct Message {
     pub(super) time: Option<i64>,
     /// Its parts. A message without parts becomes one empty block.
     pub(super) parts: Vec<Part>,
+    /// The id of the response whose reply it is, if later requests can name it in the place of messages.
+    pub(super) response: Option<String>,
 }
 
 /// One part of a message, which becomes a block.
@@ -74,6 +76,12 @@ impl Part {
             data: vec![("data_verbatim".into(), quoted(what))],
             ..Self::default()
         }
+    }
+
+    /// A custom field, as canonical JSON.
+    pub(super) fn field(&self, name: &str) -> Option<&str> {
+        let found = self.data.iter().find(|(known, _)| known == name);
+        found.map(|(_, value)| &**value)
     }
 
     /// Adds a custom field; `value` is canonical JSON.
@@ -154,6 +162,13 @@ pub(super) enum Event {
     Tools(Vec<Tool>),
     /// The parameters of the calls from here on, a JSON object.
     Parameters(String),
+    /// The session of the subagent that a call started, which is known with the call's result.
+    Child {
+        /// The id of the call, as canonical JSON.
+        call: String,
+        /// The name of the session after that of this one, as canonical JSON.
+        session: String,
+    },
     /// A call that failed and was made again, as a JSON object for `meta.attempts` of the cycle.
     Failed(String),
 }
@@ -175,6 +190,8 @@ pub(super) struct About {
     pub(super) location: String,
     /// Its name in the log; a file has one session without a name at most.
     pub(super) name: Option<String>,
+    /// The id of the session in which it was started, if that is in another log.
+    pub(super) parent: Option<String>,
     pub(super) origin: Origin,
     /// Whether neighbouring messages of the model are one reply.
     pub(super) joined: bool,

@@ -22,6 +22,8 @@ pub(crate) struct Head {
     list: &'static str,
     /// The id of the block that is `instructions`.
     instructions: Option<String>,
+    /// The number of blocks, from the first, that the API has from earlier requests.
+    previous: usize,
     /// The one text that stands for the list of messages.
     alone: Option<String>,
 }
@@ -36,6 +38,7 @@ impl Head {
             system: None,
             list: "blocks",
             instructions: None,
+            previous: 0,
             alone: None,
         }
     }
@@ -81,6 +84,7 @@ impl Head {
             system,
             list,
             instructions: None,
+            previous: 0,
             alone: None,
         })
     }
@@ -89,6 +93,17 @@ impl Head {
     pub(super) fn with_instructions(mut self, id: Option<String>) -> Self {
         self.instructions = id;
         self
+    }
+
+    /// With the number of blocks that are not sent, because the API has them.
+    pub(super) fn with_previous(mut self, blocks: usize) -> Self {
+        self.previous = blocks;
+        self
+    }
+
+    /// The number of blocks, from the first, that are not sent, because the API has them.
+    pub(super) fn previous(&self) -> usize {
+        self.previous
     }
 
     /// With a text that stands for the list of messages.

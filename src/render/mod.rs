@@ -91,7 +91,7 @@ pub fn render_to<'a>(
         let mut first = true;
         let mut messages = Vec::new();
         let mut grouping = grouping_of(provider);
-        for block in source.blocks() {
+        for block in source.blocks().skip(head.previous()) {
             if !is_in_head(&block, &head)? {
                 grouping.add(block, &mut messages)?;
                 write_list(&mut messages, &mut first, out)?;

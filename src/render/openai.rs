@@ -21,7 +21,7 @@ use crate::tree::shallow::{elements, members, string};
 use std::borrow::Cow;
 
 /// The custom fields with a fixed meaning, without `data_`.
-pub(crate) const RESERVED: [&str; 12] = [
+pub(crate) const RESERVED: [&str; 14] = [
     "message",
     "call_id",
     "call_name",
@@ -34,6 +34,8 @@ pub(crate) const RESERVED: [&str; 12] = [
     "other",
     "reply",
     "form",
+    "response",
+    "child_session",
 ];
 
 /// What a request has besides messages.

@@ -16,6 +16,7 @@ use super::piece::{
 use super::provider::Provider;
 use super::responses_imported::{self as imported, lone};
 use super::source::Source;
+use crate::tree::shallow::{get, members, string};
 use std::borrow::Cow;
 
 /// The form of imported blocks that are written as they were.
@@ -29,8 +30,10 @@ pub(super) fn head(source: Source<'_>) -> Result<Head, RenderError> {
         None => (None, None),
     };
     let head = Head::new(source, Provider::OpenAiResponses, system, "input")?;
-    let alone = text_alone(source, id.as_deref());
-    Ok(head.with_instructions(id).with_text_alone(alone))
+    let previous = previous(source);
+    let alone = text_alone(source, previous, id.as_deref());
+    let head = head.with_instructions(id).with_previous(previous);
+    Ok(head.with_text_alone(alone))
 }
 
 /// The block under `^sys` that is `instructions`, and its text: the only one, with text and the
@@ -56,11 +59,27 @@ fn instructions(source: Source<'_>) -> Result<Option<(String, String)>, RenderEr
     })
 }
 
-/// The `input` that was imported as a text and is still all there is besides `instructions`.
-fn text_alone(source: Source<'_>, instructions: Option<&str>) -> Option<String> {
+/// The number of blocks that the request names by `previous_response_id` instead of sending them: those up
+/// to the reply of that response, if it is there.
+fn previous(source: Source<'_>) -> usize {
+    let parameters = source.parameters();
+    let found = members(parameters.as_deref().unwrap_or_default());
+    let Some(id) = get(&found, "previous_response_id").and_then(string) else {
+        return 0;
+    };
+    let is_of = |block: &ThreadBlock| block.text("data_response").is_some_and(|of| of == id);
+    let of_response = source
+        .blocks()
+        .enumerate()
+        .filter(|(_, block)| is_of(block));
+    of_response.last().map_or(0, |(at, _)| at + 1)
+}
+
+/// The `input` that was imported as a text and is still all that is sent besides `instructions`.
+fn text_alone(source: Source<'_>, previous: usize, instructions: Option<&str>) -> Option<String> {
     let is_item =
         |block: &Cow<'_, ThreadBlock>| !block.is_tool() && Some(block.id()) != instructions;
-    let mut blocks = source.blocks().filter(is_item);
+    let mut blocks = source.blocks().skip(previous).filter(is_item);
     let (block, None) = (blocks.next()?, blocks.next()) else {
         return None;
     };

@@ -44,6 +44,52 @@ impl Import {
         Ok(Self { pen })
     }
 
+    /// Goes on with a session after its newest commit. One that someone writes is refused.
+    pub(crate) fn resume(database: &mut dyn Database, entry: &Entry) -> Result<Self, StoreError> {
+        check_free(database, entry.session, &entry.name)?;
+        let pen = Pen::read(database, entry.session)?;
+        Ok(Self { pen })
+    }
+
+    /// Takes a saved working state back.
+    pub(crate) fn undo_working(&self, database: &mut dyn Database) -> Result<(), StoreError> {
+        let loose = self.pen.undo_working(database)?;
+        garbage::units(database, &loose)?;
+        Ok(())
+    }
+
+    /// Takes the newest commit back, and a working state after it. There must be a commit before it, or it
+    /// is the first that the session ever had. Linear in the units of the newest commit.
+    pub(crate) fn undo_newest(&mut self, database: &mut dyn Database) -> Result<(), StoreError> {
+        self.undo_working(database)?;
+        let Some((seq, _)) = self.pen.newest else {
+            return Ok(());
+        };
+        let session = Value::Int(self.pen.session);
+        let placed = [session, seq.into()];
+        let loose = collect(
+            database,
+            "select unit_id from placement where session_id = ?1 and first_seq = ?2",
+            &placed,
+            |row| int(row, 0),
+        )?;
+        database.execute(
+            "delete from placement where session_id = ?1 and first_seq = ?2",
+            &placed,
+        )?;
+        database.execute(
+            "update placement set last_seq = ?3 where session_id = ?1 and last_seq = ?2",
+            &[session, (seq - 1).into(), IN_FORCE.into()],
+        )?;
+        database.execute(
+            "delete from snapshot where session_id = ?1 and seq = ?2",
+            &placed,
+        )?;
+        garbage::units(database, &loose)?;
+        self.pen = Pen::read(database, self.pen.session)?;
+        Ok(())
+    }
+
     /// Adds a snapshot after the one before, or the working state as the last of all.
     pub(crate) fn add(
         &mut self,

@@ -45,7 +45,7 @@ mod write;
 
 pub(crate) use archive::Stored;
 pub(crate) use candidates::{Candidate, Glob, candidates, count, listed, matching, near};
-pub(crate) use catalog::{Entry, Listed, by_id, get};
+pub(crate) use catalog::{Entry, Listed, all, by_id, find, get};
 pub(crate) use core::{Core, WriteOptions};
 pub(crate) use erase::erase;
 pub(crate) use error::StoreError;

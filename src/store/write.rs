@@ -36,6 +36,12 @@ impl Change {
         self.working
     }
 
+    /// The units that came: the id of the top node, the hash, the spelling of the ttls.
+    pub(crate) fn came(&self) -> impl Iterator<Item = (&str, Hash, i64)> {
+        let units = self.came.iter();
+        units.map(|unit| (&*unit.order.id, unit.hash, unit.spelling))
+    }
+
     /// The difference between two snapshots, or a whole one. Linear in the units that differ.
     pub(crate) fn between(older: Option<&Snapshot>, newer: &Snapshot) -> Self {
         let (mut came, mut gone) = (Vec::new(), Vec::new());

@@ -8,13 +8,14 @@
 //! |---|---|
 //! | opening a store | `build` |
 //! | open sessions, and their memory | `open` |
-//! | sessions from elsewhere | `import` |
+//! | sessions from elsewhere | `import`, `log` |
 //! | sessions as wholes | `manage` |
 //! | selectors over many sessions | `many` |
 //! | commits of many contexts | `together` |
 
 mod build;
 mod import;
+mod log;
 mod manage;
 mod many;
 mod open;
@@ -24,6 +25,7 @@ use std::sync::{Arc, Mutex};
 
 pub use build::{Durability, StoreBuilder};
 pub use import::ImportStopped;
+pub use log::LogImport;
 pub use manage::{Damage, Pruned, Retention, SessionInfo};
 pub use many::{SessionAnswer, StoreAnswers};
 

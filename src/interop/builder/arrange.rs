@@ -64,6 +64,10 @@ impl Builder {
     /// Linear in them.
     pub(super) fn arrange(&mut self, from: usize) {
         self.open();
+        let from = match self.changed.take() {
+            Some(changed) => from.min(self.turn_of(changed)),
+            None => from,
+        };
         // The open turn may get more messages.
         let open = self.turns.last().filter(|turn| !turn.sealed);
         let from = match open {
@@ -90,6 +94,13 @@ impl Builder {
         self.cut(system.max(from), &old, &mut orphans);
         self.remove(kept, &old, orphans);
         self.arranged = self.entries.len();
+    }
+
+    /// The index of the first message of the turn of one; 0 for a system message.
+    fn turn_of(&self, at: usize) -> usize {
+        let before = self.turns.partition_point(|turn| turn.start <= at);
+        let turn = before.checked_sub(1).and_then(|last| self.turns.get(last));
+        turn.map_or(0, |turn| turn.start)
     }
 
     /// The number of system messages at the start.
@@ -250,6 +261,7 @@ impl Builder {
         let message = Rc::clone(&entry.message);
         let (number, time, reply_of, first) =
             (entry.number, entry.time, entry.reply_of, entry.order_ns + 2);
+        let response = entry.response.as_deref().map(quoted);
         let same = same
             .filter(|shown| shown.message.role == message.role)
             .cloned();
@@ -275,6 +287,8 @@ impl Builder {
             }
             let mut fields = vec![("data_message".into(), number.to_string())];
             fields.extend(reply_of.map(|cycle| ("data_reply".into(), cycle.to_string())));
+            let of_response = response.clone();
+            fields.extend(of_response.map(|id| ("data_response".into(), id)));
             self.change.put.push(
                 Draft {
                     id: format!("cb:{number}-{}", n + 1),

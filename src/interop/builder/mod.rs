@@ -13,7 +13,7 @@
 mod arrange;
 
 use crate::interop::json::{push_member, quoted};
-use crate::interop::log::{About, Call, Event, Field, Message, Origin, Request, Tool};
+use crate::interop::log::{About, Call, Event, Field, Message, Origin, Part, Request, Tool};
 use crate::interop::nodes::Made;
 use crate::interop::pairing::pair;
 use crate::interop::recording::{Change, Recording};
@@ -42,6 +42,8 @@ pub(super) struct Builder {
     gone: Vec<Entry>,
     /// How many of `entries`, from the first, are in the tree.
     arranged: usize,
+    /// The first of them that is another than in the tree, if one is.
+    changed: Option<usize>,
     /// The turns of `entries`, the open one last.
     turns: Vec<Turn>,
     tools: Vec<ToolEntry>,
@@ -62,6 +64,8 @@ struct Entry {
     serial: usize,
     /// The cycle whose reply it is.
     reply_of: Option<i64>,
+    /// The id of the response whose reply it is.
+    response: Option<String>,
     /// Whether it is the last of a reply.
     ends: bool,
     order_ns: i64,
@@ -137,7 +141,26 @@ impl Builder {
             Event::Tools(tools) => self.new_tools = Some(tools),
             Event::Parameters(parameters) => self.parameters = Some(parameters),
             Event::Failed(attempt) => self.attempts.push(attempt),
+            Event::Child { call, session } => self.link(&call, &session),
         }
+    }
+
+    /// Names the session of a subagent on the call that started it.
+    fn link(&mut self, call: &str, session: &str) {
+        let is_call =
+            |part: &Part| part.kind == Some("call") && part.field("data_call_id") == Some(call);
+        let has_call = |entry: &Entry| entry.message.parts.iter().any(is_call);
+        let Some(at) = self.entries.iter().rposition(has_call) else {
+            return;
+        };
+        let mut message = Message::clone(&self.entries[at].message);
+        for part in message.parts.iter_mut().filter(|part| is_call(part)) {
+            if part.field("data_child_session").is_none() {
+                part.set("data_child_session", session.to_owned());
+            }
+        }
+        self.entries[at].message = Rc::new(message);
+        self.changed = Some(self.changed.map_or(at, |before| before.min(at)));
     }
 
     /// The session. Messages after the last cycle are its working state; so is a session without
@@ -180,6 +203,7 @@ impl Builder {
             number: self.messages,
             serial: self.messages - 1,
             reply_of,
+            response: message.response.clone(),
             ends: false,
             order_ns: i64::MIN,
             time: message.time.or(self.now),

@@ -7,28 +7,55 @@ use crate::interop::log::About;
 use crate::interop::output::Output;
 use std::collections::{HashMap, HashSet};
 
+/// How a line is counted that is there twice.
+pub(super) const REPEATED: &str = "a line that is there already";
+
 /// A line of a log.
 #[derive(Clone, Debug)]
 pub(super) struct Line {
     pub(super) raw: String,
     pub(super) id: Option<String>,
-    parent: Option<String>,
+    /// Its number among all lines of the log.
+    pub(super) number: usize,
+    /// The index of the line before it.
+    parent: Option<usize>,
 }
 
 /// The lines so far.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Branches {
     lines: Vec<Line>,
+    /// The newest line of each id.
+    by_id: HashMap<String, usize>,
 }
 
 impl Branches {
-    /// Adds a line. One without an id belongs to every path.
-    pub(super) fn push(&mut self, raw: &str, id: Option<String>, parent: Option<String>) {
+    /// Adds a line, which has this number in the log. One without an id belongs to every path. Returns false
+    /// if the line is there already: a session that was resumed repeats lines.
+    pub(super) fn push(
+        &mut self,
+        raw: &str,
+        number: usize,
+        id: Option<String>,
+        parent: Option<&str>,
+    ) -> bool {
+        let at = self.lines.len();
+        // A parent is the newest line of its id so far: an id that is repeated later cuts nothing.
+        let parent = parent.and_then(|id| self.by_id.get(id)).copied();
+        if let Some(id) = &id {
+            let earlier = self.by_id.get(id).and_then(|at| self.lines.get(*at));
+            if earlier.is_some_and(|line| line.raw == raw) {
+                return false;
+            }
+            self.by_id.insert(id.clone(), at);
+        }
         self.lines.push(Line {
             raw: raw.to_owned(),
             id,
+            number,
             parent,
         });
+        true
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -43,20 +70,15 @@ impl Branches {
     /// where they are branches of each other.
     pub(super) fn join_siblings(&mut self, keys: impl Fn(&[Line]) -> Vec<Option<String>>) {
         let keys = keys(&self.lines);
-        let mut by_id: HashMap<String, usize> = HashMap::new();
         let mut last: HashMap<&str, usize> = HashMap::new();
         for (at, key) in keys.iter().enumerate() {
-            let parent = self.lines[at].parent.as_ref().and_then(|id| by_id.get(id));
             // A child of an earlier line of a key follows the last line of it.
             let of_key = |key: &Option<String>| last.get(key.as_deref()?).copied();
             let before = of_key(key).or_else(|| {
-                let parent = *parent?;
+                let parent = self.lines[at].parent?;
                 of_key(&keys[parent]).or(Some(parent))
             });
-            self.lines[at].parent = before.and_then(|before| self.lines[before].id.clone());
-            if let Some(id) = &self.lines[at].id {
-                by_id.insert(id.clone(), at);
-            }
+            self.lines[at].parent = before;
             if let Some(key) = key {
                 last.insert(key, at);
             }
@@ -94,16 +116,7 @@ impl Branches {
 
     /// The paths to the leaves, that to the newest first; each in the order of the log.
     fn paths(&self) -> Vec<Vec<usize>> {
-        let mut by_id: HashMap<&str, usize> = HashMap::new();
-        for (at, line) in self.lines.iter().enumerate() {
-            if let Some(id) = &line.id {
-                by_id.insert(id, at);
-            }
-        }
-        let parent = |at: usize| {
-            let parent = self.lines[at].parent.as_deref()?;
-            by_id.get(parent).copied().filter(|parent| *parent < at)
-        };
+        let parent = |at: usize| self.lines[at].parent;
         let inner: HashSet<usize> = (0..self.lines.len()).filter_map(parent).collect();
         let leaves = (0..self.lines.len()).rev();
         let leaves = leaves.filter(|at| self.lines[*at].id.is_some() && !inner.contains(at));

@@ -7,7 +7,7 @@
 //! undocumented and moves: lines of unknown type are counted, not refused.
 
 use super::anthropic::{call, of_content};
-use super::branches::{Branches, Line};
+use super::branches::{Branches, Line, REPEATED};
 use super::fields::{get_string, text, time};
 use super::reader::{Reader, Record, Sniff};
 use crate::interop::json::{canonical, quoted};
@@ -15,7 +15,8 @@ use crate::interop::log::{About, Call, Event, Message, Part, object_without};
 use crate::interop::output::{Output, SessionId};
 use crate::interop::report::Fate;
 use crate::tree::shallow::{Member, elements, get, members, string};
-use std::collections::{HashMap, HashSet};
+use std::borrow::Cow;
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 /// Lines of messages have a session, an id and a parent.
 pub(super) fn sniff(_: &Record<'_>, found: &[Member<'_>]) -> Sniff {
@@ -37,7 +38,20 @@ pub(super) struct ClaudeCode {
     agents: Vec<(String, Branches)>,
     /// The subagent of each of their lines.
     agent_of: HashMap<String, usize>,
+    /// The number of lines so far.
+    number: usize,
 }
+
+/// A subagent in the file of its session.
+struct Child {
+    /// The number of its first line.
+    first: usize,
+    /// Its session, after the name of that in which it was started, as JSON.
+    session: String,
+}
+
+/// The subagents in a file by what they were asked.
+type Children = HashMap<String, Child>;
 
 impl Reader for ClaudeCode {
     fn record(&mut self, record: &Record<'_>, out: &mut Output) {
@@ -48,13 +62,16 @@ impl Reader for ClaudeCode {
             out.report.line(Fate::Skipped, reason(&kind));
             return;
         }
+        self.number += 1;
         let parent = text(&found, "parentUuid").or_else(|| text(&found, "logicalParentUuid"));
-        let parent = parent.map(|parent| parent.into_owned());
+        let parent = parent.as_deref();
         if get(&found, "isSidechain") != Some("true") {
-            self.main.push(record.raw, id, parent);
+            if !self.main.push(record.raw, self.number, id, parent) {
+                out.report.line(Fate::Skipped, REPEATED);
+            }
             return;
         }
-        let agent = parent.as_ref().and_then(|parent| self.agent_of.get(parent));
+        let agent = parent.and_then(|parent| self.agent_of.get(parent));
         let agent = agent.copied().unwrap_or_else(|| {
             let name = text(&found, "agentId").map(|id| id.into_owned());
             let name = name.unwrap_or_else(|| format!("agent-{}", self.agents.len() + 1));
@@ -62,36 +79,63 @@ impl Reader for ClaudeCode {
             self.agents.len() - 1
         });
         self.agent_of.insert(id.clone().unwrap_or_default(), agent);
-        self.agents[agent].1.push(record.raw, id, parent);
+        let lines = &mut self.agents[agent].1;
+        if !lines.push(record.raw, self.number, id, parent) {
+            out.report.line(Fate::Skipped, REPEATED);
+        }
     }
 
     fn finish(&mut self, out: &mut Output) {
         let alone = self.main.is_empty();
-        let mut children = HashMap::new();
+        let mut children = Children::new();
         for (name, lines) in &self.agents {
-            if let Some(prompt) = lines.lines().first().and_then(|line| prompt(&line.raw)) {
-                children.insert(prompt, format!("/{name}"));
+            let first = lines.lines().first();
+            if let Some((first, prompt)) = first.and_then(|line| Some((line, prompt(&line.raw)?))) {
+                let session = quoted(&format!("/{name}"));
+                let first = first.number;
+                children.insert(prompt, Child { first, session });
             }
         }
         self.main.join_siblings(same_response);
         self.main
             .read(out, |lines, about, out| tell(lines, about, &children, out));
+        let calls = calls(self.main.lines());
         for (name, lines) in &mut self.agents {
+            let first = lines.lines().first().map(|line| line.raw.as_str());
+            let call = first.and_then(prompt);
+            let call = call.and_then(|prompt| calls.get(&prompt));
+            let mut parent = "{\"session\":\"..\"}".to_owned();
+            if let Some(call) = call {
+                parent = format!("{{\"call_id\":{call},\"session\":\"..\"}}");
+            }
+            let log = first.and_then(|raw| text(&members(raw), "sessionId").map(Cow::into_owned));
             lines.join_siblings(same_response);
             lines.read(out, |lines, mut about, out| {
                 let fork = about.name.take().unwrap_or_default();
-                if !alone || !fork.is_empty() {
-                    let own = if alone {
-                        String::new()
-                    } else {
-                        format!("/{name}")
-                    };
-                    about.name = Some(format!("{own}{fork}"));
-                }
+                about.name = Some(format!("/{name}{fork}"));
+                about.parent = log.clone().filter(|_| alone);
+                about.meta.push(("parent".into(), parent.clone()));
                 tell(lines, about, &HashMap::new(), out)
             });
         }
     }
+}
+
+/// The ids of calls by the prompt that each has for a subagent, both as JSON.
+fn calls(lines: &[Line]) -> HashMap<String, String> {
+    let mut found = HashMap::new();
+    for line in lines.iter().filter(|line| line.raw.contains("\"prompt\"")) {
+        let record = members(&line.raw);
+        let message = get(&record, "message").map(members).unwrap_or_default();
+        for part in elements(get(&message, "content").unwrap_or_default()) {
+            let part = members(part);
+            let input = get(&part, "input").map(members).unwrap_or_default();
+            if let (Some(prompt), Some(id)) = (get_string(&input, "prompt"), get(&part, "id")) {
+                found.insert(canonical(prompt), canonical(id));
+            }
+        }
+    }
+    found
 }
 
 /// Why a line is not a part of a session.
@@ -148,12 +192,7 @@ fn same_response(lines: &[Line]) -> Vec<Option<String>> {
 }
 
 /// Tells one path. Returns the number of cycles after each line.
-fn tell(
-    lines: &[&Line],
-    mut about: About,
-    children: &HashMap<String, String>,
-    out: &mut Output,
-) -> Vec<usize> {
+fn tell(lines: &[&Line], mut about: About, children: &Children, out: &mut Output) -> Vec<usize> {
     let known = ["sessionId", "version", "cwd", "gitBranch", "agentId"];
     let first = lines
         .first()
@@ -169,6 +208,7 @@ fn tell(
     let mut path = Path {
         session: out.session(about),
         children,
+        prompts: HashMap::new(),
         model: String::new(),
         boundary: None,
     };
@@ -189,7 +229,7 @@ fn tell(
                 path.response(&all, out);
             }
             Some(_) => {}
-            None => path.line(&line.raw, out),
+            None => path.line(line, out),
         }
         cycles.push(out.cycles(path.session));
     }
@@ -210,8 +250,9 @@ fn response_id(raw: &str) -> Option<String> {
 
 struct Path<'a> {
     session: SessionId,
-    /// The sessions of subagents by what they were asked.
-    children: &'a HashMap<String, String>,
+    children: &'a Children,
+    /// What calls ask subagents for, by the id of the call.
+    prompts: HashMap<String, String>,
     model: String,
     /// A compaction whose summary has not come yet.
     boundary: Option<(Option<i64>, String)>,
@@ -219,14 +260,15 @@ struct Path<'a> {
 
 impl Path<'_> {
     /// Tells a line that is not of a response.
-    fn line(&mut self, raw: &str, out: &mut Output) {
+    fn line(&mut self, line: &Line, out: &mut Output) {
+        let raw = &line.raw;
         let found = members(raw);
         let time = get(&found, "timestamp").and_then(time);
         let kind = text(&found, "type").unwrap_or_default();
         match &*kind {
             "user" => {
                 out.report.line(Fate::Understood, "user");
-                self.user(&found, raw, time, out);
+                self.user(&found, line, time, out);
             }
             "system" => self.system(&found, time, out),
             _ => {
@@ -237,13 +279,13 @@ impl Path<'_> {
         }
     }
 
-    fn user(&mut self, found: &[Member<'_>], raw: &str, time: Option<i64>, out: &mut Output) {
+    fn user(&mut self, found: &[Member<'_>], line: &Line, time: Option<i64>, out: &mut Output) {
         let message = get(found, "message").map(members).unwrap_or_default();
         let mut message = match of_content(&message, &mut out.report) {
             Some(message) => message,
             None => {
                 out.report.message(Fate::Verbatim, "of unknown form");
-                verbatim(raw, time)
+                verbatim(&line.raw, time)
             }
         };
         message.time = time;
@@ -262,6 +304,7 @@ impl Path<'_> {
             return;
         }
         self.end(out);
+        self.link(&message, found, line, out);
         out.event(self.session, Event::Message(message));
     }
 
@@ -347,10 +390,10 @@ impl Path<'_> {
                 None => reply = Some(Message { time, ..part }),
             }
         }
-        let Some(mut reply) = reply else {
+        let Some(reply) = reply else {
             return;
         };
-        self.link(&mut reply);
+        self.note_prompts(&reply);
         out.event(self.session, Event::Reply(vec![reply], known));
     }
 
@@ -365,16 +408,38 @@ impl Path<'_> {
         }
     }
 
-    /// Names the session of a subagent on the call that started it.
-    fn link(&self, reply: &mut Message) {
-        for part in &mut reply.parts {
+    /// Notes what the calls of a reply ask subagents for.
+    fn note_prompts(&mut self, reply: &Message) {
+        if self.children.is_empty() {
+            return;
+        }
+        for part in reply.parts.iter().filter(|part| part.kind == Some("call")) {
             let input = part.content.as_deref().and_then(string);
-            let Some(input) = input.filter(|_| part.kind == Some("call")) else {
-                continue;
-            };
-            let prompt = get(&members(&input), "prompt").map(canonical);
-            if let Some(child) = prompt.and_then(|prompt| self.children.get(&prompt)) {
-                part.set("data_child_session", quoted(child));
+            let prompt = input.and_then(|input| get(&members(&input), "prompt").map(canonical));
+            if let (Some(prompt), Some(id)) = (prompt, part.field("data_call_id")) {
+                self.prompts.insert(id.to_owned(), prompt);
+            }
+        }
+    }
+
+    /// Names the session of a subagent on the call that started it: with the result, so that a log that
+    /// grows does not change what was told before. The result names the subagent, or the lines before it
+    /// have one that was asked the same.
+    fn link(&self, message: &Message, found: &[Member<'_>], line: &Line, out: &mut Output) {
+        let results = message.parts.iter();
+        let calls = results.filter_map(|part| part.field("data_call_id").map(str::to_owned));
+        let calls: BTreeSet<String> = calls.collect();
+        let result = get(found, "toolUseResult").map(members).unwrap_or_default();
+        let named = text(&result, "agentId").map(|id| quoted(&format!("/{id}")));
+        for call in &calls {
+            let child = self.prompts.get(call);
+            let child = child.and_then(|prompt| self.children.get(prompt));
+            let child = child.filter(|child| child.first < line.number);
+            let child = child.map(|child| child.session.clone());
+            let child = child.or_else(|| named.clone().filter(|_| calls.len() == 1));
+            if let Some(session) = child {
+                let call = call.clone();
+                out.event(self.session, Event::Child { call, session });
             }
         }
     }

@@ -31,6 +31,8 @@ pub(super) fn sniff(_: &Record<'_>, found: &[Member<'_>]) -> Sniff {
 #[derive(Default)]
 pub(super) struct Codex {
     session: Option<SessionId>,
+    /// Whether the line about the session was read.
+    begun: bool,
     /// The system prompt, which a compaction keeps.
     system: Vec<Message>,
     /// The items of the reply that has not ended.
@@ -58,6 +60,9 @@ impl Reader for Codex {
                     let known = ["base_instructions"];
                     let said = object_without(&payload, &known);
                     about.meta.extend(said.map(|said| ("session".into(), said)));
+                    about
+                        .meta
+                        .extend(parent(&payload).map(|said| ("parent".into(), said)));
                 }
                 *self.session.insert(out.session(about))
             }
@@ -66,6 +71,10 @@ impl Reader for Codex {
         match &*kind {
             "session_meta" => {
                 out.report.line(Fate::Understood, "session_meta");
+                // A fork repeats the lines of the session that it began in, this one too.
+                if std::mem::replace(&mut self.begun, true) {
+                    return;
+                }
                 self.instructions(&payload, time, session, out);
             }
             "turn_context" => {
@@ -91,6 +100,28 @@ impl Reader for Codex {
             self.end(session, out);
         }
     }
+}
+
+/// The session in which this one was started as a subagent, or from which it was forked.
+fn parent(payload: &[Member<'_>]) -> Option<String> {
+    let inner = |found: &[Member<'_>], name: &str| -> Option<String> {
+        get(found, name)
+            .filter(|raw| raw.starts_with('{'))
+            .map(str::to_owned)
+    };
+    let source = inner(payload, "source");
+    let agent = source.and_then(|raw| inner(&members(&raw), "subagent"));
+    let spawned = agent.and_then(|raw| inner(&members(&raw), "thread_spawn"));
+    if let Some(raw) = spawned
+        && let Some(id) = get_string(&members(&raw), "parent_thread_id")
+    {
+        return Some(format!("{{\"session_id\":{}}}", canonical(id)));
+    }
+    let id = get_string(payload, "forked_from_id")?;
+    Some(format!(
+        "{{\"forked\":true,\"session_id\":{}}}",
+        canonical(id)
+    ))
 }
 
 impl Codex {

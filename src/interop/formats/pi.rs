@@ -6,7 +6,7 @@
 //! that was cut off before it said anything is an attempt. A compaction drops what was before the
 //! entry that it names, and adds its summary.
 
-use super::branches::{Branches, Line};
+use super::branches::{Branches, Line, REPEATED};
 use super::fields::{get_string, text, time};
 use super::reader::{Reader, Record, Sniff};
 use crate::interop::json::{canonical, compact, quoted};
@@ -32,6 +32,8 @@ pub(super) fn sniff(_: &Record<'_>, found: &[Member<'_>]) -> Sniff {
 #[derive(Default)]
 pub(super) struct Pi {
     branches: Branches,
+    /// The number of lines so far.
+    number: usize,
     /// The session of a list of entries, which is read as it comes.
     list: Option<(SessionId, Path)>,
 }
@@ -64,9 +66,13 @@ impl Reader for Pi {
             return;
         }
         let id = text(&found, "id").map(|id| id.into_owned());
-        let parent = text(&found, "parentId").map(|id| id.into_owned());
+        let parent = text(&found, "parentId");
         let id = id.filter(|_| !is_header);
-        self.branches.push(record.raw, id, parent);
+        self.number += 1;
+        let parent = parent.as_deref();
+        if !self.branches.push(record.raw, self.number, id, parent) {
+            out.report.line(Fate::Skipped, REPEATED);
+        }
     }
 
     fn finish(&mut self, out: &mut Output) {

@@ -77,6 +77,16 @@ pub(super) trait Api {
     /// Reads what of a request is not in its messages.
     fn request(&self, found: &[Member<'_>], report: &mut Report) -> Parsed;
 
+    /// The id of the response whose messages come before those of a request.
+    fn previous(&self, _found: &[Member<'_>]) -> Option<String> {
+        None
+    }
+
+    /// The id by which later requests name a response in the place of messages.
+    fn chain_id(&self, _response: &[Member<'_>]) -> Option<String> {
+        None
+    }
+
     /// Reads a response: the reply's messages, and what is known of the call.
     fn response(&self, found: &[Member<'_>], report: &mut Report) -> Option<(Vec<Message>, Call)>;
 }
@@ -133,6 +143,9 @@ impl Interner {
     }
 }
 
+/// What is said of requests that begin in the middle.
+const LOST: &str = "a request goes on after a response that is not in the log: what came before is not in its snapshot";
+
 /// A session of requests.
 struct Open {
     session: SessionId,
@@ -155,11 +168,17 @@ pub(super) struct Requests<A> {
     waiting: Option<Waiting>,
     /// Whether there was a record other than a message.
     records: bool,
+    /// What the model saw and said up to a response, by its id; and which of `open` it is of.
+    chained: HashMap<String, (usize, Vec<Rc<Message>>)>,
 }
 
 /// A request whose response may follow.
 struct Waiting {
     session: SessionId,
+    /// Which of the open sessions it is.
+    at: usize,
+    /// How many of its messages, from the first, no later request has before its own.
+    own: usize,
     request: Request,
     /// Whether the response was an error, so the next request may be the same again.
     failed: bool,
@@ -241,6 +260,7 @@ impl<A: Api> Requests<A> {
             open: Vec::new(),
             waiting: None,
             records: false,
+            chained: HashMap::new(),
         }
     }
 
@@ -252,7 +272,8 @@ impl<A: Api> Requests<A> {
     }
 
     /// Makes a request the one that waits. One that failed and is made again is an attempt.
-    fn wait(&mut self, session: SessionId, request: Request, out: &mut Output) {
+    fn wait(&mut self, at: usize, own: usize, request: Request, out: &mut Output) {
+        let session = self.open[at].session;
         let again = |waiting: &Waiting| {
             waiting.failed
                 && waiting.session == session
@@ -264,6 +285,8 @@ impl<A: Api> Requests<A> {
         self.release(out);
         self.waiting = Some(Waiting {
             session,
+            at,
+            own,
             request,
             failed: false,
         });
@@ -292,6 +315,16 @@ impl<A: Api> Requests<A> {
         let raw = get(found, self.api.lists().messages).unwrap_or_default();
         let raw = self.api.messages(raw);
         let mut messages = std::mem::take(&mut parsed.system);
+        let own = messages.len();
+        let previous = self.api.previous(found);
+        let chain = previous.as_ref().and_then(|id| self.chained.get(id));
+        let at = chain.map(|(at, earlier)| {
+            messages.extend(earlier.iter().cloned());
+            *at
+        });
+        if previous.is_some() && at.is_none() {
+            out.report.note(LOST.to_owned());
+        }
         messages.extend(self.read(&raw, out));
         let parameters = object_without(found, &parsed.taken);
         let request = Request {
@@ -301,8 +334,12 @@ impl<A: Api> Requests<A> {
             reply: Vec::new(),
             call: around.call,
         };
-        let session = self.session_of(record, &request, around.session, out);
-        self.wait(session, request, out);
+        let at = match at {
+            Some(at) => at,
+            None => self.session_of(record, &request, around.session, out),
+        };
+        self.open[at].messages.clone_from(&request.messages);
+        self.wait(at, own, request, out);
         if let Some(response) = around.response {
             self.response(&body(response), out);
         }
@@ -318,6 +355,15 @@ impl<A: Api> Requests<A> {
                 message.time = message.time.or(call.time);
             }
             let request = &mut waiting.request;
+            if let Some(id) = self.api.chain_id(found) {
+                let before = request.messages.iter().skip(waiting.own).cloned();
+                let mut chain: Vec<Rc<Message>> = before.collect();
+                for message in &mut reply {
+                    message.response = Some(id.clone());
+                    chain.push(Rc::new(message.clone()));
+                }
+                self.chained.insert(id, (waiting.at, chain));
+            }
             request.reply = reply;
             request.call.time = request.call.time.or(call.time);
             request.call.usage.extend(call.usage);
@@ -335,7 +381,7 @@ impl<A: Api> Requests<A> {
         true
     }
 
-    /// The session of a request: that of its name, or the one whose last request it has most
+    /// Which open session a request is of: that of its name, or the one whose last request it has most
     /// messages of.
     fn session_of(
         &mut self,
@@ -343,7 +389,7 @@ impl<A: Api> Requests<A> {
         request: &Request,
         name: Option<String>,
         out: &mut Output,
-    ) -> SessionId {
+    ) -> usize {
         let fresh = !request.messages.iter().any(|message| message.reply);
         // Texts that are equal are one message.
         let messages = request.messages.iter().filter(|message| !message.system);
@@ -365,7 +411,7 @@ impl<A: Api> Requests<A> {
         let shorter = |open: &Open| request.messages.len() < open.messages.len();
         let goes_on = |open: &Open| name.is_some() || !fresh || !shorter(open);
         let best = best.filter(|at| goes_on(&self.open[*at]));
-        let at = best.unwrap_or_else(|| {
+        best.unwrap_or_else(|| {
             self.open.push(Open {
                 session: out.session(About {
                     location: record.location(),
@@ -378,9 +424,7 @@ impl<A: Api> Requests<A> {
                 messages: Vec::new(),
             });
             self.open.len() - 1
-        });
-        self.open[at].messages.clone_from(&request.messages);
-        self.open[at].session
+        })
     }
 
     /// Reads a conversation: each reply in it is a cycle.

@@ -98,6 +98,14 @@ impl Api for Responses {
         parsed
     }
 
+    fn previous(&self, found: &[Member<'_>]) -> Option<String> {
+        text(found, "previous_response_id").map(|id| id.into_owned())
+    }
+
+    fn chain_id(&self, response: &[Member<'_>]) -> Option<String> {
+        text(response, "id").map(|id| id.into_owned())
+    }
+
     fn response(&self, found: &[Member<'_>], report: &mut Report) -> Option<(Vec<Message>, Call)> {
         let output = get(found, "output").filter(|raw| value_type(raw) == ValueType::Array)?;
         let reply = elements(output).into_iter();

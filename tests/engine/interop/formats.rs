@@ -386,7 +386,8 @@ fn a_claude_code_session_has_its_fork_its_subagent_and_its_compaction() {
         times.field("created_at_iso"),
         Some("\"2026-03-02T09:00:01.000000000Z\"")
     );
-    let task = main.committed[1]
+    // Known with the result.
+    let task = main.committed[2]
         .nodes()
         .find(|node| node.field("data_child_session").is_some())
         .expect("the call");

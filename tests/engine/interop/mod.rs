@@ -2,6 +2,7 @@
 
 mod formats;
 mod import;
+mod links;
 mod odd;
 mod otel;
 mod render;

@@ -4,6 +4,7 @@ mod child;
 mod damage;
 mod disks;
 mod erase;
+mod grown;
 mod imports;
 mod kills;
 mod layout;

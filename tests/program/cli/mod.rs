@@ -4,6 +4,7 @@ mod agent;
 mod context;
 mod fit;
 mod history;
+mod imports;
 mod many;
 mod queries;
 mod ranges;

@@ -33,7 +33,7 @@ fn done(arguments: &[&str]) -> String {
     answer(&[arguments, &["--clock", NOW]].concat())
 }
 
-fn names(store: &str) -> Vec<String> {
+pub(super) fn names(store: &str) -> Vec<String> {
     let lines = answer(&["sessions", store, "--json"]);
     let name = |line: &str| {
         let line: Value = serde_json::from_str(line).expect("JSON");
@@ -523,9 +523,9 @@ fn mistakes_are_answered_with_what_was_expected() {
             3,
             "a range has differences",
         ),
-        (&["import", CHAT, "-o", &store], 1, "pactql delete"),
+        (&["import", AGENT, "-o", &store], 1, "pactql delete"),
         (
-            &["import", CHAT, "-o", &store, "--force"],
+            &["import", AGENT, "-o", &store, "--force"],
             1,
             "pactql delete",
         ),
@@ -647,7 +647,7 @@ fn a_directory_is_imported_file_by_file() {
     assert!(error.contains("y.jsonl: 2:"), "{error}");
     assert_eq!(names(&other), ["a", "b", "c"]);
     // The second time goes on where the first one ended.
-    fails(&skipping, 1, "and 2 more of these names");
+    fails(&skipping, 1, "`--skip-existing` imports the others");
     answer(&["delete", &format!("{other}#b"), "--yes"]);
     let again = pactql(&[&skipping[..], &["--skip-existing"]].concat());
     assert!(again.err.contains("imported 1 session,"), "{}", again.err);

@@ -1,0 +1,219 @@
+//! `pactql import`, again and again: logs that grow, subagents in files of their own, `--follow`.
+
+use super::store::names;
+use super::{CHAT, Scratch, answer, fails, pactql};
+use serde_json::{Value, json};
+use std::io::{BufRead, BufReader, Write};
+use std::process::{Command, Stdio};
+
+/// A line of Claude Code.
+fn line(id: &str, parent: Option<&str>, message: &Value, more: &Value) -> String {
+    let mut line = json!({"type": message["role"], "uuid": id, "parentUuid": parent, "sessionId": "s1",
+        "isSidechain": false, "timestamp": "2026-03-02T09:00:00Z", "message": message});
+    for (name, value) in more.as_object().into_iter().flatten() {
+        line[name] = value.clone();
+    }
+    format!("{line}\n")
+}
+
+fn user(text: &str) -> Value {
+    json!({"role": "user", "content": text})
+}
+
+fn reply(id: &str, content: &Value) -> Value {
+    json!({"role": "assistant", "id": id, "model": "m", "content": content})
+}
+
+fn said(text: &str) -> Value {
+    json!([{"type": "text", "text": text}])
+}
+
+fn count(session: &str, selector: &str) -> usize {
+    let found = answer(&["select", session, selector, "--format", "json"]);
+    let found: Value = serde_json::from_str(&found).expect("JSON");
+    found.as_array().expect("a list").len()
+}
+
+#[test]
+fn a_log_that_has_grown_adds_what_is_new() {
+    let scratch = Scratch::new("import-grown");
+    let (log, store) = (scratch.path("log.jsonl"), scratch.path("a.db"));
+    let mut text = line("1", None, &user("go"), &json!({}))
+        + &line("2", Some("1"), &reply("m1", &said("A")), &json!({}));
+    let put = |text: &str| std::fs::write(&log, text).expect("a file");
+    put(&text);
+    let import = ["import", &log, "-o", &store];
+    let first = pactql(&import);
+    assert_eq!(first.code, 0, "{}", first.err);
+    assert!(!first.err.contains("added"), "{}", first.err);
+    let again = pactql(&import);
+    assert!(
+        again
+            .err
+            .contains("added 0 snapshots: 0 sessions new, 0 grown, 1 as before\n"),
+        "{}",
+        again.err
+    );
+    text += &line("3", Some("2"), &user("on"), &json!({}));
+    text += &line("4", Some("3"), &reply("m2", &said("B")), &json!({}));
+    // A line that is not whole waits for its rest.
+    put(&format!("{text}{{\"type\":\"us"));
+    let more = pactql(&import);
+    assert!(
+        more.err
+            .contains("added 1 snapshot: 0 sessions new, 1 grown, 0 as before\n"),
+        "{}",
+        more.err
+    );
+    // Another branch is the newest.
+    text += &line("5", Some("2"), &user("back"), &json!({}));
+    text += &line("6", Some("5"), &reply("m3", &said("C")), &json!({}));
+    put(&text);
+    let json = pactql(&[&import[..], &["--report", "json"]].concat());
+    let report: Value = serde_json::from_str(&json.err).expect("JSON");
+    assert_eq!(
+        report["store"],
+        json!({"grown": 0, "new": 1, "renamed": [{"from": "log", "to": "log~2"}], "same": 1, "snapshots": 2})
+    );
+    assert_eq!(names(&store), ["log", "log~2"]);
+    // A session of that name that is not the log's.
+    put(&(line("1", None, &user("other"), &json!({}))
+        + &line("2", Some("1"), &reply("m1", &said("X")), &json!({}))));
+    let error = fails(&import, 1, "has a session `log` already");
+    assert!(error.contains("pactql delete"), "{error}");
+    let damage: Value = serde_json::from_str(&answer(&["verify", &store])).expect("JSON");
+    assert_eq!(damage["valid"], true);
+}
+
+#[test]
+fn subagents_in_files_of_their_own_are_sessions_of_their_session() {
+    for layout in ["s1/subagents/", ""] {
+        let scratch = Scratch::new(&format!("import-agents-{}", layout.len()));
+        let (folder, store) = (scratch.path("projects"), scratch.path("a.db"));
+        let project = format!("{folder}/-srv-app");
+        std::fs::create_dir_all(format!("{project}/{layout}")).expect("a directory");
+        let task = json!([{"type": "tool_use", "id": "toolu_1", "name": "Task",
+            "input": {"prompt": "Check.", "subagent_type": "checker"}}]);
+        let result = json!({"role": "user", "content": [{"type": "tool_result",
+            "tool_use_id": "toolu_1", "content": "Good."}]});
+        let main = line("1", None, &user("go"), &json!({}))
+            + &line("2", Some("1"), &reply("m1", &task), &json!({}))
+            + &line(
+                "3",
+                Some("2"),
+                &result,
+                &json!({"toolUseResult": {"agentId": "a1b2", "status": "completed"}}),
+            )
+            + &line("4", Some("3"), &reply("m2", &said("Done.")), &json!({}));
+        let side = json!({"isSidechain": true, "agentId": "a1b2"});
+        let agent = line("a1", None, &user("Check."), &side)
+            + &line("a2", Some("a1"), &reply("m9", &said("Good.")), &side);
+        std::fs::write(format!("{project}/s1.jsonl"), main).expect("a file");
+        std::fs::write(format!("{project}/{layout}agent-a1b2.jsonl"), agent).expect("a file");
+        std::fs::write(
+            format!("{project}/{layout}agent-a1b2.meta.json"),
+            "{\"agentType\":\"checker\"}",
+        )
+        .expect("a file");
+        let ran = pactql(&["import", &folder, "-o", &store]);
+        assert_eq!(ran.code, 0, "{}", ran.err);
+        assert_eq!(
+            names(&store),
+            ["-srv-app/s1", "-srv-app/s1/a1b2"],
+            "{layout}"
+        );
+        let parent = format!("{store}#-srv-app/s1");
+        assert_eq!(count(&parent, "@t0 .cb[data_child_session='/a1b2']"), 1);
+        let child: Vec<Value> = answer(&["export", &format!("{parent}/a1b2")])
+            .lines()
+            .map(|line| serde_json::from_str(line).expect("JSON"))
+            .collect();
+        assert_eq!(child[0]["meta"]["parent"], json!({"session": ".."}));
+        let again = pactql(&["import", &folder, "-o", &store]);
+        assert!(again.err.contains("0 grown, 2 as before"), "{}", again.err);
+    }
+}
+
+#[test]
+fn what_cannot_be_followed_is_refused() {
+    let scratch = Scratch::new("import-follow-wrong");
+    let store = scratch.path("a.db");
+    fails(&["import", CHAT, "--follow"], 1, "--output");
+    fails(
+        &["import", CHAT, "--follow", "-o", "x.jsonl"],
+        1,
+        "`--follow` writes into a store",
+    );
+    fails(
+        &["import", "-", "--follow", "-o", &store],
+        1,
+        "cannot be followed",
+    );
+    fails(
+        &["import", "missing.jsonl", "--follow", "-o", &store],
+        4,
+        "missing.jsonl",
+    );
+}
+
+/// Appends to a log while it is followed, and interrupts.
+#[cfg(unix)]
+#[test]
+fn a_followed_log_is_in_the_store_as_it_grows() {
+    let scratch = Scratch::new("import-follow");
+    let (folder, store) = (scratch.path("logs"), scratch.path("a.db"));
+    std::fs::create_dir_all(&folder).expect("a directory");
+    let path = format!("{folder}/log.jsonl");
+    let mut log = std::fs::File::create(&path).expect("a file");
+    let mut put = |text: &str| {
+        log.write_all(text.as_bytes()).expect("written");
+        log.flush().expect("written");
+    };
+    put(&line("1", None, &user("go"), &json!({})));
+    put(&line("2", Some("1"), &reply("m1", &said("A")), &json!({})));
+    let mut child = Command::new(env!("CARGO_BIN_EXE_pactql"))
+        .args(["import", &folder, "-o", &store, "--follow"])
+        .stdin(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the program starts");
+    let mut lines = BufReader::new(child.stderr.take().expect("a pipe")).lines();
+    let mut next = || lines.next().expect("a line").expect("UTF-8");
+    assert_eq!(next(), "log: 1 snapshot more");
+    // A line in two halves.
+    let third = line("3", Some("2"), &user("on"), &json!({}));
+    let fourth = line("4", Some("3"), &reply("m2", &said("B")), &json!({}));
+    let (head, tail) = fourth.split_at(fourth.len() / 2);
+    put(&third);
+    put(head);
+    put(tail);
+    assert_eq!(next(), "log: 1 snapshot more");
+    // A file that comes later, and a branch.
+    let other = line("1", None, &user("other"), &json!({}))
+        + &line("2", Some("1"), &reply("m1", &said("X")), &json!({}));
+    std::fs::write(format!("{folder}/new.jsonl"), other).expect("a file");
+    assert_eq!(next(), "new: 1 snapshot more");
+    put(&line("5", Some("2"), &user("back"), &json!({})));
+    put(&line("6", Some("5"), &reply("m3", &said("C")), &json!({})));
+    assert!(next().starts_with("log: "));
+    let interrupt = Command::new("kill")
+        .args(["-INT", &child.id().to_string()])
+        .status();
+    assert!(interrupt.expect("kill runs").success());
+    assert_eq!(child.wait().expect("it ends").code(), Some(0));
+    let rest: Vec<String> = lines.map(|line| line.expect("UTF-8")).collect();
+    assert!(
+        rest.iter().any(|line| line.starts_with("added ")),
+        "{rest:?}"
+    );
+    assert!(
+        rest.contains(&"`log` is now `log~2`".to_owned()),
+        "{rest:?}"
+    );
+    assert_eq!(names(&store), ["log", "log~2", "new"]);
+    let damage: Value = serde_json::from_str(&answer(&["verify", &store])).expect("JSON");
+    assert_eq!(damage["valid"], true);
+    // One import of the logs as they are gives the same sessions.
+    let again = pactql(&["import", &folder, "-o", &store]);
+    assert!(again.err.contains("0 grown, 3 as before"), "{}", again.err);
+}
