@@ -8,6 +8,7 @@
 mod add;
 mod answers;
 mod attempts;
+mod bars;
 mod bench;
 mod blame;
 mod check;
@@ -29,6 +30,7 @@ mod import_read;
 mod import_store;
 mod import_target;
 mod input;
+mod inspected;
 mod log;
 mod man;
 mod new;
@@ -54,6 +56,7 @@ mod store_migrate;
 mod store_prune;
 mod store_rename;
 mod store_words;
+mod tokens;
 mod typed;
 mod update;
 mod usage;
@@ -86,6 +89,7 @@ Examples:
   pactql explain session.jsonl \"@t0 .cb[kind='call']\" --analyze
   pactql diff session.jsonl @t-1 @t0
   pactql log session.jsonl \".cb[kind='result']\"
+  pactql tokens session.jsonl --by kind
   pactql bench session.jsonl -e \"@t0 .cb\"
   pactql add session.jsonl ^ah 'block:text { role=user } \"Where is my refund?\"'
   pactql commit session.jsonl
@@ -116,6 +120,7 @@ enum Command {
     Export(export::Export),
     Verify(verify::Verify),
     Stats(stats::Stats),
+    Tokens(tokens::Tokens),
     Bench(bench::Bench),
     New(new::New),
     Add(add::Add),
@@ -194,6 +199,7 @@ impl Command {
             Self::Export(command) => command,
             Self::Verify(command) => command,
             Self::Stats(command) => command,
+            Self::Tokens(command) => command,
             Self::Bench(command) => command,
             Self::New(command) => command,
             Self::Add(command) => command,

@@ -151,8 +151,16 @@ fn push_cell(text: &mut String, cell: &str, width: usize, tint: Option<Tint>, pa
     text.extend(std::iter::repeat_n(' ', padding));
 }
 
+/// A text that takes at most some columns.
+pub(super) fn cut(text: &str, columns: usize) -> String {
+    match width_of(text) > columns {
+        true => part(text, None, columns).0,
+        false => text.to_owned(),
+    }
+}
+
 /// The columns of a terminal that a text takes.
-fn width_of(text: &str) -> usize {
+pub(super) fn width_of(text: &str) -> usize {
     text.chars().map(preview::columns).sum()
 }
 

@@ -3,6 +3,7 @@
 use serde::Serialize;
 
 use super::facade::Engine;
+use super::prepared::Prepared;
 use super::statement::whole;
 use crate::diag::{Code, Diagnostic, Error};
 use crate::history::{At, DiffOptions, RangeOptions, Session, SnapshotDiff, Unresolved, diff};
@@ -134,6 +135,19 @@ impl Engine {
         }
         snapshots.reverse();
         Ok(Log { query, snapshots })
+    }
+}
+
+impl Engine {
+    /// As [`Engine::prepare`], of a selector that takes no time.
+    ///
+    /// # Errors
+    /// Every error of the selector; a time in it; a parameter without a value.
+    pub(crate) fn prepare_timeless(&self, text: &str) -> Result<Prepared, Error> {
+        timeless(text)?;
+        let prepared = self.prepare(text)?;
+        prepared.ready()?;
+        Ok(prepared)
     }
 }
 

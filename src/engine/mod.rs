@@ -33,6 +33,7 @@ mod selection;
 mod statement;
 #[cfg(feature = "store")]
 mod store;
+mod times;
 mod unknown;
 
 pub use answer::Answer;

@@ -6,19 +6,31 @@
 //!
 //! This module knows sessions, selectors through the engine, and requests through `render`. It must
 //! not know the command line, terminals or where sessions come from, and it prints nothing.
+//!
+//! | part | files |
+//! |---|---|
+//! | what a report is about | `part`, `call` |
+//! | counting | `tokenizer`, `vocabulary`, `counts`, `groups` |
+//! | reports | `prefix`, `show`, `steps`, `tokens` |
 
 mod call;
 mod counts;
+mod groups;
+mod part;
 mod prefix;
 mod show;
 mod steps;
 mod tokenizer;
+mod tokens;
 #[cfg(feature = "tokens")]
 mod vocabulary;
 
 pub use call::{Call, provider_of};
-pub use counts::Counts;
+pub use counts::{Counts, Totals};
+pub use groups::{By, Group, UnknownGroup};
+pub use part::{Part, Region};
 pub use prefix::{Cause, Difference, Place, PrefixStep, Prefixes, form_of, prefixes};
-pub use show::{News, Region, ShowOptions, Shown, ShownBlock, show};
+pub use show::{News, ShowOptions, Shown, ShownBlock, show};
 pub use steps::{Step, StepEvent, Steps, steps};
 pub use tokenizer::{Tokenizer, UnknownTokenizer};
+pub use tokens::{SnapshotTokens, TokenReport, tokens};

@@ -5,6 +5,7 @@
 
 use super::call::Call;
 use super::counts::Counts;
+use super::part::Region;
 use super::steps::time_of;
 use crate::history::{At, History};
 use crate::index::{NodeRef, Snapshot};
@@ -39,19 +40,6 @@ pub struct Shown {
     pub removed: usize,
     /// The blocks in the order in which they are sent.
     pub blocks: Vec<ShownBlock>,
-}
-
-/// Where a block is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "lowercase")]
-#[non_exhaustive]
-pub enum Region {
-    /// `^sys`.
-    Sys,
-    /// `^seq`.
-    Seq,
-    /// `^ah`.
-    Ah,
 }
 
 /// How a block compares with the snapshot before.

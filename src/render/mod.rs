@@ -13,6 +13,7 @@
 //! | the request | `thread`, `block`, `record`, `source` |
 //! | the forms | `plain`, `openai`, `responses`, `anthropic` |
 //! | imported messages as they were | `openai`, `anthropic_imported`, `responses_imported` |
+//! | what of a block reaches the model | `wording` |
 //! | what the forms share | `head`, `grouping`, `piece`, `media`, `tool`, `json` |
 
 mod anthropic;
@@ -33,6 +34,7 @@ mod responses_imported;
 mod source;
 mod thread;
 mod tool;
+mod wording;
 
 pub use block::ThreadBlock;
 pub use error::RenderError;
@@ -43,6 +45,7 @@ pub use provider::Provider;
 pub use source::Source;
 pub(crate) use thread::parameters as parameters_of;
 pub use thread::{Scope, Thread, request_of};
+pub use wording::Wording;
 
 use std::io::Write;
 

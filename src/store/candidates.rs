@@ -71,6 +71,17 @@ pub(crate) fn matching(database: &mut dyn Database, glob: &Glob) -> Result<Vec<E
     Ok(found)
 }
 
+/// The names that match, each with the column `meta` of the newest commit, as [`matching`].
+#[cfg(feature = "cli")]
+pub(crate) fn metas(
+    database: &mut dyn Database,
+    glob: &Glob,
+) -> Result<Vec<(String, Option<String>)>, StoreError> {
+    let mut found = catalog::metas(database, glob.prefix())?;
+    found.retain(|(name, _)| glob.matches(name));
+    Ok(found)
+}
+
 /// The number of sessions with a matching name.
 pub(crate) fn count(database: &mut dyn Database, glob: &Glob) -> Result<usize, StoreError> {
     if glob.is_all() {

@@ -127,6 +127,17 @@ pub(crate) fn all(database: &mut dyn Database, prefix: &str) -> Result<Vec<Entry
     with_prefix(database, SELECT, prefix, entry)
 }
 
+/// As [`all`], of each the name and the column `meta` of its newest commit.
+#[cfg(feature = "cli")]
+pub(super) fn metas(
+    database: &mut dyn Database,
+    prefix: &str,
+) -> Result<Vec<(String, Option<String>)>, StoreError> {
+    with_prefix(database, SELECT, prefix, |row| {
+        Ok((text(row, 1)?.to_owned(), row.text(13)?.map(str::to_owned)))
+    })
+}
+
 /// As [`all`], only the list of them.
 pub(super) fn list(database: &mut dyn Database, prefix: &str) -> Result<Vec<Listed>, StoreError> {
     with_prefix(database, LIST, prefix, listed)

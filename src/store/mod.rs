@@ -44,6 +44,8 @@ mod verify;
 mod write;
 
 pub(crate) use archive::Stored;
+#[cfg(feature = "cli")]
+pub(crate) use candidates::metas;
 pub(crate) use candidates::{Candidate, Glob, candidates, count, listed, matching, near};
 pub(crate) use catalog::{Entry, Listed, all, by_id, find, get};
 pub(crate) use core::{Core, WriteOptions};

@@ -138,6 +138,27 @@ impl Store {
         Ok(entries.into_iter().map(info).collect())
     }
 
+    /// What the newest snapshot of each session whose name matches `glob` says besides its nodes, as
+    /// JSON: the member `meta` of its document. In byte order of names; opens no session.
+    ///
+    /// # Errors
+    /// Those of the database.
+    #[cfg(feature = "cli")]
+    pub(crate) fn metas(&self, glob: &str) -> Result<Vec<(String, Option<String>)>, Error> {
+        let glob = Glob::new(glob);
+        let found = self.core.read(|database| store::metas(database, &glob))?;
+        use crate::tree::shallow::{get, members};
+        let meta = |column: String| {
+            let column = members(&column);
+            let document = get(&column, "members").map(members)?;
+            get(&document, "meta").map(str::to_owned)
+        };
+        let each = found.into_iter();
+        Ok(each
+            .map(|(name, column)| (name, column.and_then(meta)))
+            .collect())
+    }
+
     /// What a context keeps of a session besides its snapshots; `None` if no context has written it.
     ///
     /// # Errors

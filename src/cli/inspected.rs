@@ -1,0 +1,320 @@
+//! What the commands that inspect sessions share: which sessions, which of their snapshots, and which
+//! nodes of those.
+
+use super::command::say;
+use super::options::Limits;
+use super::sessions::{self, open_store};
+use crate::engine::Store;
+use crate::history::Session;
+use crate::inspect::Part;
+use crate::present::stores::{Access, Address, intact, none_of, without_passwords};
+use crate::present::{Exit, Failure};
+use crate::tree::shallow::{get, members, string};
+use crate::tree::timestamp::nanos_of_rfc3339;
+use clap::Args;
+use std::sync::Arc;
+
+/// How many files are read together.
+const TOGETHER: usize = 32;
+
+/// The sessions of a command, and the part of each that it is about.
+#[derive(Args, Debug)]
+pub(super) struct Inspected {
+    /// Sessions: files, directories, `STORE#name`, `STORE#glob`, `STORE`, or `-` for standard input.
+    #[arg(value_name = "SESSION", required = true)]
+    sessions: Vec<String>,
+    #[command(flatten)]
+    part: PartArgs,
+    #[command(flatten)]
+    choice: Choice,
+    #[command(flatten)]
+    limits: Limits,
+}
+
+impl Inspected {
+    /// Which snapshots, and which nodes of them.
+    pub(super) fn part(&self) -> Part {
+        self.part.part()
+    }
+
+    /// Whether a range of snapshots is asked for.
+    pub(super) fn is_range(&self) -> bool {
+        self.part.over.is_some()
+    }
+
+    /// As [`Choice::each`].
+    ///
+    /// # Errors
+    /// As [`Choice::each`].
+    pub(super) fn each(
+        &self,
+        visit: impl FnMut(&Opened) -> Result<(), Failure>,
+    ) -> Result<usize, Failure> {
+        self.choice.each(&self.sessions, &self.limits, visit)
+    }
+}
+
+/// Which snapshots of a session, and which nodes of them.
+#[derive(Args, Debug)]
+pub(super) struct PartArgs {
+    /// One snapshot, such as @t0, @t-2 or @c12 [default: the working state, or else the newest].
+    #[arg(long, value_name = "ADDRESS", allow_hyphen_values = true)]
+    at: Option<String>,
+    /// A range of snapshots, such as @history or @t-9..@t0.
+    #[arg(
+        long,
+        value_name = "RANGE",
+        allow_hyphen_values = true,
+        conflicts_with = "at"
+    )]
+    over: Option<String>,
+    /// Only the nodes that a selector without a time matches, and what is below them.
+    #[arg(long = "where", value_name = "SELECTOR", allow_hyphen_values = true)]
+    selector: Option<String>,
+}
+
+impl PartArgs {
+    /// The same for the library.
+    pub(super) fn part(&self) -> Part {
+        let time = self.over.as_ref().or(self.at.as_ref());
+        let time = time.map(String::as_str).unwrap_or_default();
+        let part = Part::default().at(match time {
+            "working" => String::new(),
+            // As of other commands, the `@` may be left out.
+            time if time.starts_with(['t', 'c']) => format!("@{time}"),
+            time => time.to_owned(),
+        });
+        match &self.selector {
+            Some(selector) => part.only(selector),
+            None => part,
+        }
+    }
+}
+
+/// Which sessions of a store.
+#[derive(Args, Debug)]
+pub(super) struct Choice {
+    /// Only sessions of a store whose newest snapshot was committed at this time or later: a date, or a
+    /// date and a time with its zone, such as 2026-01-31T09:00:00Z.
+    #[arg(long, value_name = "TIME", value_parser = first_of_day, help_heading = "Sessions of a store")]
+    since: Option<i64>,
+    /// Only sessions of a store whose newest snapshot was committed at this time or earlier.
+    #[arg(long, value_name = "TIME", value_parser = last_of_day, help_heading = "Sessions of a store")]
+    until: Option<i64>,
+    /// Only sessions of a store whose newest snapshot has this value in `meta` or `meta.request`, such as
+    /// model=gpt-4o; may be given several times, and all must hold.
+    #[arg(long, value_name = "KEY=VALUE", value_parser = pair, help_heading = "Sessions of a store")]
+    meta: Vec<(String, String)>,
+}
+
+/// A session that is open.
+pub(super) struct Opened {
+    /// What names it, without passwords.
+    pub(super) name: String,
+    pub(super) session: Arc<Session>,
+    /// Whether it may be one of several, so that what is said of it names it.
+    pub(super) several: bool,
+}
+
+impl Opened {
+    /// The name, if there may be several.
+    pub(super) fn label(&self) -> Option<&str> {
+        self.several.then_some(&*self.name)
+    }
+
+    /// What went wrong with this session.
+    pub(super) fn failure(&self, error: crate::diag::Error) -> Failure {
+        Failure::in_session(error, self.label())
+    }
+}
+
+impl Choice {
+    fn is_all(&self) -> bool {
+        self.since.is_none() && self.until.is_none() && self.meta.is_empty()
+    }
+
+    /// Opens the sessions that words name, in the order of the words and in a store of the names, and
+    /// gives each to `visit`. Those of a store are open one at a time, and only those that were chosen.
+    /// Returns how many there were; says so if there was none.
+    ///
+    /// # Errors
+    /// A session that is missing or cannot be read; what `visit` returns.
+    pub(super) fn each(
+        &self,
+        words: &[String],
+        limits: &Limits,
+        mut visit: impl FnMut(&Opened) -> Result<(), Failure>,
+    ) -> Result<usize, Failure> {
+        let mut count = 0;
+        let mut several = words.len() > 1;
+        let of_store = |word: &String| Address::of(word).is_some();
+        for run in words.chunk_by(|a, b| !of_store(a) && !of_store(b)) {
+            if let Some(address) = run.first().and_then(|word| Address::of(word)) {
+                several |= address.is_several();
+                count += self.of_store(address, several, &mut visit)?;
+                continue;
+            }
+            if let Some(word) = run.first().filter(|_| !self.is_all()) {
+                let message = format!(
+                    "`--since`, `--until` and `--meta` choose sessions of a store, and `{word}` is none"
+                );
+                return Err(Failure::usage(message)
+                    .with_help("pactql import FILE... -o STORE.db puts sessions into a store"));
+            }
+            let (names, directory) = sessions::expand(run)?;
+            several |= directory;
+            for names in names.chunks(TOGETHER) {
+                let opened = sessions::open_all(names, limits)
+                    .map_err(|failure| sessions::explain_directory(failure, run))?;
+                for (name, session) in names.iter().zip(opened) {
+                    let name = without_passwords(name).into_owned();
+                    visit(&Opened {
+                        name,
+                        session,
+                        several,
+                    })?;
+                    count += 1;
+                }
+            }
+        }
+        Ok(count)
+    }
+
+    fn of_store(
+        &self,
+        address: Address<'_>,
+        several: bool,
+        visit: &mut impl FnMut(&Opened) -> Result<(), Failure>,
+    ) -> Result<usize, Failure> {
+        let store = open_store(address.store, Access::Read)?;
+        let names = match (address.is_several(), self.is_all()) {
+            (false, true) => vec![address.one()?.to_owned()],
+            _ => self.names(&store, address)?,
+        };
+        for name in &names {
+            let session = store.session(name)?;
+            let opened = Opened {
+                name: format!("{}#{name}", without_passwords(address.store)),
+                session,
+                several,
+            };
+            visit(&opened)?;
+            intact(&opened.session)?;
+        }
+        Ok(names.len())
+    }
+
+    /// The names of the chosen sessions of a store. Opens none.
+    fn names(&self, store: &Store, address: Address<'_>) -> Result<Vec<String>, Failure> {
+        let mut found = store.sessions(address.glob())?;
+        let all = found.len();
+        if all == 0 {
+            return Err(Failure::plain(Exit::Missing, none_of(address)));
+        }
+        found.retain(|info| {
+            let after = self
+                .since
+                .is_none_or(|since| info.committed_at_ns >= Some(since));
+            let before = |until| info.committed_at_ns.is_some_and(|time| time <= until);
+            after && self.until.is_none_or(before)
+        });
+        let mut names: Vec<String> = found.into_iter().map(|info| info.name).collect();
+        if !self.meta.is_empty() {
+            let metas = store.metas(address.glob())?;
+            let fit = |name: &String| {
+                // Both lists are in byte order.
+                let at = metas.binary_search_by(|(known, _)| known.cmp(name)).ok();
+                let meta = at.and_then(|at| metas.get(at)?.1.as_deref());
+                meta.is_some_and(|meta| self.meta.iter().all(|pair| has(meta, pair)))
+            };
+            names.retain(fit);
+        }
+        if names.is_empty() {
+            let sessions = crate::present::counted(all as u64, "session");
+            let store = without_passwords(address.store);
+            say(&format!("note: none of {sessions} of {store} was chosen\n"));
+        }
+        Ok(names)
+    }
+}
+
+/// Whether `meta`, or the request in it, has a value.
+fn has(meta: &str, (key, value): &(String, String)) -> bool {
+    let meta = members(meta);
+    let request = get(&meta, "request").map(|request| {
+        let text = string(request);
+        members(text.as_deref().unwrap_or(request))
+            .iter()
+            .any(|(name, found)| name == key && is(found, value))
+    });
+    get(&meta, key).is_some_and(|found| is(found, value)) || request == Some(true)
+}
+
+/// Whether a JSON value is a text, or is written like it.
+fn is(json: &str, value: &str) -> bool {
+    match string(json) {
+        Some(text) => text == value,
+        None => json == value,
+    }
+}
+
+fn pair(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((key, value)) if !key.is_empty() => Ok((key.to_owned(), value.to_owned())),
+        _ => Err("expected KEY=VALUE, such as model=gpt-4o".to_owned()),
+    }
+}
+
+fn first_of_day(text: &str) -> Result<i64, String> {
+    time(text, "T00:00:00Z")
+}
+
+fn last_of_day(text: &str) -> Result<i64, String> {
+    time(text, "T23:59:59.999999999Z")
+}
+
+/// A time in nanoseconds since 1970; of a date alone, with the rest.
+fn time(text: &str, rest: &str) -> Result<i64, String> {
+    let whole = match text.len() {
+        10 => nanos_of_rfc3339(&format!("{text}{rest}")),
+        _ => nanos_of_rfc3339(text),
+    };
+    whole.ok_or_else(|| {
+        "expected a date such as 2026-01-31, or a time such as 2026-01-31T09:00:00Z".to_owned()
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{first_of_day, has, last_of_day};
+
+    #[test]
+    fn days() {
+        let day = 86_400_000_000_000;
+        assert_eq!(first_of_day("1970-01-02"), Ok(day));
+        assert_eq!(last_of_day("1970-01-02"), Ok(2 * day - 1));
+        assert_eq!(last_of_day("1970-01-02T00:00:00Z"), Ok(day));
+        assert!(first_of_day("2026-02-30").is_err() && first_of_day("now").is_err());
+    }
+
+    #[test]
+    fn values_of_meta() {
+        let meta = r#"{"source":"transcript","request":{"model":"gpt-4o","n":1},"tries":2}"#;
+        for (key, value, expected) in [
+            ("model", "gpt-4o", true),
+            ("model", "gpt-4", false),
+            ("n", "1", true),
+            ("source", "transcript", true),
+            ("tries", "2", true),
+            ("none", "", false),
+        ] {
+            assert_eq!(
+                has(meta, &(key.into(), value.into())),
+                expected,
+                "{key}={value}"
+            );
+        }
+        let text = r#"{"request":"{\"model\":\"o3\"}"}"#;
+        assert!(has(text, &("model".into(), "o3".into())));
+    }
+}

@@ -1,0 +1,69 @@
+//! The snapshots that a time means.
+
+use std::sync::Arc;
+
+use super::facade::Engine;
+use crate::diag::{Code, Diagnostic, Error};
+use crate::history::{At, History, Lookup, Position};
+use crate::index::Snapshot;
+use crate::ir::Address;
+
+impl Engine {
+    /// The snapshots that a time such as `@t0`, `@c12`, `@t-3..@t0`, `@history` or `@*` means, oldest
+    /// first, each with its address: by cycle where the time names cycles, else by distance. Has them in
+    /// memory. An empty text is the working state, or else the newest snapshot.
+    ///
+    /// # Errors
+    /// The text is no time; no snapshot has it; a snapshot of a store cannot be loaded.
+    ///
+    /// ```
+    /// use pactql::{Engine, Session};
+    /// let history = Session::open("fixtures/greenhouse.jsonl")?.history();
+    /// let found = Engine::new().snapshots(&history, "@t-1..@t0")?;
+    /// let labels: Vec<String> = found.iter().map(|(at, _)| at.to_string()).collect();
+    /// assert_eq!(labels, ["@t-1", "@t0"]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn snapshots(
+        &self,
+        history: &Arc<History>,
+        time: &str,
+    ) -> Result<Vec<(At, Arc<Snapshot>)>, Error> {
+        let time = time.trim();
+        let prepared = self.prepare(format!("{time} *").trim_start())?;
+        if prepared.statement().time.clone().unwrap_or(0..0) != (0..time.len()) {
+            let mistake = Diagnostic::error(Code::SelectorInvalid, "expected a time alone")
+                .at(0..time.len(), "more than a time")
+                .with_help("@t0 is the newest snapshot, @t-3..@t0 a range, @history all of them");
+            return Err(Error::new(time, mistake));
+        }
+        let lookup = prepared.resolve(history)?;
+        let failed = |failure: crate::history::LoadFailure| failure.about(time);
+        let last = history.committed().len();
+        let (wanted, by_cycle) = match lookup {
+            Lookup::One(Position::Working) => {
+                history.fetch(Position::Working).map_err(failed)?;
+                let working = history.working().cloned();
+                return Ok(working
+                    .map(|found| (At::Working, found))
+                    .into_iter()
+                    .collect());
+            }
+            Lookup::One(Position::Committed(at)) => {
+                (at..at.saturating_add(1), time.starts_with("@c"))
+            }
+            Lookup::All => (0..last, false),
+            Lookup::Range(span) => (span.oldest..span.newest.saturating_add(1), span.by_cycle),
+        };
+        history.fetch_range(wanted.clone()).map_err(failed)?;
+        let snapshots = wanted.clone().zip(history.committed().range(wanted));
+        let found = snapshots.map(|(index, snapshot)| {
+            let address = match by_cycle {
+                true => Address::Cycle(snapshot.cycle()),
+                false => Address::Back((last - 1 - index) as u64),
+            };
+            (At::Committed(address), Arc::clone(snapshot))
+        });
+        Ok(found.collect())
+    }
+}

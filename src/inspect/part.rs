@@ -1,0 +1,130 @@
+//! Which snapshots of a session a report is about, and which of their blocks.
+
+use crate::diag::Error;
+use crate::engine::Engine;
+use crate::history::{At, History};
+use crate::index::{NodeRef, Snapshot, UnitKind};
+use crate::tree::NodeClass;
+use serde::Serialize;
+use std::ops::Range;
+use std::sync::Arc;
+
+/// Which snapshots, and which blocks of them.
+///
+/// ```
+/// use pactql::inspect::Part;
+/// let part = Part::default().at("@t-2").only(".cb[role='user']");
+/// assert_eq!(part.time(), "@t-2");
+/// ```
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Part {
+    time: String,
+    selector: Option<String>,
+}
+
+impl Part {
+    /// The snapshot at an address, or the snapshots of a range. Without it, the working state, or else
+    /// the newest snapshot.
+    #[must_use]
+    pub fn at(mut self, time: impl Into<String>) -> Self {
+        self.time = time.into();
+        self
+    }
+
+    /// Only the nodes that a selector without a time matches, and what is below them.
+    #[must_use]
+    pub fn only(mut self, selector: impl Into<String>) -> Self {
+        self.selector = Some(selector.into());
+        self
+    }
+
+    /// The time; empty for the working state, or else the newest snapshot.
+    #[must_use]
+    pub fn time(&self) -> &str {
+        &self.time
+    }
+
+    /// The snapshots, oldest first.
+    pub(super) fn snapshots(
+        &self,
+        engine: &Engine,
+        history: &Arc<History>,
+    ) -> Result<Vec<(At, Arc<Snapshot>)>, Error> {
+        engine.snapshots(history, &self.time)
+    }
+
+    /// The rows of a snapshot that are asked for, ascending and disjoint; `None` for all.
+    pub(super) fn rows(
+        &self,
+        engine: &Engine,
+        history: &Arc<History>,
+        at: At,
+        snapshot: &Snapshot,
+    ) -> Result<Option<Vec<Range<u32>>>, Error> {
+        let Some(selector) = &self.selector else {
+            return Ok(None);
+        };
+        // The selector alone is compiled first, so that a mistake is shown in it.
+        let prepared = engine.prepare_timeless(selector)?;
+        let text = match at {
+            At::Working => prepared.text().to_owned(),
+            at => format!("{at} {}", prepared.text()),
+        };
+        let found = engine.prepare(&text)?.rows_in(history)?;
+        let mut rows: Vec<Range<u32>> = Vec::new();
+        let nodes = found.nodes().filter_map(|node| {
+            let node = node.row();
+            match std::ptr::eq(node.snapshot(), snapshot) {
+                true => Some(node),
+                false => snapshot.find(node.id()),
+            }
+        });
+        let mut each: Vec<Range<u32>> = nodes
+            .map(|node| node.row()..snapshot.end(node.row()))
+            .collect();
+        each.sort_unstable_by_key(|rows| rows.start);
+        for range in each {
+            match rows.last_mut() {
+                Some(last) if range.start < last.end => last.end = last.end.max(range.end),
+                _ => rows.push(range),
+            }
+        }
+        Ok(Some(rows))
+    }
+}
+
+/// Where a block is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "lowercase")]
+#[non_exhaustive]
+pub enum Region {
+    /// `^sys`.
+    Sys,
+    /// `^seq`.
+    Seq,
+    /// `^ah`.
+    Ah,
+}
+
+impl Region {
+    /// The region of a block; `None` if it is not sent.
+    pub(super) fn of(node: NodeRef<'_>) -> Option<Self> {
+        if node.class() != NodeClass::Block {
+            return None;
+        }
+        match node.unit_kind() {
+            UnitKind::Preamble => Some(Self::Sys),
+            UnitKind::Turn | UnitKind::Loose => Some(Self::Seq),
+            UnitKind::Head => Some(Self::Ah),
+            UnitKind::Rest => None,
+        }
+    }
+
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Sys => "^sys",
+            Self::Seq => "^seq",
+            Self::Ah => "^ah",
+        }
+    }
+}

@@ -1,0 +1,78 @@
+//! What of a block reaches the model, whatever the provider's form.
+
+use super::block::ThreadBlock;
+use super::media::Media;
+use super::piece::{Piece, call_of};
+use crate::index::NodeRef;
+use crate::tree::shallow::string;
+
+/// What rendering sends of a block, as texts: without quotes of JSON, and without what a provider's
+/// form adds around it.
+///
+/// ```
+/// use pactql::{Session, Thread, render::{Scope, Wording}};
+///
+/// let session = Session::open("fixtures/support-agent.jsonl")?;
+/// let newest = session.history().latest().expect("a snapshot").clone();
+/// let thread = Thread::of(&newest, Scope::All);
+/// let call = thread.blocks().iter().find(|block| block.kind() == Some("call")).expect("a call");
+/// let wording = Wording::of(call);
+/// assert!(wording.name.is_some() && wording.text.is_some());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Wording {
+    /// Of a call, the name of its function.
+    pub name: Option<String>,
+    /// The text; of a call, its arguments; of a tool definition, its JSON without white space.
+    pub text: Option<String>,
+    /// Whether it is an image or a document that is not text, whose bytes are no text.
+    pub media: bool,
+}
+
+impl Wording {
+    /// Reads a block. Linear in its content.
+    #[must_use]
+    pub fn of(block: &ThreadBlock) -> Self {
+        if block.is_tool() {
+            let definition = block.definition();
+            return Self {
+                text: definition.map(|text| super::json::compact(&text).into_owned()),
+                ..Self::default()
+            };
+        }
+        let plain = |text: &str| string(text).map(|text| text.into_owned());
+        let text = |text: String| Self {
+            text: plain(&text),
+            ..Self::default()
+        };
+        match Piece::of(block) {
+            Ok(Piece::Nothing) => Self::default(),
+            Ok(Piece::Text(found) | Piece::Thinking(found)) => text(found),
+            Ok(Piece::Document(Media::Text(found))) => Self {
+                text: Some(found),
+                ..Self::default()
+            },
+            Ok(Piece::Call(arguments)) => Self {
+                name: plain(&call_of(block).1),
+                ..text(arguments)
+            },
+            Ok(Piece::Image(_) | Piece::Document(_)) | Err(_) => Self {
+                media: true,
+                ..Self::default()
+            },
+        }
+    }
+
+    /// As [`Wording::of`], of the block of a node; `system` says that it is under `^sys`.
+    pub(crate) fn of_node(node: NodeRef<'_>, system: bool) -> Self {
+        Self::of(&ThreadBlock::of(node, system))
+    }
+
+    /// The name and the text.
+    pub fn texts(&self) -> impl Iterator<Item = &str> {
+        let texts = [&self.name, &self.text].into_iter();
+        texts.filter_map(|text| text.as_deref())
+    }
+}
