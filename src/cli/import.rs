@@ -9,7 +9,7 @@ use super::input;
 use super::options::{Color, Limits, Messages};
 use super::progress::Progress;
 use super::words::{joined, quoted};
-use crate::interop::{Format, ImportOptions, MessageLocation, Pointer, Report};
+use crate::interop::{Format, ImportOptions, MessageLocation, Pointer, Redaction, Report};
 use crate::present::stores::Address;
 use crate::present::{Exit, Failure, counted, printable};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
@@ -74,6 +74,10 @@ pub(super) struct Import {
     /// Import a log of which less than half is understood, and pass over lines that are no JSON.
     #[arg(long)]
     lenient: bool,
+    /// What is taken out of the logs before anything is written: a regular expression. Several are
+    /// possible; the report counts the matches of each.
+    #[arg(long, value_name = "PATTERN", value_parser = Redaction::parse)]
+    redact: Vec<Redaction>,
     /// The form of the report [default: text, or JSON with `--format json`].
     #[arg(long, value_enum, value_name = "FORM")]
     report: Option<ReportForm>,
@@ -114,6 +118,7 @@ impl Run for Import {
         let options = ImportOptions {
             format: self.from,
             lenient: self.lenient,
+            redact: self.redact.clone(),
             location,
         };
         let target = self.target()?;

@@ -228,6 +228,7 @@ impl Inputs<'_> {
     /// Reads a log, or a session for a store.
     pub(super) fn read_file(&self, file: &str, words: &[String]) -> Result<OfFile, Failure> {
         if self.into_store && Path::new(file).is_dir() {
+            self.check_redacted(file)?;
             let session = opened::open(Path::new(file), self.limits.source())?;
             return Ok((vec![Made::Session(Arc::new(session))], None));
         }
@@ -248,6 +249,9 @@ impl Inputs<'_> {
                         .map_err(|error| Failure::Input(vec![(name.clone(), error)], None)),
                     _ => opened::open(Path::new(file), self.limits.source()),
                 };
+                if session.is_ok() && self.into_store {
+                    self.check_redacted(file)?;
+                }
                 return match session {
                     Ok(session) if self.into_store => {
                         Ok((vec![Made::Session(Arc::new(session))], None))
@@ -265,6 +269,15 @@ impl Inputs<'_> {
         Ok((made.collect(), Some(imported.report)))
     }
 
+    /// Refuses what would be copied as it is although something is to be taken out.
+    fn check_redacted(&self, input: &str) -> Result<(), Failure> {
+        if self.options.redact.is_empty() {
+            return Ok(());
+        }
+        let message = format!("{input} is no log, and `--redact` reads logs");
+        Err(Failure::usage(message).with_help("pactql erase takes a text out of a store"))
+    }
+
     /// Lists sessions of another store; each is read when it is written.
     fn read_store(
         &self,
@@ -273,6 +286,7 @@ impl Inputs<'_> {
         taken: &mut HashSet<String>,
     ) -> Result<(), Failure> {
         let store = address.store;
+        self.check_redacted(store)?;
         if !self.into_store {
             let message = format!("`{store}` is a store, whose sessions go into another store");
             return Err(Failure::usage(message).with_help(format!(

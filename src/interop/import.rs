@@ -4,6 +4,7 @@ use super::formats::{Format, Record, detect, reader};
 use super::input::{self, Found, ImportOptions, MessageLocation};
 use super::output::Output;
 use super::recording::Recording;
+use super::redact;
 use super::report::{Fate, Report};
 use crate::tree::fault::InputError;
 
@@ -38,8 +39,24 @@ pub struct ImportedSession {
 /// `E_INPUT` with every fault of the JSON, or with the reason why the log was not understood. No
 /// session is returned then.
 pub fn import(bytes: &[u8], options: &ImportOptions) -> Result<Imported, InputError> {
+    let mut counted = Report::default();
+    let text = redact::redact(input::text(bytes)?, &options.redact, &mut counted);
     let mut out = Output::default();
-    let found = input::find(bytes, options, &mut out.report)?;
+    let mended;
+    let found = match input::find(&text, options, &mut out.report) {
+        Ok(found) => found,
+        // Half a letter in one line is no reason to refuse all others.
+        Err(error) => {
+            let Some((whole, lines)) = redact::mend_surrogates(&text) else {
+                return Err(error);
+            };
+            mended = whole;
+            out = Output::default();
+            counted.note(halves(&lines));
+            input::find(&mended, options, &mut out.report)?
+        }
+    };
+    out.report.add(&counted);
     let format = options.format.or_else(|| match &found {
         Found::Records(records) => detect(records),
         Found::Lists(lists) => lists.iter().find_map(|list| detect(&list.records())),
@@ -66,6 +83,23 @@ pub fn import(bytes: &[u8], options: &ImportOptions) -> Result<Imported, InputEr
         report,
         format,
     })
+}
+
+/// The most lines that a note names.
+const NAMED: usize = 10;
+
+/// What is said of halves of surrogate pairs.
+fn halves(lines: &[usize]) -> String {
+    let named: Vec<String> = lines.iter().take(NAMED).map(usize::to_string).collect();
+    let more = match lines.len().saturating_sub(NAMED) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    let plural = if lines.len() == 1 { "" } else { "s" };
+    format!(
+        "half of a surrogate pair in line{plural} {}{more}: U+FFFD is in its place",
+        named.join(", ")
+    )
 }
 
 fn read(

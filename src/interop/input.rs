@@ -2,6 +2,7 @@
 
 use super::formats::{At, Format, Record, detect, is_message};
 use super::pointer::Pointer;
+use super::redact::Redaction;
 use super::report::{Fate, Report};
 use crate::tree::fault::{Faults, InputError};
 use crate::tree::json::{Halt, Reader};
@@ -30,6 +31,8 @@ pub struct ImportOptions {
     /// Whether a log is read of which less than half is understood, or some lines of which are no
     /// JSON.
     pub lenient: bool,
+    /// What is taken out of the log before it is read.
+    pub redact: Vec<Redaction>,
 }
 
 /// One list of messages.
@@ -74,11 +77,11 @@ enum Input<'a> {
 
 /// Finds the records of an input, or its lists of messages.
 pub(super) fn find<'a>(
-    bytes: &'a [u8],
+    text: &'a str,
     options: &ImportOptions,
     report: &mut Report,
 ) -> Result<Found<'a>, InputError> {
-    let input = check(bytes, options.lenient, report)?;
+    let input = check(text, options.lenient, report)?;
     match &options.location {
         MessageLocation::Usual => usual(input, options.format, report),
         MessageLocation::Messages(pointer) | MessageLocation::Steps(pointer) => {
@@ -188,7 +191,7 @@ const DEPTH: usize = 4;
 /// `/*/traj`; of several places the first. It is looked for in the first element of each list.
 #[cfg(feature = "cli")]
 pub(crate) fn where_messages(bytes: &[u8]) -> Option<String> {
-    match check(bytes, false, &mut Report::default()).ok()? {
+    match check(text(bytes).ok()?, false, &mut Report::default()).ok()? {
         Input::Value(value) => messages_below(value, DEPTH),
         Input::Lines(lines) => messages_below(lines.first()?.1, DEPTH),
     }
@@ -220,15 +223,19 @@ fn refuse(message: String) -> InputError {
     InputError::at_document(message)
 }
 
-/// Checks the JSON of an input and decides whether it is one value or JSON Lines.
-fn check<'a>(bytes: &'a [u8], lenient: bool, report: &mut Report) -> Result<Input<'a>, InputError> {
+/// The text of an input.
+pub(super) fn text(bytes: &[u8]) -> Result<&str, InputError> {
     let bytes = bytes.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(bytes);
-    let text = std::str::from_utf8(bytes).map_err(|error| {
+    std::str::from_utf8(bytes).map_err(|error| {
         let valid = bytes.get(..error.valid_up_to()).unwrap_or_default();
         let mut faults = Faults::default();
         faults.add(valid.len(), "malformed JSON: not UTF-8");
         faults.resolve(std::str::from_utf8(valid).unwrap_or_default())
-    })?;
+    })
+}
+
+/// Checks the JSON of an input and decides whether it is one value or JSON Lines.
+fn check<'a>(text: &'a str, lenient: bool, report: &mut Report) -> Result<Input<'a>, InputError> {
     let mut reader = Reader::new(text);
     let first = reader.skip_value();
     // A value on a line alone with something after it is the first of several lines.

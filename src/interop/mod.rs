@@ -6,7 +6,7 @@
 //!
 //! | step | from | to | files |
 //! |---|---|---|---|
-//! | find | bytes | records, or lists of messages | `input`, `pointer` |
+//! | find | bytes | records, or lists of messages | `redact`, `input`, `pointer` |
 //! | read | records | events of sessions | `formats`, `log`, `usage` |
 //! | build | events | nodes by cycle | `output`, `builder`, `pairing`, `nodes` |
 //! | write | nodes | documents | `recording` |
@@ -32,6 +32,7 @@ mod output;
 mod pairing;
 mod pointer;
 mod recording;
+mod redact;
 mod report;
 mod usage;
 
@@ -48,4 +49,5 @@ pub(crate) use input::where_messages;
 pub use input::{ImportOptions, MessageLocation};
 pub use pointer::Pointer;
 pub use recording::Recording;
+pub use redact::Redaction;
 pub use report::{Fate, Report};

@@ -40,6 +40,7 @@ pub struct Report {
     members: BTreeMap<String, u64>,
     record_members: BTreeMap<String, u64>,
     skipped_members: BTreeMap<String, u64>,
+    redacted: BTreeMap<String, u64>,
     notes: Vec<String>,
 }
 
@@ -84,6 +85,11 @@ impl Report {
         count(&mut self.skipped_members, name);
     }
 
+    /// Counts what was taken out of the log; also 0.
+    pub(crate) fn redacted(&mut self, what: &str, times: u64) {
+        *self.redacted.entry(what.to_owned()).or_default() += times;
+    }
+
     /// Counts one session and its snapshots.
     pub(crate) fn session(&mut self, snapshots: usize) {
         self.sessions += 1;
@@ -109,6 +115,7 @@ impl Report {
         add(&mut self.members, &other.members);
         add(&mut self.record_members, &other.record_members);
         add(&mut self.skipped_members, &other.skipped_members);
+        add(&mut self.redacted, &other.redacted);
     }
 
     /// The number of records of this fate, besides single messages.
@@ -156,6 +163,7 @@ impl Report {
             "members_kept": self.members,
             "record_members_kept": self.record_members,
             "record_members_skipped": self.skipped_members,
+            "redacted": self.redacted,
             "notes": self.notes,
         })
     }
@@ -243,6 +251,7 @@ impl fmt::Display for Report {
                 &self.record_members,
             ),
             ("members of records skipped", &self.skipped_members),
+            ("redacted", &self.redacted),
         ] {
             if !counts.is_empty() {
                 write!(f, "\n  {words}: ")?;

@@ -5,6 +5,7 @@ mod import;
 mod links;
 mod odd;
 mod otel;
+mod redact;
 mod render;
 mod requests;
 mod transcripts;
