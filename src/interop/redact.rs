@@ -114,7 +114,7 @@ fn may_have_secrets(text: &str) -> bool {
         "pikey",
     ];
     let found = |mark: &&str| memmem::find(text.as_bytes(), mark.as_bytes()).is_some();
-    marks.iter().any(|mark| found(&mark))
+    marks.iter().any(found)
 }
 
 /// The text without secrets. What was taken out is counted. Linear.
