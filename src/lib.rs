@@ -92,8 +92,8 @@ pub use engine::{
 };
 #[cfg(feature = "store")]
 pub use engine::{
-    Damage, Durability, ImportStopped, LogImport, Pruned, Retention, SessionAnswer, SessionInfo,
-    Store, StoreAnswers, StoreBuilder,
+    Damage, Durability, ImportStopped, LogImport, Pruned, Retention, SessionAnswer, SessionIds,
+    SessionInfo, Store, StoreAnswers, StoreBuilder, StoreIds,
 };
 pub use exec::Counters;
 pub use files::{FileError, SessionFile, write_context};

@@ -11,20 +11,34 @@ use super::support::memory::measure;
 use super::support::table::verdict;
 use super::{Effort, Scratch, line, open, timed};
 
+/// The nodes of [`FEW`], by the index of the layout.
+macro_rules! few_sql {
+    ($columns:literal) => {
+        concat!(
+            "select ",
+            $columns,
+            " from attr a \
+             cross join placement p on p.unit_id = a.unit_id and p.last_seq = 9223372036854775807 \
+             cross join session s on s.session_id = p.session_id \
+             cross join node n on n.unit_id = a.unit_id and n.pre = a.pre \
+             left join body b on b.body_id = n.body_id \
+             where a.name = 'data_topic' and a.text = 'refund' and a.type = 'text' \
+             and length(a.text) <= 200 and length(a.name) <= 200 and n.class = 'cb' \
+             order by s.name, p.rank, p.sibling_offset, p.created_at_ns, p.creation_index, p.id, n.pre"
+        )
+    };
+}
+
 /// Nodes of a session.
 const NODES: usize = 30;
 /// Sessions that have what [`FEW`] asks for.
 const MATCHING: usize = 20;
 
-/// What few sessions match, and the same as SQL: the name of the session and the id.
+/// What few sessions match, and the same as SQL: the name of the session and the id, and with what a reader
+/// of the nodes wants to know.
 const FEW: &str = "@t0 .cb[data_topic='refund']";
-const FEW_SQL: &str = "select s.name, n.id from attr a \
-     cross join placement p on p.unit_id = a.unit_id and p.last_seq = 9223372036854775807 \
-     cross join session s on s.session_id = p.session_id \
-     cross join node n on n.unit_id = a.unit_id and n.pre = a.pre \
-     where a.name = 'data_topic' and a.text = 'refund' and a.type = 'text' and length(a.text) <= 200 \
-     and n.class = 'cb' \
-     order by s.name, p.rank, p.sibling_offset, p.created_at_ns, p.creation_index, p.id, n.pre";
+const FEW_SQL: &str = few_sql!("s.name, n.id");
+const FEW_BLOCKS_SQL: &str = few_sql!("s.name, n.id, n.role, n.kind, b.text");
 
 /// What all sessions match in all turns, and in the newest one.
 const ALL: &str = "@t0 ^seq .cb[role='user']";
@@ -57,25 +71,14 @@ pub(super) fn select(scratch: &Scratch, effort: Effort) {
     for sessions in [effort.sessions.min(1_000), effort.sessions] {
         let path = file(scratch, sessions);
         let hand = ByHand::open(&path);
-        let store = open(&path);
-        let name = |what: &str| format!("20 of {sessions} sessions match, {what}");
-        compare(
-            &name("asked again"),
-            &store,
-            &hand,
-            (FEW, FEW_SQL),
-            rounds,
-            2.0,
-        );
-        let store = with_memory(&path, 0);
-        compare(
-            &name("from cold"),
-            &store,
-            &hand,
-            (FEW, FEW_SQL),
-            rounds,
-            2.0,
-        );
+        for (what, memory) in [("asked again", 256 << 20), ("from cold", 0)] {
+            let store = with_memory(&path, memory);
+            let name = |found: &str| format!("20 of {sessions} sessions match, {found}, {what}");
+            let by_hand = || ask_by_hand(&hand, FEW_SQL);
+            compare(&name("ids"), &|| ask(&store, FEW), &by_hand, rounds);
+            let by_hand = || blocks_by_hand(&hand, FEW_BLOCKS_SQL);
+            compare(&name("nodes"), &|| blocks(&store, FEW), &by_hand, rounds);
+        }
     }
     let path = file(scratch, effort.sessions);
     let hand = ByHand::open(&path);
@@ -87,18 +90,9 @@ pub(super) fn select(scratch: &Scratch, effort: Effort) {
         let ours = |store: &Store| ask(store, selector);
         whole(&path, what, rounds, &ours, &|| ask_by_hand(&hand, sql));
     }
-    let theirs = || {
-        hand.all(BLOCKS_SQL, [], |row| {
-            Ok((
-                row.get(0)?,
-                row.get(1)?,
-                row.get(2)?,
-                row.get(3)?,
-                row.get(4)?,
-            ))
-        })
-    };
-    whole(&path, "all blocks with texts", rounds, &blocks, &theirs);
+    let ours = |store: &Store| blocks(store, BLOCKS);
+    let theirs = || blocks_by_hand(&hand, BLOCKS_SQL);
+    whole(&path, "all blocks with texts", rounds, &ours, &theirs);
     bounded(&path, effort);
 }
 
@@ -127,9 +121,21 @@ fn whole<T: PartialEq>(
     line(&name, &mut again, &mut by_hand, 0.333);
 }
 
-fn blocks(store: &Store) -> Vec<Block> {
+fn blocks_by_hand(hand: &ByHand, sql: &str) -> Vec<Block> {
+    hand.all(sql, [], |row| {
+        Ok((
+            row.get(0)?,
+            row.get(1)?,
+            row.get(2)?,
+            row.get(3)?,
+            row.get(4)?,
+        ))
+    })
+}
+
+fn blocks(store: &Store, selector: &str) -> Vec<Block> {
     let mut found = Vec::new();
-    for answer in answers(store, BLOCKS) {
+    for answer in answers(store, selector) {
         let answer = answer.expect("an answer");
         let Answer::Rows(rows) = &answer.answer else {
             continue;
@@ -174,23 +180,21 @@ fn with_memory(path: &Path, bytes: usize) -> Store {
 }
 
 /// Times a selector and a statement with the same answer, both several times.
-fn compare(
+fn compare<T: PartialEq>(
     name: &str,
-    store: &Store,
-    hand: &ByHand,
-    (selector, sql): (&str, &str),
+    ours: &dyn Fn() -> Vec<T>,
+    theirs: &dyn Fn() -> Vec<T>,
     rounds: usize,
-    most: f64,
 ) {
-    let wanted = ask_by_hand(hand, sql);
+    let wanted = theirs();
     assert_eq!(wanted.len(), MATCHING);
-    assert_eq!(ask(store, selector), wanted);
-    let (mut ours, mut theirs) = (Vec::new(), Vec::new());
+    assert!(ours() == wanted);
+    let (mut selected, mut by_hand) = (Vec::new(), Vec::new());
     for _ in 0..rounds {
-        ours.push(timed(|| ask(store, selector)));
-        theirs.push(timed(|| ask_by_hand(hand, sql)));
+        selected.push(timed(ours));
+        by_hand.push(timed(theirs));
     }
-    line(name, &mut ours, &mut theirs, most);
+    line(name, &mut selected, &mut by_hand, 2.0);
 }
 
 fn answers<'s>(store: &'s Store, selector: &str) -> StoreAnswers<'s> {
@@ -199,13 +203,10 @@ fn answers<'s>(store: &'s Store, selector: &str) -> StoreAnswers<'s> {
 
 fn ask(store: &Store, selector: &str) -> Vec<(String, String)> {
     let mut found = Vec::new();
-    for answer in answers(store, selector) {
+    for answer in store.select_ids("", selector).expect("the selector runs") {
         let answer = answer.expect("an answer");
-        let Answer::Rows(rows) = &answer.answer else {
-            continue;
-        };
-        let ids = rows.ids().map(|id| (answer.session.clone(), id.to_owned()));
-        found.extend(ids);
+        let ids = answer.ids();
+        found.extend(ids.map(|id| (answer.session().to_owned(), id.to_owned())));
     }
     found
 }

@@ -57,6 +57,6 @@ pub use reason::EmptyReason;
 pub use selection::{Selection, SelectionAddress};
 #[cfg(feature = "store")]
 pub use store::{
-    Damage, Durability, ImportStopped, LogImport, Pruned, Retention, SessionAnswer, SessionInfo,
-    Store, StoreAnswers, StoreBuilder,
+    Damage, Durability, ImportStopped, LogImport, Pruned, Retention, SessionAnswer, SessionIds,
+    SessionInfo, Store, StoreAnswers, StoreBuilder, StoreIds,
 };

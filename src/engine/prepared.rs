@@ -246,10 +246,17 @@ impl Prepared {
 
     #[inline]
     fn rows_of(&self, history: Moment) -> Result<Selection, Error> {
-        if self.compares() {
-            return Err(self.other_kind("the selector asks for the diffs of a range", RANGE_HELP));
-        }
+        self.check_rows()?;
         self.rows_at(history, &RangeOptions::default(), &mut Trace::off())
+    }
+
+    /// Refuses a selector that [compares](Self::compares).
+    #[inline]
+    pub(super) fn check_rows(&self) -> Result<(), Error> {
+        match self.compares() {
+            true => Err(self.other_kind("the selector asks for the diffs of a range", RANGE_HELP)),
+            false => Ok(()),
+        }
     }
 
     /// The rows of a selector that does not [compare](Self::compares). What runs at once is recorded

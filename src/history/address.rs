@@ -406,11 +406,17 @@ impl History {
         }
     }
 
-    /// Whether the snapshot at a position is in memory, or at least the part of it.
+    /// The snapshot at a position, or the part of it, if that is in memory.
     #[cfg(feature = "store")]
-    pub(crate) fn has_part(&self, position: Position, part: Option<&Part>) -> bool {
-        let archive = self.archive.as_ref();
-        self.has(position) || archive.is_some_and(|archive| archive.has_part(position, part))
+    pub(crate) fn in_memory(
+        &self,
+        position: Position,
+        part: Option<&Part>,
+    ) -> Option<Arc<Snapshot>> {
+        match self.has(position) {
+            true => self.get(position).map(Arc::clone),
+            false => self.archive.as_ref()?.known(position, part?),
+        }
     }
 
     /// Takes the snapshot at a position, or the part of it, as [`Archive::bring`] does.

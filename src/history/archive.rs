@@ -315,12 +315,6 @@ impl Archive {
         Ok(Some(snapshot))
     }
 
-    /// Whether the snapshot at a position is in memory, or the part of it.
-    #[cfg(feature = "store")]
-    pub(super) fn has_part(&self, position: Position, part: Option<&Part>) -> bool {
-        self.has(position) || part.is_some_and(|part| self.known(position, part).is_some())
-    }
-
     /// Takes the snapshot at a position, or the part of it, that whoever reads many sessions at once has
     /// loaded.
     pub fn bring(&self, position: Position, part: Option<&Part>, snapshot: Arc<Snapshot>) {
@@ -346,7 +340,7 @@ impl Archive {
     }
 
     /// A part that is in memory and has all of another.
-    fn known(&self, position: Position, part: &Part) -> Option<Arc<Snapshot>> {
+    pub(super) fn known(&self, position: Position, part: &Part) -> Option<Arc<Snapshot>> {
         let mut parts = held(&self.parts);
         let mut known = parts.iter();
         let at = known.position(|(at, known, _)| *at == position && known.covers(part))?;

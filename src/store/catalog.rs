@@ -21,6 +21,8 @@ pub(crate) struct Entry {
     pub(crate) seqs: Option<(i64, i64)>,
     /// The cycle of the newest commit.
     pub(crate) cycle: Option<i64>,
+    /// The column `meta` of the newest commit.
+    pub(crate) meta: Option<String>,
     pub(crate) committed_at_ns: Option<i64>,
     pub(crate) working: bool,
 }
@@ -58,6 +60,7 @@ fn entry(row: &dyn Row) -> Result<Entry, StoreError> {
         cycle: row.int(10)?,
         committed_at_ns: row.int(11)?,
         working: row.bool(12)?.unwrap_or(false),
+        meta: owned(13)?,
     })
 }
 
@@ -84,17 +87,14 @@ pub(crate) fn by_id(
     )
 }
 
-/// Some sessions by their numbers, of which there is at least one, in no order, each with the column `meta` of
-/// its newest commit.
+/// Some sessions by their numbers, of which there is at least one, in no order.
 pub(super) fn some(
     database: &mut dyn Database,
     sessions: &[i64],
-) -> Result<Vec<(Entry, Option<String>)>, StoreError> {
+) -> Result<Vec<Entry>, StoreError> {
     let (list, values) = parameters(sessions);
     let sql = format!("{SELECT} where s.session_id in ({list})");
-    collect(database, &sql, &values, |row| {
-        Ok((entry(row)?, row.text(13)?.map(ToOwned::to_owned)))
-    })
+    collect(database, &sql, &values, entry)
 }
 
 /// What a list of sessions says of one of them.

@@ -8,6 +8,7 @@ use smallvec::SmallVec;
 use super::error::StoreError;
 use super::present;
 use super::sql::{Database, Row, Value, int, parameters, text};
+use super::wide::{Cells, Kind, Wide};
 use crate::tree::alias::{CADENCE, TAGS};
 use crate::tree::shallow::{members, string};
 use crate::tree::timestamp::rfc3339_of_nanos;
@@ -17,6 +18,15 @@ use crate::tree::{NONE, NodeClass, PatchNode, Present, Tree, is_header, push_row
 const COLUMNS: &str = "n.unit_id, n.pre, n.level, n.class, n.id, n.node_type, n.role, n.kind, n.key, \
      n.sibling_offset, n.ttl, n.expires, n.priority, n.cycle, n.created_at_ns, n.created_at_iso, \
      n.creation_index, n.cadence, n.content_hash, n.present, n.extra, b.json, b.text";
+
+/// Their types.
+const KINDS: [Kind; 23] = {
+    use Kind::{Bool, Int, Text};
+    [
+        Int, Int, Int, Text, Text, Text, Text, Text, Text, Int, Int, Int, Int, Int, Int, Text, Int,
+        Int, Text, Int, Text, Bool, Text,
+    ]
+};
 
 /// Which units are read.
 #[derive(Clone, Copy, Debug)]
@@ -34,6 +44,8 @@ pub(super) enum Wanted<'u> {
 
 /// How many units one statement reads by their ids.
 const TOGETHER: usize = 64;
+/// So many units are read one by one: SQLite makes a table of a list, which costs as much as this.
+const FEW: usize = 4;
 
 /// Units as they were read.
 #[derive(Debug, Default)]
@@ -48,49 +60,54 @@ pub(super) struct Units {
     open: Vec<u32>,
     /// Nodes whose texts are left out.
     erased: Vec<String>,
-    /// The texts of the rows that are on their way.
-    texts: String,
+    /// The rows that are on their way.
+    wide: Wide,
+    /// JSON texts of the row that is on its way.
+    json: String,
 }
 
 /// What is in the place of a content that was erased.
 const ERASED: &str = "[erased]";
 
-/// Where a text lies in [`Units::texts`].
-type Span = Option<(usize, usize)>;
-
-/// A row of `node`, on its way.
-struct Found {
+/// A row of `node`, with its body.
+struct Found<'w> {
     unit: i64,
     pre: i64,
     level: u32,
     class: NodeClass,
-    id: Span,
+    id: &'w str,
     /// The texts of [`HEADERS`].
-    headers: [Span; 4],
+    headers: [Option<&'w str>; 4],
     offset: i64,
     ttl: Option<i64>,
     expires: Option<i64>,
     priority: i64,
     cycle: Option<i64>,
     created_at_ns: i64,
-    created_at_iso: Span,
+    created_at_iso: Option<&'w str>,
     creation_index: i64,
     cadence: Option<i64>,
-    content_hash: Span,
+    content_hash: Option<&'w str>,
     present: i64,
-    extra: Span,
+    extra: Option<Cow<'w, str>>,
     body_is_json: bool,
-    body: Span,
-    /// Names and JSON texts of the attributes that only `attr` has.
-    attrs: Vec<(String, String)>,
-    tags: Vec<String>,
+    body: Option<&'w str>,
+}
+
+/// A row of `attr`: the JSON text of an attribute that no column has, or a tag.
+struct Attribute {
+    /// The unit, and the place of the node in it.
+    node: (i64, i64),
+    name: String,
+    json: String,
+    is_tag: bool,
 }
 
 /// The headers that are texts.
 const HEADERS: [&str; 4] = ["nodeType", "role", "kind", "key"];
 
-/// The fields of a payload record: names and JSON texts.
-type Fields<'f> = SmallVec<[(Cow<'f, str>, Cow<'f, str>); 8]>;
+/// The fields of a payload record: names, and where their JSON texts are in [`Units::json`].
+type Fields<'f> = SmallVec<[(Cow<'f, str>, Range<usize>); 8]>;
 
 impl Units {
     /// Units in which the contents and the custom attributes of some nodes are erased.
@@ -108,8 +125,10 @@ impl Units {
         units: &[i64],
         outlined: Option<i64>,
     ) -> Result<(), StoreError> {
-        units.chunks(TOGETHER).try_for_each(|units| {
+        let size = if units.len() <= FEW { 1 } else { TOGETHER };
+        units.chunks(size).try_for_each(|units| {
             let wanted = match outlined.filter(|unit| units.contains(unit)) {
+                Some(_) if units.len() == 1 => Wanted::Outlines(units),
                 Some(unit) => Wanted::Outlined(unit, units),
                 None => Wanted::Units(units),
             };
@@ -142,21 +161,19 @@ impl Units {
             values,
             of_attrs,
         } = wanted.rows();
-        let sql = format!(
-            "select {COLUMNS} from {} left join body b on b.body_id = n.body_id \
+        let rest = format!(
+            "from {} left join body b on b.body_id = n.body_id \
              where {} and n.id is not null order by n.unit_id, n.pre",
             from.replace("TABLE", "node"),
             nodes
         );
-        let mut texts = std::mem::take(&mut self.texts);
-        texts.clear();
-        // So much at least, so that few rows do not make it grow many times.
-        texts.reserve(4096);
-        let mut found: Vec<Found> = Vec::with_capacity(32);
-        database.query(&sql, &values, &mut |row| {
-            found.push(read_node(row, &mut texts)?);
-            Ok(())
-        })?;
+        let mut wide = std::mem::take(&mut self.wide);
+        database.query_wide(COLUMNS, &KINDS, &rest, &values, &mut wide)?;
+        let mut found: Vec<Found<'_>> = Vec::with_capacity(wide.len());
+        for cells in wide.rows() {
+            found.push(read_node(cells)?);
+        }
+        let mut attributes = Vec::new();
         if found.iter().any(|node| node.present & present::ATTRS != 0) {
             let sql = format!(
                 "select n.unit_id, n.pre, n.name, n.ordinal, n.type, n.text from {} where {} \
@@ -165,26 +182,27 @@ impl Units {
                 from.replace("TABLE", "attr"),
                 attrs
             );
-            let mut at = 0;
             database.query(&sql, &values[..of_attrs], &mut |row| {
-                let key = (int(row, 0)?, int(row, 1)?);
-                while at < found.len() && (found[at].unit, found[at].pre) < key {
-                    at += 1;
-                }
-                match found.get_mut(at) {
-                    Some(node) if (node.unit, node.pre) == key => read_attr(row, node),
-                    _ => Ok(()),
-                }
+                attributes.extend(read_attr(row)?);
+                Ok(())
             })?;
         }
+        let mut left = &attributes[..];
         for mut node in found {
-            if !self.erased.is_empty() && self.erased.iter().any(|id| id == node.id(&texts)) {
-                node.erase(&mut texts);
+            let key = (node.unit, node.pre);
+            let start = left.iter().take_while(|attribute| attribute.node < key);
+            left = &left[start.count()..];
+            let own = left.iter().take_while(|attribute| attribute.node == key);
+            let (mut own, others) = left.split_at(own.count());
+            left = others;
+            if !self.erased.is_empty() && self.erased.iter().any(|id| id == node.id) {
+                node.erase();
+                own = &[];
             }
-            self.push(&node, &texts)?;
+            self.push(&node, own)?;
         }
         self.close(0);
-        self.texts = texts;
+        self.wide = wide;
         Ok(())
     }
 
@@ -205,7 +223,7 @@ impl Units {
         starts.map(|((unit, start), end)| (*unit, *start..end))
     }
 
-    fn push(&mut self, node: &Found, texts: &str) -> Result<(), StoreError> {
+    fn push(&mut self, node: &Found<'_>, attributes: &[Attribute]) -> Result<(), StoreError> {
         let row = self.tree.rows.len() as u32;
         if self
             .starts
@@ -220,14 +238,15 @@ impl Units {
         // A node that names its parent is rare, so its field is made only then.
         let parent_id = match node.present & present::PARENT_ID {
             0 => None,
-            _ => parent.map(|parent| self.tree.id(parent).to_owned()),
+            _ => parent.map(|parent| self.tree.id(parent)),
         };
-        let fields = node.fields(texts, parent_id.as_deref())?;
-        let [node_type, role, kind, key] = node.all_headers(texts);
+        self.json.clear();
+        let fields = node.fields(attributes, parent_id, &mut self.json)?;
+        let [node_type, role, kind, key] = node.all_headers();
         push_row(
             &mut self.tree,
             PatchNode {
-                id: node.id(texts),
+                id: node.id,
                 node_type: node_type.as_deref(),
                 role: role.as_deref(),
                 kind: kind.as_deref(),
@@ -240,7 +259,10 @@ impl Units {
                 created_at_ns: node.created_at_ns,
                 creation_index: node.creation_index,
             },
-            fields.iter().map(|(name, json)| (&**name, &**json)),
+            fields.iter().map(|(name, at)| {
+                let json = self.json.get(at.clone());
+                (&**name, json.unwrap_or_default())
+            }),
         );
         if let Some(made) = self.tree.rows.last_mut() {
             made.parent = parent.unwrap_or(NONE);
@@ -280,7 +302,10 @@ impl Wanted<'_> {
     fn rows(&self) -> Rows {
         let listed = |units: &[i64]| {
             let (names, values) = parameters(units);
-            let list = format!("n.unit_id in ({names})");
+            let list = match units {
+                [_] => "n.unit_id = ?1".to_owned(),
+                _ => format!("n.unit_id in ({names})"),
+            };
             Rows {
                 from: "TABLE n",
                 nodes: list.clone(),
@@ -321,26 +346,11 @@ fn header_at(name: &str) -> Option<usize> {
     HEADERS.iter().position(|header| *header == name)
 }
 
-fn of(span: Span, texts: &str) -> Option<&str> {
-    span.and_then(|(start, end)| texts.get(start..end))
-}
-
-/// Appends a text.
-fn keep(text: &str, texts: &mut String) -> Span {
-    let start = texts.len();
-    texts.push_str(text);
-    Some((start, texts.len()))
-}
-
-impl Found {
-    fn id<'t>(&self, texts: &'t str) -> &'t str {
-        of(self.id, texts).unwrap_or_default()
-    }
-
+impl Found<'_> {
     /// The headers that are texts, also those that no column can hold, which `extra` has.
-    fn all_headers<'t>(&self, texts: &'t str) -> [Option<Cow<'t, str>>; 4] {
-        let mut headers = self.headers.map(|span| of(span, texts).map(Cow::Borrowed));
-        if let Some(extra) = of(self.extra, texts) {
+    fn all_headers(&self) -> [Option<Cow<'_, str>>; 4] {
+        let mut headers = self.headers.map(|text| text.map(Cow::Borrowed));
+        if let Some(extra) = &self.extra {
             for (name, json) in members(extra) {
                 if let (Some(at), Some(text)) = (header_at(&name), string(json)) {
                     headers[at] = Some(text);
@@ -350,150 +360,170 @@ impl Found {
         headers
     }
 
-    /// Takes the content, its hash and the custom attributes out.
-    fn erase(&mut self, texts: &mut String) {
+    /// Takes the content and its hash out, and the custom attributes that no row of `attr` has.
+    fn erase(&mut self) {
         if self.body.is_some() {
             self.body_is_json = false;
-            self.body = keep(ERASED, texts);
+            self.body = Some(ERASED);
         }
         self.content_hash = None;
-        self.attrs.clear();
-        if let Some(extra) = of(self.extra, texts) {
+        if let Some(extra) = &self.extra {
             let kept = members(extra).into_iter();
             let kept = kept.filter(|(name, _)| is_header(name) && name != "content");
             let kept: Vec<String> = kept
                 .filter(|(name, _)| name != "content_hash")
-                .map(|(name, json)| format!("{}:{json}", quoted(&name)))
+                .map(|(name, json)| {
+                    let mut member = String::new();
+                    quote(&name, &mut member);
+                    member + ":" + json
+                })
                 .collect();
             self.extra = match kept.is_empty() {
                 true => None,
-                false => keep(&format!("{{{}}}", kept.join(",")), texts),
+                false => Some(format!("{{{}}}", kept.join(",")).into()),
             };
         }
     }
 
-    /// The fields of the payload record, sorted by name.
+    /// The fields of the payload record, sorted by name. Their texts are appended to `json`.
     fn fields<'f>(
         &'f self,
-        texts: &'f str,
+        attributes: &'f [Attribute],
         parent: Option<&str>,
+        json: &mut String,
     ) -> Result<Fields<'f>, StoreError> {
         let has = |bit| self.present & bit != 0;
         let mut fields = Fields::new();
-        let attrs = self.attrs.iter();
-        fields.extend(attrs.map(|(name, json)| (Cow::Borrowed(&**name), Cow::Borrowed(&**json))));
-        let mut add = |name, json: Cow<'f, str>| fields.push((Cow::Borrowed(name), json));
-        if let Some(body) = of(self.body, texts) {
-            add(
-                "content",
-                match self.body_is_json {
-                    true => Cow::Borrowed(body),
-                    false => quoted(body).into(),
-                },
-            );
+        let mut add = |name: Cow<'f, str>, write: &dyn Fn(&mut String)| {
+            let start = json.len();
+            write(json);
+            fields.push((name, start..json.len()));
+        };
+        for attribute in attributes.iter().filter(|attribute| !attribute.is_tag) {
+            let name = Cow::Borrowed(&*attribute.name);
+            add(name, &|json| json.push_str(&attribute.json));
+        }
+        if let Some(body) = self.body {
+            add("content".into(), &|json| match self.body_is_json {
+                true => json.push_str(body),
+                false => quote(body, json),
+            });
         }
         if has(present::CREATED_AT_ISO) {
-            let json = match of(self.created_at_iso, texts) {
-                Some(iso) => quoted(iso),
-                // No character of it needs to be escaped.
-                None => ["\"", &rfc3339_of_nanos(self.created_at_ns), "\""].concat(),
-            };
-            add("created_at_iso", json.into());
+            add("created_at_iso".into(), &|json| match self.created_at_iso {
+                Some(iso) => quote(iso, json),
+                None => quote(&rfc3339_of_nanos(self.created_at_ns), json),
+            });
         }
-        if let Some(hash) = of(self.content_hash, texts) {
-            add("content_hash", quoted(hash).into());
+        if let Some(hash) = self.content_hash {
+            add("content_hash".into(), &|json| quote(hash, json));
         }
         if let Some(cadence) = self.cadence.filter(|_| has(present::CADENCE)) {
-            add(CADENCE.name, cadence.to_string().into());
+            add(CADENCE.name.into(), &|json| {
+                json.push_str(&cadence.to_string())
+            });
         }
         if has(present::TAGS) {
-            let tags: Vec<String> = self.tags.iter().map(|tag| quoted(tag)).collect();
-            add(TAGS.name, format!("[{}]", tags.join(",")).into());
+            let tags = attributes.iter().filter(|attribute| attribute.is_tag);
+            let tags: Vec<&str> = tags.map(|tag| &*tag.json).collect();
+            let list = format!("[{}]", tags.join(","));
+            add(TAGS.name.into(), &|json| json.push_str(&list));
         }
         if has(present::NULL_TTL) {
-            add("ttl", Cow::Borrowed("null"));
+            add("ttl".into(), &|json| json.push_str("null"));
         }
         if has(present::PARENT_ID) {
-            let id = self.id(texts);
-            let missing = || StoreError::Damaged(format!("node {id:?} has no parent"));
-            add("parent_id", quoted(parent.ok_or_else(missing)?).into());
+            let missing = || StoreError::Damaged(format!("node {:?} has no parent", self.id));
+            let parent = parent.ok_or_else(missing)?;
+            add("parent_id".into(), &|json| quote(parent, json));
         }
-        if let Some(extra) = of(self.extra, texts) {
-            for (name, json) in members(extra) {
+        if let Some(extra) = &self.extra {
+            for (name, value) in members(extra) {
                 // A header with U+0000; a null one is a field.
-                if header_at(&name).is_some() && json.starts_with('"') {
+                if header_at(&name).is_some() && value.starts_with('"') {
                     continue;
                 }
                 fields.retain(|(known, _)| *known != name);
-                fields.push((name, Cow::Borrowed(json)));
+                let start = json.len();
+                json.push_str(value);
+                fields.push((name, start..json.len()));
             }
         }
-        fields.sort_unstable();
+        fields.sort_unstable_by(|(a, _), (b, _)| a.cmp(b));
         Ok(fields)
     }
 }
 
-fn quoted(text: &str) -> String {
-    serde_json::to_string(text).unwrap_or_default()
+/// Appends a text as JSON.
+fn quote(text: &str, json: &mut String) {
+    // Without a branch for each byte, which compilers make wide instructions of.
+    let escaped = |byte: &u8| *byte < 0x20 || *byte == b'"' || *byte == b'\\';
+    let chunks = text.as_bytes().chunks(32);
+    let mut plain = chunks.map(|chunk| chunk.iter().fold(false, |any, byte| any | escaped(byte)));
+    match plain.any(|any| any) {
+        false => {
+            json.reserve(text.len() + 2);
+            json.push('"');
+            json.push_str(text);
+            json.push('"');
+        }
+        true => json.push_str(&serde_json::to_string(text).unwrap_or_default()),
+    }
 }
 
-fn read_node(row: &dyn Row, texts: &mut String) -> Result<Found, StoreError> {
-    let level = int(row, 2)?;
-    let class = text(row, 3)?;
+fn read_node(mut row: Cells<'_>) -> Result<Found<'_>, StoreError> {
     let wrong = |what: &str| StoreError::Damaged(format!("a node has {what}"));
-    let level = u32::try_from(level).map_err(|_| wrong("a negative level"))?;
-    let class = class_of_name(class).ok_or_else(|| wrong("an unknown class"))?;
-    let id = keep(text(row, 4)?, texts);
-    let mut kept = |at| {
-        let text = row.text(at)?;
-        Ok::<_, StoreError>(text.and_then(|text| keep(text, texts)))
-    };
+    let (unit, pre) = (row.given_int()?, row.given_int()?);
+    let level = u32::try_from(row.given_int()?).map_err(|_| wrong("a negative level"))?;
+    let class = class_of_name(row.given_text()?).ok_or_else(|| wrong("an unknown class"))?;
     Ok(Found {
-        unit: int(row, 0)?,
-        pre: int(row, 1)?,
+        unit,
+        pre,
         level,
         class,
-        id,
-        headers: [kept(5)?, kept(6)?, kept(7)?, kept(8)?],
-        offset: int(row, 9)?,
-        ttl: row.int(10)?,
-        expires: row.int(11)?,
-        priority: int(row, 12)?,
-        cycle: row.int(13)?,
-        created_at_ns: int(row, 14)?,
-        created_at_iso: kept(15)?,
-        creation_index: int(row, 16)?,
-        cadence: row.int(17)?,
-        content_hash: kept(18)?,
-        present: int(row, 19)?,
-        extra: kept(20)?,
-        body_is_json: row.bool(21)?.unwrap_or(false),
-        body: kept(22)?,
-        attrs: Vec::new(),
-        tags: Vec::new(),
+        id: row.given_text()?,
+        headers: [row.text()?, row.text()?, row.text()?, row.text()?],
+        offset: row.given_int()?,
+        ttl: row.int()?,
+        expires: row.int()?,
+        priority: row.given_int()?,
+        cycle: row.int()?,
+        created_at_ns: row.given_int()?,
+        created_at_iso: row.text()?,
+        creation_index: row.given_int()?,
+        cadence: row.int()?,
+        content_hash: row.text()?,
+        present: row.given_int()?,
+        extra: row.text()?.map(Cow::Borrowed),
+        body_is_json: row.int()? == Some(1),
+        body: row.text()?,
     })
 }
 
-fn read_attr(row: &dyn Row, node: &mut Found) -> Result<(), StoreError> {
+/// The attribute of a row; `None` if the value is in `extra`.
+fn read_attr(row: &dyn Row) -> Result<Option<Attribute>, StoreError> {
     let (name, ordinal) = (text(row, 2)?, int(row, 3)?);
-    let value = row.text(5)?;
-    let json = match (text(row, 4)?, value) {
-        ("text", Some(value)) if name == TAGS.name && ordinal >= 0 => {
-            node.tags.push(value.to_owned());
-            return Ok(());
+    let is_tag = name == TAGS.name && ordinal >= 0;
+    let mut json = String::new();
+    let (is_tag, json) = match (text(row, 4)?, row.text(5)?) {
+        ("text", Some(value)) => {
+            quote(value, &mut json);
+            (is_tag, json)
         }
-        ("text", Some(value)) => quoted(value),
-        ("null", _) => "null".to_owned(),
-        (_, Some(value)) => value.to_owned(),
-        // The value is in `extra`.
-        (_, None) => return Ok(()),
+        ("null", _) => (false, "null".to_owned()),
+        (_, Some(value)) => (false, value.to_owned()),
+        (_, None) => return Ok(None),
     };
-    node.attrs.push((name.to_owned(), json));
-    Ok(())
+    Ok(Some(Attribute {
+        node: (int(row, 0)?, int(row, 1)?),
+        name: name.to_owned(),
+        json,
+        is_tag,
+    }))
 }
 
 /// The class of a name of [`super::encode::class_name`].
-fn class_of_name(name: &str) -> Option<NodeClass> {
+pub(super) fn class_of_name(name: &str) -> Option<NodeClass> {
     Some(match name {
         "^root" => NodeClass::Root,
         "^sys" => NodeClass::Sys,

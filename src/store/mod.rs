@@ -5,7 +5,7 @@
 //!
 //! | part | files |
 //! |---|---|
-//! | databases | `sql`, `sqlite`, `postgres`, `postgres_client`, `home`, `schema` |
+//! | databases | `sql`, `sqlite`, `postgres`, `postgres_client`, `home`, `schema`, `wide` |
 //! | units as rows, and back | `encode`, `attrs`, `decode`, `rows`, `present` |
 //! | writing | `lease`, `write`, `session`, `queue`, `core`, `records`, `garbage` |
 //! | reading | `catalog`, `candidates`, `load`, `archive`, `newest` |
@@ -41,12 +41,15 @@ mod sql;
 mod sqlite;
 mod sums;
 mod verify;
+mod wide;
 mod write;
 
 pub(crate) use archive::Stored;
 #[cfg(feature = "cli")]
 pub(crate) use candidates::metas;
-pub(crate) use candidates::{Candidate, Glob, candidates, count, listed, matching, near};
+pub(crate) use candidates::{
+    Candidate, Glob, Hit, candidates, count, hits, last, listed, matching, near,
+};
 pub(crate) use catalog::{Entry, Listed, all, by_id, find, get};
 pub(crate) use core::{Core, WriteOptions};
 pub(crate) use erase::erase;

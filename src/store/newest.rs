@@ -42,8 +42,6 @@ pub(crate) struct Newest {
 /// A session to be read, on its way.
 struct Reading {
     stored: Arc<Stored>,
-    /// The column `meta` of the newest commit.
-    meta: Option<String>,
     /// What is read, in document order.
     places: Vec<Place>,
 }
@@ -64,9 +62,8 @@ pub(crate) fn newest(
             Some(same) if *same.entry() == entry => Arc::clone(same),
             before => Arc::new(Stored::after(core, entry, before)),
         };
-        let reading = entries.into_iter().map(|(entry, meta)| Reading {
+        let reading = entries.into_iter().map(|entry| Reading {
             stored: stored(entry),
-            meta,
             places: Vec::new(),
         });
         let mut reading: Vec<Reading> = reading.collect();
@@ -85,13 +82,8 @@ pub(crate) fn newest(
 
 impl Reading {
     fn finish(self, read: &Fresh, extent: Extent<'_>) -> Result<Newest, StoreError> {
-        let Self {
-            stored,
-            meta,
-            places,
-        } = self;
-        let cycle = stored.entry().cycle.unwrap_or(0);
-        let meta = meta.map(|json| load::meta_of(cycle, false, &json));
+        let Self { stored, places } = self;
+        let meta = stored.newest_meta();
         let snapshot = match (extent, meta) {
             (Extent::Nothing, _) | (_, None) => None,
             (Extent::Whole, Some(meta)) => Some(stored.restore(read, &places, meta)?),

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use super::candidates::{Candidate, hits};
 use super::decode::{Units, Wanted};
 use super::encode::Order;
 use super::error::StoreError;
@@ -112,10 +113,21 @@ fn reading_a_part_scans_no_table() {
     assert!(load::with_id(&mut database, 1, 3, "x").unwrap().is_empty());
     assert!(load::places(&mut database, 1, (2, 3)).unwrap().is_empty());
     let mut units = Units::default();
-    units.read_all(&mut database, &[1, 2, 3], Some(1)).unwrap();
-    units.read_all(&mut database, &[1, 2, 3], None).unwrap();
+    let many = [1, 2, 3, 4, 5];
+    units.read_all(&mut database, &many, Some(1)).unwrap();
+    units.read_all(&mut database, &many, None).unwrap();
+    units.read_all(&mut database, &[1, 2], Some(1)).unwrap();
+    let wanted = [
+        Candidate::Id("x".to_owned()),
+        Candidate::Key("x".to_owned()),
+        Candidate::Attr("x".to_owned(), "y".to_owned()),
+    ];
+    for wanted in &wanted {
+        hits(&mut database, wanted, false, &mut |_| {}).unwrap();
+        hits(&mut database, wanted, true, &mut |_| {}).unwrap();
+    }
     let plans = std::mem::take(&mut database.plans);
-    assert_eq!(plans.len(), 13, "{plans:#?}");
+    assert_eq!(plans.len(), 21, "{plans:#?}");
     for plan in &plans {
         assert!(plan.contains("SEARCH"), "{plan}");
         assert!(!plan.contains("SCAN"), "{plan}");

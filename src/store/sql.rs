@@ -4,6 +4,7 @@
 //! A backend may rewrite their spelling, and nothing else. This file knows no table.
 
 use super::error::StoreError;
+use super::wide::{Kind, Wide};
 
 /// A value of a parameter.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -86,6 +87,32 @@ pub(crate) trait Database: Send {
 
     /// Runs a statement (also an `insert … returning`) and calls `each` with its rows.
     fn query(&mut self, sql: &str, values: &[Value<'_>], each: Each<'_>) -> Result<(), StoreError>;
+
+    /// Runs `select COLUMNS REST`, whose columns have these types, and puts the rows into `into`, which is
+    /// emptied first.
+    fn query_wide(
+        &mut self,
+        columns: &str,
+        kinds: &[Kind],
+        rest: &str,
+        values: &[Value<'_>],
+        into: &mut Wide,
+    ) -> Result<(), StoreError> {
+        into.clear();
+        let sql = format!("select {columns} {rest}");
+        self.query(&sql, values, &mut |row| {
+            let start = into.end();
+            for (at, kind) in kinds.iter().enumerate() {
+                match kind {
+                    Kind::Int => into.add_int(row.int(at)?),
+                    Kind::Bool => into.add_int(row.bool(at)?.map(i64::from)),
+                    Kind::Text => into.add_text(row.text(at)?.map(str::as_bytes)),
+                }
+            }
+            into.add_row(start);
+            Ok(())
+        })
+    }
 
     /// Begins a transaction: one that sees one state of the store, that of its first statement, until it
     /// ends or, with `write`, the only one that writes (SQLite) or that may (PostgreSQL).

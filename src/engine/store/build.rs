@@ -117,7 +117,7 @@ impl StoreBuilder {
         Ok(Store {
             core: Core::new(home, self.write),
             engine: self.engine.unwrap_or_default(),
-            open: Mutex::new(OpenSessions::new(self.memory)),
+            open: Arc::new(Mutex::new(OpenSessions::new(self.memory))),
         })
     }
 

@@ -10,24 +10,29 @@
 //! | open sessions, and their memory | `open` |
 //! | sessions from elsewhere | `import`, `log` |
 //! | sessions as wholes | `manage` |
-//! | selectors over many sessions | `many` |
+//! | selectors over many sessions | `many`, `ids`, `asking`, `sweep` |
 //! | commits of many contexts | `together` |
 
+mod asking;
 mod build;
+mod ids;
 mod import;
 mod log;
 mod manage;
 mod many;
 mod open;
+mod sweep;
 mod together;
 
 use std::sync::{Arc, Mutex};
 
+pub use asking::SessionAnswer;
 pub use build::{Durability, StoreBuilder};
+pub use ids::{SessionIds, StoreIds};
 pub use import::ImportStopped;
 pub use log::LogImport;
 pub use manage::{Damage, Pruned, Retention, SessionInfo};
-pub use many::{SessionAnswer, StoreAnswers};
+pub use many::StoreAnswers;
 
 use self::open::OpenSessions;
 use super::context::{Context, ContextBuilder, Kept};
@@ -68,7 +73,7 @@ use crate::store::{self, Core, StoreError};
 pub struct Store {
     core: Arc<Core>,
     engine: Arc<Engine>,
-    open: Mutex<OpenSessions>,
+    open: Arc<Mutex<OpenSessions>>,
 }
 
 impl Store {

@@ -25,6 +25,8 @@ pub(super) struct OpenSessions {
     growing: Vec<i64>,
     /// Counts uses.
     clock: u64,
+    /// All sessions of the store, and the number of its last commit when they were listed.
+    list: Option<(i64, Arc<[Listed]>)>,
 }
 
 #[derive(Debug)]
@@ -56,7 +58,30 @@ impl OpenSessions {
             total: 0,
             growing: Vec::new(),
             clock: 0,
+            list: None,
         }
+    }
+
+    /// All sessions, if they were listed when the last commit had this number.
+    pub(super) fn list(&self, version: i64) -> Option<Arc<[Listed]>> {
+        let (known, list) = self.list.as_ref()?;
+        (*known == version).then(|| Arc::clone(list))
+    }
+
+    /// Keeps the list of all sessions, if it is a small part of the budget.
+    pub(super) fn keep_list(&mut self, version: i64, list: &Arc<[Listed]>) {
+        let names = list.iter().map(|listed| listed.name.len());
+        let bytes = size_of_val(&**list) + names.sum::<usize>();
+        self.list = (bytes <= self.memory / SHARE).then(|| (version, Arc::clone(list)));
+    }
+
+    /// Whether these sessions are open as they are listed.
+    pub(super) fn has_all(&self, list: &[Listed]) -> bool {
+        let mut open = list.iter().map(|listed| {
+            let known = self.by_id.get(&listed.session);
+            known.is_some_and(|known| known.changed == listed.changed)
+        });
+        open.all(|current| current)
     }
 
     /// How many sessions, as large as those that are open are on average, take a share of the budget, so that
@@ -276,7 +301,7 @@ pub(super) fn sessions(
 
 /// Those of some sessions that are open as they are listed, and have what is foreseen to be read of them in
 /// memory.
-pub(super) fn complete(
+fn complete(
     open: &Mutex<OpenSessions>,
     list: &[Listed],
     foreseen: Option<&Foreseen>,
@@ -318,9 +343,11 @@ fn has(session: &Session, foreseen: Option<&Foreseen>) -> bool {
     let last = history.committed().len().checked_sub(1);
     let working = foreseen.unless_working && history.has_working();
     // Of a working state nothing is read together with others.
-    working
-        || last
-            .is_none_or(|last| history.has_part(Position::Committed(last), foreseen.part.as_ref()))
+    let has = |last| {
+        let part = foreseen.part.as_ref();
+        history.in_memory(Position::Committed(last), part).is_some()
+    };
+    working || last.is_none_or(has)
 }
 
 /// A stored session; nothing of it is loaded.

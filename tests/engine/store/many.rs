@@ -27,6 +27,46 @@ const SELECTORS: [&str; 14] = [
     "@t0 ^root > *",
 ];
 
+/// Selectors of one step that a store can answer by its indexes, and others that look like them.
+const ONE_STEP: [&str; 17] = [
+    "@t0 .cb[data_s='abc']",
+    "[data_s='abc']",
+    "@t0 [data_s='é']",
+    "@t0 .mt[data_s='abc']",
+    "@t0 .mc[data_s='ABC']",
+    "@t0 .cb[data_l='abc']",
+    "@t0 [data_s='abc'][data_l='abc']",
+    "@t0 .cb[data_s='abc'][role='user']",
+    "@t0 .cb[data_s='abc'][role!='user']",
+    "@t0 .cb[data_s='abc']:first",
+    "@t0 ^ah > [data_s='abc']",
+    "@t0 [key='k1']",
+    "[key='k1'][role='user']",
+    "@t0 [key='k1'][role=null]",
+    "@t0 [status='abc'], [key='k2']",
+    "@t0 [key='k1'] @limit=2",
+    "@t0 ^seq [key='k1']",
+];
+
+/// The ids of the answers of a store by name: those of the rows, and the ids alone.
+fn both_ids(store: &Store, glob: &str, selector: &str) -> [Vec<(String, Vec<String>)>; 2] {
+    let rows = store.select_in(glob, selector).unwrap().map(|found| {
+        let found = found.unwrap();
+        let Answer::Rows(rows) = &found.answer else {
+            panic!("{selector}");
+        };
+        let ids = rows.ids().map(str::to_owned).collect();
+        (found.session, ids)
+    });
+    let ids = store.select_ids(glob, selector).unwrap().map(|found| {
+        let found = found.unwrap();
+        assert_eq!(found.ids().len(), found.ids().count());
+        let ids = found.ids().map(str::to_owned).collect();
+        (found.session().to_owned(), ids)
+    });
+    [rows.collect(), ids.collect()]
+}
+
 /// The answers of a store by name, as text.
 fn together(store: &Store, selector: &str) -> Vec<(String, String)> {
     let answers = store.select(selector).unwrap();
@@ -119,6 +159,109 @@ fn sessions_that_are_read_together_answer_as_alone() {
 }
 
 #[test]
+fn ids_are_those_of_the_rows() {
+    let folder = Folder::quick();
+    let path = folder.file("x.db");
+    let store = Store::open(&path).unwrap();
+    for seed in 0..120 {
+        let session = open(&Sample::new(seed).text());
+        let name = format!("{}/s{seed}", ["a", "b"][seed as usize % 2]);
+        store.import(&name, &session, None).unwrap();
+    }
+    store.fork("a/s8", "@t0", "a/fork").unwrap();
+    // No column holds these headers, and one of the attributes.
+    let odd = concat!(
+        r#"{"cycle":1,"root":{"children":[{"id":"o1","role":"a\u0000b","key":"k1"},"#,
+        r#"{"id":"o2","role":"user","key":"k\u00001","data_s":"abc"},"#,
+        r#"{"id":"o3","key":"k1","data_s":"abc","data_l":["abc"]},"#,
+        r#"{"id":"o4","data_s":["abc","abc"]},{"id":"o5","data_s":"a\u0000b"}]}}"#
+    );
+    store.import("a/odd", &open(odd), None).unwrap();
+    // A working state with a node that the newest commit does not have, and without one that it has.
+    let mut context = store.write("a/s8").unwrap();
+    context.add("^ah", "cb:text {data_s='abc'} 'new'").unwrap();
+    context.save().unwrap();
+    drop(context);
+    drop(store);
+
+    let id = format!("@t0 [id='{}']", "o2");
+    let selectors = SELECTORS
+        .iter()
+        .chain(&ONE_STEP)
+        .filter(|selector| !selector.contains(".."));
+    let large = Store::open(&path).unwrap();
+    let mut several = 0;
+    for selector in selectors.copied().chain([&*id]) {
+        for glob in ["", "a/*", "nobody"] {
+            let cold = Store::builder().memory(0).open(&path).unwrap();
+            for store in [&cold, &large, &large] {
+                let [rows, ids] = both_ids(store, glob, selector);
+                assert_eq!(rows, ids, "{selector} {glob}");
+                several += usize::from(ids.len() > 1 && ids.len() < 100);
+            }
+        }
+    }
+    assert!(several > 50, "{several}");
+    let range = large.select_ids("", "@t-2..@t0 .cb").unwrap_err();
+    assert_eq!(range.code(), Code::SelectorInvalid);
+    // Sessions change while they are listed in memory.
+    drop(large.select_ids("", "@t0 .cb").unwrap().next());
+    large.delete("a/s0").unwrap();
+    let [rows, ids] = both_ids(&large, "", "@t0 .cb");
+    assert_eq!(rows, ids);
+    assert!(!ids.iter().any(|(name, _)| name == "a/s0"));
+}
+
+#[test]
+fn a_long_list_comes_in_order_and_may_be_left() {
+    let folder = Folder::quick();
+    let path = folder.file("x.db");
+    let store = Store::open(&path).unwrap();
+    let line = |at: usize| {
+        let text = r#"{"cycle":1,"root":{"children":[{"id":"ID","nodeType":"cb"}]}}"#;
+        let session = open(&text.replace("ID", &format!("n{at}")));
+        (format!("s{at:04}"), session, None)
+    };
+    store.import_all((0..1_200).map(line)).unwrap();
+    drop(store);
+    let wanted: Vec<String> = (0..1_200).map(|at| format!("s{at:04}")).collect();
+    let large = Store::open(&path).unwrap();
+    let small = Store::builder().memory(1 << 20).open(&path).unwrap();
+    let names = |store: &Store| -> [Vec<String>; 2] {
+        let answers = store.select("@t0 .cb").unwrap();
+        let ids = store.select_ids("", "@t0 .cb").unwrap();
+        [
+            answers.map(|found| found.unwrap().session).collect(),
+            ids.map(|found| found.unwrap().session().to_owned())
+                .collect(),
+        ]
+    };
+    for store in [&large, &large, &small, &small] {
+        assert_eq!(names(store), [wanted.clone(), wanted.clone()]);
+    }
+    // On a thread that others may be waiting for.
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build();
+    let found = pool.unwrap().install(|| names(&large));
+    assert_eq!(found[0], wanted);
+    for count in [1, 300, 700] {
+        let mut answers = Store::open(&path).unwrap();
+        assert_eq!(
+            answers.select("@t0 .cb").unwrap().take(count).count(),
+            count
+        );
+        answers = Store::open(&path).unwrap();
+        let ids = answers.select_ids("", "@t0 .cb").unwrap();
+        assert_eq!(ids.take(count).count(), count);
+    }
+    // What another program writes is in the list of the next selector.
+    let other = Store::open(&path).unwrap();
+    other.delete("s0007").unwrap();
+    let [answers, ids] = names(&large);
+    assert_eq!((answers.len(), ids.len()), (1_199, 1_199));
+    assert!(!ids.contains(&"s0007".to_owned()));
+}
+
+#[test]
 fn a_damaged_session_is_an_error_of_its_own() {
     let folder = Folder::quick();
     let path = folder.file("x.db");
@@ -140,6 +283,12 @@ fn a_damaged_session_is_an_error_of_its_own() {
     let found: Vec<_> = store.select("@t0 .cb").unwrap().collect();
     let names = found.iter().map(|found| match found {
         Ok(found) => found.session.clone(),
+        Err(error) => error.code().to_string(),
+    });
+    assert_eq!(names.collect::<Vec<_>>(), ["a", "b", "E_STORE", "d"]);
+    let found: Vec<_> = store.select_ids("", "@t0 .cb").unwrap().collect();
+    let names = found.iter().map(|found| match found {
+        Ok(found) => found.session().to_owned(),
         Err(error) => error.code().to_string(),
     });
     assert_eq!(names.collect::<Vec<_>>(), ["a", "b", "E_STORE", "d"]);

@@ -1,0 +1,132 @@
+//! A selector that is asked of many sessions, and what it needs for that.
+
+use std::sync::{Arc, Mutex};
+
+use super::open::{self, OpenSessions};
+use crate::diag::{Code, Error};
+use crate::engine::answer::Answer;
+use crate::engine::lazy::Foreseen;
+use crate::engine::prepared::Prepared;
+use crate::history::{RangeOptions, Session};
+use crate::store::{self, Core, Listed, StoreError};
+
+/// The answer of one session. See [`Store::select`](crate::Store::select).
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct SessionAnswer {
+    /// The name of the session.
+    pub session: String,
+    /// What the selector found there: at least a row, or a difference.
+    pub answer: Answer,
+}
+
+/// A selector and the store whose sessions it is asked of.
+#[derive(Clone, Debug)]
+pub(super) struct Asking {
+    pub(super) core: Arc<Core>,
+    pub(super) open: Arc<Mutex<OpenSessions>>,
+    pub(super) prepared: Prepared,
+    pub(super) options: RangeOptions,
+    /// What it reads of each session, if that is known.
+    pub(super) foreseen: Option<Foreseen>,
+}
+
+impl Asking {
+    /// The sessions of a list, read together, with what is foreseen in memory.
+    pub(super) fn sessions(
+        &self,
+        list: &[Listed],
+    ) -> Result<Vec<Option<Arc<Session>>>, StoreError> {
+        open::sessions(&self.open, &self.core, list, self.foreseen.as_ref())
+    }
+
+    /// The answers of some sessions, which are read together.
+    pub(super) fn group(&self, list: &[Listed]) -> Vec<Result<SessionAnswer, Error>> {
+        let sessions = self.sessions(list);
+        let answers = (0..).zip(list).filter_map(|(at, listed)| {
+            let found = self.one(listed, at_of(&sessions, at));
+            found.transpose()
+        });
+        answers.collect()
+    }
+
+    /// The answer of one session of a list, as it was found; `None` if nothing matches. An error if the
+    /// list could not be read: each is then read alone, which shows which of them it is.
+    pub(super) fn one(
+        &self,
+        listed: &Listed,
+        session: Result<Option<&Arc<Session>>, &StoreError>,
+    ) -> Result<Option<SessionAnswer>, Error> {
+        let answer = match session {
+            Ok(Some(session)) => self.answer(listed, session),
+            Ok(None) => Ok(None),
+            Err(_) => self.alone(listed),
+        };
+        match answer {
+            Err(error) => self.again(listed, error),
+            found => found,
+        }
+    }
+
+    /// The answer of a session that is read alone; `None` if it was deleted.
+    fn alone(&self, listed: &Listed) -> Result<Option<SessionAnswer>, Error> {
+        let core = &self.core;
+        match core.read_once(|database| store::by_id(database, listed.session))? {
+            Some(entry) => self.answer(listed, &open::session(&self.open, core, entry)),
+            None => Ok(None),
+        }
+    }
+
+    /// The answer of a session after an error, unless the session is as it was listed: it may have been
+    /// pruned, changed or deleted since.
+    fn again(&self, listed: &Listed, error: Error) -> Result<Option<SessionAnswer>, Error> {
+        let now = self
+            .core
+            .read_once(|database| store::by_id(database, listed.session))?;
+        match now {
+            Some(entry) if entry.changed == listed.changed => Err(error),
+            Some(_) => self.alone(listed),
+            None => Ok(None),
+        }
+    }
+
+    /// The answer of a session; `None` if nothing matches, or if it does not have the snapshot that was asked
+    /// for.
+    fn answer(
+        &self,
+        listed: &Listed,
+        session: &Arc<Session>,
+    ) -> Result<Option<SessionAnswer>, Error> {
+        let answer = match self.prepared.select_with(session, &self.options) {
+            Ok(answer) => answer,
+            Err(error) if is_absent(&error) => return Ok(None),
+            Err(error) => return Err(error),
+        };
+        let found = match &answer {
+            Answer::Rows(rows) => rows.ids().next().is_some(),
+            Answer::Range(diff) => diff.diffs.iter().any(|pair| !pair.is_empty()),
+        };
+        if let Some(failure) = session.history().failure() {
+            // What was found may be a part.
+            return Err(failure.clone().into());
+        }
+        Ok(found.then(|| SessionAnswer {
+            session: listed.name.clone(),
+            answer,
+        }))
+    }
+}
+
+/// The session at a place of a list, or why the list could not be read.
+pub(super) fn at_of(
+    sessions: &Result<Vec<Option<Arc<Session>>>, StoreError>,
+    at: usize,
+) -> Result<Option<&Arc<Session>>, &StoreError> {
+    let sessions = sessions.as_ref()?;
+    Ok(sessions.get(at).and_then(Option::as_ref))
+}
+
+/// Whether a session does not have the snapshot that was asked for: the selector's time has no place in it.
+fn is_absent(error: &Error) -> bool {
+    error.code() == Code::SnapshotNotFound && !error.first().labels.is_empty()
+}

@@ -1,0 +1,162 @@
+//! Goes through the sessions of a list, in parallel and a little ahead of whoever reads the answers.
+//!
+//! This file must not know what a selector or an answer is: it is given a function that answers some
+//! sessions.
+
+use std::collections::VecDeque;
+use std::ops::Range;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, sync_channel};
+
+use rayon::prelude::*;
+
+use super::asking::Asking;
+use super::open;
+use crate::diag::Error;
+use crate::store::Listed;
+
+/// At least so many sessions are asked at once, and at most so many.
+const CHUNK: (usize, usize) = (8, 256);
+/// At most so many of them are read together.
+const GROUP: usize = 32;
+
+/// What some sessions are answered with.
+type Answered<T> = Vec<Result<T, Error>>;
+
+/// Answers some sessions, which are read together.
+pub(super) type Answer<T> = fn(&Asking, &[Listed]) -> Answered<T>;
+
+/// The answers of a list of sessions, in its order.
+#[derive(Debug)]
+pub(super) struct Sweep<T> {
+    asking: Arc<Asking>,
+    answer: Answer<T>,
+    list: Arc<[Listed]>,
+    /// How many of the list were asked.
+    asked: usize,
+    ready: VecDeque<Result<T, Error>>,
+    /// Those that are asked meanwhile.
+    coming: Option<Coming<T>>,
+}
+
+/// Sessions that another thread asks.
+#[derive(Debug)]
+struct Coming<T> {
+    sessions: Range<usize>,
+    answered: Receiver<std::thread::Result<Answered<T>>>,
+}
+
+impl<T: Send + 'static> Sweep<T> {
+    pub(super) fn new(asking: Asking, answer: Answer<T>, list: Arc<[Listed]>) -> Self {
+        Self {
+            asking: Arc::new(asking),
+            answer,
+            list,
+            asked: 0,
+            ready: VecDeque::new(),
+            coming: None,
+        }
+    }
+
+    /// Of answers that are known already.
+    pub(super) fn ready(asking: Asking, answer: Answer<T>, ready: Vec<T>) -> Self {
+        Self {
+            ready: ready.into_iter().map(Ok).collect(),
+            ..Self::new(asking, answer, Arc::default())
+        }
+    }
+
+    /// Number of sessions in the list.
+    pub(super) fn len(&self) -> usize {
+        self.list.len()
+    }
+
+    pub(super) fn asking(&self) -> &Asking {
+        &self.asking
+    }
+
+    /// Asks otherwise from now on; answers that are ready stay as they are.
+    pub(super) fn ask(&mut self, asking: Asking) {
+        self.coming = None;
+        self.asking = Arc::new(asking);
+    }
+
+    pub(super) fn next(&mut self) -> Option<Result<T, Error>> {
+        while self.ready.is_empty() {
+            let answered = match self.coming.take() {
+                Some(coming) => {
+                    self.asked = coming.sessions.end;
+                    match coming.wait() {
+                        Ok(answered) => answered,
+                        Err(panic) => resume_unwind(panic),
+                    }
+                }
+                None if self.asked < self.list.len() => {
+                    let sessions = self.chunk();
+                    self.asked = sessions.end;
+                    chunk(&self.asking, self.answer, &self.list[sessions])
+                }
+                None => return None,
+            };
+            self.ready.extend(answered);
+            self.look_ahead();
+        }
+        self.ready.pop_front()
+    }
+
+    /// The next sessions to ask.
+    fn chunk(&self) -> Range<usize> {
+        let fitting = open::lock(&self.asking.open).fitting();
+        let end = self.asked + fitting.clamp(CHUNK.0, CHUNK.1);
+        self.asked..end.min(self.list.len())
+    }
+
+    /// Asks the next sessions on another thread, while the caller reads the answers of those before.
+    fn look_ahead(&mut self) {
+        // A thread of the pool may not wait for the pool.
+        if self.asked == self.list.len() || rayon::current_thread_index().is_some() {
+            return;
+        }
+        let (sender, answered) = sync_channel(1);
+        let sessions = self.chunk();
+        let (asking, answer) = (Arc::clone(&self.asking), self.answer);
+        let (list, range) = (Arc::clone(&self.list), sessions.clone());
+        rayon::spawn(move || {
+            let work = || chunk(&asking, answer, &list[range]);
+            let done = catch_unwind(AssertUnwindSafe(work));
+            // The store may be closed as soon as it is known to be done.
+            drop((asking, list));
+            let _ = sender.send(done);
+        });
+        self.coming = Some(Coming { sessions, answered });
+    }
+}
+
+impl<T> Coming<T> {
+    fn wait(&self) -> std::thread::Result<Answered<T>> {
+        // The other end answers before it is dropped.
+        self.answered.recv().unwrap_or_else(|_| Ok(Vec::new()))
+    }
+}
+
+impl<T> Drop for Coming<T> {
+    /// Waits: nothing reads a store that its owner has closed.
+    fn drop(&mut self) {
+        let _ = self.wait();
+    }
+}
+
+/// Answers the sessions of a chunk, in parallel.
+fn chunk<T: Send>(asking: &Asking, answer: Answer<T>, list: &[Listed]) -> Answered<T> {
+    // What is in memory is answered sooner than another thread begins.
+    if list.len() <= GROUP && open::lock(&asking.open).has_all(list) {
+        return answer(asking, list);
+    }
+    let group = list.len().div_ceil(rayon::current_num_threads());
+    let answers: Vec<Answered<T>> = list
+        .par_chunks(group.clamp(1, GROUP))
+        .map(|group| answer(asking, group))
+        .collect();
+    answers.into_iter().flatten().collect()
+}
