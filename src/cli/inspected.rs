@@ -6,9 +6,9 @@ use super::options::Limits;
 use super::sessions::{self, open_store};
 use crate::engine::Store;
 use crate::history::Session;
-use crate::inspect::Part;
+use crate::inspect::{Part, Prices};
 use crate::present::stores::{Access, Address, intact, none_of, without_passwords};
-use crate::present::{Exit, Failure};
+use crate::present::{Exit, Failure, printable};
 use crate::tree::shallow::{get, members, string};
 use crate::tree::timestamp::nanos_of_rfc3339;
 use clap::Args;
@@ -88,6 +88,41 @@ impl PartArgs {
             Some(selector) => part.only(selector),
             None => part,
         }
+    }
+}
+
+/// What tokens cost.
+#[derive(Args, Debug)]
+pub(super) struct PriceArgs {
+    /// A table of prices in place of the one in the program: {"date": …, "models": {NAME: {"input": …,
+    /// "cached_input": …, "cache_write": …, "output": …}}}, in dollars a million tokens.
+    #[arg(long, value_name = "FILE")]
+    prices: Option<String>,
+}
+
+impl PriceArgs {
+    /// The table.
+    ///
+    /// # Errors
+    /// It cannot be read.
+    pub(super) fn table(&self) -> Result<Prices, Failure> {
+        let Some(file) = &self.prices else {
+            return Ok(Prices::default());
+        };
+        let text = std::fs::read_to_string(file).map_err(|error| Failure::file(file, &error))?;
+        Prices::parse(&text)
+            .map_err(|error| Failure::plain(Exit::Input, format!("{file}: {error}")))
+    }
+}
+
+/// Why there is no price: of which model, and in which table.
+pub(super) fn no_price(model: Option<&str>, date: &str) -> String {
+    match model {
+        Some(model) => {
+            let model = printable(model);
+            format!("no cost: the prices of {date} have no model `{model}`; see --prices\n")
+        }
+        None => "no cost: the session names no model\n".to_owned(),
     }
 }
 

@@ -2,12 +2,14 @@
 
 use super::bars::{Bars, amount};
 use super::command::{Run, print};
-use super::inspected::{Inspected, Opened};
+use super::inspected::{Inspected, Opened, PriceArgs, no_price};
 use super::options::{Color, Paint, TextOrJson, Tint};
 use super::output::printable;
 use crate::engine::Engine;
-use crate::inspect::{By, Call, Group, SnapshotTokens, TokenReport, Tokenizer, Totals, tokens};
-use crate::present::{Exit, Failure, answer};
+use crate::inspect::{
+    By, Call, Group, Money, SnapshotTokens, TokenOptions, TokenReport, Tokenizer, Totals, tokens,
+};
+use crate::present::{Exit, Failure, answer, counted};
 use clap::Args;
 use serde::Serialize;
 use std::fmt::Write as _;
@@ -42,6 +44,8 @@ pub(super) struct Tokens {
     /// request].
     #[arg(long, value_name = "NAME", value_parser = tokenizer)]
     tokenizer: Option<Tokenizer>,
+    #[command(flatten)]
+    prices: PriceArgs,
     /// Text or JSON.
     #[arg(long, value_enum, default_value_t)]
     format: TextOrJson,
@@ -91,10 +95,13 @@ impl Run for Tokens {
     fn run(&self, color: Color) -> Result<Exit, Failure> {
         let engine = Engine::new();
         let part = self.inspected.part();
+        let options = TokenOptions::by(self.by)
+            .tokenizer(self.tokenizer)
+            .prices(self.prices.table()?);
         let paint = color.for_results();
         let mut out = String::new();
         self.inspected.each(|opened| {
-            let report = tokens(&engine, &opened.session, &part, self.by, self.tokenizer)
+            let report = tokens(&engine, &opened.session, &part, &options)
                 .map_err(|error| opened.failure(error))?;
             if self.format.is_json() {
                 return append_json(opened, &report, &mut out);
@@ -115,7 +122,7 @@ impl Run for Tokens {
 
 /// The figures of one snapshot and its groups.
 fn one(report: &TokenReport, snapshot: &SnapshotTokens, paint: Paint, out: &mut String) {
-    let place = paint.tint(Tint::Place, &snapshot.snapshot);
+    let place = paint.tint(Tint::Place, &snapshot.label);
     let _ = writeln!(
         out,
         "{place}: {}",
@@ -129,6 +136,17 @@ fn one(report: &TokenReport, snapshot: &SnapshotTokens, paint: Paint, out: &mut 
     let provided = provided(&snapshot.call);
     if !provided.is_empty() {
         let _ = writeln!(out, "the provider counted {provided}");
+    }
+    match &snapshot.cost {
+        Some(cost) => {
+            let how = match cost.estimate {
+                true => ", from the tokens counted here",
+                false => "",
+            };
+            let (money, date) = (cost.nano_dollars, &report.prices);
+            let _ = writeln!(out, "cost {money} at the prices of {date}{how}");
+        }
+        None => out.push_str(&no_price(snapshot.call.model.as_deref(), &report.prices)),
     }
     if snapshot.call.reconstructed {
         out.push_str(RECONSTRUCTED);
@@ -213,6 +231,10 @@ fn range(report: &TokenReport, paint: Paint, out: &mut String) {
     if usage {
         header.push("provider in".to_owned());
     }
+    let priced = report.snapshots.iter().any(|each| each.cost.is_some());
+    if priced {
+        header.push("cost".to_owned());
+    }
     let mut bars = Bars::new(header);
     for snapshot in &report.snapshots {
         let mut cells = vec![amount(snapshot.totals.tokens)];
@@ -230,12 +252,42 @@ fn range(report: &TokenReport, paint: Paint, out: &mut String) {
             let input = snapshot.call.input_tokens;
             cells.push(input.map(amount).unwrap_or_default());
         }
-        bars.add(snapshot.snapshot.clone(), cells, snapshot.totals.tokens);
+        if priced {
+            let cost = snapshot.cost.map(|cost| cost.nano_dollars.to_string());
+            cells.push(cost.unwrap_or_default());
+        }
+        bars.add(snapshot.label.clone(), cells, snapshot.totals.tokens);
     }
     out.push_str(&bars.text(paint));
     let distinct = totals(report.distinct, report.tokenizer);
     let _ = writeln!(out, "each text once: {distinct}");
+    cost_of_all(report, out);
     if report.snapshots.iter().any(|each| each.call.reconstructed) {
         out.push_str(RECONSTRUCTED);
+    }
+}
+
+/// What the calls of all snapshots cost, or why that is not known.
+fn cost_of_all(report: &TokenReport, out: &mut String) {
+    let costs = || report.snapshots.iter().filter_map(|each| each.cost);
+    let money: Money = costs().map(|cost| cost.nano_dollars).sum();
+    let estimates = costs().filter(|cost| cost.estimate).count();
+    let unpriced = report.snapshots.iter().filter(|each| each.cost.is_none());
+    if costs().next().is_some() {
+        let _ = write!(out, "cost {money} at the prices of {}", report.prices);
+        if estimates > 0 {
+            let _ = write!(
+                out,
+                ", {} from the tokens counted here",
+                counted(estimates as u64, "call")
+            );
+        }
+        out.push('\n');
+    }
+    let mut models: Vec<Option<&str>> = unpriced.map(|each| each.call.model.as_deref()).collect();
+    models.sort_unstable();
+    models.dedup();
+    for model in models {
+        out.push_str(&no_price(model, &report.prices));
     }
 }

@@ -10,7 +10,7 @@
 //! | part | files |
 //! |---|---|
 //! | what a report is about | `part`, `call` |
-//! | counting | `tokenizer`, `vocabulary`, `counts`, `groups` |
+//! | counting | `tokenizer`, `vocabulary`, `counts`, `groups`, `prices` |
 //! | reports | `prefix`, `show`, `steps`, `tokens` |
 
 mod call;
@@ -18,6 +18,7 @@ mod counts;
 mod groups;
 mod part;
 mod prefix;
+mod prices;
 mod show;
 mod steps;
 mod tokenizer;
@@ -30,7 +31,8 @@ pub use counts::{Counts, Totals};
 pub use groups::{By, Group, UnknownGroup};
 pub use part::{Part, Region};
 pub use prefix::{Cause, Difference, Place, PrefixStep, Prefixes, form_of, prefixes};
+pub use prices::{Money, Price, PriceError, Prices};
 pub use show::{News, ShowOptions, Shown, ShownBlock, show};
 pub use steps::{Step, StepEvent, Steps, steps};
 pub use tokenizer::{Tokenizer, UnknownTokenizer};
-pub use tokens::{SnapshotTokens, TokenReport, tokens};
+pub use tokens::{Cost, SnapshotTokens, TokenOptions, TokenReport, tokens};

@@ -63,10 +63,9 @@ impl Tokenizer {
     /// estimate.
     #[must_use]
     pub fn for_model(name: &str) -> Self {
-        let name = name.trim().to_ascii_lowercase();
-        // `openai/gpt-4o` of a router, `ft:gpt-4o:mine` of a tuned model.
-        let name = name.rsplit('/').next().unwrap_or_default();
-        let name = name.strip_prefix("ft:").unwrap_or(name);
+        let name = plain_name(name);
+        // `ft:gpt-4o:mine` of a tuned model.
+        let name = name.strip_prefix("ft:").unwrap_or(&name);
         let found = FAMILIES.iter().find(|(family, _)| {
             let rest = name.strip_prefix(family);
             rest.is_some_and(|rest| !rest.starts_with(|next: char| next.is_ascii_alphanumeric()))
@@ -89,6 +88,12 @@ impl Tokenizer {
             Self::Bytes4 => (text.len() as u64).div_ceil(4),
         }
     }
+}
+
+/// The name of a model in small letters, without that of a router before it, as in `openai/gpt-4o`.
+pub(super) fn plain_name(model: &str) -> String {
+    let name = model.trim().to_ascii_lowercase();
+    name.rsplit('/').next().unwrap_or_default().to_owned()
 }
 
 /// Families of models by the start of their names, which no letter or digit follows, and their

@@ -1,6 +1,7 @@
 //! Reports on what a model saw and what it cost.
 
 mod prefix;
+mod prices;
 mod reports;
 mod sums;
 #[cfg(feature = "tokens")]

@@ -2,11 +2,17 @@
 
 use super::{greenhouse, travel};
 use pactql::Engine;
-use pactql::inspect::{By, Call, Part, Tokenizer, tokens};
+use pactql::inspect::{By, Call, Part, TokenOptions, Tokenizer, tokens};
 
 /// The groups of a report as `name tokens/bytes/blocks`.
 fn groups(part: &Part, by: By) -> String {
-    let report = tokens(&Engine::new(), &travel(), part, by, Some(Tokenizer::Bytes4)).unwrap();
+    let report = tokens(
+        &Engine::new(),
+        &travel(),
+        part,
+        &TokenOptions::by(by).tokenizer(Tokenizer::Bytes4),
+    )
+    .unwrap();
     let groups = report.snapshots.last().unwrap().groups.iter().map(|group| {
         let (name, totals) = (group.name.as_deref().unwrap_or("-"), group.totals);
         format!(
@@ -78,14 +84,26 @@ fn the_tokenizer_fits_the_model_and_the_provider_is_beside() {
         (call.input_tokens, call.output_tokens),
         (Some(677), Some(28))
     );
-    let report = tokens(&engine, &session, &Part::default(), By::Role, None).unwrap();
+    let report = tokens(
+        &engine,
+        &session,
+        &Part::default(),
+        &TokenOptions::by(By::Role),
+    )
+    .unwrap();
     let expected = Tokenizer::for_model("gpt-4o");
     assert_eq!(report.tokenizer, expected);
     assert_eq!(report.snapshots[0].call, call);
     // A session that names no model.
-    let report = tokens(&engine, &greenhouse(), &Part::default(), By::Role, None).unwrap();
+    let report = tokens(
+        &engine,
+        &greenhouse(),
+        &Part::default(),
+        &TokenOptions::by(By::Role),
+    )
+    .unwrap();
     assert_eq!(report.tokenizer, Tokenizer::Bytes4);
-    assert_eq!(report.snapshots[0].snapshot, "working");
+    assert_eq!(report.snapshots[0].label, "working");
     assert_eq!(report.snapshots[0].call, Call::default());
 }
 
@@ -124,7 +142,13 @@ fn refusals() {
         if let Some(selector) = selector {
             part = part.only(selector);
         }
-        let error = tokens(&Engine::new(), &greenhouse(), &part, By::Role, None).unwrap_err();
+        let error = tokens(
+            &Engine::new(),
+            &greenhouse(),
+            &part,
+            &TokenOptions::by(By::Role),
+        )
+        .unwrap_err();
         let message = &error.first().message;
         match expected {
             "" => assert!(!message.is_empty()),

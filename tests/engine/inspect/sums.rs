@@ -3,7 +3,7 @@
 
 use super::{greenhouse, travel};
 use crate::support::random::{self, share};
-use pactql::inspect::{By, Part, Tokenizer, tokens};
+use pactql::inspect::{By, Part, TokenOptions, TokenReport, Tokenizer, tokens};
 use pactql::render::{Scope, Wording};
 use pactql::{Engine, Session, Snapshot, Thread};
 use std::collections::BTreeSet;
@@ -30,12 +30,19 @@ fn check(session: &Session) -> Result<(), String> {
         false => Part::default().at("@history"),
     };
     for by in By::ALL {
-        let report = |part: &Part| tokens(&engine, session, part, by, Some(Tokenizer::Bytes4));
+        let report = |part: &Part| {
+            tokens(
+                &engine,
+                session,
+                part,
+                &TokenOptions::by(by).tokenizer(Tokenizer::Bytes4),
+            )
+        };
         let all = report(&range).map_err(|error| error.to_string())?;
         let whole = report(&range.clone().only("*")).map_err(|error| error.to_string())?;
         let mut texts = BTreeSet::new();
         for (found, snapshot) in all.snapshots.iter().zip(history.committed().iter()) {
-            let place = format!("{} by {by}", found.snapshot);
+            let place = format!("{} by {by}", found.label);
             let totals = found.totals;
             let totals = [totals.blocks, totals.bytes, totals.tokens, totals.media];
             let expected = counted(snapshot, Scope::All);
@@ -52,7 +59,7 @@ fn check(session: &Session) -> Result<(), String> {
             let reply = [reply.blocks, reply.bytes, reply.tokens, reply.media];
             let rest: Vec<u64> = (0..4).map(|at| expected[at] - request[at]).collect();
             same(&reply.as_slice(), &&rest[..], &place)?;
-            let alone = report(&Part::default().at(found.snapshot.clone()));
+            let alone = report(&Part::default().at(found.label.clone()));
             same(
                 &&alone.map_err(|error| error.to_string())?.snapshots[0],
                 &found,
@@ -62,7 +69,12 @@ fn check(session: &Session) -> Result<(), String> {
                 texts.extend(Wording::of(block).texts().map(str::to_owned));
             }
         }
-        same(&whole.snapshots, &all.snapshots, "all nodes selected")?;
+        let sizes = |report: &TokenReport| {
+            let each = report.snapshots.iter();
+            each.map(|each| (each.totals, each.groups.clone()))
+                .collect::<Vec<_>>()
+        };
+        same(&sizes(&whole), &sizes(&all), "all nodes selected")?;
         let once: u64 = texts.iter().map(|text| Tokenizer::Bytes4.count(text)).sum();
         same(&all.distinct.tokens, &once, "distinct texts")?;
     }

@@ -1,0 +1,259 @@
+//! What tokens cost: a dated table of prices, and amounts of money (INSPECT §3).
+//!
+//! Money is counted in nano-dollars, in integers. This file must not know sessions.
+
+use super::call::Call;
+use super::tokenizer::plain_name;
+use crate::tree::json::Reader;
+use crate::tree::shallow::{get, members, string};
+use serde::{Serialize, Serializer};
+use std::fmt;
+use std::iter::Sum;
+
+/// The table that is in the binary.
+const TABLE: &str = include_str!("prices.json");
+
+/// An amount of money in nano-dollars. Shown in dollars with six decimals, rounded, half up.
+///
+/// ```
+/// use pactql::inspect::Money;
+/// assert_eq!(Money(1_234_500).to_string(), "$0.001235");
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Money(pub u64);
+
+impl fmt::Display for Money {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let micro = self.0 / 1_000 + u64::from(self.0 % 1_000 >= 500);
+        write!(f, "${}.{:06}", micro / 1_000_000, micro % 1_000_000)
+    }
+}
+
+impl Sum for Money {
+    fn sum<I: Iterator<Item = Self>>(amounts: I) -> Self {
+        Self(amounts.fold(0, |sum, amount| sum.saturating_add(amount.0)))
+    }
+}
+
+impl Serialize for Money {
+    /// The number of nano-dollars.
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_u64(self.0)
+    }
+}
+
+/// What the tokens of a model cost, each in nano-dollars, which is a thousandth of the price of a million
+/// tokens in dollars.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Price {
+    /// A token that is sent.
+    pub input: u64,
+    /// A token that is sent and read from the prompt cache; as others, if there is no such price.
+    pub cached_input: Option<u64>,
+    /// A token that is sent and written to the prompt cache; as others, if there is no such price.
+    pub cache_write: Option<u64>,
+    /// A token of the reply.
+    pub output: u64,
+}
+
+impl Price {
+    /// What `tokens` that are sent cost without a cache.
+    #[must_use]
+    pub fn of_input(&self, tokens: u64) -> Money {
+        Money(tokens.saturating_mul(self.input))
+    }
+
+    /// What `tokens` that are sent and read from the cache cost.
+    #[must_use]
+    pub fn of_cached(&self, tokens: u64) -> Money {
+        Money(tokens.saturating_mul(self.cached_input.unwrap_or(self.input)))
+    }
+
+    /// What `tokens` of a reply cost.
+    #[must_use]
+    pub fn of_output(&self, tokens: u64) -> Money {
+        Money(tokens.saturating_mul(self.output))
+    }
+
+    /// What a call cost by the provider's own counts; `None` if it says nothing of the input.
+    #[must_use]
+    pub fn of_call(&self, call: &Call) -> Option<Money> {
+        let input = call.input_tokens?;
+        let cached = call.cached_tokens.unwrap_or(0).min(input);
+        let written = call.cache_write_tokens.unwrap_or(0).min(input - cached);
+        let write = self.cache_write.unwrap_or(self.input);
+        let parts = [
+            self.of_input(input - cached - written),
+            self.of_cached(cached),
+            Money(written.saturating_mul(write)),
+            self.of_output(call.output_tokens.unwrap_or(0)),
+        ];
+        Some(parts.into_iter().sum())
+    }
+}
+
+/// A dated table of prices.
+///
+/// The JSON is an object with `date` and `models`, an object with the prices of each model: `input`,
+/// `output` and, where there are such prices, `cached_input` and `cache_write`, in dollars a million
+/// tokens with at most three decimals.
+///
+/// ```
+/// use pactql::inspect::{Money, Prices};
+/// let prices = Prices::parse(r#"{"date":"2026-01-31","models":{"mine":{"input":0.5,"output":2}}}"#)?;
+/// let price = prices.find("mine-2026-01-01").expect("a price");
+/// assert_eq!(price.of_input(1_000_000), Money(500_000_000));
+/// assert!(prices.find("mine-large").is_none());
+/// # Ok::<(), pactql::inspect::PriceError>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Prices {
+    date: String,
+    models: Vec<(String, Price)>,
+}
+
+/// A table of prices that cannot be read. See [`Prices::parse`].
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct PriceError(String);
+
+impl Default for Prices {
+    /// The table in the binary.
+    fn default() -> Self {
+        let none = |_| Self {
+            date: String::new(),
+            models: Vec::new(),
+        };
+        // A test reads it.
+        Self::parse(TABLE).unwrap_or_else(none)
+    }
+}
+
+impl Prices {
+    /// Reads a table.
+    ///
+    /// # Errors
+    /// What is wrong, and of which model.
+    pub fn parse(text: &str) -> Result<Self, PriceError> {
+        let error = |message: &str| PriceError(message.to_owned());
+        let mut reader = Reader::new(text);
+        let whole = reader.skip_value().map_err(|_| error("expected JSON"))?;
+        if reader.end().is_err() || !reader.problems().is_empty() {
+            return Err(error("expected one JSON object without repeated keys"));
+        }
+        let table = members(whole);
+        let date = get(&table, "date").and_then(string);
+        let date =
+            date.ok_or_else(|| error("expected a string as `date`, such as \"2026-01-31\""))?;
+        let models = get(&table, "models").filter(|models| models.starts_with('{'));
+        let models = models.ok_or_else(|| error("expected an object as `models`"))?;
+        let models = members(models).into_iter();
+        let models: Result<Vec<(String, Price)>, PriceError> = models
+            .map(|(name, raw)| Ok((plain_name(&name), price(&name, raw)?)))
+            .collect();
+        Ok(Self {
+            date: date.into_owned(),
+            models: models?,
+        })
+    }
+
+    /// The day of the prices.
+    #[must_use]
+    pub fn date(&self) -> &str {
+        &self.date
+    }
+
+    /// The prices of a model by the name that requests give it: that of the table, maybe with a date or
+    /// `-latest` after it.
+    #[must_use]
+    pub fn find(&self, model: &str) -> Option<&Price> {
+        let name = plain_name(model);
+        let is = |known: &str| {
+            let rest = name.strip_prefix(known);
+            rest.is_some_and(|rest| {
+                let date = rest.strip_prefix(['-', '@']).unwrap_or_default();
+                let digits = |letter: char| letter.is_ascii_digit() || letter == '-';
+                rest.is_empty() || rest == "-latest" || date.len() >= 4 && date.chars().all(digits)
+            })
+        };
+        let found = self.models.iter().find(|(known, _)| is(known));
+        found.map(|(_, price)| price)
+    }
+}
+
+/// Reads the prices of a model.
+fn price(model: &str, raw: &str) -> Result<Price, PriceError> {
+    let found = members(raw);
+    let of = |name: &str| match get(&found, name) {
+        None | Some("null") => Ok(None),
+        Some(raw) => nanos(raw).map(Some).ok_or_else(|| {
+            PriceError(format!(
+                "expected dollars a million tokens with at most three decimals as `{name}` of \
+                 `{model}`, found `{raw}`"
+            ))
+        }),
+    };
+    let required = |name: &str| {
+        of(name)?
+            .ok_or_else(|| PriceError(format!("expected `{name}` among the prices of `{model}`")))
+    };
+    Ok(Price {
+        input: required("input")?,
+        cached_input: of("cached_input")?,
+        cache_write: of("cache_write")?,
+        output: required("output")?,
+    })
+}
+
+/// A decimal number with at most three decimals, times a thousand.
+fn nanos(raw: &str) -> Option<u64> {
+    let (whole, decimals) = raw.split_once('.').unwrap_or((raw, "0"));
+    let digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    if !digits(whole) || !digits(decimals) || decimals.len() > 3 {
+        return None;
+    }
+    let decimals: u64 = format!("{decimals:0<3}").parse().ok()?;
+    whole
+        .parse::<u64>()
+        .ok()?
+        .checked_mul(1_000)?
+        .checked_add(decimals)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Money, nanos};
+
+    #[test]
+    fn decimals_are_exact() {
+        for (raw, expected) in [
+            ("0", Some(0)),
+            ("3", Some(3_000)),
+            ("18.75", Some(18_750)),
+            ("0.005", Some(5)),
+            ("0.0005", None),
+            ("-1", None),
+            ("1e3", None),
+            (".5", None),
+            ("1.", None),
+            ("\"1\"", None),
+            ("99999999999999999999", None),
+        ] {
+            assert_eq!(nanos(raw), expected, "{raw}");
+        }
+    }
+
+    #[test]
+    fn money_is_rounded_half_up() {
+        for (nanos, text) in [
+            (0, "$0.000000"),
+            (499, "$0.000000"),
+            (500, "$0.000001"),
+            (1_999_999_500, "$2.000000"),
+            (u64::MAX, "$18446744073.709552"),
+        ] {
+            assert_eq!(Money(nanos).to_string(), text);
+        }
+    }
+}
