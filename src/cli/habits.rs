@@ -37,7 +37,7 @@ const COMMANDS: &[(&[&str], Here)] = &[
     (&["grep", "search", "rg"], Here::Search),
     (
         &[
-            "show", "cat", "view", "print", "open", "tree", "dump", "display", "less",
+            "cat", "view", "print", "open", "tree", "dump", "display", "less",
         ],
         Here::All("tree"),
     ),

@@ -2,7 +2,7 @@
 //! nodes of those.
 
 use super::command::say;
-use super::options::Limits;
+use super::options::{Limits, Paint, Tint};
 use super::sessions::{self, open_store};
 use crate::engine::Store;
 use crate::history::Session;
@@ -155,6 +155,14 @@ impl Opened {
     /// The name, if there may be several.
     pub(super) fn label(&self) -> Option<&str> {
         self.several.then_some(&*self.name)
+    }
+
+    /// Appends its name as a line, if there may be several, with an empty line after what is there.
+    pub(super) fn title(&self, paint: Paint, out: &mut String) {
+        if let Some(name) = self.label() {
+            let before = if out.is_empty() { "" } else { "\n" };
+            out.extend([before, &paint.tint(Tint::Name, &printable(name)), "\n"]);
+        }
     }
 
     /// What went wrong with this session.

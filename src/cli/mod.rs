@@ -37,6 +37,8 @@ mod new;
 mod operands;
 mod options;
 mod output;
+mod pager;
+mod prefix;
 mod preview;
 mod progress;
 mod refs;
@@ -47,7 +49,10 @@ mod replace;
 mod select;
 mod serve;
 mod sessions;
+mod show;
+mod show_text;
 mod stats;
+mod steps;
 mod store_backup;
 mod store_delete;
 mod store_erase;
@@ -120,6 +125,9 @@ enum Command {
     Export(export::Export),
     Verify(verify::Verify),
     Stats(stats::Stats),
+    Show(show::Show),
+    Steps(steps::Steps),
+    Prefix(prefix::Prefix),
     Tokens(tokens::Tokens),
     Bench(bench::Bench),
     New(new::New),
@@ -199,6 +207,9 @@ impl Command {
             Self::Export(command) => command,
             Self::Verify(command) => command,
             Self::Stats(command) => command,
+            Self::Show(command) => command,
+            Self::Steps(command) => command,
+            Self::Prefix(command) => command,
             Self::Tokens(command) => command,
             Self::Bench(command) => command,
             Self::New(command) => command,

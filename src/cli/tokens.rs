@@ -3,7 +3,7 @@
 use super::bars::{Bars, amount};
 use super::command::{Run, print};
 use super::inspected::{Inspected, Opened, PriceArgs, no_price};
-use super::options::{Color, Paint, TextOrJson, Tint};
+use super::options::{Color, Paint, TextFirst, Tint};
 use super::output::printable;
 use crate::engine::Engine;
 use crate::inspect::{
@@ -48,7 +48,7 @@ pub(super) struct Tokens {
     prices: PriceArgs,
     /// Text or JSON.
     #[arg(long, value_enum, default_value_t)]
-    format: TextOrJson,
+    format: TextFirst,
 }
 
 /// Reads the name of a group.
@@ -103,13 +103,10 @@ impl Run for Tokens {
         self.inspected.each(|opened| {
             let report = tokens(&engine, &opened.session, &part, &options)
                 .map_err(|error| opened.failure(error))?;
-            if self.format.is_json() {
+            if self.format == TextFirst::Json {
                 return append_json(opened, &report, &mut out);
             }
-            if let Some(name) = opened.label() {
-                let before = if out.is_empty() { "" } else { "\n" };
-                let _ = writeln!(out, "{before}{}", paint.tint(Tint::Name, &printable(name)));
-            }
+            opened.title(paint, &mut out);
             match &report.snapshots[..] {
                 [only] if !self.inspected.is_range() => one(&report, only, paint, &mut out),
                 _ => range(&report, paint, &mut out),

@@ -11,8 +11,9 @@
 //! |---|---|
 //! | what a report is about | `part`, `call` |
 //! | counting | `tokenizer`, `vocabulary`, `counts`, `groups`, `prices` |
-//! | reports | `prefix`, `show`, `steps`, `tokens` |
+//! | reports | `across`, `prefix`, `show`, `steps`, `tokens` |
 
+mod across;
 mod call;
 mod counts;
 mod groups;
@@ -26,6 +27,7 @@ mod tokens;
 #[cfg(feature = "tokens")]
 mod vocabulary;
 
+pub use across::{Across, ChangedPair, Lone, Pair, PairedBy, ParameterChange, across, parameters};
 pub use call::{Call, provider_of};
 pub use counts::{Counts, Totals};
 pub use groups::{By, Group, UnknownGroup};

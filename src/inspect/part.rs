@@ -44,6 +44,20 @@ impl Part {
         &self.time
     }
 
+    /// The same, of all committed snapshots if there is no time.
+    #[must_use]
+    pub(super) fn or_history(&self) -> Self {
+        match self.time.trim() {
+            "" => self.clone().at("@history"),
+            _ => self.clone(),
+        }
+    }
+
+    /// The selector.
+    pub(super) fn selector(&self) -> Option<&str> {
+        self.selector.as_deref()
+    }
+
     /// The snapshots, oldest first.
     pub(super) fn snapshots(
         &self,

@@ -5,16 +5,20 @@
 
 use super::call::Call;
 use super::counts::Counts;
-use super::part::Region;
+use super::part::{Part, Region};
 use super::steps::time_of;
-use crate::history::{At, History};
+use super::tokenizer::Tokenizer;
+use super::tokens::fitting;
+use crate::diag::Error;
+use crate::engine::Engine;
+use crate::history::{At, History, Session};
 use crate::index::{NodeRef, Snapshot};
-use crate::ir::Address;
 use crate::render::{ThreadBlock, parameters_of};
 use crate::tree::NodeClass;
 use crate::tree::shallow::{ValueType, string, value_type};
 use serde::Serialize;
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
+use std::ops::Range;
 
 /// A snapshot to read.
 #[derive(Clone, Debug, Serialize)]
@@ -33,7 +37,7 @@ pub struct Shown {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub parameters: Option<String>,
     /// How tokens are counted.
-    pub tokenizer: super::Tokenizer,
+    pub tokenizer: Tokenizer,
     /// The tokens of all blocks.
     pub tokens: u64,
     /// Blocks of the snapshot before that this one does not have.
@@ -111,14 +115,55 @@ impl ShowOptions {
     }
 }
 
-/// A snapshot of `history` to read; `rows` are those to show, as ids, and all without it. Linear in the
-/// snapshot; what is new is looked up in the one before.
-#[must_use]
+/// The snapshots of `part` to read, oldest first, with the blocks that its selector matches; without a
+/// tokenizer, tokens are counted by the one that fits the model. Linear in the snapshots; what is new is
+/// looked up in the one before.
+///
+/// # Errors
+/// The time is none, or no snapshot has it; every error of the selector; a snapshot of a store cannot
+/// be loaded.
+///
+/// ```
+/// use pactql::inspect::{News, Part, ShowOptions, show};
+/// use pactql::{Engine, Session};
+/// let session = Session::open("fixtures/support-agent.jsonl")?;
+/// let part = Part::default().at("@t0");
+/// let shown = show(&Engine::new(), &session, &part, ShowOptions::default(), None)?;
+/// let new = shown[0].blocks.iter().filter(|block| block.news == News::Added);
+/// assert!(new.count() > 0);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub fn show(
-    history: &History,
-    snapshot: &Snapshot,
+    engine: &Engine,
+    session: &Session,
+    part: &Part,
     options: ShowOptions,
-    only: Option<&HashSet<String>>,
+    tokenizer: Option<Tokenizer>,
+) -> Result<Vec<Shown>, Error> {
+    let history = session.history();
+    let snapshots = part.snapshots(engine, &history)?;
+    let tokenizer = tokenizer.unwrap_or_else(|| fitting(&snapshots));
+    let mut counts = Counts::new(tokenizer);
+    let mut all = Vec::with_capacity(snapshots.len());
+    for (at, snapshot) in &snapshots {
+        let rows = part.rows(engine, &history, *at, snapshot)?;
+        all.push(one(
+            &history,
+            (*at, snapshot),
+            options,
+            rows.as_deref(),
+            &mut counts,
+        ));
+    }
+    Ok(all)
+}
+
+/// A snapshot to read; `rows` are those to show, and all without it.
+fn one(
+    history: &History,
+    (at, snapshot): (At, &Snapshot),
+    options: ShowOptions,
+    rows: Option<&[Range<u32>]>,
     counts: &mut Counts,
 ) -> Shown {
     let previous = before(history, snapshot);
@@ -127,30 +172,18 @@ pub fn show(
     let own_reply = cycle.to_string();
     let names = call_names(snapshot);
     let mut blocks = Vec::new();
-    let mut region = None;
-    let mut turn: Option<NodeRef<'_>> = None;
     for node in snapshot.nodes() {
-        if node.level() <= 1 {
-            region = match node.class() {
-                NodeClass::Sys => Some(Region::Sys),
-                NodeClass::Seq => Some(Region::Seq),
-                NodeClass::Head => Some(Region::Ah),
-                _ => None,
-            };
-            turn = None;
-        } else if node.level() == 2 && region == Some(Region::Seq) {
-            turn = (node.class() == NodeClass::Turn).then_some(node);
-        }
-        let (NodeClass::Block, Some(region)) = (node.class(), region) else {
+        let Some(region) = Region::of(node) else {
             continue;
         };
         let reply = node.field("data_reply") == Some(&own_reply);
-        if (reply && options.before_reply) || only.is_some_and(|only| !only.contains(node.id())) {
+        let asked = rows.is_none_or(|rows| rows.iter().any(|rows| rows.contains(&node.row())));
+        if !asked || (reply && options.before_reply) {
             continue;
         }
         let place = Position {
             region,
-            turn,
+            turn: turn_of(node, region),
             reply,
         };
         let news = news(previous.as_deref(), node);
@@ -164,7 +197,7 @@ pub fn show(
             .count()
     };
     Shown {
-        label: label(history, snapshot),
+        label: at.to_string(),
         cycle,
         time: time_of(snapshot),
         call: Call::of(snapshot),
@@ -247,20 +280,13 @@ fn before(history: &History, snapshot: &Snapshot) -> Option<std::sync::Arc<Snaps
     committed.get(index.checked_sub(1)?).cloned()
 }
 
-/// The address of a snapshot of `history`.
-fn label(history: &History, snapshot: &Snapshot) -> String {
-    if snapshot.is_working() {
-        return At::Working.to_string();
+/// The turn that a block is in.
+fn turn_of(node: NodeRef<'_>, region: Region) -> Option<NodeRef<'_>> {
+    let mut above = std::iter::successors(node.parent(), |node| node.parent());
+    match region {
+        Region::Seq => above.find(|node| node.level() == 2 && node.class() == NodeClass::Turn),
+        _ => None,
     }
-    let committed = history.committed();
-    let back = committed
-        .index_of(snapshot.cycle())
-        .map(|index| committed.len() - 1 - index);
-    let address = match back {
-        Some(back) => Address::Back(back as u64),
-        None => Address::Cycle(snapshot.cycle()),
-    };
-    At::Committed(address).to_string()
 }
 
 fn news(previous: Option<&Snapshot>, node: NodeRef<'_>) -> News {

@@ -5,7 +5,11 @@
 
 use super::call::Call;
 use super::counts::Counts;
-use super::prefix::{Difference, PrefixStep, prefixes};
+use super::part::Part;
+use super::prefix::{Difference, PrefixStep, walk};
+use super::tokenizer::Tokenizer;
+use super::tokens::fitting;
+use crate::diag::Error;
 use crate::engine::Engine;
 use crate::history::{History, Session};
 use crate::index::{NodeRef, Snapshot};
@@ -13,14 +17,14 @@ use crate::render::{Provider, RenderError};
 use crate::tree::NodeClass;
 use crate::tree::shallow::string;
 use serde::Serialize;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The steps of a session.
 #[derive(Clone, Debug, Serialize)]
 #[non_exhaustive]
 pub struct Steps {
     /// How tokens are counted.
-    pub tokenizer: super::Tokenizer,
+    pub tokenizer: Tokenizer,
     /// Whether requests are worked out from a transcript, which does not say exactly what was sent.
     pub reconstructed: bool,
     /// Why there are no prefixes, if requests have no form for the API.
@@ -94,29 +98,50 @@ pub enum StepEvent {
     },
 }
 
-/// The steps of a session: its committed snapshots, compared by a selector without a time. `counts`
-/// counts tokens.
+/// The steps of the snapshots of `part`; without a time, of all committed ones. Its selector says which
+/// nodes are counted; without one, blocks. Provider and tokenizer are as in
+/// [`prefixes`](super::prefixes).
 ///
-/// Costs as much as [`Engine::log`] and [`prefixes`].
+/// Costs as much as [`Engine::log`] and [`prefixes`](super::prefixes) of the whole session.
 ///
 /// # Errors
-/// As [`Engine::log`]. A request without a form for the provider is no error: then there are no
-/// prefixes.
+/// As [`Engine::log`]; the time is none, or no snapshot has it. A request without a form for the
+/// provider is no error: then there are no prefixes.
+///
+/// ```
+/// use pactql::inspect::{Part, steps};
+/// use pactql::{Engine, Session};
+/// let session = Session::open("fixtures/support-agent.jsonl")?;
+/// let found = steps(&Engine::new(), &session, &Part::default(), None, None)?;
+/// let added: usize = found.steps.iter().map(|step| step.added).sum();
+/// assert!(found.steps.len() == 6 && added > 6);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub fn steps(
     engine: &Engine,
     session: &Session,
-    selector: &str,
+    part: &Part,
     provider: Option<Provider>,
-    counts: &mut Counts,
-) -> Result<Steps, crate::Error> {
-    let log = engine.log(session, selector)?;
+    tokenizer: Option<Tokenizer>,
+) -> Result<Steps, Error> {
     let history = session.history();
-    let (prefixes, no_prefixes) = match by_cycle(&history, provider, counts) {
+    let wanted = part.or_history().snapshots(engine, &history)?;
+    let log = engine.log(session, part.selector().unwrap_or(".cb"))?;
+    let tokenizer = tokenizer.unwrap_or_else(|| fitting(&wanted));
+    let mut counts = Counts::new(tokenizer);
+    let (prefixes, no_prefixes) = match by_cycle(&history, provider, &mut counts) {
         Ok(found) => (found, None),
         Err(error) => (BTreeMap::new(), Some(error.to_string())),
     };
-    let mut steps = Vec::with_capacity(log.snapshots.len());
+    let wanted: BTreeSet<i64> = wanted
+        .iter()
+        .map(|(_, snapshot)| snapshot.cycle())
+        .collect();
+    let mut steps = Vec::with_capacity(wanted.len());
     for (entry, snapshot) in log.snapshots.iter().rev().zip(history.committed().iter()) {
+        if !wanted.contains(&entry.cycle) {
+            continue;
+        }
         let call = Call::of(snapshot);
         let prefix = prefixes.get(&entry.cycle);
         steps.push(Step {
@@ -137,7 +162,7 @@ pub fn steps(
         });
     }
     Ok(Steps {
-        tokenizer: counts.tokenizer(),
+        tokenizer,
         reconstructed: steps.iter().any(|step| step.call.reconstructed),
         no_prefixes,
         steps,
@@ -150,12 +175,9 @@ fn by_cycle(
     provider: Option<Provider>,
     counts: &mut Counts,
 ) -> Result<BTreeMap<i64, PrefixStep>, RenderError> {
-    let found = prefixes(history, history.committed().iter(), provider, counts)?;
-    Ok(found
-        .steps
-        .into_iter()
-        .map(|step| (step.cycle, step))
-        .collect())
+    let found = walk(history, history.committed().iter(), provider, counts)?;
+    let steps = found.steps.into_iter();
+    Ok(steps.map(|step| (step.cycle, step)).collect())
 }
 
 /// The blocks of the newest turn and of `^ah`.

@@ -24,8 +24,14 @@ pub use pieces::Place;
 
 use super::call::{Call, provider_of};
 use super::counts::Counts;
-use crate::history::History;
+use super::part::Part;
+use super::tokenizer::Tokenizer;
+use super::tokens::fitting;
+use crate::diag::{Code, Diagnostic, Error};
+use crate::engine::Engine;
+use crate::history::{At, History, Session};
 use crate::index::Snapshot;
+use crate::ir::Address;
 use crate::render::{Provider, RenderError, ThreadBlock};
 use cause::Tails;
 use pieces::Piece;
@@ -41,7 +47,7 @@ pub struct Prefixes {
     #[serde(serialize_with = "name_of")]
     pub provider: Provider,
     /// How tokens are counted.
-    pub tokenizer: super::Tokenizer,
+    pub tokenizer: Tokenizer,
     /// Whether requests are worked out from a transcript, which does not say exactly what was sent.
     pub reconstructed: bool,
     /// One for each request, oldest first.
@@ -119,14 +125,101 @@ pub struct Difference {
     pub newer: String,
 }
 
-/// Compares the requests of neighbouring snapshots, oldest first. Without a provider, the form is that
-/// in which the newest one was imported or sent. `counts` counts tokens.
+/// Compares the requests of neighbouring snapshots of `part`; without a time, of all committed ones. An
+/// address alone is compared with the snapshot before. With a selector, only the breaks in blocks that it
+/// matches, and the requests without a break, are listed. Without a provider, the form is that in which
+/// the newest snapshot was imported or sent; without a tokenizer, it is the one that fits the model.
 ///
 /// Costs what changes between neighbours, and a comparison of their units.
 ///
 /// # Errors
+/// A block, a tool definition or parameters that the API has no form for; the time is none, or no
+/// snapshot has it; every error of the selector; a snapshot of a store cannot be loaded.
+///
+/// ```
+/// use pactql::inspect::{Part, prefixes};
+/// use pactql::{Engine, Session};
+/// let session = Session::open("fixtures/support-agent.jsonl")?;
+/// let found = prefixes(&Engine::new(), &session, &Part::default(), None, None)?;
+/// assert_eq!(found.steps.len(), 6);
+/// let reused: Vec<u64> = found.steps.iter().map(|step| step.reused_percent()).collect();
+/// assert!(reused.iter().all(|percent| *percent <= 100));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub fn prefixes(
+    engine: &Engine,
+    session: &Session,
+    part: &Part,
+    provider: Option<Provider>,
+    tokenizer: Option<Tokenizer>,
+) -> Result<Prefixes, Error> {
+    let history = session.history();
+    let part = part.or_history();
+    let mut snapshots = part.snapshots(engine, &history)?;
+    let before = match &snapshots[..] {
+        [(At::Committed(address), _)] => neighbour(&history, *address),
+        _ => None,
+    };
+    let alone = before.is_some();
+    snapshots.splice(0..0, before);
+    let tokenizer = tokenizer.unwrap_or_else(|| fitting(&snapshots));
+    let mut counts = Counts::new(tokenizer);
+    let all = snapshots.iter().map(|(_, snapshot)| snapshot);
+    let mut found = walk(&history, all, provider, &mut counts).map_err(|error| refused(&error))?;
+    if part.selector().is_some() {
+        let mut asked = Vec::with_capacity(snapshots.len());
+        for (at, snapshot) in &snapshots {
+            asked.push(
+                part.rows(engine, &history, *at, snapshot)?
+                    .unwrap_or_default(),
+            );
+        }
+        let has = |at: usize, id: &str| {
+            let found = snapshots
+                .get(at)
+                .and_then(|(_, snapshot)| snapshot.find(id));
+            found.is_some_and(|node| asked[at].iter().any(|rows| rows.contains(&node.row())))
+        };
+        let mut index = 0;
+        found.steps.retain(|step| {
+            index += 1;
+            let block = step.difference.as_ref().map(|found| found.block.as_deref());
+            block.is_none_or(|block| {
+                block.is_some_and(|id| has(index - 1, id) || (index > 1 && has(index - 2, id)))
+            })
+        });
+    }
+    if alone {
+        found.steps.retain(|step| step.before.is_some());
+    }
+    Ok(found)
+}
+
+/// The committed snapshot before the one at an address.
+fn neighbour(history: &History, address: Address) -> Option<(At, Arc<Snapshot>)> {
+    let index = history.index_of(address).ok()?.checked_sub(1)?;
+    let snapshot = history.committed().get(index)?;
+    let address = Address::Cycle(snapshot.cycle());
+    Some((At::Committed(address), Arc::clone(snapshot)))
+}
+
+/// The error for a request without a form.
+fn refused(error: &RenderError) -> Error {
+    let diagnostic = Diagnostic::error(Code::Input, error.to_string());
+    Error::new(
+        "",
+        match error.help() {
+            Some(help) => diagnostic.with_help(help),
+            None => diagnostic,
+        },
+    )
+}
+
+/// Compares the requests of these snapshots, oldest first. `counts` counts tokens.
+///
+/// # Errors
 /// A block, a tool definition or parameters that the API has no form for.
-pub fn prefixes<'a>(
+pub(super) fn walk<'a>(
     history: &History,
     snapshots: impl IntoIterator<Item = &'a Arc<Snapshot>>,
     provider: Option<Provider>,

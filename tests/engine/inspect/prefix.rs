@@ -1,9 +1,9 @@
 //! What a prompt cache can reuse: causes in a table, bytes against requests compared by hand, and real
 //! sessions.
 
-use pactql::inspect::{Cause, Counts, Prefixes, Tokenizer, prefixes};
+use pactql::inspect::{Cause, Part, Prefixes, Tokenizer, prefixes};
 use pactql::interop::{ImportOptions, import};
-use pactql::{Provider, Session};
+use pactql::{Engine, Provider, Session};
 use proptest::prelude::*;
 use serde_json::value::RawValue;
 use std::io::Read as _;
@@ -23,10 +23,13 @@ fn session(requests: &[String]) -> Session {
 
 fn compare(requests: &[String]) -> Prefixes {
     let session = session(requests);
-    let history = session.history();
-    assert_eq!(history.committed().len(), requests.len());
-    let mut counts = Counts::new(Tokenizer::Bytes4);
-    prefixes(&history, history.committed().iter(), None, &mut counts).expect("requests")
+    assert_eq!(session.history().committed().len(), requests.len());
+    of(&session)
+}
+
+fn of(session: &Session) -> Prefixes {
+    let tokenizer = Some(Tokenizer::Bytes4);
+    prefixes(&Engine::new(), session, &Part::default(), None, tokenizer).expect("requests")
 }
 
 /// The members of an object in the order of the text.
@@ -453,10 +456,7 @@ fn a_compaction_is_named() {
         .write_jsonl(&mut bytes, false)
         .expect("memory");
     let session = Session::from_slice(&bytes).expect("a session");
-    let history = session.history();
-    let mut counts = Counts::new(Tokenizer::Bytes4);
-    let found =
-        prefixes(&history, history.committed().iter(), None, &mut counts).expect("requests");
+    let found = of(&session);
     assert_eq!(found.provider, Provider::Anthropic);
     assert!(found.reconstructed);
     let causes: Vec<Cause> = found
@@ -584,10 +584,7 @@ fn breaks(log: &[u8]) -> Vec<(i64, Option<String>, Cause)> {
     let recording = &imported.sessions[0].recording;
     recording.write_jsonl(&mut bytes, false).expect("memory");
     let session = Session::from_slice(&bytes).expect("a session");
-    let history = session.history();
-    let mut counts = Counts::new(Tokenizer::Bytes4);
-    let found =
-        prefixes(&history, history.committed().iter(), None, &mut counts).expect("requests");
+    let found = of(&session);
     let steps = found.steps.into_iter();
     steps
         .filter_map(|step| {
