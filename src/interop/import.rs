@@ -40,6 +40,16 @@ pub struct ImportedSession {
 /// session is returned then.
 pub fn import(bytes: &[u8], options: &ImportOptions) -> Result<Imported, InputError> {
     let mut counted = Report::default();
+    #[cfg(feature = "store")]
+    let lines;
+    #[cfg(feature = "store")]
+    let bytes = match super::ctrace::is_database(bytes) {
+        true => {
+            lines = super::ctrace::lines(bytes)?;
+            lines.as_bytes()
+        }
+        false => bytes,
+    };
     let text = redact::redact(input::text(bytes)?, &options.redact, &mut counted);
     let mut out = Output::default();
     let mended;

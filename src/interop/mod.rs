@@ -6,7 +6,7 @@
 //!
 //! | step | from | to | files |
 //! |---|---|---|---|
-//! | find | bytes | records, or lists of messages | `redact`, `input`, `pointer` |
+//! | find | bytes | records, or lists of messages | `ctrace`, `redact`, `input`, `pointer` |
 //! | read | records | events of sessions | `formats`, `log`, `usage` |
 //! | build | events | nodes by cycle | `output`, `builder`, `pairing`, `nodes` |
 //! | write | nodes | documents | `recording` |
@@ -19,6 +19,8 @@
 //! command line.
 
 mod builder;
+#[cfg(feature = "store")]
+mod ctrace;
 mod delta;
 mod equality;
 mod export;

@@ -11,8 +11,14 @@ use super::report::Report;
 /// order of the log; several sessions may be open at a time.
 #[derive(Default)]
 pub(super) struct Output {
-    sessions: Vec<Builder>,
+    sessions: Vec<Session>,
     pub(super) report: Report,
+}
+
+/// A session that is being made, or one that its format has made.
+enum Session {
+    Open(Box<Builder>),
+    Whole(Box<(About, Recording)>),
 }
 
 /// One session of an [`Output`].
@@ -22,20 +28,30 @@ pub(super) struct SessionId(usize);
 impl Output {
     /// Begins a session.
     pub(super) fn session(&mut self, about: About) -> SessionId {
-        self.sessions.push(Builder::new(about));
+        let builder = Builder::new(about);
+        self.sessions.push(Session::Open(Box::new(builder)));
         SessionId(self.sessions.len() - 1)
     }
 
     /// Adds what happened next.
     pub(super) fn event(&mut self, session: SessionId, event: Event) {
-        if let Some(builder) = self.sessions.get_mut(session.0) {
+        if let Some(Session::Open(builder)) = self.sessions.get_mut(session.0) {
             builder.event(event);
         }
     }
 
     /// The number of cycles of a session so far.
     pub(super) fn cycles(&self, session: SessionId) -> usize {
-        self.sessions.get(session.0).map_or(0, Builder::cycles)
+        match self.sessions.get(session.0) {
+            Some(Session::Open(builder)) => builder.cycles(),
+            _ => 0,
+        }
+    }
+
+    /// Adds a session of a format that has trees itself.
+    pub(super) fn whole(&mut self, about: About, recording: Recording) {
+        self.sessions
+            .push(Session::Whole(Box::new((about, recording))));
     }
 
     /// The number of sessions.
@@ -53,7 +69,10 @@ impl Output {
 
     /// The sessions in the order they were begun: location, name, tree.
     pub(super) fn finish(self) -> (Vec<(About, Recording)>, Report) {
-        let finish = |mut builder: Builder| (std::mem::take(&mut builder.about), builder.finish());
+        let finish = |session| match session {
+            Session::Open(mut builder) => (std::mem::take(&mut builder.about), builder.finish()),
+            Session::Whole(whole) => *whole,
+        };
         (self.sessions.into_iter().map(finish).collect(), self.report)
     }
 }

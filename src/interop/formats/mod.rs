@@ -26,8 +26,11 @@
 mod anthropic;
 mod atif;
 mod branches;
+mod calls;
 mod claude_code;
 mod codex;
+mod ctrace;
+mod egregore;
 mod fields;
 mod inspect_ai;
 mod letta;
@@ -83,11 +86,15 @@ pub enum Format {
     Letta,
     /// OpenTelemetry: OTLP/JSON with spans of the GenAI or OpenInference conventions.
     OpenTelemetry,
+    /// Egregore: snapshots of context trees.
+    Egregore,
+    /// ctxdiff: `.ctrace` files. They are read with the feature `store`.
+    Ctrace,
 }
 
 impl Format {
     /// All of them, in the order in which they are tried.
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 15] = [
         Self::OpenAi,
         Self::OpenAiResponses,
         Self::Anthropic,
@@ -101,6 +108,8 @@ impl Format {
         Self::InspectAi,
         Self::Letta,
         Self::OpenTelemetry,
+        Self::Egregore,
+        Self::Ctrace,
     ];
 
     /// The name on the command line, such as `openai`.
@@ -201,6 +210,18 @@ const ALL: &[Entry] = &[
         name: "otel",
         sniff: otel::sniff,
         reader: || Box::new(otel::Otel::default()),
+    },
+    Entry {
+        format: Format::Egregore,
+        name: "egregore",
+        sniff: egregore::sniff,
+        reader: || Box::new(egregore::Egregore::default()),
+    },
+    Entry {
+        format: Format::Ctrace,
+        name: "ctrace",
+        sniff: ctrace::sniff,
+        reader: || Box::new(ctrace::Ctrace::default()),
     },
 ];
 

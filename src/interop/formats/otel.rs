@@ -6,13 +6,14 @@
 //! A span without messages, whose instrumentation did not record them, is counted as skipped.
 //! This file must not know the form of messages.
 
+use super::calls::Calls;
 use super::fields::{text, time};
 use super::otel_messages::{Chat, Given, chat, is_chat, is_message_event};
 use super::otel_values::{Attributes, any_value, attributes, list, text_of};
 use super::reader::{Reader, Record, Sniff};
 use crate::interop::json::{canonical, push_member, quoted};
-use crate::interop::log::{About, Call, Event, Field, Message, Origin, Request};
-use crate::interop::output::{Output, SessionId};
+use crate::interop::log::{About, Call, Field, Message, Origin, Request};
+use crate::interop::output::Output;
 use crate::interop::report::Fate;
 use crate::tree::shallow::{Member, ValueType, get, members, string, value_type};
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -112,7 +113,9 @@ impl Reader for Otel {
             out.report.line(Fate::Understood, "chat");
             told.tell(span, chat, &above, out);
         }
-        told.release_all(out);
+        for calls in &mut told.open {
+            calls.end(out);
+        }
     }
 }
 
@@ -256,16 +259,10 @@ impl Above<'_> {
     }
 }
 
-/// A session, and a request in it that failed and may be made again.
-struct Open {
-    session: SessionId,
-    failed: Option<(Request, String)>,
-}
-
 /// The sessions so far.
 #[derive(Default)]
 struct Told {
-    open: Vec<Open>,
+    open: Vec<Calls>,
     /// By conversation and agent.
     by_name: HashMap<(String, Option<String>), usize>,
     /// The agent whose request was the first of a conversation.
@@ -277,8 +274,6 @@ struct Told {
 impl Told {
     fn tell(&mut self, span: &Span, chat: Chat, above: &Above<'_>, out: &mut Output) {
         let at = self.session_of(span, above, out);
-        let Open { session, failed } = &mut self.open[at];
-        let session = *session;
         let mut call = Call {
             time: span.start,
             usage: chat.usage,
@@ -303,20 +298,10 @@ impl Told {
             reply,
             call,
         };
-        // A request that failed and is the next one, too, is an attempt of it.
-        if let Some((earlier, attempt)) = failed.take() {
-            let again = earlier.messages == request.messages;
-            out.event(session, Event::Failed(attempt));
-            if !again {
-                out.event(session, Event::Request(earlier));
-            }
-        }
         let error = span.error.as_ref();
         let error = error.filter(|_| request.reply.is_empty());
-        match error.map(|message| attempt(message, &span.given.attributes)) {
-            Some(attempt) => *failed = Some((request, attempt)),
-            None => out.event(session, Event::Request(request)),
-        }
+        let attempt = error.map(|message| attempt(message, &span.given.attributes));
+        self.open[at].tell(request, attempt, out);
     }
 
     /// The session of a span.
@@ -342,27 +327,14 @@ impl Told {
         if key.1.is_some() {
             meta.push(("parent".into(), "{\"session\":\"..\"}".to_owned()));
         }
-        self.open.push(Open {
-            session: out.session(About {
-                name: Some(name),
-                origin: Origin::Request,
-                meta,
-                ..About::default()
-            }),
-            failed: None,
-        });
+        self.open.push(Calls::new(out.session(About {
+            name: Some(name),
+            origin: Origin::Request,
+            meta,
+            ..About::default()
+        })));
         self.by_name.insert(key, self.open.len() - 1);
         self.open.len() - 1
-    }
-
-    /// Passes on requests that failed and were not made again.
-    fn release_all(&mut self, out: &mut Output) {
-        for open in &mut self.open {
-            if let Some((request, attempt)) = open.failed.take() {
-                out.event(open.session, Event::Failed(attempt));
-                out.event(open.session, Event::Request(request));
-            }
-        }
     }
 }
 

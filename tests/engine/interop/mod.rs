@@ -1,5 +1,6 @@
 //! `interop`: logs are imported, documents and threads are exported.
 
+mod bridges;
 mod formats;
 mod import;
 mod links;

@@ -1,0 +1,122 @@
+//! ctxdiff's `.ctrace` files as lines of JSON, one a call, which [`super::formats`] reads.
+//!
+//! The file is a SQLite database: runs, their calls, and for each call the list of its blocks, whose
+//! texts are there once. It is opened in memory and never written. This file must not know messages.
+
+use super::json::{compact, push_member, quoted};
+use crate::tree::InputError;
+use crate::tree::json::Reader;
+use rusqlite::{Connection, MAIN_DB, Row};
+
+/// How a SQLite file begins.
+const MAGIC: &[u8] = b"SQLite format 3\0";
+
+/// Whether bytes are a SQLite file.
+pub(super) fn is_database(bytes: &[u8]) -> bool {
+    bytes.starts_with(MAGIC)
+}
+
+/// The calls of all runs, one a line, in the order in which they were made.
+///
+/// # Errors
+/// A database of another program, or one that is damaged.
+pub(super) fn lines(bytes: &[u8]) -> Result<String, InputError> {
+    read(bytes).map_err(|error| {
+        InputError::at_document(format!(
+            "expected a file of ctxdiff in this SQLite file: {error}"
+        ))
+    })
+}
+
+fn read(bytes: &[u8]) -> rusqlite::Result<String> {
+    let mut bytes = bytes.to_vec();
+    // A database in memory has no write-ahead log.
+    for version in bytes.iter_mut().skip(18).take(2) {
+        *version = 1;
+    }
+    let mut database = Connection::open_in_memory()?;
+    database.deserialize_read_exact(MAIN_DB, &bytes[..], bytes.len(), true)?;
+    // Version 1 does not say whose call it was.
+    let columns = database.prepare("select * from call limit 0")?;
+    let has = |name: &str| columns.column_names().any(|known| known == name);
+    let column = |name: &'static str| if has(name) { name } else { "null" };
+    let names = ["agent", "step", "provider"].map(column);
+    let sql = format!(
+        "select c.id, r.id, r.project, r.started_at, c.seq, c.latency_ms, c.params, c.usage, c.error, \
+         {}, {}, coalesce({}, r.provider) from call c join run r on r.id = c.run_id \
+         order by r.rowid, c.seq",
+        qualified(names[0]),
+        qualified(names[1]),
+        qualified(names[2])
+    );
+    drop(columns);
+    let mut calls = database.prepare(&sql)?;
+    let mut blocks = database.prepare(
+        "select b.role, b.kind, b.text, cb.label, cb.label_source from call_block cb \
+         join block b on b.content_hash = cb.block_id where cb.call_id = ?1 order by cb.position",
+    )?;
+    let mut out = String::new();
+    let mut rows = calls.query([])?;
+    while let Some(row) = rows.next()? {
+        let mut run = String::new();
+        texts(row, 1, &["id", "project", "started_at"], &mut run)?;
+        let mut call = format!(",\"run\":{{{}}}", run.strip_prefix(',').unwrap_or_default());
+        for (at, name) in [(4, "seq"), (5, "latency_ms")] {
+            if let Some(number) = row.get::<_, Option<i64>>(at)? {
+                push_member(name, &number.to_string(), &mut call);
+            }
+        }
+        for (at, name) in [(6, "params"), (7, "usage")] {
+            if let Some(text) = row.get::<_, Option<String>>(at)? {
+                push_member(name, &json(&text), &mut call);
+            }
+        }
+        texts(row, 8, &["error", "agent", "step", "provider"], &mut call)?;
+        let mut of_call = Vec::new();
+        let mut found = blocks.query([row.get_ref(0)?.as_str()?])?;
+        while let Some(row) = found.next()? {
+            let mut block = String::new();
+            let names = ["role", "kind", "text", "label", "label_source"];
+            texts(row, 0, &names, &mut block)?;
+            of_call.push(format!(
+                "{{{}}}",
+                block.strip_prefix(',').unwrap_or_default()
+            ));
+        }
+        out.push_str(&format!(
+            "{{\"ctrace\":\"call\"{call},\"blocks\":[{}]}}\n",
+            of_call.join(",")
+        ));
+    }
+    Ok(out)
+}
+
+/// A column of calls.
+fn qualified(column: &str) -> String {
+    match column {
+        "null" => column.to_owned(),
+        column => format!("c.{column}"),
+    }
+}
+
+/// Appends the columns from `first` on that are texts as members.
+fn texts(row: &Row<'_>, first: usize, names: &[&str], out: &mut String) -> rusqlite::Result<()> {
+    for (at, name) in names.iter().enumerate() {
+        if let Some(text) = row.get::<_, Option<String>>(first + at)? {
+            push_member(name, &quoted(&text), out);
+        }
+    }
+    Ok(())
+}
+
+/// The JSON that a column holds, on one line; anything else as a string.
+fn json(text: &str) -> String {
+    let mut reader = Reader::new(text);
+    let value = reader.skip_value();
+    match value {
+        Ok(value) if reader.end().is_ok() && reader.problems().is_empty() => {
+            compact(value).into_owned()
+        }
+        _ => quoted(text),
+    }
+}
