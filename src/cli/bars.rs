@@ -7,7 +7,7 @@ use super::output::width_of;
 const LONGEST: u64 = 30;
 
 /// The columns to which names are cut.
-const WIDEST: usize = 40;
+const WIDEST: usize = 60;
 
 /// A table: a name, numbers to the right, and a bar in proportion to the largest.
 pub(super) struct Bars {

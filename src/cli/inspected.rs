@@ -37,6 +37,15 @@ impl Inspected {
         self.part.part()
     }
 
+    /// As [`Inspected::part`], of all committed snapshots if there are any and none is asked for.
+    pub(super) fn part_or_all(&self, session: &Session) -> Part {
+        let part = self.part();
+        match part.time().is_empty() && !session.history().committed().is_empty() {
+            true => part.at("@history"),
+            false => part,
+        }
+    }
+
     /// Whether a range of snapshots is asked for.
     pub(super) fn is_range(&self) -> bool {
         self.part.over.is_some()
@@ -76,18 +85,25 @@ pub(super) struct PartArgs {
 impl PartArgs {
     /// The same for the library.
     pub(super) fn part(&self) -> Part {
-        let time = self.over.as_ref().or(self.at.as_ref());
-        let time = time.map(String::as_str).unwrap_or_default();
-        let part = Part::default().at(match time {
-            "working" => String::new(),
-            // As of other commands, the `@` may be left out.
-            time if time.starts_with(['t', 'c']) => format!("@{time}"),
-            time => time.to_owned(),
-        });
-        match &self.selector {
-            Some(selector) => part.only(selector),
-            None => part,
-        }
+        part(
+            self.at.as_deref(),
+            self.over.as_deref(),
+            self.selector.as_deref(),
+        )
+    }
+}
+
+/// A snapshot or a range, and a selector, for the library.
+pub(super) fn part(at: Option<&str>, over: Option<&str>, selector: Option<&str>) -> Part {
+    let part = Part::default().at(match over.or(at).unwrap_or_default() {
+        "working" => String::new(),
+        // As of other commands, the `@` may be left out.
+        time if time.starts_with(['t', 'c']) => format!("@{time}"),
+        time => time.to_owned(),
+    });
+    match selector {
+        Some(selector) => part.only(selector),
+        None => part,
     }
 }
 

@@ -18,6 +18,7 @@ mod compact;
 mod context;
 mod diff;
 mod discard;
+mod duplicates;
 mod explain;
 mod export;
 mod fit;
@@ -62,7 +63,9 @@ mod store_prune;
 mod store_rename;
 mod store_words;
 mod tokens;
+mod top;
 mod typed;
+mod unused;
 mod update;
 mod usage;
 mod verify;
@@ -129,6 +132,9 @@ enum Command {
     Steps(steps::Steps),
     Prefix(prefix::Prefix),
     Tokens(tokens::Tokens),
+    Top(top::TopCommand),
+    Unused(unused::UnusedCommand),
+    Duplicates(duplicates::DuplicatesCommand),
     Bench(bench::Bench),
     New(new::New),
     Add(add::Add),
@@ -211,6 +217,9 @@ impl Command {
             Self::Steps(command) => command,
             Self::Prefix(command) => command,
             Self::Tokens(command) => command,
+            Self::Top(command) => command,
+            Self::Unused(command) => command,
+            Self::Duplicates(command) => command,
             Self::Bench(command) => command,
             Self::New(command) => command,
             Self::Add(command) => command,

@@ -48,6 +48,37 @@ pub(super) fn split<'a>(
     }
 }
 
+/// Splits the arguments of a command whose last one is the selector.
+///
+/// # Errors
+/// The selector or the sessions are missing, or swapped.
+pub(super) fn split_last<'a>(
+    command: &str,
+    arguments: &'a [String],
+) -> Result<(&'a [String], &'a str), Failure> {
+    let needs = |what: &str| Failure::usage(format!("`{command}` needs {what}"));
+    match arguments {
+        [] => Err(needs("a session and a selector")
+            .with_help(format!("pactql {command} SESSION SELECTOR"))),
+        [only] if is_selector(only) => Err(needs("a session").with_help(format!(
+            "pactql {command} SESSION {}{}",
+            in_quotes(only),
+            options()
+        ))),
+        [only] => Err(no_selector(command, &[quoted(only)], "")),
+        [names @ .., last] => match names.iter().find(|word| is_selector(word)) {
+            Some(selector) if is_file(last) => Err(swapped(command, &quoted(last), &[selector])),
+            Some(_) => Err(Failure::usage("a selector is one argument, in quotes")
+                .with_help(format!("pactql {command} SESSION \"SELECTOR\""))),
+            None if exists(last) || is_file(last) => {
+                let files: Vec<String> = arguments.iter().map(|word| quoted(word)).collect();
+                Err(no_selector(command, &files, ""))
+            }
+            None => Ok((names, last)),
+        },
+    }
+}
+
 /// Checks the session and the selector of a command that takes one of each.
 ///
 /// # Errors

@@ -11,11 +11,12 @@
 //! |---|---|
 //! | what a report is about | `part`, `call` |
 //! | counting | `tokenizer`, `vocabulary`, `counts`, `groups`, `prices` |
-//! | reports | `across`, `prefix`, `show`, `steps`, `tokens` |
+//! | reports | `across`, `duplicates`, `prefix`, `show`, `steps`, `tokens`, `top`, `unused` |
 
 mod across;
 mod call;
 mod counts;
+mod duplicates;
 mod groups;
 mod part;
 mod prefix;
@@ -24,12 +25,15 @@ mod show;
 mod steps;
 mod tokenizer;
 mod tokens;
+mod top;
+mod unused;
 #[cfg(feature = "tokens")]
 mod vocabulary;
 
 pub use across::{Across, ChangedPair, Lone, Pair, PairedBy, ParameterChange, across, parameters};
 pub use call::{Call, provider_of};
 pub use counts::{Counts, Totals};
+pub use duplicates::{Duplicate, Duplicates, SnapshotDuplicates, duplicates};
 pub use groups::{By, Group, UnknownGroup};
 pub use part::{Part, Region};
 pub use prefix::{Cause, Difference, Place, PrefixStep, Prefixes, form_of, prefixes};
@@ -38,3 +42,5 @@ pub use show::{News, ShowOptions, Shown, ShownBlock, show};
 pub use steps::{Step, StepEvent, Steps, steps};
 pub use tokenizer::{Tokenizer, UnknownTokenizer};
 pub use tokens::{Cost, SnapshotTokens, TokenOptions, TokenReport, tokens};
+pub use top::Top;
+pub use unused::{Unused, UnusedTool, unused};

@@ -6,6 +6,7 @@ mod reports;
 mod sums;
 #[cfg(feature = "tokens")]
 mod tokenizer;
+mod waste;
 mod wording;
 
 use pactql::Session;

@@ -5,6 +5,7 @@ mod context;
 mod fit;
 mod history;
 mod imports;
+mod inspect;
 mod many;
 mod queries;
 mod ranges;
@@ -122,6 +123,10 @@ fn every_command_has_help_with_examples() {
         "export",
         "verify",
         "stats",
+        "tokens",
+        "top",
+        "unused",
+        "duplicates",
         "bench",
         "new",
         "add",

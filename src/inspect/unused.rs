@@ -1,0 +1,189 @@
+//! Tools that the model was given and never called (INSPECT §4).
+
+use super::call::Call;
+use super::counts::Counts;
+use super::groups::{call_name, tool_name};
+use super::part::{Part, Region};
+use super::prices::{Money, Price, Prices};
+use super::tokenizer::Tokenizer;
+use super::tokens::fitting;
+use crate::diag::Error;
+use crate::engine::Engine;
+use crate::history::Session;
+use crate::index::Snapshot;
+use hashbrown::HashSet;
+use serde::Serialize;
+use std::collections::BTreeMap;
+
+/// The tools that were never called. See [`unused`].
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct Unused {
+    /// How tokens were counted.
+    pub tokenizer: Tokenizer,
+    /// How many snapshots were read.
+    pub snapshots: u64,
+    /// How many tools were defined in any of them.
+    pub defined: u64,
+    /// The tools that were never called: those that cost most first, then by name.
+    pub tools: Vec<UnusedTool>,
+    /// The day of the prices.
+    pub prices: String,
+    /// The model of the newest snapshot that names one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+}
+
+/// A tool that was never called.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct UnusedTool {
+    /// Its name; the block's id, if the definition has none.
+    pub name: String,
+    /// The tokens of the definition, in the newest snapshot that has it.
+    pub tokens: u64,
+    /// How many requests had it.
+    pub requests: u64,
+    /// Its tokens in all of them.
+    pub sent_tokens: u64,
+    /// What those cost where nothing was read from a cache; `None` if a request has no known price.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub nano_dollars: Option<Money>,
+    /// What they cost where all but the first request read them from a cache.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cached_nano_dollars: Option<Money>,
+}
+
+/// What is known of a tool so far.
+#[derive(Default)]
+struct Tool {
+    tokens: u64,
+    requests: u64,
+    sent: u64,
+    cost: Option<(Money, Money)>,
+    unpriced: bool,
+}
+
+impl Tool {
+    /// Adds a definition that was sent; `anew` says that it is the first of the name in its request.
+    fn add(&mut self, tokens: u64, anew: bool, price: Option<&Price>) {
+        let first = self.requests == 0;
+        self.tokens = tokens;
+        self.sent += tokens;
+        self.requests += u64::from(anew);
+        let Some(price) = price else {
+            self.unpriced = true;
+            return;
+        };
+        let again = match first {
+            true => price.of_input(tokens),
+            false => price.of_cached(tokens),
+        };
+        let (whole, cached) = self.cost.get_or_insert_default();
+        *whole = [*whole, price.of_input(tokens)].into_iter().sum();
+        *cached = [*cached, again].into_iter().sum();
+    }
+}
+
+/// The tools that are defined in a part of a session and that no block of its snapshots calls. Without a
+/// tokenizer, it is the one that fits the model. Linear in the definitions of each snapshot, and in the
+/// units of all.
+///
+/// # Errors
+/// As [`tokens`](super::tokens).
+///
+/// ```
+/// use pactql::inspect::{Part, Prices, unused};
+/// use pactql::{Engine, Session};
+/// let session = Session::open("fixtures/greenhouse.jsonl")?;
+/// let part = Part::default().at("@history");
+/// let report = unused(&Engine::new(), &session, &part, None, &Prices::default())?;
+/// assert_eq!(report.snapshots, 4);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub fn unused(
+    engine: &Engine,
+    session: &Session,
+    part: &Part,
+    tokenizer: Option<Tokenizer>,
+    prices: &Prices,
+) -> Result<Unused, Error> {
+    let history = session.history();
+    let snapshots = part.snapshots(engine, &history)?;
+    let tokenizer = tokenizer.unwrap_or_else(|| fitting(&snapshots));
+    let mut counts = Counts::new(tokenizer);
+    let mut calls = Calls::default();
+    let mut tools: BTreeMap<String, Tool> = BTreeMap::new();
+    let mut model = None;
+    for (at, snapshot) in &snapshots {
+        calls.read(snapshot);
+        let call = Call::of(snapshot);
+        let price = call.model.as_deref().and_then(|model| prices.find(model));
+        model = call.model.clone().or(model);
+        let asked = part.rows(engine, &history, *at, snapshot)?;
+        let mut seen: HashSet<String> = HashSet::new();
+        for node in snapshot.nodes_in(snapshot.sys_rows()) {
+            let asked = asked.as_ref();
+            if Region::of(node).is_none()
+                || node.kind() != Some("tool")
+                || asked.is_some_and(|rows| !rows.iter().any(|rows| rows.contains(&node.row())))
+            {
+                continue;
+            }
+            let name = tool_name(node).unwrap_or_else(|| node.id().to_owned());
+            let tokens = counts.node(node, true).tokens;
+            let tool = tools.entry(name.clone()).or_default();
+            tool.add(tokens, seen.insert(name), price);
+        }
+    }
+    let defined = tools.len() as u64;
+    let left = tools
+        .into_iter()
+        .filter(|(name, _)| !calls.names.contains(name));
+    let mut tools: Vec<UnusedTool> = left
+        .map(|(name, tool)| {
+            let cost = tool.cost.filter(|_| !tool.unpriced);
+            UnusedTool {
+                name,
+                tokens: tool.tokens,
+                requests: tool.requests,
+                sent_tokens: tool.sent,
+                nano_dollars: cost.map(|(whole, _)| whole),
+                cached_nano_dollars: cost.map(|(_, cached)| cached),
+            }
+        })
+        .collect();
+    tools.sort_by(|a, b| {
+        b.sent_tokens
+            .cmp(&a.sent_tokens)
+            .then_with(|| a.name.cmp(&b.name))
+    });
+    Ok(Unused {
+        tokenizer,
+        snapshots: snapshots.len() as u64,
+        defined,
+        tools,
+        prices: prices.date().to_owned(),
+        model,
+    })
+}
+
+/// The names of the tools that were called. Each unit is read once.
+#[derive(Default)]
+struct Calls {
+    names: HashSet<String>,
+    units: HashSet<u64>,
+}
+
+impl Calls {
+    fn read(&mut self, snapshot: &Snapshot) {
+        for unit in snapshot.units() {
+            // Of a unit that lost rows, what it has left is read again if those were not.
+            if unit.dead_rows().next().is_none() && !self.units.insert(unit.version()) {
+                continue;
+            }
+            let calls = unit.nodes().filter(|node| node.kind() == Some("call"));
+            self.names.extend(calls.filter_map(call_name));
+        }
+    }
+}

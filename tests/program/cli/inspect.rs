@@ -1,0 +1,185 @@
+//! The commands that inspect sessions: which sessions and snapshots they read, text and JSON, refusals.
+
+use super::{AGENT, Scratch, answer, fails, pactql};
+
+/// A session of five requests.
+fn travel(scratch: &Scratch) -> String {
+    let path = scratch.path("travel.jsonl");
+    answer(&["import", "fixtures/travel.openai.json", "-o", &path]);
+    path
+}
+
+#[test]
+fn every_command_takes_the_same_words() {
+    let scratch = Scratch::new("inspect-words");
+    let travel = travel(&scratch);
+    for command in [&["tokens"][..], &["unused"], &["duplicates"]] {
+        let travel = &*travel;
+        let run = |more: &[&str]| answer(&[command, more].concat());
+        let json = run(&[travel, "--format", "json"]);
+        assert!(json.starts_with("{\"tokenizer\":\"o200k\""), "{json}");
+        assert_eq!(run(&[travel]), run(&[travel, "--format", "text"]));
+        let two = run(&[travel, AGENT, "--format", "json"]);
+        let labels = two
+            .lines()
+            .map(|line| line.split(',').next().unwrap_or_default());
+        let expected = [
+            format!("{{\"session\":\"{travel}\""),
+            format!("{{\"session\":\"{AGENT}\""),
+        ];
+        assert_eq!(labels.collect::<Vec<_>>(), expected);
+        let text = run(&[travel, AGENT, "--format", "text"]);
+        assert!(text.starts_with(&format!("{travel}\n")), "{text}");
+        assert!(text.contains(&format!("\n\n{AGENT}\n")), "{text}");
+        // The same snapshot by any of its addresses.
+        let at = |address: &str| run(&[travel, "--at", address, "--tokenizer", "bytes/4"]);
+        assert_eq!(at("@t0"), at("t0"));
+        assert_ne!(at("@c1"), at("@c5"));
+        for (more, code, message) in [
+            (&["--at", "@t0", "--over", "@history"][..], 1, "--over"),
+            (&["--at", "@t-9"], 2, "no such snapshot"),
+            (&["--over", "@t0 .cb"], 2, "expected a time alone"),
+            (&["--where", "@t0 .cb"], 2, "the selector names a time"),
+            (&["--where", ".cb["], 2, "E_SELECTOR_INVALID"),
+            (
+                &["--tokenizer", "gpt2"],
+                3,
+                "expected one of o200k, cl100k, bytes/4",
+            ),
+            (&["--since", "yesterday"], 3, "expected a date"),
+            (&["--meta", "model"], 3, "expected KEY=VALUE"),
+            (&["--since", "2026-01-01"], 1, "choose sessions of a store"),
+        ] {
+            fails(&[command, &[travel][..], more].concat(), code, message);
+        }
+        fails(&[command, &["missing.jsonl"]].concat(), 4, "missing.jsonl");
+    }
+}
+
+#[test]
+fn prices_of_a_file() {
+    let scratch = Scratch::new("inspect-prices");
+    let travel = travel(&scratch);
+    let table = r#"{"date": "2001-01-01", "models": {"gpt-4o": {"input": 1000, "output": 1000}}}"#;
+    let table = scratch.write("prices.json", table);
+    let text = answer(&["tokens", &travel, "--format", "text", "--prices", &table]);
+    assert!(
+        text.contains("\ncost $0.705000 at the prices of 2001-01-01\n"),
+        "{text}"
+    );
+    let none = scratch.write("none.json", r#"{"date": "2001-01-01", "models": {}}"#);
+    let text = answer(&["tokens", &travel, "--format", "text", "--prices", &none]);
+    let expected = "no cost: the prices of 2001-01-01 have no model `gpt-4o-2024-08-06`";
+    assert!(text.contains(expected) && !text.contains('$'), "{text}");
+    let text = answer(&["tokens", AGENT, "--format", "text"]);
+    assert!(
+        text.contains("no cost: the session names no model\n"),
+        "{text}"
+    );
+    let bad = scratch.write("bad.json", "{\"date\": 1}");
+    fails(
+        &["tokens", &travel, "--prices", &bad],
+        5,
+        "bad.json: expected a string as `date`",
+    );
+    fails(
+        &["tokens", &travel, "--prices", "missing.json"],
+        4,
+        "missing.json",
+    );
+}
+
+#[test]
+fn sums_over_sessions() {
+    let scratch = Scratch::new("inspect-top");
+    let travel = travel(&scratch);
+    let run = |more: &[&str]| answer(&[&["top", &*travel, AGENT], more].concat());
+    let text = run(&[".cb[kind='result']", "--by", "session", "--format", "text"]);
+    let lines: Vec<&str> = text.lines().collect();
+    assert_eq!(lines.len(), 3, "{text}");
+    assert!(
+        !lines[1].starts_with(AGENT) && lines[2].starts_with(AGENT),
+        "{text}"
+    );
+    let none = run(&["#missing", "--format", "text"]);
+    assert_eq!(none, "no blocks in 2 sessions\n");
+    for (arguments, code, message) in [
+        (&["top", &travel][..], 1, "`top` needs a selector"),
+        (&["top", ".cb"], 1, "`top` needs a session"),
+        (&["top", ".cb", &travel], 1, "the session comes first"),
+        (
+            &["top", &travel, ".cb", "kind"],
+            1,
+            "a selector is one argument",
+        ),
+        (&["top", &travel, "@t0 .cb"], 2, "the selector names a time"),
+        (
+            &["top", &travel, ".cb", "--by", "size"],
+            3,
+            "expected one of session, region",
+        ),
+    ] {
+        fails(arguments, code, message);
+    }
+}
+
+/// What `--meta` and `--since` leave out is not loaded: a damaged session among the others does no harm.
+#[test]
+fn sessions_of_a_store_are_chosen_before_they_are_loaded() {
+    let scratch = Scratch::new("inspect-store");
+    let travel = travel(&scratch);
+    let store = scratch.path("agents.db");
+    answer(&["import", &travel, AGENT, "-o", &store]);
+    let all = answer(&["tokens", &store, "--format", "json"]);
+    assert_eq!(all.lines().count(), 2, "{all}");
+    {
+        let database = rusqlite::Connection::open(&store).expect("a store");
+        let damage = "update node set class = 'none' where unit_id in (select unit_id from placement \
+             join session using (session_id) where name = 'support-agent')";
+        let changed = database.execute(damage, []).expect("nodes");
+        assert!(changed > 0);
+    }
+    let ran = pactql(&["tokens", &store]);
+    assert_ne!(ran.code, 0, "{}", ran.out);
+    let model = ["--format", "json", "--meta", "model=gpt-4o-2024-08-06"];
+    let chosen = answer(&[&["tokens", &*store], &model[..]].concat());
+    assert!(
+        all.contains(&chosen) && chosen.contains("#travel\""),
+        "{chosen}"
+    );
+    for (more, count) in [
+        (
+            &["--meta", "model=gpt-4o-2024-08-06", "--since", "2026-01-01"][..],
+            1,
+        ),
+        (&["--meta", "source=request"], 1),
+        (&["--meta", "temperature=0"], 1),
+        (&["--meta", "model=gpt-4"], 0),
+        (&["--meta", "source=request", "--meta", "model=gpt-4"], 0),
+        (&["--since", "2100-01-01"], 0),
+        (&["--until", "2001-01-01"], 0),
+    ] {
+        let ran = pactql(&[&["unused", &*store, "--format", "json"][..], more].concat());
+        assert_eq!(
+            (ran.code, ran.out.lines().count()),
+            (0, count),
+            "{more:?}: {}",
+            ran.err
+        );
+        let said = format!("note: none of 2 sessions of {store} was chosen\n");
+        assert_eq!(
+            ran.err,
+            if count == 0 { said } else { String::new() },
+            "{more:?}"
+        );
+    }
+    let named = format!("{store}#travel");
+    let one = answer(&["tokens", &named, "--format", "json"]);
+    assert!(one.starts_with("{\"tokenizer\""), "{one}");
+    fails(
+        &["tokens", &format!("{store}#none")],
+        4,
+        "no session `none`",
+    );
+    fails(&["tokens", &format!("{store}#none-*")], 4, "no session of");
+}
