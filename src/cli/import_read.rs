@@ -468,7 +468,8 @@ fn owners(imported: &[Made]) -> Vec<Option<(usize, String)>> {
             return Some((0, name.to_owned()));
         }
         let before = names.get(..at).unwrap_or_default().iter().enumerate();
-        before.rev().find_map(|(owner, other)| {
+        let mut before = before;
+        before.find_map(|(owner, other)| {
             let rest = name.strip_prefix(other.as_deref()?)?;
             rest.starts_with(['~', '/'])
                 .then(|| (owner, rest.to_owned()))

@@ -112,6 +112,28 @@ fn halves(lines: &[usize]) -> String {
     )
 }
 
+/// The formats that a log could be taken for; one, if it can be recognized.
+///
+/// # Errors
+/// As [`import`].
+#[doc(hidden)]
+pub fn claims(bytes: &[u8]) -> Result<Vec<Format>, InputError> {
+    #[cfg(feature = "store")]
+    if super::ctrace::is_database(bytes) {
+        let lines = super::ctrace::lines(bytes)?;
+        return claims(lines.as_bytes());
+    }
+    let options = ImportOptions::default();
+    let found = input::find(input::text(bytes)?, &options, &mut Report::default())?;
+    Ok(match &found {
+        Found::Records(records) => super::formats::claims(records),
+        Found::Lists(lists) => lists
+            .first()
+            .map(|list| super::formats::claims(&list.records()))
+            .unwrap_or_default(),
+    })
+}
+
 fn read(
     found: &Found<'_>,
     format: Option<Format>,

@@ -45,6 +45,8 @@ pub use export::write_document;
 #[doc(hidden)]
 pub use export::write_members;
 pub use formats::Format;
+#[doc(hidden)]
+pub use import::claims;
 pub use import::{Imported, ImportedSession, import};
 #[cfg(feature = "cli")]
 pub(crate) use input::where_messages;

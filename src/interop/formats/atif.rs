@@ -58,8 +58,8 @@ fn trajectory(
         parent => format!("{parent}/{name}"),
     });
     let name = name.or_else(|| Some(own.clone()).filter(|own| !own.is_empty()));
-    if let Some((parent, _)) = parent.filter(|(parent, _)| !parent.is_empty()) {
-        meta.push(("parent".into(), quoted(parent)));
+    if parent.is_some() {
+        meta.push(("parent".into(), "{\"session\":\"..\"}".to_owned()));
     }
     let session = out.session(About {
         location: location.clone(),
@@ -81,7 +81,7 @@ fn trajectory(
             out.event(session, Event::Parameters(model(used.unwrap_or_default())));
             last = used;
         }
-        read(raw, &step, session, &name, out);
+        read(raw, &step, session, out);
     }
     let children = get(found, "subagent_trajectories").unwrap_or_default();
     for (at, raw) in elements(children).into_iter().enumerate() {
@@ -110,7 +110,7 @@ const OF_STEP: [&str; 9] = [
     "model_name",
 ];
 
-fn read(raw: &str, step: &[Member<'_>], session: SessionId, name: &str, out: &mut Output) {
+fn read(raw: &str, step: &[Member<'_>], session: SessionId, out: &mut Output) {
     let time = time_of(step, "timestamp");
     let role = match text(step, "source").as_deref() {
         Some("system") => "system",
@@ -139,7 +139,7 @@ fn read(raw: &str, step: &[Member<'_>], session: SessionId, name: &str, out: &mu
     let said = get(step, "message").filter(|raw| role != "assistant" || *raw != "\"\"");
     content(said, "text", &mut parts, report);
     for raw in elements(get(step, "tool_calls").unwrap_or_default()) {
-        parts.push(read_call(raw, &results, name, report));
+        parts.push(read_call(raw, &results, report));
     }
     let mut made = message(role, parts, report);
     made.time = time;
@@ -166,7 +166,7 @@ fn read(raw: &str, step: &[Member<'_>], session: SessionId, name: &str, out: &mu
 }
 
 /// A call of a step with these results. One that started a subagent names its session.
-fn read_call(raw: &str, results: &[Vec<Member<'_>>], name: &str, report: &mut Report) -> Part {
+fn read_call(raw: &str, results: &[Vec<Member<'_>>], report: &mut Report) -> Part {
     let found = members(raw);
     let id = get_string(&found, "tool_call_id");
     let (function, arguments) = (
@@ -188,11 +188,7 @@ fn read_call(raw: &str, results: &[Vec<Member<'_>>], name: &str, report: &mut Re
         id_of(&members(refs.first()?))
     });
     if let Some(child) = child {
-        let session = match name {
-            "" => child,
-            name => format!("{name}/{child}"),
-        };
-        part.set("data_child_session", quoted(&session));
+        part.set("data_child_session", quoted(&format!("/{child}")));
     }
     part
 }

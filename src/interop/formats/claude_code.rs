@@ -8,7 +8,7 @@
 
 use super::anthropic::{call, of_content};
 use super::branches::{Branches, Line, REPEATED};
-use super::fields::{get_string, text, time};
+use super::fields::{count_unread, get_string, text, time};
 use super::reader::{Reader, Record, Sniff};
 use crate::interop::json::{canonical, quoted};
 use crate::interop::log::{About, Call, Event, Message, Part, object_without};
@@ -63,6 +63,11 @@ impl Reader for ClaudeCode {
             return;
         }
         self.number += 1;
+        count_unread(&found, &OF_LINE, "", &mut out.report);
+        if kind == "assistant" {
+            let message = get(&found, "message").map(members).unwrap_or_default();
+            count_unread(&message, &OF_RESPONSE, "message.", &mut out.report);
+        }
         let parent = text(&found, "parentUuid").or_else(|| text(&found, "logicalParentUuid"));
         let parent = parent.as_deref();
         if get(&found, "isSidechain") != Some("true") {
@@ -137,6 +142,51 @@ fn calls(lines: &[Line]) -> HashMap<String, String> {
     }
     found
 }
+
+/// The members of a line that are read, say where it is written, or are counted elsewhere.
+const OF_LINE: [&str; 26] = [
+    "type",
+    "uuid",
+    "parentUuid",
+    "logicalParentUuid",
+    "sessionId",
+    "agentId",
+    "isSidechain",
+    "timestamp",
+    "message",
+    "requestId",
+    "toolUseResult",
+    "isApiErrorMessage",
+    "isCompactSummary",
+    "subtype",
+    "compactMetadata",
+    "attachment",
+    // Of the first line, for the session.
+    "cwd",
+    "version",
+    "gitBranch",
+    // Of lines for people, and how they were shown.
+    "userType",
+    "isMeta",
+    "isVisibleInTranscriptOnly",
+    "level",
+    "content",
+    // Of failed calls, which are kept whole.
+    "error",
+    "retryAttempt",
+];
+
+/// The members of a response that are read, and those that every one has.
+const OF_RESPONSE: [&str; 8] = [
+    "id",
+    "type",
+    "role",
+    "model",
+    "content",
+    "stop_reason",
+    "stop_sequence",
+    "usage",
+];
 
 /// Why a line is not a part of a session.
 fn reason(kind: &str) -> &'static str {

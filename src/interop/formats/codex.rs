@@ -4,7 +4,7 @@
 //! items of the model are one reply; its usage is in the `token_count` event after it. `compacted`
 //! says what the model was sent from then on. Events repeat items for people and are skipped.
 
-use super::fields::{get_string, text, time};
+use super::fields::{count_unread, get_string, text, time};
 use super::reader::{Reader, Record, Sniff};
 use super::responses::item;
 use crate::interop::json::{canonical, quoted};
@@ -68,6 +68,8 @@ impl Reader for Codex {
             }
         };
         let inner = text(&payload, "type").unwrap_or_default();
+        let known = ["timestamp", "ordinal", "type", "payload"];
+        count_unread(&found, &known, "", &mut out.report);
         match &*kind {
             "session_meta" => {
                 out.report.line(Fate::Understood, "session_meta");
@@ -170,6 +172,7 @@ impl Codex {
             "approval_policy",
             "sandbox_policy",
         ];
+        count_unread(payload, &known, "turn_context.", &mut out.report);
         let of_call: Vec<Member<'_>> = payload
             .iter()
             .filter(|(name, _)| known.contains(&&**name))

@@ -16,6 +16,15 @@ pub(super) fn text<'a>(members: &[Member<'a>], name: &str) -> Option<std::borrow
     get(members, name).and_then(string)
 }
 
+/// Counts the members of a record that nothing reads; `of` says which record it is.
+pub(super) fn count_unread(found: &[Member<'_>], known: &[&str], of: &str, report: &mut Report) {
+    for (name, value) in found {
+        if !known.contains(&&**name) && *value != "null" {
+            report.skipped_member(&format!("{of}{name}"));
+        }
+    }
+}
+
 /// A time as a log spells it: RFC 3339, or seconds, milliseconds, … since 1970 as a number.
 pub(super) fn time(raw: &str) -> Option<i64> {
     if let Some(text) = string(raw) {

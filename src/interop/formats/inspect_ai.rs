@@ -12,7 +12,7 @@
 //! | `data_is_error` | results | true where the result has an `error` |
 //! | `data_record` | first block of a message | other members, such as `source` and `metadata` |
 
-use super::fields::{get_string, text};
+use super::fields::{count_unread, get_string, text};
 use super::reader::{Reader, Record, Sniff};
 use super::requests::{converse, tools};
 use super::transcript::{call, content, keep, message, record, result, time_of};
@@ -73,6 +73,20 @@ struct Sample {
     /// Messages by their text.
     read: HashMap<String, Rc<Message>>,
 }
+
+/// The members of a model event that are read.
+const OF_EVENT: [&str; 10] = [
+    "event",
+    "input",
+    "tools",
+    "tool_choice",
+    "config",
+    "model",
+    "output",
+    "error",
+    "timestamp",
+    "completed",
+];
 
 /// The members of a sample that are in the tree.
 const KNOWN: [&str; 3] = ["messages", "events", "attachments"];
@@ -173,6 +187,7 @@ impl Sample {
             };
             messages.push(message);
         }
+        count_unread(event, &OF_EVENT, "event model.", &mut out.report);
         let at = self.session_of(&messages, out);
         self.open[at].messages.clone_from(&messages);
         let session = self.open[at].session;

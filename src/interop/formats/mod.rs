@@ -230,6 +230,20 @@ pub(super) fn reader(format: Format) -> Box<dyn Reader> {
     (format.entry().reader)()
 }
 
+/// The formats that some records are surely of; if there is none, those that they could be of.
+pub(super) fn claims(records: &[Record<'_>]) -> Vec<Format> {
+    let claim = |entry: &Entry| {
+        let looked_at = records.iter().take(LOOKED_AT);
+        let sniffs = looked_at.map(|record| (entry.sniff)(record, &members(record.raw)));
+        (sniffs.max().unwrap_or(Sniff::No), entry.format)
+    };
+    let claims: Vec<(Sniff, Format)> = ALL.iter().map(claim).collect();
+    let best = claims.iter().map(|(sniff, _)| *sniff).max();
+    let best = best.filter(|sniff| *sniff != Sniff::No);
+    let of_best = claims.iter().filter(|(sniff, _)| Some(*sniff) == best);
+    of_best.map(|(_, format)| *format).collect()
+}
+
 /// How many records are looked at to find the format.
 const LOOKED_AT: usize = 64;
 

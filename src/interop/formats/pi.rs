@@ -7,7 +7,7 @@
 //! entry that it names, and adds its summary.
 
 use super::branches::{Branches, Line, REPEATED};
-use super::fields::{get_string, text, time};
+use super::fields::{count_unread, get_string, text, time};
 use super::reader::{Reader, Record, Sniff};
 use crate::interop::json::{canonical, compact, quoted};
 use crate::interop::log::{About, Call, Event, Field, Message, Part, object_without};
@@ -130,6 +130,15 @@ impl Path {
                 &kind
             },
         );
+        let known: &[&str] = match &*kind {
+            // The first entry is kept whole, and so is a compaction.
+            "session" | "compaction" => &[],
+            "branch_summary" => &["type", "timestamp", "id", "parentId", "summary", "fromId"],
+            _ => &["type", "timestamp", "id", "parentId", "message"],
+        };
+        if fate == Fate::Understood && !known.is_empty() {
+            count_unread(found, known, "", &mut out.report);
+        }
         match &*kind {
             "message" => {
                 let raw = get(found, "message").unwrap_or("{}");
@@ -224,6 +233,7 @@ impl Path {
     ) {
         self.parameters(found, session, out);
         out.report.message(Fate::Understood, "assistant");
+        count_unread(found, &OF_REPLY, "message.", &mut out.report);
         let parts = content(found, "text", &mut out.report);
         let stop = text(found, "stopReason").unwrap_or_default();
         if parts.is_empty() && matches!(&*stop, "aborted" | "error") {
@@ -281,6 +291,20 @@ impl Path {
 }
 
 const FORM: &str = "\"pi\"";
+
+/// The members of a reply that are read.
+const OF_REPLY: [&str; 10] = [
+    "role",
+    "content",
+    "timestamp",
+    "api",
+    "model",
+    "provider",
+    "usage",
+    "stopReason",
+    "responseId",
+    "errorMessage",
+];
 
 fn of_user(mut parts: Vec<Part>, time: Option<i64>) -> Message {
     for part in &mut parts {

@@ -9,6 +9,7 @@ mod otel;
 mod redact;
 mod render;
 mod requests;
+mod shapes;
 mod transcripts;
 
 use pactql::Provider;

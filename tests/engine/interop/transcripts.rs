@@ -218,7 +218,7 @@ fn atif_trajectories_have_calls_results_usage_and_subagents() {
     assert_eq!(session.committed.len(), 2);
     assert_eq!(block(session, "It may be")["kind"], "thinking");
     assert_eq!(block(session, "images/1.png")["data_verbatim"], "part");
-    assert_eq!(block(session, "\"{}\"")["data_child_session"], "s-1/sub-1");
+    assert_eq!(block(session, "\"{}\"")["data_child_session"], "/sub-1");
     assert_eq!(block(session, "It rains.")["data_verbatim"], "message");
     assert_eq!(
         block(session, "It may be")["data_record"],
@@ -230,7 +230,10 @@ fn atif_trajectories_have_calls_results_usage_and_subagents() {
         bytes_by_role(child),
         sum(&[("assistant", &["Done."]), ("user", &["Look it up."])])
     );
-    assert_eq!(documents(child)[0]["meta"]["parent"], "s-1");
+    assert_eq!(
+        documents(child)[0]["meta"]["parent"],
+        json!({"session": ".."})
+    );
 }
 
 #[test]
