@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use pactql::{Answer, Store, StoreAnswers};
+use rusqlite::Row;
 
 use super::support::by_hand::ByHand;
 use super::support::generate;
@@ -62,8 +63,11 @@ const BLOCKS_SQL: &str = "select s.name, n.id, n.role, n.kind, b.text from sessi
      where n.class = 'cb' order by s.name, p.rank, p.sibling_offset, p.created_at_ns, p.creation_index, \
      p.id, n.pre";
 
-/// A row of [`BLOCKS_SQL`].
-type Block = (String, String, Option<String>, Option<String>, String);
+/// What both build: in byte order of names, each session with what was found in it.
+type Found<T> = Vec<(String, Vec<T>)>;
+
+/// A row of [`BLOCKS_SQL`] without the name.
+type Block = (String, Option<String>, Option<String>, String);
 
 /// What few and what all sessions of a file match.
 pub(super) fn select(scratch: &Scratch, effort: Effort) {
@@ -101,8 +105,8 @@ fn whole<T: PartialEq>(
     path: &Path,
     what: &str,
     rounds: usize,
-    ours: &dyn Fn(&Store) -> Vec<T>,
-    theirs: &dyn Fn() -> Vec<T>,
+    ours: &dyn Fn(&Store) -> Found<T>,
+    theirs: &dyn Fn() -> Found<T>,
 ) {
     let (mut cold, mut again, mut by_hand) = (Vec::new(), Vec::new(), Vec::new());
     for _ in 0..rounds {
@@ -121,35 +125,24 @@ fn whole<T: PartialEq>(
     line(&name, &mut again, &mut by_hand, 0.333);
 }
 
-fn blocks_by_hand(hand: &ByHand, sql: &str) -> Vec<Block> {
-    hand.all(sql, [], |row| {
-        Ok((
-            row.get(0)?,
-            row.get(1)?,
-            row.get(2)?,
-            row.get(3)?,
-            row.get(4)?,
-        ))
+fn blocks_by_hand(hand: &ByHand, sql: &str) -> Found<Block> {
+    found_by_hand(hand, sql, |row| {
+        Ok((row.get(1)?, row.get(2)?, row.get(3)?, row.get(4)?))
     })
 }
 
-fn blocks(store: &Store, selector: &str) -> Vec<Block> {
+fn blocks(store: &Store, selector: &str) -> Found<Block> {
     let mut found = Vec::new();
     for answer in answers(store, selector) {
         let answer = answer.expect("an answer");
         let Answer::Rows(rows) = &answer.answer else {
             continue;
         };
-        found.extend(rows.nodes().map(|node| {
+        let blocks = rows.nodes().map(|node| {
             let [role, kind] = [node.role(), node.kind()].map(|text| text.map(str::to_owned));
-            (
-                answer.session.clone(),
-                node.id().to_owned(),
-                role,
-                kind,
-                node.text().into_owned(),
-            )
-        }));
+            (node.id().to_owned(), role, kind, node.text().into_owned())
+        });
+        found.push((answer.session.clone(), blocks.collect()));
     }
     found
 }
@@ -182,8 +175,8 @@ fn with_memory(path: &Path, bytes: usize) -> Store {
 /// Times a selector and a statement with the same answer, both several times.
 fn compare<T: PartialEq>(
     name: &str,
-    ours: &dyn Fn() -> Vec<T>,
-    theirs: &dyn Fn() -> Vec<T>,
+    ours: &dyn Fn() -> Found<T>,
+    theirs: &dyn Fn() -> Found<T>,
     rounds: usize,
 ) {
     let wanted = theirs();
@@ -201,18 +194,36 @@ fn answers<'s>(store: &'s Store, selector: &str) -> StoreAnswers<'s> {
     store.select(selector).expect("the selector runs")
 }
 
-fn ask(store: &Store, selector: &str) -> Vec<(String, String)> {
+fn ask(store: &Store, selector: &str) -> Found<String> {
     let mut found = Vec::new();
     for answer in store.select_ids("", selector).expect("the selector runs") {
         let answer = answer.expect("an answer");
-        let ids = answer.ids();
-        found.extend(ids.map(|id| (answer.session().to_owned(), id.to_owned())));
+        let ids = answer.ids().map(str::to_owned).collect();
+        found.push((answer.session().to_owned(), ids));
     }
     found
 }
 
-fn ask_by_hand(hand: &ByHand, sql: &str) -> Vec<(String, String)> {
-    hand.all(sql, [], |row| Ok((row.get(0)?, row.get(1)?)))
+fn ask_by_hand(hand: &ByHand, sql: &str) -> Found<String> {
+    found_by_hand(hand, sql, |row| row.get(1))
+}
+
+/// The rows of a statement, in which those of a session come one after the other, by the names of sessions.
+fn found_by_hand<T>(
+    hand: &ByHand,
+    sql: &str,
+    read: impl Fn(&Row<'_>) -> rusqlite::Result<T>,
+) -> Found<T> {
+    let mut found: Found<T> = Vec::new();
+    hand.all(sql, [], |row| {
+        let name = row.get_ref(0)?.as_str()?;
+        match found.last_mut() {
+            Some((last, list)) if last == name => list.push(read(row)?),
+            _ => found.push((name.to_owned(), vec![read(row)?])),
+        }
+        Ok(())
+    });
+    found
 }
 
 /// A store of so many sessions. It is made once; with `PACTQL_BENCH_FILES` it stays in that directory.

@@ -8,10 +8,14 @@
 
 use std::sync::Arc;
 
+#[cfg(feature = "store")]
+use super::answer::Answer;
 use super::prepared::Prepared;
 use super::selection::{Selection, Target};
 use crate::diag::Error;
 use crate::exec::Trace;
+#[cfg(feature = "store")]
+use crate::history::Session;
 use crate::history::{
     History, LoadFailure, Lookup, Moment, Part, Position, RangeOptions, SnapshotRange, Union,
     capped,
@@ -74,6 +78,27 @@ impl Prepared {
         options: &RangeOptions,
         trace: &mut Trace,
     ) -> Result<Selection, Error> {
+        self.rows_of_part(bound, history, options, None, trace)
+    }
+
+    /// The rows of a session whose answer lies in a part of the snapshot that is addressed.
+    #[cfg(feature = "store")]
+    pub(super) fn select_in(&self, session: &Session, part: &Part) -> Result<Answer, Error> {
+        let (bound, options) = (self.ready()?, RangeOptions::default());
+        let (history, trace) = (session.moment(), &mut Trace::off());
+        let rows = self.rows_of_part(bound, history, &options, Some(part), trace)?;
+        Ok(Answer::Rows(rows))
+    }
+
+    /// As [`Prepared::rows_of_archive`]; the rows of one snapshot are in `part`, if it is given.
+    fn rows_of_part(
+        &self,
+        bound: &Arc<Bound>,
+        history: Moment,
+        options: &RangeOptions,
+        part: Option<&Part>,
+        trace: &mut Trace,
+    ) -> Result<Selection, Error> {
         let failed = |failure| self.failed(failure);
         let lookup = self.resolve(&history)?;
         let history = history.into_history();
@@ -83,7 +108,7 @@ impl Prepared {
             Lookup::One(position) => {
                 let part = match history.has(position) {
                     true => None,
-                    false => part_of(bound),
+                    false => part.cloned().or_else(|| part_of(bound)),
                 };
                 let seen = part.map(|part| seeing(&history, position, &part));
                 match seen.transpose().map_err(failed)?.flatten() {
@@ -197,13 +222,8 @@ fn has_spine(snapshot: &Snapshot, ids: &[Box<str>]) -> bool {
 fn part_of(bound: &Bound) -> Option<Part> {
     if bound.requires_ids && bound.is_unit_local() {
         let filters = bound.chains.iter().flat_map(|chain| chain.filters());
-        return Some(Part {
-            sys: true,
-            head: true,
-            turns: u64::MAX,
-            rest: true,
-            ids: Some(filters.filter_map(|filter| filter.id.clone()).collect()),
-        });
+        let ids = filters.filter_map(|filter| filter.id.clone());
+        return Some(Part::of_ids(ids.collect()));
     }
     let mut part = Part {
         sys: false,

@@ -77,6 +77,17 @@ pub struct Part {
 }
 
 impl Part {
+    /// The units that a node with one of these ids is in.
+    pub fn of_ids(ids: Vec<Box<str>>) -> Self {
+        Self {
+            sys: true,
+            head: true,
+            turns: u64::MAX,
+            rest: true,
+            ids: Some(ids),
+        }
+    }
+
     /// Whether whatever is in `other` is in this part.
     pub fn covers(&self, other: &Self) -> bool {
         let ids = match (&self.ids, &other.ids) {

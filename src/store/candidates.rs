@@ -179,8 +179,12 @@ pub(crate) fn candidates(
 /// A node that has what a [`Candidate`] asks for, in a snapshot of a session.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Hit<'r> {
+    /// The number of the session.
+    pub(crate) session: i64,
     /// The name of the session.
-    pub(crate) session: &'r str,
+    pub(crate) name: &'r str,
+    /// As [`Entry::changed`].
+    pub(crate) changed: i64,
     pub(crate) id: &'r str,
     pub(crate) class: NodeClass,
     pub(crate) role: Option<&'r str>,
@@ -231,7 +235,8 @@ pub(crate) fn hits(
     };
     let committed = if working { "" } else { "and not c.working" };
     let sql = format!(
-        "select s.name, n.id, n.class, n.role, n.key, a.ordinal, n.extra is not null from ({nodes}) a \
+        "select s.session_id, s.name, s.changed, n.id, n.class, n.role, n.key, a.ordinal, \
+         n.extra is not null from ({nodes}) a \
          cross join placement p cross join session s cross join node n \
          where p.unit_id = a.unit_id and s.session_id = p.session_id and n.unit_id = a.unit_id \
          and n.pre = a.pre and n.id is not null \
@@ -241,14 +246,16 @@ pub(crate) fn hits(
     );
     database.query(&sql, &values, &mut |row| {
         each(Hit {
-            session: text(row, 0)?,
-            id: text(row, 1)?,
-            class: class_of_name(text(row, 2)?)
+            session: int(row, 0)?,
+            name: text(row, 1)?,
+            changed: int(row, 2)?,
+            id: text(row, 3)?,
+            class: class_of_name(text(row, 4)?)
                 .ok_or_else(|| StoreError::Damaged("a node has an unknown class".to_owned()))?,
-            role: row.text(3)?,
-            key: row.text(4)?,
-            is_member: int(row, 5)? >= 0,
-            has_extra: row.bool(6)?.unwrap_or(false),
+            role: row.text(5)?,
+            key: row.text(6)?,
+            is_member: int(row, 7)? >= 0,
+            has_extra: row.bool(8)?.unwrap_or(false),
         });
         Ok(())
     })

@@ -2,12 +2,14 @@
 
 use std::sync::{Arc, Mutex};
 
+use hashbrown::HashMap;
+
 use super::open::{self, OpenSessions};
 use crate::diag::{Code, Error};
 use crate::engine::answer::Answer;
 use crate::engine::lazy::Foreseen;
 use crate::engine::prepared::Prepared;
-use crate::history::{RangeOptions, Session};
+use crate::history::{Part, RangeOptions, Session};
 use crate::store::{self, Core, Listed, StoreError};
 
 /// The answer of one session. See [`Store::select`](crate::Store::select).
@@ -29,6 +31,8 @@ pub(super) struct Asking {
     pub(super) options: RangeOptions,
     /// What it reads of each session, if that is known.
     pub(super) foreseen: Option<Foreseen>,
+    /// By the number of a session as it was listed: the part that its answer is in.
+    pub(super) among: Arc<HashMap<i64, Part>>,
 }
 
 impl Asking {
@@ -97,7 +101,11 @@ impl Asking {
         listed: &Listed,
         session: &Arc<Session>,
     ) -> Result<Option<SessionAnswer>, Error> {
-        let answer = match self.prepared.select_with(session, &self.options) {
+        let answer = match self.part(listed, session) {
+            Some(part) => self.prepared.select_in(session, part),
+            None => self.prepared.select_with(session, &self.options),
+        };
+        let answer = match answer {
             Ok(answer) => answer,
             Err(error) if is_absent(&error) => return Ok(None),
             Err(error) => return Err(error),
@@ -114,6 +122,15 @@ impl Asking {
             session: listed.name.clone(),
             answer,
         }))
+    }
+}
+
+impl Asking {
+    /// The part that the answer of a session is in, if that is known of the session as it is now.
+    fn part(&self, listed: &Listed, session: &Session) -> Option<&Part> {
+        let part = self.among.get(&listed.session)?;
+        let now = open::stored(session)?.entry().changed;
+        (now == listed.changed).then_some(part)
     }
 }
 

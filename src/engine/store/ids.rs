@@ -101,9 +101,9 @@ impl SessionIds {
             &wanted.candidate,
             wanted.working,
             &mut |hit| match wanted.holds(&hit) {
-                Some(true) if glob.matches(hit.session) => {
-                    if found.last_session() != Some(hit.session) {
-                        found.begin(hit.session);
+                Some(true) if glob.matches(hit.name) => {
+                    if found.last_session() != Some(hit.name) {
+                        found.begin(hit.name);
                     }
                     found.push(hit.id);
                 }

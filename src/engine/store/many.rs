@@ -2,6 +2,8 @@
 
 use std::sync::{Arc, Mutex};
 
+use hashbrown::HashMap;
+
 use super::asking::{Asking, SessionAnswer};
 use super::open::{self, OpenSessions};
 use super::sweep::Sweep;
@@ -9,7 +11,7 @@ use super::{SessionIds, Store, StoreIds};
 use crate::diag::Error;
 use crate::engine::candidate::{candidate, exact};
 use crate::engine::prepared::Prepared;
-use crate::history::RangeOptions;
+use crate::history::{Part, RangeOptions};
 use crate::store::{self, Core, Glob, Listed, StoreError};
 
 /// The answers of many sessions, in byte order of their names. See [`Store::select`].
@@ -87,11 +89,18 @@ impl Store {
         glob: &str,
         prepared: &Prepared,
     ) -> Result<StoreAnswers<'_>, Error> {
-        let glob = Glob::new(glob);
-        let possible = self.possible(prepared, &glob)?;
+        let (glob, mut asking) = (Glob::new(glob), self.asking(prepared));
+        let possible = match self.units(prepared, &glob)? {
+            Some((possible, among)) => {
+                asking.among = Arc::new(among);
+                asking.foreseen = None;
+                possible.into()
+            }
+            None => self.possible(prepared, &glob)?,
+        };
         Ok(StoreAnswers {
             store: self,
-            sweep: Sweep::new(self.asking(prepared), Asking::group, possible),
+            sweep: Sweep::new(asking, Asking::group, possible),
             glob,
         })
     }
@@ -130,9 +139,49 @@ impl Store {
             core: Arc::clone(&self.core),
             open: Arc::clone(&self.open),
             foreseen: prepared.foreseen(),
+            among: Arc::default(),
             prepared: prepared.clone(),
             options: RangeOptions::default(),
         }
+    }
+
+    /// The sessions in which a selector finds something and by their numbers the parts that it is in, if the
+    /// store's indexes show that.
+    fn units(&self, prepared: &Prepared, glob: &Glob) -> Result<Option<Units>, Error> {
+        let bound = &**prepared.ready()?;
+        let wanted = exact(prepared.query().time, bound).filter(|_| bound.is_unit_local());
+        let Some(wanted) = wanted else {
+            return Ok(None);
+        };
+        let (mut list, mut ids): (Vec<Listed>, Vec<Vec<Box<str>>>) = (Vec::new(), Vec::new());
+        let mut is_known = true;
+        self.core.read_once(|database| {
+            store::hits(
+                database,
+                &wanted.candidate,
+                wanted.working,
+                &mut |hit| match wanted.holds(&hit) {
+                    Some(true) if glob.matches(hit.name) => {
+                        if list.last().is_none_or(|last| last.session != hit.session) {
+                            ids.push(Vec::new());
+                            list.push(Listed {
+                                session: hit.session,
+                                name: hit.name.to_owned(),
+                                changed: hit.changed,
+                            });
+                        }
+                        ids.last_mut()
+                            .into_iter()
+                            .for_each(|ids| ids.push(hit.id.into()));
+                    }
+                    Some(_) => {}
+                    None => is_known = false,
+                },
+            )
+        })?;
+        let numbers = list.iter().map(|listed| listed.session);
+        let parts = numbers.zip(ids.into_iter().map(Part::of_ids)).collect();
+        Ok(is_known.then_some((list, parts)))
     }
 
     /// The sessions that can match at all.
@@ -149,6 +198,9 @@ impl Store {
         Ok(possible)
     }
 }
+
+/// Sessions, and parts of them by their numbers.
+type Units = (Vec<Listed>, HashMap<i64, Part>);
 
 /// So many sessions are worth a connection of its own that tells whether a list of them is up to date.
 const MANY: i64 = 1_000;

@@ -67,6 +67,21 @@ fn both_ids(store: &Store, glob: &str, selector: &str) -> [Vec<(String, Vec<Stri
     [rows.collect(), ids.collect()]
 }
 
+/// The same, of each session by itself, which reads its whole snapshot.
+fn each_ids(store: &Store, selector: &str) -> Vec<(String, Vec<String>)> {
+    let sessions = store.sessions("").unwrap().into_iter();
+    let found = sessions.filter_map(|info| {
+        let session = store.session(&info.name).unwrap();
+        session.history().fetch_all().unwrap();
+        let ids = match store.engine().rows(&session, selector) {
+            Err(error) if error.code() == Code::SnapshotNotFound => return None,
+            rows => rows.unwrap().ids().map(str::to_owned).collect::<Vec<_>>(),
+        };
+        (!ids.is_empty()).then_some((info.name, ids))
+    });
+    found.collect()
+}
+
 /// The answers of a store by name, as text.
 fn together(store: &Store, selector: &str) -> Vec<(String, String)> {
     let answers = store.select(selector).unwrap();
@@ -131,6 +146,7 @@ fn sessions_that_are_read_together_answer_as_alone() {
 
     let wanted: BTreeMap<&str, _> = SELECTORS
         .iter()
+        .chain(&ONE_STEP)
         .map(|selector| (*selector, alone(&path, selector)))
         .collect();
     assert!(wanted.values().filter(|found| !found.is_empty()).count() > 10);
@@ -189,9 +205,14 @@ fn ids_are_those_of_the_rows() {
         .iter()
         .chain(&ONE_STEP)
         .filter(|selector| !selector.contains(".."));
-    let large = Store::open(&path).unwrap();
+    let (large, apart) = (Store::open(&path).unwrap(), Store::open(&path).unwrap());
     let mut several = 0;
     for selector in selectors.copied().chain([&*id]) {
+        assert_eq!(
+            both_ids(&Store::open(&path).unwrap(), "", selector)[0],
+            each_ids(&apart, selector),
+            "{selector}"
+        );
         for glob in ["", "a/*", "nobody"] {
             let cold = Store::builder().memory(0).open(&path).unwrap();
             for store in [&cold, &large, &large] {
