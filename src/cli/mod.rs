@@ -70,6 +70,7 @@ mod update;
 mod usage;
 mod verify;
 mod wait;
+mod word_diff;
 mod words;
 mod write;
 

@@ -1,13 +1,13 @@
 //! `pactql prefix`: what a prompt cache can reuse, and what broke it.
 
 use super::command::{Run, print};
-use super::inspected::Inspected;
+use super::inspected::{Inspected, PriceArgs};
 use super::options::{Color, Paint, TextFirst, Tint};
 use super::output::{counted, verbatim};
 use super::render::Shape;
 use super::tokens::{append_json, tokenizer};
 use crate::engine::Engine;
-use crate::inspect::{PrefixStep, Prefixes, Tokenizer, prefixes};
+use crate::inspect::{Money, PrefixOptions, PrefixStep, Prefixes, Tokenizer, prefixes};
 use crate::present::{Exit, Failure};
 use clap::Args;
 use std::fmt::Write as _;
@@ -39,6 +39,8 @@ pub(super) struct Prefix {
     /// request].
     #[arg(long, value_name = "NAME", value_parser = tokenizer)]
     tokenizer: Option<Tokenizer>,
+    #[command(flatten)]
+    prices: PriceArgs,
     /// Text or JSON.
     #[arg(long, value_enum, default_value_t)]
     format: TextFirst,
@@ -48,11 +50,14 @@ impl Run for Prefix {
     fn run(&self, color: Color) -> Result<Exit, Failure> {
         let engine = Engine::new();
         let part = self.inspected.part();
-        let shape = self.shape.map(Shape::provider);
+        let options = PrefixOptions::default()
+            .provider(self.shape.map(Shape::provider))
+            .tokenizer(self.tokenizer)
+            .prices(self.prices.table()?);
         let paint = color.for_results();
         let mut out = String::new();
         self.inspected.each(|opened| {
-            let found = prefixes(&engine, &opened.session, &part, shape, self.tokenizer)
+            let found = prefixes(&engine, &opened.session, &part, &options)
                 .map_err(|error| opened.failure(error))?;
             if self.format == TextFirst::Json {
                 return append_json(opened, &found, &mut out);
@@ -102,6 +107,17 @@ fn text(found: &Prefixes, all: bool, paint: Paint, out: &mut String) {
             out,
             "the provider read {read} of {input} tokens from its cache, {}",
             percent(read, input)
+        );
+    }
+    let missed: Vec<Money> = later()
+        .filter_map(|step| step.missed_nano_dollars)
+        .collect();
+    if !missed.is_empty() {
+        let sum: Money = missed.into_iter().sum();
+        let _ = writeln!(
+            out,
+            "the breaks cost {sum} more at the prices of {}",
+            found.prices
         );
     }
     for step in later() {
@@ -168,6 +184,13 @@ fn line(step: &PrefixStep, paint: Paint, out: &mut String) {
                 paint.tint(tint, &format!("{sign} {}", verbatim(text)))
             );
         }
+    }
+    if let Some(cost) = step.missed_nano_dollars {
+        let _ = writeln!(
+            out,
+            "  {} tokens were read anew, for {cost} more",
+            step.missed_tokens()
+        );
     }
     let _ = writeln!(out, "  to keep it: {}", difference.mend);
 }

@@ -10,7 +10,7 @@ use crate::history::Session;
 use crate::index::Snapshot;
 use crate::present::stores::{self, Access, Address, none_of};
 use crate::present::{Exit, Failure, sessions as opened};
-use crate::tree::source::{read_all, read_files, sessions_in};
+use crate::tree::source::{read_all, read_file, read_files, sessions_in};
 use clap::Args;
 use rayon::prelude::*;
 use std::collections::HashMap;
@@ -40,6 +40,22 @@ impl SessionArgs {
         open(&self.session, &self.limits)
     }
 
+    /// Opens another session with the same limits, and finds the snapshot at `address`: as
+    /// [`SessionArgs::open_at`].
+    ///
+    /// # Errors
+    /// As [`SessionArgs::open_at`].
+    pub(super) fn open_other(
+        &self,
+        name: &str,
+        address: Option<&str>,
+    ) -> Result<(Arc<Session>, Arc<Snapshot>), Failure> {
+        let session = open(name, &self.limits)?;
+        let address = address.filter(|address| *address != "@working");
+        let snapshot = opened::at(&session, address)?;
+        Ok((session, snapshot))
+    }
+
     /// Opens the session and finds the snapshot at `address`; without one, the working state,
     /// or else the newest snapshot.
     ///
@@ -55,16 +71,16 @@ impl SessionArgs {
     }
 }
 
-/// Opens a session: a file, a directory, a session of a store, or standard input for `-`. Says what is
-/// odd about it.
+/// Opens a session: a file, a directory, a session of a store, or standard input for `-`. A log of one
+/// session is imported in memory. Says what is odd about it.
 ///
 /// # Errors
 /// A missing, unreadable or invalid input.
 pub(super) fn open(name: &str, limits: &Limits) -> Result<Arc<Session>, Failure> {
     let progress = Progress::spinner(format!("reading {name}"));
-    let session = read(name, limits, &Stores::default())?;
+    let (session, remarks) = read(name, limits, &Stores::default())?;
     drop(progress);
-    say(&opened::remarks(&session));
+    say(&remarks);
     Ok(session)
 }
 
@@ -125,23 +141,53 @@ pub(super) fn resume(
     }
 }
 
-fn read(name: &str, limits: &Limits, stores: &Stores) -> Result<Arc<Session>, Failure> {
+/// Reads a session, and what is to be said of it: a log is imported in memory.
+fn read(name: &str, limits: &Limits, stores: &Stores) -> Result<(Arc<Session>, String), Failure> {
     if let Some(address) = Address::of(name) {
-        return stores.session(address);
+        let session = stores.session(address)?;
+        let remarks = opened::remarks(&session);
+        return Ok((session, remarks));
     }
-    let session = if name == input::STDIN {
+    let (session, bytes) = if name == input::STDIN {
         let path = input::name(name);
-        let bytes = read_all(std::io::stdin().lock(), &path, limits.source());
-        let documents = match bytes {
-            Ok(bytes) if bytes.trim_ascii().is_empty() => Ok(Vec::new()),
-            bytes => read_files([(bytes, path.clone())]),
-        };
-        opened::build(documents, path)
+        match read_all(std::io::stdin().lock(), &path, limits.source()) {
+            Ok(bytes) if bytes.trim_ascii().is_empty() => {
+                (opened::build(Ok(Vec::new()), path), Vec::new())
+            }
+            Ok(bytes) => {
+                let documents = read_files([(Ok(bytes.clone()), path.clone())]);
+                (opened::build(documents, path), bytes)
+            }
+            Err(error) => (Err(error.into()), Vec::new()),
+        }
     } else {
-        opened::open(Path::new(name), limits.source())
+        let path = Path::new(name);
+        let session = opened::open(path, limits.source());
+        let may_be_log = matches!(
+            session,
+            Err(Failure::Input(..) | Failure::Plain(Exit::Input, ..))
+        );
+        let bytes = match may_be_log && path.is_file() {
+            true => read_file(path, limits.source()).unwrap_or_default(),
+            false => Vec::new(),
+        };
+        (session, bytes)
     };
-    let session = session.map_err(|failure| input::explain_missing(failure, name))?;
-    Ok(Arc::new(session))
+    let session = match session {
+        Ok(session) => session,
+        Err(failure) => {
+            let log = opened::of_log(name, &bytes);
+            return match log {
+                Some((session, note)) => {
+                    let remarks = opened::remarks(&session);
+                    Ok((Arc::new(session), note + &remarks))
+                }
+                None => Err(input::explain_missing(failure, name)),
+            };
+        }
+    };
+    let remarks = opened::remarks(&session);
+    Ok((Arc::new(session), remarks))
 }
 
 /// The sessions that names mean: a directory of sessions is replaced by its files, a store by its
@@ -221,7 +267,7 @@ pub(super) fn open_all(names: &[String], limits: &Limits) -> Result<Vec<Arc<Sess
     }
     let progress = Progress::bar(names.len());
     let stores = Stores::default();
-    let opened: Vec<Result<Arc<Session>, Failure>> = names
+    let opened: Vec<Result<(Arc<Session>, String), Failure>> = names
         .par_iter()
         .map(|name| {
             let session = read(name, limits, &stores);
@@ -230,15 +276,16 @@ pub(super) fn open_all(names: &[String], limits: &Limits) -> Result<Vec<Arc<Sess
         })
         .collect();
     drop(progress);
-    let sessions = opened.into_iter().collect::<Result<Vec<_>, _>>()?;
+    let opened = opened.into_iter().collect::<Result<Vec<_>, _>>()?;
     // Each remark once, however many sessions it is true of.
     let mut said = Vec::new();
-    for session in &sessions {
-        let remarks = opened::remarks(session);
+    let mut sessions = Vec::with_capacity(opened.len());
+    for (session, remarks) in opened {
         if !said.contains(&remarks) {
             say(&remarks);
             said.push(remarks);
         }
+        sessions.push(session);
     }
     Ok(sessions)
 }

@@ -387,6 +387,15 @@ pub(super) fn range(word: &str) -> Option<[&str; 2]> {
     (address(a).is_some() && address(b).is_some()).then_some([a, b])
 }
 
+/// One snapshot where `diff` takes two.
+pub(super) fn both_snapshots(session: &str, a: &str) -> Failure {
+    let help = match address(a) {
+        Some(address) if address != "@t0" => format!("pactql diff {} {a} @t0", quoted(session)),
+        _ => format!("pactql diff {} @t-1 @t0", quoted(session)),
+    };
+    Failure::usage("`diff` takes two snapshots, or two sessions").with_help(help)
+}
+
 /// A range where `diff` takes two snapshots.
 pub(super) fn two_arguments() -> Failure {
     Failure::usage("`diff` takes two snapshots, one argument each")

@@ -36,7 +36,9 @@ pub use counts::{Counts, Totals};
 pub use duplicates::{Duplicate, Duplicates, SnapshotDuplicates, duplicates};
 pub use groups::{By, Group, UnknownGroup};
 pub use part::{Part, Region};
-pub use prefix::{Cause, Difference, Place, PrefixStep, Prefixes, form_of, prefixes};
+pub use prefix::{
+    Cause, Difference, Place, PrefixOptions, PrefixStep, Prefixes, form_of, prefixes,
+};
 pub use prices::{Money, Price, PriceError, Prices};
 pub use show::{News, ShowOptions, Shown, ShownBlock, show};
 pub use steps::{Step, StepEvent, Steps, steps};

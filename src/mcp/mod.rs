@@ -17,6 +17,7 @@
 
 mod arguments;
 mod context;
+mod inspect;
 mod kept;
 mod log;
 mod pact;

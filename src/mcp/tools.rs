@@ -2,7 +2,7 @@
 
 use super::arguments::{Arguments, Kind, Parameter};
 use super::state::{Answer, ServerState};
-use super::{context, pact};
+use super::{context, inspect, pact};
 use crate::present::Failure;
 use serde_json::{Map, Value};
 
@@ -19,7 +19,7 @@ pub(super) struct Tool {
 }
 
 /// The tools in the order in which they are listed.
-pub(super) const TOOLS: [Tool; 7] = [
+pub(super) const TOOLS: [Tool; 11] = [
     Tool {
         name: "context.resolve",
         about: "Choose documents of a cache that fit a budget of tokens, best first and each whole \
@@ -196,7 +196,115 @@ pub(super) const TOOLS: [Tool; 7] = [
         .required()],
         run: pact::list,
     },
+    Tool {
+        name: "pact_show",
+        about: "Show what the model saw: the blocks of a snapshot in the order in which they were sent, with \
+                region, turn, depth, role, kind, tool, tokens, text and `news` (same, added or changed since \
+                the snapshot before). One JSON object for each snapshot.",
+        parameters: &[
+            SESSION,
+            AT,
+            OVER,
+            WHERE,
+            Parameter::new(
+                "before_reply",
+                Kind::Flag,
+                "Leave out the reply of the cycle: what was sent.",
+            ),
+            Parameter::new(
+                "max_bytes",
+                Kind::Count(0),
+                "Cut each text to so many bytes. Default: 2000.",
+            ),
+            TOKENIZER,
+        ],
+        run: inspect::shown,
+    },
+    Tool {
+        name: "pact_steps",
+        about: "List the cycles of a session, oldest first: time, model, tokens of the request, what the \
+                provider counted and cached, blocks added, removed and changed, what happened (reply, calls, \
+                compaction, failed calls, tool errors), and how much a prompt cache can reuse. The first \
+                tool to ask of an unknown session.",
+        parameters: &[SESSION, AT, OVER, WHERE_COUNTED, AS, TOKENIZER],
+        run: inspect::stepped,
+    },
+    Tool {
+        name: "pact_tokens",
+        about: "Count the tokens of a snapshot, or of each snapshot of a range, in groups, largest first, \
+                with the provider's own count and the cost beside them.",
+        parameters: &[
+            SESSION,
+            AT,
+            OVER,
+            WHERE,
+            Parameter::new(
+                "by",
+                Kind::Word(&["region", "role", "kind", "turn", "tool", "key"]),
+                "What the blocks are grouped by. Default: region.",
+            ),
+            TOKENIZER,
+        ],
+        run: inspect::counted,
+    },
+    Tool {
+        name: "pact_prefix",
+        about: "Show what broke the prompt cache: for each request that is not the one before with more at its \
+                end, the first byte that differs, its block, the cause (timestamp, tool order, a rewritten \
+                message, compaction, …), what would keep the prefix, and the tokens that could not be reused.",
+        parameters: &[
+            SESSION,
+            AT,
+            OVER,
+            Parameter::new(
+                "where",
+                Kind::Text,
+                "Only breaks in blocks that a selector without a time matches.",
+            ),
+            AS,
+            Parameter::new("all", Kind::Flag, "Also list the requests that break nothing."),
+            TOKENIZER,
+        ],
+        run: inspect::prefixed,
+    },
 ];
+
+const AT: Parameter = Parameter::new(
+    "at",
+    Kind::Text,
+    "One snapshot: @t0 is the newest, @t-2 two commits back, @c12 that of cycle 12.",
+);
+
+const OVER: Parameter = Parameter::new(
+    "over",
+    Kind::Text,
+    "A range of snapshots, such as \"@t-9..@t0\" or \"@history\" (all).",
+);
+
+const WHERE: Parameter = Parameter::new(
+    "where",
+    Kind::Text,
+    "Only the nodes that a selector without a time matches, and what is below them, such as \
+     \".cb[kind='result']\".",
+);
+
+const WHERE_COUNTED: Parameter = Parameter::new(
+    "where",
+    Kind::Text,
+    "Count the changes of the nodes that a selector without a time matches. Default: blocks.",
+);
+
+const AS: Parameter = Parameter::new(
+    "as",
+    Kind::Word(&["thread", "openai", "openai-responses", "anthropic"]),
+    "The form of the requests. Default: that in which they were imported or sent.",
+);
+
+const TOKENIZER: Parameter = Parameter::new(
+    "tokenizer",
+    Kind::Text,
+    "How tokens are counted: o200k, cl100k or bytes/4. Default: the one that fits the model.",
+);
 
 const CACHE: Parameter = Parameter::new(
     "cache",

@@ -5,7 +5,7 @@ use super::text::printable;
 use crate::diag::{Code, Diagnostic, Error};
 use crate::history::{At, Session};
 use crate::index::{NodeRef, Snapshot};
-use crate::interop::{Fate, ImportOptions, import, where_messages};
+use crate::interop::{Fate, Format, ImportOptions, import, where_messages};
 use crate::ir::Address;
 use crate::tree::source::{read_file, read_source};
 use crate::tree::{Document, InputError, Limits, SourceError};
@@ -87,6 +87,30 @@ fn import_line(path: &str, bytes: &[u8]) -> Option<String> {
             format!("pactql import {path} --messages '{pointer}' -o sessions/")
         }
     })
+}
+
+/// The session of a log that has one, and a note that says that it was one. `None` if the bytes are no
+/// log, or one of several sessions.
+pub(crate) fn of_log(name: &str, bytes: &[u8]) -> Option<(Session, String)> {
+    if bytes.trim_ascii().is_empty() {
+        return None;
+    }
+    let imported = import(bytes, &ImportOptions::default()).ok()?;
+    let [session] = &imported.sessions[..] else {
+        return None;
+    };
+    if imported.report.messages(Fate::Understood) == 0 {
+        return None;
+    }
+    let mut documents = Vec::new();
+    session.recording.write_jsonl(&mut documents, false).ok()?;
+    let session = Session::from_slice(&documents).ok()?;
+    let format = imported.format.map_or("", Format::name);
+    let note = format!(
+        "note: {} is a log ({format}), imported for this answer; `pactql import` keeps it\n",
+        printable(name)
+    );
+    Some((session, note))
 }
 
 /// An input without a document.

@@ -25,6 +25,7 @@ pub use pieces::Place;
 use super::call::{Call, provider_of};
 use super::counts::Counts;
 use super::part::Part;
+use super::prices::{Money, Prices};
 use super::tokenizer::Tokenizer;
 use super::tokens::fitting;
 use crate::diag::{Code, Diagnostic, Error};
@@ -48,6 +49,8 @@ pub struct Prefixes {
     pub provider: Provider,
     /// How tokens are counted.
     pub tokenizer: Tokenizer,
+    /// The day of the prices.
+    pub prices: String,
     /// Whether requests are worked out from a transcript, which does not say exactly what was sent.
     pub reconstructed: bool,
     /// One for each request, oldest first.
@@ -82,11 +85,27 @@ pub struct PrefixStep {
     /// Where and why the request is not the one before with more at its end; `None` if it is.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub difference: Option<Difference>,
+    /// What the tokens of the request before that could not be reused cost more than if they had been
+    /// read from the cache. `None` without a difference, or a price of the model.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub missed_nano_dollars: Option<Money>,
     /// What the snapshot says of the call.
     pub call: Call,
 }
 
 impl PrefixStep {
+    /// What the miss cost at these prices.
+    fn miss(&self, prices: &Prices) -> Option<Money> {
+        self.difference.as_ref()?;
+        let price = prices.find(self.call.model.as_deref()?)?;
+        let missed = self.missed_tokens();
+        let more = price
+            .of_input(missed)
+            .0
+            .saturating_sub(price.of_cached(missed).0);
+        Some(Money(more))
+    }
+
     /// How much of the request before is reused, in percent, rounded down. 100 only if it is all.
     #[must_use]
     pub fn reused_percent(&self) -> u64 {
@@ -125,10 +144,45 @@ pub struct Difference {
     pub newer: String,
 }
 
+/// What requests are compared with: by default in the form in which the newest snapshot was imported or
+/// sent, with the tokenizer that fits its model, at the prices in the library.
+#[derive(Clone, Debug, Default)]
+#[non_exhaustive]
+pub struct PrefixOptions {
+    /// The form of the requests.
+    pub provider: Option<Provider>,
+    /// How tokens are counted.
+    pub tokenizer: Option<Tokenizer>,
+    /// What tokens cost.
+    pub prices: Prices,
+}
+
+impl PrefixOptions {
+    /// In the form of this API.
+    #[must_use]
+    pub fn provider(mut self, provider: impl Into<Option<Provider>>) -> Self {
+        self.provider = provider.into();
+        self
+    }
+
+    /// With this tokenizer.
+    #[must_use]
+    pub fn tokenizer(mut self, tokenizer: impl Into<Option<Tokenizer>>) -> Self {
+        self.tokenizer = tokenizer.into();
+        self
+    }
+
+    /// At these prices.
+    #[must_use]
+    pub fn prices(mut self, prices: Prices) -> Self {
+        self.prices = prices;
+        self
+    }
+}
+
 /// Compares the requests of neighbouring snapshots of `part`; without a time, of all committed ones. An
 /// address alone is compared with the snapshot before. With a selector, only the breaks in blocks that it
-/// matches, and the requests without a break, are listed. Without a provider, the form is that in which
-/// the newest snapshot was imported or sent; without a tokenizer, it is the one that fits the model.
+/// matches, and the requests without a break, are listed.
 ///
 /// Costs what changes between neighbours, and a comparison of their units.
 ///
@@ -137,10 +191,10 @@ pub struct Difference {
 /// snapshot has it; every error of the selector; a snapshot of a store cannot be loaded.
 ///
 /// ```
-/// use pactql::inspect::{Part, prefixes};
+/// use pactql::inspect::{Part, PrefixOptions, prefixes};
 /// use pactql::{Engine, Session};
 /// let session = Session::open("fixtures/support-agent.jsonl")?;
-/// let found = prefixes(&Engine::new(), &session, &Part::default(), None, None)?;
+/// let found = prefixes(&Engine::new(), &session, &Part::default(), &PrefixOptions::default())?;
 /// assert_eq!(found.steps.len(), 6);
 /// let reused: Vec<u64> = found.steps.iter().map(|step| step.reused_percent()).collect();
 /// assert!(reused.iter().all(|percent| *percent <= 100));
@@ -150,8 +204,7 @@ pub fn prefixes(
     engine: &Engine,
     session: &Session,
     part: &Part,
-    provider: Option<Provider>,
-    tokenizer: Option<Tokenizer>,
+    options: &PrefixOptions,
 ) -> Result<Prefixes, Error> {
     let history = session.history();
     let part = part.or_history();
@@ -162,10 +215,15 @@ pub fn prefixes(
     };
     let alone = before.is_some();
     snapshots.splice(0..0, before);
-    let tokenizer = tokenizer.unwrap_or_else(|| fitting(&snapshots));
+    let tokenizer = options.tokenizer.unwrap_or_else(|| fitting(&snapshots));
     let mut counts = Counts::new(tokenizer);
     let all = snapshots.iter().map(|(_, snapshot)| snapshot);
-    let mut found = walk(&history, all, provider, &mut counts).map_err(|error| refused(&error))?;
+    let found = walk(&history, all, options.provider, &mut counts);
+    let mut found = found.map_err(|error| refused(&error))?;
+    for step in &mut found.steps {
+        step.missed_nano_dollars = step.miss(&options.prices);
+    }
+    found.prices = options.prices.date().to_owned();
     if part.selector().is_some() {
         let mut asked = Vec::with_capacity(snapshots.len());
         for (at, snapshot) in &snapshots {
@@ -237,6 +295,7 @@ pub(super) fn walk<'a>(
     Ok(Prefixes {
         provider,
         tokenizer: counts.tokenizer(),
+        prices: String::new(),
         reconstructed,
         steps,
     })
@@ -330,6 +389,7 @@ impl<'a> Walk<'a> {
             tokens_before: older.tokens,
             shared_tokens: shared.tokens,
             difference: found.map(|(_, difference)| difference),
+            missed_nano_dollars: None,
             call,
         })
     }

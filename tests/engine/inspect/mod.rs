@@ -1,5 +1,6 @@
 //! Reports on what a model saw and what it cost.
 
+mod across;
 mod prefix;
 mod prices;
 mod reports;

@@ -1,7 +1,7 @@
 //! What a prompt cache can reuse: causes in a table, bytes against requests compared by hand, and real
 //! sessions.
 
-use pactql::inspect::{Cause, Part, Prefixes, Tokenizer, prefixes};
+use pactql::inspect::{Cause, Part, PrefixOptions, Prefixes, Tokenizer, prefixes};
 use pactql::interop::{ImportOptions, import};
 use pactql::{Engine, Provider, Session};
 use proptest::prelude::*;
@@ -28,8 +28,8 @@ fn compare(requests: &[String]) -> Prefixes {
 }
 
 fn of(session: &Session) -> Prefixes {
-    let tokenizer = Some(Tokenizer::Bytes4);
-    prefixes(&Engine::new(), session, &Part::default(), None, tokenizer).expect("requests")
+    let options = PrefixOptions::default().tokenizer(Tokenizer::Bytes4);
+    prefixes(&Engine::new(), session, &Part::default(), &options).expect("requests")
 }
 
 /// The members of an object in the order of the text.

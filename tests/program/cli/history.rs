@@ -116,7 +116,7 @@ fn diff_tells_a_person_what_changed() {
 
 #[test]
 fn diff_refuses_what_it_cannot_compare() {
-    fails(&["diff", AGENT, "@t0"], 1, "needs a snapshot");
+    fails(&["diff", AGENT, "@t0"], 1, "takes two snapshots");
     fails(&["diff", AGENT, "@t0", "@t3"], 3, "found `@t3`");
     fails(&["diff", AGENT, "@t0", "@c99"], 2, "E_SNAPSHOT_NOT_FOUND");
     fails(

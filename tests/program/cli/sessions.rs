@@ -355,7 +355,12 @@ fn bad_inputs_are_reported_with_their_place() {
     let error = parsed(&error);
     assert_eq!(error["error"]["faults"].as_array().map(Vec::len), Some(2));
     assert_eq!(error["error"]["faults"][0]["line"], 1);
-    let message = fails(&["stats", CHAT], 5, "E_INPUT");
+    let chats = scratch.write(
+        "chats.jsonl",
+        "{\"messages\":[{\"role\":\"user\",\"content\":\"a\"}]}\n\
+         {\"messages\":[{\"role\":\"user\",\"content\":\"b\"}]}\n",
+    );
+    let message = fails(&["stats", &chats], 5, "E_INPUT");
     assert!(
         message.contains("is a chat log, not a session\nhelp: pactql import"),
         "{message}"
