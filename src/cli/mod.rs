@@ -50,6 +50,7 @@ mod replace;
 mod select;
 mod serve;
 mod sessions;
+mod share;
 mod show;
 mod show_text;
 mod stats;
@@ -136,6 +137,7 @@ enum Command {
     Top(top::TopCommand),
     Unused(unused::UnusedCommand),
     Duplicates(duplicates::DuplicatesCommand),
+    Share(share::Share),
     Bench(bench::Bench),
     New(new::New),
     Add(add::Add),
@@ -221,6 +223,7 @@ impl Command {
             Self::Top(command) => command,
             Self::Unused(command) => command,
             Self::Duplicates(command) => command,
+            Self::Share(command) => command,
             Self::Bench(command) => command,
             Self::New(command) => command,
             Self::Add(command) => command,

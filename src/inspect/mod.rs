@@ -12,6 +12,7 @@
 //! | what a report is about | `part`, `call` |
 //! | counting | `tokenizer`, `vocabulary`, `counts`, `groups`, `prices` |
 //! | reports | `across`, `duplicates`, `prefix`, `show`, `steps`, `tokens`, `top`, `unused` |
+//! | a session to give away | `share` |
 
 mod across;
 mod call;
@@ -21,6 +22,7 @@ mod groups;
 mod part;
 mod prefix;
 mod prices;
+pub mod share;
 mod show;
 mod steps;
 mod tokenizer;

@@ -226,21 +226,7 @@ fn shown(
 ) -> ShownBlock {
     let block = ThreadBlock::of(node, place.region == Region::Sys);
     let call_id = block.data("data_call_id").and_then(string);
-    let named = block.data("data_call_name").and_then(string);
-    let of_call = || names.get(block.data("data_call_id")?).cloned();
-    let tool = match block.kind() {
-        Some("tool" | "call") => named
-            .map(Into::into)
-            .or_else(|| block.key().map(Into::into)),
-        _ => named.map(Into::into).or_else(of_call),
-    };
-    let text = match block.content() {
-        None | Some("null") => String::new(),
-        Some(content) if value_type(content) == ValueType::String => {
-            string(content).unwrap_or_default().into_owned()
-        }
-        Some(content) => content.to_owned(),
-    };
+    let text = text_of(&block);
     ShownBlock {
         id: node.id().to_owned(),
         region: place.region,
@@ -248,7 +234,7 @@ fn shown(
         depth: place.turn.and_then(NodeRef::depth),
         role: block.role().to_owned(),
         kind: block.kind().map(str::to_owned),
-        tool,
+        tool: tool_of(&block, names),
         call_id: call_id.map(Into::into),
         reply: place.reply,
         error: block.data("data_is_error") == Some("true") || block.kind() == Some("error"),
@@ -256,6 +242,30 @@ fn shown(
         bytes: text.len() as u64,
         tokens: counts.block(&block),
         text,
+    }
+}
+
+/// The tool that a block defines, calls, or is a result of; `names` are those of tools by the ids of
+/// their calls, as JSON.
+pub(super) fn tool_of(block: &ThreadBlock, names: &HashMap<String, String>) -> Option<String> {
+    let named = block.data("data_call_name").and_then(string);
+    let of_call = || names.get(block.data("data_call_id")?).cloned();
+    match block.kind() {
+        Some("tool" | "call") => named
+            .map(Into::into)
+            .or_else(|| block.key().map(Into::into)),
+        _ => named.map(Into::into).or_else(of_call),
+    }
+}
+
+/// The text of a block: the content if it is a string, else its JSON.
+pub(super) fn text_of(block: &ThreadBlock) -> String {
+    match block.content() {
+        None | Some("null") => String::new(),
+        Some(content) if value_type(content) == ValueType::String => {
+            string(content).unwrap_or_default().into_owned()
+        }
+        Some(content) => content.to_owned(),
     }
 }
 

@@ -200,7 +200,8 @@ pub(super) fn time_of(snapshot: &Snapshot) -> Option<String> {
     last(true).or_else(|| last(false))
 }
 
-fn events(snapshot: &Snapshot, call: &Call) -> Vec<StepEvent> {
+/// What happened in the cycle of a snapshot.
+pub(super) fn events(snapshot: &Snapshot, call: &Call) -> Vec<StepEvent> {
     let cycle = snapshot.cycle().to_string();
     let mut events = Vec::new();
     if call.compaction {

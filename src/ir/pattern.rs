@@ -38,6 +38,11 @@ impl Pattern {
     pub fn find(&self, text: &str) -> Option<Range<usize>> {
         self.regex.find(text).map(|found| found.range())
     }
+
+    /// The matches in `text` that do not overlap, as ranges of bytes.
+    pub fn find_all(&self, text: &str) -> impl Iterator<Item = Range<usize>> {
+        self.regex.find_iter(text).map(|found| found.range())
+    }
 }
 
 /// Why a pattern was refused.

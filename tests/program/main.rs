@@ -1,5 +1,6 @@
 //! Tests that run the program: the command line and the MCP server, each in a child process.
 
+mod browser;
 mod cli;
 mod documents;
 #[cfg(feature = "mcp")]

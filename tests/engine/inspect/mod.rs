@@ -4,6 +4,7 @@ mod across;
 mod prefix;
 mod prices;
 mod reports;
+mod share;
 mod sums;
 #[cfg(feature = "tokens")]
 mod tokenizer;

@@ -57,7 +57,7 @@ fn with_input(arguments: &[&str], input: &[u8]) -> Ran {
 }
 
 /// The standard output of a run that must succeed.
-fn answer(arguments: &[&str]) -> String {
+pub(crate) fn answer(arguments: &[&str]) -> String {
     let ran = pactql(arguments);
     assert_eq!(ran.code, 0, "{arguments:?}: {}", ran.err);
     ran.out
@@ -85,11 +85,11 @@ impl Scratch {
         Self(path)
     }
 
-    fn path(&self, name: &str) -> String {
+    pub(crate) fn path(&self, name: &str) -> String {
         self.0.join(name).to_str().expect("UTF-8").to_owned()
     }
 
-    fn write(&self, name: &str, text: impl AsRef<[u8]>) -> String {
+    pub(crate) fn write(&self, name: &str, text: impl AsRef<[u8]>) -> String {
         let path = self.path(name);
         std::fs::write(&path, text).expect("a file");
         path
