@@ -133,6 +133,8 @@ mod documents {
     struct Readme;
     #[doc = include_str!("../docs/budget.md")]
     struct Budget;
+    #[doc = include_str!("../docs/inspecting.md")]
+    struct Inspecting;
     #[doc = include_str!("../docs/rendering.md")]
     struct Rendering;
     #[doc = include_str!("../docs/runtime.md")]

@@ -11,6 +11,7 @@ mod queries;
 mod ranges;
 mod read_only;
 mod sessions;
+mod share;
 mod store;
 mod write;
 mod wrong;
@@ -127,6 +128,7 @@ fn every_command_has_help_with_examples() {
         "top",
         "unused",
         "duplicates",
+        "share",
         "bench",
         "new",
         "add",
