@@ -8,8 +8,9 @@ use super::redact::Redactor;
 use super::table::{Block, Table, TableStep};
 use super::texts::Written;
 use crate::history::History;
+use crate::inspect::prefix::walk;
 use crate::inspect::steps::{events, time_of};
-use crate::inspect::{Counts, PrefixStep, StepEvent, Tokenizer, form_of, prefixes};
+use crate::inspect::{Counts, PrefixStep, StepEvent, Tokenizer, form_of};
 use crate::render::Provider;
 use serde::Serialize;
 use sha2::{Digest, Sha256};
@@ -96,7 +97,7 @@ impl Page {
 /// have to be in memory ([`History::fetch_all`]).
 ///
 /// Each distinct text is in the page once, and a step is what changed, so the page grows with the
-/// session and not with its square. Costs as much as [`prefixes`], and the distinct texts.
+/// session and not with its square. Costs as much as [`prefixes`](crate::inspect::prefixes), and the distinct texts.
 ///
 /// ```
 /// use pactql::Session;
@@ -120,7 +121,7 @@ pub fn page(
     counts: &mut Counts,
 ) -> Page {
     let table = Table::of(history, counts);
-    let found = prefixes(
+    let found = walk(
         history,
         history.committed().iter(),
         options.provider,

@@ -6,9 +6,10 @@
 
 use super::table::{Block, Splice, Table, TableStep};
 use crate::history::History;
+use crate::inspect::prefix::walk;
 use crate::inspect::steps::{events, time_of};
 use crate::inspect::{Cause, Place, Region};
-use crate::inspect::{Counts, PrefixStep, StepEvent, Tokenizer, form_of, prefixes};
+use crate::inspect::{Counts, PrefixStep, StepEvent, Tokenizer, form_of};
 use crate::render::Provider;
 use crate::tree::hash::hex;
 use serde::Serialize;
@@ -147,7 +148,7 @@ pub struct ReceiptPrefix {
 /// in the form of the session. All snapshots have to be in memory ([`History::fetch_all`]).
 ///
 /// A hash says nothing about a text to those who do not have it, except that a short text can be
-/// found by trying all of them. Costs as much as [`prefixes`], and the distinct texts.
+/// found by trying all of them. Costs as much as [`prefixes`](crate::inspect::prefixes), and the distinct texts.
 ///
 /// ```
 /// use pactql::Session;
@@ -162,7 +163,7 @@ pub struct ReceiptPrefix {
 #[must_use]
 pub fn receipt(history: &History, provider: Option<Provider>, counts: &mut Counts) -> Receipt {
     let table = Table::of(history, counts);
-    let found = prefixes(history, history.committed().iter(), provider, counts);
+    let found = walk(history, history.committed().iter(), provider, counts);
     let found = found.map_or_else(|_| Vec::new(), |found| found.steps);
     let found: BTreeMap<i64, PrefixStep> =
         found.into_iter().map(|step| (step.cycle, step)).collect();

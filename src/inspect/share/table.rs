@@ -5,11 +5,10 @@
 //! of the table.
 
 use crate::history::History;
-use crate::index::{NodeRef, Snapshot, UnitRef};
+use crate::index::{NodeRef, Snapshot, UnitKind, UnitRef};
 use crate::inspect::show::{text_of, tool_of};
 use crate::inspect::{Call, Counts, Region};
 use crate::render::ThreadBlock;
-use crate::tree::NodeClass;
 use crate::tree::hash::{ContentHash, text_hash};
 use crate::tree::shallow::string;
 use std::collections::HashMap;
@@ -153,11 +152,8 @@ impl Builder<'_> {
 
         let mut fresh = Vec::new();
         for unit in &units[first..units.len() - last] {
-            let mut turn = None;
+            let turn = (unit.kind() == UnitKind::Turn).then(|| unit.top().id());
             for node in unit.nodes() {
-                if node.class() == NodeClass::Turn {
-                    turn = Some(node.id());
-                }
                 if let Some(region) = Region::of(node) {
                     fresh.push(self.block(snapshot, node, region, turn));
                 }

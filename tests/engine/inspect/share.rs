@@ -1,9 +1,9 @@
 //! The page and the receipt of a session: what they have of it, and what they must not have.
 
 use pactql::inspect::share::{Page, PageOptions, Receipt, Redactor, page, receipt};
-use pactql::inspect::{Counts, Region, ShowOptions, ShownBlock, Tokenizer, show};
+use pactql::inspect::{Counts, Part, Region, ShowOptions, Shown, ShownBlock, Tokenizer, show};
 use pactql::interop::{ImportOptions, import};
-use pactql::{History, Session};
+use pactql::{Engine, History, Session};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
@@ -19,6 +19,17 @@ const FIXTURES: [&str; 3] = [
 
 fn counts() -> Counts {
     Counts::new(Tokenizer::Bytes4)
+}
+
+/// What `show` says of each committed snapshot.
+fn all_shown(session: &Session) -> Vec<Shown> {
+    if session.history().committed().is_empty() {
+        return Vec::new();
+    }
+    let all = Part::default().at("@history");
+    let options = ShowOptions::default();
+    let tokenizer = Some(Tokenizer::Bytes4);
+    show(&Engine::new(), session, &all, options, tokenizer).expect("the history")
 }
 
 fn page_of(history: &History, patterns: &[&str]) -> (Page, u64) {
@@ -130,23 +141,17 @@ fn shown(block: &ShownBlock) -> Value {
 }
 
 /// Every step of the page has the blocks that `show` reads from its snapshot, and each of them once.
-fn agrees_with_show(history: &History) {
-    let (page, _) = page_of(history, &[]);
+fn agrees_with_show(session: &Session) {
+    let history = session.history();
+    let (page, _) = page_of(&history, &[]);
     let data: Value = serde_json::from_str(page.data()).expect("JSON");
     let steps = data["steps"].as_array().expect("steps");
     assert_eq!(steps.len(), history.committed().len());
     let mut list = Vec::new();
-    for (step, snapshot) in steps.iter().zip(history.committed()) {
+    for (step, wanted) in steps.iter().zip(all_shown(session)) {
         changed(&mut list, &step["changes"]);
         let cycle = step["cycle"].as_str().expect("a cycle");
         let found: Vec<Value> = list.iter().map(|at| read(&data, *at, cycle)).collect();
-        let wanted = show(
-            history,
-            snapshot,
-            ShowOptions::default(),
-            None,
-            &mut counts(),
-        );
         let blocks: Vec<Value> = wanted.blocks.iter().map(shown).collect();
         assert_eq!(found, blocks, "@c{cycle}");
         assert_eq!(step["tokens"], wanted.tokens);
@@ -161,7 +166,7 @@ fn agrees_with_show(history: &History) {
 #[test]
 fn a_page_has_what_show_shows() {
     for path in FIXTURES {
-        agrees_with_show(&Session::open(path).expect("a fixture").history());
+        agrees_with_show(&Session::open(path).expect("a fixture"));
     }
 }
 
@@ -169,13 +174,13 @@ proptest! {
     #[test]
     fn pages_of_random_sessions_have_what_show_shows(seed in any::<u64>()) {
         let text = Sample::new(seed).text();
-        agrees_with_show(&Session::from_slice(text.as_bytes()).unwrap().history());
+        agrees_with_show(&Session::from_slice(text.as_bytes()).unwrap());
     }
 
     #[test]
     fn a_receipt_has_nothing_of_random_texts(random in proptest::collection::vec(".{0,80}", 1..8)) {
         let random: Vec<&str> = random.iter().map(String::as_str).collect();
-        says_nothing(&texts(&random).history());
+        says_nothing(&texts(&random));
     }
 
     #[test]
@@ -314,21 +319,14 @@ fn a_page_grows_with_the_session() {
     let size = page.data().len();
     // A step is what changed, and what broke the prefix.
     assert!(size < texts + 119 * 900, "{size} bytes for {texts}");
-    agrees_with_show(&session.history());
+    agrees_with_show(&session);
 }
 
 /// The receipt of a session as JSON, with what it must not have of it.
-fn says_nothing(history: &History) {
-    let receipt = receipt(history, None, &mut counts());
+fn says_nothing(session: &Session) {
+    let receipt = receipt(&session.history(), None, &mut counts());
     let json = without_names(&receipt);
-    for snapshot in history.committed() {
-        let shown = show(
-            history,
-            snapshot,
-            ShowOptions::default(),
-            None,
-            &mut counts(),
-        );
+    for shown in all_shown(session) {
         for block in &shown.blocks {
             let letters: Vec<char> = block.text.chars().collect();
             for run in letters.windows(12) {
@@ -355,7 +353,7 @@ fn without_names(receipt: &Receipt) -> String {
 #[test]
 fn a_receipt_says_nothing_of_what_was_said() {
     for path in FIXTURES {
-        says_nothing(&Session::open(path).expect("a fixture").history());
+        says_nothing(&Session::open(path).expect("a fixture"));
     }
     // Names that are none, a kind and a role that are texts, and an error.
     let secret = "the password of Ann is hunter2";
@@ -384,17 +382,10 @@ fn a_receipt_has_counts_and_hashes() {
         let receipt = receipt(&history, None, &mut counts());
         assert_eq!(receipt.steps.len(), history.committed().len());
         let mut list: Vec<u32> = Vec::new();
-        for (step, snapshot) in receipt.steps.iter().zip(history.committed()) {
+        for (step, shown) in receipt.steps.iter().zip(all_shown(&session)) {
             for (at, removed, added) in &step.changes {
                 list.splice(*at..*at + *removed, added.iter().copied());
             }
-            let shown = show(
-                &history,
-                snapshot,
-                ShowOptions::default(),
-                None,
-                &mut counts(),
-            );
             let blocks = list.iter().map(|at| &receipt.blocks[*at as usize]);
             let found: Vec<(&str, u64, u64)> = blocks
                 .map(|block| (&*block.sha256, block.bytes, block.tokens))
