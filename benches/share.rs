@@ -6,6 +6,7 @@
 //! `PACTQL_DATA`, or from `../shared/data`; without it nothing is measured. The browser is Chromium, if it is
 //! installed. Times are medians of seven runs.
 
+#[allow(dead_code, reason = "tests use the rest")]
 #[path = "../tests/support/chromium.rs"]
 mod chromium;
 #[allow(dead_code, reason = "other benches use the rest")]
@@ -53,7 +54,7 @@ fn main() {
     };
     for tokenizer in Tokenizer::ALL {
         // The first count unpacks the vocabulary.
-        tokenizer.count("a");
+        let _ = tokenizer.count("a");
         let (made, kept, peak) =
             measure(|| page_of(&history, *tokenizer, &mut Redactor::default()));
         let time = median(rounds, || {
