@@ -84,10 +84,7 @@ impl Page {
     #[track_caller]
     fn text(&mut self, expression: &str) -> String {
         let value = self.0.value(expression).expect("a value");
-        value
-            .as_str()
-            .unwrap_or_else(|| panic!("{expression} is {value}"))
-            .to_owned()
+        value.as_str().expect(expression).to_owned()
     }
 
     #[track_caller]
