@@ -37,13 +37,9 @@ impl Inspected {
         self.part.part()
     }
 
-    /// As [`Inspected::part`], of all committed snapshots if there are any and none is asked for.
-    pub(super) fn part_or_all(&self, session: &Session) -> Part {
-        let part = self.part();
-        match part.time().is_empty() && !session.history().committed().is_empty() {
-            true => part.at("@history"),
-            false => part,
-        }
+    /// As [`Inspected::part`], of all snapshots if none is asked for.
+    pub(super) fn part_or_all(&self) -> Part {
+        self.part.part_of(Part::all())
     }
 
     /// Whether a range of snapshots is asked for.
@@ -85,22 +81,30 @@ pub(super) struct PartArgs {
 impl PartArgs {
     /// The same for the library.
     pub(super) fn part(&self) -> Part {
-        part(
-            self.at.as_deref(),
-            self.over.as_deref(),
-            self.selector.as_deref(),
-        )
+        self.part_of(Part::default())
+    }
+
+    /// The same, where `default` are the snapshots if none is asked for.
+    fn part_of(&self, default: Part) -> Part {
+        let (at, over) = (self.at.as_deref(), self.over.as_deref());
+        part(default, at, over, self.selector.as_deref())
     }
 }
 
-/// A snapshot or a range, and a selector, for the library.
-pub(super) fn part(at: Option<&str>, over: Option<&str>, selector: Option<&str>) -> Part {
-    let part = Part::default().at(match over.or(at).unwrap_or_default() {
-        "working" => String::new(),
+/// A snapshot or a range, and a selector, for the library; `default` has the snapshots if there is neither.
+pub(super) fn part(
+    default: Part,
+    at: Option<&str>,
+    over: Option<&str>,
+    selector: Option<&str>,
+) -> Part {
+    let part = match over.or(at) {
+        None => default,
+        Some("working") => default.at(""),
         // As of other commands, the `@` may be left out.
-        time if time.starts_with(['t', 'c']) => format!("@{time}"),
-        time => time.to_owned(),
-    });
+        Some(time) if time.starts_with(['t', 'c']) => default.at(format!("@{time}")),
+        Some(time) => default.at(time),
+    };
     match selector {
         Some(selector) => part.only(selector),
         None => part,

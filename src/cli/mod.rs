@@ -24,6 +24,7 @@ mod export;
 mod fit;
 mod fmt;
 mod fork;
+mod grep;
 mod habits;
 mod import;
 mod import_follow;
@@ -138,6 +139,7 @@ enum Command {
     Unused(unused::UnusedCommand),
     Duplicates(duplicates::DuplicatesCommand),
     Share(share::Share),
+    Grep(grep::Grep),
     Bench(bench::Bench),
     New(new::New),
     Add(add::Add),
@@ -224,6 +226,7 @@ impl Command {
             Self::Unused(command) => command,
             Self::Duplicates(command) => command,
             Self::Share(command) => command,
+            Self::Grep(command) => command,
             Self::Bench(command) => command,
             Self::New(command) => command,
             Self::Add(command) => command,

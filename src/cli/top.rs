@@ -78,7 +78,12 @@ impl Run for TopCommand {
         let engine = Engine::new();
         // An invalid selector is reported before anything is read.
         engine.prepare_timeless(selector)?;
-        let part = super::inspected::part(self.at.as_deref(), self.over.as_deref(), Some(selector));
+        let part = super::inspected::part(
+            Part::default(),
+            self.at.as_deref(),
+            self.over.as_deref(),
+            Some(selector),
+        );
         let mut top: Option<Top> = None;
         self.choice.each(names, &self.limits, |opened| {
             let top = top.get_or_insert_with(|| {

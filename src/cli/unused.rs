@@ -14,7 +14,7 @@ use std::fmt::Write as _;
 
 /// List the tools that sessions define and never call, with what it costs to send them.
 ///
-/// All committed snapshots are read, unless --at or --over says which. A tool counts as called if a
+/// All snapshots are read, unless --at or --over says which. A tool counts as called if a
 /// block of these snapshots calls it. The cost is that of its tokens in all requests: without a cache, and
 /// where all but the first request read them from one.
 #[derive(Args, Debug)]
@@ -41,10 +41,10 @@ impl Run for UnusedCommand {
     fn run(&self, color: Color) -> Result<Exit, Failure> {
         let engine = Engine::new();
         let prices = self.prices.table()?;
+        let part = self.inspected.part_or_all();
         let paint = color.for_results();
         let mut out = String::new();
         self.inspected.each(|opened| {
-            let part = self.inspected.part_or_all(&opened.session);
             let report = unused(&engine, &opened.session, &part, self.tokenizer, &prices)
                 .map_err(|error| opened.failure(error))?;
             if self.format == TextFirst::Json {

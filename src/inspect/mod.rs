@@ -11,13 +11,14 @@
 //! |---|---|
 //! | what a report is about | `part`, `call` |
 //! | counting | `tokenizer`, `vocabulary`, `counts`, `groups`, `prices` |
-//! | reports | `across`, `duplicates`, `prefix`, `show`, `steps`, `tokens`, `top`, `unused` |
+//! | reports | `across`, `duplicates`, `grep`, `prefix`, `show`, `steps`, `tokens`, `top`, `unused` |
 //! | a session to give away | `share` |
 
 mod across;
 mod call;
 mod counts;
 mod duplicates;
+mod grep;
 mod groups;
 mod part;
 mod prefix;
@@ -36,6 +37,7 @@ pub use across::{Across, ChangedPair, Lone, Pair, PairedBy, ParameterChange, acr
 pub use call::{Call, provider_of};
 pub use counts::{Counts, Totals};
 pub use duplicates::{Duplicate, Duplicates, SnapshotDuplicates, duplicates};
+pub use grep::{Found, FoundBlock, FoundLine, Search, grep};
 pub use groups::{By, Group, UnknownGroup};
 pub use part::{Part, Region};
 pub use prefix::{

@@ -19,15 +19,26 @@ use std::sync::Arc;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Part {
     time: String,
+    all: bool,
     selector: Option<String>,
 }
 
 impl Part {
+    /// All committed snapshots, and the working state if there is one.
+    #[must_use]
+    pub fn all() -> Self {
+        Self {
+            all: true,
+            ..Self::default()
+        }
+    }
+
     /// The snapshot at an address, or the snapshots of a range. Without it, the working state, or else
     /// the newest snapshot.
     #[must_use]
     pub fn at(mut self, time: impl Into<String>) -> Self {
         self.time = time.into();
+        self.all = false;
         self
     }
 
@@ -64,7 +75,17 @@ impl Part {
         engine: &Engine,
         history: &Arc<History>,
     ) -> Result<Vec<(At, Arc<Snapshot>)>, Error> {
-        engine.snapshots(history, &self.time)
+        if !self.all {
+            return engine.snapshots(history, &self.time);
+        }
+        let mut found = match history.committed().is_empty() {
+            true => Vec::new(),
+            false => engine.snapshots(history, "@history")?,
+        };
+        if history.has_working() {
+            found.extend(engine.snapshots(history, "")?);
+        }
+        Ok(found)
     }
 
     /// The rows of a snapshot that are asked for, ascending and disjoint; `None` for all.

@@ -7,8 +7,8 @@
 
 use std::ops::Range;
 
-use regex_automata::MatchKind;
 use regex_automata::meta::{BuildError, Config, Regex};
+use regex_automata::{Input, MatchKind};
 
 /// The size limit of one automaton of a pattern, in bytes: the default of the `regex` crate.
 const MAX_AUTOMATON_BYTES: usize = 10 * 1024 * 1024;
@@ -31,6 +31,16 @@ impl Pattern {
     #[must_use]
     pub fn is_match(&self, text: &str) -> bool {
         self.regex.is_match(text)
+    }
+
+    /// The first match in `text` that begins at byte `from` or later.
+    #[must_use]
+    pub fn find_at(&self, text: &str, from: usize) -> Option<Range<usize>> {
+        if from > text.len() {
+            return None;
+        }
+        let found = self.regex.find(Input::new(text).range(from..));
+        found.map(|found| found.range())
     }
 
     /// The first match in `text`, as a range of bytes.

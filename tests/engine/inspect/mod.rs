@@ -1,6 +1,7 @@
 //! Reports on what a model saw and what it cost.
 
 mod across;
+mod grep;
 mod prefix;
 mod prices;
 mod reports;

@@ -183,3 +183,56 @@ fn sessions_of_a_store_are_chosen_before_they_are_loaded() {
     );
     fails(&["tokens", &format!("{store}#none-*")], 4, "no session of");
 }
+
+#[test]
+fn lines_of_sessions() {
+    let scratch = Scratch::new("inspect-grep");
+    let travel = travel(&scratch);
+    let run = |more: &[&str]| answer(&[&["grep"], more].concat());
+    let one = run(&["Booked", &travel]);
+    assert_eq!(
+        one,
+        "cb:10-1  tool result  @c5\n  1: Booked: seat 61, coach 8, IC 204. Booking AQ-5521. 48.20 EUR.\n"
+    );
+    let two = run(&["-i", "REFUND", &travel, AGENT]);
+    assert!(two.starts_with(&format!("{AGENT}\n")), "{two}");
+    assert_eq!(
+        run(&["-i", "-l", "refund|lindau", &travel, AGENT]),
+        format!("{travel}\n{AGENT}\n")
+    );
+    assert_eq!(
+        run(&["-l", "Lindau", &travel, AGENT]),
+        format!("{travel}\n")
+    );
+    assert_eq!(run(&["-c", "Lindau", &travel]), "3\n");
+    assert_eq!(
+        run(&["-c", "Lindau", &travel, AGENT]),
+        format!("{travel}: 3\n")
+    );
+    let json = run(&["-c", "Lindau", &travel, "--format", "json"]);
+    assert_eq!(json, format!("{{\"lines\":3,\"session\":\"{travel}\"}}\n"));
+    let json = run(&["Booked", &travel, AGENT, "--format", "json"]);
+    assert!(
+        json.starts_with(&format!("{{\"session\":\"{travel}\",\"lines\":1,")),
+        "{json}"
+    );
+    let coloured = run(&["Booked", &travel, "--color", "always"]);
+    assert!(
+        coloured.contains("\u{1b}[1;31mBooked\u{1b}[0m"),
+        "{coloured}"
+    );
+    let ran = pactql(&["grep", "nowhere", &travel, AGENT, "--fail-if-empty"]);
+    assert_eq!((ran.code, &*ran.out), (8, ""));
+    assert_eq!(ran.err, "note: nothing was found in 2 sessions\n");
+    for (arguments, code, message) in [
+        (&["grep", "(", &travel][..], 2, "invalid pattern"),
+        (&["grep", "x"], 1, "grep"),
+        (&["grep", "-l", "-c", "x", &travel], 1, "--list"),
+        (&["grep", "x", "missing.jsonl"], 4, "missing.jsonl"),
+    ] {
+        fails(arguments, code, message);
+    }
+    let store = scratch.path("agents.db");
+    answer(&["import", &travel, AGENT, "-o", &store]);
+    assert_eq!(run(&["-l", "Lindau", &store]), format!("{store}#travel\n"));
+}

@@ -129,6 +129,7 @@ fn every_command_has_help_with_examples() {
         "unused",
         "duplicates",
         "share",
+        "grep",
         "bench",
         "new",
         "add",
