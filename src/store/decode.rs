@@ -33,9 +33,7 @@ const KINDS: [Kind; 23] = {
 pub(super) enum Wanted<'u> {
     /// At least one unit, and at most [`TOGETHER`].
     Units(&'u [i64]),
-    /// As `Units`; of the one that is named first only the rows of the root and of `^seq`.
-    Outlined(i64, &'u [i64]),
-    /// The rows of the root and of `^seq` of units, as many as of [`Wanted::Units`].
+    /// As `Units`, without the nodes of `^sys`: of a preamble the rows of the root and of `^seq`.
     Outlines(&'u [i64]),
     /// All units of a session with a placement that begins at or before the second and ends at or after
     /// the first of these seqs.
@@ -118,33 +116,22 @@ impl Units {
         }
     }
 
-    /// Reads some units; of `outlined` only the rows of the root and of `^seq`.
+    /// Reads some units; with `outlines`, without the nodes of `^sys`.
     pub(super) fn read_all(
         &mut self,
         database: &mut dyn Database,
         units: &[i64],
-        outlined: Option<i64>,
+        outlines: bool,
     ) -> Result<(), StoreError> {
         let size = if units.len() <= FEW { 1 } else { TOGETHER };
-        units.chunks(size).try_for_each(|units| {
-            let wanted = match outlined.filter(|unit| units.contains(unit)) {
-                Some(_) if units.len() == 1 => Wanted::Outlines(units),
-                Some(unit) => Wanted::Outlined(unit, units),
-                None => Wanted::Units(units),
-            };
-            self.read(database, wanted)
-        })
-    }
-
-    /// Reads the rows of the root and of `^seq` of some units.
-    pub(super) fn read_outlines(
-        &mut self,
-        database: &mut dyn Database,
-        units: &[i64],
-    ) -> Result<(), StoreError> {
+        let wanted = if outlines {
+            Wanted::Outlines
+        } else {
+            Wanted::Units
+        };
         units
-            .chunks(TOGETHER)
-            .try_for_each(|units| self.read(database, Wanted::Outlines(units)))
+            .chunks(size)
+            .try_for_each(|units| self.read(database, wanted(units)))
     }
 
     /// Reads units, in order of `unit_id`: one statement, and another one if a node has attributes. Linear
@@ -318,15 +305,8 @@ impl Wanted<'_> {
             Wanted::Units(units) => listed(units),
             Wanted::Outlines(units) => {
                 let mut rows = listed(units);
-                rows.nodes.push_str(" and n.class in ('^root', '^seq')");
-                rows
-            }
-            Wanted::Outlined(unit, units) => {
-                let mut rows = listed(units);
-                let at = rows.values.len() + 1;
-                rows.values.push(Value::Int(*unit));
-                let outline = format!(" and (n.unit_id <> ?{at} or n.class in ('^root', '^seq'))");
-                rows.nodes.push_str(&outline);
+                let outside = " and (n.base_depth is null or n.base_depth >= 0)";
+                rows.nodes.push_str(outside);
                 rows
             }
             Wanted::Session(session, first, last) => Rows {

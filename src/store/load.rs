@@ -344,7 +344,7 @@ impl Cache {
         if missing.len() > 4 && missing.len() * 2 > places.count() {
             read.read(database, Wanted::Session(session, seqs.0, seqs.1))?;
         } else {
-            read.read_all(database, &missing.into_iter().collect::<Vec<_>>(), None)?;
+            read.read_all(database, &missing.into_iter().collect::<Vec<_>>(), false)?;
         }
         Ok(read.into())
     }
@@ -497,7 +497,7 @@ pub(super) fn alone(fresh: &Fresh, places: &[Spaced], meta: Meta) -> Result<Snap
     Ok(made.snapshot)
 }
 
-/// The snapshot of a part of a tree, which shares nothing.
+/// The snapshot of a part of a tree, which shares nothing; with `outline`, without the nodes of `^sys`.
 pub(super) fn part(
     database: &mut dyn Database,
     places: &[Spaced],
@@ -506,11 +506,7 @@ pub(super) fn part(
 ) -> Result<Snapshot, StoreError> {
     let mut read = Units::default();
     let units: Vec<i64> = places.iter().map(|(place, _)| place.unit).collect();
-    let preamble = places
-        .iter()
-        .find(|(place, _)| outline && place.kind == UnitKind::Preamble);
-    let preamble = preamble.map(|(place, _)| place.unit);
-    read.read_all(database, &units, preamble)?;
+    read.read_all(database, &units, outline)?;
     alone(&read.into(), places, meta)
 }
 

@@ -116,7 +116,7 @@ fn whole(database: &mut dyn Database, reading: &mut [Reading]) -> Result<Units, 
         missing.extend(reading.stored.missing(units));
     }
     let mut read = Units::default();
-    read.read_all(database, &missing.into_iter().collect::<Vec<_>>(), None)?;
+    read.read_all(database, &missing.into_iter().collect::<Vec<_>>(), false)?;
     Ok(read)
 }
 
@@ -143,14 +143,9 @@ fn parts(
         Place::only(&mut reading.places, part);
     }
     let places = reading.iter().flat_map(|reading| &reading.places);
-    let (outlines, whole): (BTreeSet<_>, BTreeSet<_>) = places
-        .map(|place| (place.unit, !part.sys && place.kind == UnitKind::Preamble))
-        .partition(|(_, outline)| *outline);
-    let units =
-        |set: BTreeSet<(i64, bool)>| set.into_iter().map(|(unit, _)| unit).collect::<Vec<_>>();
+    let units: BTreeSet<i64> = places.map(|place| place.unit).collect();
     let mut read = Units::default();
-    read.read_outlines(database, &units(outlines))?;
-    read.read_all(database, &units(whole), None)?;
+    read.read_all(database, &units.into_iter().collect::<Vec<_>>(), !part.sys)?;
     Ok(read)
 }
 

@@ -114,9 +114,9 @@ fn reading_a_part_scans_no_table() {
     assert!(load::places(&mut database, 1, (2, 3)).unwrap().is_empty());
     let mut units = Units::default();
     let many = [1, 2, 3, 4, 5];
-    units.read_all(&mut database, &many, Some(1)).unwrap();
-    units.read_all(&mut database, &many, None).unwrap();
-    units.read_all(&mut database, &[1, 2], Some(1)).unwrap();
+    units.read_all(&mut database, &many, true).unwrap();
+    units.read_all(&mut database, &many, false).unwrap();
+    units.read_all(&mut database, &[1, 2], true).unwrap();
     let wanted = [
         Candidate::Id("x".to_owned()),
         Candidate::Key("x".to_owned()),
