@@ -17,6 +17,10 @@ pub(super) struct Line {
     pub(super) id: Option<String>,
     /// Its number among all lines of the log.
     pub(super) number: usize,
+    /// What makes lines of several branches one.
+    pub(super) key: Option<String>,
+    /// Whether it is of a reply of the model.
+    pub(super) is_reply: bool,
     /// The index of the line before it.
     parent: Option<usize>,
 }
@@ -53,9 +57,18 @@ impl Branches {
             raw: raw.to_owned(),
             id,
             number,
+            key: None,
+            is_reply: false,
             parent,
         });
         true
+    }
+
+    /// Says of the newest line what makes lines of several branches one, and whether it is of a reply.
+    pub(super) fn set_key(&mut self, key: Option<String>, is_reply: bool) {
+        if let Some(line) = self.lines.last_mut() {
+            (line.key, line.is_reply) = (key, is_reply);
+        }
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -66,21 +79,24 @@ impl Branches {
         &self.lines
     }
 
-    /// Makes lines with one key, as `keys` gives it for each line, one path in the order of the log,
-    /// where they are branches of each other.
-    pub(super) fn join_siblings(&mut self, keys: impl Fn(&[Line]) -> Vec<Option<String>>) {
-        let keys = keys(&self.lines);
-        let mut last: HashMap<&str, usize> = HashMap::new();
-        for (at, key) in keys.iter().enumerate() {
+    /// Makes lines with one key one path in the order of the log, where they are branches of each other.
+    pub(super) fn join_siblings(&mut self) {
+        let mut last: HashMap<String, usize> = HashMap::new();
+        for at in 0..self.lines.len() {
             // A child of an earlier line of a key follows the last line of it.
-            let of_key = |key: &Option<String>| last.get(key.as_deref()?).copied();
-            let before = of_key(key).or_else(|| {
-                let parent = self.lines[at].parent?;
-                of_key(&keys[parent]).or(Some(parent))
+            let of_key = |at: usize| {
+                let key = self.lines.get(at)?.key.as_deref()?;
+                last.get(key).copied()
+            };
+            let before = of_key(at).or_else(|| {
+                let parent = self.lines.get(at)?.parent?;
+                of_key(parent).or(Some(parent))
             });
-            self.lines[at].parent = before;
-            if let Some(key) = key {
-                last.insert(key, at);
+            if let Some(line) = self.lines.get_mut(at) {
+                line.parent = before;
+                if let Some(key) = &line.key {
+                    last.insert(key.clone(), at);
+                }
             }
         }
     }

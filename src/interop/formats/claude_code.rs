@@ -40,6 +40,8 @@ pub(super) struct ClaudeCode {
     agent_of: HashMap<String, usize>,
     /// The number of lines so far.
     number: usize,
+    /// The id of the response that each call is of.
+    responses: HashMap<String, String>,
 }
 
 /// A subagent in the file of its session.
@@ -64,29 +66,32 @@ impl Reader for ClaudeCode {
         }
         self.number += 1;
         count_unread(&found, &OF_LINE, "", &mut out.report);
+        let message = get(&found, "message").map(members).unwrap_or_default();
         if kind == "assistant" {
-            let message = get(&found, "message").map(members).unwrap_or_default();
             count_unread(&message, &OF_RESPONSE, "message.", &mut out.report);
         }
+        let key = self.key(&message);
+        let short = without_result(record.raw, &found);
+        let raw = short.as_deref().unwrap_or(record.raw);
         let parent = text(&found, "parentUuid").or_else(|| text(&found, "logicalParentUuid"));
         let parent = parent.as_deref();
-        if get(&found, "isSidechain") != Some("true") {
-            if !self.main.push(record.raw, self.number, id, parent) {
-                out.report.line(Fate::Skipped, REPEATED);
+        let lines = match get(&found, "isSidechain") == Some("true") {
+            false => &mut self.main,
+            true => {
+                let agent = parent.and_then(|parent| self.agent_of.get(parent));
+                let agent = agent.copied().unwrap_or_else(|| {
+                    let name = text(&found, "agentId").map(|id| id.into_owned());
+                    let name = name.unwrap_or_else(|| format!("agent-{}", self.agents.len() + 1));
+                    self.agents.push((name, Branches::default()));
+                    self.agents.len() - 1
+                });
+                self.agent_of.insert(id.clone().unwrap_or_default(), agent);
+                &mut self.agents[agent].1
             }
-            return;
-        }
-        let agent = parent.and_then(|parent| self.agent_of.get(parent));
-        let agent = agent.copied().unwrap_or_else(|| {
-            let name = text(&found, "agentId").map(|id| id.into_owned());
-            let name = name.unwrap_or_else(|| format!("agent-{}", self.agents.len() + 1));
-            self.agents.push((name, Branches::default()));
-            self.agents.len() - 1
-        });
-        self.agent_of.insert(id.clone().unwrap_or_default(), agent);
-        let lines = &mut self.agents[agent].1;
-        if !lines.push(record.raw, self.number, id, parent) {
-            out.report.line(Fate::Skipped, REPEATED);
+        };
+        match lines.push(raw, self.number, id, parent) {
+            true => lines.set_key(key, kind == "assistant"),
+            false => out.report.line(Fate::Skipped, REPEATED),
         }
     }
 
@@ -101,7 +106,7 @@ impl Reader for ClaudeCode {
                 children.insert(prompt, Child { first, session });
             }
         }
-        self.main.join_siblings(same_response);
+        self.main.join_siblings();
         self.main
             .read(out, |lines, about, out| tell(lines, about, &children, out));
         let calls = calls(self.main.lines());
@@ -114,7 +119,7 @@ impl Reader for ClaudeCode {
                 parent = format!("{{\"call_id\":{call},\"session\":\"..\"}}");
             }
             let log = first.and_then(|raw| text(&members(raw), "sessionId").map(Cow::into_owned));
-            lines.join_siblings(same_response);
+            lines.join_siblings();
             lines.read(out, |lines, mut about, out| {
                 let fork = about.name.take().unwrap_or_default();
                 about.name = Some(format!("/{name}{fork}"));
@@ -211,34 +216,41 @@ fn prompt(raw: &str) -> Option<String> {
     Some(canonical(content))
 }
 
-/// What makes lines of several branches one: the id of a response, for its lines and for the
-/// results of its calls.
-fn same_response(lines: &[Line]) -> Vec<Option<String>> {
-    let mut calls: HashMap<String, String> = HashMap::new();
-    let mut keys = Vec::with_capacity(lines.len());
-    for line in lines {
-        let found = members(&line.raw);
-        let message = get(&found, "message").map(members).unwrap_or_default();
-        let parts = elements(get(&message, "content").unwrap_or_default());
-        let id = text(&message, "id").map(|id| id.into_owned());
+impl ClaudeCode {
+    /// What makes lines of several branches one: the id of a response, for its lines and for the results of
+    /// its calls.
+    fn key(&mut self, message: &[Member<'_>]) -> Option<String> {
+        let id = text(message, "id").map(|id| id.into_owned());
         let mut key = id.clone();
-        for part in parts {
+        for part in elements(get(message, "content").unwrap_or_default()) {
             let part = members(part);
             match (text(&part, "type").as_deref(), &id) {
                 (Some("tool_use"), Some(id)) => {
                     let call = text(&part, "id").unwrap_or_default();
-                    calls.insert(call.into_owned(), id.clone());
+                    self.responses.insert(call.into_owned(), id.clone());
                 }
                 (Some("tool_result"), _) => {
                     let call = text(&part, "tool_use_id").unwrap_or_default();
-                    key = calls.get(&*call).cloned();
+                    key = self.responses.get(&*call).cloned();
                 }
                 _ => {}
             }
         }
-        keys.push(key);
+        key
     }
-    keys
+}
+
+/// A line without the result that it repeats, but for the subagent that the result names. It is often half
+/// of the line.
+fn without_result(raw: &str, found: &[Member<'_>]) -> Option<String> {
+    let result = get(found, "toolUseResult")?;
+    let start = (result.as_ptr() as usize).checked_sub(raw.as_ptr() as usize)?;
+    let agent = match result.contains("\"agentId\"") {
+        true => get(&members(result), "agentId").unwrap_or("null"),
+        false => "null",
+    };
+    let (before, after) = (raw.get(..start)?, raw.get(start + result.len()..)?);
+    Some(format!("{before}{{\"agentId\":{agent}}}{after}"))
 }
 
 /// Tells one path. Returns the number of cycles after each line.
@@ -263,12 +275,12 @@ fn tell(lines: &[&Line], mut about: About, children: &Children, out: &mut Output
         boundary: None,
     };
     // All lines of a response, at the first of them.
-    let mut responses: HashMap<String, Vec<usize>> = HashMap::new();
+    let mut responses: HashMap<&str, Vec<usize>> = HashMap::new();
     let mut told = HashSet::new();
-    let ids: Vec<Option<String>> = lines.iter().map(|line| response_id(&line.raw)).collect();
+    let ids: Vec<Option<&str>> = lines.iter().map(|line| response_id(line)).collect();
     for (at, id) in ids.iter().enumerate() {
         if let Some(id) = id {
-            responses.entry(id.clone()).or_default().push(at);
+            responses.entry(id).or_default().push(at);
         }
     }
     let mut cycles = Vec::with_capacity(lines.len());
@@ -288,14 +300,9 @@ fn tell(lines: &[&Line], mut about: About, children: &Children, out: &mut Output
 }
 
 /// The id of the response that a line is of.
-fn response_id(raw: &str) -> Option<String> {
-    let found = members(raw);
-    if text(&found, "type").as_deref() != Some("assistant") {
-        return None;
-    }
-    let message = members(get(&found, "message")?);
-    let id = text(&message, "id").or_else(|| text(&found, "uuid"));
-    id.map(|id| id.into_owned())
+fn response_id(line: &Line) -> Option<&str> {
+    let id = line.key.as_deref().or(line.id.as_deref());
+    id.filter(|_| line.is_reply)
 }
 
 struct Path<'a> {
