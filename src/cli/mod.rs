@@ -7,6 +7,7 @@
 
 mod add;
 mod answers;
+mod assert;
 mod attempts;
 mod bars;
 mod bench;
@@ -108,7 +109,7 @@ Examples:
   pactql select agents.db \"@t0 .cb[kind='call']\"
 
 Exit codes: 0 ok, 1 usage, 2 invalid selector or refused change, 3 invalid option value, 4 input missing,
-5 input invalid, 6 input or output failed, 7 internal error, 8 nothing found (--fail-if-empty).")]
+5 input invalid, 6 input or output failed, 7 internal error, 8 nothing found (--fail-if-empty), 9 a condition\ndoes not hold (assert).")]
 struct Cli {
     /// When to colour the output.
     #[arg(long, value_enum, default_value_t, global = true, value_name = "WHEN")]
@@ -135,6 +136,7 @@ enum Command {
     Steps(steps::Steps),
     Prefix(prefix::Prefix),
     Tokens(tokens::Tokens),
+    Assert(assert::Assert),
     Top(top::TopCommand),
     Unused(unused::UnusedCommand),
     Duplicates(duplicates::DuplicatesCommand),
@@ -222,6 +224,7 @@ impl Command {
             Self::Steps(command) => command,
             Self::Prefix(command) => command,
             Self::Tokens(command) => command,
+            Self::Assert(command) => command,
             Self::Top(command) => command,
             Self::Unused(command) => command,
             Self::Duplicates(command) => command,

@@ -15,6 +15,7 @@
 //! | a session to give away | `share` |
 
 mod across;
+mod assert;
 mod call;
 mod counts;
 mod duplicates;
@@ -34,6 +35,7 @@ mod unused;
 mod vocabulary;
 
 pub use across::{Across, ChangedPair, Lone, Pair, PairedBy, ParameterChange, across, parameters};
+pub use assert::{Checked, Condition, Failed, check};
 pub use call::{Call, provider_of};
 pub use counts::{Counts, Totals};
 pub use duplicates::{Duplicate, Duplicates, SnapshotDuplicates, duplicates};

@@ -5,7 +5,8 @@ use super::state::{Answer, ServerState};
 use crate::engine::Engine;
 use crate::history::Session;
 use crate::inspect::{
-    By, Part, PrefixOptions, ShowOptions, TokenOptions, Tokenizer, prefixes, show, steps, tokens,
+    By, Part, PrefixOptions, Search, ShowOptions, TokenOptions, Tokenizer, grep, prefixes, show,
+    steps, tokens,
 };
 use crate::present::stores::intact;
 use crate::present::{Failure, answer};
@@ -112,6 +113,22 @@ pub(super) fn prefixed(state: &ServerState, arguments: &Arguments) -> Result<Ans
     if !arguments.flag("all") {
         found.steps.retain(|step| step.difference.is_some());
     }
+    Ok(answer::json(&found)?.into())
+}
+
+/// `pact_grep`: the lines of texts that a pattern matches, of all snapshots unless one is named.
+pub(super) fn searched(state: &ServerState, arguments: &Arguments) -> Result<Answer, Failure> {
+    // An invalid pattern is reported before anything is read.
+    let pattern = arguments.needed("pattern");
+    let search = Search::new(pattern, arguments.flag("ignore_case"))?;
+    let search = search.context(arguments.size("context_lines").unwrap_or(0));
+    let (session, part) = asked(state, arguments)?;
+    let part = match part.time() {
+        "" => part.at("@history"),
+        _ => part,
+    };
+    let found = grep(&Engine::new(), &session, &part, &search)?;
+    intact(&session)?;
     Ok(answer::json(&found)?.into())
 }
 

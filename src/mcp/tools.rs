@@ -19,7 +19,7 @@ pub(super) struct Tool {
 }
 
 /// The tools in the order in which they are listed.
-pub(super) const TOOLS: [Tool; 11] = [
+pub(super) const TOOLS: [Tool; 12] = [
     Tool {
         name: "context.resolve",
         about: "Choose documents of a cache that fit a budget of tokens, best first and each whole \
@@ -266,6 +266,26 @@ pub(super) const TOOLS: [Tool; 11] = [
             TOKENIZER,
         ],
         run: inspect::prefixed,
+    },
+    Tool {
+        name: "pact_grep",
+        about: "Search the texts of a session with a regular expression: each block with the lines that \
+                match, and the first and the last snapshot that has it. All snapshots, unless one or a \
+                range is named.",
+        parameters: &[
+            SESSION,
+            Parameter::new("pattern", Kind::Text, "The regular expression.").required(),
+            Parameter::new("ignore_case", Kind::Flag, "Upper and lower case are the same."),
+            Parameter::new(
+                "context_lines",
+                Kind::Count(0),
+                "Lines around each match. Default: 0.",
+            ),
+            AT,
+            OVER,
+            WHERE,
+        ],
+        run: inspect::searched,
     },
 ];
 

@@ -35,6 +35,8 @@ pub enum Exit {
     Internal = 7,
     /// 8: nothing was found, under `--fail-if-empty`.
     Empty = 8,
+    /// 9: a session does not meet the conditions of `assert`.
+    Unmet = 9,
 }
 
 impl Exit {
@@ -362,7 +364,7 @@ fn code(exit: Exit) -> &'static str {
         Exit::Missing => "E_MISSING",
         Exit::Input => InputError::CODE,
         Exit::Io => "E_IO",
-        Exit::Ok | Exit::Internal | Exit::Empty => "E_INTERNAL",
+        Exit::Ok | Exit::Internal | Exit::Empty | Exit::Unmet => "E_INTERNAL",
     }
 }
 

@@ -1,11 +1,11 @@
 //! Sessions by path, and snapshots by address.
 
 use super::failure::{Exit, Failure};
-use super::text::printable;
+use super::text::{counted, printable};
 use crate::diag::{Code, Diagnostic, Error};
 use crate::history::{At, Session};
 use crate::index::{NodeRef, Snapshot};
-use crate::interop::{Fate, Format, ImportOptions, import, where_messages};
+use crate::interop::{Fate, Format, ImportOptions, ImportedSession, import, where_messages};
 use crate::ir::Address;
 use crate::tree::source::{read_file, read_source};
 use crate::tree::{Document, InputError, Limits, SourceError};
@@ -89,14 +89,19 @@ fn import_line(path: &str, bytes: &[u8]) -> Option<String> {
     })
 }
 
-/// The session of a log that has one, and a note that says that it was one. `None` if the bytes are no
-/// log, or one of several sessions.
+/// The session of a log, and a note that says that it was one. Branches and subagents of the session are
+/// left out. `None` if the bytes are no log, or one of several sessions.
 pub(crate) fn of_log(name: &str, bytes: &[u8]) -> Option<(Session, String)> {
     if bytes.trim_ascii().is_empty() {
         return None;
     }
     let imported = import(bytes, &ImportOptions::default()).ok()?;
-    let [session] = &imported.sessions[..] else {
+    let belongs = |session: &ImportedSession| {
+        let name = session.name.as_deref().unwrap_or_default();
+        name.starts_with('~') || name.starts_with('/')
+    };
+    let (others, own): (Vec<_>, Vec<_>) = imported.sessions.iter().partition(|one| belongs(one));
+    let [session] = own[..] else {
         return None;
     };
     if imported.report.messages(Fate::Understood) == 0 {
@@ -106,8 +111,15 @@ pub(crate) fn of_log(name: &str, bytes: &[u8]) -> Option<(Session, String)> {
     session.recording.write_jsonl(&mut documents, false).ok()?;
     let session = Session::from_slice(&documents).ok()?;
     let format = imported.format.map_or("", Format::name);
+    let (without, keeps) = match others.len() as u64 {
+        0 => (String::new(), "it"),
+        count => (
+            format!(" without {}", counted(count, "branch or subagent")),
+            "all",
+        ),
+    };
     let note = format!(
-        "note: {} is a log ({format}), imported for this answer; `pactql import` keeps it\n",
+        "note: {} is a log ({format}), imported for this answer{without}; `pactql import` keeps {keeps}\n",
         printable(name)
     );
     Some((session, note))

@@ -301,7 +301,8 @@ fn a_conversation_from_the_handshake_to_the_end() {
             "pact_show",
             "pact_steps",
             "pact_tokens",
-            "pact_prefix"
+            "pact_prefix",
+            "pact_grep"
         ]
     );
 
@@ -467,6 +468,11 @@ fn inspecting_answers_as_the_command_line_does() {
             "pact_prefix",
             json!({"all": true, "as": "anthropic"}),
             &["prefix", "--as", "anthropic"],
+        ),
+        (
+            "pact_grep",
+            json!({"pattern": "RETURN", "ignore_case": true, "over": "@history"}),
+            &["grep", "RETURN", "-i", "--over", "@history"][..],
         ),
         (
             "pact_show",

@@ -1,6 +1,7 @@
 //! Reports on what a model saw and what it cost.
 
 mod across;
+mod assert;
 mod grep;
 mod prefix;
 mod prices;
