@@ -38,7 +38,7 @@ pub(super) struct Share {
     /// Counts, sizes and hashes, without content.
     #[arg(long)]
     receipt: bool,
-    /// With --html: write [redacted] for what this regular expression matches, in texts, names and ids.
+    /// With --html: write `[redacted]` for what this regular expression matches, in texts, names and ids.
     #[arg(long, value_name = "PATTERN", conflicts_with = "receipt")]
     #[arg(allow_hyphen_values = true)]
     redact: Vec<String>,

@@ -61,7 +61,7 @@ pub struct Duplicate {
 /// fits the model. Linear in the blocks of each snapshot.
 ///
 /// # Errors
-/// As [`tokens`](super::tokens).
+/// As [`tokens`](super::tokens()).
 ///
 /// ```
 /// use pactql::inspect::{Part, duplicates};

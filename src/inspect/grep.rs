@@ -158,7 +158,7 @@ pub struct FoundLine {
 /// distinct texts, and in the units of all snapshots.
 ///
 /// # Errors
-/// As [`tokens`](super::tokens).
+/// As [`tokens`](super::tokens()).
 ///
 /// ```
 /// use pactql::inspect::{Part, Search, grep};

@@ -54,7 +54,7 @@ impl Top {
     /// Adds a part of a session. Groups by turn have its name before them, as ids repeat.
     ///
     /// # Errors
-    /// As [`tokens`](super::tokens).
+    /// As [`tokens`](super::tokens()).
     pub fn add(
         &mut self,
         engine: &Engine,

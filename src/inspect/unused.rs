@@ -90,7 +90,7 @@ impl Tool {
 /// units of all.
 ///
 /// # Errors
-/// As [`tokens`](super::tokens).
+/// As [`tokens`](super::tokens()).
 ///
 /// ```
 /// use pactql::inspect::{Part, Prices, unused};
