@@ -1,7 +1,6 @@
 //! `pactql show`: a snapshot as a person reads it.
 
-use super::command::Run;
-use super::command::print;
+use super::command::{Run, print, say};
 use super::inspected::Inspected;
 use super::options::Color;
 use super::pager::page;
@@ -9,7 +8,7 @@ use super::show_text::{Look, markdown, text};
 use super::tokens::{append_json, tokenizer};
 use crate::engine::Engine;
 use crate::inspect::{ShowOptions, Tokenizer, show};
-use crate::present::{Exit, Failure};
+use crate::present::{Exit, Failure, counted};
 use clap::{Args, ValueEnum};
 
 /// Show what the model saw: the request of a snapshot, block by block.
@@ -73,6 +72,16 @@ impl Run for Show {
         self.inspected.each(|opened| {
             let shown = show(&engine, &opened.session, &part, options, self.tokenizer)
                 .map_err(|error| opened.failure(error))?;
+            if shown.iter().all(|shown| shown.blocks.is_empty()) {
+                let labels: Vec<&str> = shown.iter().map(|shown| &*shown.label).collect();
+                let place = match labels[..] {
+                    [only] => only.to_owned(),
+                    _ => counted(labels.len() as u64, "snapshot"),
+                };
+                say(&format!(
+                    "note: no block of {place} is asked for; `--over @history` looks in all snapshots\n"
+                ));
+            }
             for shown in &shown {
                 if self.format == ShowFormat::Json {
                     append_json(opened, shown, &mut out)?;

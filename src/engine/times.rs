@@ -30,12 +30,18 @@ impl Engine {
         time: &str,
     ) -> Result<Vec<(At, Arc<Snapshot>)>, Error> {
         let time = time.trim();
+        let refuse = |message: &str, here: &str| {
+            let mistake = Diagnostic::error(Code::SelectorInvalid, message)
+                .at(0..time.len(), here)
+                .with_help("@t0 is the newest snapshot, @t-3..@t0 a range, @history all of them");
+            Error::new(time, mistake)
+        };
+        if !time.is_empty() && !time.starts_with('@') {
+            return Err(refuse("expected a time", "a time begins with `@`"));
+        }
         let prepared = self.prepare(format!("{time} *").trim_start())?;
         if prepared.statement().time.clone().unwrap_or(0..0) != (0..time.len()) {
-            let mistake = Diagnostic::error(Code::SelectorInvalid, "expected a time alone")
-                .at(0..time.len(), "more than a time")
-                .with_help("@t0 is the newest snapshot, @t-3..@t0 a range, @history all of them");
-            return Err(Error::new(time, mistake));
+            return Err(refuse("expected a time alone", "more than a time"));
         }
         let lookup = prepared.resolve(history)?;
         let failed = |failure: crate::history::LoadFailure| failure.about(time);

@@ -129,7 +129,7 @@ impl Head {
     }
 
     /// The one text, as JSON, that stands for the list of messages.
-    pub(crate) fn text_alone(&self) -> Option<&str> {
+    pub(super) fn text_alone(&self) -> Option<&str> {
         self.alone.as_deref()
     }
 

@@ -179,7 +179,8 @@ impl Requests {
         })
     }
 
-    /// Makes the messages anew, except those that depend on the first `usable` blocks alone.
+    /// Makes the messages of all blocks that the model reads, also of those that the API has from an
+    /// earlier request, and of a text that stands for a message. Makes them anew, except those that depend on the first `usable` blocks alone.
     /// Returns how many are kept, and those that were there after them.
     fn group(&mut self, usable: usize) -> Result<(usize, Vec<Message>), RenderError> {
         let front = self.front.clone();
@@ -197,12 +198,6 @@ impl Requests {
         let mut grouping = grouping_of(self.provider);
         let mut out = Vec::new();
         let mut last = start;
-        if let Some(text) = head.text_alone() {
-            out.push(text.to_owned());
-            let blocks = 0..self.blocks.len();
-            push(&mut self.messages, self.provider, &mut out, blocks);
-            return Ok((kept, before));
-        }
         for (at, block) in self.blocks.iter().enumerate().skip(start) {
             if is_in_head(block, head)? {
                 continue;
@@ -345,7 +340,6 @@ impl Front {
     /// Whether the same blocks are in the messages, and in the same way.
     fn groups_as(&self, other: &Self) -> bool {
         self.head.instructions() == other.head.instructions()
-            && self.head.text_alone() == other.head.text_alone()
     }
 }
 

@@ -467,6 +467,39 @@ fn a_compaction_is_named() {
     assert_eq!(causes, [Cause::Compaction]);
 }
 
+#[test]
+fn a_request_that_names_the_response_before_goes_on_from_it() {
+    let reply = |id: &str, text: &str| {
+        format!(
+            "{{\"id\":\"{id}\",\"output\":[{{\"type\":\"message\",\"role\":\"assistant\",\
+             \"content\":[{{\"type\":\"output_text\",\"text\":\"{text}\"}}]}}]}}"
+        )
+    };
+    let first = format!(
+        "{{\"request\":{{\"model\":\"gpt-4o\",\"input\":\"Find socks.\"}},\"response\":{}}}",
+        reply("resp_1", "Which size?")
+    );
+    let second = format!(
+        "{{\"request\":{{\"model\":\"gpt-4o\",\"previous_response_id\":\"resp_1\",\"input\":\"42\"}},\
+         \"response\":{}}}",
+        reply("resp_2", "Here.")
+    );
+    let third = format!(
+        "{{\"request\":{{\"model\":\"gpt-4o\",\"previous_response_id\":\"resp_2\",\"input\":\"Thanks.\"}},\
+         \"response\":{}}}",
+        reply("resp_3", "Bye.")
+    );
+    let found = compare(&[first, second, third]);
+    assert_eq!(found.provider, Provider::OpenAiResponses);
+    assert_eq!(found.steps.len(), 3);
+    let differences: Vec<_> = found.steps[2..]
+        .iter()
+        .map(|step| &step.difference)
+        .collect();
+    assert_eq!(differences, [&None]);
+    assert!(found.steps[2].bytes > found.steps[1].bytes);
+}
+
 /// What happens to the messages between two requests.
 #[derive(Clone, Debug)]
 enum Edit {
