@@ -8,18 +8,18 @@ use super::preview::Previews;
 use super::sessions::SessionArgs;
 use super::usage::{address, both_snapshots};
 use super::word_diff;
+use super::words::is_file;
 use crate::engine::Node;
 use crate::history::{
     ChangedNode, ContentDiff, ContentMode, ContentOptions, DiffOptions, SnapshotDiff,
 };
 use crate::index::Snapshot;
 use crate::inspect::{Across, Pair, PairedBy, ParameterChange, across, parameters};
-use crate::present::stores::{Address, intact};
+use crate::present::stores::intact;
 use crate::present::{Exit, Failure, sessions};
 use clap::Args;
 use serde::Serialize;
 use std::fmt::Write as _;
-use std::path::Path;
 use std::sync::Arc;
 
 /// Compare two snapshots of a session, or of two sessions.
@@ -150,8 +150,7 @@ impl Diff {
 
 /// Whether a word names a session, maybe with an address after it.
 fn is_session(word: &str) -> bool {
-    let (name, _) = split(word);
-    Address::of(name).is_some() || Path::new(name).exists()
+    is_file(split(word).0)
 }
 
 /// A session and the address after it.
