@@ -88,9 +88,11 @@ fn blocks_that_say_the_same_elsewhere_moved() {
     let texts = ["one", "two", "three", "four"];
     let ids = ["1", "2", "3", "4"];
     let list = |order: &[usize]| {
-        let blocks: Vec<_> = order
+        // Siblings of one offset are in the order of their ids.
+        let blocks: Vec<_> = ids
             .iter()
-            .map(|at| (ids[*at], "", "user", texts[*at]))
+            .zip(order)
+            .map(|(id, at)| (*id, "", "user", texts[*at]))
             .collect();
         snapshot(&blocks, Value::Null)
     };
