@@ -36,10 +36,14 @@ impl Engine {
                 .with_help("@t0 is the newest snapshot, @t-3..@t0 a range, @history all of them");
             Error::new(time, mistake)
         };
-        if !time.is_empty() && !time.starts_with('@') {
-            return Err(refuse("expected a time", "a time begins with `@`"));
-        }
-        let prepared = self.prepare(format!("{time} *").trim_start())?;
+        let prepared = self.prepare(format!("{time} *").trim_start());
+        let prepared = prepared.map_err(|error| {
+            // What is wrong with a time is said better than that it is no selector.
+            match time.starts_with('@') || error.message().starts_with("expected a time") {
+                true => error,
+                false => refuse("expected a time", "a time begins with `@`"),
+            }
+        })?;
         if prepared.statement().time.clone().unwrap_or(0..0) != (0..time.len()) {
             return Err(refuse("expected a time alone", "more than a time"));
         }
