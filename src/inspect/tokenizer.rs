@@ -129,7 +129,7 @@ impl Serialize for Tokenizer {
     }
 }
 
-/// A name that is no tokenizer of this build. See the example of [`Tokenizer`].
+/// The error for a name that this build has no tokenizer of. See the example of [`Tokenizer`].
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("there is no tokenizer `{0}`")]
 pub struct UnknownTokenizer(pub String);

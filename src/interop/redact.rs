@@ -11,7 +11,7 @@ use memchr::memmem;
 use regex_automata::meta::Regex;
 use std::borrow::Cow;
 
-/// What stands in the place of a secret.
+/// What replaces a secret.
 const REDACTED: &str = "[redacted]";
 
 /// A pattern whose matches are replaced in a log before it is read, by `[redacted]`.

@@ -179,9 +179,11 @@ impl Requests {
         })
     }
 
-    /// Makes the messages of all blocks that the model reads, also of those that the API has from an
-    /// earlier request, and of a text that stands for a message. Makes them anew, except those that depend on the first `usable` blocks alone.
-    /// Returns how many are kept, and those that were there after them.
+    /// Makes the messages anew, except those that depend on the first `usable` blocks alone. Returns
+    /// how many are kept, and those that were there after them.
+    ///
+    /// They have all that the model reads: also the blocks that the API has from an earlier request,
+    /// and a text that is sent instead of a list of one message.
     fn group(&mut self, usable: usize) -> Result<(usize, Vec<Message>), RenderError> {
         let front = self.front.clone();
         let Some(head) = front.as_ref().map(|front| &front.head) else {

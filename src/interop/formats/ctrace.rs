@@ -227,7 +227,7 @@ fn written(form: Form, blocks: &[&Vec<Member<'_>>]) -> Vec<(String, Vec<String>)
             (true, _, Some(part)) if kind(block) == "content_part" => {
                 message.parts.push(part.to_owned());
             }
-            // An image is told in words; its bytes are not in the file.
+            // The file describes an image in words, and does not have its bytes.
             _ if kind(block) == "image" => {
                 let part = format!("{{\"type\":\"image_in_words\",\"text\":{raw}}}");
                 message.parts.push(part);
