@@ -40,6 +40,7 @@ pub use answer::Answer;
 pub use cache::CacheStats;
 #[cfg(feature = "tokio")]
 pub use context::AsyncContext;
+pub(crate) use context::refused;
 #[cfg(feature = "cli")]
 pub(crate) use context::short_form;
 pub use context::{Context, ContextBuilder, IntoNode, Kept, Message, Part, Request, Stream, sent};

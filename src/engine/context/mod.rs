@@ -37,6 +37,7 @@ pub use message::{Message, Part};
 pub use node::IntoNode;
 #[cfg(feature = "cli")]
 pub(crate) use node::short_form;
+pub(crate) use request::refused;
 pub use request::{Request, sent};
 #[cfg(feature = "tokio")]
 pub use shared::AsyncContext;

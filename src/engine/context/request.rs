@@ -6,7 +6,7 @@ use super::Context;
 use crate::diag::{Code, Diagnostic, Error};
 use crate::history::{Attempt, AttemptStatus, Attempts, History};
 use crate::index::Snapshot;
-use crate::render::{self, Provider, Scope, Thread};
+use crate::render::{self, Provider, RenderError, Scope, Thread};
 use crate::tree::canonical::canonical;
 use crate::tree::shallow::{get, members, string};
 
@@ -32,16 +32,7 @@ impl Context {
         let working = self.working();
         let thread = Thread::of(&working, Scope::Request);
         let body = render::render(&thread, provider);
-        let body = body.map_err(|error| {
-            let diagnostic = Diagnostic::error(Code::Input, error.to_string());
-            Error::new(
-                "",
-                match error.help() {
-                    Some(help) => diagnostic.with_help(help),
-                    None => diagnostic,
-                },
-            )
-        })?;
+        let body = body.map_err(|error| refused(&error))?;
         let cycle = self.cycle();
         // One call is made at a time: a new one says that the one before was given up.
         let _ = self.end_attempt(AttemptStatus::Canceled, |_| {});
@@ -148,6 +139,18 @@ impl Context {
         let history = self.session.history();
         self.session.publish(history.with_attempts(attempts));
     }
+}
+
+/// The error for a request that the provider's API has no form for.
+pub(crate) fn refused(error: &RenderError) -> Error {
+    let diagnostic = Diagnostic::error(Code::Input, error.to_string());
+    Error::new(
+        "",
+        match error.help() {
+            Some(help) => diagnostic.with_help(help),
+            None => diagnostic,
+        },
+    )
 }
 
 /// What was sent in the cycle of a snapshot of `history`, or in the cycle in progress for its working

@@ -28,8 +28,8 @@ use super::part::Part;
 use super::prices::{Money, Prices};
 use super::tokenizer::Tokenizer;
 use super::tokens::fitting;
-use crate::diag::{Code, Diagnostic, Error};
-use crate::engine::Engine;
+use crate::diag::Error;
+use crate::engine::{Engine, refused};
 use crate::history::{At, History, Session};
 use crate::index::Snapshot;
 use crate::ir::Address;
@@ -261,18 +261,6 @@ fn neighbour(history: &History, address: Address) -> Option<(At, Arc<Snapshot>)>
     Some((At::Committed(address), Arc::clone(snapshot)))
 }
 
-/// The error for a request without a form.
-fn refused(error: &RenderError) -> Error {
-    let diagnostic = Diagnostic::error(Code::Input, error.to_string());
-    Error::new(
-        "",
-        match error.help() {
-            Some(help) => diagnostic.with_help(help),
-            None => diagnostic,
-        },
-    )
-}
-
 /// Compares the requests of these snapshots, oldest first. `counts` counts tokens.
 ///
 /// # Errors
@@ -394,24 +382,18 @@ impl<'a> Walk<'a> {
         })
     }
 
-    /// Counts the blocks that are new. Returns the sums of those that were there before.
+    /// Counts the blocks that are new. Returns the sums of those that were there instead.
     fn count_blocks(&mut self, before: &Before) -> Vec<u64> {
-        let in_head = |block: &ThreadBlock| self.requests.is_in_head(block);
-        // If blocks move between head and messages, all are counted again.
-        let kept = match before.messages_kept {
-            0 => 0,
-            _ => before.blocks_kept.min(self.tokens.len()),
-        };
-        let all = self.tokens.clone();
-        self.tokens.truncate(kept);
+        let kept = before.sums_kept();
+        let replaced = self.tokens.split_off(kept.min(self.tokens.len()));
         let mut sum = self.tokens.last().copied().unwrap_or(0);
         for block in &self.requests.blocks[kept..] {
-            if !in_head(block) {
+            if !self.requests.is_in_head(block) {
                 sum += self.counts.block(block);
             }
             self.tokens.push(sum);
         }
-        all
+        replaced
     }
 
     /// Counts the front, if it is another one. Returns the one before if its bytes differ.
@@ -547,7 +529,13 @@ impl<'a> Walk<'a> {
             .map_or_else(Sums::default, |front| front.sums);
         // The tokens of the blocks before, and of the part of the text that is shared.
         let start = first.blocks.start + at.map_or(0, |(at, _)| at);
-        let before_block = start.checked_sub(1).and_then(|at| older_tokens.get(at));
+        let kept_blocks = before.sums_kept();
+        let before_block = start
+            .checked_sub(1)
+            .and_then(|at| match at.checked_sub(kept_blocks) {
+                None => self.tokens.get(at),
+                Some(at) => older_tokens.get(at),
+            });
         let part = at.map_or("", |(_, text)| first.json.get(text..common).unwrap_or(""));
         let shared = Sums {
             bytes: front.bytes + self.requests.bytes_of(kept + same) + common as u64,

@@ -76,6 +76,17 @@ pub(super) struct Before {
     pub(super) messages: Vec<Message>,
 }
 
+impl Before {
+    /// How many blocks at the beginning need not be counted again. If blocks may have moved between the
+    /// head and the messages, all have to be.
+    pub(super) fn sums_kept(&self) -> usize {
+        match self.messages_kept {
+            0 => 0,
+            _ => self.blocks_kept,
+        }
+    }
+}
+
 /// The blocks of one unit in a request.
 struct UnitBlocks {
     version: u64,
