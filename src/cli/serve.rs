@@ -3,16 +3,17 @@
 use super::command::Run;
 use super::options::{Color, Limits, Messages};
 #[cfg(feature = "mcp")]
-use crate::mcp::serve;
+use crate::mcp::{Options, serve};
 use crate::present::{Exit, Failure};
 use clap::Args;
 use std::path::PathBuf;
 
 /// Serve caches and sessions to agents over the Model Context Protocol.
 ///
-/// The server speaks on standard input and output and ends when its input ends. Its tools are
-/// context.resolve, context.list_caches and context.inspect_cache for caches, pact.select, pact.explain
-/// and pact.diff for sessions, and pact.sessions for stores. It reads files below one directory only.
+/// The server speaks on standard input and output and ends when either ends. Its tools are
+/// context_resolve, context_list_caches and context_inspect_cache for caches, and pact_select, pact_show,
+/// pact_grep and others for sessions; names with a dot, such as context.resolve, are answered too. It
+/// reads files below one directory only.
 ///
 /// Needs a build with the feature `mcp`.
 #[derive(Args, Debug)]
@@ -24,6 +25,9 @@ pub(super) struct Serve {
     /// The directory of the caches and sessions.
     #[arg(long, value_name = "DIR")]
     root: PathBuf,
+    /// List the tools with a dot in their names, as context.resolve. Many hosts refuse such names.
+    #[arg(long)]
+    dotted_names: bool,
     #[command(flatten)]
     messages: Messages,
     #[command(flatten)]
@@ -31,28 +35,37 @@ pub(super) struct Serve {
 }
 
 impl Run for Serve {
+    #[cfg(feature = "mcp")]
     fn run(&self, _: Color) -> Result<Exit, Failure> {
-        serve(&self.root, self.limits.source())?;
+        let options = Options {
+            limits: self.limits.source(),
+            dotted_names: self.dotted_names,
+        };
+        serve(&self.root, &options)?;
         Ok(Exit::Ok)
+    }
+
+    /// Replaces the server in a build without it.
+    #[cfg(not(feature = "mcp"))]
+    fn run(&self, _: Color) -> Result<Exit, Failure> {
+        Err(no_server())
     }
 }
 
-/// Replaces the server in a build without it.
 #[cfg(not(feature = "mcp"))]
-fn serve(_: &std::path::Path, _: crate::tree::Limits) -> Result<(), Failure> {
-    let message = "this build has no server: install with `--features mcp`";
-    Err(Failure::usage(message))
+fn no_server() -> Failure {
+    Failure::usage("this build has no server: install with `--features mcp`")
 }
 
-#[cfg(all(test, not(feature = "mcp")))]
+#[cfg(test)]
+#[cfg(not(feature = "mcp"))]
 mod tests {
-    use super::serve;
+    use super::no_server;
     use crate::present::Exit;
-    use crate::tree::Limits;
 
     #[test]
     fn a_build_without_the_server_names_the_feature() {
-        let failure = serve(".".as_ref(), Limits::default()).expect_err("no server");
+        let failure = no_server();
         assert_eq!(failure.exit(), Exit::Usage);
         assert_eq!(
             failure.to_string(),

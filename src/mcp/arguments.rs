@@ -70,7 +70,7 @@ impl Parameter {
         };
         match self.kind {
             Kind::Text => value.is_string(),
-            Kind::Count(least) => value.as_u64().is_some_and(|value| value >= least),
+            Kind::Count(least) => whole(value).is_some_and(|value| value >= least),
             Kind::Flag => value.is_boolean(),
             Kind::Word(words) => one_of(words, value),
             Kind::Words(words) => value
@@ -89,6 +89,15 @@ impl Parameter {
             Kind::Words(words) => format!("a list of {}", words.join(", ")),
         }
     }
+}
+
+/// A whole number from 0; at most `u64::MAX`. JSON Schema calls a number an integer whose fraction is zero, however it
+/// is spelled: `1.0` and `1e3` are.
+fn whole(value: &Value) -> Option<u64> {
+    value.as_u64().or_else(|| {
+        let number = value.as_f64().filter(|number| number.fract() == 0.0)?;
+        (number >= 0.0).then_some(number as u64)
+    })
 }
 
 /// The JSON Schema of the arguments of a tool. Members are in the order of their names.
@@ -175,7 +184,7 @@ impl Arguments {
 
     /// A number, if it was sent.
     pub(super) fn count(&self, name: &str) -> Option<u64> {
-        self.0.get(name)?.as_u64()
+        whole(self.0.get(name)?)
     }
 
     /// A number as a `usize`, if it was sent; at most `usize::MAX`.
@@ -225,6 +234,29 @@ mod tests {
         assert_eq!((read.flag("moves"), read.text("mode")), (false, None));
         assert_eq!(read.words("fields").collect::<Vec<_>>(), ["b"]);
         assert_eq!(read.words("others").count(), 0);
+    }
+
+    #[test]
+    fn a_number_without_a_fraction_is_whole() {
+        for (spelled, read) in [
+            ("1.0", Some(1)),
+            ("1e3", Some(1000)),
+            ("-0.0", Some(0)),
+            ("0", Some(0)),
+            ("18446744073709551615", Some(u64::MAX)),
+            ("1e300", Some(u64::MAX)),
+            ("1.5", None),
+            ("-1.0", None),
+            ("-1", None),
+        ] {
+            let number: Value = serde_json::from_str(spelled).expect("a number");
+            let read_as = check(json!({"cache": "x", "budget": number}));
+            assert_eq!(
+                read_as.ok().and_then(|a| a.count("budget")),
+                read,
+                "{spelled}"
+            );
+        }
     }
 
     #[test]

@@ -11,7 +11,7 @@ use serde::Serialize;
 use std::io;
 use std::path::{Component, Path, PathBuf};
 
-/// `context.resolve`: what `pactql context resolve` prints.
+/// `context_resolve`: what `pactql context resolve` prints.
 pub(super) fn resolve(state: &ServerState, arguments: &Arguments) -> Result<Answer, Failure> {
     let cache = open(state, arguments)?;
     let query = Query::new(arguments.needed("query"));
@@ -21,7 +21,7 @@ pub(super) fn resolve(state: &ServerState, arguments: &Arguments) -> Result<Answ
     Ok(Answer { result, said })
 }
 
-/// `context.inspect_cache`: what `pactql context inspect` prints.
+/// `context_inspect_cache`: what `pactql context inspect` prints.
 pub(super) fn inspect_cache(state: &ServerState, arguments: &Arguments) -> Result<Answer, Failure> {
     let cache = open(state, arguments)?;
     Ok(answer::json(&budget::inspect(&cache)?)?.into())
@@ -53,7 +53,7 @@ fn missing(name: &str) -> Failure {
     CacheError::Missing(PathBuf::from(name)).into()
 }
 
-/// The result of `context.list_caches`. Members are in the order in which they are printed.
+/// The result of `context_list_caches`. Members are in the order in which they are printed.
 #[derive(Debug, Serialize)]
 struct Listing {
     caches: Vec<Listed>,
@@ -68,7 +68,7 @@ struct Listed {
     has_manifest: bool,
 }
 
-/// `context.list_caches`: the directories directly in the root, or in a directory below it, in
+/// `context_list_caches`: the directories directly in the root, or in a directory below it, in
 /// the byte order of their paths. Links are left out.
 pub(super) fn list_caches(state: &ServerState, arguments: &Arguments) -> Result<Answer, Failure> {
     let name = arguments.text("root").unwrap_or(".");

@@ -8,7 +8,7 @@ use std::time::Duration;
 const WAITING: usize = 64;
 
 /// How long to wait at the end for messages that are not written yet.
-const PATIENCE: Duration = Duration::from_secs(1);
+const PATIENCE: Duration = Duration::from_millis(500);
 
 /// Writes messages on standard error from its own thread: a client that does not read them never
 /// delays a response.

@@ -1,8 +1,13 @@
 //! The tools of the Model Context Protocol, on standard input and output (RUNTIME §6).
 //!
 //! ```text
-//! server           handshake, list and calls; the only file that knows the SDK
+//! server           handshake, list and calls; with `transport` the only file that knows the SDK
+//!   transport      lines as messages, and how many are on their way
+//!     lines        the streams, and their ends
+//!       load       counts of what is on its way
+//!     malformed    the id of a request that cannot be read
 //!   log            messages on standard error
+//!   options        what is asked of a server
 //!   tools          names and arguments
 //!     arguments    one table for schemas and checks
 //!     context      caches of documents
@@ -19,23 +24,29 @@ mod arguments;
 mod context;
 mod inspect;
 mod kept;
+mod lines;
+mod load;
 mod log;
+mod malformed;
+mod options;
 mod pact;
 mod root;
 mod server;
 mod state;
 mod stores;
 mod tools;
+mod transport;
+
+pub(crate) use options::Options;
 
 use crate::present::Failure;
-use crate::tree::Limits;
 use std::path::Path;
 
-/// Serves a directory on standard input and output until the input ends.
+/// Serves a directory on standard input and output until either ends.
 ///
 /// # Errors
 /// There is no such directory; a client that does not speak the protocol.
-pub(crate) fn serve(dir: &Path, limits: Limits) -> Result<(), Failure> {
+pub(crate) fn serve(dir: &Path, options: &Options) -> Result<(), Failure> {
     let root = root::Root::open(dir)?;
-    server::serve(state::ServerState::new(root, limits))
+    server::serve(state::ServerState::new(root, options.limits), options)
 }

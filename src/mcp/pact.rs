@@ -14,7 +14,7 @@ use crate::present::{Failure, answer, clean, sessions};
 use std::str::FromStr;
 use std::sync::Arc;
 
-/// `pact.select`: what `pactql select --format json` prints, or `nodes`.
+/// `pact_select`: what `pactql select --format json` prints, or `nodes`.
 pub(super) fn select(state: &ServerState, arguments: &Arguments) -> Result<Answer, Failure> {
     let engine = state.engine(edition(arguments)?)?;
     let selector = arguments.needed("selector");
@@ -63,7 +63,7 @@ fn range_options(arguments: &Arguments) -> RangeOptions {
     }
 }
 
-/// `pact.explain`: what `pactql explain --format json` prints.
+/// `pact_explain`: what `pactql explain --format json` prints.
 pub(super) fn explain(state: &ServerState, arguments: &Arguments) -> Result<Answer, Failure> {
     let options = ExplainOptions {
         analyze: arguments.flag("analyze"),
@@ -89,7 +89,7 @@ pub(super) fn explain(state: &ServerState, arguments: &Arguments) -> Result<Answ
     Ok(answer::explanation(&explain).into())
 }
 
-/// `pact.diff`: what `pactql diff --format json` prints.
+/// `pact_diff`: what `pactql diff --format json` prints.
 pub(super) fn diff(state: &ServerState, arguments: &Arguments) -> Result<Answer, Failure> {
     let a = sessions::place(arguments.needed("a"))?;
     let b = sessions::place(arguments.needed("b"))?;
@@ -111,7 +111,7 @@ pub(super) fn diff(state: &ServerState, arguments: &Arguments) -> Result<Answer,
     Ok(answer::json(&diff)?.into())
 }
 
-/// `pact.sessions`: what `pactql sessions --json` prints.
+/// `pact_sessions`: what `pactql sessions --json` prints.
 pub(super) fn list(state: &ServerState, arguments: &Arguments) -> Result<Answer, Failure> {
     let word = arguments.needed("store");
     let address = Address::spelled(word).ok_or_else(|| {

@@ -1,9 +1,13 @@
-//! The protocol: the only file that knows the SDK.
+//! The protocol: the handshake, the list of tools, calls.
 
 use super::arguments::schema;
+use super::lines;
+use super::load::Load;
 use super::log::Log;
+use super::options::Options;
 use super::state::{Answer, ServerState};
 use super::tools::{TOOLS, Tool};
+use super::transport::Wire;
 use crate::diag::{ColorChoice, nearest};
 use crate::present::{Exit, Failure, clean};
 use rmcp::model::{
@@ -14,12 +18,12 @@ use rmcp::model::{
 use rmcp::service::{QuitReason, RequestContext, RoleServer, ServerInitializeError};
 use rmcp::{ErrorData, ServerHandler, ServiceExt};
 use std::sync::Arc;
-use tokio::sync::Semaphore;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 /// What the server is, for the client to read.
 const INSTRUCTIONS: &str = "\
-Caches of documents (context.*) and sessions of conversations (pact.*) below one directory; every \
-path is relative to it. A session is a file, or one of a store: \"agents.db#name\", which pact.sessions lists. \
+Caches of documents (context_*) and sessions of conversations (pact_*) below one directory; every \
+path is relative to it. A session is a file, or one of a store: \"agents.db#name\", which pact_sessions lists. \
 Nothing is written. The first block of a result is JSON; a second block, \
 if there is one, has warnings as text and, as a line of JSON, why an answer is empty. Errors are JSON too: \
 {\"error\": {\"code\", \"message\", \"spans\", \"help\"}}.";
@@ -30,30 +34,41 @@ struct Server {
     state: Arc<ServerState>,
     /// One permit for each running call; other calls wait in order of arrival.
     permits: Arc<Semaphore>,
+    load: Load,
+    dotted_names: bool,
     log: Log,
 }
 
-/// Serves on standard input and output until the input ends.
+/// The most calls that run at a time, so that their answers fit in memory on any machine.
+const MOST_CALLS: usize = 8;
+
+/// Serves on standard input and output until either ends.
 ///
 /// One thread talks to the client. Calls run on other threads, at most one per processor at a
 /// time, because a call may use several threads itself.
 ///
 /// # Errors
 /// The runtime cannot be started; a client that does not speak the protocol.
-pub(super) fn serve(state: ServerState) -> Result<(), Failure> {
+pub(super) fn serve(state: ServerState, options: &Options) -> Result<(), Failure> {
+    let failed = |error: std::io::Error| Failure::internal(error.to_string());
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_time()
         .build()
-        .map_err(|error| Failure::internal(error.to_string()))?;
-    let permits = std::thread::available_parallelism().map_or(1, usize::from);
+        .map_err(failed)?;
+    let processors = std::thread::available_parallelism().map_or(1, usize::from);
     let (log, rest) = Log::start();
+    let load = Load::default();
+    let (input, output, end) = lines::open(load.clone()).map_err(failed)?;
+    let wire = Wire::new(input, output, load.clone());
     let server = Server {
         log,
         state: Arc::new(state),
-        permits: Arc::new(Semaphore::new(permits)),
+        permits: Arc::new(Semaphore::new(processors.min(MOST_CALLS))),
+        load,
+        dotted_names: options.dotted_names,
     };
-    let outcome = runtime.block_on(async {
-        match server.serve(rmcp::transport::stdio()).await {
+    let conversation = async {
+        match server.serve(wire).await {
             Ok(running) => match running.waiting().await {
                 Ok(QuitReason::JoinError(error)) | Err(error) => {
                     Err(Failure::internal(error.to_string()))
@@ -67,6 +82,13 @@ pub(super) fn serve(state: ServerState) -> Result<(), Failure> {
                 Err(Failure::plain(Exit::Input, message))
             }
             Err(error) => Err(Failure::internal(clean(&error.to_string(), 200))),
+        }
+    };
+    let outcome = runtime.block_on(async {
+        tokio::select! {
+            biased;
+            outcome = conversation => outcome,
+            () = end.over() => Ok(()),
         }
     });
     // Nobody waits for calls that are still running.
@@ -88,7 +110,8 @@ impl ServerHandler for Server {
         _: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
         let tools = TOOLS.iter().map(|tool| {
-            rmcp::model::Tool::new(tool.name, tool.about, Arc::new(schema(tool.parameters)))
+            let name = tool.shown(self.dotted_names);
+            rmcp::model::Tool::new(name, tool.about, Arc::new(schema(tool.parameters)))
                 .with_annotations(ToolAnnotations::new().read_only(true).open_world(false))
         });
         Ok(ListToolsResult::with_all_items(tools.collect()))
@@ -100,23 +123,26 @@ impl ServerHandler for Server {
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
         let Some(tool) = Tool::named(&request.name) else {
-            return Err(unknown(&request.name));
+            return Err(self.unknown(&request.name));
         };
+        let name = request.name;
         let sent = request.arguments.unwrap_or_default();
         let state = Arc::clone(&self.state);
-        let permit = Arc::clone(&self.permits).acquire_owned().await;
-        if context.ct.is_cancelled() {
+        let permit = tokio::select! {
+            biased;
             // The client waits no longer, and the SDK sends no response.
-            return Err(ErrorData::invalid_request("cancelled", None));
-        }
+            () = context.ct.cancelled() => return Err(ErrorData::invalid_request("cancelled", None)),
+            permit = self.permit() => permit,
+        };
+        let called = name.clone();
         let answer = tokio::task::spawn_blocking(move || {
-            let answer = tool.call(&state, sent);
+            let answer = tool.call(&called, &state, sent);
             drop(permit);
             answer
         });
         // A panic fails this call alone; its message went to standard error.
         let answer = answer.await.unwrap_or_else(|_| {
-            let message = format!("{} failed", tool.name);
+            let message = format!("{name} failed");
             Err(Failure::internal(message))
         });
         let result = match answer {
@@ -128,7 +154,7 @@ impl ServerHandler for Server {
             }
             Err(failure) => {
                 let text = failure.text(ColorChoice::Never);
-                self.log.write(format!("{}: {text}", tool.name));
+                self.log.write(format!("{name}: {text}"));
                 CallToolResult::error(vec![ContentBlock::text(failure.json().to_string())])
             }
         };
@@ -150,11 +176,24 @@ impl ServerHandler for Server {
     }
 }
 
-/// The protocol error for a tool that does not exist.
-fn unknown(name: &str) -> ErrorData {
-    let mut message = format!("unknown tool: {}", clean(name, 80));
-    if let Some(meant) = nearest(name, TOOLS.iter().map(|tool| tool.name)) {
-        message.push_str(&format!(", did you mean {meant}?"));
+impl Server {
+    /// Waits until a call may run: there is a processor for it, and the client reads what it gets.
+    async fn permit(&self) -> Option<OwnedSemaphorePermit> {
+        let permit = Arc::clone(&self.permits).acquire_owned().await.ok();
+        self.load.may_call().await;
+        permit
     }
-    ErrorData::invalid_params(message, None)
+
+    /// The protocol error for a tool that does not exist.
+    fn unknown(&self, name: &str) -> ErrorData {
+        let mut message = format!("unknown tool: {}", clean(name, 80));
+        let names: Vec<String> = TOOLS
+            .iter()
+            .map(|tool| tool.shown(name.contains('.') || self.dotted_names))
+            .collect();
+        if let Some(meant) = nearest(name, names.iter().map(String::as_str)) {
+            message.push_str(&format!(", did you mean {meant}?"));
+        }
+        ErrorData::invalid_params(message, None)
+    }
 }

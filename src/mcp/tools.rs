@@ -9,7 +9,8 @@ use serde_json::{Map, Value};
 /// One tool.
 #[derive(Debug)]
 pub(super) struct Tool {
-    /// Its name.
+    /// Its name, of letters and underscores alone: hosts of agents refuse others, and some then drop the whole
+    /// list. What is before the first underscore is its group.
     pub(super) name: &'static str,
     /// What it does, for the client that chooses among tools.
     pub(super) about: &'static str,
@@ -21,7 +22,7 @@ pub(super) struct Tool {
 /// The tools in the order in which they are listed.
 pub(super) const TOOLS: [Tool; 12] = [
     Tool {
-        name: "context.resolve",
+        name: "context_resolve",
         about: "Choose documents of a cache that fit a budget of tokens, best first and each whole \
                 or not at all. A document's score is the share of its words that occur in the \
                 query. Returns {\"documents\": [{id, version, content, score, tokens, why}], \
@@ -45,7 +46,7 @@ pub(super) const TOOLS: [Tool; 12] = [
         run: context::resolve,
     },
     Tool {
-        name: "context.list_caches",
+        name: "context_list_caches",
         about: "List the directories that may be caches of documents, by name; those with a \
                 manifest are. Returns {\"caches\": [{path, has_manifest}]}; give a `path` to the \
                 other context tools as `cache`.",
@@ -57,14 +58,14 @@ pub(super) const TOOLS: [Tool; 12] = [
         run: context::list_caches,
     },
     Tool {
-        name: "context.inspect_cache",
+        name: "context_inspect_cache",
         about: "Describe a cache of documents. Returns {cache_version, document_count, \
                 total_bytes, valid}; `valid` says whether every file agrees with the manifest.",
         parameters: &[CACHE],
         run: context::inspect_cache,
     },
     Tool {
-        name: "pact.select",
+        name: "pact_select",
         about: "Find nodes of a session (the tree of a conversation's context, with a snapshot \
                 for each cycle) with a selector. Returns a list of ids, or for a range of \
                 snapshots the differences between neighbours. Examples: \
@@ -86,7 +87,7 @@ pub(super) const TOOLS: [Tool; 12] = [
                 "budget",
                 Kind::Count(0),
                 "Choose blocks that fit this many tokens, each whole or not at all, and return them \
-                 in the form of context.resolve.",
+                 in the form of context_resolve.",
             ),
             Parameter::new(
                 "query",
@@ -128,7 +129,7 @@ pub(super) const TOOLS: [Tool; 12] = [
         run: pact::select,
     },
     Tool {
-        name: "pact.explain",
+        name: "pact_explain",
         about: "Show how a selector is read and run: its normalized text and fingerprint, what \
                 its abbreviations mean, and its plan. With a session, the snapshots it names are \
                 looked up there.",
@@ -154,7 +155,7 @@ pub(super) const TOOLS: [Tool; 12] = [
         run: pact::explain,
     },
     Tool {
-        name: "pact.diff",
+        name: "pact_diff",
         about: "Compare two snapshots of a session, in whatever order they are named. Returns \
                 {\"added\": [id], \"removed\": [id], \"changed\": [{id, fields}]}: the changes \
                 from the older to the newer one.",
@@ -183,7 +184,7 @@ pub(super) const TOOLS: [Tool; 12] = [
         run: pact::diff,
     },
     Tool {
-        name: "pact.sessions",
+        name: "pact_sessions",
         about: "List the sessions of a store (a .db file with many sessions), in order of names: one JSON \
                 object a line, {name, snapshots, cycle, working, created, committed, source, parent}. Give \
                 \"STORE#NAME\" to the other pact tools as `session`.",
@@ -361,22 +362,32 @@ const PLACE: &str = "A snapshot: @t0 is the newest, @t-2 two commits back, @c12 
                      `working` the working state.";
 
 impl Tool {
-    /// The tool with a name.
+    /// The tool with a name, which may have a dot behind its group.
     pub(super) fn named(name: &str) -> Option<&'static Self> {
         const TABLE: &[Tool] = &TOOLS;
-        TABLE.iter().find(|tool| tool.name == name)
+        let plain = name.replacen('.', "_", 1);
+        TABLE.iter().find(|tool| tool.name == plain)
     }
 
-    /// Runs a call. It may read files and take a while.
+    /// Its name in the list, `context_resolve`; or with a dot behind its group, `context.resolve`.
+    pub(super) fn shown(&self, dotted: bool) -> String {
+        match dotted {
+            true => self.name.replacen('_', ".", 1),
+            false => self.name.to_owned(),
+        }
+    }
+
+    /// Runs a call; messages name the tool as it was `called`. It may read files and take a while.
     ///
     /// # Errors
     /// Arguments that the tool does not take; the errors of the command.
     pub(super) fn call(
         &self,
+        called: &str,
         state: &ServerState,
         sent: Map<String, Value>,
     ) -> Result<Answer, Failure> {
-        let arguments = Arguments::check(self.name, self.parameters, sent)?;
+        let arguments = Arguments::check(called, self.parameters, sent)?;
         (self.run)(state, &arguments)
     }
 }
@@ -392,12 +403,23 @@ mod tests {
     #[test]
     fn every_tool_is_found_by_its_name() {
         for tool in &TOOLS {
-            assert_eq!(
-                Tool::named(tool.name).map(|found| found.name),
-                Some(tool.name)
-            );
+            for name in [tool.shown(false), tool.shown(true)] {
+                let found = Tool::named(&name).map(|found| found.name);
+                assert_eq!(found, Some(tool.name), "{name}");
+            }
+            let plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-';
+            assert!(tool.name.len() <= 64 && tool.name.bytes().all(plain));
         }
-        assert!(Tool::named("context.build").is_none());
+        for name in [
+            "context.build",
+            "pact.",
+            "",
+            "context.list.caches",
+            ".",
+            "pact",
+        ] {
+            assert!(Tool::named(name).is_none(), "{name}");
+        }
     }
 
     #[test]

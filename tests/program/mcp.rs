@@ -1,6 +1,8 @@
 //! The MCP server, as a child process that is sent lines of JSON. The tests do not use the SDK:
 //! they check the messages themselves.
 
+mod wire;
+
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::fs;
@@ -94,7 +96,11 @@ struct Client {
 impl Client {
     /// Starts a server without a handshake.
     fn silent(root: &Path) -> Self {
-        let mut client = Self::spawn(root);
+        Self::listening(Self::spawn(root))
+    }
+
+    /// Reads the standard error of its server.
+    fn listening(mut client: Self) -> Self {
         let mut errors = client.unread.take().expect("a pipe");
         client.errors = Some(std::thread::spawn(move || {
             let mut text = String::new();
@@ -106,9 +112,15 @@ impl Client {
 
     /// Starts a server whose standard error is not read.
     fn spawn(root: &Path) -> Self {
+        Self::spawn_with(root, &[])
+    }
+
+    /// Starts a server with options, whose standard error is not read.
+    fn spawn_with(root: &Path, options: &[&str]) -> Self {
         let mut server = Command::new(env!("CARGO_BIN_EXE_pactql"))
             .args(["context", "serve", "--root"])
             .arg(root)
+            .args(options)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
@@ -265,12 +277,12 @@ fn texts(answer: &Value) -> (bool, Vec<String>) {
     (result["isError"] == true, texts.collect())
 }
 
-const SESSION_TOOLS: [&str; 3] = ["pact.select", "pact.explain", "pact.diff"];
+const SESSION_TOOLS: [&str; 3] = ["pact_select", "pact_explain", "pact_diff"];
 
 /// Arguments with which every tool over sessions reads `session`.
 fn reading(session: &str) -> impl Fn(&str) -> Value {
     move |tool| match tool {
-        "pact.diff" => json!({"session": session, "a": "@t0", "b": "@t-1"}),
+        "pact_diff" => json!({"session": session, "a": "@t0", "b": "@t-1"}),
         _ => json!({"session": session, "selector": "@t0 .cb"}),
     }
 }
@@ -291,13 +303,13 @@ fn a_conversation_from_the_handshake_to_the_end() {
     assert_eq!(
         names,
         [
-            "context.resolve",
-            "context.list_caches",
-            "context.inspect_cache",
-            "pact.select",
-            "pact.explain",
-            "pact.diff",
-            "pact.sessions",
+            "context_resolve",
+            "context_list_caches",
+            "context_inspect_cache",
+            "pact_select",
+            "pact_explain",
+            "pact_diff",
+            "pact_sessions",
             "pact_show",
             "pact_steps",
             "pact_tokens",
@@ -307,18 +319,18 @@ fn a_conversation_from_the_handshake_to_the_end() {
     );
 
     assert_eq!(
-        client.answer("context.list_caches", json!({"root": "caches"})),
+        client.answer("context_list_caches", json!({"root": "caches"})),
         "{\"caches\":[{\"path\":\"caches/damaged\",\"has_manifest\":true},\
          {\"path\":\"caches/good\",\"has_manifest\":true},\
          {\"path\":\"caches/not-one\",\"has_manifest\":false}]}"
     );
     assert_eq!(
-        client.answer("context.list_caches", json!({})),
+        client.answer("context_list_caches", json!({})),
         "{\"caches\":[{\"path\":\"caches\",\"has_manifest\":false},\
          {\"path\":\"docs\",\"has_manifest\":false},{\"path\":\"many\",\"has_manifest\":false}]}"
     );
     let resolved = client.answer(
-        "context.resolve",
+        "context_resolve",
         json!({"cache": "caches/good", "query": "GRÜSSE deployment", "budget": 12}),
     );
     let resolved: Value = serde_json::from_str(&resolved).expect("JSON");
@@ -326,36 +338,27 @@ fn a_conversation_from_the_handshake_to_the_end() {
     assert_eq!(resolved["selection"]["tokens_used"], 12);
     assert_eq!(
         client.answer(
-            "pact.select",
+            "pact_select",
             json!({"session": "agent.jsonl", "selector": "@t0 ^seq .mt:depth(1-3) .cb[kind='call']"})
         ),
         "[\"cb:c4\",\"cb:c5\"]"
     );
 
     // An unknown tool is a mistake of the client, reported as a protocol error.
-    let unknown = client.ask("tools/call", json!({"name": "pact.selec", "arguments": {}}));
+    let unknown = client.ask("tools/call", json!({"name": "pact_selec", "arguments": {}}));
     assert_eq!(unknown["error"]["code"], -32602);
     assert_eq!(
         unknown["error"]["message"],
-        "unknown tool: pact.selec, did you mean pact.select?"
+        "unknown tool: pact_selec, did you mean pact_select?"
     );
     let shapeless = client.ask(
         "tools/call",
-        json!({"name": "pact.select", "arguments": [1]}),
+        json!({"name": "pact_select", "arguments": [1]}),
     );
     assert_eq!(shapeless["error"]["code"], -32602);
     let method = client.ask("nothing/known", json!({}));
     assert_eq!(method["error"]["code"], -32601);
 
-    // A line that is not JSON has no id to answer; the server continues.
-    client.send("{\"jsonrpc\":\"2.0\",\"id\":");
-    client.send("\u{0}\u{1}");
-    client.send("");
-    let nested = "[".repeat(100_000);
-    client.send(&nested);
-    client.send("{\"jsonrpc\":\"2.0\",\"strange\":true}");
-    let refused = client.receive();
-    assert_eq!(refused["error"]["code"], -32600, "{refused}");
     assert_eq!(client.ask("ping", json!({}))["result"], json!({}));
 
     let (code, errors) = client.end();
@@ -365,7 +368,7 @@ fn a_conversation_from_the_handshake_to_the_end() {
 #[test]
 fn every_revision_of_the_protocol_is_spoken() {
     let scratch = Scratch::new("revisions");
-    let call = json!({"name": "pact.select", "arguments": reading("agent.jsonl")("pact.select")});
+    let call = json!({"name": "pact_select", "arguments": reading("agent.jsonl")("pact_select")});
     let mut answers = Vec::new();
     for revision in ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"] {
         let mut client = Client::silent(&scratch.path("root"));
@@ -416,7 +419,7 @@ fn documented_calls_over_sessions_are_answered_as_documented() {
         };
         let Some(tool) = call["name"]
             .as_str()
-            .filter(|tool| tool.starts_with("pact."))
+            .filter(|tool| tool.starts_with("pact_"))
         else {
             continue;
         };
@@ -549,7 +552,7 @@ fn answers_are_those_of_the_command_line_to_the_byte() {
     let history = "@t-3..@t0 .cb";
     for (tool, arguments, command) in [
         (
-            "context.resolve",
+            "context_resolve",
             json!({"cache": "caches/good", "query": "deployment grüße", "budget": 4000}),
             &[
                 "context",
@@ -563,7 +566,7 @@ fn answers_are_those_of_the_command_line_to_the_byte() {
             ][..],
         ),
         (
-            "context.resolve",
+            "context_resolve",
             json!({"cache": "caches/good", "query": "", "budget": 0}),
             &[
                 "context",
@@ -577,7 +580,7 @@ fn answers_are_those_of_the_command_line_to_the_byte() {
             ],
         ),
         (
-            "context.resolve",
+            "context_resolve",
             json!({"cache": "caches/worn", "query": "deployment", "budget": 9}),
             &[
                 "context",
@@ -591,27 +594,27 @@ fn answers_are_those_of_the_command_line_to_the_byte() {
             ],
         ),
         (
-            "context.inspect_cache",
+            "context_inspect_cache",
             json!({"cache": "./caches//good"}),
             &["context", "inspect", "--cache", "./caches//good"],
         ),
         (
-            "pact.select",
+            "pact_select",
             json!({"session": "agent.jsonl", "selector": call}),
             &["select", "agent.jsonl", call, "--format", "json"],
         ),
         (
-            "pact.select",
+            "pact_select",
             json!({"session": "agent.jsonl", "selector": call, "format": "nodes"}),
             &["select", "agent.jsonl", call, "--format", "nodes"],
         ),
         (
-            "pact.select",
+            "pact_select",
             json!({"session": "agent.jsonl", "selector": call, "count": true}),
             &["select", "agent.jsonl", call, "--count", "--format", "json"],
         ),
         (
-            "pact.select",
+            "pact_select",
             json!({"session": "many", "selector": "@t0 .cb", "edition": "v0.1"}),
             &[
                 "select",
@@ -624,12 +627,12 @@ fn answers_are_those_of_the_command_line_to_the_byte() {
             ],
         ),
         (
-            "pact.select",
+            "pact_select",
             json!({"session": "agent.jsonl", "selector": history}),
             &["select", "agent.jsonl", history, "--format", "json"],
         ),
         (
-            "pact.select",
+            "pact_select",
             json!({"session": "agent.jsonl", "selector": history, "include_content": true, "content_mode": "tokens",
                 "context_lines": 1, "materialize": ["content", "mime"], "max_snapshots": 3, "stats": true}),
             &[
@@ -651,7 +654,7 @@ fn answers_are_those_of_the_command_line_to_the_byte() {
             ],
         ),
         (
-            "pact.select",
+            "pact_select",
             json!({"session": "agent.jsonl", "selector": "@t0 .cb", "budget": 60, "query": "refund return"}),
             &[
                 "select",
@@ -666,7 +669,7 @@ fn answers_are_those_of_the_command_line_to_the_byte() {
             ],
         ),
         (
-            "pact.select",
+            "pact_select",
             json!({"session": "agent.jsonl", "selector": "@t0 .cb", "budget": 60, "format": "nodes"}),
             &[
                 "select",
@@ -679,7 +682,7 @@ fn answers_are_those_of_the_command_line_to_the_byte() {
             ],
         ),
         (
-            "pact.select",
+            "pact_select",
             json!({"session": "agent.jsonl", "selector": "@t0 .cb", "budget": 60, "count": true}),
             &[
                 "select",
@@ -693,17 +696,17 @@ fn answers_are_those_of_the_command_line_to_the_byte() {
             ],
         ),
         (
-            "pact.select",
+            "pact_select",
             json!({"session": "agent.jsonl", "selector": mistaken}),
             &["select", "agent.jsonl", mistaken, "--format", "json"],
         ),
         (
-            "pact.select",
+            "pact_select",
             json!({"session": "agent.jsonl", "selector": mistaken, "format": "nodes"}),
             &["select", "agent.jsonl", mistaken, "--format", "nodes"],
         ),
         (
-            "pact.explain",
+            "pact_explain",
             json!({"selector": ".cb #hero", "edition": "v0.1"}),
             &[
                 "explain",
@@ -715,7 +718,7 @@ fn answers_are_those_of_the_command_line_to_the_byte() {
             ],
         ),
         (
-            "pact.explain",
+            "pact_explain",
             json!({"session": "agent.jsonl", "selector": call, "analyze": true, "verbose": true}),
             &[
                 "explain",
@@ -728,12 +731,12 @@ fn answers_are_those_of_the_command_line_to_the_byte() {
             ],
         ),
         (
-            "pact.diff",
+            "pact_diff",
             json!({"session": "agent.jsonl", "a": "@t-2", "b": "@t0"}),
             &["diff", "agent.jsonl", "@t-2", "@t0", "--format", "json"],
         ),
         (
-            "pact.diff",
+            "pact_diff",
             json!({"session": "agent.jsonl", "a": "@t0", "b": "c1", "selector": ".cb", "moves": true,
                 "content": "unified", "context_lines": 0}),
             &[
@@ -776,7 +779,7 @@ fn errors_are_those_of_the_command_line() {
     let resolve = |cache: &str| json!({"cache": cache, "query": "x", "budget": 1});
     for (tool, arguments, command) in [
         (
-            "context.resolve",
+            "context_resolve",
             resolve("caches/none"),
             &[
                 "context",
@@ -790,7 +793,7 @@ fn errors_are_those_of_the_command_line() {
             ][..],
         ),
         (
-            "context.resolve",
+            "context_resolve",
             resolve("agent.jsonl"),
             &[
                 "context",
@@ -804,7 +807,7 @@ fn errors_are_those_of_the_command_line() {
             ],
         ),
         (
-            "context.resolve",
+            "context_resolve",
             resolve("caches/damaged"),
             &[
                 "context",
@@ -818,47 +821,47 @@ fn errors_are_those_of_the_command_line() {
             ],
         ),
         (
-            "context.inspect_cache",
+            "context_inspect_cache",
             json!({"cache": "caches/not-one"}),
             &["context", "inspect", "--cache", "caches/not-one"],
         ),
         (
-            "pact.select",
+            "pact_select",
             select("@t0 .cb[nope"),
             &["select", "agent.jsonl", "@t0 .cb[nope"],
         ),
         (
-            "pact.select",
+            "pact_select",
             select("@c99 .cb"),
             &["select", "agent.jsonl", "@c99 .cb"],
         ),
         (
-            "pact.select",
+            "pact_select",
             json!({"session": "none.jsonl", "selector": "@t0 .cb"}),
             &["select", "none.jsonl", "@t0 .cb"],
         ),
         (
-            "pact.select",
+            "pact_select",
             json!({"session": "broken.jsonl", "selector": "@t0 .cb"}),
             &["select", "broken.jsonl", "@t0 .cb"],
         ),
         (
-            "pact.diff",
+            "pact_diff",
             json!({"session": ".", "a": "@t-1", "b": "@t0"}),
             &["diff", ".", "@t-1", "@t0"],
         ),
         (
-            "pact.explain",
+            "pact_explain",
             json!({"selector": "@t0 .cb:nth("}),
             &["explain", "@t0 .cb:nth("],
         ),
         (
-            "pact.diff",
+            "pact_diff",
             json!({"session": "agent.jsonl", "a": "@t0", "b": "yesterday"}),
             &["diff", "agent.jsonl", "@t0", "yesterday"],
         ),
         (
-            "pact.diff",
+            "pact_diff",
             json!({"session": "agent.jsonl", "a": "@t0", "b": "@t-99"}),
             &["diff", "agent.jsonl", "@t0", "@t-99"],
         ),
@@ -873,7 +876,7 @@ fn errors_are_those_of_the_command_line() {
     // A failed call is also reported on standard error, as text.
     let (code, errors) = client.end();
     assert_eq!(code, 0);
-    let told = "context.resolve: error[E_MISSING]: caches/none is not a directory\n";
+    let told = "context_resolve: error[E_MISSING]: caches/none is not a directory\n";
     assert!(errors.starts_with(told), "{errors}");
 }
 
@@ -883,70 +886,70 @@ fn unknown_arguments_of_a_tool_are_reported() {
     let mut client = scratch.client();
     for (tool, arguments, code, message) in [
         (
-            "context.resolve",
+            "context_resolve",
             json!({}),
             "E_USAGE",
-            "context.resolve needs the argument `cache`",
+            "context_resolve needs the argument `cache`",
         ),
         (
-            "context.resolve",
+            "context_resolve",
             json!({"cache": "caches/good", "query": "x", "budget": -1}),
             "E_VALUE",
             "`budget` must be a whole number, 0 or more, not -1",
         ),
         (
-            "context.resolve",
+            "context_resolve",
             json!({"cache": "caches/good", "query": "x", "budget": "12"}),
             "E_VALUE",
             "`budget` must be a whole number, 0 or more, not \"12\"",
         ),
         (
-            "context.inspect_cache",
+            "context_inspect_cache",
             json!({"cach": "caches/good"}),
             "E_USAGE",
-            "context.inspect_cache has no argument `cach`",
+            "context_inspect_cache has no argument `cach`",
         ),
         (
-            "context.list_caches",
+            "context_list_caches",
             json!({"root": "none"}),
             "E_MISSING",
             "none is not a directory",
         ),
         (
-            "context.list_caches",
+            "context_list_caches",
             json!({"root": "agent.jsonl"}),
             "E_MISSING",
             "agent.jsonl is not a directory",
         ),
         (
-            "pact.select",
+            "pact_select",
             json!({"session": "agent.jsonl", "selector": "@t0 .cb", "edition": "v9"}),
             "E_VALUE",
             "`edition` must be one of v0.1, depth, canonical, not \"v9\"",
         ),
         (
-            "pact.select",
+            "pact_select",
             json!({"session": "agent.jsonl", "selector": "@t0 .cb", "query": "x"}),
             "E_USAGE",
             "`query` needs a budget",
         ),
         (
-            "pact.select",
+            "pact_select",
             json!({"session": "agent.jsonl", "selector": "@t-1..@t0 .cb", "format": "nodes"}),
             "E_VALUE",
             "a range has differences, not nodes",
         ),
         (
-            "pact.explain",
+            "pact_explain",
             json!({"selector": "@t0 .cb", "analyze": true}),
             "E_USAGE",
             "`analyze` needs a session",
         ),
         (
-            "pact.diff",
+            "pact_diff",
             json!({"session": "agent.jsonl", "a": "@t0"}),
             "E_USAGE",
-            "pact.diff needs the argument `b`",
+            "pact_diff needs the argument `b`",
         ),
     ] {
         let error = client.error(tool, arguments.clone());
@@ -1014,11 +1017,11 @@ fn nothing_outside_of_the_root_is_read() {
         }
         for (tool, arguments) in [
             (
-                "context.resolve",
+                "context_resolve",
                 json!({"cache": name, "query": "x", "budget": 1}),
             ),
-            ("context.inspect_cache", json!({"cache": name})),
-            ("context.list_caches", json!({"root": name})),
+            ("context_inspect_cache", json!({"cache": name})),
+            ("context_list_caches", json!({"root": name})),
         ] {
             let error = client.error(tool, arguments);
             assert_eq!(error["code"], "E_VALUE", "{tool} {name:?}");
@@ -1028,11 +1031,11 @@ fn nothing_outside_of_the_root_is_read() {
     {
         let good = reading("good-link.jsonl");
         let same = reading("agent.jsonl");
-        let tool = "pact.select";
+        let tool = "pact_select";
         let answer = client.answer(tool, good(tool));
         assert_eq!(answer, client.answer(tool, same(tool)));
         // Links are not listed as caches.
-        let listed = client.answer("context.list_caches", json!({}));
+        let listed = client.answer("context_list_caches", json!({}));
         assert!(!listed.contains("cache-link"), "{listed}");
     }
     for store in &stores {
@@ -1040,7 +1043,7 @@ fn nothing_outside_of_the_root_is_read() {
         for (tool, arguments) in SESSION_TOOLS
             .map(|tool| (tool, reading(&session)(tool)))
             .into_iter()
-            .chain([("pact.sessions", json!({"store": store}))])
+            .chain([("pact_sessions", json!({"store": store}))])
         {
             let error = client.error(tool, arguments);
             let message = error["message"].as_str().unwrap_or_default();
@@ -1052,7 +1055,7 @@ fn nothing_outside_of_the_root_is_read() {
         }
     }
     // `-` is an ordinary name here: standard input belongs to the client.
-    let error = client.error("pact.select", reading("-")("pact.select"));
+    let error = client.error("pact_select", reading("-")("pact_select"));
     assert_eq!(error["code"], "E_MISSING");
     assert_eq!(client.end().0, 0);
 }
@@ -1070,37 +1073,37 @@ fn sessions_of_stores_are_read() {
     let session = "runs/agents.db#agent";
     for (tool, arguments, command) in [
         (
-            "pact.sessions",
+            "pact_sessions",
             json!({"store": "sub.db"}),
             &["sessions", "sub.db", "--json"][..],
         ),
         (
-            "pact.sessions",
+            "pact_sessions",
             json!({"store": "runs/agents.db#a*"}),
             &["sessions", "runs/agents.db#a*", "--json"],
         ),
         (
-            "pact.sessions",
+            "pact_sessions",
             json!({"store": "sub.db#x*"}),
             &["sessions", "sub.db#x*", "--json"],
         ),
         (
-            "pact.select",
+            "pact_select",
             json!({"session": session, "selector": call}),
             &["select", session, call, "--format", "json"],
         ),
         (
-            "pact.select",
+            "pact_select",
             json!({"session": session, "selector": "@t0 #nothing"}),
             &["select", session, "@t0 #nothing", "--format", "json"],
         ),
         (
-            "pact.explain",
+            "pact_explain",
             json!({"session": session, "selector": call, "analyze": true}),
             &["explain", session, call, "--analyze", "--format", "json"],
         ),
         (
-            "pact.diff",
+            "pact_diff",
             json!({"session": session, "a": "@t-2", "b": "@t0"}),
             &["diff", session, "@t-2", "@t0", "--format", "json"],
         ),
@@ -1118,11 +1121,11 @@ fn sessions_of_stores_are_read() {
     }
     // A commit of another process is seen, and so is another file in the place of the store.
     let chat = json!({"session": "runs/agents.db#chat", "selector": "@t0 #new", "count": true});
-    assert_eq!(client.call("pact.select", chat.clone()).1[0], "0");
+    assert_eq!(client.call("pact_select", chat.clone()).1[0], "0");
     let node = "block { id=x, key=new }";
     make(&["add", "runs/agents.db#chat", "^ah", node]);
     make(&["commit", "runs/agents.db#chat"]);
-    assert_eq!(client.answer("pact.select", chat.clone()), "1");
+    assert_eq!(client.answer("pact_select", chat.clone()), "1");
     make(&["backup", "sub.db", "-o", "other.db"]);
     let moved = |from: &str, to: &str| {
         fs::rename(scratch.path(from), scratch.path(to)).expect("a file");
@@ -1132,7 +1135,7 @@ fn sessions_of_stores_are_read() {
         assert!(fs::remove_file(path).is_ok() || !ending.is_empty());
     }
     moved("root/other.db", "root/runs/agents.db");
-    assert_eq!(client.call("pact.select", chat).1[0], "0");
+    assert_eq!(client.call("pact_select", chat).1[0], "0");
     for (session, code, message) in [
         ("sub.db", "E_USAGE", "is a store of 2 sessions"),
         ("sub.db#a*", "E_USAGE", "is a pattern, of 1 session"),
@@ -1149,10 +1152,10 @@ fn sessions_of_stores_are_read() {
         }
     }
     fs::write(scratch.path("root/text.db"), "no store").expect("a file");
-    let error = client.error("pact.sessions", json!({"store": "text.db"}));
+    let error = client.error("pact_sessions", json!({"store": "text.db"}));
     assert_eq!(error["message"], "text.db is not a store of sessions");
     for (word, code) in [("agent.jsonl", "E_VALUE"), ("sub.db#", "E_USAGE")] {
-        let error = client.error("pact.sessions", json!({"store": word}));
+        let error = client.error("pact_sessions", json!({"store": word}));
         assert_eq!(error["code"], code, "{word}");
     }
     assert_eq!(client.end().0, 0);
@@ -1170,17 +1173,17 @@ fn a_session_that_changed_is_read_again() {
         let (_, out, _) =
             scratch.command(&["select", "grows.jsonl", "@t0 .cb", "--format", "json"]);
         for _ in 0..2 {
-            let answer = client.answer("pact.select", reading("grows.jsonl")("pact.select"));
+            let answer = client.answer("pact_select", reading("grows.jsonl")("pact_select"));
             assert_eq!(answer, out.trim_end(), "{count} lines");
         }
     }
     // A file of a session in a directory.
     let many = reading("many");
-    let before = client.answer("pact.select", many("pact.select"));
+    let before = client.answer("pact_select", many("pact_select"));
     fs::write(scratch.path("root/many/1.jsonl"), lines[0]).expect("a file");
-    assert_ne!(before, client.answer("pact.select", many("pact.select")));
+    assert_ne!(before, client.answer("pact_select", many("pact_select")));
     fs::remove_file(&path).expect("a file");
-    let error = client.error("pact.select", reading("grows.jsonl")("pact.select"));
+    let error = client.error("pact_select", reading("grows.jsonl")("pact_select"));
     assert_eq!(error["code"], "E_MISSING");
     assert_eq!(client.end().0, 0);
 }
@@ -1192,13 +1195,13 @@ fn many_calls_at_once_are_all_answered() {
     let mut expected = BTreeMap::new();
     for round in 0..40_u64 {
         let (tool, arguments) = match round % 4 {
-            0 => ("pact.select", reading("agent.jsonl")("pact.select")),
-            1 => ("pact.diff", reading("many")("pact.diff")),
+            0 => ("pact_select", reading("agent.jsonl")("pact_select")),
+            1 => ("pact_diff", reading("many")("pact_diff")),
             2 => (
-                "context.resolve",
+                "context_resolve",
                 json!({"cache": "caches/good", "query": "deployment", "budget": 100}),
             ),
-            _ => ("pact.select", reading("none.jsonl")("pact.select")),
+            _ => ("pact_select", reading("none.jsonl")("pact_select")),
         };
         let id = client.request("tools/call", json!({"name": tool, "arguments": arguments}));
         expected.insert(id, round % 4);
@@ -1216,8 +1219,8 @@ fn many_calls_at_once_are_all_answered() {
         );
     }
     // A cancelled call has no answer unless it came before; the next call has one.
-    let arguments = reading("agent.jsonl")("pact.select");
-    let call = json!({"name": "pact.select", "arguments": arguments});
+    let arguments = reading("agent.jsonl")("pact_select");
+    let call = json!({"name": "pact_select", "arguments": arguments});
     let cancelled = client.request("tools/call", call);
     client.send(
         &json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": cancelled}})
@@ -1227,10 +1230,10 @@ fn many_calls_at_once_are_all_answered() {
     while client.receive()["id"] != next {}
     // Calls that are running when the input ends are answered first; their number may vary.
     for _ in 0..4 {
-        let arguments = reading("agent.jsonl")("pact.select");
+        let arguments = reading("agent.jsonl")("pact_select");
         client.request(
             "tools/call",
-            json!({"name": "pact.select", "arguments": arguments}),
+            json!({"name": "pact_select", "arguments": arguments}),
         );
     }
     assert_eq!(client.end().0, 0);
@@ -1245,12 +1248,12 @@ fn a_client_that_does_not_read_messages_is_answered() {
     for _ in 0..300 {
         let arguments = json!({"session": "agent.jsonl", "selector": selector});
         assert_eq!(
-            client.error("pact.select", arguments)["code"],
+            client.error("pact_select", arguments)["code"],
             "E_SELECTOR_INVALID"
         );
     }
-    let good = reading("agent.jsonl")("pact.select");
-    assert!(!client.call("pact.select", good).0);
+    let good = reading("agent.jsonl")("pact_select");
+    assert!(!client.call("pact_select", good).0);
     drop(client.input.take());
     let start = Instant::now();
     while client.server.try_wait().expect("a child").is_none() {

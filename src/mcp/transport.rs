@@ -1,0 +1,163 @@
+//! Lines as messages of the protocol, and messages as lines.
+//!
+//! The SDK hands over each request as it comes and keeps every answer until it is written. Here the number of
+//! both is limited, and a line that is no message is answered under its id. Besides the server, it is the only
+//! file that knows the SDK.
+
+use super::lines::{Input, LONGEST, Line, Output};
+use super::load::Load;
+use super::malformed::{error_line, id_of};
+use rmcp::RoleServer;
+use rmcp::model::{
+    ClientJsonRpcMessage, ClientNotification, ErrorCode, JsonRpcMessage, RequestId,
+    ServerJsonRpcMessage,
+};
+use rmcp::transport::Transport;
+use serde_json::Value;
+use std::collections::HashMap;
+use std::io;
+
+/// The conversation with a client.
+#[derive(Debug)]
+pub(super) struct Wire {
+    input: Input,
+    output: Output,
+    load: Load,
+    /// Requests without an answer, with their bytes.
+    open: HashMap<RequestId, usize>,
+}
+
+impl Wire {
+    /// A conversation over these streams.
+    pub(super) fn new(input: Input, output: Output, load: Load) -> Self {
+        Self {
+            input,
+            output,
+            load,
+            open: HashMap::new(),
+        }
+    }
+
+    /// The message that a line is; an error is sent if it is none.
+    fn message(&mut self, line: &Line) -> Option<ClientJsonRpcMessage> {
+        let bytes = line
+            .bytes
+            .strip_prefix(b"\xEF\xBB\xBF")
+            .unwrap_or(&line.bytes);
+        let bytes = bytes.trim_ascii();
+        if bytes.is_empty() {
+            return None;
+        }
+        if line.cut {
+            let message = format!("a message has at most {LONGEST} bytes");
+            self.refuse(id_of(bytes), ErrorCode::PARSE_ERROR, &message);
+            return None;
+        }
+        let message: ClientJsonRpcMessage = match serde_json::from_slice(bytes) {
+            Ok(message) => message,
+            Err(error) => {
+                self.unreadable(bytes, &error);
+                return None;
+            }
+        };
+        match &message {
+            JsonRpcMessage::Request(request) => {
+                if self.open.contains_key(&request.id) {
+                    let id = request.id.clone().into_json_value();
+                    let message = "another request with this id has no answer yet";
+                    self.refuse(id, ErrorCode::INVALID_REQUEST, message);
+                    return None;
+                }
+                self.load.asked(bytes.len());
+                self.open.insert(request.id.clone(), bytes.len());
+            }
+            JsonRpcMessage::Notification(notification) => {
+                // The SDK sends no answer to a request that was cancelled.
+                if let ClientNotification::CancelledNotification(cancelled) =
+                    &notification.notification
+                    && let Some(id) = &cancelled.params.request_id
+                {
+                    self.settle(id);
+                }
+            }
+            JsonRpcMessage::Response(_) | JsonRpcMessage::Error(_) => {}
+        }
+        Some(message)
+    }
+
+    /// Answers a line that is not a message.
+    fn unreadable(&self, bytes: &[u8], error: &serde_json::Error) {
+        if error.is_syntax() || error.is_eof() {
+            let message = format!("the message cannot be read: {error}");
+            return self.refuse(id_of(bytes), ErrorCode::PARSE_ERROR, &message);
+        }
+        // Good JSON of another shape.
+        let id = id_of(bytes);
+        let is_notification = || {
+            let value: Option<Value> = serde_json::from_slice(bytes).ok();
+            value.is_some_and(|value| value["method"].is_string() && value.get("id").is_none())
+        };
+        if !id.is_null() || !is_notification() {
+            let message = "not a request of JSON-RPC 2.0 or of this protocol";
+            self.refuse(id, ErrorCode::INVALID_REQUEST, message);
+        }
+    }
+
+    fn refuse(&self, id: Value, code: ErrorCode, message: &str) {
+        // Nobody waits until it is written; the load counts it.
+        drop(self.output.send(error_line(id, code.0, message)));
+    }
+
+    /// A request has its answer, or wants none.
+    fn settle(&mut self, id: &RequestId) {
+        if let Some(bytes) = self.open.remove(id) {
+            self.load.settled(bytes);
+        }
+    }
+}
+
+impl Transport<RoleServer> for Wire {
+    type Error = io::Error;
+
+    fn send(
+        &mut self,
+        item: ServerJsonRpcMessage,
+    ) -> impl Future<Output = io::Result<()>> + Send + 'static {
+        let id = match &item {
+            JsonRpcMessage::Response(response) => Some(&response.id),
+            JsonRpcMessage::Error(error) => error.id.as_ref(),
+            JsonRpcMessage::Request(_) | JsonRpcMessage::Notification(_) => None,
+        };
+        if let Some(id) = id.cloned() {
+            self.settle(&id);
+        }
+        self.output.send(line(&item))
+    }
+
+    async fn receive(&mut self) -> Option<ClientJsonRpcMessage> {
+        // A wait that is given up loses nothing: a line is taken and read in one step.
+        loop {
+            self.load.may_read().await;
+            let line = self.input.next().await?;
+            if let Some(message) = self.message(&line) {
+                return Some(message);
+            }
+        }
+    }
+
+    async fn close(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// A message as a line.
+fn line(message: &ServerJsonRpcMessage) -> Vec<u8> {
+    if let JsonRpcMessage::Error(error) = message
+        && error.id.is_none()
+    {
+        return error_line(Value::Null, error.error.code.0, &error.error.message);
+    }
+    let mut line = serde_json::to_vec(message).unwrap_or_default();
+    line.push(b'\n');
+    line
+}
