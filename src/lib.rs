@@ -93,7 +93,7 @@ pub use engine::{
 #[cfg(feature = "store")]
 pub use engine::{
     Damage, Durability, ImportStopped, LogImport, Pruned, Retention, SessionAnswer, SessionIds,
-    SessionInfo, Store, StoreAnswers, StoreBuilder, StoreIds,
+    SessionInfo, Store, StoreAnswers, StoreBuilder, StoreIds, TextIndex,
 };
 pub use exec::Counters;
 pub use files::{FileError, SessionFile, write_context};

@@ -7,7 +7,7 @@ use super::options::{Color, Paint, TextFirst, Tint};
 use super::output::{printable, verbatim, width_of};
 use super::preview;
 use super::tokens::append_json;
-use crate::engine::Engine;
+use crate::engine::{Engine, Store};
 use crate::inspect::{Found, FoundBlock, FoundLine, Search, grep};
 use crate::present::{Exit, Failure, answer, counted};
 use clap::Args;
@@ -17,11 +17,19 @@ use std::fmt::Write as _;
 /// The columns to which a line is cut.
 const WIDTH: usize = 160;
 
+/// Why a text index was not used.
+const WITHOUT_LETTERS: &str = "note: the text index was not used: it needs three characters in a row that \
+     every match has\n";
+const WITH_TIME: &str =
+    "note: the text index was not used: it is for searches without --at and --over\n";
+
 /// Search the texts of sessions for a regular expression, line by line.
 ///
 /// What is searched is what the model is sent: texts, names and arguments of calls, results, definitions of
 /// tools. All snapshots are searched, unless --at or --over says which. Each block is printed once, with
-/// the first and the last snapshot that has it with this text. Every text of every chosen session is read.
+/// the first and the last snapshot that has it with this text. Every text of every chosen session is read,
+/// unless they are in a store with a text index (`pactql index-text`): then only sessions that may have
+/// a match.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
@@ -65,7 +73,22 @@ impl Run for Grep {
         let part = self.inspected.part_or_all();
         let paint = color.for_results();
         let mut found_any = false;
-        let sessions = self.inspected.each(|opened| {
+        let is_all = part.is_all(&engine)?;
+        let among = |store: &Store, glob: &str| {
+            let found = match is_all {
+                true => search.sessions(store, glob)?,
+                // A session that does not have the snapshot is an error.
+                false => None,
+            };
+            if found.is_none() && store.text_index()?.is_some() {
+                say(match is_all {
+                    true => WITHOUT_LETTERS,
+                    false => WITH_TIME,
+                });
+            }
+            Ok(found)
+        };
+        let sessions = self.inspected.each_among(&among, |opened| {
             let found = grep(&engine, &opened.session, &part, &search)
                 .map_err(|error| opened.failure(error))?;
             if found.blocks.is_empty() {

@@ -57,7 +57,25 @@ impl Inspected {
     ) -> Result<usize, Failure> {
         self.choice.each(&self.sessions, &self.limits, visit)
     }
+
+    /// As [`Inspected::each`]; of a store only the sessions are opened that `among` names. The others
+    /// are counted.
+    ///
+    /// # Errors
+    /// As [`Choice::each`]; what `among` returns.
+    pub(super) fn each_among(
+        &self,
+        among: Among<'_>,
+        visit: impl FnMut(&Opened) -> Result<(), Failure>,
+    ) -> Result<usize, Failure> {
+        self.choice
+            .each_among(&self.sessions, &self.limits, Some(among), visit)
+    }
 }
+
+/// Says which sessions of a store, whose name matches a pattern, need to be opened, in byte order of
+/// their names; `None` for all.
+pub(super) type Among<'a> = &'a dyn Fn(&Store, &str) -> Result<Option<Vec<String>>, Failure>;
 
 /// Which snapshots of a session, and which nodes of them.
 #[derive(Args, Debug)]
@@ -206,6 +224,17 @@ impl Choice {
         &self,
         words: &[String],
         limits: &Limits,
+        visit: impl FnMut(&Opened) -> Result<(), Failure>,
+    ) -> Result<usize, Failure> {
+        self.each_among(words, limits, None, visit)
+    }
+
+    /// As [`Choice::each`] and [`Inspected::each_among`].
+    fn each_among(
+        &self,
+        words: &[String],
+        limits: &Limits,
+        among: Option<Among<'_>>,
         mut visit: impl FnMut(&Opened) -> Result<(), Failure>,
     ) -> Result<usize, Failure> {
         let mut count = 0;
@@ -214,7 +243,7 @@ impl Choice {
         for run in words.chunk_by(|a, b| !of_store(a) && !of_store(b)) {
             if let Some(address) = run.first().and_then(|word| Address::of(word)) {
                 several |= address.is_several();
-                count += self.of_store(address, several, &mut visit)?;
+                count += self.of_store(address, several, among, &mut visit)?;
                 continue;
             }
             if let Some(word) = run.first().filter(|_| !self.is_all()) {
@@ -247,12 +276,37 @@ impl Choice {
         &self,
         address: Address<'_>,
         several: bool,
+        among: Option<Among<'_>>,
         visit: &mut impl FnMut(&Opened) -> Result<(), Failure>,
     ) -> Result<usize, Failure> {
         let store = open_store(address.store, Access::Read)?;
-        let names = match (address.is_several(), self.is_all()) {
-            (false, true) => vec![address.one()?.to_owned()],
-            _ => self.names(&store, address)?,
+        let among = match among {
+            Some(among) => among(&store, address.glob())?,
+            None => None,
+        };
+        let (names, count) = match (address.is_several(), self.is_all(), among) {
+            (false, true, None) => (vec![address.one()?.to_owned()], 1),
+            (false, true, Some(among)) => {
+                // It must exist, and is opened only then.
+                store.session(address.one()?)?;
+                (among, 1)
+            }
+            (true, true, Some(among)) => {
+                let count = store.count(address.glob())?;
+                if count == 0 {
+                    return Err(Failure::plain(Exit::Missing, none_of(address)));
+                }
+                (among, count)
+            }
+            (_, _, among) => {
+                let mut names = self.names(&store, address)?;
+                let count = names.len();
+                if let Some(among) = among {
+                    // Both are in byte order.
+                    names.retain(|name| among.binary_search(name).is_ok());
+                }
+                (names, count)
+            }
         };
         for name in &names {
             let session = store.session(name)?;
@@ -264,7 +318,7 @@ impl Choice {
             visit(&opened)?;
             intact(&opened.session)?;
         }
-        Ok(names.len())
+        Ok(count)
     }
 
     /// The names of the chosen sessions of a store. Opens none.

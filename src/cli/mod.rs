@@ -60,6 +60,7 @@ mod steps;
 mod store_backup;
 mod store_delete;
 mod store_erase;
+mod store_index_text;
 mod store_list;
 mod store_migrate;
 mod store_prune;
@@ -162,6 +163,7 @@ enum Command {
     Prune(store_prune::Prune),
     Backup(store_backup::Backup),
     Migrate(store_migrate::Migrate),
+    IndexText(store_index_text::IndexText),
     Context(context::Context),
     Completions(Completions),
     Man(Man),
@@ -250,6 +252,7 @@ impl Command {
             Self::Prune(command) => command,
             Self::Backup(command) => command,
             Self::Migrate(command) => command,
+            Self::IndexText(command) => command,
             Self::Context(command) => command,
             Self::Completions(command) => command,
             Self::Man(command) => command,

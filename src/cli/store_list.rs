@@ -2,10 +2,10 @@
 
 use super::command::{Run, print, say};
 use super::options::{Color, Paint, TextFirst, Tint};
-use super::output::printable;
+use super::output::{counted, printable};
 use super::sessions::open_store;
 use super::store_words::several;
-use crate::engine::SessionInfo;
+use crate::engine::{SessionInfo, TextIndex};
 use crate::present::stores::{Access, none_of, session_json};
 use crate::present::{Exit, Failure};
 use crate::tree::timestamp::rfc3339_of_nanos;
@@ -15,7 +15,7 @@ use clap::Args;
 ///
 /// One line each: the name, the number of snapshots, the cycle of the newest one, whether there is a
 /// working state, when the newest snapshot was committed, the file it was imported from, and the session
-/// it was forked from. No session is opened.
+/// it was forked from. No session is opened. A note says whether the store has a text index.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
@@ -38,10 +38,14 @@ pub(super) struct Sessions {
 impl Run for Sessions {
     fn run(&self, color: Color) -> Result<Exit, Failure> {
         let address = several("sessions", &self.store)?;
-        let found = open_store(address.store, Access::Read)?.sessions(address.glob())?;
+        let store = open_store(address.store, Access::Read)?;
+        let found = store.sessions(address.glob())?;
         if found.is_empty() {
             say(&format!("note: {}\n", none_of(address)));
             return Ok(Exit::of_empty(self.fail_if_empty));
+        }
+        if let Some(index) = store.text_index()? {
+            say(&format!("note: {}\n", index_words(index)));
         }
         print(&match self.json || self.format == TextFirst::Json {
             true => found
@@ -50,6 +54,17 @@ impl Run for Sessions {
                 .collect(),
             false => table(&found, color.for_results()),
         })
+    }
+}
+
+/// What is said of a text index.
+fn index_words(index: TextIndex) -> String {
+    match index.behind {
+        0 => "the store has a text index, which is up to date".to_owned(),
+        behind => format!(
+            "the store has a text index; {} came later, and `pactql index-text` adds them",
+            counted(behind, "unit")
+        ),
     }
 }
 

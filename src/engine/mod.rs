@@ -29,6 +29,7 @@ mod pipeline;
 mod place;
 mod prepared;
 mod reason;
+mod searched;
 mod selection;
 mod statement;
 #[cfg(feature = "store")]
@@ -55,9 +56,10 @@ pub use nodes::{Ids, Nodes};
 pub use place::{Parent, Spot, Targets};
 pub use prepared::Prepared;
 pub use reason::EmptyReason;
+pub(crate) use searched::searched;
 pub use selection::{Selection, SelectionAddress};
 #[cfg(feature = "store")]
 pub use store::{
     Damage, Durability, ImportStopped, LogImport, Pruned, Retention, SessionAnswer, SessionIds,
-    SessionInfo, Store, StoreAnswers, StoreBuilder, StoreIds,
+    SessionInfo, Store, StoreAnswers, StoreBuilder, StoreIds, TextIndex,
 };

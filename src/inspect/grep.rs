@@ -3,11 +3,14 @@
 use super::groups::role;
 use super::part::{Part, Region};
 use crate::diag::{Code, Diagnostic, Error};
-use crate::engine::Engine;
+#[cfg(feature = "store")]
+use crate::engine::Store;
+use crate::engine::{Engine, searched};
 use crate::history::{At, Session};
 use crate::index::{NodeRef, Snapshot};
+#[cfg(feature = "store")]
+use crate::ir::Required;
 use crate::ir::{Pattern, Patterns};
-use crate::render::Wording;
 use hashbrown::HashMap;
 use serde::Serialize;
 use std::ops::Range;
@@ -19,6 +22,9 @@ const RANGES: usize = 1_000;
 #[derive(Clone, Debug)]
 pub struct Search {
     pattern: Pattern,
+    /// What a text with a match contains, if that is known.
+    #[cfg(feature = "store")]
+    required: Option<Required>,
     context: usize,
 }
 
@@ -46,6 +52,8 @@ impl Search {
         })?;
         Ok(Self {
             pattern,
+            #[cfg(feature = "store")]
+            required: Required::of(&whole),
             context: 0,
         })
     }
@@ -55,6 +63,21 @@ impl Search {
     pub fn context(mut self, lines: usize) -> Self {
         self.context = lines;
         self
+    }
+
+    /// The names of the sessions of a store that may have a match in one of their snapshots, in byte order,
+    /// among those whose name matches `glob`; an empty one matches all. No other session has one. `None` if
+    /// the store has no text index ([`Store::index_text`]), or if the pattern has no three characters
+    /// in a row that each match has: then every session may have one.
+    ///
+    /// # Errors
+    /// Those of the database.
+    #[cfg(feature = "store")]
+    pub fn sessions(&self, store: &Store, glob: &str) -> Result<Option<Vec<String>>, Error> {
+        match &self.required {
+            Some(required) => store.with_text(glob, required),
+            None => Ok(None),
+        }
     }
 
     /// The lines of a text that match, with those around them; none, if none matches.
@@ -251,9 +274,7 @@ impl Finder<'_> {
         if let Some(known) = self.nodes.get(&node.version()) {
             return *known;
         }
-        let wording = Wording::of_node(node, region == Region::Sys);
-        let texts: Vec<&str> = wording.texts().collect();
-        let text = texts.join(" ");
+        let text = searched(node)?;
         let key = (node.id().to_owned(), crate::tree::hash::text_hash(&text));
         let found = match self.places.get(&key) {
             Some(known) => Some(*known),

@@ -69,6 +69,15 @@ impl Part {
         self.selector.as_deref()
     }
 
+    /// Whether all snapshots are asked for. An error if the selector is none: that depends on no session.
+    #[cfg(all(feature = "cli", feature = "store"))]
+    pub(crate) fn is_all(&self, engine: &Engine) -> Result<bool, Error> {
+        if let Some(selector) = &self.selector {
+            engine.prepare_timeless(selector)?;
+        }
+        Ok(self.all)
+    }
+
     /// The snapshots, oldest first.
     pub(super) fn snapshots(
         &self,

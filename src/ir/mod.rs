@@ -27,6 +27,7 @@ mod pattern;
 mod properties;
 mod purpose;
 mod query;
+mod required;
 mod short;
 mod text;
 mod translate;
@@ -50,5 +51,6 @@ pub use query::{
     Address, Attr, AttrTest, Axis, Chain, Class, Controls, Facet, Kind, Literal, Mode, NodeStep,
     Op, Operand, Order, Pick, Query, RangeEnd, Step, Tail, Test, Tests, Time, TypeTest, Zone,
 };
+pub use required::{Required, fold};
 pub use short::{Member, short_node};
 pub use translate::Untranslatable;

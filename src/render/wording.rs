@@ -65,9 +65,10 @@ impl Wording {
         }
     }
 
-    /// As [`Wording::of`], of the block of a node; `system` says that it is under `^sys`.
+    /// As [`Wording::of`], of the block of a node; `system` says that it is under `^sys`. No other node is
+    /// read.
     pub(crate) fn of_node(node: NodeRef<'_>, system: bool) -> Self {
-        Self::of(&ThreadBlock::of(node, system))
+        Self::of(&ThreadBlock::apart(node, system))
     }
 
     /// The name and the text.

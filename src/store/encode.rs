@@ -110,6 +110,19 @@ pub(super) fn kind_name(kind: UnitKind) -> &'static str {
     }
 }
 
+/// The kind of a name in `unit.kind`.
+pub(super) fn kind_of(name: &str) -> Option<UnitKind> {
+    [
+        UnitKind::Preamble,
+        UnitKind::Turn,
+        UnitKind::Loose,
+        UnitKind::Head,
+        UnitKind::Rest,
+    ]
+    .into_iter()
+    .find(|kind| kind_name(*kind) == name)
+}
+
 /// The rank of a kind, as in `placement.rank`.
 fn rank(kind: UnitKind) -> i64 {
     match kind {

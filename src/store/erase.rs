@@ -15,6 +15,7 @@ use super::load::{Place, places, restore_unit};
 use super::manage::put_base;
 use super::rows::put_unit;
 use super::sql::{Database, collect, digest, first, int, text};
+use super::texts;
 use super::write::{IN_FORCE, chained};
 use crate::tree::canonical::write_string;
 use crate::tree::hash::hex;
@@ -85,6 +86,7 @@ pub(crate) fn erase(
         )?);
     }
     garbage::units(database, &old)?;
+    texts::scrub(database)?;
     // What was sent has the texts, too.
     database.execute(
         "delete from attempt where session_id = ?1",

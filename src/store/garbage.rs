@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use super::error::StoreError;
 use super::sql::{Database, collect, int};
+use super::texts;
 
 /// Removes those of some units that no session places, and the bodies that only they had. Returns the
 /// number of units and of bodies. Linear in these units; each needs a lookup.
@@ -11,7 +12,7 @@ pub(super) fn units(
     database: &mut dyn Database,
     candidates: &[i64],
 ) -> Result<(u64, u64), StoreError> {
-    let mut removed = 0;
+    let mut removed = Vec::new();
     let mut bodies: BTreeSet<i64> = BTreeSet::new();
     let candidates: BTreeSet<i64> = candidates.iter().copied().collect();
     for unit in candidates {
@@ -23,7 +24,7 @@ pub(super) fn units(
         if gone == 0 {
             continue;
         }
-        removed += gone;
+        removed.push(unit);
         bodies.extend(collect(
             database,
             "select distinct body_id from node where unit_id = ?1 and body_id is not null",
@@ -33,7 +34,8 @@ pub(super) fn units(
         database.execute("delete from attr where unit_id = ?1", &[unit.into()])?;
         database.execute("delete from node where unit_id = ?1", &[unit.into()])?;
     }
-    Ok((removed, unused(database, bodies)?))
+    texts::forget(database, &removed)?;
+    Ok((removed.len() as u64, unused(database, bodies)?))
 }
 
 /// Removes those of some bodies that no node has.

@@ -10,6 +10,7 @@
 //! | writing | `lease`, `write`, `session`, `queue`, `core`, `records`, `garbage` |
 //! | reading | `catalog`, `candidates`, `load`, `archive`, `newest` |
 //! | sessions as wholes | `manage`, `erase`, `verify`, `sums` |
+//! | the text index | `texts`, `texts_build`, `texts_check`, `grams` |
 //! | errors | `error` |
 
 mod archive;
@@ -22,6 +23,7 @@ mod encode;
 mod erase;
 mod error;
 mod garbage;
+mod grams;
 mod home;
 mod lease;
 mod load;
@@ -40,6 +42,9 @@ mod session;
 mod sql;
 mod sqlite;
 mod sums;
+mod texts;
+mod texts_build;
+mod texts_check;
 mod verify;
 mod wide;
 mod write;
@@ -60,6 +65,9 @@ pub(crate) use newest::{Extent, Newest, newest};
 pub(crate) use records::{AttemptRow, attempts, pins};
 pub(crate) use session::{Job, SessionWriter, Work, last_time, retired};
 pub(crate) use sql::Database;
+pub(crate) use texts::{drop_text_index, text_index};
+pub(crate) use texts_build::{index_texts, with_text};
+pub(crate) use texts_check::verify_texts;
 pub(crate) use verify::verify;
 pub(crate) use write::Change;
 

@@ -18,6 +18,7 @@ use super::postgres_client::{Found, Link, Parameter, apart, in_runtime, respelle
 use super::schema::{self, TABLES};
 use super::sql::{Database, Dialect, Each, Value};
 use super::sqlite::{Access, Sqlite, into_new_file};
+use super::texts;
 
 /// Statements that stay prepared; the store has fewer.
 const STATEMENTS: usize = 256;
@@ -487,9 +488,12 @@ impl Database for Postgres {
     }
 
     fn scrub(&mut self) -> Result<(), StoreError> {
-        let names: Vec<&str> = TABLES.iter().map(|table| table.name).collect();
+        let mut names: Vec<&str> = TABLES.iter().map(|table| table.name).collect();
         if self.client.is_closed() {
             self.reconnect()?;
+        }
+        if texts::exists(self)? {
+            names.extend(texts::TABLES);
         }
         self.batch(&format!("vacuum {}", names.join(", ")))
     }

@@ -9,7 +9,7 @@ use sha2::Digest;
 use super::archive::check_text;
 use super::catalog::{self, Entry};
 use super::decode::{Units, Wanted};
-use super::encode::{Hash, Ttl, Unit, body_hash, encode};
+use super::encode::{Hash, Ttl, Unit, body_hash, encode, kind_of};
 use super::error::StoreError;
 use super::load::{Place, restore_unit};
 use super::manage::base_hash;
@@ -18,6 +18,7 @@ use super::rows::{ATTR_COLUMNS, NODE_COLUMNS, attr_values, node_values};
 use super::schema::{self, Type};
 use super::sql::{Database, Dialect, Row, collect, digest, first, int, text};
 use super::sums::{self, holds};
+use super::texts;
 use super::write::{IN_FORCE, chained};
 use crate::index::UnitKind;
 
@@ -63,6 +64,7 @@ fn layout(database: &mut dyn Database, found: &mut Vec<Finding>) -> Result<(), S
 /// What the database itself finds wrong in its file.
 fn pages(database: &mut dyn Database, found: &mut Vec<Finding>) -> Result<(), StoreError> {
     if database.dialect() == Dialect::Sqlite {
+        texts::refresh(database)?;
         let said = collect(database, "pragma integrity_check", &[], |row| {
             Ok(text(row, 0)?.to_owned())
         })?;
@@ -178,18 +180,6 @@ fn units(database: &mut dyn Database, found: &mut Vec<Finding>) -> Result<(), St
         }
     }
     Ok(())
-}
-
-fn kind_of(name: &str) -> Option<UnitKind> {
-    [
-        UnitKind::Preamble,
-        UnitKind::Turn,
-        UnitKind::Loose,
-        UnitKind::Head,
-        UnitKind::Rest,
-    ]
-    .into_iter()
-    .find(|kind| super::encode::kind_name(*kind) == name)
 }
 
 /// What is wrong with a unit.

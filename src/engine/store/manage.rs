@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
+use super::texts::texts_of;
 use super::{Store, open};
 use crate::diag::Error;
 use crate::engine::context::{Kept, index_at};
@@ -311,7 +312,14 @@ impl Store {
     /// # Errors
     /// Those of the database.
     pub fn verify(&self) -> Result<Vec<Damage>, Error> {
-        let found = self.core.read(|database| store::verify(database))?;
+        let found = self.core.read(|database| {
+            let mut found = store::verify(database)?;
+            // A text of a damaged unit may be another one.
+            if found.is_empty() {
+                found.extend(store::verify_texts(database, texts_of)?);
+            }
+            Ok(found)
+        })?;
         let damage = |(session, cycle, what)| Damage {
             session,
             cycle,

@@ -10,6 +10,7 @@
 //! | open sessions, and their memory | `open` |
 //! | sessions from elsewhere | `import`, `log` |
 //! | sessions as wholes | `manage` |
+//! | the text index | `texts` |
 //! | selectors over many sessions | `many`, `ids`, `asking`, `sweep` |
 //! | commits of many contexts | `together` |
 
@@ -22,6 +23,7 @@ mod manage;
 mod many;
 mod open;
 mod sweep;
+mod texts;
 mod together;
 
 use std::sync::{Arc, Mutex};
@@ -33,6 +35,7 @@ pub use import::ImportStopped;
 pub use log::LogImport;
 pub use manage::{Damage, Pruned, Retention, SessionInfo};
 pub use many::StoreAnswers;
+pub use texts::TextIndex;
 
 use self::open::OpenSessions;
 use super::context::{Context, ContextBuilder, Kept};

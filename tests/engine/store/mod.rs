@@ -15,6 +15,7 @@ mod records;
 mod runs;
 #[cfg(all(unix, feature = "postgres"))]
 mod servers;
+mod texts;
 
 #[cfg(all(unix, feature = "postgres"))]
 #[path = "../../support/postgres.rs"]

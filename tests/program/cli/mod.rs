@@ -150,6 +150,7 @@ fn every_command_has_help_with_examples() {
         "prune",
         "backup",
         "migrate",
+        "index-text",
         "context",
         "completions",
         "man",

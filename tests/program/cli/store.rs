@@ -954,3 +954,65 @@ fn a_store_that_cannot_be_written_can_be_read() {
         Some(ran) => assert_eq!(ran.code, 6, "{}", ran.err),
     }
 }
+
+/// A text index changes what is read, and nothing that is printed.
+#[test]
+fn a_text_index_changes_no_answer() {
+    let scratch = Scratch::new("store-texts");
+    let store = store(&scratch);
+    let one = format!("{store}#support-agent");
+    let searches = [
+        &["refund"][..],
+        &["-i", "REFUND|order", "-C", "1"],
+        &["-c", "[a-z]+"],
+        &["-l", "pickup"],
+        &["nowhere at all"],
+        &["order", "--at", "@t0"],
+        &["order", "--where", ".cb[kind='call']", "--format", "json"],
+        &["order", "--since", "2020-01-01"],
+        &["order", "--since", "2200-01-01"],
+    ];
+    let all = || -> Vec<(i32, String, String)> {
+        let places = [&*store, &*one];
+        let runs = searches.iter().flat_map(|search| {
+            places.map(|place| {
+                let ran = pactql(&[&["grep"], *search, &[place]].concat());
+                let notes = |line: &&str| !line.contains("the text index was not used");
+                let said: Vec<&str> = ran.err.lines().filter(notes).collect();
+                (ran.code, ran.out, said.join("\n"))
+            })
+        });
+        runs.collect()
+    };
+    let before = all();
+    assert!(before.iter().any(|(_, out, _)| out.contains("refund")));
+    fails(&["index-text", &one], 1, "`index-text` takes a whole store");
+    let json = answer(&["index-text", &store, "--format", "json"]);
+    assert!(json.starts_with("{\"texts\":"), "{json}");
+    assert_eq!(all(), before);
+    let again = answer(&["index-text", &store]);
+    assert!(again.ends_with("; 0 units came in\n"), "{again}");
+    let listed = pactql(&["sessions", &store]);
+    assert!(listed.err.contains("up to date"), "{}", listed.err);
+    let note = pactql(&["grep", "[a-z]+", &store]).err;
+    assert!(note.contains("three characters in a row"), "{note}");
+    let note = pactql(&["grep", "order", &store, "--at", "@t0"]).err;
+    assert!(note.contains("--at and --over"), "{note}");
+    fails(&["grep", "order", &store, "--where", ".cb["], 2, "E_");
+    fails(
+        &["grep", "order", &format!("{store}#none")],
+        4,
+        "E_SESSION_NOT_FOUND",
+    );
+    fails(&["grep", "order", &format!("{store}#none-*")], 4, "none-");
+    let dropped = answer(&["index-text", &store, "--drop"]);
+    assert_eq!(dropped, "the text index was removed\n");
+    let none = answer(&["index-text", &store, "--drop", "--format", "json"]);
+    assert_eq!(none, "{\"dropped\":false}\n");
+    assert_eq!(all(), before);
+    answer(&["index-text", &store]);
+    answer(&["add", &one, "^ah", "block:text 'a later refund'"]);
+    let listed = pactql(&["sessions", &store]);
+    assert!(listed.err.contains("came later"), "{}", listed.err);
+    assert!(answer(&["grep", "a later", &store]).contains("a later refund"));
+}
