@@ -11,6 +11,8 @@ pub(super) struct Parameter {
     name: &'static str,
     kind: Kind,
     required: bool,
+    /// A value, as JSON.
+    example: &'static str,
     about: &'static str,
 }
 
@@ -30,14 +32,26 @@ pub(super) enum Kind {
 }
 
 impl Parameter {
-    /// An optional argument; `about` says what it is for.
-    pub(super) const fn new(name: &'static str, kind: Kind, about: &'static str) -> Self {
+    /// An optional argument; `example` is JSON, `about` says what it is for.
+    pub(super) const fn new(
+        name: &'static str,
+        kind: Kind,
+        example: &'static str,
+        about: &'static str,
+    ) -> Self {
         Self {
             name,
             kind,
             required: false,
+            example,
             about,
         }
+    }
+
+    /// Whether its example is a value that it can have.
+    #[cfg(test)]
+    pub(super) fn takes_its_example(&self) -> bool {
+        serde_json::from_str(self.example).is_ok_and(|value| self.takes(&value))
     }
 
     /// The same as a required argument.
@@ -59,7 +73,8 @@ impl Parameter {
                 json!({"type": "array", "items": {"type": "string", "enum": words}})
             }
         };
-        schema["description"] = Value::from(self.about);
+        let description = format!("{} Example: {}", self.about, self.example);
+        schema["description"] = Value::from(description);
         schema
     }
 
@@ -211,11 +226,16 @@ mod tests {
     use serde_json::{Value, json};
 
     const TABLE: [Parameter; 5] = [
-        Parameter::new("cache", Kind::Text, "Where.").required(),
-        Parameter::new("budget", Kind::Count(0), "How many."),
-        Parameter::new("moves", Kind::Flag, "Whether."),
-        Parameter::new("mode", Kind::Word(&["one", "two"]), "Which."),
-        Parameter::new("fields", Kind::Words(&["a", "b"]), "Which ones."),
+        Parameter::new("cache", Kind::Text, r#""c""#, "Where.").required(),
+        Parameter::new("budget", Kind::Count(0), "4", "How many."),
+        Parameter::new("moves", Kind::Flag, "true", "Whether."),
+        Parameter::new("mode", Kind::Word(&["one", "two"]), r#""one""#, "Which."),
+        Parameter::new(
+            "fields",
+            Kind::Words(&["a", "b"]),
+            r#"["a"]"#,
+            "Which ones.",
+        ),
     ];
 
     fn check(sent: Value) -> Result<Arguments, String> {
@@ -300,6 +320,8 @@ mod tests {
         let schema = Value::Object(schema(&TABLE));
         assert_eq!(schema["required"], json!(["cache"]));
         assert_eq!(schema["properties"]["budget"]["minimum"], 0);
+        let about = &schema["properties"]["cache"]["description"];
+        assert_eq!(about, "Where. Example: \"c\"");
         assert_eq!(schema["properties"]["mode"]["enum"], json!(["one", "two"]));
         assert_eq!(schema["additionalProperties"], false);
     }

@@ -4,7 +4,7 @@ use super::root::{Refusal, Root};
 use super::stores::Stores;
 use crate::history::Session;
 use crate::present::stores::{Address, Which};
-use crate::present::{Failure, sessions};
+use crate::present::{Exit, Failure, sessions};
 use crate::tree::source::{is_several, read_all, read_files};
 use crate::tree::{Limits, SourceError};
 use cap_std::fs::Metadata;
@@ -38,6 +38,8 @@ pub(super) struct Kept {
 struct Loaded {
     stamp: Stamp,
     session: Arc<Session>,
+    /// What is to be said of it: that it is a log, fields with doubtful names.
+    said: Arc<str>,
 }
 
 /// The state of a session's files, by name: a later change makes it another one.
@@ -96,14 +98,16 @@ impl Kept {
         let place = root.resolve(name).map_err(|refusal| {
             refusal.or_missing(|| SourceError::Missing(PathBuf::from(name)).into())
         })?;
-        let load = |stamp: &Stamp| self.load(root, stamp, Path::new(name)).map(Arc::new);
+        let load = |stamp: &Stamp| self.load(root, stamp, Path::new(name));
         for _ in 0..TRIES {
             let stamp = Stamp::of(root, &place, name)?;
             self.cache.remove_if(&place, |loaded| loaded.stamp != stamp);
             let loaded = self.cache.get_or_insert_with(&place, || {
+                let (session, said) = load(&stamp)?;
                 Ok::<_, Failure>(Loaded {
                     stamp: stamp.clone(),
-                    session: load(&stamp)?,
+                    said: (said + &sessions::remarks(&session)).into(),
+                    session: Arc::new(session),
                 })
             })?;
             // A concurrent call may have loaded it from files in another state.
@@ -111,11 +115,19 @@ impl Kept {
                 return Ok(loaded.session);
             }
         }
-        load(&Stamp::of(root, &place, name)?)
+        let (session, _) = load(&Stamp::of(root, &place, name)?)?;
+        Ok(Arc::new(session))
     }
 
-    /// Reads a session; messages call it `path`.
-    fn load(&self, root: &Root, stamp: &Stamp, path: &Path) -> Result<Session, Failure> {
+    /// What is to be said of a session that was opened by this name, lines or nothing.
+    pub(super) fn said(&self, root: &Root, name: &str) -> Arc<str> {
+        let place = root.resolve(name).ok();
+        let loaded = place.and_then(|place| self.cache.get(&place));
+        loaded.map_or_else(|| "".into(), |loaded| loaded.said)
+    }
+
+    /// Reads a session, or a log of one; messages call it `path`. A log has a note that says so.
+    fn load(&self, root: &Root, stamp: &Stamp, path: &Path) -> Result<(Session, String), Failure> {
         let read = |part: &Part, called: &Path| {
             let failed = |error| SourceError::Io(called.to_owned(), error);
             let file = root.handle().open(&part.place).map_err(failed)?;
@@ -129,12 +141,25 @@ impl Kept {
             let called = part.called(path);
             (read(part, &called), called)
         }));
-        sessions::build(documents, path.to_owned()).map_err(|failure| match &*stamp.0 {
-            [part] if part.name.is_empty() => {
-                sessions::advise_on_file(failure, path, part.bytes, || read(part, path))
-            }
-            _ => sessions::advise_on_directory(failure),
-        })
+        let failure = match sessions::build(documents, path.to_owned()) {
+            Ok(session) => return Ok((session, String::new())),
+            Err(failure) => failure,
+        };
+        let [part] = &*stamp.0 else {
+            return Err(sessions::advise_on_directory(failure));
+        };
+        if !part.name.is_empty() {
+            return Err(sessions::advise_on_directory(failure));
+        }
+        if failure.exit() == Exit::Input
+            && let Ok(bytes) = read(part, path)
+            && let Some(log) = sessions::of_log(&path.to_string_lossy(), &bytes)
+        {
+            return Ok(log);
+        }
+        Err(sessions::advise_on_file(failure, path, part.bytes, || {
+            read(part, path)
+        }))
     }
 }
 
@@ -230,8 +255,17 @@ mod tests {
         assert!(!Arc::ptr_eq(&first, &open("fixtures/greenhouse.jsonl")));
         // Failures are not kept: each call has its own.
         for _ in 0..2 {
-            assert!(kept.open(&root, "fixtures/chat.openai.json").is_err());
+            assert!(kept.open(&root, "Cargo.toml").is_err());
         }
+        // A log is imported, and said to be one.
+        assert_eq!(&*kept.said(&root, "fixtures/support-agent.jsonl"), "");
+        assert_eq!(&*kept.said(&root, "fixtures/chat.openai.json"), "");
+        open("fixtures/chat.openai.json");
+        let said = kept.said(&root, "fixtures/chat.openai.json");
+        assert!(
+            said.starts_with("note: fixtures/chat.openai.json is a log"),
+            "{said}"
+        );
     }
 
     #[test]

@@ -15,7 +15,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 pub(super) const LONGEST: usize = 16 << 20;
 
 /// How long calls may run after the end of the input.
-const GRACE: Duration = Duration::from_secs(4);
+const GRACE: Duration = Duration::from_secs(3);
 
 /// A line of the input, without its line feed.
 #[derive(Debug)]

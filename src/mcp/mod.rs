@@ -10,8 +10,12 @@
 //!   options        what is asked of a server
 //!   tools          names and arguments
 //!     arguments    one table for schemas and checks
+//!     parameters   arguments of several tools
 //!     context      caches of documents
 //!     pact         sessions
+//!     sessions     which sessions there are
+//!       found      files that may be sessions
+//!       described  what a session has
 //!       state      what calls share: engines, the root, loaded sessions
 //!         kept     sessions that stay loaded
 //!           stores stores that stay open
@@ -22,6 +26,8 @@
 
 mod arguments;
 mod context;
+mod described;
+mod found;
 mod inspect;
 mod kept;
 mod lines;
@@ -30,8 +36,10 @@ mod log;
 mod malformed;
 mod options;
 mod pact;
+mod parameters;
 mod root;
 mod server;
+mod sessions;
 mod state;
 mod stores;
 mod tools;

@@ -14,6 +14,11 @@ use crate::present::{Failure, answer, clean, sessions};
 use std::str::FromStr;
 use std::sync::Arc;
 
+/// `pact_help`: the language on one page. Its examples are run by the tests.
+pub(super) fn help(_: &ServerState, _: &Arguments) -> Result<Answer, Failure> {
+    Ok(include_str!("help.md").trim_end().to_owned().into())
+}
+
 /// `pact_select`: what `pactql select --format json` prints, or `nodes`.
 pub(super) fn select(state: &ServerState, arguments: &Arguments) -> Result<Answer, Failure> {
     let engine = state.engine(edition(arguments)?)?;

@@ -23,7 +23,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 /// What the server is, for the client to read.
 const INSTRUCTIONS: &str = "\
 Caches of documents (context_*) and sessions of conversations (pact_*) below one directory; every \
-path is relative to it. A session is a file, or one of a store: \"agents.db#name\", which pact_sessions lists. \
+path is relative to it. pact_list_sessions says which sessions there are, pact_help how selectors are written. \
 Nothing is written. The first block of a result is JSON; a second block, \
 if there is one, has warnings as text and, as a line of JSON, why an answer is empty. Errors are JSON too: \
 {\"error\": {\"code\", \"message\", \"spans\", \"help\"}}.";

@@ -1,8 +1,12 @@
 //! The tools: their names and arguments, and the function of each.
 
 use super::arguments::{Arguments, Kind, Parameter};
+use super::parameters::{
+    AS, AT, CACHE, CONTEXT_LINES, EDITION, MODES, OVER, PLACE, SELECTOR, SESSION, TOKENIZER, WHERE,
+    WHERE_COUNTED,
+};
 use super::state::{Answer, ServerState};
-use super::{context, inspect, pact};
+use super::{context, inspect, pact, sessions};
 use crate::present::Failure;
 use serde_json::{Map, Value};
 
@@ -20,7 +24,39 @@ pub(super) struct Tool {
 }
 
 /// The tools in the order in which they are listed.
-pub(super) const TOOLS: [Tool; 12] = [
+pub(super) const TOOLS: [Tool; 14] = [
+    Tool {
+        name: "pact_list_sessions",
+        about: "Begin here: list the sessions below the directory served, the longest first, in files, in directories of \
+                documents and in stores; a log of one session counts as one. Returns {\"sessions\": [{session, bytes, \
+                snapshots, first_cycle, last_cycle, working, turns, nodes, roles, kinds, tools}], \"attributes\": {name: \
+                {nodes, values}}, \"not_opened\", \"no_session\"}. Give a `session` to the other pact tools; counts of nodes are \
+                those of the newest snapshot; `attributes` are what selectors can test besides the headers, with their \
+                values if these are few.",
+        parameters: &[
+            Parameter::new(
+                "root",
+                Kind::Text,
+                r#""conversations""#,
+                "The directory to search, with those below it, relative to the one served (which is the default).",
+            ),
+            Parameter::new(
+                "limit",
+                Kind::Count(1),
+                r#"100"#,
+                "Describe at most so many sessions; others are named in `not_opened`. Default: 50.",
+            ),
+        ],
+        run: sessions::list,
+    },
+    Tool {
+        name: "pact_help",
+        about: "The selector language on one page, with ten examples, and which tool answers what. Read it before the first \
+                selector.",
+        parameters: &[],
+        run: pact::help,
+    },
+
     Tool {
         name: "context_resolve",
         about: "Choose documents of a cache that fit a budget of tokens, best first and each whole \
@@ -31,13 +67,13 @@ pub(super) const TOOLS: [Tool; 12] = [
             CACHE,
             Parameter::new(
                 "query",
-                Kind::Text,
+                Kind::Text, r#""refund policy""#,
                 "The words to look for, separated by white space; \"\" scores every document 0.",
             )
             .required(),
             Parameter::new(
                 "budget",
-                Kind::Count(0),
+                Kind::Count(0), r#"4000"#,
                 "The number of tokens to fit: a document counts a quarter of its bytes, rounded \
                  up.",
             )
@@ -52,7 +88,7 @@ pub(super) const TOOLS: [Tool; 12] = [
                 other context tools as `cache`.",
         parameters: &[Parameter::new(
             "root",
-            Kind::Text,
+            Kind::Text, r#""caches""#,
             "The directory to list, relative to the one served (which is the default).",
         )],
         run: context::list_caches,
@@ -78,51 +114,51 @@ pub(super) const TOOLS: [Tool; 12] = [
             EDITION,
             Parameter::new(
                 "format",
-                Kind::Word(&["json", "nodes"]),
+                Kind::Word(&["json", "nodes"]), r#""nodes""#,
                 "json: ids, or the differences of a range. nodes: one JSON object a line, the \
                  node with its content, parent_id, depth and snapshot. Default: json.",
             ),
-            Parameter::new("count", Kind::Flag, "Return only the number of nodes."),
+            Parameter::new("count", Kind::Flag, r#"true"#, "Return only the number of nodes."),
             Parameter::new(
                 "budget",
-                Kind::Count(0),
+                Kind::Count(0), r#"4000"#,
                 "Choose blocks that fit this many tokens, each whole or not at all, and return them \
                  in the form of context_resolve.",
             ),
             Parameter::new(
                 "query",
-                Kind::Text,
+                Kind::Text, r#""refund policy""#,
                 "With a budget: prefer blocks with these words.",
             ),
             Parameter::new(
                 "include_content",
-                Kind::Flag,
+                Kind::Flag, r#"true"#,
                 "Ranges: also show the differences of changed contents.",
             ),
             Parameter::new(
                 "content_mode",
-                Kind::Word(MODES),
+                Kind::Word(MODES), r#""unified""#,
                 "Ranges: how to show the differences of contents. Default: unified.",
             ),
             CONTEXT_LINES,
             Parameter::new(
                 "materialize",
-                Kind::Words(&["content", "mime", "encoding", "content_hash"]),
+                Kind::Words(&["content", "mime", "encoding", "content_hash"]), r#"["content"]"#,
                 "Ranges: also show these fields of each changed node, before and after.",
             ),
             Parameter::new(
                 "max_snapshots",
-                Kind::Count(1),
+                Kind::Count(1), r#"10"#,
                 "Ranges: take at most this many snapshots, the newest ones.",
             ),
             Parameter::new(
                 "max_changes",
-                Kind::Count(0),
+                Kind::Count(0), r#"20"#,
                 "Ranges: show at most this many changes of each pair.",
             ),
             Parameter::new(
                 "stats",
-                Kind::Flag,
+                Kind::Flag, r#"true"#,
                 "Ranges: also count the changes of each pair, including those not shown.",
             ),
         ],
@@ -137,18 +173,18 @@ pub(super) const TOOLS: [Tool; 12] = [
             SELECTOR,
             Parameter::new(
                 "session",
-                Kind::Text,
+                Kind::Text, r#""agent.jsonl""#,
                 "The session: a path relative to the directory served, or \"STORE#NAME\".",
             ),
             EDITION,
             Parameter::new(
                 "analyze",
-                Kind::Flag,
+                Kind::Flag, r#"true"#,
                 "Run the plan, and show the rows of each step; needs a session.",
             ),
             Parameter::new(
                 "verbose",
-                Kind::Flag,
+                Kind::Flag, r#"true"#,
                 "Show the normalized form after each pass.",
             ),
         ],
@@ -161,22 +197,22 @@ pub(super) const TOOLS: [Tool; 12] = [
                 from the older to the newer one.",
         parameters: &[
             SESSION,
-            Parameter::new("a", Kind::Text, PLACE).required(),
-            Parameter::new("b", Kind::Text, PLACE).required(),
+            Parameter::new("a", Kind::Text, r#""@t-1""#, PLACE).required(),
+            Parameter::new("b", Kind::Text, r#""@t0""#, PLACE).required(),
             Parameter::new(
                 "selector",
-                Kind::Text,
+                Kind::Text, r#"".cb[role=user]""#,
                 "Which nodes to compare: a selector without a time. Default: all nodes.",
             ),
             EDITION,
             Parameter::new(
                 "moves",
-                Kind::Flag,
+                Kind::Flag, r#"true"#,
                 "Also list moved nodes, and the children that each parent gained and lost.",
             ),
             Parameter::new(
                 "content",
-                Kind::Word(MODES),
+                Kind::Word(MODES), r#""unified""#,
                 "Also show the differences of changed contents, in this form.",
             ),
             CONTEXT_LINES,
@@ -185,12 +221,13 @@ pub(super) const TOOLS: [Tool; 12] = [
     },
     Tool {
         name: "pact_sessions",
-        about: "List the sessions of a store (a .db file with many sessions), in order of names: one JSON \
+        about: "List the sessions of one store (a .db file with many sessions), in order of names, with their dates and where they \
+                come from (pact_list_sessions says what they have): one JSON \
                 object a line, {name, snapshots, cycle, working, created, committed, source, parent}. Give \
                 \"STORE#NAME\" to the other pact tools as `session`.",
         parameters: &[Parameter::new(
             "store",
-            Kind::Text,
+            Kind::Text, r#""agents.db""#,
             "The store: the path of a .db file, relative to the directory served; \"STORE#support-*\" \
              lists the sessions whose names match, in which * is any text without /.",
         )
@@ -209,12 +246,12 @@ pub(super) const TOOLS: [Tool; 12] = [
             WHERE,
             Parameter::new(
                 "before_reply",
-                Kind::Flag,
+                Kind::Flag, r#"true"#,
                 "Leave out the reply of the cycle: what was sent.",
             ),
             Parameter::new(
                 "max_bytes",
-                Kind::Count(0),
+                Kind::Count(0), r#"2000"#,
                 "Cut each text to so many bytes. Default: 2000.",
             ),
             TOKENIZER,
@@ -226,7 +263,7 @@ pub(super) const TOOLS: [Tool; 12] = [
         about: "List the cycles of a session, oldest first: time, model, tokens of the request, what the \
                 provider counted and cached, blocks added, removed and changed, what happened (reply, calls, \
                 compaction, failed calls, tool errors), and how much a prompt cache can reuse. The first \
-                tool to ask of an unknown session.",
+                tool to ask of one session.",
         parameters: &[SESSION, AT, OVER, WHERE_COUNTED, AS, TOKENIZER],
         run: inspect::stepped,
     },
@@ -241,7 +278,7 @@ pub(super) const TOOLS: [Tool; 12] = [
             WHERE,
             Parameter::new(
                 "by",
-                Kind::Word(&["region", "role", "kind", "turn", "tool", "key"]),
+                Kind::Word(&["region", "role", "kind", "turn", "tool", "key"]), r#""role""#,
                 "What the blocks are grouped by. Default: region.",
             ),
             TOKENIZER,
@@ -259,11 +296,11 @@ pub(super) const TOOLS: [Tool; 12] = [
             OVER,
             Parameter::new(
                 "where",
-                Kind::Text,
+                Kind::Text, r#"".cb[kind=result]""#,
                 "Only breaks in blocks that a selector without a time matches.",
             ),
             AS,
-            Parameter::new("all", Kind::Flag, "Also list the requests that break nothing."),
+            Parameter::new("all", Kind::Flag, r#"true"#, "Also list the requests that break nothing."),
             TOKENIZER,
         ],
         run: inspect::prefixed,
@@ -275,11 +312,11 @@ pub(super) const TOOLS: [Tool; 12] = [
                 range is named.",
         parameters: &[
             SESSION,
-            Parameter::new("pattern", Kind::Text, "The regular expression.").required(),
-            Parameter::new("ignore_case", Kind::Flag, "Upper and lower case are the same."),
+            Parameter::new("pattern", Kind::Text, r#""time ?out""#, "The regular expression.").required(),
+            Parameter::new("ignore_case", Kind::Flag, r#"true"#, "Upper and lower case are the same."),
             Parameter::new(
                 "context_lines",
-                Kind::Count(0),
+                Kind::Count(0), r#"3"#,
                 "Lines around each match. Default: 0.",
             ),
             AT,
@@ -289,77 +326,6 @@ pub(super) const TOOLS: [Tool; 12] = [
         run: inspect::searched,
     },
 ];
-
-const AT: Parameter = Parameter::new(
-    "at",
-    Kind::Text,
-    "One snapshot: @t0 is the newest, @t-2 two commits back, @c12 that of cycle 12.",
-);
-
-const OVER: Parameter = Parameter::new(
-    "over",
-    Kind::Text,
-    "A range of snapshots, such as \"@t-9..@t0\" or \"@history\" (all).",
-);
-
-const WHERE: Parameter = Parameter::new(
-    "where",
-    Kind::Text,
-    "Only the nodes that a selector without a time matches, and what is below them, such as \
-     \".cb[kind='result']\".",
-);
-
-const WHERE_COUNTED: Parameter = Parameter::new(
-    "where",
-    Kind::Text,
-    "Count the changes of the nodes that a selector without a time matches. Default: blocks.",
-);
-
-const AS: Parameter = Parameter::new(
-    "as",
-    Kind::Word(&["thread", "openai", "openai-responses", "anthropic"]),
-    "The form of the requests. Default: that in which they were imported or sent.",
-);
-
-const TOKENIZER: Parameter = Parameter::new(
-    "tokenizer",
-    Kind::Text,
-    "How tokens are counted: o200k, cl100k or bytes/4. Default: the one that fits the model.",
-);
-
-const CACHE: Parameter = Parameter::new(
-    "cache",
-    Kind::Text,
-    "The directory of the cache, relative to the one served.",
-)
-.required();
-
-const SESSION: Parameter = Parameter::new(
-    "session",
-    Kind::Text,
-    "The session: a path relative to the directory served, of a file or of a directory of \
-     snapshots; or \"STORE#NAME\", a session of a store (a .db file).",
-)
-.required();
-
-const SELECTOR: Parameter = Parameter::new("selector", Kind::Text, "The selector.").required();
-
-const EDITION: Parameter = Parameter::new(
-    "edition",
-    Kind::Word(&["v0.1", "depth", "canonical"]),
-    "The edition the selector is written in. Default: canonical.",
-);
-
-const MODES: &[&str] = &["unified", "jsonpatch", "tokens"];
-
-const CONTEXT_LINES: Parameter = Parameter::new(
-    "context_lines",
-    Kind::Count(0),
-    "Lines around each change of a unified diff. Default: 3.",
-);
-
-const PLACE: &str = "A snapshot: @t0 is the newest, @t-2 two commits back, @c12 that of cycle 12, \
-                     `working` the working state.";
 
 impl Tool {
     /// The tool with a name, which may have a dot behind its group.
@@ -388,16 +354,22 @@ impl Tool {
         sent: Map<String, Value>,
     ) -> Result<Answer, Failure> {
         let arguments = Arguments::check(called, self.parameters, sent)?;
-        (self.run)(state, &arguments)
+        let mut answer = (self.run)(state, &arguments)?;
+        if let Some(session) = arguments.text("session") {
+            let said = state.kept.said(&state.root, session);
+            answer.said.insert_str(0, &said);
+        }
+        Ok(answer)
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{EDITION, TOOLS, Tool};
+    use super::{TOOLS, Tool};
     use crate::ir::Edition;
     use crate::mcp::arguments::{Arguments, schema};
     use crate::mcp::pact::edition;
+    use crate::mcp::parameters::EDITION;
     use serde_json::json;
 
     #[test]
@@ -419,6 +391,21 @@ mod tests {
             "pact",
         ] {
             assert!(Tool::named(name).is_none(), "{name}");
+        }
+    }
+
+    /// What a description gives as an example is allowed.
+    #[test]
+    fn every_argument_has_a_good_example() {
+        for tool in &TOOLS {
+            for parameter in tool.parameters {
+                assert!(
+                    parameter.takes_its_example(),
+                    "{}: {parameter:?}",
+                    tool.name
+                );
+            }
+            assert!(tool.about.len() > 60, "{}", tool.name);
         }
     }
 

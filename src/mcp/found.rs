@@ -1,0 +1,191 @@
+//! What may be sessions below a directory, by the names of files alone.
+//!
+//! It must not know what is in a file.
+
+use crate::budget::manifest::MANIFEST;
+use cap_std::fs::Dir;
+use std::io;
+
+/// How deep directories are searched, and how many entries are looked at.
+const LEVELS: usize = 8;
+const ENTRIES: usize = 20_000;
+
+/// What may be a session, or several.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Candidate {
+    /// A file.
+    File(Part),
+    /// A directory of documents, and its files.
+    Directory(String, Vec<Part>),
+    /// A store.
+    Store(Part),
+}
+
+/// A file by its path below the root, and its bytes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Part {
+    pub(super) path: String,
+    pub(super) bytes: u64,
+}
+
+/// A search, and what it found.
+#[derive(Debug, Default)]
+pub(super) struct Found {
+    /// In the order of their paths, directories after the files beside them.
+    pub(super) candidates: Vec<Candidate>,
+    /// Whether it ended before everything was seen.
+    pub(super) cut: bool,
+    entries: usize,
+}
+
+/// Whether a name is that of a file of documents, and whether of one with many lines.
+fn is_text(name: &str) -> Option<bool> {
+    let plain = name.strip_suffix(".gz").unwrap_or(name);
+    match plain.rsplit_once('.')?.1 {
+        "jsonl" | "ndjson" => Some(true),
+        "json" | "traj" => Some(false),
+        _ => None,
+    }
+}
+
+impl Found {
+    /// Searches a directory, which is called `name` ("" for the root), and those below it. Hidden names, links, names that
+    /// are not UTF-8 and caches of documents are left out.
+    ///
+    /// # Errors
+    /// The directory cannot be read. One below it that cannot is left out.
+    pub(super) fn below(dir: &Dir, name: &str) -> io::Result<Self> {
+        let mut found = Self::default();
+        found.search(dir, name, LEVELS)?;
+        Ok(found)
+    }
+
+    fn search(&mut self, dir: &Dir, name: &str, levels: usize) -> io::Result<()> {
+        let mut names = Vec::new();
+        for entry in dir.entries()? {
+            if self.entries >= ENTRIES {
+                self.cut = true;
+                break;
+            }
+            self.entries += 1;
+            let entry = entry?;
+            if let Ok(last) = entry.file_name().into_string()
+                && !last.starts_with('.')
+            {
+                let kind = entry.file_type()?;
+                if kind.is_dir() || kind.is_file() {
+                    names.push((last, kind.is_dir()));
+                }
+            }
+        }
+        names.sort_unstable();
+        let has = |wanted: &str| names.iter().any(|(name, _)| name == wanted);
+        if has(MANIFEST) && has("documents") {
+            return Ok(());
+        }
+        self.files(dir, name, &names);
+        for (last, _) in names.iter().filter(|(_, is_dir)| *is_dir) {
+            match levels {
+                0 => self.cut = true,
+                _ => {
+                    let below = dir.open_dir(last);
+                    let place = joined(name, last);
+                    let _ = below.and_then(|below| self.search(&below, &place, levels - 1));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds the files of a directory: each, or all as one if they can only be documents of one session.
+    fn files(&mut self, dir: &Dir, name: &str, names: &[(String, bool)]) {
+        let mut documents = Vec::new();
+        let mut lines = false;
+        for (last, _) in names.iter().filter(|(_, is_dir)| !is_dir) {
+            let part = || Part {
+                path: joined(name, last),
+                bytes: dir.symlink_metadata(last).map_or(0, |data| data.len()),
+            };
+            match is_text(last) {
+                Some(is_lines) => {
+                    lines |= is_lines;
+                    documents.push(part());
+                }
+                None if last.ends_with(".db") => self.candidates.push(Candidate::Store(part())),
+                None => {}
+            }
+        }
+        if documents.len() > 1 && !lines {
+            let name = if name.is_empty() { "." } else { name };
+            self.candidates
+                .push(Candidate::Directory(name.to_owned(), documents));
+        } else {
+            self.candidates
+                .extend(documents.into_iter().map(Candidate::File));
+        }
+    }
+}
+
+fn joined(directory: &str, name: &str) -> String {
+    match directory {
+        "" => name.to_owned(),
+        _ => format!("{directory}/{name}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Candidate, Found};
+    use cap_std::ambient_authority;
+    use cap_std::fs::Dir;
+
+    #[test]
+    fn candidates_are_found_by_their_names() {
+        let place = std::env::temp_dir().join(format!("pactql-found-{}", std::process::id()));
+        let _ = std::fs::remove_dir_all(&place);
+        std::fs::create_dir_all(&place).expect("a directory");
+        let dir = Dir::open_ambient_dir(&place, ambient_authority()).expect("a directory");
+        for name in [
+            "b.jsonl",
+            "a.json",
+            "store.db",
+            "store.db-wal",
+            "notes.md",
+            ".hidden.json",
+            "logs/2/x.ndjson.gz",
+            "run/1.json",
+            "run/2.json.gz",
+            "one/1.json",
+            "cache/manifest.json",
+            "cache/index.json",
+            "cache/documents/0.json",
+            ".git/x.json",
+        ] {
+            if let Some((parent, _)) = name.rsplit_once('/') {
+                dir.create_dir_all(parent).expect("a directory");
+            }
+            dir.write(name, name).expect("a file");
+        }
+        let found = Found::below(&dir, "").expect("a directory");
+        let names: Vec<String> = found
+            .candidates
+            .iter()
+            .map(|candidate| match candidate {
+                Candidate::File(part) => format!("{} {}", part.path, part.bytes),
+                Candidate::Store(part) => format!("store {} {}", part.path, part.bytes),
+                Candidate::Directory(name, parts) => format!("{name} of {}", parts.len()),
+            })
+            .collect();
+        let expected = [
+            "store store.db 8",
+            "a.json 6",
+            "b.jsonl 7",
+            "logs/2/x.ndjson.gz 18",
+            "one/1.json 10",
+            "run of 2",
+        ];
+        assert_eq!(names, expected);
+        assert!(!found.cut);
+        let _ = std::fs::remove_dir_all(&place);
+    }
+}

@@ -1,0 +1,232 @@
+//! An agent that knows nothing finds its way: which sessions there are, and how to ask.
+
+use super::{Client, Scratch, reading};
+use serde_json::{Value, json};
+use std::fmt::Write as _;
+use std::fs;
+
+/// A session of so many turns; in each a tool is called, which fails in every other one.
+fn with_failures(turns: usize) -> String {
+    let mut lines = String::new();
+    let mut sealed = Vec::new();
+    for turn in 1..=turns {
+        let tool = ["search", "deploy"][turn % 2];
+        let block = |number: usize, role: &str, kind: &str, content: &str, more: Value| {
+            let mut block = json!({
+                "nodeType": "cb", "id": format!("cb:{turn}-{number}"), "role": role, "kind": kind,
+                "content": content, "creation_index": number,
+            });
+            for (name, value) in more.as_object().cloned().unwrap_or_default() {
+                block[name] = value;
+            }
+            block
+        };
+        let call = json!({"data_call_id": format!("call-{turn}"), "data_call_name": tool});
+        let mut result = call.clone();
+        result["data_is_error"] = json!(turn % 2 == 0);
+        sealed.push(json!({
+            "nodeType": "mt", "id": format!("mt:{turn}"), "cycle": turn, "creation_index": turn, "children": [{
+                "nodeType": "mc", "id": format!("mc:{turn}"), "offset": 0, "children": [
+                    block(1, "user", "text", "Does the time out come again?", json!({})),
+                    block(2, "assistant", "call", "{}", call),
+                    block(3, "tool", "result", "time out", result),
+                    block(4, "assistant", "text", "Yes.", json!({})),
+                ],
+            }],
+        }));
+        let document = json!({"cycle": turn, "root": {"children": [
+            {"nodeType": "^sys", "id": "^sys", "children": [
+                {"nodeType": "cb", "id": "cb:s", "role": "system", "kind": "text", "content": "Be brief."},
+            ]},
+            {"nodeType": "^seq", "id": "^seq", "children": sealed},
+        ]}});
+        let _ = writeln!(lines, "{document}");
+    }
+    lines
+}
+
+fn parsed(text: &str) -> Value {
+    serde_json::from_str(text).expect("JSON")
+}
+
+/// "Which tool calls failed in the last three turns of the longest session?" takes three calls. Only what the
+/// server says is used: descriptions, the help, answers.
+#[test]
+fn an_agent_that_knows_nothing_finds_the_failed_calls() {
+    let scratch = Scratch::new("finding");
+    let deep = scratch.path("root/runs/2026");
+    fs::create_dir_all(&deep).expect("a directory");
+    fs::write(deep.join("longest.jsonl"), with_failures(9)).expect("a file");
+    fs::write(scratch.path("root/shorter.jsonl"), with_failures(4)).expect("a file");
+    let mut client = scratch.client();
+    let tools = client.ask("tools/list", json!({}))["result"]["tools"].clone();
+    let tool = |start: &str| {
+        let tools = tools.as_array().expect("a list").iter();
+        let mut found = tools.filter(|tool| {
+            tool["description"]
+                .as_str()
+                .is_some_and(|about| about.starts_with(start))
+        });
+        found.next().expect("a tool")["name"]
+            .as_str()
+            .expect("a name")
+            .to_owned()
+    };
+    // The first call: the longest session is the first.
+    let listing = parsed(&client.answer(&tool("Begin here"), json!({})));
+    let longest = listing["sessions"][0]["session"].clone();
+    assert_eq!(longest, "runs/2026/longest.jsonl");
+    // The second: how to ask for it.
+    let help = client.answer(&tool("The selector language on one page"), json!({}));
+    let line = help
+        .lines()
+        .find(|line| line.contains("failed in the last three turns"));
+    let selector = line
+        .and_then(|line| line.split('`').nth(1))
+        .expect("an example");
+    // The third: the answer.
+    let arguments = json!({"session": longest, "selector": selector, "format": "nodes"});
+    let answer = client.answer(&tool("Find nodes of a session"), arguments);
+    let failed: Vec<Value> = answer.lines().map(parsed).collect();
+    let names = |name: &str| {
+        failed
+            .iter()
+            .map(|node| node[name].clone())
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(names("data_call_id"), ["call-8"]);
+    assert_eq!(names("data_call_name"), ["search"]);
+    assert_eq!(client.end().0, 0);
+}
+
+/// The examples of the help are selectors, and find something where there is something to find.
+#[test]
+fn the_examples_of_the_help_are_run() {
+    let scratch = Scratch::new("help");
+    let mut client = scratch.client();
+    let help = client.answer("pact_help", json!({}));
+    let examples: Vec<&str> = help
+        .lines()
+        .filter(|line| line.starts_with(|first: char| first.is_ascii_digit()))
+        .map(|line| line.split('`').nth(1).expect("a selector"))
+        .collect();
+    assert_eq!(examples.len(), 10);
+    let lines = with_failures(5);
+    let (all, last) = lines.trim_end().rsplit_once('\n').expect("lines");
+    let last = last.replace(
+        "\"data_call_name\":\"deploy\"",
+        "\"data_call_name\":\"read_file\"",
+    );
+    let last = last.replacen("\"kind\":\"text\"", "\"kind\":\"summary\"", 1);
+    fs::write(scratch.path("root/all.jsonl"), format!("{all}\n{last}\n")).expect("a file");
+    for selector in examples {
+        let arguments = json!({"session": "all.jsonl", "selector": selector, "count": true});
+        let count = client.answer("pact_select", arguments);
+        assert_ne!(count, "0", "{selector}");
+    }
+    // It fits on a page, and every tool that it names is there.
+    assert!(help.len() < 5000, "{} bytes", help.len());
+    for name in help.split(|letter: char| !letter.is_ascii_lowercase() && letter != '_') {
+        if name.starts_with("pact_") {
+            let answer = client.ask(
+                "tools/call",
+                json!({"name": name, "arguments": {"none": 1}}),
+            );
+            assert!(answer["result"]["isError"] == true, "{name}: {answer}");
+        }
+    }
+    assert_eq!(client.end().0, 0);
+}
+
+/// The list has files, directories of documents, sessions of stores and logs; what is none is counted.
+#[test]
+fn the_list_has_every_kind_of_session() {
+    let scratch = Scratch::new("listing");
+    fs::write(scratch.path("root/failures.jsonl"), with_failures(9)).expect("a file");
+    let documents = scratch.path("root/documents");
+    fs::create_dir(&documents).expect("a directory");
+    for (number, line) in with_failures(2).lines().enumerate() {
+        fs::write(documents.join(format!("{number}.json")), line).expect("a file");
+    }
+    fs::write(scratch.path("root/docs/package.json"), "{\"name\":\"x\"}").expect("a file");
+    assert_eq!(
+        scratch
+            .command(&["import", "agent.jsonl", "-o", "agents.db"])
+            .0,
+        0
+    );
+    let mut client = scratch.client();
+    let text = client.answer("pact_list_sessions", json!({}));
+    let listing = parsed(&text);
+    let sessions = listing["sessions"].as_array().expect("a list");
+    let shown: Vec<String> = sessions
+        .iter()
+        .map(|one| {
+            let cycles = format!("{}-{}", one["first_cycle"], one["last_cycle"]);
+            format!(
+                "{} {} {cycles} {}",
+                one["session"], one["turns"], one["snapshots"]
+            )
+        })
+        .collect();
+    assert_eq!(
+        shown,
+        [
+            "\"failures.jsonl\" 9 1-9 9",
+            "\"agent.jsonl\" 4 1-6 6",
+            "\"agents.db#agent\" 4 1-6 6",
+            "\"many/1.jsonl\" 4 1-6 6",
+            "\"chat.json\" 5 1-5 5",
+            "\"documents\" 2 1-2 2",
+        ]
+    );
+    let longest = &sessions[0];
+    let bytes = with_failures(9).len();
+    assert_eq!(longest["bytes"], bytes);
+    assert_eq!(
+        longest["kinds"],
+        json!({"call": 9, "result": 9, "text": 19})
+    );
+    assert_eq!(longest["tools"], json!({"deploy": 5, "search": 4}));
+    let failed = &listing["attributes"]["data_is_error"]["values"]["true"];
+    assert_eq!(*failed, json!(4 + 1));
+    assert_eq!(
+        listing["no_session"],
+        json!({"files": 2, "some": ["broken.jsonl", "docs/package.json"]})
+    );
+    // Each name is one that the other tools take; a log is said to be one.
+    for one in sessions {
+        let name = one["session"].as_str().expect("a name");
+        let call = json!({"name": "pact_select", "arguments": reading(name)("pact_select")});
+        let answer = client.ask("tools/call", call);
+        let (failed, texts) = super::texts(&answer);
+        assert!(!failed, "{name}: {texts:?}");
+        let note = texts.get(1).map(String::as_str).unwrap_or_default();
+        assert_eq!(
+            note.contains("is a log"),
+            name == "chat.json",
+            "{name}: {note}"
+        );
+    }
+    // A part of it.
+    let few = parsed(&client.answer("pact_list_sessions", json!({"root": "many"})));
+    assert_eq!(few["sessions"].as_array().map(Vec::len), Some(1));
+    assert_eq!(few["sessions"][0]["session"], "many/1.jsonl");
+    let few = parsed(&client.answer("pact_list_sessions", json!({"limit": 2})));
+    assert_eq!(few["sessions"].as_array().map(Vec::len), Some(2));
+    // What is not opened may be no session.
+    assert_eq!(few["not_opened"].as_array().map(Vec::len), Some(6));
+    refuses(&mut client);
+    assert_eq!(client.end().0, 0);
+}
+
+fn refuses(client: &mut Client) {
+    for (root, code) in [
+        ("none", "E_MISSING"),
+        ("agent.jsonl", "E_MISSING"),
+        ("..", "E_VALUE"),
+    ] {
+        let error = client.error("pact_list_sessions", json!({"root": root}));
+        assert_eq!(error["code"], code, "{root}");
+    }
+}
