@@ -57,6 +57,7 @@
 //! the interface are those of `serde_json`, which is part of it.
 
 pub mod budget;
+mod cancel;
 #[cfg(feature = "cli")]
 #[doc(hidden)]
 pub mod cli;
@@ -76,11 +77,13 @@ mod plan;
 mod present;
 pub mod render;
 mod runtime;
+mod scratch;
 #[cfg(feature = "store")]
 mod store;
 mod syntax;
 mod tree;
 
+pub use cancel::{Cancel, Cancelled};
 pub use diag::{Code, ColorChoice, Diagnostic, Error, Label, Severity, Warning};
 #[cfg(feature = "tokio")]
 pub use engine::AsyncContext;
@@ -135,6 +138,8 @@ mod documents {
     struct Budget;
     #[doc = include_str!("../docs/inspecting.md")]
     struct Inspecting;
+    #[doc = include_str!("../docs/limits.md")]
+    struct Limits;
     #[doc = include_str!("../docs/rendering.md")]
     struct Rendering;
     #[doc = include_str!("../docs/runtime.md")]

@@ -10,6 +10,8 @@ use super::manifest::{
     version_of,
 };
 use super::terms::Collector;
+use crate::cancel;
+use crate::scratch::Part;
 use crate::tree::hash::hex;
 use crate::tree::timestamp::rfc3339;
 use serde::Serialize;
@@ -64,16 +66,13 @@ pub fn build(sources: &Path, cache: &Path, options: BuildOptions) -> Result<Mani
     if let Some(parent) = cache.parent() {
         fs::create_dir_all(parent).map_err(CacheError::io(parent))?;
     }
-    // Fails if the directory exists: it belongs to another process.
-    let part = sibling(cache, "part");
-    fs::create_dir(&part).map_err(CacheError::io(&part))?;
-    let outcome = write(sources, &found, &part, options)
-        .and_then(|manifest| put(&part, cache).map(|()| manifest));
-    if outcome.is_err() {
-        // The first failure is returned, not one of cleaning up.
-        let _ = fs::remove_dir_all(&part);
-    }
-    outcome
+    let cache = &plain(cache);
+    let is_cache = |part: &Path| replaceable(part, true).is_ok();
+    let part = Part::directory(cache, is_cache).map_err(CacheError::io(cache))?;
+    let manifest = write(sources, &found, part.path(), options)?;
+    cancel::check()?;
+    put(part.path(), cache)?;
+    Ok(manifest)
 }
 
 /// A source: its path, and its path below the sources with forward slashes.
@@ -97,6 +96,7 @@ fn find(sources: &Path) -> Result<BTreeMap<String, SourceFile>, CacheError> {
     let mut files: Vec<PathBuf> = Vec::new();
     let mut open = vec![sources.to_owned()];
     while let Some(dir) = open.pop() {
+        cancel::check()?;
         for entry in fs::read_dir(&dir).map_err(CacheError::io(&dir))? {
             let entry = entry.map_err(CacheError::io(&dir))?;
             let path = entry.path();
@@ -191,6 +191,7 @@ fn write(
     let mut terms = (options.index != Indexing::Never).then(Collector::default);
     let mut total = 0_u64;
     for (id, source) in found {
+        cancel::check()?;
         let bytes = fs::read(&source.path).map_err(CacheError::io(&source.path))?;
         let version = version_of(&bytes);
         let content = match std::str::from_utf8(&bytes) {
@@ -289,36 +290,47 @@ fn write_pretty(path: &Path, value: &impl Serialize) -> Result<(), CacheError> {
     })
 }
 
-/// A name for a sibling of `path`, unique to this process.
-fn sibling(path: &Path, what: &str) -> PathBuf {
-    let mut name = path.as_os_str().to_owned();
-    // Without this, a path that ends in a separator would get the name inside the directory.
-    if let (Some(parent), Some(file)) = (path.parent(), path.file_name()) {
-        name = parent.join(file).into_os_string();
+/// A path without a separator at its end, behind which a sibling would be inside the directory.
+fn plain(path: &Path) -> PathBuf {
+    match (path.parent(), path.file_name()) {
+        (Some(parent), Some(file)) => parent.join(file),
+        _ => path.to_owned(),
     }
-    name.push(format!(".{}.{what}", std::process::id()));
-    PathBuf::from(name)
 }
 
-/// Renames the finished cache to its target, and removes what was there.
+/// Puts the finished cache in its place. What was there, if anything, is where the finished cache was, or
+/// removed.
 fn put(part: &Path, cache: &Path) -> Result<(), CacheError> {
-    let old = sibling(cache, "old");
-    let was_there = match fs::rename(cache, &old) {
-        Ok(()) => true,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => false,
-        Err(error) => return Err(CacheError::Io(cache.to_owned(), error)),
-    };
-    if let Err(error) = fs::rename(part, cache) {
-        if was_there {
-            // The first failure is returned, not one of restoring.
-            let _ = fs::rename(&old, cache);
+    let failed = CacheError::io(cache);
+    match exchange(part, cache) {
+        Ok(()) => return Ok(()),
+        // Nothing is there.
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            return fs::rename(part, cache).map_err(failed);
         }
-        return Err(CacheError::Io(cache.to_owned(), error));
+        Err(_) => {}
     }
-    if was_there {
-        fs::remove_dir_all(&old).map_err(CacheError::io(&old))?;
+    // A file system that cannot exchange: for a moment there is no cache.
+    let old = part.with_extension("old");
+    fs::rename(cache, &old).map_err(CacheError::io(cache))?;
+    if let Err(error) = fs::rename(part, cache) {
+        // The first failure is returned, not one of restoring.
+        let _ = fs::rename(&old, cache);
+        return Err(failed(error));
     }
-    Ok(())
+    fs::remove_dir_all(&old).map_err(CacheError::io(&old))
+}
+
+/// Exchanges two directories, so that at every moment one is at each path.
+#[cfg(target_os = "linux")]
+fn exchange(one: &Path, other: &Path) -> io::Result<()> {
+    use rustix::fs::{CWD, RenameFlags, renameat_with};
+    renameat_with(CWD, one, CWD, other, RenameFlags::EXCHANGE).map_err(io::Error::from)
+}
+
+#[cfg(not(target_os = "linux"))]
+fn exchange(_: &Path, _: &Path) -> io::Result<()> {
+    Err(io::ErrorKind::Unsupported.into())
 }
 
 /// A time in RFC 3339; times before 1970 are written as 1970.

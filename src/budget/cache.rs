@@ -9,6 +9,7 @@ use super::manifest::{
 use super::resolution::{Chosen, Resolution};
 use super::score::{Measure, Query};
 use super::terms::Terms;
+use crate::cancel;
 use rayon::prelude::*;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -16,6 +17,9 @@ use std::sync::OnceLock;
 
 /// Up to this many documents are read on the calling thread: starting others takes longer.
 const FEW: usize = 16;
+
+/// How often a query is answered anew because the cache was replaced meanwhile.
+const AGAIN: usize = 16;
 
 /// An open cache. Its manifest is in memory, its documents are not.
 #[derive(Debug)]
@@ -102,10 +106,39 @@ impl Cache {
     /// alone, not on the number of threads or the index. An index that cannot be read, or that
     /// contradicts a chosen document, is ignored ([`Cache::index_fault`]).
     ///
+    /// If the cache is built anew meanwhile, the answer is of the new one.
+    ///
     /// # Errors
     /// A document is missing or is not the one in the manifest; failures of the file system. Of
     /// several errors the first is returned, by id or in the order chosen.
     pub fn resolve(&self, query: &Query, budget: u64) -> Result<Resolution, CacheError> {
+        let mut outcome = self.resolve_here(query, budget);
+        let mut newest = None;
+        for _ in 0..AGAIN {
+            match &outcome {
+                Err(CacheError::Invalid(..) | CacheError::Io(..)) => {}
+                _ => break,
+            }
+            let current = newest.as_ref().unwrap_or(self);
+            let Some(next) = current.replaced() else {
+                break;
+            };
+            outcome = newest.insert(next).resolve_here(query, budget);
+        }
+        outcome
+    }
+
+    /// The cache that is in the directory now, if it was built anew since this one was opened.
+    fn replaced(&self) -> Option<Self> {
+        let next = Self::open_in(self.dir.clone(), self.files.again()?).ok()?;
+        let is_other = |one: &Manifest, other: &Manifest| {
+            (&one.cache_version, &one.created_at) != (&other.cache_version, &other.created_at)
+        };
+        is_other(&self.manifest, &next.manifest).then_some(next)
+    }
+
+    /// [`Cache::resolve`] of this state of the directory.
+    fn resolve_here(&self, query: &Query, budget: u64) -> Result<Resolution, CacheError> {
         if let Some(measures) = self.indexed(query) {
             let answer = self.answer(query, budget, &measures)?;
             let measured = |document: &Chosen| document.is_measured(query);
@@ -139,7 +172,9 @@ impl Cache {
             })
             .collect();
         let filling = fill(&candidates, budget);
+        let tokens = cancel::here();
         let read = |&at: &usize| {
+            tokens.within(cancel::check)?;
             let entry = &entries[at];
             let content = self.content(entry)?;
             let (id, version) = (entry.id.clone(), entry.version.clone());
@@ -199,11 +234,15 @@ impl Cache {
 
     /// The measures of all documents in the order of the manifest. Reads every document.
     fn measures(&self, query: &Query) -> Result<Vec<Measure>, CacheError> {
+        let tokens = cancel::here();
         let measures: Vec<Result<Measure, CacheError>> = self
             .manifest
             .documents
             .par_iter()
-            .map(|entry| Ok(Measure::of(&self.content(entry)?, query)))
+            .map(|entry| {
+                tokens.within(cancel::check)?;
+                Ok(Measure::of(&self.content(entry)?, query))
+            })
             .collect();
         // Collecting returns the first error by id, for any number of threads.
         measures.into_iter().collect()

@@ -1,5 +1,6 @@
 //! What can be wrong with a cache or its sources.
 
+use crate::cancel::Cancelled;
 use std::io;
 use std::path::{Path, PathBuf};
 use thiserror::Error;
@@ -72,6 +73,9 @@ pub enum CacheError {
     /// Sources cannot be made into a cache. At least one fault.
     #[error("cannot build a cache of {}", .0.display())]
     Sources(PathBuf, Vec<Fault>),
+    /// The work was cancelled; see [`Cancel`](crate::Cancel).
+    #[error(transparent)]
+    Cancelled(#[from] Cancelled),
     /// The file system failed at this path. The message has the cause, so it is no source.
     #[error("{}: {_1}", .0.display())]
     Io(PathBuf, io::Error),

@@ -9,6 +9,12 @@ use std::path::PathBuf;
 
 /// The directory of a cache. Paths are relative to it, with forward slashes; `.` is the directory.
 pub(crate) trait Files: Debug + Send + Sync {
+    /// The directory that has the same name now, where that can be another one; `None` if it cannot be
+    /// opened again.
+    fn again(&self) -> Option<Box<dyn Files>> {
+        None
+    }
+
     /// Opens a file for reading.
     fn open(&self, path: &str) -> io::Result<File>;
 
@@ -41,6 +47,10 @@ impl Kind {
 
 /// A directory by its path.
 impl Files for PathBuf {
+    fn again(&self) -> Option<Box<dyn Files>> {
+        Some(Box::new(self.clone()))
+    }
+
     fn open(&self, path: &str) -> io::Result<File> {
         File::open(self.join(path))
     }

@@ -1,6 +1,7 @@
 //! What all commands share: how they run and where they write.
 
 use super::options::Color;
+use crate::cancel::check;
 use crate::present::stores::without_passwords;
 use crate::present::{Exit, Failure};
 use std::io::{self, Write};
@@ -19,6 +20,7 @@ pub(super) trait Run {
 /// # Errors
 /// Failures of standard output.
 pub(super) fn print(text: &str) -> Result<Exit, Failure> {
+    check()?;
     io::stdout().lock().write_all(text.as_bytes())?;
     Ok(Exit::Ok)
 }

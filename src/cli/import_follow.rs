@@ -7,6 +7,7 @@
 use super::command::say;
 use super::import_read::{File, Inputs, Named, name_sessions};
 use super::import_store::{Brought, Into};
+use super::interrupt::leave;
 use crate::engine::Store;
 use crate::present::{Exit, Failure, counted, printable};
 use std::collections::{HashMap, HashSet};
@@ -40,6 +41,7 @@ pub(super) fn follow(
     words: &[String],
     into: &Into<'_>,
 ) -> Result<Exit, Failure> {
+    leave();
     let stop = Arc::new(AtomicBool::new(false));
     for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
         signal_hook::flag::register(signal, Arc::clone(&stop))?;

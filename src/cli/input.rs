@@ -3,9 +3,9 @@
 use super::options::Limits;
 use super::words::{in_quotes, is_selector, quoted};
 use crate::diag::{Code, Diagnostic, Error, nearest};
+use crate::files::output;
 use crate::present::{Exit, Failure};
 use crate::tree::source::{read_all, read_file};
-use std::fs::File;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
@@ -144,16 +144,21 @@ pub(super) fn check_output(name: &str, inputs: &[&str], force: bool) -> Result<(
         };
         return Err(Failure::usage(message).with_help("write to another file, then move it"));
     }
-    match force || !path.exists() {
-        true => Ok(()),
-        false => {
+    match path.metadata() {
+        Err(_) => Ok(()),
+        Ok(data) if data.permissions().readonly() => {
+            Err(Failure::usage(format!("the output {name} is read-only"))
+                .with_help("write to another file"))
+        }
+        Ok(_) if force => Ok(()),
+        Ok(_) => {
             Err(Failure::usage(format!("the output {name} exists"))
                 .with_help("`--force` replaces it"))
         }
     }
 }
 
-/// Writes a file through a temporary one next to it, so that a failure leaves no partial file.
+/// Writes a file as a whole, so that a failure leaves the old one, or none; see [`output`].
 ///
 /// # Errors
 /// Those of the writer and of the file system.
@@ -161,28 +166,7 @@ pub(super) fn write(
     name: &str,
     produce: impl FnOnce(&mut dyn Write) -> io::Result<()>,
 ) -> Result<(), Failure> {
-    let failed = |error: io::Error| Failure::output(name, &error);
-    let path = Path::new(name);
-    // A device or a pipe is written in place: a rename would replace it by a file.
-    if path.metadata().is_ok_and(|data| !data.is_file()) {
-        let mut file = io::BufWriter::new(File::create(path).map_err(failed)?);
-        return produce(&mut file)
-            .and_then(|()| file.flush())
-            .map_err(failed);
-    }
-    let mut part = path.as_os_str().to_owned();
-    part.push(format!(".{}.part", std::process::id()));
-    let outcome = File::create(&part).and_then(|file| {
-        let mut file = io::BufWriter::new(file);
-        produce(&mut file)?;
-        file.flush()?;
-        std::fs::rename(&part, path)
-    });
-    outcome.map_err(|error| {
-        // The first failure is the one to report.
-        let _ = std::fs::remove_file(&part);
-        failed(error)
-    })
+    output(Path::new(name), produce).map_err(|error| Failure::output(name, &error))
 }
 
 /// The lines of a file of selectors, without line endings (LF or CRLF) and a leading byte order

@@ -34,6 +34,7 @@ mod import_store;
 mod import_target;
 mod input;
 mod inspected;
+mod interrupt;
 mod log;
 mod man;
 mod new;
@@ -110,11 +111,14 @@ Examples:
   pactql select agents.db \"@t0 .cb[kind='call']\"
 
 Exit codes: 0 ok, 1 usage, 2 invalid selector or refused change, 3 invalid option value, 4 input missing,
-5 input invalid, 6 input or output failed, 7 internal error, 8 nothing found (--fail-if-empty), 9 a condition\ndoes not hold (assert).")]
+5 input invalid, 6 input or output failed, 7 internal error, 8 nothing found (--fail-if-empty), 9 a condition\ndoes not hold (assert), 124 --timeout is over, 130 interrupted.")]
 struct Cli {
     /// When to colour the output.
     #[arg(long, value_enum, default_value_t, global = true, value_name = "WHEN")]
     color: Color,
+    /// End after this time, with exit code 124: `500ms`, `30s`, `5m`.
+    #[arg(long, global = true, value_name = "TIME", value_parser = interrupt::time)]
+    timeout: Option<std::time::Duration>,
     #[command(subcommand)]
     command: Command,
 }
@@ -271,12 +275,15 @@ pub fn main() -> Exit {
         Err(error) => return refuse(&error, program),
     };
     typed::set_program(program);
-    match cli.command.get().run(cli.color) {
+    let (json, color) = (wants_json(&matches), cli.color);
+    let cancel = interrupt::watch(cli.timeout, move |failure| report(failure, json, color));
+    let outcome = cancel.run(|| cli.command.get().run(color));
+    match outcome.unwrap_or_else(|_| Err(interrupt::failure(cli.timeout))) {
         Ok(exit) => exit,
         Err(Failure::ClosedPipe) => Exit::Ok,
         Err(failure) => {
             let failure = store_words::advise(failure, &words());
-            report(&failure, wants_json(&matches), cli.color);
+            report(&failure, json, color);
             failure.exit()
         }
     }

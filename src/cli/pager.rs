@@ -1,6 +1,7 @@
 //! Long text on a terminal goes through a pager.
 
 use super::command::print;
+use super::interrupt::leave;
 use super::options::is_dumb;
 use crate::present::{Exit, Failure};
 use std::io::{IsTerminal, Write};
@@ -29,6 +30,8 @@ pub(super) fn page(text: &str, wanted: bool) -> Result<Exit, Failure> {
     let Ok(mut child) = pager.spawn() else {
         return print(text);
     };
+    // Keys that interrupt are the pager's.
+    leave();
     if let Some(mut input) = child.stdin.take() {
         // Whoever leaves the pager early has read enough.
         let _ = input.write_all(text.as_bytes());

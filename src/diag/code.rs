@@ -55,6 +55,8 @@ pub enum Code {
     LeaseLost,
     /// `E_STORE_VERSION`: the store has the layout of another version.
     StoreVersion,
+    /// `E_CANCELLED`: the work was cancelled before it was done; see [`Cancel`](crate::Cancel).
+    Cancelled,
     /// `E_STORE`: the store cannot be read or written, or is damaged.
     Store,
 }
@@ -84,6 +86,7 @@ impl Code {
             Self::SessionBusy => "E_SESSION_BUSY",
             Self::LeaseLost => "E_LEASE_LOST",
             Self::StoreVersion => "E_STORE_VERSION",
+            Self::Cancelled => "E_CANCELLED",
             Self::Store => "E_STORE",
         }
     }

@@ -8,6 +8,7 @@ use rayon::prelude::*;
 use super::node::Node;
 use super::selection::Selection;
 use crate::budget::{Candidate, Chosen, Measure, Query, Resolution, fill, version_of};
+use crate::cancel::{self, stopped};
 use crate::tree::NodeClass;
 
 /// The blocks of a [`Selection`] that fit a number of tokens, from [`Selection::fit`].
@@ -49,11 +50,16 @@ impl Selection {
                 others += 1;
             }
         }
+        let tokens = cancel::here();
+        let candidate = |node: &Node<'_>| match stopped() {
+            true => Measure::default(),
+            false => Measure::of(&node.text(), query),
+        };
         let candidates: Vec<Candidate<'_>> = blocks
             .par_iter()
             .map(|node| Candidate {
                 id: node.id(),
-                measure: Measure::of(&node.text(), query),
+                measure: tokens.within(|| candidate(node)),
             })
             .collect();
         let filling = fill(&candidates, budget);

@@ -77,6 +77,7 @@ impl Engine {
         let text = self.prepare_for(selector, Purpose::Target)?;
         let input = Input::new(snapshot, &NoSession);
         let rows = run(text.ready()?, input, &mut Trace::off());
+        text.not_cancelled()?;
         let nodes = rows.iter().map(|row| snapshot.node(row)).collect();
         Ok(Targets { nodes, text })
     }
@@ -90,6 +91,7 @@ impl Engine {
         let text = self.prepare_for(place, Purpose::Place)?;
         let input = Input::new(snapshot, &NoSession);
         let rows = run_with_cores(text.ready()?, input, &mut Trace::off());
+        text.not_cancelled()?;
         let parent = |(row, core): (u32, bool)| {
             // An implicit core has a turn or `^ah` above it, and no id of its own.
             let node = match core {

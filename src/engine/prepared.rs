@@ -7,6 +7,7 @@ use super::pipeline::Op;
 use super::reason::EmptyReason;
 use super::selection::{Selection, Target};
 use super::statement::{Statement, whole};
+use crate::cancel;
 use crate::diag::{Code, Diagnostic, Error, Warning};
 use crate::exec::Trace;
 use crate::history::{
@@ -355,6 +356,17 @@ impl Prepared {
         let statement = &self.statement;
         let error = bind(&statement.plan, &sources(&statement.query), &[]).err();
         statement.error(error.unwrap_or_else(|| BindError::new(None, "a parameter has no value")))
+    }
+
+    /// Refuses what was found if the search may have ended early: what writes must not use it.
+    ///
+    /// # Errors
+    /// The work is cancelled.
+    pub(super) fn not_cancelled(&self) -> Result<(), Error> {
+        cancel::check().map_err(|cancelled| {
+            let text = self.text();
+            Error::new(text, whole(text, Code::Cancelled, cancelled.to_string()))
+        })
     }
 
     pub(super) fn unresolved(&self, error: Unresolved) -> Error {

@@ -4,7 +4,7 @@
 //! rows are first asked for, and only as far as a limit needs. A plan that reads few rows runs at
 //! once, because deferring it would cost as much.
 
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, LazyLock, OnceLock};
 
 use smallvec::SmallVec;
 
@@ -14,6 +14,7 @@ use super::nodes::{Ids, Nodes};
 use super::pipeline::{Op, Pipeline};
 use super::reason::EmptyReason;
 use super::statement::Statement;
+use crate::cancel::stopped;
 use crate::diag::Warning;
 use crate::exec::{Counters, Input, Rows, Trace, count, is_local, run, run_while};
 use crate::history::{LoadFailure, Moment, Position, Union, run_union};
@@ -126,10 +127,17 @@ impl Recipe {
     /// The rows and the work of finding them. `trace` is new, and records the run if the rows are
     /// not known yet.
     fn found(&self, trace: &mut Trace) -> &(Found, Counters) {
-        self.found.get_or_init(|| {
-            let found = self.find(trace);
-            (found, trace.counters)
-        })
+        if let Some(found) = self.found.get() {
+            return found;
+        }
+        let found = self.find(trace);
+        if stopped() {
+            // Not all rows: nothing that may be kept.
+            static NOTHING: LazyLock<(Found, Counters)> =
+                LazyLock::new(|| (Found::Many(Vec::new()), Counters::default()));
+            return &NOTHING;
+        }
+        self.found.get_or_init(|| (found, trace.counters))
     }
 
     fn rows(&self) -> &Found {

@@ -10,6 +10,7 @@ use smallvec::SmallVec;
 use super::eval::{node_holds, node_type_holds, scalar, sub_type};
 use super::stats::Input;
 use super::trace::Counters;
+use crate::cancel::stopped;
 use crate::index::{DictColumn, IntColumn, Piece, Posting, Segment, Snapshot, hash_text};
 use crate::ir::{Attr, Class, Facet, TypeTest, normal_type};
 use crate::plan::{BoundTest, Compare, Condition, NumberSet, TextTest};
@@ -343,6 +344,10 @@ impl<'a> Access<'a> {
                     }
             }
             Self::Node(condition) => {
+                // Tests of single nodes read contents: the one thing here that takes long.
+                if stopped() {
+                    return false;
+                }
                 counters.probes += 1;
                 !segment.is_core(row)
                     && node_holds(

@@ -13,6 +13,7 @@ use super::strategy::Strategy;
 use super::tail::Tail;
 use super::trace::Trace;
 use super::window::extent;
+use crate::cancel::stopped;
 use crate::index::Snapshot;
 use crate::plan::Bound;
 
@@ -36,7 +37,7 @@ pub(super) fn each(
     let mut tail = Tail::of(bound);
     let mut wanted = true;
     let (mut start, mut size) = (extent.start, FIRST_CHUNK);
-    while start < extent.end && wanted && !tail.is_done() {
+    while start < extent.end && wanted && !tail.is_done() && !stopped() {
         let chunk = start..unit_end(snapshot, start.saturating_add(size)).min(extent.end);
         for row in matches(bound, Some(&chunk), input, trace).iter() {
             if tail.admits(|| snapshot.node(row)) {

@@ -15,6 +15,7 @@ use super::tail::Tail;
 use super::trace::Trace;
 use super::window::of_id;
 use super::word::{run_all, run_one};
+use crate::cancel::stopped;
 use crate::index::Snapshot;
 use crate::plan::Bound;
 
@@ -141,6 +142,9 @@ pub fn run_in(bound: &Bound, input: Input<'_>, chunks: &[Range<u32>], trace: &mu
     trace.strategy(Strategy::Chunks);
     let mut rows = SmallVec::new();
     for chunk in chunks {
+        if stopped() {
+            break;
+        }
         trace.counters.rows_seen += u64::from(chunk.end - chunk.start);
         matches(bound, Some(chunk), input, trace).for_each(|row| rows.push(row));
     }

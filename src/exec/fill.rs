@@ -12,6 +12,7 @@ use super::cost::fills_words;
 use super::eval::core_holds;
 use super::stats::Input;
 use super::trace::Counters;
+use crate::cancel::stopped;
 use crate::index::{Bits, Ones, Piece, zip_words};
 use crate::ir::{Attr, Facet, TypeTest};
 use crate::plan::{BoundTest, Compare, Condition, NumberSet};
@@ -185,6 +186,9 @@ fn fill_piece(
         }
         let base = out.start();
         for (index, word) in out.words_mut().iter_mut().enumerate() {
+            if *word != 0 && stopped() {
+                break;
+            }
             for bit in Ones(*word) {
                 let row = base + index as u32 * 64 + bit - shift;
                 if !access.holds(piece, row, input, counters) {

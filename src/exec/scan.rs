@@ -6,6 +6,7 @@ use super::access::Access;
 use super::cost::{compares_rows, compares_words};
 use super::stats::Input;
 use super::trace::Counters;
+use crate::cancel::stopped;
 use crate::index::{Bits, IntColumn, Ones, Piece, each_word};
 use crate::plan::NumberSet;
 
@@ -72,6 +73,9 @@ impl Access<'_> {
                 let start = out.start().max(piece.start()) - shift;
                 let end = out.end().min(piece.end()).saturating_sub(shift);
                 for row in start..end {
+                    if stopped() {
+                        break;
+                    }
                     if self.holds(piece, row, input, counters) {
                         out.insert(row + shift);
                     }

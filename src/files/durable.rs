@@ -4,12 +4,14 @@
 //! gets the name; so whoever opens the file by its name finds a lock, and after locking checks that the
 //! name is still that of the locked file.
 
-use std::fs::{File, OpenOptions, TryLockError};
+use std::fs::{File, Metadata, OpenOptions, TryLockError};
 use std::io::{self, BufWriter, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 use super::error::FileError;
+use crate::cancel::check;
 use crate::history::LoadError;
+use crate::scratch::Part;
 use crate::tree::SourceError;
 
 /// A file with a lock, which goes when this is dropped.
@@ -114,20 +116,16 @@ pub(super) fn create(
     if path.symlink_metadata().is_ok() {
         return Err(io::ErrorKind::AlreadyExists.into());
     }
-    let part = part(path, Some(std::process::id()));
-    let file = written(&part, None, &mut produce)?;
+    let part = written(path, None, &mut produce)?;
+    part.open().sync_all()?;
     // Unlike a rename, a link does not replace a file that was made meanwhile.
-    let linked = match std::fs::hard_link(&part, path) {
-        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
-            // A file system without links.
-            return named(&part, path, file);
-        }
-        linked => linked,
+    let file = match std::fs::hard_link(part.path(), path) {
+        // A file system without links.
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => part.rename(path)?,
+        linked => linked.and_then(|()| part.open().try_clone())?,
     };
-    let removed = std::fs::remove_file(&part);
-    linked.and(removed)?;
     sync_directory(path)?;
-    Ok(file)
+    Ok(Locked(file))
 }
 
 /// Replaces a file that is `locked`, and keeps its mode. Returns the new one, locked.
@@ -136,76 +134,78 @@ pub(super) fn replace(
     locked: &File,
     mut produce: impl FnMut(&mut dyn Write) -> io::Result<()>,
 ) -> io::Result<Locked> {
-    // The lock allows one writer, so one name is enough, and the rest of a killed one is replaced.
-    let part = part(path, None);
-    let file = written(&part, Some(locked), &mut produce)?;
-    named(&part, path, file)
-}
-
-/// Gives a written file its name.
-fn named(part: &Path, path: &Path, file: Locked) -> io::Result<Locked> {
-    if let Err(error) = std::fs::rename(part, path) {
-        // The first failure is the one to report.
-        let _ = std::fs::remove_file(part);
-        return Err(error);
-    }
+    let part = written(path, Some(&locked.metadata()?), &mut produce)?;
+    part.open().sync_all()?;
+    let file = part.rename(path)?;
     sync_directory(path)?;
-    Ok(file)
+    Ok(Locked(file))
 }
 
-/// The path of the file that is written before it gets the name `path`: hidden, in the same directory.
-fn part(path: &Path, process: Option<u32>) -> PathBuf {
-    let mut name = std::ffi::OsString::from(".");
-    name.push(path.file_name().unwrap_or_default());
-    if let Some(process) = process {
-        name.push(format!(".{process}"));
-    }
-    name.push(".part");
-    path.with_file_name(name)
-}
-
-/// Writes and locks a file, and waits until it is on the disk. None is left if that fails.
-fn written(part: &Path, like: Option<&File>, produce: Produce<'_>) -> io::Result<Locked> {
-    let write = || {
-        if let Err(error) = std::fs::remove_file(part)
-            && error.kind() != io::ErrorKind::NotFound
-        {
-            return Err(error);
+/// Writes a file as a whole: it is replaced if it exists, and keeps its mode and owner; links are followed to
+/// it. A device or a pipe is written in place. Does not wait for the disk.
+///
+/// # Errors
+/// The file is read-only; the work is cancelled; those of `produce` and of the file system. The file is
+/// as it was then.
+#[cfg(feature = "cli")]
+pub(crate) fn output(
+    path: &Path,
+    produce: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+) -> io::Result<()> {
+    let path = target(path)?;
+    let like = match path.metadata() {
+        // A rename would replace it by a file.
+        Ok(data) if !data.is_file() => {
+            let mut file = BufWriter::new(File::create(&path)?);
+            return produce(&mut file).and_then(|()| file.flush());
         }
-        let file = OpenOptions::new()
-            .read(true)
-            .write(true)
-            .create_new(true)
-            .open(part)?;
-        match file.try_lock() {
-            Err(TryLockError::Error(error)) if error.kind() != io::ErrorKind::Unsupported => {
-                return Err(error);
-            }
-            _ => {}
+        Ok(data) if data.permissions().readonly() => {
+            return Err(io::Error::other("the file is read-only"));
         }
-        let file = Locked(file);
-        let mut out = BufWriter::with_capacity(1 << 16, &*file);
-        produce(&mut out)?;
-        out.flush()?;
-        drop(out);
-        if let Some(like) = like {
-            copy_owner(like, &file)?;
-            file.set_permissions(like.metadata()?.permissions())?;
-        }
-        file.sync_all()?;
-        Ok(file)
+        Ok(data) => Some(data),
+        Err(_) => None,
     };
-    let mut write = write;
-    write().inspect_err(|_| {
-        let _ = std::fs::remove_file(part);
-    })
+    let mut produce = Some(produce);
+    let once = &mut |out: &mut dyn Write| produce.take().map_or(Ok(()), |produce| produce(out));
+    written(&path, like.as_ref(), once)?.rename(&path)?;
+    Ok(())
+}
+
+/// The path that a link leads to, which need not exist; any other path is itself.
+#[cfg(feature = "cli")]
+fn target(path: &Path) -> io::Result<PathBuf> {
+    let mut path = path.to_owned();
+    // As many as Linux follows.
+    for _ in 0..40 {
+        match std::fs::read_link(&path) {
+            Ok(next) => path = path.parent().unwrap_or(Path::new("")).join(next),
+            Err(_) => return Ok(path),
+        }
+    }
+    Err(io::Error::other("too many links"))
+}
+
+/// Writes a file beside `path`. None is left if that fails.
+fn written(path: &Path, like: Option<&Metadata>, produce: Produce<'_>) -> io::Result<Part> {
+    let part = Part::file(path, like)?;
+    let mut out = BufWriter::with_capacity(1 << 16, part.open());
+    produce(&mut out)?;
+    out.flush()?;
+    drop(out);
+    // What was written under a set token may be a part of it.
+    check().map_err(io::Error::other)?;
+    if let Some(like) = like {
+        copy_owner(like, part.open())?;
+        part.open().set_permissions(like.permissions())?;
+    }
+    Ok(part)
 }
 
 /// Gives a file the owner of another one, where that is allowed.
 #[cfg(unix)]
-fn copy_owner(like: &File, file: &File) -> io::Result<()> {
+fn copy_owner(like: &Metadata, file: &File) -> io::Result<()> {
     use std::os::unix::fs::{MetadataExt, fchown};
-    let (wanted, own) = (like.metadata()?, file.metadata()?);
+    let (wanted, own) = (like, file.metadata()?);
     if (wanted.uid(), wanted.gid()) != (own.uid(), own.gid()) {
         // Only root may give files away; the mode is kept in any case.
         let _ = fchown(file, Some(wanted.uid()), Some(wanted.gid()));
@@ -214,7 +214,7 @@ fn copy_owner(like: &File, file: &File) -> io::Result<()> {
 }
 
 #[cfg(not(unix))]
-fn copy_owner(_: &File, _: &File) -> io::Result<()> {
+fn copy_owner(_: &Metadata, _: &File) -> io::Result<()> {
     Ok(())
 }
 

@@ -13,6 +13,8 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use durable::Locked;
+#[cfg(feature = "cli")]
+pub(crate) use durable::output;
 pub use error::FileError;
 
 use crate::engine::{Context, ContextBuilder};

@@ -8,6 +8,7 @@ use super::attempt::Attempts;
 use super::first_seen::FirstSeen;
 use super::label::end_label;
 use super::snapshots::Snapshots;
+use crate::cancel::stopped;
 use crate::exec::SessionStats;
 use crate::index::{Merge, Snapshot};
 use crate::ir::{Address, RangeEnd, Time};
@@ -540,9 +541,17 @@ impl SessionStats for History {
             archive.note(Err(failure));
             return None;
         }
-        let seen = self
-            .first_seen
-            .get_or_init(|| FirstSeen::new(&self.committed));
+        let seen = match self.first_seen.get() {
+            Some(seen) => seen,
+            None => {
+                let seen = FirstSeen::new(&self.committed);
+                if stopped() {
+                    // A part must not be kept.
+                    return None;
+                }
+                self.first_seen.get_or_init(|| seen)
+            }
+        };
         seen.cycles.get(id).copied()
     }
 }

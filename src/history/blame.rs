@@ -4,6 +4,7 @@ use serde::Serialize;
 
 use super::address::History;
 use super::change::{Delta, change_of};
+use crate::cancel::stopped;
 use crate::index::NodeRef;
 
 /// The history of one node. See the example of [`blame`].
@@ -71,6 +72,9 @@ pub fn blame(history: &History, id: &str) -> Option<Blame> {
     let mut events = Vec::new();
     let mut before: Option<NodeRef<'_>> = None;
     for snapshot in history.committed().iter().chain(history.working()) {
+        if stopped() {
+            break;
+        }
         let now = before
             .and_then(|node| snapshot.shared(node))
             .or_else(|| snapshot.find(id));

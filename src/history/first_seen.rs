@@ -7,6 +7,7 @@ use std::sync::Arc;
 use hashbrown::{HashMap, HashSet};
 
 use super::snapshots::Snapshots;
+use crate::cancel::stopped;
 use crate::index::{Piece, Segment};
 
 /// The cycle in which each id occurs first.
@@ -19,7 +20,7 @@ pub(super) struct FirstSeen {
 
 impl FirstSeen {
     /// Reads each unit version once, in the oldest snapshot that has it, where none of its rows has
-    /// been removed yet. Runs of units that neighbouring snapshots share are skipped as a whole.
+    /// been removed yet; a part of it if the work is cancelled. Runs of units that neighbouring snapshots share are skipped as a whole.
     pub(super) fn new(committed: &Snapshots) -> Self {
         let mut found = Self::default();
         let mut versions: HashSet<u64> = HashSet::new();
@@ -27,6 +28,9 @@ impl FirstSeen {
         let mut known: HashMap<*const Segment, Range<u32>> = HashMap::new();
         for snapshot in committed {
             for piece in snapshot.pieces() {
+                if stopped() {
+                    return found;
+                }
                 let (units, segment) = (piece.units(), piece.segment());
                 let known = known.entry(Arc::as_ptr(segment)).or_insert(0..0);
                 let before = units.start..units.end.min(known.start);

@@ -15,6 +15,7 @@ use super::address::{History, SnapshotRange};
 use super::change::{Change, change_of, counterpart};
 use super::content::{ContentOptions, Labels, Material, content_diff, materialize};
 use super::label::SnapshotRef;
+use crate::cancel::{self, stopped};
 use crate::diag::{Code, Warning};
 use crate::exec::{Counters, Input, Rows, Trace, run, run_in};
 use crate::index::{Bits, Changes, Snapshot};
@@ -248,9 +249,11 @@ pub(crate) fn run_range(
     };
     let compare = |pair| range.pair(pair, options);
     let compared: Vec<(PairDiff, bool, Trace)> = if range.is_short(pairs.len()) {
-        pairs.into_iter().map(compare).collect()
+        pairs.into_iter().map_while(compare).collect()
     } else {
-        pairs.into_par_iter().map(compare).collect()
+        let tokens = cancel::here();
+        let compare = |pair| tokens.within(|| compare(pair));
+        pairs.into_par_iter().filter_map(compare).collect()
     };
     let mut diffs = Vec::with_capacity(compared.len());
     let mut cut = false;
@@ -389,8 +392,16 @@ impl Range<'_> {
         rows
     }
 
-    /// Compares two snapshots. Also returns whether changes were cut, and the work done.
-    fn pair(&self, (from, to): (usize, usize), options: &RangeOptions) -> (PairDiff, bool, Trace) {
+    /// Compares two snapshots. Also returns whether changes were cut, and the work done; `None` if the
+    /// work is cancelled.
+    fn pair(
+        &self,
+        (from, to): (usize, usize),
+        options: &RangeOptions,
+    ) -> Option<(PairDiff, bool, Trace)> {
+        if stopped() {
+            return None;
+        }
         let (newer, older) = (self.snapshot(from), self.snapshot(to));
         let mut trace = self.trace();
         let changes = self.local.then(|| Changes::between(newer, older));
@@ -431,6 +442,9 @@ impl Range<'_> {
         changed.truncate(keep(stats.changed));
         let (from_label, to_label) = (self.reference(from), self.reference(to));
         for change in &mut changed {
+            if stopped() {
+                break;
+            }
             let (Some(new), Some(old)) = (newer.find(&change.id), older.find(&change.id)) else {
                 continue;
             };
@@ -454,9 +468,12 @@ impl Range<'_> {
             changed,
             stats: options.stats.then_some(stats),
         };
-        (block, cut, trace)
+        Some((block, cut, trace))
     }
 }
+
+/// Rows that are compared between two looks at the token.
+const ROWS: usize = 1024;
 
 /// Added ids, removed ids and changes between the rows of two snapshots.
 fn compare(
@@ -467,7 +484,10 @@ fn compare(
     let in_newer = Membership::new(newer_rows);
     let mut added = Vec::new();
     let mut changed = Vec::new();
-    for row in newer_rows.iter() {
+    for (at, row) in newer_rows.iter().enumerate() {
+        if at % ROWS == 0 && stopped() {
+            break;
+        }
         let node = newer.node(row);
         match counterpart(node, older).filter(|other| in_older.contains(other.row())) {
             None => added.push(node.id().to_owned()),

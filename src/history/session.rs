@@ -7,6 +7,7 @@ use arc_swap::{ArcSwap, Guard};
 
 use super::History;
 use super::attempt::Attempts;
+use crate::cancel::stopped;
 use crate::index::{Meta, Snapshot, Writer};
 use crate::tree::{
     Difference, Document, InputError, Limits, SourceError, Step, Tree, arrange, read_slice,
@@ -125,6 +126,7 @@ impl Session {
     pub fn build(documents: Vec<Document>, mut writer: Writer) -> Result<Self, InputError> {
         let mut committed: Vec<Arc<Snapshot>> = Vec::new();
         let mut working = None;
+        writer.stop_early();
         let sequence = arrange(documents);
         let runtime = sequence.runtime().cloned();
         let attempts = runtime
@@ -134,6 +136,9 @@ impl Session {
             })?;
         let mut steps = sequence.steps();
         while let Some(item) = steps.next() {
+            if stopped() {
+                return Err(InputError::cancelled());
+            }
             let (header, step) = item?;
             let newest = committed.last().map_or(0, |snapshot| snapshot.cycle());
             let meta = Meta {
@@ -176,6 +181,10 @@ impl Session {
             } else {
                 committed.push(Arc::new(snapshot));
             }
+        }
+        // The last snapshot, too, must be whole.
+        if stopped() {
+            return Err(InputError::cancelled());
         }
         let history = History::new(committed, working).with_attempts(attempts);
         Ok(Self {

@@ -12,6 +12,7 @@ use super::address::{History, Unresolved};
 use super::archive::{LoadFailure, Position};
 use super::change::{Change, Delta, change_of, counterpart};
 use super::content::{ContentDiff, ContentOptions, Labels, content_diff};
+use crate::cancel::stopped;
 use crate::exec::{Input, Trace, run};
 use crate::index::{Bits, NodeRef, Snapshot};
 use crate::ir::Address;
@@ -262,7 +263,7 @@ pub fn diff(
     let (children_added, children_removed) = moved.as_ref().map(|_| compared.children()).unzip();
     let changed = |(newer, older, change): (NodeRef<'_>, NodeRef<'_>, Change)| {
         let rewritten = change.fields.iter().any(|field| field == "content_hash");
-        let content = options.content.as_ref().filter(|_| rewritten);
+        let content = options.content.as_ref().filter(|_| rewritten && !stopped());
         ChangedNode {
             content_diff: content.map(|how| content_diff(newer, older, how, labels)),
             id: change.id,
@@ -309,6 +310,9 @@ impl Matches {
     }
 }
 
+/// Nodes that are compared between two looks at the token.
+const ROWS: usize = 1024;
+
 /// A comparison in progress.
 struct Comparison<'a> {
     newer: &'a Snapshot,
@@ -334,10 +338,14 @@ impl<'a> Comparison<'a> {
         }
     }
 
+    /// Ends early if the work is cancelled.
     fn run(&mut self) {
         let (in_newer, in_older) = &self.matches;
         let (newer, older) = (self.newer, self.older);
-        for node in in_newer.nodes(newer) {
+        for (at, node) in in_newer.nodes(newer).enumerate() {
+            if at % ROWS == 0 && stopped() {
+                return;
+            }
             // The iterator borrows the matches; the node lives as long as the snapshot.
             let node = newer.node(node.row());
             match counterpart(node, older).filter(|other| in_older.contains(*other)) {

@@ -7,6 +7,7 @@ use hashbrown::HashSet;
 use super::address::{History, SnapshotRange};
 use super::range::same_spine;
 use super::snapshots::SnapshotsIter;
+use crate::cancel::stopped;
 use crate::exec::{Input, Tail, Trace, run_in, run_untailed};
 use crate::index::{Changes, NodeRef, Snapshot};
 use crate::plan::Bound;
@@ -65,7 +66,7 @@ pub(crate) fn run_union<'a>(
     let mut newer_ids: HashSet<&str> = HashSet::new();
     let mut newer: Option<&Snapshot> = None;
     for at in union.snapshots.clone().rev() {
-        if tail.is_done() {
+        if tail.is_done() || stopped() {
             return;
         }
         let snapshot = &*history.committed()[at];

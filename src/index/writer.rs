@@ -13,6 +13,7 @@ use super::build::Ttl;
 use super::merge::{Merge, merge, push_run};
 use super::snapshot::Run;
 use super::{Meta, Segment, SegmentBuilder, Snapshot, UnitKind};
+use crate::cancel::stopped;
 use crate::tree::{NodeClass, Present, Tree};
 
 /// Versions are unique in the process, so they also differ between sessions.
@@ -25,6 +26,8 @@ pub struct Writer {
     pub(super) ttls: Ttls,
     /// Whether segments are merged.
     merging: bool,
+    /// Whether a tree may be left unfinished where the work is cancelled, because nobody uses it then.
+    stops: bool,
 }
 
 /// How ttls change from one snapshot to the next.
@@ -44,6 +47,7 @@ impl Default for Writer {
         Self {
             ttls: Ttls::default(),
             merging: true,
+            stops: false,
         }
     }
 }
@@ -92,7 +96,14 @@ impl Writer {
         Self {
             ttls: Ttls::Counting,
             merging: false,
+            ..Self::default()
         }
+    }
+
+    /// Ends early where the work is cancelled, with a snapshot that must not be used. Only for a caller that
+    /// asks the token after each one.
+    pub(crate) fn stop_early(&mut self) {
+        self.stops = true;
     }
 
     /// The snapshot of `tree`, which shares units with `previous`, and the merges made, for
@@ -106,6 +117,10 @@ impl Writer {
         let mut hint = Some((0, 0));
         let mut parts = Vec::new();
         for unit in units(tree) {
+            // A snapshot has a first unit.
+            if self.stops && !parts.is_empty() && stopped() {
+                break;
+            }
             let found = previous.and_then(|previous| {
                 let (piece, at) = locate(previous, tree, &unit, hint)?;
                 hint = Some((piece, at + 1));
@@ -163,6 +178,9 @@ impl Writer {
         let mut builder: Option<(SegmentBuilder, UnitKind)> = None;
         let mut gaps: Vec<(usize, u32)> = Vec::new();
         for part in parts {
+            if self.stops && !(runs.is_empty() && builder.is_none()) && stopped() {
+                break;
+            }
             match part {
                 UnitSource::Shared(run) => {
                     flush(&mut builder, &mut runs);

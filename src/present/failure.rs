@@ -2,6 +2,7 @@
 
 use super::text::printable;
 use crate::budget::CacheError;
+use crate::cancel::Cancelled;
 use crate::diag::{Code, ColorChoice, Diagnostic, Error};
 use crate::history::LoadError;
 use crate::history::LoadFailure;
@@ -37,6 +38,14 @@ pub enum Exit {
     Empty = 8,
     /// 9: a session does not meet the conditions of `assert`.
     Unmet = 9,
+    /// 124: it took longer than `--timeout` allows.
+    Late = 124,
+    /// 129: the terminal was closed (SIGHUP).
+    HungUp = 129,
+    /// 130: it was interrupted (SIGINT, Ctrl-C).
+    Interrupted = 130,
+    /// 143: it was asked to end (SIGTERM).
+    Terminated = 143,
 }
 
 impl Exit {
@@ -332,9 +341,18 @@ impl From<CacheError> for Failure {
                 let faults = faults.map(|fault| (fault.file, fault.message));
                 Self::Faults(message, faults.collect())
             }
+            // Whoever cancelled it says why.
+            CacheError::Cancelled(_) => Self::plain(Exit::Interrupted, message),
             // A file that vanished while it was read is a failed read, not a missing cache.
             CacheError::Io(path, error) => Self::output(&path.display().to_string(), &error),
         }
+    }
+}
+
+/// Work that is cancelled; the program says by what.
+impl From<Cancelled> for Failure {
+    fn from(cancelled: Cancelled) -> Self {
+        Self::plain(Exit::Interrupted, cancelled.to_string())
     }
 }
 
@@ -364,6 +382,9 @@ fn code(exit: Exit) -> &'static str {
         Exit::Missing => "E_MISSING",
         Exit::Input => InputError::CODE,
         Exit::Io => "E_IO",
+        Exit::Late | Exit::HungUp | Exit::Interrupted | Exit::Terminated => {
+            Code::Cancelled.as_str()
+        }
         Exit::Ok | Exit::Internal | Exit::Empty | Exit::Unmet => "E_INTERNAL",
     }
 }

@@ -3,6 +3,7 @@
 //! The members are JSON texts by name, in the order given. [`super::header`] checks them.
 
 use super::refusal::{Refusal, input};
+use crate::cancel::Cancelled;
 use crate::tree::canonical::write_string;
 use crate::tree::json::{Halt, MAX_NESTING, Problem, ProblemKind, Reader};
 
@@ -273,6 +274,7 @@ fn problem_text(problem: &Problem) -> Refusal {
         ProblemKind::DuplicateKey(key) => format!("the key `{key}` is given twice"),
         ProblemKind::LoneSurrogate => "half of a surrogate pair".into(),
         ProblemKind::NumberRange => "the number is outside the range of a double".into(),
+        ProblemKind::Cancelled => Cancelled.to_string(),
     });
     refusal.at = Some(at);
     refusal

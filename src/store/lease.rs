@@ -2,6 +2,7 @@
 
 use super::error::StoreError;
 use super::sql::{Database, Value, first, int, text};
+use crate::cancel;
 use crate::tree::timestamp::rfc3339_of_nanos;
 
 /// The right to write a session.
@@ -132,14 +133,14 @@ impl Lease {
 
     /// Gives the lease back, if it is still held.
     pub(crate) fn give_back(&self, database: &mut dyn Database) -> Result<(), StoreError> {
-        database.execute(
-            "update lease set expires_at_ns = 0 where session_id = ?1 and owner = ?2 and fence = ?3",
-            &[
-                self.session.into(),
-                Value::Text(&self.owner),
-                self.fence.into(),
-            ],
-        )?;
+        let sql = "update lease set expires_at_ns = 0 where session_id = ?1 and owner = ?2 and fence = ?3";
+        let values = [
+            self.session.into(),
+            Value::Text(&self.owner),
+            self.fence.into(),
+        ];
+        // Also by work that is cancelled: others wait for it.
+        cancel::free(|| database.execute(sql, &values))?;
         Ok(())
     }
 }

@@ -8,6 +8,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use super::error::StoreError;
 use super::home::Home;
 use super::session::{Job, all_fail, run};
+use crate::cancel;
 
 /// Steps that wait.
 #[derive(Debug, Default)]
@@ -104,7 +105,8 @@ impl Queue {
             .slots
             .iter()
             .position(|other| Arc::ptr_eq(other, &slot));
-        turn.results = run(&mut turn.jobs);
+        // The steps of others are not this thread's to cancel.
+        turn.results = cancel::free(|| run(&mut turn.jobs));
         let own = own.unwrap_or_default();
         turn.slots.remove(own);
         (turn.jobs.remove(own), turn.results.remove(own))

@@ -18,9 +18,13 @@ use rusqlite::{CachedStatement, Connection, OpenFlags, ToSql};
 use super::error::StoreError;
 use super::sql::{Database, Dialect, Each, Row, Value};
 use super::wide::{Kind, Wide};
+use crate::cancel::{free, stopped};
 
 /// Statements that stay prepared; the store has fewer.
 const STATEMENTS: usize = 256;
+
+/// Steps of SQLite's machine between two looks at the token of the work.
+const STEPS: i32 = 100;
 
 /// How large the log of recent commits may stay after it was copied into the file.
 const LOG_BYTES: i64 = 16 << 20;
@@ -116,6 +120,9 @@ impl Sqlite {
         if access == Access::ReadOnly {
             made.without_log()?;
         }
+        // A statement of work that is cancelled ends with an error, and its transaction with it.
+        let stops = made.connection.progress_handler(STEPS, Some(stopped));
+        stops.map_err(|e| made.error(&e))?;
         made.prepare_connection(access)
             .map_err(|e| made.error(&e))?;
         made.file =
@@ -222,9 +229,12 @@ impl Sqlite {
         }
     }
 
+    /// Runs a statement without values or rows, such as one that ends a transaction, also of work that is
+    /// cancelled.
     fn run(&self, sql: &str) -> Result<(), StoreError> {
         let run = || self.connection.prepare_cached(sql)?.raw_execute();
-        run().map(|_| ()).map_err(|error| self.error(&error))
+        let done = free(run).map(|_| ());
+        done.map_err(|error| self.error(&error))
     }
 
     /// A statement with its values.

@@ -14,6 +14,7 @@ use super::draft::{Draft, Form, NodeReader};
 use super::fault::{Fault, Faults, InputError, Lines, Position};
 use super::json::{Halt, Reader, named, shorten};
 use super::model::Tree;
+use crate::cancel::{self, stopped};
 
 /// One snapshot document, with a whole tree or a delta.
 #[derive(Debug)]
@@ -149,14 +150,18 @@ pub fn read_lines(bytes: &[u8]) -> Result<Vec<Document>, InputError> {
     let mut documents = Vec::new();
     let mut failed: Option<InputError> = None;
     let mut lines = lines(bytes);
+    let tokens = cancel::here();
     loop {
         let some: Vec<Line<'_>> = lines.by_ref().take(LINES_AT_ONCE).collect();
         if some.is_empty() {
             break;
         }
+        if stopped() {
+            return Err(InputError::cancelled());
+        }
         let outcomes: Vec<_> = some
             .par_iter()
-            .map(|line| read_document(line.bytes))
+            .map(|line| tokens.within(|| read_document(line.bytes)))
             .collect();
         for (outcome, line) in outcomes.into_iter().zip(some) {
             match outcome {

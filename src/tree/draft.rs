@@ -213,6 +213,7 @@ impl<'r, 'a> NodeReader<'r, 'a> {
     /// Reads until all open nodes are closed.
     fn read_open_nodes(&mut self) -> Result<(), Halt> {
         while let Some(top) = self.open.last_mut() {
+            self.reader.go_on()?;
             let first = !top.started;
             top.started = true;
             let row = top.row;

@@ -8,6 +8,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::json::{Halt, MAX_NESTING, Problem, ProblemKind, Reader, Text, shorten};
+use crate::cancel::Cancelled;
 
 /// How many faults are listed. Further ones are counted, so that memory stays linear in the input
 /// and a report is readable.
@@ -93,6 +94,11 @@ impl InputError {
     /// An error of one fault, at the start of the document.
     pub(crate) fn at_document(message: String) -> Self {
         Self::at_path("$".to_owned(), message)
+    }
+
+    /// The reading was cancelled. Whoever cancelled it is given [`Cancelled`] instead.
+    pub(crate) fn cancelled() -> Self {
+        Self::at_document(Cancelled.to_string())
     }
 
     /// An error of one fault at a path of a value that has no lines.
@@ -211,6 +217,7 @@ impl Faults {
                     "a string must have whole surrogate pairs, not half of one".to_owned()
                 }
                 ProblemKind::NumberRange => "a number must be in the range of a double".to_owned(),
+                ProblemKind::Cancelled => Cancelled.to_string(),
             };
             // A halt is always listed, as nothing after it was read.
             if matches!(kind, ProblemKind::Syntax(_) | ProblemKind::TooDeep) && self.is_full() {

@@ -14,6 +14,7 @@ use std::borrow::Cow;
 pub use super::text::{Text, unescape};
 use super::text::{find_special, hex4};
 pub(crate) use super::text::{named, not_integer, shorten};
+use crate::cancel::stopped;
 
 /// How deep arrays and objects may nest in one value.
 pub const MAX_NESTING: usize = 1_000;
@@ -39,6 +40,8 @@ pub enum ProblemKind {
     LoneSurrogate,
     /// A number that is not a finite double, such as `1e400`.
     NumberRange,
+    /// None: the reading was cancelled.
+    Cancelled,
 }
 
 /// A problem and where it is.
@@ -65,6 +68,9 @@ struct Key<'a> {
     at: usize,
 }
 
+/// Bytes that are read between two looks at the token of the work.
+const LOOK: usize = 1 << 16;
+
 /// Objects with at most this many keys are checked for duplicates pairwise, others by sorting.
 const PAIRWISE_KEYS: usize = 8;
 
@@ -83,6 +89,8 @@ pub struct Reader<'a> {
     open: Vec<usize>,
     problems: Vec<Problem>,
     uncounted: usize,
+    /// Where to look next whether the work is cancelled.
+    look: usize,
 }
 
 impl<'a> Reader<'a> {
@@ -95,6 +103,7 @@ impl<'a> Reader<'a> {
             open: Vec::new(),
             problems: Vec::new(),
             uncounted: 0,
+            look: LOOK,
         }
     }
 
@@ -129,6 +138,27 @@ impl<'a> Reader<'a> {
     fn halt(&mut self, offset: usize, kind: ProblemKind) -> Halt {
         self.problems.push(Problem { offset, kind });
         Halt
+    }
+
+    /// Looks from time to time whether the work is cancelled.
+    ///
+    /// # Errors
+    /// [`Halt`] if it is.
+    #[inline(always)]
+    pub(crate) fn go_on(&mut self) -> Result<(), Halt> {
+        match self.at < self.look {
+            true => Ok(()),
+            false => self.look(),
+        }
+    }
+
+    #[cold]
+    fn look(&mut self) -> Result<(), Halt> {
+        self.look = self.at + LOOK;
+        match stopped() {
+            true => Err(self.halt(self.at, ProblemKind::Cancelled)),
+            false => Ok(()),
+        }
     }
 
     /// Stops reading here.
@@ -412,6 +442,7 @@ impl<'a> Reader<'a> {
 
     fn skip_nested(&mut self) -> Result<(), Halt> {
         loop {
+            self.go_on()?;
             // A value comes next.
             match self.peek() {
                 Some(b'"') => drop(self.string()?),

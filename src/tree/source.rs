@@ -13,6 +13,7 @@ use std::sync::Arc;
 use super::document::{Document, read_document, read_lines};
 use super::fault::InputError;
 use super::json::Reader;
+use crate::cancel::stopped;
 
 /// How much input is taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -279,6 +280,9 @@ fn gunzip(_packed: impl Read, path: &Path, _limits: Limits) -> Result<Vec<u8>, S
     Err(invalid(path, message.to_owned()))
 }
 
+/// Bytes that are read between two looks at the token of the work.
+const PIECE: u64 = 1 << 20;
+
 /// Reads to the end, or to the limit.
 fn take(
     reader: impl Read,
@@ -289,7 +293,17 @@ fn take(
     let size = usize::try_from(size.min(limits.max_input)).unwrap_or(0);
     let mut bytes = Vec::with_capacity(size + 1);
     let cut = limits.max_input.saturating_add(1);
-    reader.take(cut).read_to_end(&mut bytes)?;
+    let mut reader = reader.take(cut);
+    // By pieces, to look in between whether the work is cancelled.
+    while (&mut reader).take(PIECE).read_to_end(&mut bytes)? == PIECE as usize {
+        if stopped() {
+            let cancelled = InputError::cancelled();
+            return Ok(Err(SourceError::Invalid(vec![(
+                path.to_owned(),
+                cancelled,
+            )])));
+        }
+    }
     if bytes.len() as u64 > limits.max_input {
         let limit = limits.max_input;
         return Ok(Err(invalid(

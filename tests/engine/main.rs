@@ -10,6 +10,7 @@
 )]
 
 mod budget;
+mod cancel;
 mod cases;
 mod citations;
 mod comparisons;

@@ -13,6 +13,7 @@ use rayon::prelude::*;
 
 use super::asking::Asking;
 use super::open;
+use crate::cancel;
 use crate::diag::Error;
 use crate::store::Listed;
 
@@ -122,8 +123,9 @@ impl<T: Send + 'static> Sweep<T> {
         let sessions = self.chunk();
         let (asking, answer) = (Arc::clone(&self.asking), self.answer);
         let (list, range) = (Arc::clone(&self.list), sessions.clone());
+        let tokens = cancel::here();
         rayon::spawn(move || {
-            let work = || chunk(&asking, answer, &list[range]);
+            let work = || tokens.within(|| chunk(&asking, answer, &list[range]));
             let done = catch_unwind(AssertUnwindSafe(work));
             // The store may be closed as soon as it is known to be done.
             drop((asking, list));
@@ -153,10 +155,11 @@ fn chunk<T: Send>(asking: &Asking, answer: Answer<T>, list: &[Listed]) -> Answer
     if list.len() <= GROUP && open::lock(&asking.open).has_all(list) {
         return answer(asking, list);
     }
+    let tokens = cancel::here();
     let group = list.len().div_ceil(rayon::current_num_threads());
     let answers: Vec<Answered<T>> = list
         .par_chunks(group.clamp(1, GROUP))
-        .map(|group| answer(asking, group))
+        .map(|group| tokens.within(|| answer(asking, group)))
         .collect();
     answers.into_iter().flatten().collect()
 }

@@ -509,14 +509,64 @@ fn only_files_are_sources() {
 fn a_build_removes_nothing_that_is_in_its_way() {
     let scratch = Scratch::new("in-the-way");
     scratch.write("a.md", "x");
-    let part = scratch.0.join(format!("cache.{}.part", std::process::id()));
-    fs::create_dir(&part).expect("a directory");
-    fs::write(part.join("thesis.tex"), "").expect("a file");
-    assert!(matches!(
-        scratch.try_build(false, Indexing::Auto),
-        Err(CacheError::Io(path, _)) if path == part
-    ));
-    assert!(part.join("thesis.tex").exists());
+    // Named as what a killed build leaves; the first is a cache that is not whole, the second is not.
+    let [left, other] = [".cache.7-0.part", ".cache.7-1.part"].map(|name| scratch.0.join(name));
+    fs::create_dir_all(left.join("documents")).expect("a directory");
+    fs::write(left.join("documents/1.json"), "{").expect("a file");
+    fs::create_dir(&other).expect("a directory");
+    fs::write(other.join("thesis.tex"), "").expect("a file");
+    scratch.build();
+    assert!(!left.exists());
+    assert!(other.join("thesis.tex").exists());
+}
+
+/// A reader that has opened a cache while it is built anew gets an answer of the new one.
+#[test]
+fn a_cache_that_is_replaced_is_read_again() {
+    let scratch = Scratch::new("replaced");
+    scratch.write("a.md", "the first refund");
+    let opened = scratch.build();
+    scratch.write("a.md", "the second refund");
+    scratch.try_build(true, Indexing::Auto).expect("a cache");
+    let answer = opened
+        .resolve(&Query::new("refund"), 100)
+        .expect("an answer");
+    assert_eq!(answer.documents[0].content, "the second refund");
+    // What is damaged, and was not replaced, is an error.
+    let cache = Cache::open(scratch.cache()).expect("a cache");
+    let file = scratch.cache().join(&cache.manifest().documents[0].file);
+    fs::remove_file(file).expect("the document");
+    assert!(cache.resolve(&Query::new("refund"), 100).is_err());
+}
+
+/// Readers and a builder at the same time: no read fails.
+#[test]
+fn no_read_fails_while_a_cache_is_built() {
+    let scratch = Scratch::new("while-built");
+    for n in 0..40 {
+        scratch.write(&format!("{n}.md"), format!("refund {n}"));
+    }
+    scratch.build();
+    let built = std::sync::atomic::AtomicBool::new(false);
+    let reads = std::thread::scope(|scope| {
+        let reader = scope.spawn(|| {
+            let mut reads = 0;
+            while !built.load(std::sync::atomic::Ordering::Relaxed) || reads < 50 {
+                let cache = Cache::open(scratch.cache()).expect("a cache");
+                let answer = cache.resolve(&Query::new("refund"), 100);
+                assert!(answer.is_ok(), "{answer:?}");
+                reads += 1;
+            }
+            reads
+        });
+        for round in 0..40 {
+            scratch.write("0.md", format!("refund of round {round}"));
+            scratch.try_build(true, Indexing::Auto).expect("a cache");
+        }
+        built.store(true, std::sync::atomic::Ordering::Relaxed);
+        reader.join().expect("no read failed")
+    });
+    assert!(reads >= 50);
 }
 
 #[test]

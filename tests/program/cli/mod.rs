@@ -6,6 +6,7 @@ mod fit;
 mod history;
 mod imports;
 mod inspect;
+mod limits;
 mod many;
 mod queries;
 mod ranges;

@@ -1,0 +1,213 @@
+//! Cancelled work ends soon: the looks at the token are counted, before and after it is set.
+
+use std::fmt::Write;
+use std::time::Duration;
+
+use pactql::budget::{BuildOptions, Cache, Indexing, Query, build};
+use pactql::{
+    Address, At, Cancel, Cancelled, ContentOptions, DiffOptions, Engine, RangeOptions, Session,
+};
+
+/// A session of some snapshots, each of which has one more turn and other contents in a few blocks.
+fn lines(cycles: usize, turns: usize) -> String {
+    let mut text = String::new();
+    for cycle in 1..=cycles {
+        let _ = write!(
+            text,
+            "{{\"cycle\":{cycle},\"root\":{{\"id\":\"r\",\"children\":[{{\"id\":\"q\",\"nodeType\":\"^seq\",\"children\":["
+        );
+        for turn in 0..turns {
+            let comma = if turn == 0 { "" } else { "," };
+            let changed = if turn % 7 == cycle % 7 { cycle } else { 0 };
+            let _ = write!(
+                text,
+                "{comma}{{\"id\":\"t{turn}\",\"nodeType\":\"mt\",\"created_at_ns\":{turn},\"children\":[{{\"id\":\"b{turn}\",\
+                 \"nodeType\":\"cb\",\"content\":\"text {turn} {changed} and more of it\"}}]}}"
+            );
+        }
+        text.push_str("]}]}}\n");
+    }
+    text
+}
+
+/// Runs some work as often as it looks at the token, or some twenty times, and sets the token at another
+/// look each time. After that it looks at most `late` times more. Work that is not cancelled looks at
+/// least `looks` times.
+fn stops(name: &str, looks: u64, late: u64, mut work: impl FnMut()) {
+    let free = Cancel::at_check(0);
+    assert_eq!(free.run(&mut work), Ok(()), "{name}");
+    let (all, _) = free.checks();
+    assert!(all >= looks, "{name} looks {all} times only");
+    for at in (1..=all).step_by((all as usize).div_ceil(24)) {
+        let cancel = Cancel::at_check(at);
+        let outcome = cancel.run(&mut work);
+        // The order in which threads look is not always the same, and neither is their number of looks.
+        let (seen, after) = cancel.checks();
+        assert!(
+            outcome == Err(Cancelled) || seen < at,
+            "{name} at {at} of {all}"
+        );
+        assert!(
+            after <= late,
+            "{name}: {after} looks after look {at} of {all}"
+        );
+    }
+}
+
+#[test]
+fn selecting_stops() {
+    let session = Session::from_slice(lines(30, 500).as_bytes()).unwrap();
+    let engine = Engine::new();
+    // Each node whose content is read is a look.
+    for (selector, looks, late) in [
+        ("@t0 .cb[content~'more .* it$']", 500, 64 + 8),
+        ("@t0 .cb[content~'more'][role!='user']", 500, 64 + 8),
+        ("@* .cb[content~'more']", 500, 64 + 8),
+        ("@t0 .cb[content~'more'] @limit=400", 400, 64 + 16),
+        ("@t0..@t-20 .cb[content~'more'] @mode=union", 500, 64 + 8),
+    ] {
+        stops(selector, looks, late, || {
+            let rows = engine.rows(&session, selector).unwrap();
+            let _ = rows.to_ids().len();
+        });
+    }
+}
+
+/// A selection that was read under a set token has not kept a part of its rows.
+#[test]
+fn rows_of_a_cancelled_read_are_not_kept() {
+    let session = Session::from_slice(lines(3, 200).as_bytes()).unwrap();
+    let engine = Engine::new();
+    for at in [2, 50, 150] {
+        let rows = engine.rows(&session, "@* .cb[content~'more']").unwrap();
+        let cancel = Cancel::at_check(at);
+        assert_eq!(cancel.run(|| rows.count()), Err(Cancelled));
+        assert_eq!(rows.count(), 200);
+        // Nor of the first cycles of ids, which the session keeps.
+        let session = Session::from_slice(lines(3, 200).as_bytes()).unwrap();
+        let ages = || {
+            engine
+                .rows(&session, "@t0 .cb[age>=2]")
+                .map(|rows| rows.count())
+        };
+        assert!(cancel.run(ages).is_err());
+        assert_eq!(ages().unwrap(), 200);
+    }
+}
+
+#[test]
+fn ranges_and_diffs_stop() {
+    let session = Session::from_slice(lines(60, 300).as_bytes()).unwrap();
+    let engine = Engine::new();
+    let options = RangeOptions::default().content(ContentOptions::default());
+    stops("range", 60, 3_000, || {
+        let _ = engine.range_with(&session, "@t0..@t-59 .cb", &options);
+    });
+    stops("range of all rows", 300, 3_000, || {
+        let _ = engine.range_with(&session, "@t0..@t-59 .cb[content~'more']", &options);
+    });
+    let [a, b] = [1, 0].map(|back| At::Committed(Address::Back(back)));
+    let options = DiffOptions::default()
+        .moves(true)
+        .content(ContentOptions::default());
+    stops("diff", 50, 310, || {
+        let _ = engine.diff(&session, a, b, None, &options);
+    });
+}
+
+#[test]
+fn reading_stops() {
+    let many = lines(400, 20);
+    stops("many documents", 400, 2_000, || {
+        let _ = Session::from_slice(many.as_bytes());
+    });
+    let one = lines(1, 20_000);
+    assert!(one.len() > 2_000_000);
+    stops("one document", one.len() as u64 / (1 << 17), 20, || {
+        let _ = Session::from_slice(one.as_bytes());
+    });
+}
+
+#[test]
+fn caches_stop() {
+    let place = std::env::temp_dir().join(format!("pactql-cancel-{}", std::process::id()));
+    let sources = place.join("sources");
+    std::fs::create_dir_all(&sources).unwrap();
+    for n in 0..300 {
+        std::fs::write(sources.join(format!("{n}.md")), format!("refund {n}")).unwrap();
+    }
+    let options = |force| BuildOptions {
+        force,
+        index: Indexing::Never,
+        created_at: std::time::UNIX_EPOCH,
+    };
+    let cache = place.join("cache");
+    build(&sources, &cache, options(false)).unwrap();
+    let before = std::fs::read(cache.join("manifest.json")).unwrap();
+    stops("resolve", 300, 310, || {
+        let opened = Cache::open(&cache).unwrap();
+        let _ = opened.resolve(&Query::new("refund"), 1_000);
+    });
+    for at in [1, 2, 150, 301] {
+        let cancel = Cancel::at_check(at);
+        let outcome = cancel.run(|| build(&sources, &cache, options(true)));
+        assert!(outcome.is_err(), "{at}");
+        assert!(cancel.checks().1 < 5);
+        // The old cache is as it was, and nothing is beside it.
+        assert_eq!(std::fs::read(cache.join("manifest.json")).unwrap(), before);
+        assert_eq!(std::fs::read_dir(&place).unwrap().count(), 2);
+    }
+    std::fs::remove_dir_all(place).unwrap();
+}
+
+#[cfg(feature = "store")]
+#[test]
+fn stores_stop() {
+    use pactql::Store;
+    let place = std::env::temp_dir().join(format!("pactql-cancel-{}.db", std::process::id()));
+    let session = Session::from_slice(lines(40, 60).as_bytes()).unwrap();
+    let store = Store::open(place.to_str().unwrap()).unwrap();
+    store.import("talk", &session, None).unwrap();
+    stops("verify", 1_000, 2_000, || {
+        let _ = store.verify();
+    });
+    stops("import", 100, 2_000, || {
+        let _ = store.import("other", &session, None);
+        let _ = store.delete("other");
+    });
+    assert!(store.verify().unwrap().is_empty());
+    drop(store);
+    std::fs::remove_file(place).unwrap();
+}
+
+/// A place that was found under a set token may be one of several: nothing is written there.
+#[test]
+fn a_write_is_not_done_by_halves() {
+    use pactql::{Context, Message};
+    let mut context = Context::new();
+    for n in 0..100 {
+        context
+            .append(Message::user(&format!("question {n}")))
+            .unwrap();
+        context.commit().unwrap();
+    }
+    let before = context.select(".cb").unwrap().to_ids().len();
+    for at in 2..90 {
+        let cancel = Cancel::at_check(at);
+        let removed = cancel.run(|| context.remove("^seq .cb[content~'question']").is_ok());
+        assert_eq!(removed, Err(Cancelled));
+    }
+    context.discard();
+    let after = context.select(".cb").unwrap().to_ids().len();
+    assert_eq!(before, after);
+}
+
+#[test]
+fn a_deadline_cancels() {
+    let session = Session::from_slice(lines(30, 500).as_bytes()).unwrap();
+    let engine = Engine::new();
+    let cancel = Cancel::after(Duration::ZERO);
+    let rows = || engine.rows(&session, "@t0 .cb").map(|rows| rows.count());
+    assert!(cancel.run(rows).is_err());
+    assert!(Cancel::after(Duration::from_secs(3_600)).run(rows).is_ok());
+}

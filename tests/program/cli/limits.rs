@@ -1,0 +1,198 @@
+//! How commands end before they are done, and which files they leave.
+
+use super::{AGENT, Scratch, answer, fails, pactql};
+use std::fmt::Write;
+use std::path::Path;
+
+/// A session that takes the program some seconds to read and write.
+fn large() -> String {
+    let mut text = String::new();
+    for cycle in 1..=60 {
+        let _ = write!(
+            text,
+            "{{\"cycle\":{cycle},\"root\":{{\"id\":\"r\",\"children\":[{{\"id\":\"q\",\"nodeType\":\"^seq\",\"children\":["
+        );
+        for turn in 0..3_000 {
+            let comma = if turn == 0 { "" } else { "," };
+            let _ = write!(
+                text,
+                "{comma}{{\"id\":\"t{turn}\",\"nodeType\":\"mt\",\"created_at_ns\":{turn},\"children\":[{{\"id\":\"b{turn}\",\"nodeType\":\"cb\",\"content\":\"text {turn} of {cycle}\"}}]}}"
+            );
+        }
+        text.push_str("]}]}}\n");
+    }
+    text
+}
+
+/// The names in a directory.
+fn names(place: &Path) -> Vec<String> {
+    let entries = std::fs::read_dir(place).expect("a directory");
+    let names = entries.map(|entry| entry.expect("an entry").file_name());
+    let mut names: Vec<String> = names
+        .map(|name| name.to_string_lossy().into_owned())
+        .collect();
+    names.sort_unstable();
+    names
+}
+
+#[cfg(unix)]
+mod signals {
+    use super::*;
+    use std::process::{Command, Stdio};
+    use std::time::Duration;
+
+    /// A signal ends the program with its exit code while it writes, without an output and without the file
+    /// that it was writing.
+    #[test]
+    fn a_signal_leaves_nothing() {
+        let scratch = Scratch::new("signals");
+        let session = scratch.write("large.jsonl", large());
+        for (signal, code) in [("INT", 130), ("TERM", 143), ("HUP", 129)] {
+            let out = scratch.path("out.jsonl");
+            let mut child = Command::new(env!("CARGO_BIN_EXE_pactql"))
+                .args(["export", &session, "--jsonl", "--full", "-o", &out])
+                .stdout(Stdio::null())
+                .stderr(Stdio::null())
+                .spawn()
+                .expect("the program starts");
+            // As soon as it writes.
+            while names(&scratch.0).len() < 2 && child.try_wait().expect("a child").is_none() {
+                std::thread::sleep(Duration::from_millis(2));
+            }
+            let sent = Command::new("kill")
+                .args(["-s", signal, &child.id().to_string()])
+                .status();
+            assert!(sent.is_ok_and(|sent| sent.success()), "{signal}");
+            let ended = child.wait().expect("the program ends");
+            assert_eq!(ended.code(), Some(code), "{signal}");
+            assert_eq!(names(&scratch.0), ["large.jsonl"], "{signal}");
+        }
+    }
+
+    /// What a killed program leaves is removed by the next one that writes there.
+    #[test]
+    fn what_a_killed_program_leaves_is_cleaned() {
+        let scratch = Scratch::new("killed");
+        let session = scratch.write("large.jsonl", large());
+        let out = scratch.path("out.jsonl");
+        let mut child = Command::new(env!("CARGO_BIN_EXE_pactql"))
+            .args(["export", &session, "--jsonl", "--full", "-o", &out])
+            .spawn()
+            .expect("the program starts");
+        while names(&scratch.0).len() < 2 {
+            std::thread::sleep(Duration::from_millis(2));
+        }
+        child.kill().expect("the program is killed");
+        child.wait().expect("the program ends");
+        assert_eq!(names(&scratch.0).len(), 2);
+        answer(&["export", AGENT, "-o", &out]);
+        assert_eq!(names(&scratch.0), ["large.jsonl", "out.jsonl"]);
+    }
+
+    /// A private output stays private, is never readable by others while it is written, and keeps its place
+    /// behind a link.
+    #[test]
+    fn a_replaced_output_keeps_its_mode_and_its_link() {
+        use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
+        let scratch = Scratch::new("modes");
+        let target = scratch.write("private.json", "{}");
+        let link = scratch.path("link.json");
+        symlink("private.json", &link).expect("a link");
+        for mode in [0o600, 0o640, 0o755] {
+            let permissions = std::fs::Permissions::from_mode(mode);
+            std::fs::set_permissions(&target, permissions).expect("a mode");
+            answer(&["export", AGENT, "-o", &link, "--force"]);
+            let data = std::fs::metadata(&target).expect("the file");
+            assert_eq!(data.mode() & 0o777, mode);
+            assert!(data.len() > 2);
+            assert!(
+                std::fs::symlink_metadata(&link)
+                    .expect("the link")
+                    .is_symlink()
+            );
+            std::fs::write(&target, "{}").expect("the file");
+        }
+        // A link to nothing yet.
+        let dangling = scratch.path("dangling.json");
+        symlink("new.json", &dangling).expect("a link");
+        answer(&["export", AGENT, "-o", &dangling]);
+        assert!(scratch.0.join("new.json").is_file());
+        assert!(
+            std::fs::symlink_metadata(&dangling)
+                .expect("the link")
+                .is_symlink()
+        );
+        let circle = scratch.path("circle.json");
+        symlink("circle.json", &circle).expect("a link");
+        fails(&["export", AGENT, "-o", &circle], 6, "too many links");
+    }
+
+    #[test]
+    fn a_read_only_output_is_refused() {
+        use std::os::unix::fs::PermissionsExt;
+        let scratch = Scratch::new("read-only-output");
+        let file = scratch.write("out.json", "{}");
+        std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o444)).expect("a mode");
+        for command in [
+            vec!["export", AGENT, "-o", &file, "--force"],
+            vec!["export", AGENT, "--jsonl", "-o", &file, "--force"],
+            vec![
+                "import",
+                "fixtures/chat.openai.json",
+                "-o",
+                &file,
+                "--force",
+            ],
+        ] {
+            fails(&command, 1, "is read-only");
+        }
+        assert_eq!(std::fs::read(&file).expect("the file"), b"{}");
+        assert_eq!(names(&scratch.0), ["out.json"]);
+    }
+}
+
+#[test]
+fn an_output_is_replaced_with_force_only_and_never_the_input() {
+    let scratch = Scratch::new("force");
+    let session = scratch.write("session.jsonl", std::fs::read(AGENT).expect("the fixture"));
+    let out = scratch.write("out.jsonl", "{}");
+    fails(
+        &["export", &session, "-o", &out],
+        1,
+        "`--force` replaces it",
+    );
+    fails(&["export", &session, "-o", &session], 1, "is the input");
+    fails(
+        &["export", &session, "-o", &session, "--force"],
+        1,
+        "is the input",
+    );
+    answer(&["export", &session, "-o", &out, "--force"]);
+}
+
+#[test]
+fn a_timeout_ends_a_command() {
+    let scratch = Scratch::new("timeout");
+    let session = scratch.write("large.jsonl", large());
+    let out = scratch.path("out.jsonl");
+    let ran = pactql(&["verify", &session, "--timeout", "1ms"]);
+    assert_eq!((ran.code, &*ran.out), (124, ""), "{}", ran.err);
+    assert!(ran.err.contains("not done within 1ms"), "{}", ran.err);
+    let json = [
+        "export",
+        &session,
+        "--jsonl",
+        "--format",
+        "json",
+        "--timeout",
+        "1ms",
+        "-o",
+        &out,
+    ];
+    let ran = pactql(&json);
+    assert_eq!((ran.code, &*ran.out), (124, ""), "{}", ran.err);
+    assert!(ran.err.contains("\"code\":\"E_CANCELLED\""), "{}", ran.err);
+    assert_eq!(names(&scratch.0), ["large.jsonl"]);
+    assert_eq!(pactql(&["stats", AGENT, "--timeout", "1h"]).code, 0);
+    fails(&["stats", AGENT, "--timeout", "soon"], 3, "such as `500ms`");
+}
