@@ -12,6 +12,7 @@ use crate::history::Session;
 use crate::interop::{write_document, write_session};
 use crate::present::stores::{Access, Address, intact, none_of};
 use crate::present::{Exit, Failure, counted};
+use crate::tree::seal::Sealing;
 use clap::Args;
 use std::io::{self, Write};
 use std::path::{Component, Path};
@@ -28,6 +29,7 @@ Examples:
   pactql export session.jsonl --at @c3 > snapshot.json
   pactql export snapshots/ --jsonl -o session.jsonl
   pactql export session.jsonl --jsonl --full | gzip > full.jsonl.gz
+  pactql export session.jsonl --jsonl --seal -o sealed.jsonl
   pactql export agents.db#support-42 -o session.jsonl
   pactql export agents.db -o sessions/")]
 pub(super) struct Export {
@@ -43,6 +45,10 @@ pub(super) struct Export {
     /// With --jsonl, or of a store: write every snapshot as a whole document.
     #[arg(long, conflicts_with = "at")]
     full: bool,
+    /// With --jsonl, or of a store: end with a line that has the number of the lines before it and their hash,
+    /// so that a file that was cut is noticed.
+    #[arg(long, conflicts_with = "at")]
+    seal: bool,
     /// The file to write, or the directory for several sessions [default: standard output].
     #[arg(short, long, value_name = "FILE")]
     output: Option<String>,
@@ -60,6 +66,10 @@ impl Run for Export {
         if self.full && !self.jsonl && address.is_none() {
             return Err(Failure::usage("`--full` needs `--jsonl`")
                 .with_help("give both, for every snapshot as a whole document"));
+        }
+        if self.seal && !self.jsonl && address.is_none() {
+            return Err(Failure::usage("`--seal` needs `--jsonl`")
+                .with_help("give both, for the whole session with a closing line"));
         }
         if let Some(path) = output.filter(|path| Address::of(path).is_some()) {
             return Err(to_store(self.session.name(), path, self.at.is_some()));
@@ -103,14 +113,22 @@ impl Export {
         session: &Session,
         kept: Option<String>,
     ) -> Result<impl Fn(&mut dyn Write) -> io::Result<()>, Failure> {
-        let (history, full) = (session.history(), self.full);
+        let (history, full, seal) = (session.history(), self.full, self.seal);
         history.fetch_all()?;
         intact(session)?;
         Ok(move |out: &mut dyn Write| {
             let working = history.working().map(|working| &**working);
-            write_session(history.committed(), working, full, out)?;
-            // What a writer kept is no snapshot, but a copy without it would lose references.
-            kept.as_ref().map_or(Ok(()), |kept| write_kept(kept, out))
+            let write = |out: &mut dyn Write| {
+                write_session(history.committed(), working, full, out)?;
+                // What a writer kept is no snapshot, but a copy without it would lose references.
+                kept.as_ref().map_or(Ok(()), |kept| write_kept(kept, out))
+            };
+            if !seal {
+                return write(out);
+            }
+            let mut sealing = Sealing::new(out);
+            write(&mut sealing)?;
+            sealing.finish()
         })
     }
 

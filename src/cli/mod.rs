@@ -20,6 +20,7 @@ mod context;
 mod diff;
 mod discard;
 mod duplicates;
+mod ending;
 mod explain;
 mod export;
 mod fit;

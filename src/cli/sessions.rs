@@ -10,7 +10,8 @@ use crate::history::Session;
 use crate::index::Snapshot;
 use crate::present::stores::{self, Access, Address, none_of};
 use crate::present::{Exit, Failure, sessions as opened};
-use crate::tree::source::{read_all, read_file, read_files, sessions_in};
+use crate::tree::seal::{Ending, ending};
+use crate::tree::source::{is_lines_by_name, read_all, read_file, read_files, sessions_in};
 use clap::Args;
 use rayon::prelude::*;
 use std::collections::HashMap;
@@ -30,6 +31,19 @@ impl SessionArgs {
     /// The path of the session.
     pub(super) fn name(&self) -> &str {
         &self.session
+    }
+
+    /// How the file of the session ends; `None` of anything but a file of lines. Reads it again.
+    ///
+    /// # Errors
+    /// The file cannot be read.
+    pub(super) fn ending(&self) -> Result<Option<Ending>, Failure> {
+        let path = Path::new(&self.session);
+        if Address::of(&self.session).is_some() || !path.is_file() || !is_lines_by_name(path) {
+            return Ok(None);
+        }
+        let bytes = read_file(path, self.limits.source())?;
+        Ok(Some(ending(&bytes)))
     }
 
     /// Opens the session.

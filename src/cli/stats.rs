@@ -1,6 +1,7 @@
 //! `pactql stats`: the contents of a session in numbers.
 
 use super::command::{Run, print};
+use super::ending;
 use super::options::{Color, TextOrJson};
 use super::output::{clean, counted, snapshot_label};
 use super::sessions::SessionArgs;
@@ -22,7 +23,7 @@ const SHOWN_DEPTHS: usize = 12;
 /// Count what a session contains.
 ///
 /// Nodes by class, role, kind and depth are those of one snapshot; snapshots, sharing and index
-/// bytes are those of the session.
+/// bytes are those of the session. Of a file of lines it also says how it ends.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
@@ -48,11 +49,14 @@ impl Run for Stats {
         let nodes = NodeCounts::of(&snapshot);
         let counts = SessionCounts::of(&session);
         intact(&session)?;
+        let end = self.session.ending()?;
         print(&if self.format.is_json() {
-            let counts = json!({"snapshot": label, "nodes": nodes, "session": counts});
+            let end = end.map(ending::name);
+            let counts = json!({"snapshot": label, "nodes": nodes, "session": counts, "end": end});
             format!("{counts}\n")
         } else {
-            counts.text() + &nodes.text(&label)
+            let end = end.map(|end| format!("end          {}", ending::text(end)));
+            counts.text() + &end.unwrap_or_default() + &nodes.text(&label)
         })
     }
 }

@@ -1,6 +1,7 @@
 //! `pactql verify`: whether a session or a store is intact.
 
 use super::command::{Run, print};
+use super::ending;
 use super::options::{Color, TextOrJson};
 use super::output::{counted, printable, snapshot_label};
 use super::sessions::{SessionArgs, open_store};
@@ -9,6 +10,7 @@ use crate::history::{History, Session};
 use crate::interop::{Comparison, Mismatch, write_session};
 use crate::present::stores::{Access, Address, intact};
 use crate::present::{Exit, Failure};
+use crate::tree::seal::Ending;
 use clap::Args;
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -18,7 +20,8 @@ use std::fmt::Write as _;
 /// Check a session: its documents, the content hashes stored in it, and its export; or a whole store.
 ///
 /// An invalid document is an error (exit code 5) that lists every fault with its position. Wrong
-/// content hashes are listed and end with exit code 5 too. The session is also exported in memory
+/// content hashes are listed and end with exit code 5 too. Of a file of lines it says how it ends: with the closing
+/// line of `export --seal`, which must fit, or so that lines could be missing unnoticed. The session is also exported in memory
 /// and read again: a snapshot that does not come back with the same canonical bytes is listed and
 /// ends with exit code 5. Of a store everything is compared with its hashes: damage is listed with its
 /// session and snapshot, and ends with exit code 5.
@@ -48,6 +51,7 @@ impl Run for Verify {
         let report = Report {
             hashes: Hashes::check(&history),
             lost: lost(&history)?,
+            ending: self.session.ending()?,
         };
         intact(&session)?;
         print(&if self.format.is_json() {
@@ -115,6 +119,7 @@ impl Verify {
 struct Report {
     hashes: Hashes,
     lost: Vec<Lost>,
+    ending: Option<Ending>,
 }
 
 impl Report {
@@ -130,6 +135,7 @@ impl Report {
             "nodes": self.hashes.nodes,
             "content_hashes": {"stored": self.hashes.stored, "wrong": self.hashes.wrong},
             "export": {"differs": self.lost},
+            "end": self.ending.map(ending::name),
         })
     }
 
@@ -169,7 +175,10 @@ impl Report {
                 more => format!("{more} snapshots differ"),
             }
         );
-        text
+        let end = self
+            .ending
+            .map(|end| format!("the file ends {}", ending::text(end)));
+        text + &end.unwrap_or_default()
     }
 }
 

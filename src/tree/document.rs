@@ -14,6 +14,7 @@ use super::draft::{Draft, Form, NodeReader};
 use super::fault::{Fault, Faults, InputError, Lines, Position};
 use super::json::{Halt, Reader, named, shorten};
 use super::model::Tree;
+use super::seal::unsealed;
 use crate::cancel::{self, stopped};
 
 /// One snapshot document, with a whole tree or a delta.
@@ -140,13 +141,14 @@ pub fn read_document(bytes: &[u8]) -> Result<Document, InputError> {
 /// Lines read in parallel. Bounds memory: the faults of all of them are held at once.
 const LINES_AT_ONCE: usize = 256;
 
-/// Reads JSON Lines: one document a line, blank lines skipped. The faults of all lines are
+/// Reads JSON Lines: one document a line, blank lines skipped. A closing line is checked and is no document. The faults of all lines are
 /// reported together, with the lines of the file. Lines are read in parallel on the current rayon
 /// pool; its size does not change the result.
 ///
 /// # Errors
 /// As [`read_document`].
 pub fn read_lines(bytes: &[u8]) -> Result<Vec<Document>, InputError> {
+    let bytes = unsealed(bytes)?;
     let mut documents = Vec::new();
     let mut failed: Option<InputError> = None;
     let mut lines = lines(bytes);
@@ -299,11 +301,12 @@ fn read_members<'a>(
         let is_node = members.extra.iter().any(|(name, ..)| &**name == "children");
         faults.add(
             0,
-            match is_node {
-                true => {
-                    "a snapshot document must have a `root`, and this is a node: {\"root\": {…}}"
-                }
-                false => "a snapshot document must have a `root`",
+            if is_node {
+                "a snapshot document must have a `root`, and this is a node: {\"root\": {…}}"
+            } else if matches!(&members.extra[..], [(name, ..)] if &**name == "seal") {
+                "the closing line of a sealed file is its last line"
+            } else {
+                "a snapshot document must have a `root`"
             },
         );
     }

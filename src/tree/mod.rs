@@ -10,6 +10,7 @@
 //! | read | JSON text | rows in the order of the text | `json`, `text`, `draft` |
 //! | check | rows | [`Tree`], or every fault | `check`, `fault`, `model`, `payload` |
 //! | document | the members of a document | [`Document`] | `document` |
+//! | seal | the closing line of a file of lines | whether it fits | `seal` |
 //! | source | files, directories, streams | documents | `source` |
 //! | sequence | documents | trees in cycle order, deltas applied or passed on | `sequence`, `delta`, `patch` |
 //! | read back | fields of a node | headers under either spelling, JSON members | `alias`, `shallow` |
@@ -27,6 +28,7 @@ pub mod json;
 pub mod model;
 pub mod patch;
 pub mod payload;
+pub mod seal;
 pub mod sequence;
 pub(crate) mod shallow;
 pub mod source;

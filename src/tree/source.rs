@@ -99,7 +99,7 @@ pub fn sessions_in(path: &Path) -> Result<Option<Vec<PathBuf>>, SourceError> {
 /// Whether each of the files of a directory is a session: there are several, and one of them is
 /// JSON Lines by its name.
 pub fn is_several(files: &[PathBuf]) -> bool {
-    files.len() > 1 && files.iter().any(|file| is_named_lines(file))
+    files.len() > 1 && files.iter().any(|file| is_lines_by_name(file))
 }
 
 /// The files of a directory in byte order of their names, except names that begin with a dot.
@@ -145,7 +145,7 @@ pub(crate) fn files_below(path: &Path) -> Result<Vec<PathBuf>, SourceError> {
 }
 
 /// Whether a file is JSON Lines by its name.
-fn is_named_lines(path: &Path) -> bool {
+pub(crate) fn is_lines_by_name(path: &Path) -> bool {
     let name = path.file_name().unwrap_or_default().as_encoded_bytes();
     let name = name.strip_suffix(b".gz").unwrap_or(name);
     name.ends_with(b".jsonl") || name.ends_with(b".ndjson")
@@ -334,7 +334,7 @@ fn read_as(bytes: &[u8], lines: bool) -> Result<Vec<Document>, InputError> {
 /// As [`read_slice`], but a file whose name ends in `.jsonl` or `.ndjson`, or in one of them and
 /// `.gz`, is JSON Lines.
 fn read_bytes(bytes: &[u8], path: &Path) -> Result<Vec<Document>, SourceError> {
-    let mut documents = read_as(bytes, is_named_lines(path) || is_lines(bytes))
+    let mut documents = read_as(bytes, is_lines_by_name(path) || is_lines(bytes))
         .map_err(|error| SourceError::Invalid(vec![(path.to_owned(), error)]))?;
     let file: Arc<Path> = path.into();
     for document in &mut documents {

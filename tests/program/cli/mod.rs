@@ -2,6 +2,7 @@
 
 mod agent;
 mod context;
+mod ends;
 mod fit;
 mod history;
 mod imports;

@@ -1,0 +1,147 @@
+//! How files of sessions end: not begun, cut where a line ends, closed.
+
+use super::{Scratch, fails, pactql};
+
+/// A file without a byte is answered alike by every command.
+#[test]
+fn a_file_without_a_byte_is_the_same_error_everywhere() {
+    let scratch = Scratch::new("ends-empty");
+    let empty = scratch.write("empty.jsonl", "");
+    let conditions = scratch.write("conditions", "some @t0 *\n");
+    let out = scratch.path("out.jsonl");
+    for command in [
+        &["select", "SESSION", "@t0 *"][..],
+        &["select", "-e", "@t0 *", "SESSION"],
+        &["explain", "SESSION", "@t0 *"],
+        &["show", "SESSION"],
+        &["steps", "SESSION"],
+        &["log", "SESSION"],
+        &["stats", "SESSION"],
+        &["verify", "SESSION"],
+        &["tokens", "SESSION"],
+        &["prefix", "SESSION"],
+        &["unused", "SESSION"],
+        &["duplicates", "SESSION"],
+        &["grep", "x", "SESSION"],
+        &["top", "SESSION", ".cb"],
+        &["diff", "SESSION", "@t-1", "@t0"],
+        &["blame", "SESSION", "x"],
+        &["render", "SESSION"],
+        &["export", "SESSION"],
+        &["export", "SESSION", "--jsonl"],
+        &["share", "SESSION", "--receipt"],
+        &["bench", "SESSION", "-e", ".cb"],
+        &["assert", &conditions, "SESSION"],
+        &["add", "SESSION", "^ah", "block"],
+        &["update", "SESSION", ".cb", "ttl=1"],
+        &["remove", "SESSION", ".cb"],
+        &["move", "SESSION", ".cb", "^ah"],
+        &["replace", "SESSION", ".cb", "block"],
+        &["compact", "SESSION", ".cb", "block"],
+        &["commit", "SESSION"],
+        &["discard", "SESSION"],
+        &["fork", "SESSION", "@t0", "-o", &out],
+        &["refs", "SESSION"],
+        &["attempts", "SESSION"],
+        &["import", "SESSION", "-o", &out],
+    ] {
+        let command = command.iter().map(|word| word.replace("SESSION", &empty));
+        let command: Vec<String> = command.collect();
+        let command: Vec<&str> = command.iter().map(String::as_str).collect();
+        let said = fails(&command, 5, "error[E_INPUT]:");
+        let first = said.lines().next().unwrap_or_default();
+        assert_eq!(
+            first,
+            format!("error[E_INPUT]: {empty} is empty"),
+            "{command:?}"
+        );
+        assert!(said.contains("help: expected "), "{command:?}: {said}");
+    }
+}
+
+/// A session that was cut where a line ends looks whole, unless it has its closing line.
+#[test]
+fn a_cut_session_is_noticed_by_its_closing_line() {
+    let scratch = Scratch::new("ends-cut");
+    let sealed = scratch.path("sealed.jsonl");
+    let session = "fixtures/support-agent.jsonl";
+    let made = pactql(&["export", session, "--jsonl", "--seal", "-o", &sealed]);
+    assert_eq!(made.code, 0, "{}", made.err);
+    let text = std::fs::read_to_string(&sealed).expect("a file");
+    let plain = pactql(&["export", session, "--jsonl"]).out;
+    let closing = text
+        .strip_prefix(&plain)
+        .expect("the same lines before the closing line");
+    let lines = plain.lines().count();
+    assert!(
+        closing.starts_with(&format!("{{\"seal\":{{\"lines\":{lines},\"sha256\":\"")),
+        "{closing}"
+    );
+    // It is no snapshot.
+    let answer = |session: &str| pactql(&["select", session, "@* .cb", "--format", "json"]).out;
+    assert_eq!(answer(&sealed), answer(session));
+    let again = pactql(&["export", &sealed, "--jsonl", "--seal"]).out;
+    assert_eq!(again, text);
+    for (name, content, end, said) in [
+        (
+            "whole.jsonl",
+            text.clone(),
+            "sealed",
+            "with a closing line, which fits: nothing is missing",
+        ),
+        (
+            "plain.jsonl",
+            plain.clone(),
+            "line feed",
+            "with a line feed; lines could be missing",
+        ),
+        (
+            "open.jsonl",
+            plain.trim_end().to_owned(),
+            "no line feed",
+            "without a line feed",
+        ),
+    ] {
+        let file = scratch.write(name, &content);
+        for command in ["verify", "stats"] {
+            let json = pactql(&[command, &file, "--format", "json"]);
+            assert_eq!(json.code, 0, "{command} {name}: {}", json.err);
+            let json: serde_json::Value = serde_json::from_str(&json.out).expect("JSON");
+            assert_eq!(json["end"], end, "{command} {name}");
+            let text = pactql(&[command, &file, "--format", "text"]).out;
+            assert!(text.contains(said), "{command} {name}: {text}");
+        }
+    }
+    // Every command notices a closing line that does not fit.
+    let last = plain.trim_end().rfind('\n').expect("lines") + 1;
+    let missing = format!("{}{closing}", &plain[..last]);
+    let changed = text.replacen("refund", "return", 1);
+    let appended = format!("{text}{}\n", plain.lines().next().expect("a line"));
+    for (name, content, message) in [
+        ("missing.jsonl", missing, "the file was sealed with"),
+        (
+            "changed.jsonl",
+            changed,
+            "the file was changed after it was sealed",
+        ),
+        (
+            "appended.jsonl",
+            appended,
+            "the closing line of a sealed file is its last line",
+        ),
+    ] {
+        let file = scratch.write(name, &content);
+        for command in [
+            &["verify", &file][..],
+            &["stats", &file],
+            &["select", &file, "@t0 *"],
+        ] {
+            fails(command, 5, message);
+        }
+    }
+    fails(
+        &["export", session, "--seal"],
+        1,
+        "`--seal` needs `--jsonl`",
+    );
+}
