@@ -5,6 +5,7 @@ use crate::cancel::check;
 use crate::present::stores::without_passwords;
 use crate::present::{Exit, Failure};
 use std::io::{self, Write};
+use std::time::Duration;
 
 /// A command with its arguments.
 pub(super) trait Run {
@@ -13,6 +14,19 @@ pub(super) trait Run {
     /// # Errors
     /// The failure to report.
     fn run(&self, color: Color) -> Result<Exit, Failure>;
+
+    /// Whether `--timeout` is for each call that the command answers, not for the command.
+    fn answers_calls(&self) -> bool {
+        false
+    }
+
+    /// As [`Run::run`]; each call that the command answers may take this long.
+    ///
+    /// # Errors
+    /// As [`Run::run`].
+    fn run_within(&self, color: Color, _: Option<Duration>) -> Result<Exit, Failure> {
+        self.run(color)
+    }
 }
 
 /// Prints a result on standard output, all at once; the command is done.

@@ -9,7 +9,7 @@ use crate::present::{Exit, Failure, notes};
 use clap::{Args, Subcommand, ValueEnum};
 use std::ffi::OsString;
 use std::path::PathBuf;
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 /// Choose documents that fit a number of tokens.
 ///
@@ -148,6 +148,14 @@ impl ContextCommand {
 impl Run for Context {
     fn run(&self, color: Color) -> Result<Exit, Failure> {
         self.command.get().run(color)
+    }
+
+    fn answers_calls(&self) -> bool {
+        self.command.get().answers_calls()
+    }
+
+    fn run_within(&self, color: Color, timeout: Option<Duration>) -> Result<Exit, Failure> {
+        self.command.get().run_within(color, timeout)
     }
 }
 

@@ -277,9 +277,11 @@ pub fn main() -> Exit {
     };
     typed::set_program(program);
     let (json, color) = (wants_json(&matches), cli.color);
-    let cancel = interrupt::watch(cli.timeout, move |failure| report(failure, json, color));
-    let outcome = cancel.run(|| cli.command.get().run(color));
-    match outcome.unwrap_or_else(|_| Err(interrupt::failure(cli.timeout))) {
+    let command = cli.command.get();
+    let timeout = cli.timeout.filter(|_| !command.answers_calls());
+    let cancel = interrupt::watch(timeout, move |failure| report(failure, json, color));
+    let outcome = cancel.run(|| command.run_within(color, cli.timeout));
+    match outcome.unwrap_or_else(|_| Err(interrupt::failure(timeout))) {
         Ok(exit) => exit,
         Err(Failure::ClosedPipe) => Exit::Ok,
         Err(failure) => {

@@ -7,20 +7,21 @@ use crate::mcp::{Options, serve};
 use crate::present::{Exit, Failure};
 use clap::Args;
 use std::path::PathBuf;
+use std::time::Duration;
 
 /// Serve caches and sessions to agents over the Model Context Protocol.
 ///
 /// The server speaks on standard input and output and ends when either ends. Its tools are
 /// context_resolve, context_list_caches and context_inspect_cache for caches, and pact_select, pact_show,
 /// pact_grep and others for sessions; names with a dot, such as context.resolve, are answered too. It
-/// reads files below one directory only.
+/// reads files below one directory only. With --timeout, each call ends after this time with E_CANCELLED.
 ///
 /// Needs a build with the feature `mcp`.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
   pactql context serve --root .
-  pactql context serve --root ~/conversations --max-input 500M")]
+  pactql context serve --root ~/conversations --max-input 500M --timeout 30s")]
 pub(super) struct Serve {
     /// The directory of the caches and sessions.
     #[arg(long, value_name = "DIR")]
@@ -35,11 +36,20 @@ pub(super) struct Serve {
 }
 
 impl Run for Serve {
+    fn run(&self, color: Color) -> Result<Exit, Failure> {
+        self.run_within(color, None)
+    }
+
+    fn answers_calls(&self) -> bool {
+        true
+    }
+
     #[cfg(feature = "mcp")]
-    fn run(&self, _: Color) -> Result<Exit, Failure> {
+    fn run_within(&self, _: Color, timeout: Option<Duration>) -> Result<Exit, Failure> {
         let options = Options {
             limits: self.limits.source(),
             dotted_names: self.dotted_names,
+            timeout,
         };
         serve(&self.root, &options)?;
         Ok(Exit::Ok)
@@ -47,7 +57,7 @@ impl Run for Serve {
 
     /// Replaces the server in a build without it.
     #[cfg(not(feature = "mcp"))]
-    fn run(&self, _: Color) -> Result<Exit, Failure> {
+    fn run_within(&self, _: Color, _: Option<Duration>) -> Result<Exit, Failure> {
         Err(no_server())
     }
 }

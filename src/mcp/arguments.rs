@@ -136,6 +136,23 @@ pub(super) fn schema(parameters: &[Parameter]) -> Map<String, Value> {
     schema
 }
 
+/// Arguments that a tool's table does not allow.
+#[derive(Debug)]
+pub(super) struct Wrong {
+    pub(super) failure: Failure,
+    /// The argument, if it is its value that is wrong.
+    pub(super) value_of: Option<&'static str>,
+}
+
+impl From<Failure> for Wrong {
+    fn from(failure: Failure) -> Self {
+        Self {
+            failure,
+            value_of: None,
+        }
+    }
+}
+
 /// Arguments that a tool's table allows.
 #[derive(Debug)]
 pub(super) struct Arguments(Map<String, Value>);
@@ -150,21 +167,22 @@ impl Arguments {
         tool: &str,
         parameters: &[Parameter],
         mut sent: Map<String, Value>,
-    ) -> Result<Self, Failure> {
+    ) -> Result<Self, Wrong> {
         sent.retain(|_, value| !value.is_null());
         let known = |name: &str| parameters.iter().find(|parameter| parameter.name == name);
         if let Some(name) = sent.keys().find(|name| known(name).is_none()) {
             let shown = clean(name, 80);
             let failure = Failure::usage(format!("{tool} has no argument `{shown}`"));
             let names = parameters.iter().map(|parameter| parameter.name);
-            return Err(match nearest(name, names.clone()) {
+            let failure = match nearest(name, names.clone()) {
                 Some(meant) => failure.with_help(format!("did you mean `{meant}`?")),
                 None if parameters.is_empty() => failure.with_help("it takes none"),
                 None => {
                     let names: Vec<&str> = names.collect();
                     failure.with_help(format!("it takes {}", names.join(", ")))
                 }
-            });
+            };
+            return Err(failure.into());
         }
         for parameter in parameters {
             let name = parameter.name;
@@ -172,14 +190,18 @@ impl Arguments {
                 None if parameter.required => {
                     return Err(
                         Failure::usage(format!("{tool} needs the argument `{name}`"))
-                            .with_help(format!("{name}: {}", parameter.about)),
+                            .with_help(format!("{name}: {}", parameter.about))
+                            .into(),
                     );
                 }
                 Some(value) if !parameter.takes(value) => {
                     let expected = parameter.expected();
                     let shown = clean(&value.to_string(), 80);
                     let message = format!("`{name}` must be {expected}, not {shown}");
-                    return Err(Failure::value(message));
+                    return Err(Wrong {
+                        failure: Failure::value(message),
+                        value_of: Some(name),
+                    });
                 }
                 _ => {}
             }
@@ -242,7 +264,7 @@ mod tests {
         let Value::Object(sent) = sent else {
             return Err("no object".to_owned());
         };
-        Arguments::check("tool", &TABLE, sent).map_err(|failure| failure.to_string())
+        Arguments::check("tool", &TABLE, sent).map_err(|wrong| wrong.failure.to_string())
     }
 
     #[test]

@@ -5,9 +5,10 @@ use super::state::{Answer, ServerState};
 use crate::budget::files::is_missing;
 use crate::budget::manifest::MANIFEST;
 use crate::budget::{self, Cache, CacheError, Query};
-use crate::present::{Failure, answer, notes};
+use crate::present::{Exit, Failure, answer, notes};
 use cap_std::fs::Dir;
 use serde::Serialize;
+use serde_json::Value;
 use std::io;
 use std::path::{Component, Path, PathBuf};
 
@@ -21,10 +22,53 @@ pub(super) fn resolve(state: &ServerState, arguments: &Arguments) -> Result<Answ
     Ok(Answer { result, said })
 }
 
-/// `context_inspect_cache`: what `pactql context inspect` prints.
+/// The result of `context_inspect_cache`. Members are in the order in which they are printed.
+#[derive(Debug, Default, Serialize)]
+struct Inspected {
+    /// As the manifest has it; empty if it cannot be read.
+    cache_version: String,
+    /// As the manifest has it; 0 if it cannot be read.
+    document_count: u64,
+    /// The bytes of the plain files directly in the cache.
+    total_bytes: u64,
+    /// Whether every file agrees with the manifest.
+    valid: bool,
+}
+
+/// `context_inspect_cache`: the figures that the interface of caches defines. A manifest that is missing or damaged is
+/// no error.
 pub(super) fn inspect_cache(state: &ServerState, arguments: &Arguments) -> Result<Answer, Failure> {
-    let cache = open(state, arguments)?;
-    Ok(answer::json(&budget::inspect(&cache)?)?.into())
+    let name = arguments.needed("cache");
+    let dir = directory(state, name)?;
+    let failed = |error: io::Error| Failure::output(name, &error);
+    let mut found = Inspected::default();
+    for entry in dir.entries().map_err(failed)? {
+        let entry = entry.map_err(failed)?;
+        if entry.file_type().map_err(failed)?.is_file() {
+            found.total_bytes += entry.metadata().map_err(failed)?.len();
+        }
+    }
+    match open(state, arguments) {
+        Ok(cache) => {
+            found.cache_version = cache.manifest().cache_version.clone();
+            found.document_count = cache.manifest().document_count as u64;
+            found.valid = budget::verify(&cache)?.is_empty();
+        }
+        Err(failure) if failure.exit() == Exit::Input => {
+            let plain = dir
+                .symlink_metadata(MANIFEST)
+                .is_ok_and(|data| data.is_file());
+            let bytes = plain.then(|| dir.read(MANIFEST).ok()).flatten();
+            let manifest: Value = bytes
+                .and_then(|bytes| serde_json::from_slice(&bytes).ok())
+                .unwrap_or_default();
+            let version = manifest["cache_version"].as_str().unwrap_or_default();
+            found.cache_version = version.to_owned();
+            found.document_count = manifest["document_count"].as_u64().unwrap_or(0);
+        }
+        Err(failure) => return Err(failure),
+    }
+    Ok(answer::json(&found)?.into())
 }
 
 /// The cache that the arguments name; messages call it by that name.

@@ -2,6 +2,7 @@
 
 use super::root::{Refusal, Root};
 use super::stores::Stores;
+use crate::cancel;
 use crate::history::Session;
 use crate::present::stores::{Address, Which};
 use crate::present::{Exit, Failure, sessions};
@@ -9,18 +10,21 @@ use crate::tree::source::{is_several, read_all, read_files};
 use crate::tree::{Limits, SourceError};
 use cap_std::fs::Metadata;
 use quick_cache::Weighter;
-use quick_cache::sync::Cache;
+use quick_cache::sync::{Cache, GuardResult};
 use std::ffi::OsString;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 /// The total bytes of the files whose sessions are kept; a larger session is loaded for each call.
 const KEPT_BYTES: u64 = 1 << 30;
 
 /// The least weight of a session, in bytes, so that at most 64 are kept.
 const LEAST_BYTES: u64 = KEPT_BYTES / 64;
+
+/// How long a call waits for another one's loading until it asks whether it is cancelled.
+const LOOK: Duration = Duration::from_millis(20);
 
 /// How often a session is looked up again when its files change meanwhile.
 const TRIES: usize = 3;
@@ -102,9 +106,11 @@ impl Kept {
         for _ in 0..TRIES {
             let stamp = Stamp::of(root, &place, name)?;
             self.cache.remove_if(&place, |loaded| loaded.stamp != stamp);
-            let loaded = self.cache.get_or_insert_with(&place, || {
+            let loaded = self.loaded(&place, || {
                 let (session, said) = load(&stamp)?;
-                Ok::<_, Failure>(Loaded {
+                // What a cancelled call has read may be a part.
+                cancel::check()?;
+                Ok(Loaded {
                     stamp: stamp.clone(),
                     said: (said + &sessions::remarks(&session)).into(),
                     session: Arc::new(session),
@@ -117,6 +123,26 @@ impl Kept {
         }
         let (session, _) = load(&Stamp::of(root, &place, name)?)?;
         Ok(Arc::new(session))
+    }
+
+    /// The session at `place`, which one call loads while others wait for it, or until they are cancelled.
+    fn loaded(
+        &self,
+        place: &PathBuf,
+        load: impl FnOnce() -> Result<Loaded, Failure>,
+    ) -> Result<Loaded, Failure> {
+        loop {
+            match self.cache.get_value_or_guard(place, Some(LOOK)) {
+                GuardResult::Value(loaded) => return Ok(loaded),
+                GuardResult::Guard(guard) => {
+                    let loaded = load()?;
+                    // It is dropped at once if it is too large to keep.
+                    let _ = guard.insert(loaded.clone());
+                    return Ok(loaded);
+                }
+                GuardResult::Timeout => cancel::check()?,
+            }
+        }
     }
 
     /// What is to be said of a session that was opened by this name, lines or nothing.

@@ -9,6 +9,7 @@
 //!   log            messages on standard error
 //!   options        what is asked of a server
 //!   tools          names and arguments
+//!     refusal      failures as clients know them
 //!     arguments    one table for schemas and checks
 //!     parameters   arguments of several tools
 //!     context      caches of documents
@@ -37,6 +38,7 @@ mod malformed;
 mod options;
 mod pact;
 mod parameters;
+mod refusal;
 mod root;
 mod server;
 mod sessions;

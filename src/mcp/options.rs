@@ -1,6 +1,7 @@
 //! What the command line asks of a server.
 
 use crate::tree::Limits;
+use std::time::Duration;
 
 /// What a server is asked to be.
 #[derive(Clone, Copy, Debug, Default)]
@@ -9,4 +10,6 @@ pub(crate) struct Options {
     pub(crate) limits: Limits,
     /// Whether the listed names of tools have a dot. Both forms are answered.
     pub(crate) dotted_names: bool,
+    /// How long a call may run.
+    pub(crate) timeout: Option<Duration>,
 }

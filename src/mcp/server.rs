@@ -8,6 +8,7 @@ use super::options::Options;
 use super::state::{Answer, ServerState};
 use super::tools::{TOOLS, Tool};
 use super::transport::Wire;
+use crate::cancel::{Cancel, Cancelled};
 use crate::diag::{ColorChoice, nearest};
 use crate::present::{Exit, Failure, clean};
 use rmcp::model::{
@@ -18,6 +19,7 @@ use rmcp::model::{
 use rmcp::service::{QuitReason, RequestContext, RoleServer, ServerInitializeError};
 use rmcp::{ErrorData, ServerHandler, ServiceExt};
 use std::sync::Arc;
+use std::time::Duration;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 /// What the server is, for the client to read.
@@ -36,8 +38,13 @@ struct Server {
     permits: Arc<Semaphore>,
     load: Load,
     dotted_names: bool,
+    /// How long a call may run.
+    timeout: Option<Duration>,
     log: Log,
 }
+
+/// How long a call has to end by itself after its time.
+const GRACE: Duration = Duration::from_millis(100);
 
 /// The most calls that run at a time, so that their answers fit in memory on any machine.
 const MOST_CALLS: usize = 8;
@@ -66,6 +73,7 @@ pub(super) fn serve(state: ServerState, options: &Options) -> Result<(), Failure
         permits: Arc::new(Semaphore::new(processors.min(MOST_CALLS))),
         load,
         dotted_names: options.dotted_names,
+        timeout: options.timeout,
     };
     let conversation = async {
         match server.serve(wire).await {
@@ -135,16 +143,29 @@ impl ServerHandler for Server {
             permit = self.permit() => permit,
         };
         let called = name.clone();
+        let cancel = self.timeout.map_or_else(Cancel::new, Cancel::after);
+        let token = cancel.clone();
         let answer = tokio::task::spawn_blocking(move || {
-            let answer = tool.call(&called, &state, sent);
+            let answer = token.run(|| tool.call(&called, &state, sent));
             drop(permit);
             answer
         });
-        // A panic fails this call alone; its message went to standard error.
-        let answer = answer.await.unwrap_or_else(|_| {
-            let message = format!("{name} failed");
-            Err(Failure::internal(message))
-        });
+        let answer = tokio::select! {
+            biased;
+            answer = answer => answer,
+            () = context.ct.cancelled() => {
+                // The thread ends soon.
+                cancel.cancel();
+                return Err(ErrorData::invalid_request("cancelled", None));
+            }
+            () = late(self.timeout) => Ok(Err(Cancelled)),
+        };
+        let answer = match answer {
+            Ok(Ok(answer)) => answer,
+            Ok(Err(Cancelled)) => Err(tool.refused(over(self.timeout))),
+            // A panic fails this call alone; its message went to standard error.
+            Err(_) => Err(tool.refused(Failure::internal(format!("{name} failed")))),
+        };
         let result = match answer {
             Ok(Answer { result, said }) => {
                 // The result is the first block even if it is empty.
@@ -152,10 +173,10 @@ impl ServerHandler for Server {
                 let blocks = std::iter::once(result).chain(said);
                 CallToolResult::success(blocks.map(ContentBlock::text).collect())
             }
-            Err(failure) => {
-                let text = failure.text(ColorChoice::Never);
+            Err(refusal) => {
+                let text = refusal.failure().text(ColorChoice::Never);
                 self.log.write(format!("{name}: {text}"));
-                CallToolResult::error(vec![ContentBlock::text(failure.json().to_string())])
+                CallToolResult::error(vec![ContentBlock::text(refusal.json().to_string())])
             }
         };
         Ok(result.into())
@@ -174,6 +195,22 @@ impl ServerHandler for Server {
         let code = ErrorCode::METHOD_NOT_FOUND;
         Err(ErrorData::new(code, clean(&request.method, 80), None))
     }
+}
+
+/// Waits somewhat longer than a call may run, so that a client is answered whatever the call does.
+async fn late(timeout: Option<Duration>) {
+    match timeout {
+        Some(timeout) => tokio::time::sleep(timeout.saturating_add(GRACE)).await,
+        None => std::future::pending().await,
+    }
+}
+
+/// The failure of a call that took longer than it may.
+fn over(timeout: Option<Duration>) -> Failure {
+    let timeout = timeout.unwrap_or_default();
+    Failure::plain(Exit::Late, format!("not done within {timeout:?}")).with_help(
+        "ask for less: one session, fewer snapshots; `--timeout` of the server is for each call",
+    )
 }
 
 impl Server {

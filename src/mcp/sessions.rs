@@ -4,6 +4,7 @@ use super::arguments::Arguments;
 use super::described::{Attributes, Described, describe};
 use super::found::{Candidate, Found, Part};
 use super::state::{Answer, ServerState};
+use crate::cancel;
 use crate::present::{Failure, answer};
 use serde::Serialize;
 use std::path::Path;
@@ -85,6 +86,7 @@ pub(super) fn list(state: &ServerState, arguments: &Arguments) -> Result<Answer,
         bytes: OPENED_BYTES,
     };
     for candidate in found.candidates {
+        cancel::check()?;
         maker.add(candidate)?;
     }
     let mut listing = maker.listing;
@@ -106,6 +108,7 @@ impl Maker<'_> {
                     return Ok(());
                 };
                 for info in store.sessions("")? {
+                    cancel::check()?;
                     let name = format!("{}#{}", part.path, info.name);
                     if !self.describe(name.clone(), None) {
                         self.other(name);

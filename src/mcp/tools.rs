@@ -5,6 +5,7 @@ use super::parameters::{
     AS, AT, CACHE, CONTEXT_LINES, EDITION, MODES, OVER, PLACE, SELECTOR, SESSION, TOKENIZER, WHERE,
     WHERE_COUNTED,
 };
+use super::refusal::Refusal;
 use super::state::{Answer, ServerState};
 use super::{context, inspect, pact, sessions};
 use crate::present::Failure;
@@ -21,6 +22,8 @@ pub(super) struct Tool {
     /// What it takes.
     pub(super) parameters: &'static [Parameter],
     run: fn(&ServerState, &Arguments) -> Result<Answer, Failure>,
+    /// Whether its errors are those of the interface of caches.
+    frozen: bool,
 }
 
 /// The tools in the order in which they are listed.
@@ -48,6 +51,7 @@ pub(super) const TOOLS: [Tool; 14] = [
             ),
         ],
         run: sessions::list,
+        frozen: false,
     },
     Tool {
         name: "pact_help",
@@ -55,6 +59,7 @@ pub(super) const TOOLS: [Tool; 14] = [
                 selector.",
         parameters: &[],
         run: pact::help,
+        frozen: false,
     },
 
     Tool {
@@ -80,6 +85,7 @@ pub(super) const TOOLS: [Tool; 14] = [
             .required(),
         ],
         run: context::resolve,
+        frozen: true,
     },
     Tool {
         name: "context_list_caches",
@@ -92,13 +98,16 @@ pub(super) const TOOLS: [Tool; 14] = [
             "The directory to list, relative to the one served (which is the default).",
         )],
         run: context::list_caches,
+        frozen: true,
     },
     Tool {
         name: "context_inspect_cache",
         about: "Describe a cache of documents. Returns {cache_version, document_count, \
-                total_bytes, valid}; `valid` says whether every file agrees with the manifest.",
+                total_bytes, valid}; `valid` says whether every file agrees with the manifest, `total_bytes` counts the plain files directly \
+                in the cache.",
         parameters: &[CACHE],
         run: context::inspect_cache,
+        frozen: true,
     },
     Tool {
         name: "pact_select",
@@ -163,6 +172,7 @@ pub(super) const TOOLS: [Tool; 14] = [
             ),
         ],
         run: pact::select,
+        frozen: false,
     },
     Tool {
         name: "pact_explain",
@@ -189,6 +199,7 @@ pub(super) const TOOLS: [Tool; 14] = [
             ),
         ],
         run: pact::explain,
+        frozen: false,
     },
     Tool {
         name: "pact_diff",
@@ -218,6 +229,7 @@ pub(super) const TOOLS: [Tool; 14] = [
             CONTEXT_LINES,
         ],
         run: pact::diff,
+        frozen: false,
     },
     Tool {
         name: "pact_sessions",
@@ -233,6 +245,7 @@ pub(super) const TOOLS: [Tool; 14] = [
         )
         .required()],
         run: pact::list,
+        frozen: false,
     },
     Tool {
         name: "pact_show",
@@ -257,6 +270,7 @@ pub(super) const TOOLS: [Tool; 14] = [
             TOKENIZER,
         ],
         run: inspect::shown,
+        frozen: false,
     },
     Tool {
         name: "pact_steps",
@@ -266,6 +280,7 @@ pub(super) const TOOLS: [Tool; 14] = [
                 tool to ask of one session.",
         parameters: &[SESSION, AT, OVER, WHERE_COUNTED, AS, TOKENIZER],
         run: inspect::stepped,
+        frozen: false,
     },
     Tool {
         name: "pact_tokens",
@@ -284,6 +299,7 @@ pub(super) const TOOLS: [Tool; 14] = [
             TOKENIZER,
         ],
         run: inspect::counted,
+        frozen: false,
     },
     Tool {
         name: "pact_prefix",
@@ -304,6 +320,7 @@ pub(super) const TOOLS: [Tool; 14] = [
             TOKENIZER,
         ],
         run: inspect::prefixed,
+        frozen: false,
     },
     Tool {
         name: "pact_grep",
@@ -324,6 +341,7 @@ pub(super) const TOOLS: [Tool; 14] = [
             WHERE,
         ],
         run: inspect::searched,
+        frozen: false,
     },
 ];
 
@@ -343,18 +361,31 @@ impl Tool {
         }
     }
 
+    /// A failure of a call, as its clients know it.
+    pub(super) fn refused(&self, failure: Failure) -> Refusal {
+        match self.frozen {
+            true => Refusal::frozen(failure),
+            false => Refusal::plain(failure),
+        }
+    }
+
     /// Runs a call; messages name the tool as it was `called`. It may read files and take a while.
     ///
     /// # Errors
-    /// Arguments that the tool does not take; the errors of the command.
+    /// Arguments that the tool does not take; the errors of the command, or those of the interface of caches.
     pub(super) fn call(
         &self,
         called: &str,
         state: &ServerState,
         sent: Map<String, Value>,
-    ) -> Result<Answer, Failure> {
-        let arguments = Arguments::check(called, self.parameters, sent)?;
-        let mut answer = (self.run)(state, &arguments)?;
+    ) -> Result<Answer, Refusal> {
+        let arguments = Arguments::check(called, self.parameters, sent);
+        let arguments = arguments.map_err(|wrong| match wrong.value_of {
+            Some(name) if self.frozen => Refusal::of_argument(wrong.failure, name),
+            _ => Refusal::plain(wrong.failure),
+        })?;
+        let answer = (self.run)(state, &arguments);
+        let mut answer = answer.map_err(|failure| self.refused(failure))?;
         if let Some(session) = arguments.text("session") {
             let said = state.kept.said(&state.root, session);
             answer.said.insert_str(0, &said);
