@@ -9,15 +9,18 @@
 //!   them this part prints a line.
 //! - The program: `pactql select` from its start to its end beside `sqlite3`, if that is installed.
 //! - Many sessions in one file: selectors that few and that all of them match, and the memory it takes.
+//! - Texts: a search through the sessions of that file, with its text index and without.
 //!
 //! Times are medians of interleaved runs: each contender has its turn in each round. Committing waits for
 //! the disk, so the figures are those of the directory for temporary files. `-- PART …` runs only some
-//! parts: `commit`, `batch`, `cold`, `size`, `program`, `many`.
+//! parts: `commit`, `batch`, `cold`, `size`, `program`, `many`, `texts`.
 
 #[path = "support/many_sessions.rs"]
 mod many_sessions;
 #[path = "support/program.rs"]
 mod program;
+#[path = "support/search_texts.rs"]
+mod search_texts;
 mod support;
 
 use std::hint::black_box;
@@ -56,13 +59,14 @@ struct Effort {
 /// A part of the bench.
 type Part = (&'static str, fn(&Scratch, Effort));
 
-const PARTS: [Part; 6] = [
+const PARTS: [Part; 7] = [
     ("commit", commits),
     ("batch", batches),
     ("cold", from_cold),
     ("size", sizes),
     ("program", program::by_id),
     ("many", many_sessions::select),
+    ("texts", search_texts::search),
 ];
 
 #[global_allocator]

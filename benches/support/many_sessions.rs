@@ -166,7 +166,7 @@ fn bounded(path: &Path, effort: Effort) {
     }
 }
 
-fn with_memory(path: &Path, bytes: usize) -> Store {
+pub(super) fn with_memory(path: &Path, bytes: usize) -> Store {
     let url = path.to_str().expect("a path");
     let builder = Store::builder().must_exist().memory(bytes);
     builder.open(url).expect("the store opens")
@@ -227,7 +227,7 @@ fn found_by_hand<T>(
 }
 
 /// A store of so many sessions. It is made once; with `PACTQL_BENCH_FILES` it stays in that directory.
-fn file(scratch: &Scratch, sessions: usize) -> PathBuf {
+pub(super) fn file(scratch: &Scratch, sessions: usize) -> PathBuf {
     let name = format!("many-{sessions}.db");
     let kept = std::env::var_os("PACTQL_BENCH_FILES").map(PathBuf::from);
     let path = kept.map_or(scratch.file(&name), |kept| kept.join(&name));
