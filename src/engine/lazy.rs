@@ -52,6 +52,23 @@ impl Prepared {
         })
     }
 
+    /// As [`Prepared::foreseen`], of the ids of what the selector finds: of nodes that nothing else is asked of,
+    /// only the headers.
+    #[cfg(feature = "store")]
+    pub(super) fn foreseen_of_ids(&self) -> Option<Foreseen> {
+        let foreseen = self.foreseen()?;
+        Some(match self.bound()?.reads_headers_only() {
+            false => foreseen,
+            true => Foreseen {
+                part: Some(Part {
+                    headers_only: true,
+                    ..foreseen.part.unwrap_or_else(Part::all)
+                }),
+                ..foreseen
+            },
+        })
+    }
+
     /// What the selector's time means.
     ///
     /// # Errors
@@ -231,6 +248,7 @@ fn part_of(bound: &Bound) -> Option<Part> {
         turns: 0,
         rest: false,
         ids: None,
+        headers_only: false,
     };
     for chain in &bound.chains {
         let depths = chain.scope.as_ref().filter(|_| chain.separable)?;

@@ -74,9 +74,25 @@ pub struct Part {
     /// If given, only the units that a node with one of these ids is in. They have the depths of
     /// the whole snapshot ([`UnitPart::Gap`](crate::index::UnitPart::Gap)).
     pub ids: Option<Vec<Box<str>>>,
+    /// Whether of each node only its place and its id, type, role, kind and key are there. Such a part
+    /// shows which nodes match, and is not given away.
+    pub headers_only: bool,
 }
 
 impl Part {
+    /// All of a snapshot.
+    #[cfg(feature = "store")]
+    pub fn all() -> Self {
+        Self {
+            sys: true,
+            head: true,
+            turns: u64::MAX,
+            rest: true,
+            ids: None,
+            headers_only: false,
+        }
+    }
+
     /// The units that a node with one of these ids is in.
     pub fn of_ids(ids: Vec<Box<str>>) -> Self {
         Self {
@@ -85,6 +101,7 @@ impl Part {
             turns: u64::MAX,
             rest: true,
             ids: Some(ids),
+            headers_only: false,
         }
     }
 
@@ -99,6 +116,7 @@ impl Part {
             && self.head >= other.head
             && self.turns >= other.turns
             && self.rest >= other.rest
+            && self.headers_only <= other.headers_only
     }
 }
 

@@ -307,6 +307,8 @@ impl Source for Stored {
     }
 
     fn part(&self, position: Position, part: &Part) -> Result<Option<Arc<Snapshot>>, LoadFailure> {
+        // Nothing reads one session in this way.
+        debug_assert!(!part.headers_only);
         let seq = self.seq(position);
         self.read(|database, same| {
             if position == Position::Working {

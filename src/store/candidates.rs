@@ -185,6 +185,8 @@ pub(crate) struct Hit<'r> {
     pub(crate) name: &'r str,
     /// As [`Entry::changed`].
     pub(crate) changed: i64,
+    /// The unit that it is in.
+    pub(crate) unit: i64,
     pub(crate) id: &'r str,
     pub(crate) class: NodeClass,
     pub(crate) role: Option<&'r str>,
@@ -236,7 +238,7 @@ pub(crate) fn hits(
     let committed = if working { "" } else { "and not c.working" };
     let sql = format!(
         "select s.session_id, s.name, s.changed, n.id, n.class, n.role, n.key, a.ordinal, \
-         n.extra is not null from ({nodes}) a \
+         n.extra is not null, a.unit_id from ({nodes}) a \
          cross join placement p cross join session s cross join node n \
          where p.unit_id = a.unit_id and s.session_id = p.session_id and n.unit_id = a.unit_id \
          and n.pre = a.pre and n.id is not null \
@@ -256,6 +258,7 @@ pub(crate) fn hits(
             key: row.text(6)?,
             is_member: int(row, 7)? >= 0,
             has_extra: row.bool(8)?.unwrap_or(false),
+            unit: int(row, 9)?,
         });
         Ok(())
     })

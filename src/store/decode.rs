@@ -28,6 +28,18 @@ const KINDS: [Kind; 23] = {
     ]
 };
 
+/// The columns of which those of a header are read, as [`COLUMNS`], and the others null.
+const HEADER_COLUMNS: &str = "n.unit_id, n.pre, n.level, n.class, n.id, n.node_type, n.role, n.kind, n.key, \
+     n.sibling_offset, n.created_at_ns, n.creation_index, n.present, n.extra";
+
+/// Their types.
+const HEADER_KINDS: [Kind; 14] = {
+    use Kind::{Int, Text};
+    [
+        Int, Int, Int, Text, Text, Text, Text, Text, Text, Int, Int, Int, Int, Text,
+    ]
+};
+
 /// Which units are read.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Wanted<'u> {
@@ -58,6 +70,8 @@ pub(super) struct Units {
     open: Vec<u32>,
     /// Nodes whose texts are left out.
     erased: Vec<String>,
+    /// Whether nodes have their headers only.
+    headers_only: bool,
     /// The rows that are on their way.
     wide: Wide,
     /// JSON texts of the row that is on its way.
@@ -116,6 +130,14 @@ impl Units {
         }
     }
 
+    /// Units of whose nodes only the place and the id, type, role, kind and key are read.
+    pub(super) fn of_headers() -> Self {
+        Self {
+            headers_only: true,
+            ..Self::default()
+        }
+    }
+
     /// Reads some units; with `outlines`, without the nodes of `^sys`.
     pub(super) fn read_all(
         &mut self,
@@ -148,20 +170,32 @@ impl Units {
             values,
             of_attrs,
         } = wanted.rows();
+        let light = self.headers_only;
         let rest = format!(
-            "from {} left join body b on b.body_id = n.body_id \
-             where {} and n.id is not null order by n.unit_id, n.pre",
+            "from {} {} where {} and n.id is not null order by n.unit_id, n.pre",
             from.replace("TABLE", "node"),
+            if light {
+                ""
+            } else {
+                "left join body b on b.body_id = n.body_id"
+            },
             nodes
         );
         let mut wide = std::mem::take(&mut self.wide);
-        database.query_wide(COLUMNS, &KINDS, &rest, &values, &mut wide)?;
+        let (columns, kinds) = match light {
+            true => (HEADER_COLUMNS, &HEADER_KINDS[..]),
+            false => (COLUMNS, &KINDS[..]),
+        };
+        database.query_wide(columns, kinds, &rest, &values, &mut wide)?;
         let mut found: Vec<Found<'_>> = Vec::with_capacity(wide.len());
         for cells in wide.rows() {
-            found.push(read_node(cells)?);
+            found.push(match light {
+                true => read_header(cells)?,
+                false => read_node(cells)?,
+            });
         }
         let mut attributes = Vec::new();
-        if found.iter().any(|node| node.present & present::ATTRS != 0) {
+        if !light && found.iter().any(|node| node.present & present::ATTRS != 0) {
             let sql = format!(
                 "select n.unit_id, n.pre, n.name, n.ordinal, n.type, n.text from {} where {} \
                  and (n.ordinal = -1 or n.name = 'tags') and n.type not in ('list', 'object') \
@@ -228,7 +262,10 @@ impl Units {
             _ => parent.map(|parent| self.tree.id(parent)),
         };
         self.json.clear();
-        let fields = node.fields(attributes, parent_id, &mut self.json)?;
+        let fields = match self.headers_only {
+            true => Fields::new(),
+            false => node.fields(attributes, parent_id, &mut self.json)?,
+        };
         let [node_type, role, kind, key] = node.all_headers();
         push_row(
             &mut self.tree,
@@ -477,6 +514,37 @@ fn read_node(mut row: Cells<'_>) -> Result<Found<'_>, StoreError> {
         extra: row.text()?.map(Cow::Borrowed),
         body_is_json: row.int()? == Some(1),
         body: row.text()?,
+    })
+}
+
+/// A row of [`HEADER_COLUMNS`].
+fn read_header(mut row: Cells<'_>) -> Result<Found<'_>, StoreError> {
+    let wrong = |what: &str| StoreError::Damaged(format!("a node has {what}"));
+    let (unit, pre) = (row.given_int()?, row.given_int()?);
+    let level = u32::try_from(row.given_int()?).map_err(|_| wrong("a negative level"))?;
+    let class = class_of_name(row.given_text()?).ok_or_else(|| wrong("an unknown class"))?;
+    Ok(Found {
+        unit,
+        pre,
+        level,
+        class,
+        id: row.given_text()?,
+        headers: [row.text()?, row.text()?, row.text()?, row.text()?],
+        offset: row.given_int()?,
+        ttl: None,
+        expires: None,
+        priority: 0,
+        cycle: None,
+        created_at_ns: row.given_int()?,
+        created_at_iso: None,
+        creation_index: row.given_int()?,
+        cadence: None,
+        content_hash: None,
+        // Of the bits, those of the tree say which headers there are.
+        present: row.given_int()? & 0xFF,
+        extra: row.text()?.map(Cow::Borrowed),
+        body_is_json: false,
+        body: None,
     })
 }
 

@@ -61,7 +61,7 @@ pub(crate) use erase::erase;
 pub(crate) use error::StoreError;
 pub(crate) use home::{Home, Options as HomeOptions};
 pub(crate) use manage::{Beside, Import, Keep, Removed, delete, fork, prune, rename};
-pub(crate) use newest::{Extent, Newest, newest};
+pub(crate) use newest::{Among, Extent, Newest, newest};
 pub(crate) use records::{AttemptRow, attempts, pins};
 pub(crate) use session::{Job, SessionWriter, Work, last_time, retired};
 pub(crate) use sql::Database;

@@ -10,7 +10,7 @@ use crate::engine::answer::Answer;
 use crate::engine::lazy::Foreseen;
 use crate::engine::prepared::Prepared;
 use crate::history::{Part, RangeOptions, Session};
-use crate::store::{self, Core, Listed, StoreError};
+use crate::store::{self, Among, Core, Listed, StoreError};
 
 /// The answer of one session. See [`Store::select`](crate::Store::select).
 #[derive(Debug)]
@@ -32,7 +32,7 @@ pub(super) struct Asking {
     /// What it reads of each session, if that is known.
     pub(super) foreseen: Option<Foreseen>,
     /// By the number of a session as it was listed: the part that its answer is in.
-    pub(super) among: Arc<HashMap<i64, Part>>,
+    pub(super) among: Arc<HashMap<i64, Among>>,
 }
 
 impl Asking {
@@ -41,7 +41,13 @@ impl Asking {
         &self,
         list: &[Listed],
     ) -> Result<Vec<Option<Arc<Session>>>, StoreError> {
-        open::sessions(&self.open, &self.core, list, self.foreseen.as_ref())
+        open::sessions(
+            &self.open,
+            &self.core,
+            list,
+            self.foreseen.as_ref(),
+            &self.among,
+        )
     }
 
     /// The answers of some sessions, which are read together.
@@ -128,9 +134,9 @@ impl Asking {
 impl Asking {
     /// The part that the answer of a session is in, if that is known of the session as it is now.
     fn part(&self, listed: &Listed, session: &Session) -> Option<&Part> {
-        let part = self.among.get(&listed.session)?;
+        let among = self.among.get(&listed.session)?;
         let now = open::stored(session)?.entry().changed;
-        (now == listed.changed).then_some(part)
+        (now == listed.changed).then_some(&among.part)
     }
 }
 

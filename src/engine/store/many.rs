@@ -12,7 +12,7 @@ use crate::diag::Error;
 use crate::engine::candidate::{candidate, exact};
 use crate::engine::prepared::Prepared;
 use crate::history::{Part, RangeOptions};
-use crate::store::{self, Core, Glob, Listed, StoreError};
+use crate::store::{self, Among, Core, Glob, Listed, StoreError};
 
 /// The answers of many sessions, in byte order of their names. See [`Store::select`].
 #[derive(Debug)]
@@ -131,7 +131,11 @@ impl Store {
             }
         }
         let possible = self.possible(prepared, &glob)?;
-        Ok(StoreIds::of(self.asking(prepared), possible))
+        let asking = Asking {
+            foreseen: prepared.foreseen_of_ids(),
+            ..self.asking(prepared)
+        };
+        Ok(StoreIds::of(asking, possible))
     }
 
     fn asking(&self, prepared: &Prepared) -> Asking {
@@ -153,7 +157,8 @@ impl Store {
         let Some(wanted) = wanted else {
             return Ok(None);
         };
-        let (mut list, mut ids): (Vec<Listed>, Vec<Vec<Box<str>>>) = (Vec::new(), Vec::new());
+        let mut list: Vec<Listed> = Vec::new();
+        let mut found: Vec<(Vec<Box<str>>, Vec<i64>)> = Vec::new();
         let mut is_known = true;
         self.core.read_once(|database| {
             store::hits(
@@ -163,16 +168,17 @@ impl Store {
                 &mut |hit| match wanted.holds(&hit) {
                     Some(true) if glob.matches(hit.name) => {
                         if list.last().is_none_or(|last| last.session != hit.session) {
-                            ids.push(Vec::new());
+                            found.push((Vec::new(), Vec::new()));
                             list.push(Listed {
                                 session: hit.session,
                                 name: hit.name.to_owned(),
                                 changed: hit.changed,
                             });
                         }
-                        ids.last_mut()
-                            .into_iter()
-                            .for_each(|ids| ids.push(hit.id.into()));
+                        if let Some((ids, units)) = found.last_mut() {
+                            ids.push(hit.id.into());
+                            units.push(hit.unit);
+                        }
                     }
                     Some(_) => {}
                     None => is_known = false,
@@ -180,8 +186,13 @@ impl Store {
             )
         })?;
         let numbers = list.iter().map(|listed| listed.session);
-        let parts = numbers.zip(ids.into_iter().map(Part::of_ids)).collect();
-        Ok(is_known.then_some((list, parts)))
+        let parts = found.into_iter().map(|(ids, mut units)| {
+            units.dedup();
+            let part = Part::of_ids(ids);
+            Among { part, units }
+        });
+        let among = numbers.zip(parts).collect();
+        Ok(is_known.then_some((list, among)))
     }
 
     /// The sessions that can match at all.
@@ -200,7 +211,7 @@ impl Store {
 }
 
 /// Sessions, and parts of them by their numbers.
-type Units = (Vec<Listed>, HashMap<i64, Part>);
+type Units = (Vec<Listed>, HashMap<i64, Among>);
 
 /// So many sessions are worth a connection of its own that tells whether a list of them is up to date.
 const MANY: i64 = 1_000;

@@ -7,8 +7,8 @@ use hashbrown::HashMap;
 
 use crate::diag::{Code, Diagnostic, Error};
 use crate::engine::lazy::Foreseen;
-use crate::history::{Archive, History, Position, Session};
-use crate::store::{self, Core, Entry, Extent, Listed, Newest, StoreError, Stored};
+use crate::history::{Archive, History, Part, Position, Session};
+use crate::store::{self, Among, Core, Entry, Extent, Listed, Newest, StoreError, Stored};
 
 /// Open sessions, those that were used longest ago first to go.
 #[derive(Debug)]
@@ -250,8 +250,9 @@ pub(super) fn sessions(
     core: &Arc<Core>,
     list: &[Listed],
     foreseen: Option<&Foreseen>,
+    among: &HashMap<i64, Among>,
 ) -> Result<Vec<Option<Arc<Session>>>, StoreError> {
-    let mut found = complete(open, list, foreseen);
+    let mut found = complete(open, list, foreseen, among);
     let without = list.iter().zip(&found).filter(|(_, found)| found.is_none());
     let missing: Vec<i64> = without.map(|(listed, _)| listed.session).collect();
     if missing.is_empty() {
@@ -265,6 +266,7 @@ pub(super) fn sessions(
     }
     let part = foreseen.and_then(|foreseen| foreseen.part.as_ref());
     let extent = match (foreseen, part) {
+        (None, _) if !among.is_empty() => Extent::Among(among),
         (None, _) => Extent::Nothing,
         (Some(_), Some(part)) => Extent::Part(part),
         (Some(_), None) => Extent::Whole,
@@ -290,6 +292,7 @@ pub(super) fn sessions(
                     session
                 }
             };
+            let part = part.or_else(|| Some(&among.get(&listed.session)?.part));
             if let (Some(snapshot), Some(position)) = (snapshot, newest(&stored)) {
                 session.history().bring(position, part, snapshot);
             }
@@ -305,6 +308,7 @@ fn complete(
     open: &Mutex<OpenSessions>,
     list: &[Listed],
     foreseen: Option<&Foreseen>,
+    among: &HashMap<i64, Among>,
 ) -> Vec<Option<Arc<Session>>> {
     let mut found: Vec<Option<Arc<Session>>> = Vec::with_capacity(list.len());
     {
@@ -320,9 +324,13 @@ fn complete(
             found.push(session);
         }
     }
-    let is_complete =
-        |session: &Arc<Session>| session.moment().failure().is_none() && has(session, foreseen);
-    for session in &mut found {
+    for (listed, session) in list.iter().zip(&mut found) {
+        let among = among.get(&listed.session);
+        let is_complete = |session: &Arc<Session>| {
+            session.moment().failure().is_none()
+                && has(session, foreseen)
+                && among.is_none_or(|among| has_part(session, &among.part))
+        };
         session.take_if(|session| !is_complete(session));
     }
     found
@@ -348,6 +356,14 @@ fn has(session: &Session, foreseen: Option<&Foreseen>) -> bool {
         history.in_memory(Position::Committed(last), part).is_some()
     };
     working || last.is_none_or(has)
+}
+
+/// Whether a part of the newest commit of a session is in memory, or cannot be read together with others.
+fn has_part(session: &Session, part: &Part) -> bool {
+    let history = session.moment();
+    let last = history.committed().len().checked_sub(1);
+    let last = last.map(Position::Committed);
+    history.has_working() || last.is_none_or(|last| history.in_memory(last, Some(part)).is_some())
 }
 
 /// A stored session; nothing of it is loaded.

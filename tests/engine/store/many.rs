@@ -157,6 +157,12 @@ fn sessions_that_are_read_together_answer_as_alone() {
         for store in [&cold, &large, &large] {
             assert_eq!(&together(store, selector), wanted, "{selector}");
         }
+        // What was read for ids alone is not given away as nodes.
+        let after_ids = Store::open(&path).unwrap();
+        if let Ok(ids) = after_ids.select_ids("", selector) {
+            assert_eq!(ids.count(), wanted.len(), "{selector}");
+        }
+        assert_eq!(&together(&after_ids, selector), wanted, "{selector}");
     }
 
     // What another program writes is seen by the next selector.
