@@ -10,8 +10,7 @@ use super::attempt::Attempts;
 use crate::cancel::stopped;
 use crate::index::{Meta, Snapshot, Writer};
 use crate::tree::{
-    Difference, Document, InputError, Limits, SourceError, Step, Tree, arrange, read_slice,
-    read_source,
+    Difference, Document, InputError, Limits, SourceError, Step, arrange, read_slice, read_source,
 };
 
 /// The history of one conversation's context. `Send + Sync`; readers take no lock.
@@ -152,11 +151,17 @@ impl Session {
             let (snapshot, merges) = match &step {
                 Step::Tree(tree) => writer.append(previous, tree, meta),
                 Step::Difference(difference) => {
-                    let quick = previous
-                        .and_then(|previous| writer.commit(previous, difference.delta(), &meta));
+                    let base = base(&committed, difference);
+                    let quick = base.and_then(|base| {
+                        match previous.is_some_and(|previous| std::ptr::eq(previous, base)) {
+                            true => writer.commit(base, difference.delta(), &meta),
+                            false => writer.commit_apart(base, difference.delta(), &meta),
+                        }
+                    });
+                    let tree = || base.map(Snapshot::to_tree).unwrap_or_default();
                     match quick {
                         Some(made) => made,
-                        None => match difference.apply(&base(&committed, difference)) {
+                        None => match difference.apply(&tree()) {
                             Ok(tree) => writer.append(previous, &tree, meta),
                             Err(error) => {
                                 steps.refuse(difference, error);
@@ -244,11 +249,9 @@ impl std::fmt::Debug for Moment {
     }
 }
 
-/// The tree that a difference applies to.
-fn base(committed: &[Arc<Snapshot>], difference: &Difference) -> Tree {
+/// The snapshot that a difference applies to.
+fn base<'a>(committed: &'a [Arc<Snapshot>], difference: &Difference) -> Option<&'a Snapshot> {
     let cycle = difference.delta().base;
-    committed
-        .binary_search_by_key(&cycle, |snapshot| snapshot.cycle())
-        .map(|at| committed[at].to_tree())
-        .unwrap_or_default()
+    let found = committed.binary_search_by_key(&cycle, |snapshot| snapshot.cycle());
+    Some(&**committed.get(found.ok()?)?)
 }

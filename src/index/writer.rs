@@ -25,7 +25,7 @@ pub struct Writer {
     /// How the ttls of the session change from one snapshot to the next.
     pub(super) ttls: Ttls,
     /// Whether segments are merged.
-    merging: bool,
+    pub(super) merging: bool,
     /// Whether a tree may be left unfinished where the work is cancelled, because nobody uses it then.
     stops: bool,
 }

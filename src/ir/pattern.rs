@@ -6,9 +6,20 @@
 //! selectors.
 
 use std::ops::Range;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
+use memchr::memmem::Finder;
+use regex_automata::dfa::{StartKind, dense};
+use regex_automata::hybrid::dfa::{Cache, DFA};
 use regex_automata::meta::{BuildError, Config, Regex};
+use regex_automata::nfa::thompson::{self, NFA, WhichCaptures};
+use regex_automata::util::prefilter::Prefilter;
 use regex_automata::{Input, MatchKind};
+use regex_syntax::hir::Hir;
+
+use super::form::{literal, simplified};
+use super::positions::Positions;
+use crate::cancel::stopped;
 
 /// The size limit of one automaton of a pattern, in bytes: the default of the `regex` crate.
 const MAX_AUTOMATON_BYTES: usize = 10 * 1024 * 1024;
@@ -20,17 +31,61 @@ pub const MAX_PATTERN_BYTES: usize = 32 * 1024 * 1024;
 /// The least that a pattern counts for, in bytes, because small ones grow when they run.
 const LEAST_BYTES: usize = 64 * 1024;
 
-/// A compiled pattern. Searching is linear in the text.
+/// Patterns of up to this many positions are run as they are: no text makes them slow.
+const FEW_POSITIONS: usize = 8;
+
+/// The memory of an automaton whose states are made when they are met, in bytes.
+const CACHE_BYTES: usize = 2 * 1024 * 1024;
+
+/// The size of an automaton that is made as a whole, in bytes, and of the work of making it.
+const WHOLE_BYTES: usize = 256 * 1024;
+
+/// Texts of this many bytes are searched by pieces, so that the work can be cancelled.
+const LONG: usize = 8 * 1024 * 1024;
+
+/// Bytes between two looks at the token of the work.
+const PIECE: usize = 64 * 1024;
+
+/// A compiled pattern. Searching is linear in the text; [`Pattern::is_match`] also within a factor that
+/// no pattern and no text exceed (see `docs/limits.md`).
 #[derive(Clone, Debug)]
 pub struct Pattern {
     regex: Regex,
+    /// A text that every match contains; none if it is empty.
+    literal: Arc<Finder<'static>>,
+    /// How matches are found where a text could make the automata of `regex` slow.
+    guarded: Option<Arc<Guarded>>,
+}
+
+/// Two ways to search: a quick one that gives up on some texts, and one whose cost is bounded.
+#[derive(Debug)]
+struct Guarded {
+    /// Whether no text is slow, only long.
+    harmless: bool,
+    hir: Hir,
+    quick: OnceLock<Option<Quick>>,
+    positions: Positions,
+}
+
+/// An automaton whose states are made when they are met, and the memory for it of each thread.
+#[derive(Debug)]
+struct Quick {
+    dfa: DFA,
+    caches: Mutex<Vec<Cache>>,
 }
 
 impl Pattern {
-    /// Whether the pattern matches anywhere in `text`.
+    /// Whether the pattern matches anywhere in `text`. False where the work is cancelled.
     #[must_use]
     pub fn is_match(&self, text: &str) -> bool {
-        self.regex.is_match(text)
+        if !self.literal.needle().is_empty() && self.literal.find(text.as_bytes()).is_none() {
+            return false;
+        }
+        match &self.guarded {
+            None => self.regex.is_match(text),
+            Some(guarded) if guarded.harmless && text.len() < LONG => self.regex.is_match(text),
+            Some(guarded) => guarded.is_match(text),
+        }
     }
 
     /// The first match in `text` that begins at byte `from` or later.
@@ -55,6 +110,82 @@ impl Pattern {
     }
 }
 
+impl Guarded {
+    fn is_match(&self, text: &str) -> bool {
+        let quick = self.quick.get_or_init(|| Quick::new(&self.hir));
+        let found = quick.as_ref().and_then(|quick| quick.is_match(text));
+        found.unwrap_or_else(|| self.positions.is_match(text))
+    }
+}
+
+impl Quick {
+    /// The automaton of a pattern; `None` if it would need too much memory.
+    fn new(hir: &Hir) -> Option<Self> {
+        let nfa = NFA::compiler()
+            .configure(nfa_config())
+            .build_from_hir(hir)
+            .ok()?;
+        let config = DFA::config()
+            .cache_capacity(CACHE_BYTES)
+            .minimum_cache_clear_count(Some(1))
+            .minimum_bytes_per_state(Some(10))
+            .unicode_word_boundary(true)
+            .prefilter(Prefilter::from_hir_prefix(MatchKind::LeftmostFirst, hir));
+        let dfa = DFA::builder().configure(config).build_from_nfa(nfa).ok()?;
+        Some(Self {
+            dfa,
+            caches: Mutex::default(),
+        })
+    }
+
+    /// Whether the pattern matches; `None` if the text is not for this automaton.
+    fn is_match(&self, text: &str) -> Option<bool> {
+        let lock = || self.caches.lock().unwrap_or_else(PoisonError::into_inner);
+        let taken = lock().pop();
+        let mut cache = taken.unwrap_or_else(|| self.dfa.create_cache());
+        let input = Input::new(text).earliest(true);
+        let found = match text.len() < LONG {
+            true => {
+                let found = self.dfa.try_search_fwd(&mut cache, &input);
+                found.ok().map(|found| found.is_some())
+            }
+            false => self.by_pieces(&mut cache, &input),
+        };
+        lock().push(cache);
+        found
+    }
+
+    /// As [`Quick::is_match`], with looks at the token of the work.
+    fn by_pieces(&self, cache: &mut Cache, input: &Input<'_>) -> Option<bool> {
+        let mut state = self.dfa.start_state_forward(cache, input).ok()?;
+        for piece in input.haystack().chunks(PIECE) {
+            if stopped() {
+                return Some(false);
+            }
+            for byte in piece {
+                state = self.dfa.next_state(cache, state, *byte).ok()?;
+                if state.is_tagged() {
+                    match () {
+                        () if state.is_match() => return Some(true),
+                        () if state.is_dead() => return Some(false),
+                        () if state.is_quit() => return None,
+                        () => {}
+                    }
+                }
+            }
+        }
+        let end = self.dfa.next_eoi_state(cache, state).ok()?;
+        Some(end.is_match())
+    }
+}
+
+/// Automata that only say whether there is a match.
+fn nfa_config() -> thompson::Config {
+    thompson::Config::new()
+        .which_captures(WhichCaptures::None)
+        .nfa_size_limit(Some(MAX_AUTOMATON_BYTES))
+}
+
 /// Why a pattern was refused.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PatternError {
@@ -64,6 +195,9 @@ pub enum PatternError {
     /// It is larger than this many bytes when compiled.
     #[error("the pattern is larger than {0} bytes when compiled")]
     TooLarge(usize),
+    /// It has so many repetitions inside repetitions that no way to search for it is quick on every text.
+    #[error("the pattern is too costly to search for")]
+    TooCostly,
     /// The patterns of the selector are larger than [`MAX_PATTERN_BYTES`] when compiled.
     #[error("the patterns are larger than {max} bytes together when compiled", max = MAX_PATTERN_BYTES)]
     TooMany,
@@ -78,6 +212,9 @@ impl PatternError {
                 "backslashes stay as written; escape a sign to take it as itself: `\\.`"
             }
             Self::TooLarge(_) => "repeat less: `{1,100}` of a class counts a hundred times",
+            Self::TooCostly => {
+                "repeat less: parts like `.*` or `x{1,100}` that follow each other multiply"
+            }
             Self::TooMany => "use fewer patterns, or smaller ones: `(?-u)` makes classes ASCII",
         }
     }
@@ -127,18 +264,76 @@ impl Patterns {
             .match_kind(MatchKind::LeftmostFirst)
             .utf8_empty(true)
             .nfa_size_limit(Some(MAX_AUTOMATON_BYTES));
-        let built = Regex::builder().configure(config).build(text);
-        let bytes = match &built {
+        let hir = match regex_syntax::parse(text) {
+            Ok(hir) => simplified(hir),
+            Err(error) => {
+                self.bytes += LEAST_BYTES;
+                return Err(invalid(&error.to_string()));
+            }
+        };
+        let built = Regex::builder().configure(config).build_from_hir(&hir);
+        let mut bytes = match &built {
             Ok(regex) => regex.memory_usage(),
             Err(error) => error.size_limit().unwrap_or_default(),
         };
+        let guarded = built.is_ok().then(|| Guarded::of(&hir));
+        if let Some(Ok(Some(guarded))) = &guarded {
+            bytes += guarded.positions.bytes();
+        }
         self.bytes += bytes.max(LEAST_BYTES);
         match built {
             Ok(_) if self.is_exhausted() => Err(PatternError::TooMany),
-            Ok(regex) => Ok(Pattern { regex }),
+            Ok(regex) => Ok(Pattern {
+                regex,
+                literal: Arc::new(Finder::new(&literal(&hir)).into_owned()),
+                guarded: guarded.transpose()?.flatten().map(Arc::new),
+            }),
             Err(error) => Err(refused(&error)),
         }
     }
+}
+
+impl Guarded {
+    /// How a pattern is searched for if some text could make it slow; `None` if none can.
+    ///
+    /// # Errors
+    /// A text could, and there is no way that is bounded.
+    fn of(hir: &Hir) -> Result<Option<Self>, PatternError> {
+        let properties = hir.properties();
+        // These are searched for as such.
+        if properties.is_alternation_literal() {
+            return Ok(None);
+        }
+        // Automata know words of ASCII texts only.
+        let gives_up = properties.look_set().contains_word_unicode();
+        match Positions::new(hir) {
+            Some(positions) => Ok(Some(Self {
+                harmless: positions.count() <= FEW_POSITIONS && !gives_up,
+                hir: hir.clone(),
+                quick: OnceLock::new(),
+                positions,
+            })),
+            None if is_small_as_a_whole(hir) => Ok(None),
+            None => Err(PatternError::TooCostly),
+        }
+    }
+}
+
+/// Whether the automaton of a pattern is small with all the states that it can have, so that no text can
+/// make it large.
+fn is_small_as_a_whole(hir: &Hir) -> bool {
+    let nfa = NFA::compiler().configure(nfa_config()).build_from_hir(hir);
+    let config = dense::Config::new()
+        .start_kind(StartKind::Unanchored)
+        .dfa_size_limit(Some(WHOLE_BYTES))
+        .determinize_size_limit(Some(WHOLE_BYTES));
+    // One with Unicode's word boundaries is refused here, as it gives up on texts that are not ASCII.
+    nfa.is_ok_and(|nfa| {
+        dense::Builder::new()
+            .configure(config)
+            .build_from_nfa(&nfa)
+            .is_ok()
+    })
 }
 
 fn refused(error: &BuildError) -> PatternError {
@@ -148,6 +343,10 @@ fn refused(error: &BuildError) -> PatternError {
     let text = error
         .syntax_error()
         .map_or_else(|| error.to_string(), ToString::to_string);
+    invalid(&text)
+}
+
+fn invalid(text: &str) -> PatternError {
     // The parser prints the pattern first; the last line is the reason.
     let reason = text.lines().last().unwrap_or_default();
     PatternError::Invalid(reason.strip_prefix("error: ").unwrap_or(reason).to_owned())
@@ -155,7 +354,8 @@ fn refused(error: &BuildError) -> PatternError {
 
 #[cfg(test)]
 mod tests {
-    use super::{MAX_PATTERN_BYTES, PatternError, Patterns};
+    use super::{LONG, MAX_PATTERN_BYTES, PatternError, Patterns};
+    use crate::cancel::{Cancel, Cancelled};
 
     #[test]
     fn speaks_the_dialect_of_the_regex_crate() {
@@ -188,7 +388,7 @@ mod tests {
                 match Patterns::new().compile(&format!("({pattern}){{{middle}}}")) {
                     Ok(_) => low = middle,
                     Err(error) => {
-                        assert!(matches!(error, PatternError::TooLarge(_)), "{error:?}");
+                        assert!(error.is_limit(), "{error:?}");
                         high = middle - 1;
                     }
                 }
@@ -201,6 +401,94 @@ mod tests {
         }
         println!("the largest takes {largest} bytes");
         assert!(largest <= MAX_PATTERN_BYTES, "{largest}");
+    }
+
+    /// Patterns that make some text slow for automata: each has a bounded way to be searched for, or is
+    /// refused.
+    #[test]
+    fn no_pattern_is_without_a_bound() {
+        let jumps = vec!["a.?.?b"; 45].join(".?") + "[xy]";
+        let alternatives = "(a.{0,40}|b.{0,50}|c.{0,60}){12}[xy]";
+        for (pattern, bounded) in [
+            (&*(".*".repeat(3_000) + "[yz]'"), true),
+            ("a[ab]{15}[xy]", true),
+            ("a[ab]{1000}[xy]", true),
+            (r"\Ba[ab]{100}\B[xy]", true),
+            ("(a?){200}a{200}[xy]", true),
+            (r"(?i)refund.{0,80}declined", true),
+            (r"(\w+\s+){0,50}[xy]", true),
+            (r"\b(error|warning|failed)\b", true),
+            ("(?:.*a?){30}[xy]", true),
+            (&jumps, false),
+            (alternatives, false),
+            ("((a{0,100}){0,100}){0,100}[xy]", false),
+        ] {
+            let compiled = Patterns::new().compile(pattern);
+            match &compiled {
+                Ok(_) => assert!(bounded, "{pattern}"),
+                Err(error) => assert!(!bounded && error.is_limit(), "{pattern}: {error}"),
+            }
+        }
+    }
+
+    /// Each way to search gives the same answer, also on long texts and where the quick way gives up.
+    #[test]
+    fn all_ways_to_search_agree() {
+        let mut texts = vec![String::new(), "ab".repeat(LONG / 2 + 5)];
+        let mut random = 88_172_645_463_325_252_u64;
+        let mut noise = String::new();
+        for _ in 0..30_000 {
+            random ^= random << 13;
+            random ^= random >> 7;
+            random ^= random << 17;
+            noise.push(if random & 1 == 0 { 'a' } else { 'b' });
+        }
+        texts.extend([noise.clone() + "y", noise.clone() + " é y", noise]);
+        for pattern in [
+            "a[ab]{40}[xy]",
+            "a[ab]{15} é",
+            r"\ba[ab]+\b é",
+            "[xy]$",
+            "(?i)A.{0,20}Y",
+            "^[ab]*$",
+            "b{3}",
+            r"a\B[ab]{9}y",
+        ] {
+            let compiled = Patterns::new().compile(pattern).expect(pattern);
+            let regex = regex::Regex::new(pattern).expect(pattern);
+            for text in &texts {
+                // One of the patterns is enough for a long text.
+                if text.len() > LONG && !pattern.starts_with("a[ab]{40}") {
+                    continue;
+                }
+                let (found, length) = (regex.is_match(text), text.len());
+                assert_eq!(
+                    compiled.is_match(text),
+                    found,
+                    "{pattern} in {length} bytes"
+                );
+                if let Some(guarded) = &compiled.guarded {
+                    assert_eq!(guarded.is_match(text), found, "{pattern} in {length} bytes");
+                    assert_eq!(
+                        guarded.positions.is_match(text),
+                        found,
+                        "{pattern} in {length}"
+                    );
+                }
+            }
+        }
+    }
+
+    /// A search in one long text ends soon after the token is set.
+    #[test]
+    fn a_search_stops() {
+        let text = "ab".repeat(LONG);
+        for pattern in ["[ab]y?[cd]", "a[ab]{30}[cd]", r"\Ba[ab]{30}[cd]"] {
+            let pattern = Patterns::new().compile(pattern).expect("a pattern");
+            let cancel = Cancel::at_check(20);
+            assert_eq!(cancel.run(|| pattern.is_match(&text)), Err(Cancelled));
+            assert!(cancel.checks().1 <= 3);
+        }
     }
 
     #[test]

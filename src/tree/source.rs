@@ -283,6 +283,11 @@ fn gunzip(_packed: impl Read, path: &Path, _limits: Limits) -> Result<Vec<u8>, S
 /// Bytes that are read between two looks at the token of the work.
 const PIECE: u64 = 1 << 20;
 
+/// What no input has a megabyte of: such a stream may have no end.
+fn is_blank(byte: &u8) -> bool {
+    matches!(byte, 0 | b' ' | b'\t' | b'\n' | b'\r')
+}
+
 /// Reads to the end, or to the limit.
 fn take(
     reader: impl Read,
@@ -296,6 +301,10 @@ fn take(
     let mut reader = reader.take(cut);
     // By pieces, to look in between whether the work is cancelled.
     while (&mut reader).take(PIECE).read_to_end(&mut bytes)? == PIECE as usize {
+        if bytes.len() as u64 == PIECE && bytes.iter().all(is_blank) {
+            let blank = "the first megabyte is white space or zeros";
+            return Ok(Err(invalid(path, blank.to_owned())));
+        }
         if stopped() {
             let cancelled = InputError::cancelled();
             return Ok(Err(SourceError::Invalid(vec![(

@@ -361,3 +361,59 @@ fn differences_load_as_whole_trees_do() {
     assert!(loaded > share(800) && refused > share(150) && turns > share(1_000));
     assert!(quick * 10 > loaded * 7, "{quick} of {loaded}");
 }
+
+/// Many differences of one old snapshot cost what they touch, not that snapshot again and again. Counted by
+/// the looks at the token, one for each unit of a tree that is compared or indexed.
+#[test]
+fn differences_of_an_old_snapshot_cost_what_they_touch() {
+    let (turns, lines) = (400, 300);
+    let mut children = Vec::new();
+    for turn in 0..turns {
+        children.push(format!(
+            r#"{{"id":"t{turn}","nodeType":"mt","created_at_ns":{turn},"children":[{{"id":"b{turn}","nodeType":"cb","content":"old {turn}"}}]}}"#
+        ));
+    }
+    let children = children.join(",");
+    let mut text = format!(
+        r#"{{"cycle":1,"root":{{"id":"r","children":[{{"id":"q","nodeType":"^seq","children":[{children}]}}]}}}}"#
+    );
+    let mut whole = text.clone();
+    for line in 0..lines {
+        let (cycle, turn) = (line + 2, line * 7 % turns);
+        let _ = write!(
+            text,
+            "\n{{\"cycle\":{cycle},\"base\":1,\"replace\":[{{\"id\":\"b{turn}\",\"parent_id\":\"t{turn}\",\"nodeType\":\"cb\",\"content\":\"new {cycle}\"}}]}}"
+        );
+        let changed = children.replace(&format!("\"old {turn}\""), &format!("\"new {cycle}\""));
+        let _ = write!(
+            whole,
+            "\n{{\"cycle\":{cycle},\"root\":{{\"id\":\"r\",\"children\":[{{\"id\":\"q\",\"nodeType\":\"^seq\",\"children\":[{changed}]}}]}}}}"
+        );
+    }
+    let cancel = pactql::Cancel::at_check(0);
+    let session = cancel
+        .run(|| Session::from_slice(text.as_bytes()).unwrap())
+        .unwrap();
+    let (looks, _) = cancel.checks();
+    assert!(looks < 10 * (turns + lines) as u64, "{looks} looks");
+    // The same snapshots as whole documents give.
+    let expected = Session::from_slice(whole.as_bytes()).unwrap();
+    let engine = Engine::new();
+    for selector in [
+        "@* .cb[content~'^new']",
+        "@t0..@t-* .cb @mode=union",
+        "@t-150 .cb[content!='']",
+    ] {
+        let [found, expected] = [&session, &expected].map(|session| {
+            let rows = engine.rows(session, selector).unwrap();
+            let texts: Vec<String> = rows.nodes().map(|node| node.text().into_owned()).collect();
+            texts
+        });
+        assert_eq!(found, expected, "{selector}");
+    }
+    let [found, expected] =
+        [&session, &expected].map(|session| engine.range(session, "@t0..@t-* .cb").unwrap());
+    let [found, expected] =
+        [found, expected].map(|diff| serde_json::to_string(&diff.diffs).unwrap());
+    assert_eq!(found, expected);
+}

@@ -688,3 +688,39 @@ fn input_is_limited_after_unpacking() {
     }
     assert!(read_document(document(11).as_bytes()).is_ok());
 }
+
+/// Counts the bytes that are read of it.
+struct Endless(u8, u64);
+
+impl std::io::Read for Endless {
+    fn read(&mut self, into: &mut [u8]) -> std::io::Result<usize> {
+        into.fill(self.0);
+        self.1 += into.len() as u64;
+        Ok(into.len())
+    }
+}
+
+#[test]
+fn a_stream_of_nothing_is_refused_at_its_first_megabyte() {
+    for byte in [0, b' ', b'\n'] {
+        let mut stream = Endless(byte, 0);
+        let error = read_stream(&mut stream, Path::new("-"), Limits::default()).unwrap_err();
+        assert!(
+            error.to_string().contains("white space or zeros"),
+            "{error}"
+        );
+        assert!(stream.1 < 3 << 20, "{} bytes", stream.1);
+    }
+    #[cfg(feature = "gzip")]
+    {
+        let bomb = gzip(&vec![0; 64 << 20]);
+        let error = read_stream(&bomb[..], Path::new("-"), Limits::default()).unwrap_err();
+        assert!(
+            error.to_string().contains("white space or zeros"),
+            "{error}"
+        );
+    }
+    // White space before a document is no harm.
+    let late = format!("{}{{\"root\":{{}}}}", " ".repeat(1 << 19));
+    assert!(read_stream(late.as_bytes(), Path::new("-"), Limits::default()).is_ok());
+}
