@@ -7,6 +7,7 @@ use hashbrown::HashSet;
 use super::inventory::Inventory;
 use super::reason::EmptyReason;
 use super::unknown::{Unknown, time_of};
+use crate::cancel::stopped;
 use crate::exec::{Input, Rows, Trace, count, run, run_untailed};
 use crate::history::{History, Position, Union, run_union};
 use crate::index::Snapshot;
@@ -68,7 +69,7 @@ impl Nothing<'_> {
     /// The number of distinct ids in the snapshots read.
     fn distinct(&self, run: impl Fn(Input<'_>) -> Rows) -> u64 {
         let mut ids = HashSet::new();
-        for snapshot in &self.read {
+        for snapshot in self.read.iter().take_while(|_| !stopped()) {
             let rows = run(Input::new(snapshot, self.history));
             ids.extend(rows.iter().map(|row| snapshot.node(row).id()));
         }
@@ -84,7 +85,8 @@ impl Nothing<'_> {
             run_untailed(self.bound, Input::new(snapshot, self.history), &mut trace);
             trace
         };
-        let traces: Vec<Trace> = self.read.iter().map(traced).collect();
+        let read = self.read.iter().take_while(|_| !stopped());
+        let traces: Vec<Trace> = read.map(traced).collect();
         let mut last = 0;
         for (at, chain) in self.query.chains.iter().enumerate() {
             if let Some(scope) = self.bound.chains.get(at).and_then(|of| of.scope.as_ref())

@@ -43,7 +43,7 @@ impl Selection {
     pub fn fit(&self, query: &Query, budget: u64) -> Fit<'_> {
         let mut others = 0;
         let mut blocks = Vec::new();
-        for node in self.nodes() {
+        for node in self.nodes().take_while(|_| !stopped()) {
             if node.row().class() == NodeClass::Block {
                 blocks.push(node);
             } else {

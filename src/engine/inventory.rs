@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use hashbrown::HashSet;
 
+use crate::cancel::stopped;
 use crate::index::{NodeRef, Snapshot};
 use crate::ir::{Attr, HEADERS, normal_type};
 use crate::tree::NodeClass;
@@ -43,10 +44,12 @@ impl<'a> Inventory<'a> {
     pub(super) fn new(snapshots: &[&'a Snapshot]) -> Self {
         let (mut units, mut seen) = (HashSet::new(), HashSet::new());
         let mut nodes = Vec::new();
-        for unit in snapshots.iter().flat_map(|snapshot| snapshot.units()) {
+        let all = snapshots.iter().flat_map(|snapshot| snapshot.units());
+        for unit in all.take_while(|_| !stopped()) {
             let dead: Vec<u32> = unit.dead_rows().collect();
             if units.insert((Arc::as_ptr(unit.segment()), unit.index(), dead)) {
-                nodes.extend(unit.nodes().filter(|node| seen.insert(Shown::of(*node))));
+                let live = unit.nodes().take_while(|_| !stopped());
+                nodes.extend(live.filter(|node| seen.insert(Shown::of(*node))));
             }
         }
         Self { nodes }
@@ -103,7 +106,7 @@ impl<'a> Inventory<'a> {
                 values.insert(value.to_owned(), 1);
             }
         };
-        for &node in &self.nodes {
+        for &node in self.nodes.iter().take_while(|_| !stopped()) {
             match attr {
                 Attr::Id => put(node.id()),
                 Attr::Role => node.role().into_iter().for_each(&mut put),

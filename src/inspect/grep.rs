@@ -2,6 +2,7 @@
 
 use super::groups::role;
 use super::part::{Part, Region};
+use crate::cancel::stopped;
 use crate::diag::{Code, Diagnostic, Error};
 #[cfg(feature = "store")]
 use crate::engine::Store;
@@ -207,6 +208,9 @@ pub fn grep(
         places: HashMap::new(),
     };
     for (at, snapshot) in part.snapshots(engine, &history)? {
+        if stopped() {
+            break;
+        }
         let label = match at {
             At::Committed(_) => format!("@c{}", snapshot.cycle()),
             at => at.to_string(),
@@ -214,7 +218,8 @@ pub fn grep(
         match part.rows(engine, &history, at, &snapshot)? {
             None => finder.units(&snapshot, &label),
             Some(rows) => {
-                for node in rows.iter().flat_map(|rows| snapshot.nodes_in(rows.clone())) {
+                let nodes = rows.iter().flat_map(|rows| snapshot.nodes_in(rows.clone()));
+                for node in nodes.take_while(|_| !stopped()) {
                     if let Some(block) = finder.node(node, &label) {
                         finder.see(block, &label);
                     }
@@ -243,14 +248,15 @@ struct Finder<'a> {
 
 impl Finder<'_> {
     fn units(&mut self, snapshot: &Snapshot, label: &str) {
-        for unit in snapshot.units() {
+        for unit in snapshot.units().take_while(|_| !stopped()) {
             let whole = unit.dead_rows().next().is_none();
             if whole && let Some(known) = self.units.remove(&unit.version()) {
                 known.iter().for_each(|block| self.see(*block, label));
                 self.units.insert(unit.version(), known);
                 continue;
             }
-            let nodes = unit.nodes().filter_map(|node| self.node(node, label));
+            let nodes = unit.nodes().take_while(|_| !stopped());
+            let nodes = nodes.filter_map(|node| self.node(node, label));
             let found: Vec<usize> = nodes.collect();
             found.iter().for_each(|block| self.see(*block, label));
             if whole {

@@ -5,6 +5,7 @@
 
 use super::counts::{Counts, Totals};
 use super::part::Region;
+use crate::cancel::stopped;
 use crate::index::{NodeRef, Snapshot, UnitRef};
 use crate::tree::shallow::string;
 use hashbrown::HashMap;
@@ -135,7 +136,7 @@ impl Groups {
         let mut sums: Vec<Option<Totals>> = vec![None; self.names.len()];
         match rows {
             None => {
-                for unit in snapshot.units() {
+                for unit in snapshot.units().take_while(|_| !stopped()) {
                     self.add_unit(unit, counts, &mut sums);
                 }
             }
@@ -144,7 +145,7 @@ impl Groups {
                     snapshot.nodes().for_each(|node| self.note_call(node));
                 }
                 let nodes = rows.iter().flat_map(|rows| snapshot.nodes_in(rows.clone()));
-                for node in nodes {
+                for node in nodes.take_while(|_| !stopped()) {
                     if let Some((group, totals)) = self.block(node, counts) {
                         add(&mut sums, group, totals);
                     }
@@ -171,7 +172,7 @@ impl Groups {
             return;
         }
         let mut found: Vec<(u32, Totals)> = Vec::new();
-        for node in unit.nodes() {
+        for node in unit.nodes().take_while(|_| !stopped()) {
             self.note_call(node);
             let Some((group, totals)) = self.block(node, counts) else {
                 continue;

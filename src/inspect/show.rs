@@ -9,6 +9,7 @@ use super::part::{Part, Region};
 use super::steps::time_of;
 use super::tokenizer::Tokenizer;
 use super::tokens::fitting;
+use crate::cancel::stopped;
 use crate::diag::Error;
 use crate::engine::Engine;
 use crate::history::{At, History, Session};
@@ -146,6 +147,9 @@ pub fn show(
     let mut counts = Counts::new(tokenizer);
     let mut all = Vec::with_capacity(snapshots.len());
     for (at, snapshot) in &snapshots {
+        if stopped() {
+            break;
+        }
         let rows = part.rows(engine, &history, *at, snapshot)?;
         all.push(one(
             &history,
@@ -172,7 +176,7 @@ fn one(
     let own_reply = cycle.to_string();
     let names = call_names(snapshot);
     let mut blocks = Vec::new();
-    for node in snapshot.nodes() {
+    for node in snapshot.nodes().take_while(|_| !stopped()) {
         let Some(region) = Region::of(node) else {
             continue;
         };
@@ -192,6 +196,7 @@ fn one(
     let gone = |previous: &Snapshot| {
         let is_block = |node: &NodeRef<'_>| node.class() == NodeClass::Block;
         let blocks = previous.nodes().filter(is_block);
+        let blocks = blocks.take_while(|_| !stopped());
         blocks
             .filter(|node| snapshot.find(node.id()).is_none())
             .count()

@@ -9,6 +9,7 @@ use super::part::Part;
 use super::prefix::{Difference, PrefixStep, walk};
 use super::tokenizer::Tokenizer;
 use super::tokens::fitting;
+use crate::cancel::stopped;
 use crate::diag::Error;
 use crate::engine::Engine;
 use crate::history::{History, Session};
@@ -139,6 +140,9 @@ pub fn steps(
         .collect();
     let mut steps = Vec::with_capacity(wanted.len());
     for (entry, snapshot) in log.snapshots.iter().rev().zip(history.committed().iter()) {
+        if stopped() {
+            break;
+        }
         if !wanted.contains(&entry.cycle) {
             continue;
         }

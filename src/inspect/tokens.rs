@@ -6,6 +6,7 @@ use super::groups::{By, Group, Groups};
 use super::part::{Part, Region};
 use super::prices::{Money, Prices};
 use super::tokenizer::Tokenizer;
+use crate::cancel::stopped;
 use crate::diag::Error;
 use crate::engine::Engine;
 use crate::history::{At, Session};
@@ -152,6 +153,9 @@ pub fn tokens(
     let mut groups = Groups::new(options.by);
     let mut found = Vec::with_capacity(snapshots.len());
     for (at, snapshot) in &snapshots {
+        if stopped() {
+            break;
+        }
         let rows = part.rows(engine, &history, *at, snapshot)?;
         let groups = groups.add_up(snapshot, rows.as_deref(), &mut counts);
         let mut totals = Totals::default();

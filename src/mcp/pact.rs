@@ -3,6 +3,7 @@
 use super::arguments::Arguments;
 use super::state::{Answer, ServerState};
 use crate::budget::Query;
+use crate::cancel::stopped;
 use crate::diag::ColorChoice;
 use crate::engine::{Engine, ExplainOptions, Node};
 use crate::history::{ContentMode, ContentOptions, DiffOptions, Material, RangeOptions};
@@ -144,7 +145,7 @@ pub(super) fn list(state: &ServerState, arguments: &Arguments) -> Result<Answer,
 /// Nodes, one JSON object a line, without the last line feed.
 fn lines<'a>(nodes: impl Iterator<Item = Node<'a>>) -> String {
     let mut lines = String::new();
-    for node in nodes {
+    for node in nodes.take_while(|_| !stopped()) {
         node_json(node, &[], &mut lines);
     }
     lines.truncate(lines.trim_end().len());

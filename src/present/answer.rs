@@ -4,18 +4,50 @@ use super::failure::Failure;
 use super::notes;
 use super::text::counted;
 use crate::budget::Query;
+use crate::cancel::check;
 use crate::diag::ColorChoice;
 use crate::engine::{Answer, Explain, Fit, Node, Prepared};
 use crate::history::Session;
 use serde::Serialize;
 use std::fmt::Write as _;
+use std::io::{self, Write};
 
 /// A result as one line of JSON, without a line feed.
 ///
 /// # Errors
 /// None that input can cause.
 pub(crate) fn json(result: &impl Serialize) -> Result<String, Failure> {
-    serde_json::to_string(result).map_err(|error| Failure::internal(error.to_string()))
+    let mut text = Text::default();
+    serde_json::to_writer(&mut text, result).map_err(|error| match check() {
+        Err(cancelled) => cancelled.into(),
+        Ok(()) => Failure::internal(error.to_string()),
+    })?;
+    String::from_utf8(text.bytes).map_err(|error| Failure::internal(error.to_string()))
+}
+
+/// A text in memory, whose writing ends if the work is cancelled.
+#[derive(Default)]
+struct Text {
+    bytes: Vec<u8>,
+    /// How long it was when that was asked last.
+    asked: usize,
+}
+
+impl Write for Text {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        /// How many bytes are written until it is asked again.
+        const BYTES: usize = 1 << 16;
+        if self.bytes.len() - self.asked >= BYTES {
+            self.asked = self.bytes.len();
+            check().map_err(io::Error::other)?;
+        }
+        self.bytes.extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
 }
 
 /// An explanation as one line of JSON, without a line feed.

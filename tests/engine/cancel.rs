@@ -4,6 +4,10 @@ use std::fmt::Write;
 use std::time::Duration;
 
 use pactql::budget::{BuildOptions, Cache, Indexing, Query, build};
+use pactql::inspect::{
+    By, Part, PrefixOptions, Search, ShowOptions, TokenOptions, Tokenizer, grep, prefixes, show,
+    steps, tokens,
+};
 use pactql::{
     Address, At, Cancel, Cancelled, ContentOptions, DiffOptions, Engine, RangeOptions, Session,
 };
@@ -71,6 +75,36 @@ fn selecting_stops() {
             let _ = rows.to_ids().len();
         });
     }
+}
+
+/// Reports, and the reasons of an empty answer, stop too.
+#[test]
+fn inspecting_stops() {
+    let session = Session::from_slice(lines(40, 300).as_bytes()).unwrap();
+    let engine = Engine::new();
+    let (all, bytes) = (Part::all(), Some(Tokenizer::Bytes4));
+    stops("show", 300, 64, || {
+        let _ = show(&engine, &session, &all, ShowOptions::default(), bytes);
+    });
+    stops("grep", 300, 64, || {
+        let search = Search::new("more .* it$", false).unwrap();
+        let _ = grep(&engine, &session, &all, &search);
+    });
+    stops("tokens", 300, 64, || {
+        let options = TokenOptions::by(By::Region).tokenizer(bytes);
+        let _ = tokens(&engine, &session, &all, &options);
+    });
+    stops("steps", 300, 3_000, || {
+        let _ = steps(&engine, &session, &all, None, bytes);
+    });
+    stops("prefix", 300, 64, || {
+        let options = PrefixOptions::default().tokenizer(bytes);
+        let _ = prefixes(&engine, &session, &all, &options);
+    });
+    stops("why empty", 300, 300, || {
+        let rows = engine.rows(&session, "@* .cb[content~'nothing']").unwrap();
+        let _ = rows.why_empty();
+    });
 }
 
 /// A selection that was read under a set token has not kept a part of its rows.

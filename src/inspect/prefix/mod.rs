@@ -28,6 +28,7 @@ use super::part::Part;
 use super::prices::{Money, Prices};
 use super::tokenizer::Tokenizer;
 use super::tokens::fitting;
+use crate::cancel::stopped;
 use crate::diag::Error;
 use crate::engine::{Engine, refused};
 use crate::history::{At, History, Session};
@@ -276,6 +277,9 @@ pub(super) fn walk<'a>(
     let mut steps = Vec::new();
     let mut reconstructed = false;
     for snapshot in snapshots {
+        if stopped() {
+            break;
+        }
         let call = Call::of(snapshot);
         reconstructed |= call.reconstructed;
         steps.push(walk.step(history, snapshot, call)?);
@@ -388,6 +392,9 @@ impl<'a> Walk<'a> {
         let replaced = self.tokens.split_off(kept.min(self.tokens.len()));
         let mut sum = self.tokens.last().copied().unwrap_or(0);
         for block in &self.requests.blocks[kept..] {
+            if stopped() {
+                break;
+            }
             if !self.requests.is_in_head(block) {
                 sum += self.counts.block(block);
             }

@@ -10,6 +10,7 @@
 
 use super::locate;
 use super::pieces::{self, Place};
+use crate::cancel::stopped;
 use crate::history::History;
 use crate::index::{NodeRef, Snapshot, UnitRef};
 use crate::render::{
@@ -212,6 +213,9 @@ impl Requests {
         let mut out = Vec::new();
         let mut last = start;
         for (at, block) in self.blocks.iter().enumerate().skip(start) {
+            if stopped() {
+                break;
+            }
             if is_in_head(block, head)? {
                 continue;
             }
@@ -299,10 +303,10 @@ impl Requests {
         }
         self.units.truncate(shared);
         let mut keys: Vec<Key> = Vec::new();
-        for unit in units {
+        for unit in units.take_while(|_| !stopped()) {
             let mut replies: Vec<Box<str>> = Vec::new();
             let mut left_out = false;
-            for node in unit.nodes() {
+            for node in unit.nodes().take_while(|_| !stopped()) {
                 if node.level() <= 1 {
                     system = match node.class() {
                         NodeClass::Sys => Some(true),
