@@ -227,7 +227,7 @@ pub(crate) fn check_name(name: &str) -> Result<(), StoreError> {
     }
 }
 
-/// Notes that a session was written. `runtime` replaces what a context keeps, if it is given.
+/// Notes that a session was written, and how it ends. `runtime` replaces what a context keeps, if it is given.
 pub(super) fn touch(
     database: &mut dyn Database,
     session: i64,
@@ -248,5 +248,5 @@ pub(super) fn touch(
             &[session.into()],
         )?,
     };
-    Ok(())
+    seal_session(database, session)
 }

@@ -4,6 +4,7 @@ use sha2::{Digest, Sha256};
 
 use super::error::StoreError;
 use super::sql::{Database, Row, Value, collect, first, int, text};
+use crate::tree::hash::hex;
 
 /// A column of a row, and how it is read.
 type Read = fn(&dyn Row, usize) -> Result<String, StoreError>;
@@ -44,12 +45,6 @@ struct Summed {
 
 /// The values of each sum, in order.
 const TABLES: &[Summed] = &[
-    Summed {
-        table: "session",
-        row: "the row of the session",
-        columns: SESSION,
-        sum: "check_sum",
-    },
     Summed {
         table: "session",
         row: "what a context kept of the session",
@@ -130,17 +125,36 @@ pub(super) fn put_retired<'a>(
     Ok(())
 }
 
-/// Computes the sum of a row of `session` anew, after it was changed.
+/// The number of a session's snapshots and the hash of the last one, in a statement over `session t`: what closes the
+/// session, so that snapshots that are missing at its end are noticed.
+const END: &str = "(select max(seq) from snapshot where session_id = t.session_id), \
+     (select hash from snapshot where session_id = t.session_id order by seq desc limit 1)";
+
+/// The sum of a row of `session`, whose columns begin at `from` and are followed by [`END`]; and the one without the end,
+/// which earlier programs wrote.
+fn sums_of_session(row: &dyn Row, from: usize) -> Result<[i64; 2], StoreError> {
+    let mut values = Vec::with_capacity(SESSION.len() + 2);
+    for (at, (_, read)) in (from..).zip(SESSION) {
+        values.push(read(row, at)?);
+    }
+    let open = sum_of(values.iter().cloned());
+    let end = from + SESSION.len();
+    values.push(INT(row, end)?);
+    values.push(row.bytes(end + 1)?.map(hex).unwrap_or_default());
+    Ok([sum_of(values.into_iter()), open])
+}
+
+/// Computes the sum of a row of `session` anew, after it or the session's snapshots were changed.
 pub(super) fn seal_session(database: &mut dyn Database, session: i64) -> Result<(), StoreError> {
     let columns: Vec<&str> = SESSION.iter().map(|(name, _)| *name).collect();
     let sum = first(
         database,
         &format!(
-            "select {} from session where session_id = ?1",
+            "select {}, {END} from session t where session_id = ?1",
             columns.join(", ")
         ),
         &[session.into()],
-        |row| sum_of_row(row, 0, SESSION),
+        |row| Ok(sums_of_session(row, 0)?[0]),
     )?;
     database.execute(
         "update session set check_sum = ?2 where session_id = ?1",
@@ -186,6 +200,32 @@ pub(super) fn holds(found: Result<bool, StoreError>) -> Result<bool, StoreError>
     }
 }
 
+/// The sessions whose row or end is not what the sum of the row says.
+fn wrong_sessions(
+    database: &mut dyn Database,
+) -> Result<Vec<(Option<String>, String)>, StoreError> {
+    let columns: Vec<String> = SESSION
+        .iter()
+        .map(|(name, _)| format!("t.{name}"))
+        .collect();
+    let statement = format!(
+        "select t.name, t.check_sum, {}, {END} from session t order by t.name",
+        columns.join(", ")
+    );
+    let rows = collect(database, &statement, &[], |row| {
+        let sound = || {
+            let sum = row.int(1)?;
+            Ok(sums_of_session(row, 2)?.iter().any(|one| sum == Some(*one)))
+        };
+        let name = row.text(0).ok().flatten().map(ToOwned::to_owned);
+        Ok((name, holds(sound())?))
+    })?;
+    let wrong = rows.into_iter().filter(|(_, is_sound)| !is_sound);
+    let what =
+        "the row of the session is not what its sum says, or the newest snapshots are missing";
+    Ok(wrong.map(|(name, _)| (name, what.to_owned())).collect())
+}
+
 /// The rows whose sum differs: the name of the session, and what the row is.
 pub(super) fn wrong(
     database: &mut dyn Database,
@@ -207,6 +247,7 @@ pub(super) fn wrong(
             "the row of the layout is not what its sum says".to_owned(),
         ));
     }
+    found.extend(wrong_sessions(database)?);
     for table in TABLES {
         let columns: Vec<String> = table
             .columns

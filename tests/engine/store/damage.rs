@@ -424,3 +424,44 @@ fn a_damage_has_its_session_and_snapshot() {
         assert!(found(Some("fork"), None), "{sql}: {damage:#?}");
     }
 }
+
+/// A session that lacks its newest snapshots, with all that was only in them, contradicts nothing but the sum that
+/// closes it.
+#[test]
+fn a_session_without_its_end_is_noticed() {
+    let folder = Folder::quick();
+    let path = sample(&folder);
+    let store = Store::builder().must_exist().open(&path).unwrap();
+    assert_eq!(store.verify().unwrap(), []);
+    drop(store);
+    let connection = Connection::open(&path).unwrap();
+    let session = "(select session_id from session where name = 'a')";
+    let last = format!("(select max(seq) from snapshot where session_id = {session})");
+    let last: i64 = connection
+        .query_row(&format!("select {last}"), [], |row| row.get(0))
+        .unwrap();
+    for sql in [
+        format!("delete from placement where session_id = {session} and first_seq >= {last}"),
+        format!("delete from snapshot where session_id = {session} and seq >= {last}"),
+        format!(
+            "update placement set last_seq = {} where session_id = {session} and last_seq >= {last} - 1",
+            i64::MAX
+        ),
+        "delete from unit where unit_id not in (select unit_id from placement)".to_owned(),
+        "delete from node where unit_id not in (select unit_id from unit)".to_owned(),
+        "delete from attr where unit_id not in (select unit_id from unit)".to_owned(),
+        "delete from body where body_id not in (select body_id from node where body_id is not null)"
+            .to_owned(),
+    ] {
+        connection.execute(&sql, []).unwrap();
+    }
+    drop(connection);
+    let store = Store::builder().must_exist().open(&path).unwrap();
+    let damage = store.verify().unwrap();
+    let ends: Vec<_> = damage
+        .iter()
+        .filter(|damage| damage.what.contains("the newest snapshots are missing"))
+        .map(|damage| damage.session.as_deref())
+        .collect();
+    assert_eq!(ends, [Some("a")], "{damage:#?}");
+}
