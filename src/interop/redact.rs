@@ -7,9 +7,9 @@
 use super::json::quoted;
 use super::report::Report;
 use crate::tree::shallow::string;
-use memchr::memmem;
 use regex_automata::meta::Regex;
 use std::borrow::Cow;
+use std::sync::LazyLock;
 
 /// What replaces a secret.
 const REDACTED: &str = "[redacted]";
@@ -104,17 +104,11 @@ fn is_of_span(name: &str) -> bool {
 
 /// Whether a text can have secrets of its own. Most logs have not, and are not looked at closely.
 fn may_have_secrets(text: &str) -> bool {
-    let marks = [
-        "uthorization",
-        "eaders\"",
-        "EADERS\"",
-        "http.re",
-        "pi_key",
-        "pi-key",
-        "pikey",
-    ];
-    let found = |mark: &&str| memmem::find(text.as_bytes(), mark.as_bytes()).is_some();
-    marks.iter().any(found)
+    static MARKS: LazyLock<Option<Regex>> = LazyLock::new(|| {
+        let marks = "uthorization|eaders\"|EADERS\"|http\\.re|pi_key|pi-key|pikey";
+        Regex::new(marks).ok()
+    });
+    MARKS.as_ref().is_none_or(|marks| marks.is_match(text))
 }
 
 /// The text without secrets. What was taken out is counted. Linear.

@@ -1,16 +1,15 @@
 //! Writing JSON into strings: canonical, or compact in the spelling and order it came in.
 
-use crate::tree::canonical::write_string;
+use crate::tree::canonical::{Appended, write_string};
 use crate::tree::json::Reader;
 use std::borrow::Cow;
-use std::io;
 
 pub(crate) use crate::tree::canonical::canonical;
 
 /// Appends `text` as a canonical JSON string.
 pub(crate) fn json_text(text: &str, out: &mut String) {
     // Appending to a string cannot fail.
-    let _ = write_string(&mut Appender(out), text);
+    let _ = write_string(&mut Appended(out), text);
 }
 
 /// `text` as a canonical JSON string.
@@ -72,19 +71,4 @@ pub(super) fn value(text: &str) -> Option<&str> {
 /// [`value`], if it is an object.
 pub(super) fn object_in(text: &str) -> Option<&str> {
     value(text).filter(|value| value.starts_with('{'))
-}
-
-/// Appends canonical JSON, which is ASCII, to a string.
-struct Appender<'a>(&'a mut String);
-
-impl io::Write for Appender<'_> {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let text = std::str::from_utf8(bytes).map_err(io::Error::other)?;
-        self.0.push_str(text);
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
 }

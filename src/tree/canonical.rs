@@ -10,6 +10,32 @@ use std::io::{self, Write};
 
 use super::json::{Halt, Reader, Text};
 use super::model::NONE;
+use super::text::{find_not_plain, hex4};
+
+/// Where canonical JSON goes: every [`Write`], and [`Appended`].
+pub trait Sink {
+    /// Takes the next piece, which is ASCII.
+    ///
+    /// # Errors
+    /// Those of the writer.
+    fn put(&mut self, piece: &str) -> io::Result<()>;
+}
+
+impl<W: Write + ?Sized> Sink for W {
+    fn put(&mut self, piece: &str) -> io::Result<()> {
+        self.write_all(piece.as_bytes())
+    }
+}
+
+/// The end of a string as a [`Sink`], which never fails and does not check that it gets text.
+pub struct Appended<'a>(pub &'a mut String);
+
+impl Sink for Appended<'_> {
+    fn put(&mut self, piece: &str) -> io::Result<()> {
+        self.0.push_str(piece);
+        Ok(())
+    }
+}
 
 /// Writes a JSON value in canonical form. `raw` must be well-formed, as [`Reader::skip_value`]
 /// returns it; numbers beyond the range of a double are written unchanged. Linear, plus sorting
@@ -17,99 +43,146 @@ use super::model::NONE;
 ///
 /// # Errors
 /// Those of `out`; text that is not JSON is [`io::ErrorKind::InvalidData`].
-pub fn write_value<W: Write + ?Sized>(out: &mut W, raw: &str) -> io::Result<()> {
+pub fn write_value<S: Sink + ?Sized>(out: &mut S, raw: &str) -> io::Result<()> {
     if let Some(body) = raw.strip_prefix('"').and_then(|raw| raw.strip_suffix('"')) {
-        let escaped = memchr::memchr(b'\\', body.as_bytes()).is_some();
-        return write_text(out, Text { raw: body, escaped });
+        return write_escaped(out, body);
     }
     match raw.as_bytes().first() {
         Some(b'{' | b'[') => write_nested(out, raw),
         Some(b'-' | b'0'..=b'9') => write_number(out, raw),
-        _ => out.write_all(raw.as_bytes()),
+        _ => out.put(raw),
     }
 }
 
 /// The canonical form of a JSON value as a string; see [`write_value`].
 pub fn canonical(raw: &str) -> String {
-    let mut out = Vec::with_capacity(raw.len());
-    // Writing to memory fails only for text that is not JSON, which is returned unchanged.
-    if write_value(&mut out, raw).is_err() {
+    let mut out = String::with_capacity(raw.len());
+    // Appending fails only for text that is not JSON, which is returned unchanged.
+    if write_value(&mut Appended(&mut out), raw).is_err() {
         return raw.to_owned();
     }
-    String::from_utf8(out).unwrap_or_default()
+    out
 }
 
 /// Writes a string with its quotes.
 ///
 /// # Errors
 /// Those of `out`.
-pub fn write_string<W: Write + ?Sized>(out: &mut W, text: &str) -> io::Result<()> {
-    out.write_all(b"\"")?;
-    let bytes = text.as_bytes();
+pub fn write_string<S: Sink + ?Sized>(out: &mut S, text: &str) -> io::Result<()> {
+    out.put("\"")?;
     let mut at = 0;
-    while at < bytes.len() {
-        let plain = plain_length(&bytes[at..]);
-        out.write_all(&bytes[at..at + plain])?;
-        at += plain;
+    while at < text.len() {
+        let end = find_not_plain(text.as_bytes(), at);
+        out.put(&text[at..end])?;
+        at = end;
         // The next character, if any, needs an escape.
-        let Some(character) = text.get(at..).and_then(|rest| rest.chars().next()) else {
-            break;
-        };
-        at += character.len_utf8();
-        match character {
-            '"' => out.write_all(b"\\\"")?,
-            '\\' => out.write_all(b"\\\\")?,
-            '\n' => out.write_all(b"\\n")?,
-            '\r' => out.write_all(b"\\r")?,
-            '\t' => out.write_all(b"\\t")?,
-            '\u{8}' => out.write_all(b"\\b")?,
-            '\u{c}' => out.write_all(b"\\f")?,
-            other => {
-                let mut units = [0; 2];
-                for unit in other.encode_utf16(&mut units) {
-                    write!(out, "\\u{unit:04x}")?;
-                }
-            }
+        if let Some(character) = text.get(at..).and_then(|rest| rest.chars().next()) {
+            at += character.len_utf8();
+            write_char(out, character)?;
         }
     }
-    out.write_all(b"\"")
+    out.put("\"")
 }
 
-/// Number of leading bytes that need no escape: space to `~`, except quote and backslash.
-fn plain_length(bytes: &[u8]) -> usize {
-    const PLAIN: [bool; 256] = {
-        let mut table = [false; 256];
-        let mut byte = 0x20;
-        while byte < 0x7F {
-            table[byte] = byte != b'"' as usize && byte != b'\\' as usize;
-            byte += 1;
+/// Writes a character that needs an escape.
+fn write_char<S: Sink + ?Sized>(out: &mut S, character: char) -> io::Result<()> {
+    match character {
+        '"' => out.put("\\\""),
+        '\\' => out.put("\\\\"),
+        '\n' => out.put("\\n"),
+        '\r' => out.put("\\r"),
+        '\t' => out.put("\\t"),
+        '\u{8}' => out.put("\\b"),
+        '\u{c}' => out.put("\\f"),
+        other => {
+            let mut units = [0; 2];
+            for unit in other.encode_utf16(&mut units) {
+                let mut escape = *b"\\u0000";
+                for (place, digit) in escape[2..].iter_mut().enumerate() {
+                    *digit = b"0123456789abcdef"[usize::from(*unit >> (12 - 4 * place) & 0xF)];
+                }
+                out.put(std::str::from_utf8(&escape).unwrap_or_default())?;
+            }
+            Ok(())
         }
-        table
-    };
-    let escaped = bytes.iter().position(|&byte| !PLAIN[usize::from(byte)]);
-    escaped.unwrap_or(bytes.len())
+    }
 }
 
-/// Writes a string of the input.
-fn write_text<W: Write + ?Sized>(out: &mut W, text: Text<'_>) -> io::Result<()> {
-    write_string(out, &text.decode())
+/// Writes a string whose text between the quotes has JSON escapes. Most escapes of a log are canonical
+/// as they are, so whole runs are copied and nothing is decoded first.
+fn write_escaped<S: Sink + ?Sized>(out: &mut S, raw: &str) -> io::Result<()> {
+    out.put("\"")?;
+    let bytes = raw.as_bytes();
+    let (mut copied, mut at) = (0, 0);
+    loop {
+        at = find_not_plain(bytes, at);
+        let (character, length) = match bytes.get(at) {
+            None => break,
+            Some(b'\\') => match bytes.get(at + 1) {
+                Some(b'"' | b'\\' | b'n' | b'r' | b't' | b'b' | b'f') => {
+                    at += 2;
+                    continue;
+                }
+                Some(b'u') => unicode(bytes, at),
+                // `/`, which needs no escape.
+                Some(other) => (char::from(*other), 2),
+                None => ('\\', 1),
+            },
+            Some(_) => match raw.get(at..).and_then(|rest| rest.chars().next()) {
+                Some(character) => (character, character.len_utf8()),
+                None => break,
+            },
+        };
+        out.put(raw.get(copied..at).unwrap_or_default())?;
+        at += length;
+        copied = at;
+        match character {
+            ' '..='~' if !matches!(character, '"' | '\\') => {
+                out.put(character.encode_utf8(&mut [0; 4]))?;
+            }
+            other => write_char(out, other)?,
+        }
+    }
+    out.put(raw.get(copied..).unwrap_or_default())?;
+    out.put("\"")
+}
+
+/// The character that the escape `\u` at `at` stands for, and the length of the escape: two for a pair.
+/// Half a pair is U+FFFD.
+fn unicode(bytes: &[u8], at: usize) -> (char, usize) {
+    let unit = |at: usize| hex4(bytes, at).map(u32::from);
+    let high = unit(at + 2).unwrap_or(0xFFFD);
+    if (0xD800..0xDC00).contains(&high)
+        && bytes.get(at + 6..at + 8) == Some(b"\\u")
+        && let Some(low @ 0xDC00..0xE000) = unit(at + 8)
+    {
+        let scalar = 0x10000 + ((high - 0xD800) << 10) + low - 0xDC00;
+        return (
+            char::from_u32(scalar).unwrap_or(char::REPLACEMENT_CHARACTER),
+            12,
+        );
+    }
+    (
+        char::from_u32(high).unwrap_or(char::REPLACEMENT_CHARACTER),
+        6,
+    )
 }
 
 /// Writes a number: integers digit for digit (`-0` is `0`), others as Python's `repr` does.
 ///
 /// # Errors
 /// Those of `out`.
-pub fn write_number<W: Write + ?Sized>(out: &mut W, raw: &str) -> io::Result<()> {
+pub fn write_number<S: Sink + ?Sized>(out: &mut S, raw: &str) -> io::Result<()> {
     if raw
         .bytes()
         .all(|byte| byte == b'-' || byte.is_ascii_digit())
     {
         let raw = if raw == "-0" { "0" } else { raw };
-        return out.write_all(raw.as_bytes());
+        return out.put(raw);
     }
     match raw.parse::<f64>() {
         Ok(value) if value.is_finite() => write_float(out, value),
-        _ => out.write_all(raw.as_bytes()),
+        _ => out.put(raw),
     }
 }
 
@@ -119,12 +192,12 @@ pub fn write_number<W: Write + ?Sized>(out: &mut W, raw: &str) -> io::Result<()>
 ///
 /// # Errors
 /// Those of `out`.
-pub fn write_float<W: Write + ?Sized>(out: &mut W, value: f64) -> io::Result<()> {
+pub fn write_float<S: Sink + ?Sized>(out: &mut S, value: f64) -> io::Result<()> {
     if value.is_sign_negative() {
-        out.write_all(b"-")?;
+        out.put("-")?;
     }
     if value == 0.0 {
-        return out.write_all(b"0.0");
+        return out.put("0.0");
     }
     // The standard library has the same number of digits, but rounds a tie up.
     let mut buffer = zmij::Buffer::new();
@@ -142,16 +215,16 @@ pub fn write_float<W: Write + ?Sized>(out: &mut W, value: f64) -> io::Result<()>
         let dot = if rest.is_empty() { "" } else { "." };
         let exponent = point - 1;
         let sign = if exponent < 0 { '-' } else { '+' };
-        return write!(out, "{first}{dot}{rest}e{sign}{:02}", exponent.abs());
+        return out.put(&format!("{first}{dot}{rest}e{sign}{:02}", exponent.abs()));
     }
     if point <= 0 {
         let zeros = point.unsigned_abs() as usize;
-        return write!(out, "0.{:0<zeros$}{digits}", "");
+        return out.put(&format!("0.{:0<zeros$}{digits}", ""));
     }
     let whole = point as usize;
     match digits.split_at_checked(whole) {
-        Some((before, after)) if !after.is_empty() => write!(out, "{before}.{after}"),
-        _ => write!(out, "{digits:0<whole$}.0"),
+        Some((before, after)) if !after.is_empty() => out.put(&format!("{before}.{after}")),
+        _ => out.put(&format!("{digits:0<whole$}.0")),
     }
 }
 
@@ -175,13 +248,13 @@ struct Entry<'a> {
 
 /// An open object or array while writing.
 struct Writing {
-    close: u8,
+    close: &'static str,
     /// Indexes into the pending entries: of its first child, and of the next one to write.
     start: usize,
     next: usize,
 }
 
-fn write_nested<W: Write + ?Sized>(out: &mut W, raw: &str) -> io::Result<()> {
+fn write_nested<S: Sink + ?Sized>(out: &mut S, raw: &str) -> io::Result<()> {
     let entries = entries(raw).map_err(|Halt| io::Error::from(io::ErrorKind::InvalidData))?;
     let mut pending: Vec<u32> = Vec::new();
     let mut open: Vec<Writing> = Vec::new();
@@ -189,7 +262,7 @@ fn write_nested<W: Write + ?Sized>(out: &mut W, raw: &str) -> io::Result<()> {
     loop {
         let entry = &entries[at as usize];
         match &entry.item {
-            Item::Text(text) => write_text(out, *text)?,
+            Item::Text(text) => write_escaped(out, text.raw)?,
             Item::Bare(raw) => write_value(out, raw)?,
             Item::Object | Item::Array => {
                 let object = matches!(entry.item, Item::Object);
@@ -203,9 +276,9 @@ fn write_nested<W: Write + ?Sized>(out: &mut W, raw: &str) -> io::Result<()> {
                     pending[start..]
                         .sort_by(|&a, &b| entries[a as usize].key.cmp(&entries[b as usize].key));
                 }
-                out.write_all(if object { b"{" } else { b"[" })?;
+                out.put(if object { "{" } else { "[" })?;
                 open.push(Writing {
-                    close: if object { b'}' } else { b']' },
+                    close: if object { "}" } else { "]" },
                     start,
                     next: start,
                 });
@@ -217,18 +290,18 @@ fn write_nested<W: Write + ?Sized>(out: &mut W, raw: &str) -> io::Result<()> {
                 return Ok(());
             };
             let Some(&next) = pending.get(top.next) else {
-                out.write_all(&[top.close])?;
+                out.put(top.close)?;
                 pending.truncate(top.start);
                 open.pop();
                 continue;
             };
             if top.next > top.start {
-                out.write_all(b",")?;
+                out.put(",")?;
             }
             top.next += 1;
-            if top.close == b'}' {
+            if top.close == "}" {
                 write_string(out, &entries[next as usize].key)?;
-                out.write_all(b":")?;
+                out.put(":")?;
             }
             at = next;
             break;

@@ -108,6 +108,40 @@ pub(super) fn find_special(bytes: &[u8], mut at: usize) -> usize {
     at
 }
 
+/// Index of the first byte at or after `at` that canonical JSON escapes, or that begins an escape, or the
+/// length of `bytes`: all but space to `~`, and of those the quote and the backslash.
+#[inline]
+pub(super) fn find_not_plain(bytes: &[u8], mut at: usize) -> usize {
+    const ONES: u64 = 0x0101_0101_0101_0101;
+    const HIGH: u64 = 0x8080_8080_8080_8080;
+    const fn odd(word: u64) -> u64 {
+        let quote = word ^ (ONES * b'"' as u64);
+        let slash = word ^ (ONES * b'\\' as u64);
+        let delete = word ^ (ONES * 0x7F);
+        // A flag above the lowest may be wrong, and the lowest is exact: bytes with the high bit are odd anyway.
+        (word
+            | word.wrapping_sub(ONES * 0x20)
+            | quote.wrapping_sub(ONES)
+            | slash.wrapping_sub(ONES)
+            | delete.wrapping_sub(ONES))
+            & HIGH
+    }
+    while let Some(Ok(chunk)) = bytes.get(at..at + 8).map(<[u8; 8]>::try_from) {
+        let flags = odd(u64::from_le_bytes(chunk));
+        if flags != 0 {
+            return at + (flags.trailing_zeros() / 8) as usize;
+        }
+        at += 8;
+    }
+    while let Some(&byte) = bytes.get(at) {
+        if !(0x20..0x7F).contains(&byte) || byte == b'"' || byte == b'\\' {
+            return at;
+        }
+        at += 1;
+    }
+    at
+}
+
 /// A name for a message, cut if it is long: messages must not repeat a megabyte of input.
 pub(crate) fn shorten(name: &str) -> String {
     const KEPT: usize = 60;

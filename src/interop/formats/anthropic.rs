@@ -24,7 +24,8 @@ use crate::interop::log::{Call, Field, Message, Part};
 use crate::interop::report::{Fate, Report};
 use crate::interop::usage;
 use crate::render::openai::RESERVED;
-use crate::tree::shallow::{Member, ValueType, elements, get, members, string, value_type};
+use crate::tree::shallow::accepted::{elements, members};
+use crate::tree::shallow::{Member, ValueType, get, string, value_type};
 use std::rc::Rc;
 
 const FORM: &str = "\"anthropic\"";

@@ -14,7 +14,8 @@ use crate::interop::json::{canonical, quoted};
 use crate::interop::log::{About, Call, Event, Message, Part, object_without};
 use crate::interop::output::{Output, SessionId};
 use crate::interop::report::Fate;
-use crate::tree::shallow::{Member, elements, get, members, string};
+use crate::tree::shallow::accepted::{elements, members};
+use crate::tree::shallow::{Member, get, string};
 use std::borrow::Cow;
 use std::collections::{BTreeSet, HashMap, HashSet};
 

@@ -12,7 +12,8 @@ use crate::interop::log::{About, Call, Event, Field, Message, Part, object_witho
 use crate::interop::output::{Output, SessionId};
 use crate::interop::report::Fate;
 use crate::interop::usage;
-use crate::tree::shallow::{Member, elements, get, members, string};
+use crate::tree::shallow::accepted::{elements, members};
+use crate::tree::shallow::{Member, get, string};
 
 /// Every line has a time, a type and a payload.
 pub(super) fn sniff(_: &Record<'_>, found: &[Member<'_>]) -> Sniff {

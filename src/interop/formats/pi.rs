@@ -14,7 +14,8 @@ use crate::interop::log::{About, Call, Event, Field, Message, Part, object_witho
 use crate::interop::output::{Output, SessionId};
 use crate::interop::report::{Fate, Report};
 use crate::interop::usage;
-use crate::tree::shallow::{Member, ValueType, elements, get, members, value_type};
+use crate::tree::shallow::accepted::{elements, members};
+use crate::tree::shallow::{Member, ValueType, get, value_type};
 use std::collections::HashMap;
 
 /// Every entry has a type and a time; the first is the session's.

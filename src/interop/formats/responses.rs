@@ -22,7 +22,8 @@ use crate::interop::json::{canonical, quoted};
 use crate::interop::log::{Call, Field, Message, Part, object_without};
 use crate::interop::report::{Fate, Report};
 use crate::interop::usage;
-use crate::tree::shallow::{Member, ValueType, elements, get, members, value_type};
+use crate::tree::shallow::accepted::{elements, members};
+use crate::tree::shallow::{Member, ValueType, get, value_type};
 use std::rc::Rc;
 
 const FORM: &str = "\"openai-responses\"";
