@@ -1,6 +1,6 @@
 //! From the bytes of a log to sessions.
 
-use super::formats::{Format, Record, detect, reader};
+use super::formats::{Format, InMemory, Record, detect, reader};
 use super::input::{self, Found, ImportOptions, MessageLocation};
 use super::output::Output;
 use super::recording::Recording;
@@ -53,8 +53,8 @@ pub fn import(bytes: &[u8], options: &ImportOptions) -> Result<Imported, InputEr
     let text = redact::redact(input::text(bytes)?, &options.redact, &mut counted);
     let mut out = Output::default();
     let mended;
-    let found = match input::find(&text, options, &mut out.report) {
-        Ok(found) => found,
+    let checked = match input::check(&text, options.lenient, &mut out.report) {
+        Ok(checked) => checked,
         // Half a letter in one line is no reason to refuse all others.
         Err(error) => {
             let Some((whole, lines)) = redact::mend_surrogates(&text) else {
@@ -63,9 +63,10 @@ pub fn import(bytes: &[u8], options: &ImportOptions) -> Result<Imported, InputEr
             mended = whole;
             out = Output::default();
             counted.note(halves(&lines));
-            input::find(&mended, options, &mut out.report)?
+            input::check(&mended, options.lenient, &mut out.report)?
         }
     };
+    let found = checked.find(options, &mut out.report)?;
     out.report.add(&counted);
     let format = options.format.or_else(|| match &found {
         Found::Records(records) => detect(records),
@@ -124,7 +125,9 @@ pub fn claims(bytes: &[u8]) -> Result<Vec<Format>, InputError> {
         return claims(lines.as_bytes());
     }
     let options = ImportOptions::default();
-    let found = input::find(input::text(bytes)?, &options, &mut Report::default())?;
+    let mut report = Report::default();
+    let checked = input::check(input::text(bytes)?, false, &mut report)?;
+    let found = checked.find(&options, &mut report)?;
     Ok(match &found {
         Found::Records(records) => super::formats::claims(records),
         Found::Lists(lists) => lists
@@ -159,7 +162,7 @@ fn read(
                     )));
                 }
             }
-            reader.finish(out);
+            reader.finish(&InMemory(&[]), out);
         }
         Found::Lists(lists) => {
             for list in lists {
@@ -174,10 +177,11 @@ fn read(
 fn all(format: Format, records: &[Record<'_>], location: &str, out: &mut Output) {
     let before = out.len();
     let mut reader = reader(format);
+    let all = InMemory(records);
     for record in records {
-        reader.record(record, out);
+        reader.record(record, &all, out);
     }
-    reader.finish(out);
+    reader.finish(&all, out);
     if out.len() == before {
         out.empty(location);
     }

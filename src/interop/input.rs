@@ -4,9 +4,11 @@ use super::formats::{At, Format, Record, detect, is_message};
 use super::pointer::Pointer;
 use super::redact::Redaction;
 use super::report::{Fate, Report};
+use crate::tree::accepted::{Accepted, Jumps};
 use crate::tree::fault::{Faults, InputError};
 use crate::tree::json::{Halt, Reader};
 use crate::tree::shallow::{ValueType, elements, members, value_type};
+use std::ops::Range;
 
 /// Where in an input the messages are.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -42,20 +44,22 @@ pub(super) struct List<'a> {
     pub(super) location: String,
     /// The raw messages.
     pub(super) elements: Vec<&'a str>,
+    /// The value that they are in.
+    json: Accepted<'a>,
 }
 
-impl List<'_> {
+impl<'a> List<'a> {
     /// Its elements as records.
     pub(super) fn records(&self) -> Vec<Record<'_>> {
-        let mut records = Vec::with_capacity(self.elements.len());
-        for (index, raw) in self.elements.iter().enumerate() {
-            records.push(Record {
-                raw,
-                list: &self.location,
-                at: At::Element(index),
-            });
-        }
-        records
+        let records = self.elements.iter().enumerate();
+        let record = |(number, raw): (usize, &&'a str)| Record {
+            raw,
+            list: &self.location,
+            at: At::Element(number),
+            json: self.json,
+            number,
+        };
+        records.map(record).collect()
     }
 }
 
@@ -69,38 +73,51 @@ pub(super) enum Found<'a> {
 }
 
 /// An input whose JSON was checked.
-enum Input<'a> {
-    Value(&'a str),
-    /// JSON Lines: at least one value, each with its line number (from 1).
-    Lines(Vec<(usize, &'a str)>),
+pub(super) struct Checked<'a> {
+    values: Vec<Value<'a>>,
+    /// Whether it is JSON Lines, of at least one value; else it is one value.
+    lines: bool,
+    jumps: Jumps,
 }
 
-/// Finds the records of an input, or its lists of messages.
-pub(super) fn find<'a>(
+/// A value that was checked.
+struct Value<'a> {
+    /// The number of its line, from 1.
+    line: usize,
+    raw: &'a str,
+    /// The line, or the whole text.
     text: &'a str,
-    options: &ImportOptions,
-    report: &mut Report,
-) -> Result<Found<'a>, InputError> {
-    let input = check(text, options.lenient, report)?;
-    match &options.location {
-        MessageLocation::Usual => usual(input, options.format, report),
-        MessageLocation::Messages(pointer) | MessageLocation::Steps(pointer) => {
-            at_pointer(&input, pointer).map(Found::Lists)
+    jumps: Range<usize>,
+}
+
+impl<'a> Checked<'a> {
+    fn json(&'a self, value: &Value<'a>) -> Accepted<'a> {
+        self.jumps.of(value.text, value.jumps.clone())
+    }
+
+    /// Finds the records, or the lists of messages.
+    pub(super) fn find(
+        &'a self,
+        options: &ImportOptions,
+        report: &mut Report,
+    ) -> Result<Found<'a>, InputError> {
+        match &options.location {
+            MessageLocation::Usual => usual(self, options.format, report),
+            MessageLocation::Messages(pointer) | MessageLocation::Steps(pointer) => {
+                at_pointer(self, pointer).map(Found::Lists)
+            }
         }
     }
 }
 
-fn at_pointer<'a>(input: &Input<'a>, pointer: &Pointer) -> Result<Vec<List<'a>>, InputError> {
-    let records: Vec<(String, &str)> = match input {
-        Input::Value(value) => vec![(String::new(), *value)],
-        Input::Lines(lines) => lines
-            .iter()
-            .map(|(number, line)| (format!("line {number} "), *line))
-            .collect(),
-    };
+fn at_pointer<'a>(input: &'a Checked<'a>, pointer: &Pointer) -> Result<Vec<List<'a>>, InputError> {
     let mut lists = Vec::new();
-    for (line, record) in records {
-        for (path, value) in pointer.matches(record) {
+    for whole in &input.values {
+        let line = match input.lines {
+            true => format!("line {} ", whole.line),
+            false => String::new(),
+        };
+        for (path, value) in pointer.matches(whole.raw) {
             let location = format!("{line}{path}");
             if value_type(value) != ValueType::Array {
                 return Err(refuse(format!(
@@ -111,6 +128,7 @@ fn at_pointer<'a>(input: &Input<'a>, pointer: &Pointer) -> Result<Vec<List<'a>>,
             lists.push(List {
                 location,
                 elements: elements(value),
+                json: input.json(whole),
             });
         }
     }
@@ -125,22 +143,26 @@ fn at_pointer<'a>(input: &Input<'a>, pointer: &Pointer) -> Result<Vec<List<'a>>,
 
 /// The records, or lists of messages deeper in an input that has no records of a known format.
 fn usual<'a>(
-    input: Input<'a>,
+    input: &'a Checked<'a>,
     format: Option<Format>,
     report: &mut Report,
 ) -> Result<Found<'a>, InputError> {
-    let of = |raw, at| Record { raw, list: "", at };
-    let records: Vec<Record<'a>> = match &input {
-        Input::Lines(lines) => lines
-            .iter()
-            .map(|(number, line)| of(line, At::Line(*number)))
-            .collect(),
-        Input::Value(value) => match value_type(value) {
-            ValueType::Object => vec![of(value, At::Whole)],
-            ValueType::Array => elements(value)
+    let of = |whole: &Value<'a>, raw, number, at| Record {
+        raw,
+        list: "",
+        at,
+        json: input.json(whole),
+        number,
+    };
+    let records: Vec<Record<'a>> = match &input.values[..] {
+        [value] if !input.lines => match value_type(value.raw) {
+            ValueType::Object => vec![of(value, value.raw, 0, At::Whole)],
+            ValueType::Array => input
+                .json(value)
+                .elements(value.raw)
                 .into_iter()
                 .enumerate()
-                .map(|(index, element)| of(element, At::Element(index)))
+                .map(|(index, element)| of(value, element, index, At::Element(index)))
                 .collect(),
             _ => {
                 return Err(refuse(
@@ -149,20 +171,22 @@ fn usual<'a>(
                 ));
             }
         },
+        lines => {
+            let lines = lines.iter().enumerate();
+            lines
+                .map(|(number, line)| of(line, line.raw, number, At::Line(line.line)))
+                .collect()
+        }
     };
     if format.is_some() || records.is_empty() || detect(&records).is_some() {
         return Ok(Found::Records(records));
     }
-    let below = match &input {
-        Input::Value(value) => messages_below(value, DEPTH),
-        Input::Lines(lines) => lines
-            .first()
-            .and_then(|(_, line)| messages_below(line, DEPTH)),
-    };
+    let first = input.values.first();
+    let below = first.and_then(|value| messages_below(value.raw, DEPTH));
     let Some(pointer) = below.and_then(|text| Pointer::parse(&text).ok()) else {
         return Ok(Found::Records(records));
     };
-    let lists = at_pointer(&input, &pointer)?;
+    let lists = at_pointer(input, &pointer)?;
     let place = pointer.as_str();
     report.note(format!(
         "found lists of messages at {place} ({})",
@@ -191,10 +215,8 @@ const DEPTH: usize = 4;
 /// `/*/traj`; of several places the first. It is looked for in the first element of each list.
 #[cfg(feature = "cli")]
 pub(crate) fn where_messages(bytes: &[u8]) -> Option<String> {
-    match check(text(bytes).ok()?, false, &mut Report::default()).ok()? {
-        Input::Value(value) => messages_below(value, DEPTH),
-        Input::Lines(lines) => messages_below(lines.first()?.1, DEPTH),
-    }
+    let checked = check(text(bytes).ok()?, false, &mut Report::default()).ok()?;
+    messages_below(checked.values.first()?.raw, DEPTH)
 }
 
 fn messages_below(value: &str, depth: usize) -> Option<String> {
@@ -235,11 +257,16 @@ pub(super) fn text(bytes: &[u8]) -> Result<&str, InputError> {
 }
 
 /// Checks the JSON of an input and decides whether it is one value or JSON Lines.
-fn check<'a>(text: &'a str, lenient: bool, report: &mut Report) -> Result<Input<'a>, InputError> {
+pub(super) fn check<'a>(
+    text: &'a str,
+    lenient: bool,
+    report: &mut Report,
+) -> Result<Checked<'a>, InputError> {
     let mut reader = Reader::new(text);
-    let first = reader.skip_value();
+    let mut jumps = Jumps::default();
+    let first = jumps.check(&mut reader);
     // A value on a line alone with something after it is the first of several lines.
-    if let Ok(value) = first
+    if let Ok((value, _)) = &first
         && reader.peek().is_some()
         && !value.contains('\n')
         && text[..reader.offset()]
@@ -248,15 +275,26 @@ fn check<'a>(text: &'a str, lenient: bool, report: &mut Report) -> Result<Input<
     {
         return lines(text, lenient, report);
     }
-    Ok(Input::Value(only_value(text, reader, first)?))
+    let (raw, own) = only_value(text, reader, first)?;
+    let value = Value {
+        line: 1,
+        raw,
+        text,
+        jumps: own,
+    };
+    Ok(Checked {
+        values: vec![value],
+        lines: false,
+        jumps,
+    })
 }
 
 /// `value`, if it was read without a problem and `reader` finds nothing after it.
-fn only_value<'a>(
+fn only_value<T>(
     text: &str,
-    mut reader: Reader<'a>,
-    value: Result<&'a str, Halt>,
-) -> Result<&'a str, InputError> {
+    mut reader: Reader<'_>,
+    value: Result<T, Halt>,
+) -> Result<T, InputError> {
     let ended = value.is_ok() && reader.end().is_ok();
     let mut faults = Faults::default();
     faults.take_problems(&reader);
@@ -268,17 +306,23 @@ fn only_value<'a>(
 
 /// Checks each line and reports the faults of all. A last line that is broken off is left for
 /// later; with `lenient`, lines that are no JSON are counted.
-fn lines<'a>(text: &'a str, lenient: bool, report: &mut Report) -> Result<Input<'a>, InputError> {
-    let mut found = Vec::new();
+fn lines<'a>(text: &'a str, lenient: bool, report: &mut Report) -> Result<Checked<'a>, InputError> {
+    let mut values = Vec::new();
+    let mut jumps = Jumps::default();
     let mut failed: Option<InputError> = None;
     let mut start = 0;
     for (index, whole) in text.split_inclusive('\n').enumerate() {
         let line = whole.trim_end_matches(['\n', '\r']);
         if !line.trim_ascii().is_empty() {
             let mut reader = Reader::new(line);
-            let value = reader.skip_value();
+            let value = jumps.check(&mut reader);
             match only_value(line, reader, value) {
-                Ok(value) => found.push((index + 1, value)),
+                Ok((raw, own)) => values.push(Value {
+                    line: index + 1,
+                    raw,
+                    text: line,
+                    jumps: own,
+                }),
                 Err(_) if start + whole.len() == text.len() && !whole.ends_with('\n') => {
                     report.line(Fate::Skipped, TORN);
                     report.note(format!(
@@ -298,7 +342,12 @@ fn lines<'a>(text: &'a str, lenient: bool, report: &mut Report) -> Result<Input<
         }
         start += whole.len();
     }
-    failed.map_or(Ok(Input::Lines(found)), Err)
+    let checked = Checked {
+        values,
+        lines: true,
+        jumps,
+    };
+    failed.map_or(Ok(checked), Err)
 }
 
 /// How a last line that is broken off is counted.

@@ -62,6 +62,30 @@ pub struct Number<'a> {
     pub integer: bool,
 }
 
+/// Is told where in a text the parts of a value are, while [`Reader::skip_marking`] passes over it. All
+/// offsets are those of the reader. Keys are no strings here.
+pub(crate) trait Marks {
+    /// A string, with its quotes.
+    fn string(&mut self, start: usize, end: usize);
+
+    /// An array or object begins.
+    fn open(&mut self, start: usize);
+
+    /// The innermost open one ends before `end`.
+    fn close(&mut self, end: usize);
+}
+
+impl Marks for () {
+    #[inline(always)]
+    fn string(&mut self, _: usize, _: usize) {}
+
+    #[inline(always)]
+    fn open(&mut self, _: usize) {}
+
+    #[inline(always)]
+    fn close(&mut self, _: usize) {}
+}
+
 /// A key of an open object, kept to find duplicates.
 struct Key<'a> {
     name: Cow<'a, str>,
@@ -423,14 +447,26 @@ impl<'a> Reader<'a> {
     /// [`Halt`] if it is not JSON or nests too deep.
     #[inline(always)]
     pub fn skip_value(&mut self) -> Result<&'a str, Halt> {
+        self.skip_marking(&mut ())
+    }
+
+    /// As [`Reader::skip_value`], and says where in the text its strings, arrays and objects are.
+    ///
+    /// # Errors
+    /// As [`Reader::skip_value`].
+    #[inline(always)]
+    pub(crate) fn skip_marking(&mut self, marks: &mut impl Marks) -> Result<&'a str, Halt> {
         let first = self.peek();
         let start = self.at;
         match first {
-            Some(b'"') => drop(self.string()?),
+            Some(b'"') => {
+                self.string()?;
+                marks.string(start, self.at);
+            }
             Some(b'-' | b'0'..=b'9') => drop(self.number()?),
             Some(b'{' | b'[') => {
                 let base = self.keys.len();
-                let outcome = self.skip_nested();
+                let outcome = self.skip_nested(marks);
                 self.keys.truncate(base);
                 self.open.clear();
                 outcome?;
@@ -440,17 +476,22 @@ impl<'a> Reader<'a> {
         Ok(&self.text[start..self.at])
     }
 
-    fn skip_nested(&mut self) -> Result<(), Halt> {
+    fn skip_nested(&mut self, marks: &mut impl Marks) -> Result<(), Halt> {
         loop {
             self.go_on()?;
             // A value comes next.
             match self.peek() {
-                Some(b'"') => drop(self.string()?),
+                Some(b'"') => {
+                    let start = self.at;
+                    self.string()?;
+                    marks.string(start, self.at);
+                }
                 Some(b'-' | b'0'..=b'9') => drop(self.number()?),
                 Some(open @ (b'{' | b'[')) => {
                     if self.open.len() == MAX_NESTING {
                         return Err(self.too_deep(self.at));
                     }
+                    marks.open(self.at);
                     self.at += 1;
                     if open == b'{' {
                         self.open.push(self.keys.len());
@@ -463,6 +504,7 @@ impl<'a> Reader<'a> {
                             continue;
                         }
                     }
+                    marks.close(self.at);
                     self.open.pop();
                 }
                 _ => drop(self.literal()?),
@@ -483,6 +525,7 @@ impl<'a> Reader<'a> {
                 if keys != ARRAY {
                     self.check_keys(keys);
                 }
+                marks.close(self.at);
                 self.open.pop();
             }
         }

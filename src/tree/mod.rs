@@ -16,6 +16,7 @@
 //! | read back | fields of a node | headers under either spelling, JSON members | `alias`, `shallow` |
 //! | write | JSON text | canonical bytes, content hashes, times | `canonical`, `hash`, `timestamp` |
 
+pub(crate) mod accepted;
 pub mod alias;
 pub mod canonical;
 pub mod check;

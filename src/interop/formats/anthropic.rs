@@ -24,7 +24,7 @@ use crate::interop::log::{Call, Field, Message, Part};
 use crate::interop::report::{Fate, Report};
 use crate::interop::usage;
 use crate::render::openai::RESERVED;
-use crate::tree::shallow::accepted::{elements, members};
+use crate::tree::accepted::{Accepted, members};
 use crate::tree::shallow::{Member, ValueType, get, string, value_type};
 use std::rc::Rc;
 
@@ -87,7 +87,7 @@ impl Api for Messages {
         let system = get(found, "system").filter(|raw| !matches!(*raw, "null" | "[]"));
         let mut parts = Vec::new();
         if let Some(raw) = system
-            && read_content(raw, &mut parts, report)
+            && read_content(raw, &mut parts, Accepted::default(), report)
         {
             report.message(Fate::Understood, "system");
             parsed.taken.push("system");
@@ -105,7 +105,7 @@ impl Api for Messages {
         if text(found, "type").as_deref() != Some("message") {
             return None;
         }
-        let message = of_content(found, report)?;
+        let message = of_content(found, Accepted::default(), report)?;
         Some((vec![message], call(found)))
     }
 }
@@ -128,10 +128,14 @@ pub(super) fn call(found: &[Member<'_>]) -> Call {
 }
 
 /// The message of a response, whose other members are not the message's.
-pub(super) fn of_content(found: &[Member<'_>], report: &mut Report) -> Option<Message> {
+pub(super) fn of_content(
+    found: &[Member<'_>],
+    json: Accepted<'_>,
+    report: &mut Report,
+) -> Option<Message> {
     let role = text(found, "role")?;
     let mut parts = Vec::new();
-    if !read_content(get(found, "content")?, &mut parts, report) {
+    if !read_content(get(found, "content")?, &mut parts, json, report) {
         return None;
     }
     report.message(Fate::Understood, role_name(&role));
@@ -151,7 +155,7 @@ fn read(raw: &str, report: &mut Report) -> Message {
             others.keep(name, value, &RESERVED, report);
         }
     }
-    if let Some(mut message) = of_content(&found, report) {
+    if let Some(mut message) = of_content(&found, Accepted::default(), report) {
         if let Some(first) = message.parts.first_mut() {
             first.data.extend(others.into_fields());
         }
@@ -170,15 +174,15 @@ fn read(raw: &str, report: &mut Report) -> Message {
 }
 
 /// Appends the blocks of a message's content. Returns false if it is neither a string nor a list.
-fn read_content(raw: &str, parts: &mut Vec<Part>, report: &mut Report) -> bool {
+fn read_content(raw: &str, parts: &mut Vec<Part>, json: Accepted<'_>, report: &mut Report) -> bool {
     match value_type(raw) {
         ValueType::String => {
             report.part(Fate::Understood, "text");
             parts.push(Part::new("text", canonical(raw)));
         }
         ValueType::Array => {
-            for part in elements(raw) {
-                read_part(part, parts, report);
+            for part in json.elements(raw) {
+                read_part(part, parts, json, report);
             }
             let implied = match &parts[..] {
                 [] => true,
@@ -200,8 +204,8 @@ fn read_content(raw: &str, parts: &mut Vec<Part>, report: &mut Report) -> bool {
     true
 }
 
-fn read_part(raw: &str, parts: &mut Vec<Part>, report: &mut Report) {
-    let found = members(raw);
+fn read_part(raw: &str, parts: &mut Vec<Part>, json: Accepted<'_>, report: &mut Report) {
+    let found = json.members(raw);
     let name = text(&found, "type").unwrap_or_default();
     let string_of = |name| get_string(&found, name);
     let mut part = match &*name {
@@ -238,7 +242,7 @@ fn read_part(raw: &str, parts: &mut Vec<Part>, report: &mut Report) {
             part.keep_rest("data_part", &found, &["type", "source"]);
             part
         }
-        "tool_result" if read_result(&found, parts, report) => return,
+        "tool_result" if read_result(&found, parts, json, report) => return,
         _ => {
             parts.push(unknown(&name, raw, report));
             return;
@@ -266,7 +270,12 @@ fn unknown(name: &str, raw: &str, report: &mut Report) -> Part {
 }
 
 /// Appends the blocks of a result. Returns false if it is of another form than usual.
-fn read_result(found: &[Member<'_>], parts: &mut Vec<Part>, report: &mut Report) -> bool {
+fn read_result(
+    found: &[Member<'_>],
+    parts: &mut Vec<Part>,
+    json: Accepted<'_>,
+    report: &mut Report,
+) -> bool {
     let Some(id) = get_string(found, "tool_use_id").map(canonical) else {
         return false;
     };
@@ -289,8 +298,8 @@ fn read_result(found: &[Member<'_>], parts: &mut Vec<Part>, report: &mut Report)
             None
         }
         Some(ValueType::Array) => {
-            for raw in elements(content.unwrap_or_default()) {
-                parts.push(part_of_result(raw, report));
+            for raw in json.elements(content.unwrap_or_default()) {
+                parts.push(part_of_result(raw, json, report));
             }
             let implied = match &parts[first..] {
                 [] => true,
@@ -324,8 +333,8 @@ fn read_result(found: &[Member<'_>], parts: &mut Vec<Part>, report: &mut Report)
     true
 }
 
-fn part_of_result(raw: &str, report: &mut Report) -> Part {
-    let found = members(raw);
+fn part_of_result(raw: &str, json: Accepted<'_>, report: &mut Report) -> Part {
+    let found = json.members(raw);
     let name = get(&found, "type").and_then(string).unwrap_or_default();
     let (kind, member, content) = match &*name {
         "text" => ("result", "text", get_string(&found, "text")),

@@ -7,7 +7,7 @@
 //! `data_record` of a step's first block keeps the members that have no field.
 
 use super::fields::{get_string, text};
-use super::reader::{Reader, Record, Sniff};
+use super::reader::{Reader, Record, Records, Sniff};
 use super::requests::tools;
 use super::transcript::{call, content, keep, message, model, record, result, time_of};
 use crate::interop::json::{canonical, quoted};
@@ -30,7 +30,7 @@ pub(super) fn sniff(_record: &Record<'_>, found: &[Member<'_>]) -> Sniff {
 pub(super) struct Atif;
 
 impl Reader for Atif {
-    fn record(&mut self, record: &Record<'_>, out: &mut Output) {
+    fn record(&mut self, record: &Record<'_>, _: &dyn Records, out: &mut Output) {
         let found = members(record.raw);
         trajectory(&found, record.location(), None, out);
     }

@@ -3,22 +3,23 @@
 //! The path to the newest leaf is the session; every other leaf is one that was forked from it. This
 //! file knows ids and parents of lines, not what they say.
 
+use super::reader::{Record, Records};
 use crate::interop::log::About;
 use crate::interop::output::Output;
 use std::collections::{HashMap, HashSet};
+use std::rc::Rc;
 
 /// How a line is counted that is there twice.
 pub(super) const REPEATED: &str = "a line that is there already";
 
-/// A line of a log.
+/// A line of a log. What it says is read again where it is needed: a log can be larger than memory.
 #[derive(Clone, Debug)]
 pub(super) struct Line {
-    pub(super) raw: String,
-    pub(super) id: Option<String>,
-    /// Its number among all lines of the log.
+    pub(super) id: Option<Rc<str>>,
+    /// The number of its record.
     pub(super) number: usize,
     /// What makes lines of several branches one.
-    pub(super) key: Option<String>,
+    pub(super) key: Option<Rc<str>>,
     /// Whether it is of a reply of the model.
     pub(super) is_reply: bool,
     /// The index of the line before it.
@@ -30,33 +31,34 @@ pub(super) struct Line {
 pub(super) struct Branches {
     lines: Vec<Line>,
     /// The newest line of each id.
-    by_id: HashMap<String, usize>,
+    by_id: HashMap<Rc<str>, usize>,
 }
 
 impl Branches {
-    /// Adds a line, which has this number in the log. One without an id belongs to every path. Returns false
-    /// if the line is there already: a session that was resumed repeats lines.
+    /// Adds a line. One without an id belongs to every path. Returns false if the line is there already: a
+    /// session that was resumed repeats lines.
     pub(super) fn push(
         &mut self,
-        raw: &str,
-        number: usize,
-        id: Option<String>,
+        record: &Record<'_>,
+        id: Option<&str>,
         parent: Option<&str>,
+        records: &dyn Records,
     ) -> bool {
         let at = self.lines.len();
         // A parent is the newest line of its id so far: an id that is repeated later cuts nothing.
         let parent = parent.and_then(|id| self.by_id.get(id)).copied();
+        let id: Option<Rc<str>> = id.map(Rc::from);
         if let Some(id) = &id {
             let earlier = self.by_id.get(id).and_then(|at| self.lines.get(*at));
-            if earlier.is_some_and(|line| line.raw == raw) {
+            let is_same = |line: &Line| records.read(line.number, |line| line.raw == record.raw);
+            if earlier.and_then(is_same) == Some(true) {
                 return false;
             }
-            self.by_id.insert(id.clone(), at);
+            self.by_id.insert(Rc::clone(id), at);
         }
         self.lines.push(Line {
-            raw: raw.to_owned(),
             id,
-            number,
+            number: record.number,
             key: None,
             is_reply: false,
             parent,
@@ -65,7 +67,7 @@ impl Branches {
     }
 
     /// Says of the newest line what makes lines of several branches one, and whether it is of a reply.
-    pub(super) fn set_key(&mut self, key: Option<String>, is_reply: bool) {
+    pub(super) fn set_key(&mut self, key: Option<Rc<str>>, is_reply: bool) {
         if let Some(line) = self.lines.last_mut() {
             (line.key, line.is_reply) = (key, is_reply);
         }
@@ -81,7 +83,7 @@ impl Branches {
 
     /// Makes lines with one key one path in the order of the log, where they are branches of each other.
     pub(super) fn join_siblings(&mut self) {
-        let mut last: HashMap<String, usize> = HashMap::new();
+        let mut last: HashMap<Rc<str>, usize> = HashMap::new();
         for at in 0..self.lines.len() {
             // A child of an earlier line of a key follows the last line of it.
             let of_key = |at: usize| {
@@ -95,7 +97,7 @@ impl Branches {
             if let Some(line) = self.lines.get_mut(at) {
                 line.parent = before;
                 if let Some(key) = &line.key {
-                    last.insert(key.clone(), at);
+                    last.insert(Rc::clone(key), at);
                 }
             }
         }

@@ -9,15 +9,16 @@
 use super::anthropic::{call, of_content};
 use super::branches::{Branches, Line, REPEATED};
 use super::fields::{count_unread, get_string, text, time};
-use super::reader::{Reader, Record, Sniff};
+use super::reader::{Reader, Record, Records, Sniff};
 use crate::interop::json::{canonical, quoted};
 use crate::interop::log::{About, Call, Event, Message, Part, object_without};
 use crate::interop::output::{Output, SessionId};
 use crate::interop::report::Fate;
-use crate::tree::shallow::accepted::{elements, members};
+use crate::tree::accepted::{Accepted, members};
 use crate::tree::shallow::{Member, get, string};
 use std::borrow::Cow;
 use std::collections::{BTreeSet, HashMap, HashSet};
+use std::rc::Rc;
 
 /// Lines of messages have a session, an id and a parent.
 pub(super) fn sniff(_: &Record<'_>, found: &[Member<'_>]) -> Sniff {
@@ -39,10 +40,8 @@ pub(super) struct ClaudeCode {
     agents: Vec<(String, Branches)>,
     /// The subagent of each of their lines.
     agent_of: HashMap<String, usize>,
-    /// The number of lines so far.
-    number: usize,
     /// The id of the response that each call is of.
-    responses: HashMap<String, String>,
+    responses: HashMap<String, Rc<str>>,
 }
 
 /// A subagent in the file of its session.
@@ -57,23 +56,21 @@ struct Child {
 type Children = HashMap<String, Child>;
 
 impl Reader for ClaudeCode {
-    fn record(&mut self, record: &Record<'_>, out: &mut Output) {
-        let found = members(record.raw);
+    fn record(&mut self, record: &Record<'_>, records: &dyn Records, out: &mut Output) {
+        let json = record.json;
+        let found = json.members(record.raw);
         let kind = text(&found, "type").unwrap_or_default();
-        let id = text(&found, "uuid").map(|id| id.into_owned());
+        let id = text(&found, "uuid");
         if !matches!(&*kind, "user" | "assistant" | "system" | "attachment") || id.is_none() {
             out.report.line(Fate::Skipped, reason(&kind));
             return;
         }
-        self.number += 1;
         count_unread(&found, &OF_LINE, "", &mut out.report);
-        let message = get(&found, "message").map(members).unwrap_or_default();
+        let message = json.inside(&found, "message");
         if kind == "assistant" {
             count_unread(&message, &OF_RESPONSE, "message.", &mut out.report);
         }
-        let key = self.key(&message);
-        let short = without_result(record.raw, &found);
-        let raw = short.as_deref().unwrap_or(record.raw);
+        let key = self.key(&message, json);
         let parent = text(&found, "parentUuid").or_else(|| text(&found, "logicalParentUuid"));
         let parent = parent.as_deref();
         let lines = match get(&found, "isSidechain") == Some("true") {
@@ -86,65 +83,78 @@ impl Reader for ClaudeCode {
                     self.agents.push((name, Branches::default()));
                     self.agents.len() - 1
                 });
-                self.agent_of.insert(id.clone().unwrap_or_default(), agent);
+                let id = id.as_deref().unwrap_or_default();
+                self.agent_of.insert(id.to_owned(), agent);
                 &mut self.agents[agent].1
             }
         };
-        match lines.push(raw, self.number, id, parent) {
+        match lines.push(record, id.as_deref(), parent, records) {
             true => lines.set_key(key, kind == "assistant"),
             false => out.report.line(Fate::Skipped, REPEATED),
         }
     }
 
-    fn finish(&mut self, out: &mut Output) {
+    fn finish(&mut self, records: &dyn Records, out: &mut Output) {
         let alone = self.main.is_empty();
         let mut children = Children::new();
         for (name, lines) in &self.agents {
-            let first = lines.lines().first();
-            if let Some((first, prompt)) = first.and_then(|line| Some((line, prompt(&line.raw)?))) {
+            let first = lines.lines().first().map(|line| line.number);
+            if let Some((first, prompt)) = first.and_then(|at| Some((at, prompt(at, records)?))) {
                 let session = quoted(&format!("/{name}"));
-                let first = first.number;
                 children.insert(prompt, Child { first, session });
             }
         }
         self.main.join_siblings();
-        self.main
-            .read(out, |lines, about, out| tell(lines, about, &children, out));
-        let calls = calls(self.main.lines());
+        self.main.read(out, |lines, about, out| {
+            tell(lines, about, &children, records, out)
+        });
+        let calls = match self.agents.is_empty() {
+            true => HashMap::new(),
+            false => calls(self.main.lines(), records),
+        };
         for (name, lines) in &mut self.agents {
-            let first = lines.lines().first().map(|line| line.raw.as_str());
-            let call = first.and_then(prompt);
+            let first = lines.lines().first().map(|line| line.number);
+            let call = first.and_then(|first| prompt(first, records));
             let call = call.and_then(|prompt| calls.get(&prompt));
             let mut parent = "{\"session\":\"..\"}".to_owned();
             if let Some(call) = call {
                 parent = format!("{{\"call_id\":{call},\"session\":\"..\"}}");
             }
-            let log = first.and_then(|raw| text(&members(raw), "sessionId").map(Cow::into_owned));
+            let log = first.and_then(|first| {
+                let id = |line: &Record<'_>| {
+                    let found = line.json.members(line.raw);
+                    text(&found, "sessionId").map(Cow::into_owned)
+                };
+                records.read(first, id).flatten()
+            });
             lines.join_siblings();
             lines.read(out, |lines, mut about, out| {
                 let fork = about.name.take().unwrap_or_default();
                 about.name = Some(format!("/{name}{fork}"));
                 about.parent = log.clone().filter(|_| alone);
                 about.meta.push(("parent".into(), parent.clone()));
-                tell(lines, about, &HashMap::new(), out)
+                tell(lines, about, &HashMap::new(), records, out)
             });
         }
     }
 }
 
 /// The ids of calls by the prompt that each has for a subagent, both as JSON.
-fn calls(lines: &[Line]) -> HashMap<String, String> {
+fn calls(lines: &[Line], records: &dyn Records) -> HashMap<String, String> {
     let mut found = HashMap::new();
-    for line in lines.iter().filter(|line| line.raw.contains("\"prompt\"")) {
-        let record = members(&line.raw);
-        let message = get(&record, "message").map(members).unwrap_or_default();
-        for part in elements(get(&message, "content").unwrap_or_default()) {
-            let part = members(part);
-            let input = get(&part, "input").map(members).unwrap_or_default();
-            if let (Some(prompt), Some(id)) = (get_string(&input, "prompt"), get(&part, "id")) {
-                found.insert(canonical(prompt), canonical(id));
+    for line in lines.iter().filter(|line| line.is_reply) {
+        records.again(line.number, &mut |line| {
+            let json = line.json;
+            let record = json.members(line.raw);
+            let message = json.inside(&record, "message");
+            for part in json.elements(get(&message, "content").unwrap_or_default()) {
+                let part = json.members(part);
+                let input = json.inside(&part, "input");
+                if let (Some(prompt), Some(id)) = (get_string(&input, "prompt"), get(&part, "id")) {
+                    found.insert(canonical(prompt), canonical(id));
+                }
             }
-        }
+        });
     }
     found
 }
@@ -205,30 +215,34 @@ fn reason(kind: &str) -> &'static str {
     }
 }
 
-/// The text that a subagent was started with.
-fn prompt(raw: &str) -> Option<String> {
-    let found = members(raw);
-    let message = members(get(&found, "message")?);
-    let content = get(&message, "content")?;
-    let content = match elements(content).first() {
-        Some(part) => get(&members(part), "text")?,
-        None => content,
+/// The text that a subagent was started with, in the record of this number.
+fn prompt(number: usize, records: &dyn Records) -> Option<String> {
+    let read = |line: &Record<'_>| {
+        let json = line.json;
+        let found = json.members(line.raw);
+        let message = json.members(get(&found, "message")?);
+        let content = get(&message, "content")?;
+        let content = match json.elements(content).first() {
+            Some(part) => get(&json.members(part), "text")?,
+            None => content,
+        };
+        Some(canonical(content))
     };
-    Some(canonical(content))
+    records.read(number, read).flatten()
 }
 
 impl ClaudeCode {
     /// What makes lines of several branches one: the id of a response, for its lines and for the results of
     /// its calls.
-    fn key(&mut self, message: &[Member<'_>]) -> Option<String> {
-        let id = text(message, "id").map(|id| id.into_owned());
+    fn key(&mut self, message: &[Member<'_>], json: Accepted<'_>) -> Option<Rc<str>> {
+        let id: Option<Rc<str>> = text(message, "id").map(Rc::from);
         let mut key = id.clone();
-        for part in elements(get(message, "content").unwrap_or_default()) {
-            let part = members(part);
+        for part in json.elements(get(message, "content").unwrap_or_default()) {
+            let part = json.members(part);
             match (text(&part, "type").as_deref(), &id) {
                 (Some("tool_use"), Some(id)) => {
                     let call = text(&part, "id").unwrap_or_default();
-                    self.responses.insert(call.into_owned(), id.clone());
+                    self.responses.insert(call.into_owned(), Rc::clone(id));
                 }
                 (Some("tool_result"), _) => {
                     let call = text(&part, "tool_use_id").unwrap_or_default();
@@ -255,17 +269,21 @@ fn without_result(raw: &str, found: &[Member<'_>]) -> Option<String> {
 }
 
 /// Tells one path. Returns the number of cycles after each line.
-fn tell(lines: &[&Line], mut about: About, children: &Children, out: &mut Output) -> Vec<usize> {
+fn tell(
+    lines: &[&Line],
+    mut about: About,
+    children: &Children,
+    records: &dyn Records,
+    out: &mut Output,
+) -> Vec<usize> {
     let known = ["sessionId", "version", "cwd", "gitBranch", "agentId"];
-    let first = lines
-        .first()
-        .map(|line| members(&line.raw))
-        .unwrap_or_default();
-    let of_log: Vec<Member<'_>> = first
-        .into_iter()
-        .filter(|(name, _)| known.contains(&&**name))
-        .collect();
-    if let Some(said) = object_without(&of_log, &[]) {
+    let of_log = |line: &Record<'_>| {
+        let mut found = line.json.members(line.raw);
+        found.retain(|(name, _)| known.contains(&&**name));
+        object_without(&found, &[])
+    };
+    let said = lines.first().map(|line| records.read(line.number, of_log));
+    if let Some(said) = said.flatten().flatten() {
         about.meta.push(("session".into(), said));
     }
     let mut path = Path {
@@ -289,10 +307,10 @@ fn tell(lines: &[&Line], mut about: About, children: &Children, out: &mut Output
         match &ids[at] {
             Some(id) if told.insert(id) => {
                 let all: Vec<&Line> = responses[id].iter().map(|at| lines[*at]).collect();
-                path.response(&all, out);
+                path.response(&all, records, out);
             }
             Some(_) => {}
-            None => path.line(line, out),
+            None => records.again(line.number, &mut |line| path.line(line, out)),
         }
         cycles.push(out.cycles(path.session));
     }
@@ -318,9 +336,8 @@ struct Path<'a> {
 
 impl Path<'_> {
     /// Tells a line that is not of a response.
-    fn line(&mut self, line: &Line, out: &mut Output) {
-        let raw = &line.raw;
-        let found = members(raw);
+    fn line(&mut self, line: &Record<'_>, out: &mut Output) {
+        let found = line.json.members(line.raw);
         let time = get(&found, "timestamp").and_then(time);
         let kind = text(&found, "type").unwrap_or_default();
         match &*kind {
@@ -332,18 +349,25 @@ impl Path<'_> {
             _ => {
                 self.end(out);
                 out.report.line(Fate::Verbatim, &kind);
-                out.event(self.session, Event::Message(verbatim(raw, time)));
+                out.event(self.session, Event::Message(verbatim(line, &found, time)));
             }
         }
     }
 
-    fn user(&mut self, found: &[Member<'_>], line: &Line, time: Option<i64>, out: &mut Output) {
-        let message = get(found, "message").map(members).unwrap_or_default();
-        let mut message = match of_content(&message, &mut out.report) {
+    fn user(
+        &mut self,
+        found: &[Member<'_>],
+        line: &Record<'_>,
+        time: Option<i64>,
+        out: &mut Output,
+    ) {
+        let json = line.json;
+        let message = json.inside(found, "message");
+        let mut message = match of_content(&message, json, &mut out.report) {
             Some(message) => message,
             None => {
                 out.report.message(Fate::Verbatim, "of unknown form");
-                verbatim(&line.raw, time)
+                verbatim(line, found, time)
             }
         };
         message.time = time;
@@ -416,25 +440,27 @@ impl Path<'_> {
     }
 
     /// Tells a response, which all its lines make.
-    fn response(&mut self, lines: &[&Line], out: &mut Output) {
+    fn response(&mut self, lines: &[&Line], records: &dyn Records, out: &mut Output) {
         self.end(out);
         let mut reply: Option<Message> = None;
         let mut known = Call::default();
-        for line in lines {
-            let found = members(&line.raw);
+        let mut read = |line: &Record<'_>| {
+            let json = line.json;
+            let found = json.members(line.raw);
             out.report.line(Fate::Understood, "assistant");
-            let message = get(&found, "message").map(members).unwrap_or_default();
+            let message = json.inside(&found, "message");
             if get(&found, "isApiErrorMessage") == Some("true") {
                 let error = get(&message, "content").map_or("null".to_owned(), canonical);
                 let failed = format!("{{\"error\":{error},\"status\":\"error\"}}");
                 out.event(self.session, Event::Failed(failed));
-                continue;
+                return;
             }
             let time = get(&found, "timestamp").and_then(time);
-            let Some(part) = of_content(&message, &mut out.report) else {
+            let Some(part) = of_content(&message, json, &mut out.report) else {
                 out.report.message(Fate::Verbatim, "of unknown form");
-                out.event(self.session, Event::Message(verbatim(&line.raw, time)));
-                continue;
+                let whole = verbatim(line, &found, time);
+                out.event(self.session, Event::Message(whole));
+                return;
             };
             known = call(&message);
             known.time = time;
@@ -447,6 +473,9 @@ impl Path<'_> {
                 Some(reply) => append(reply, part),
                 None => reply = Some(Message { time, ..part }),
             }
+        };
+        for line in lines {
+            records.again(line.number, &mut read);
         }
         let Some(reply) = reply else {
             return;
@@ -483,11 +512,11 @@ impl Path<'_> {
     /// Names the session of a subagent on the call that started it: with the result, so that a log that
     /// grows does not change what was told before. The result names the subagent, or the lines before it
     /// have one that was asked the same.
-    fn link(&self, message: &Message, found: &[Member<'_>], line: &Line, out: &mut Output) {
+    fn link(&self, message: &Message, found: &[Member<'_>], line: &Record<'_>, out: &mut Output) {
         let results = message.parts.iter();
         let calls = results.filter_map(|part| part.field("data_call_id").map(str::to_owned));
         let calls: BTreeSet<String> = calls.collect();
-        let result = get(found, "toolUseResult").map(members).unwrap_or_default();
+        let result = line.json.inside(found, "toolUseResult");
         let named = text(&result, "agentId").map(|id| quoted(&format!("/{id}")));
         for call in &calls {
             let child = self.prompts.get(call);
@@ -514,9 +543,10 @@ fn append(reply: &mut Message, more: Message) {
     }));
 }
 
-/// A line that is kept as it is.
-fn verbatim(raw: &str, time: Option<i64>) -> Message {
-    let mut part = Part::verbatim("line", None, raw);
+/// A line that is kept as it is, but for the result that it repeats.
+fn verbatim(line: &Record<'_>, found: &[Member<'_>], time: Option<i64>) -> Message {
+    let short = without_result(line.raw, found);
+    let mut part = Part::verbatim("line", None, short.as_deref().unwrap_or(line.raw));
     part.set("data_form", quoted("anthropic"));
     Message {
         role: Some("user".to_owned()),

@@ -5,14 +5,14 @@
 //! says what the model was sent from then on. Events repeat items for people and are skipped.
 
 use super::fields::{count_unread, get_string, text, time};
-use super::reader::{Reader, Record, Sniff};
+use super::reader::{Reader, Record, Records, Sniff};
 use super::responses::item;
 use crate::interop::json::{canonical, quoted};
 use crate::interop::log::{About, Call, Event, Field, Message, Part, object_without};
 use crate::interop::output::{Output, SessionId};
 use crate::interop::report::Fate;
 use crate::interop::usage;
-use crate::tree::shallow::accepted::{elements, members};
+use crate::tree::accepted::{Accepted, elements, members};
 use crate::tree::shallow::{Member, get, string};
 
 /// Every line has a time, a type and a payload.
@@ -44,10 +44,11 @@ pub(super) struct Codex {
 }
 
 impl Reader for Codex {
-    fn record(&mut self, record: &Record<'_>, out: &mut Output) {
-        let found = members(record.raw);
+    fn record(&mut self, record: &Record<'_>, _: &dyn Records, out: &mut Output) {
+        let json = record.json;
+        let found = json.members(record.raw);
         let time = get(&found, "timestamp").and_then(time);
-        let payload = members(get(&found, "payload").unwrap_or("{}"));
+        let payload = json.members(get(&found, "payload").unwrap_or("{}"));
         let kind = text(&found, "type").unwrap_or_default();
         let session = match self.session {
             Some(session) => session,
@@ -87,7 +88,9 @@ impl Reader for Codex {
             "response_item" => {
                 out.report.line(Fate::Understood, "response_item");
                 let raw = get(&found, "payload").unwrap_or("{}");
-                self.item(raw, time, session, out);
+                let mut message = item(raw, &payload, json, &mut out.report);
+                message.time = time;
+                self.item(message, session, out);
             }
             "compacted" => {
                 out.report.line(Fate::Understood, "compacted");
@@ -98,7 +101,7 @@ impl Reader for Codex {
         }
     }
 
-    fn finish(&mut self, out: &mut Output) {
+    fn finish(&mut self, _: &dyn Records, out: &mut Output) {
         if let Some(session) = self.session {
             self.end(session, out);
         }
@@ -189,11 +192,9 @@ impl Codex {
         }
     }
 
-    fn item(&mut self, raw: &str, time: Option<i64>, session: SessionId, out: &mut Output) {
-        let mut message = item(raw, &mut out.report);
-        message.time = time;
+    fn item(&mut self, message: Message, session: SessionId, out: &mut Output) {
         if message.reply {
-            self.call.time = time;
+            self.call.time = message.time;
             self.reply.push(message);
             return;
         }
@@ -238,7 +239,7 @@ impl Codex {
         };
         let mut messages = self.system.clone();
         for raw in elements(history) {
-            let mut message = item(raw, &mut out.report);
+            let mut message = item(raw, &members(raw), Accepted::default(), &mut out.report);
             message.time = time;
             for part in &mut message.parts {
                 let content = part.content.as_deref().and_then(string);

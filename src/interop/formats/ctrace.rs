@@ -12,7 +12,7 @@ use super::anthropic::Messages;
 use super::calls::Calls;
 use super::fields::{get_string, text};
 use super::openai::Chat;
-use super::reader::{Reader, Record, Sniff};
+use super::reader::{Reader, Record, Records, Sniff};
 use super::requests::{Api, tools};
 use super::responses::Responses;
 use super::transcript::json_in;
@@ -53,7 +53,7 @@ enum Form {
 }
 
 impl Reader for Ctrace {
-    fn record(&mut self, record: &Record<'_>, out: &mut Output) {
+    fn record(&mut self, record: &Record<'_>, _: &dyn Records, out: &mut Output) {
         let found = members(record.raw);
         out.report.line(Fate::Understood, "call");
         let blocks = elements(get(&found, "blocks").unwrap_or_default());
@@ -112,7 +112,7 @@ impl Reader for Ctrace {
         self.open[at].tell(request, attempt, out);
     }
 
-    fn finish(&mut self, out: &mut Output) {
+    fn finish(&mut self, _: &dyn Records, out: &mut Output) {
         for calls in &mut self.open {
             calls.end(out);
         }

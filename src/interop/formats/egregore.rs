@@ -15,7 +15,7 @@
 //! | the rest of `org`, `tags`, `ttl`, `priority`, `offset`, `cad` | `data_org`, `data_tags`, … where they say something |
 
 use super::fields::{get_string, text, time};
-use super::reader::{Reader, Record, Sniff};
+use super::reader::{Reader, Record, Records, Sniff};
 use crate::interop::json::{canonical, push_member, quoted};
 use crate::interop::log::{About, Field, Part, object_without};
 use crate::interop::nodes::{Draft, Made};
@@ -49,7 +49,7 @@ pub(super) struct Egregore {
 }
 
 impl Reader for Egregore {
-    fn record(&mut self, record: &Record<'_>, out: &mut Output) {
+    fn record(&mut self, record: &Record<'_>, _: &dyn Records, out: &mut Output) {
         self.location.get_or_insert_with(|| record.list.to_owned());
         let found = members(record.raw);
         if get(&found, "pact_tree").is_some() {
@@ -66,7 +66,7 @@ impl Reader for Egregore {
         }
     }
 
-    fn finish(&mut self, out: &mut Output) {
+    fn finish(&mut self, _: &dyn Records, out: &mut Output) {
         let about = About {
             location: self.location.take().unwrap_or_default(),
             ..About::default()

@@ -13,7 +13,7 @@
 //! | `data_record` | first block of a message | other members, such as `source` and `metadata` |
 
 use super::fields::{count_unread, get_string, text};
-use super::reader::{Reader, Record, Sniff};
+use super::reader::{Reader, Record, Records, Sniff};
 use super::requests::{converse, tools};
 use super::transcript::{call, content, keep, message, record, result, time_of};
 use crate::interop::json::{canonical, push_member};
@@ -40,7 +40,7 @@ pub(super) fn sniff(_record: &Record<'_>, found: &[Member<'_>]) -> Sniff {
 pub(super) struct InspectAi;
 
 impl Reader for InspectAi {
-    fn record(&mut self, record_of: &Record<'_>, out: &mut Output) {
+    fn record(&mut self, record_of: &Record<'_>, _: &dyn Records, out: &mut Output) {
         let found = members(record_of.raw);
         if get(&found, "eval").is_none() {
             sample(record_of.raw, record_of.location(), out);

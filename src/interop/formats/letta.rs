@@ -7,7 +7,7 @@
 
 use super::fields::{get_string, text};
 use super::openai::Chat;
-use super::reader::{Reader, Record, Sniff};
+use super::reader::{Reader, Record, Records, Sniff};
 use super::requests::Api;
 use super::transcript::{keep, model, record, time_of};
 use crate::interop::json::push_member;
@@ -34,7 +34,7 @@ pub(super) fn sniff(_record: &Record<'_>, found: &[Member<'_>]) -> Sniff {
 pub(super) struct Letta;
 
 impl Reader for Letta {
-    fn record(&mut self, record_of: &Record<'_>, out: &mut Output) {
+    fn record(&mut self, record_of: &Record<'_>, _: &dyn Records, out: &mut Output) {
         let found = members(record_of.raw);
         let agents = elements(get(&found, "agents").unwrap_or_default());
         if agents.is_empty() {

@@ -24,7 +24,7 @@ use crate::interop::log::{Call, Field, Message, Part};
 use crate::interop::report::{Fate, Report};
 use crate::interop::usage;
 use crate::render::openai::RESERVED;
-use crate::tree::shallow::accepted::{elements, members};
+use crate::tree::accepted::{elements, members};
 use crate::tree::shallow::{Member, ValueType, get, string, value_type};
 
 /// A message, a record with `messages`, or a response, in the form of Chat Completions.

@@ -14,7 +14,7 @@
 //! Lists of events are whole logs, or `history` or `trajectory` of a record.
 
 use super::fields::{get_string, text};
-use super::reader::{Reader, Record, Sniff};
+use super::reader::{Reader, Record, Records, Sniff};
 use super::requests::tools;
 use super::transcript::{call, content, keep, message, model, record, result, time_of};
 use crate::interop::json::{canonical, quoted};
@@ -61,7 +61,7 @@ pub(super) struct OpenHands {
 }
 
 impl Reader for OpenHands {
-    fn record(&mut self, record_of: &Record<'_>, out: &mut Output) {
+    fn record(&mut self, record_of: &Record<'_>, _: &dyn Records, out: &mut Output) {
         let found = members(record_of.raw);
         if let Some((name, events)) = list_of(&found) {
             out.report.line(Fate::Understood, "run");
@@ -86,7 +86,7 @@ impl Reader for OpenHands {
         run.event(record_of.raw, out);
     }
 
-    fn finish(&mut self, out: &mut Output) {
+    fn finish(&mut self, _: &dyn Records, out: &mut Output) {
         if let Some(run) = &mut self.run {
             run.flush(out);
         }

@@ -10,7 +10,7 @@ use super::calls::Calls;
 use super::fields::{text, time};
 use super::otel_messages::{Chat, Given, chat, is_chat, is_message_event};
 use super::otel_values::{Attributes, any_value, attributes, list, text_of};
-use super::reader::{Reader, Record, Sniff};
+use super::reader::{Reader, Record, Records, Sniff};
 use crate::interop::json::{canonical, push_member, quoted};
 use crate::interop::log::{About, Call, Field, Message, Origin, Request};
 use crate::interop::output::Output;
@@ -61,7 +61,7 @@ pub(super) struct Otel {
 }
 
 impl Reader for Otel {
-    fn record(&mut self, record: &Record<'_>, out: &mut Output) {
+    fn record(&mut self, record: &Record<'_>, _: &dyn Records, out: &mut Output) {
         let found = members(record.raw);
         let mut known = false;
         for resource in list(&found, "resourceSpans") {
@@ -91,7 +91,7 @@ impl Reader for Otel {
         }
     }
 
-    fn finish(&mut self, out: &mut Output) {
+    fn finish(&mut self, _: &dyn Records, out: &mut Output) {
         let mut spans = std::mem::take(&mut self.spans);
         self.join_logs(&mut spans);
         // Spans are exported when they end.

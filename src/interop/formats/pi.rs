@@ -8,13 +8,13 @@
 
 use super::branches::{Branches, Line, REPEATED};
 use super::fields::{count_unread, get_string, text, time};
-use super::reader::{Reader, Record, Sniff};
+use super::reader::{Reader, Record, Records, Sniff};
 use crate::interop::json::{canonical, compact, quoted};
 use crate::interop::log::{About, Call, Event, Field, Message, Part, object_without};
 use crate::interop::output::{Output, SessionId};
 use crate::interop::report::{Fate, Report};
 use crate::interop::usage;
-use crate::tree::shallow::accepted::{elements, members};
+use crate::tree::accepted::{elements, members};
 use crate::tree::shallow::{Member, ValueType, get, value_type};
 use std::collections::HashMap;
 
@@ -33,8 +33,6 @@ pub(super) fn sniff(_: &Record<'_>, found: &[Member<'_>]) -> Sniff {
 #[derive(Default)]
 pub(super) struct Pi {
     branches: Branches,
-    /// The number of lines so far.
-    number: usize,
     /// The session of a list of entries, which is read as it comes.
     list: Option<(SessionId, Path)>,
 }
@@ -51,8 +49,8 @@ struct Path {
 }
 
 impl Reader for Pi {
-    fn record(&mut self, record: &Record<'_>, out: &mut Output) {
-        let found = members(record.raw);
+    fn record(&mut self, record: &Record<'_>, records: &dyn Records, out: &mut Output) {
+        let found = record.json.members(record.raw);
         if let Some((session, path)) = &mut self.list {
             path.entry(&found, *session, out);
             return;
@@ -66,29 +64,31 @@ impl Reader for Pi {
             self.list = Some((session, path));
             return;
         }
-        let id = text(&found, "id").map(|id| id.into_owned());
-        let parent = text(&found, "parentId");
-        let id = id.filter(|_| !is_header);
-        self.number += 1;
-        let parent = parent.as_deref();
-        if !self.branches.push(record.raw, self.number, id, parent) {
+        let id = text(&found, "id").filter(|_| !is_header);
+        let (id, parent) = (id.as_deref(), text(&found, "parentId"));
+        if !self.branches.push(record, id, parent.as_deref(), records) {
             out.report.line(Fate::Skipped, REPEATED);
         }
     }
 
-    fn finish(&mut self, out: &mut Output) {
+    fn finish(&mut self, records: &dyn Records, out: &mut Output) {
         let branches = std::mem::take(&mut self.branches);
         branches.read(
             out,
             |lines: &[&Line], about_branch: About, out: &mut Output| {
-                let header = lines.first().map(|line| members(&line.raw));
-                let mut about = about(&header.unwrap_or_default(), "");
+                let first = lines.first();
+                let header = first.and_then(|line| {
+                    records.read(line.number, |line| about(&line.json.members(line.raw), ""))
+                });
+                let mut about = header.unwrap_or_default();
                 about.name = about_branch.name;
                 about.meta.extend(about_branch.meta);
                 let session = out.session(about);
                 let mut path = Path::default();
                 let cycle = |line: &&Line| {
-                    path.entry(&members(&line.raw), session, out);
+                    records.again(line.number, &mut |line| {
+                        path.entry(&line.json.members(line.raw), session, out);
+                    });
                     out.cycles(session)
                 };
                 lines.iter().map(cycle).collect()

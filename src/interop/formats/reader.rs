@@ -1,6 +1,7 @@
 //! What a log format is to the importer: a reader of records.
 
 use crate::interop::output::Output;
+use crate::tree::accepted::Accepted;
 
 /// Whether a record is of a format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -19,6 +20,43 @@ pub(in crate::interop) struct Record<'a> {
     /// Where the list of records is; empty for the whole input.
     pub(in crate::interop) list: &'a str,
     pub(in crate::interop) at: At,
+    /// What was found when it was checked.
+    pub(in crate::interop) json: Accepted<'a>,
+    /// Its number among the records of its log, from 0.
+    pub(in crate::interop) number: usize,
+}
+
+/// The records of a log, for formats that read one twice. The first time they note its number.
+pub(in crate::interop) trait Records {
+    /// Reads the record of a number again. One that cannot be read a second time is left out, which whoever
+    /// has the records reports.
+    fn again(&self, number: usize, read: &mut dyn FnMut(&Record<'_>));
+}
+
+/// Records in memory.
+pub(in crate::interop) struct InMemory<'a>(pub(in crate::interop) &'a [Record<'a>]);
+
+impl Records for InMemory<'_> {
+    fn again(&self, number: usize, read: &mut dyn FnMut(&Record<'_>)) {
+        if let Some(record) = self.0.get(number) {
+            read(record);
+        }
+    }
+}
+
+impl dyn Records + '_ {
+    /// What `read` makes of the record of a number.
+    pub(in crate::interop) fn read<T>(
+        &self,
+        number: usize,
+        read: impl FnOnce(&Record<'_>) -> T,
+    ) -> Option<T> {
+        let (mut read, mut made) = (Some(read), None);
+        self.again(number, &mut |record| {
+            made = read.take().map(|read| read(record));
+        });
+        made
+    }
 }
 
 /// Which record of its list it is.
@@ -45,8 +83,8 @@ impl Record<'_> {
 
 /// Reads the records of one log.
 pub(in crate::interop) trait Reader {
-    /// Reads the next record.
-    fn record(&mut self, record: &Record<'_>, out: &mut Output);
+    /// Reads the next record. `records` has those before it, too.
+    fn record(&mut self, record: &Record<'_>, records: &dyn Records, out: &mut Output);
 
     /// Reads a list of messages that is everything that was sent in one step. Returns false if
     /// the format has no lists of messages.
@@ -55,5 +93,5 @@ pub(in crate::interop) trait Reader {
     }
 
     /// The log has ended.
-    fn finish(&mut self, _out: &mut Output) {}
+    fn finish(&mut self, _records: &dyn Records, _out: &mut Output) {}
 }

@@ -13,12 +13,12 @@
 //! or that begins anew, begins a session. This file must not know the members of any one API's messages.
 
 use super::fields::{text, time};
-use super::reader::{Reader, Record};
+use super::reader::{Reader, Record, Records};
 use crate::interop::json::canonical;
 use crate::interop::log::{About, Call, Event, Message, Origin, Request, Tool, object_without};
 use crate::interop::output::{Output, SessionId};
 use crate::interop::report::{Fate, Report};
-use crate::tree::shallow::accepted::{elements, members};
+use crate::tree::accepted::{elements, members};
 use crate::tree::shallow::{Member, ValueType, get, string, value_type};
 use std::collections::{HashMap, HashSet};
 use std::hash::{BuildHasher, RandomState};
@@ -467,7 +467,7 @@ impl<A: Api> Requests<A> {
 }
 
 impl<A: Api> Reader for Requests<A> {
-    fn record(&mut self, record: &Record<'_>, out: &mut Output) {
+    fn record(&mut self, record: &Record<'_>, _: &dyn Records, out: &mut Output) {
         let found = members(record.raw);
         let lists = self.api.lists();
         let has_list = |found: &[Member<'_>]| {
@@ -533,7 +533,7 @@ impl<A: Api> Reader for Requests<A> {
         true
     }
 
-    fn finish(&mut self, out: &mut Output) {
+    fn finish(&mut self, _: &dyn Records, out: &mut Output) {
         self.release(out);
         if let Some(session) = self.messages {
             let unsaid = std::mem::take(&mut self.unsaid);

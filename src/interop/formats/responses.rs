@@ -22,7 +22,7 @@ use crate::interop::json::{canonical, quoted};
 use crate::interop::log::{Call, Field, Message, Part, object_without};
 use crate::interop::report::{Fate, Report};
 use crate::interop::usage;
-use crate::tree::shallow::accepted::{elements, members};
+use crate::tree::accepted::{Accepted, elements, members};
 use crate::tree::shallow::{Member, ValueType, get, value_type};
 use std::rc::Rc;
 
@@ -85,7 +85,7 @@ impl Api for Responses {
     }
 
     fn message(&self, raw: &str, report: &mut Report) -> Message {
-        item(raw, report)
+        item(raw, &members(raw), Accepted::default(), report)
     }
 
     fn request(&self, found: &[Member<'_>], report: &mut Report) -> Parsed {
@@ -110,7 +110,9 @@ impl Api for Responses {
     fn response(&self, found: &[Member<'_>], report: &mut Report) -> Option<(Vec<Message>, Call)> {
         let output = get(found, "output").filter(|raw| value_type(raw) == ValueType::Array)?;
         let reply = elements(output).into_iter();
-        let reply = reply.map(|raw| item(raw, report)).collect();
+        let reply = reply
+            .map(|raw| item(raw, &members(raw), Accepted::default(), report))
+            .collect();
         let mut fields: Vec<Field> = get(found, "usage").map(usage::fields).unwrap_or_default();
         for (name, member) in [
             ("stop_reason", "status"),
@@ -142,23 +144,27 @@ fn plain(role: &str, raw: &str, shape: &str) -> Message {
     }
 }
 
-/// Reads an item.
-pub(super) fn item(raw: &str, report: &mut Report) -> Message {
+/// Reads an item, of which `found` are the members.
+pub(super) fn item(
+    raw: &str,
+    found: &[Member<'_>],
+    json: Accepted<'_>,
+    report: &mut Report,
+) -> Message {
     if value_type(raw) == ValueType::String {
         report.message(Fate::Understood, "user");
         return plain("user", raw, "input");
     }
-    let found = members(raw);
-    let kind = text(&found, "type").unwrap_or_default();
+    let kind = text(found, "type").unwrap_or_default();
     let read = match &*kind {
-        "" | "message" => message(&found, report),
-        "function_call" => call(&found, "arguments", report),
-        "custom_tool_call" => call(&found, "input", report),
-        "function_call_output" | "custom_tool_call_output" => output(&found, report),
-        "reasoning" => reasoning(&found, report),
+        "" | "message" => message(found, json, report),
+        "function_call" => call(found, "arguments", report),
+        "custom_tool_call" => call(found, "input", report),
+        "function_call_output" | "custom_tool_call_output" => output(found, json, report),
+        "reasoning" => reasoning(found, json, report),
         _ => None,
     };
-    let mut message = read.unwrap_or_else(|| unknown(&found, &kind, raw, report));
+    let mut message = read.unwrap_or_else(|| unknown(found, &kind, raw, report));
     let implied = match &*kind {
         "message" | "function_call" | "function_call_output" | "reasoning" => true,
         _ => {
@@ -167,7 +173,7 @@ pub(super) fn item(raw: &str, report: &mut Report) -> Message {
         }
     };
     if !implied {
-        let kind = get(&found, "type").map_or("null".to_owned(), canonical);
+        let kind = get(found, "type").map_or("null".to_owned(), canonical);
         message.parts[0].set("data_item_type", kind);
     }
     for part in &mut message.parts {
@@ -231,13 +237,13 @@ fn finish(
     parts
 }
 
-fn message(found: &[Member<'_>], report: &mut Report) -> Option<Message> {
+fn message(found: &[Member<'_>], json: Accepted<'_>, report: &mut Report) -> Option<Message> {
     let role = text(found, "role")?;
     let standard = match &*role {
         "assistant" => "output_text",
         _ => "input_text",
     };
-    let (parts, shape) = content(get(found, "content"), "text", standard, report)?;
+    let (parts, shape) = content(get(found, "content"), "text", standard, json, report)?;
     report.message(Fate::Understood, role_name(&role));
     Some(Message {
         system: matches!(&*role, "system" | "developer"),
@@ -265,9 +271,9 @@ fn call(found: &[Member<'_>], member: &str, report: &mut Report) -> Option<Messa
     })
 }
 
-fn output(found: &[Member<'_>], report: &mut Report) -> Option<Message> {
+fn output(found: &[Member<'_>], json: Accepted<'_>, report: &mut Report) -> Option<Message> {
     let id = canonical(get_string(found, "call_id")?);
-    let (mut parts, shape) = content(get(found, "output"), "result", "input_text", report)?;
+    let (mut parts, shape) = content(get(found, "output"), "result", "input_text", json, report)?;
     report.message(Fate::Understood, "output");
     if parts.is_empty() {
         parts.push(Part {
@@ -286,11 +292,11 @@ fn output(found: &[Member<'_>], report: &mut Report) -> Option<Message> {
 }
 
 /// Reasoning whose summary is a list of texts, and nothing else.
-fn reasoning(found: &[Member<'_>], report: &mut Report) -> Option<Message> {
+fn reasoning(found: &[Member<'_>], json: Accepted<'_>, report: &mut Report) -> Option<Message> {
     let summary = get(found, "summary").filter(|raw| value_type(raw) == ValueType::Array)?;
     let mut parts = Vec::new();
-    for raw in elements(summary) {
-        let part = members(raw);
+    for raw in json.elements(summary) {
+        let part = json.members(raw);
         if part.len() != 2 || text(&part, "type").as_deref() != Some("summary_text") {
             return None;
         }
@@ -316,6 +322,7 @@ fn content(
     raw: Option<&str>,
     kind: &'static str,
     standard: &str,
+    json: Accepted<'_>,
     report: &mut Report,
 ) -> Option<(Vec<Part>, Option<&'static str>)> {
     let Some(raw) = raw else {
@@ -327,9 +334,10 @@ fn content(
             Some((vec![Part::new(kind, canonical(raw))], None))
         }
         ValueType::Array => {
-            let parts: Vec<Part> = elements(raw)
+            let parts: Vec<Part> = json
+                .elements(raw)
                 .into_iter()
-                .map(|raw| part(raw, kind, standard, report))
+                .map(|raw| part(raw, kind, standard, json, report))
                 .collect();
             let implied = match &parts[..] {
                 [] => true,
@@ -342,8 +350,14 @@ fn content(
     }
 }
 
-fn part(raw: &str, kind: &'static str, standard: &str, report: &mut Report) -> Part {
-    let found = members(raw);
+fn part(
+    raw: &str,
+    kind: &'static str,
+    standard: &str,
+    json: Accepted<'_>,
+    report: &mut Report,
+) -> Part {
+    let found = json.members(raw);
     let name = text(&found, "type").unwrap_or_default();
     let read = match &*name {
         "input_text" | "output_text" => get_string(&found, "text").map(|content| {

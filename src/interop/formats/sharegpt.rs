@@ -6,7 +6,7 @@
 //! go to `^sys`.
 
 use super::fields::{get_string, text};
-use super::reader::{Reader, Record, Sniff};
+use super::reader::{Reader, Record, Records, Sniff};
 use super::requests::tools;
 use super::transcript::{call, content, json_in, keep, message, record, result};
 use crate::interop::json::quoted;
@@ -32,7 +32,7 @@ pub(super) fn sniff(_record: &Record<'_>, found: &[Member<'_>]) -> Sniff {
 pub(super) struct ShareGpt;
 
 impl Reader for ShareGpt {
-    fn record(&mut self, record_of: &Record<'_>, out: &mut Output) {
+    fn record(&mut self, record_of: &Record<'_>, _: &dyn Records, out: &mut Output) {
         let found = members(record_of.raw);
         let list = get(&found, "conversations");
         let Some(list) = list.filter(|raw| value_type(raw) == ValueType::Array) else {

@@ -4,7 +4,7 @@
 //! cycle; else `history` is a conversation. The messages are those of OpenAI chat.
 
 use super::openai::Chat;
-use super::reader::{Reader, Record, Sniff};
+use super::reader::{Reader, Record, Records, Sniff};
 use super::requests::{Api, converse};
 use crate::interop::json::canonical;
 use crate::interop::log::{About, Event, Message, Origin, Request};
@@ -28,7 +28,7 @@ pub(super) fn sniff(_: &Record<'_>, found: &[Member<'_>]) -> Sniff {
 pub(super) struct SweAgent;
 
 impl Reader for SweAgent {
-    fn record(&mut self, record: &Record<'_>, out: &mut Output) {
+    fn record(&mut self, record: &Record<'_>, _: &dyn Records, out: &mut Output) {
         let found = members(record.raw);
         let trajectory = elements(get(&found, "trajectory").unwrap_or("[]"));
         let lists: Vec<Option<&str>> = trajectory.iter().map(|step| sent(step)).collect();

@@ -1,0 +1,290 @@
+//! One level at a time of a JSON text that was accepted whole before, in time that does not depend on what
+//! is passed over.
+//!
+//! A log is checked once, line by line, and then looked into level by level: a line, its message, the
+//! parts of that. The check notes where long values end ([`Jumps`]), and [`Accepted`] goes from one to the
+//! next. This file must not know log formats.
+
+use super::json::{Halt, Marks, Reader, Text};
+use super::shallow::{Member, get};
+use std::ops::Range;
+
+/// Values of fewer bytes are passed over byte by byte.
+const LONG: usize = 32;
+
+/// Where the long values of a text end, by where they begin; ascending, outer ones before inner ones.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Jumps {
+    spans: Vec<(u32, u32)>,
+    /// The indexes of those whose end is not known yet.
+    open: Vec<usize>,
+}
+
+impl Jumps {
+    /// Checks the next value of a text with [`Reader::skip_value`], and notes the long ones in it after those
+    /// of other texts. Returns the value, and which ones are its own.
+    ///
+    /// # Errors
+    /// As [`Reader::skip_value`]; nothing is noted then.
+    pub(crate) fn check<'a>(
+        &mut self,
+        reader: &mut Reader<'a>,
+    ) -> Result<(&'a str, Range<usize>), Halt> {
+        let first = self.spans.len();
+        self.open.clear();
+        match reader.skip_marking(self) {
+            Ok(value) => Ok((value, first..self.spans.len())),
+            Err(halt) => {
+                self.spans.truncate(first);
+                Err(halt)
+            }
+        }
+    }
+
+    /// Looks into the text that a checked reader began with.
+    pub(crate) fn of<'a>(&'a self, text: &'a str, own: Range<usize>) -> Accepted<'a> {
+        Accepted {
+            text,
+            jumps: self.spans.get(own).unwrap_or_default(),
+        }
+    }
+
+    /// Forgets all texts.
+    pub(crate) fn clear(&mut self) {
+        self.spans.clear();
+    }
+}
+
+impl Marks for Jumps {
+    #[inline(always)]
+    fn string(&mut self, start: usize, end: usize) {
+        // Beyond 4 GiB nothing is noted, and everything is passed over byte by byte.
+        if end - start >= LONG
+            && let (Ok(start), Ok(end)) = (u32::try_from(start), u32::try_from(end))
+        {
+            self.spans.push((start, end));
+        }
+    }
+
+    #[inline(always)]
+    fn open(&mut self, start: usize) {
+        self.open.push(self.spans.len());
+        self.spans
+            .push((u32::try_from(start).unwrap_or(u32::MAX), 0));
+    }
+
+    #[inline(always)]
+    fn close(&mut self, end: usize) {
+        let Some(at) = self.open.pop() else { return };
+        let Some(span) = self.spans.get_mut(at) else {
+            return;
+        };
+        match u32::try_from(end) {
+            Ok(end) if end - span.0 >= LONG as u32 => span.1 = end,
+            // Short, and so is all that is in it.
+            _ => self.spans.truncate(at),
+        }
+    }
+}
+
+/// A text that was accepted, and where its long values end. Other text may be looked into as well: then
+/// everything is passed over byte by byte, and of text that is not JSON some pieces are returned.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Accepted<'t> {
+    text: &'t str,
+    jumps: &'t [(u32, u32)],
+}
+
+impl Accepted<'_> {
+    /// The members of an object in the order of the text; empty for any other value. Linear in their
+    /// number and names.
+    pub(crate) fn members<'a>(self, raw: &'a str) -> Vec<Member<'a>> {
+        let mut scan = self.scan(raw);
+        let mut found = Vec::new();
+        if !scan.take(b'{') || scan.take(b'}') {
+            return found;
+        }
+        // Space for most records: growing from nothing takes longer than finding the members.
+        found.reserve(16);
+        while let Some(key) = scan.value() {
+            let name = key.strip_prefix('"').and_then(|key| key.strip_suffix('"'));
+            let (Some(raw), true) = (name, scan.take(b':')) else {
+                break;
+            };
+            let Some(value) = scan.value() else { break };
+            let escaped = memchr::memchr(b'\\', raw.as_bytes()).is_some();
+            found.push((Text { raw, escaped }.decode(), value));
+            if !scan.take(b',') {
+                break;
+            }
+        }
+        found
+    }
+
+    /// The raw elements of an array; empty for any other value. Linear in their number.
+    pub(crate) fn elements<'a>(self, raw: &'a str) -> Vec<&'a str> {
+        let mut scan = self.scan(raw);
+        let mut found = Vec::new();
+        if !scan.take(b'[') || scan.take(b']') {
+            return found;
+        }
+        while let Some(value) = scan.value() {
+            found.push(value);
+            if !scan.take(b',') {
+                break;
+            }
+        }
+        found
+    }
+
+    /// The members of the member `name`; empty if there is none.
+    pub(crate) fn inside<'a>(self, found: &[Member<'a>], name: &str) -> Vec<Member<'a>> {
+        get(found, name).map_or_else(Vec::new, |raw| self.members(raw))
+    }
+
+    /// A place at the start of `raw`, with the jumps inside it if it is a piece of the text.
+    fn scan<'a>(&self, raw: &'a str) -> Scan<'a, '_> {
+        let inside = (raw.as_ptr() as usize).checked_sub(self.text.as_ptr() as usize);
+        let inside = inside.filter(|at| at + raw.len() <= self.text.len());
+        let base = inside.and_then(|at| u32::try_from(at).ok());
+        let jumps = match base {
+            // The first is that of `raw` itself.
+            Some(base) => {
+                let first = self.jumps.partition_point(|(start, _)| *start <= base);
+                self.jumps.get(first..).unwrap_or_default()
+            }
+            None => &[],
+        };
+        Scan {
+            text: raw,
+            at: 0,
+            base: base.unwrap_or(0),
+            jumps,
+        }
+    }
+}
+
+/// A place in a text.
+struct Scan<'a, 't> {
+    text: &'a str,
+    at: usize,
+    /// Where the text begins in that of the jumps.
+    base: u32,
+    /// Those that begin here or later.
+    jumps: &'t [(u32, u32)],
+}
+
+impl<'a> Scan<'a, '_> {
+    /// Skips white space and returns the next byte.
+    #[inline]
+    fn peek(&mut self) -> Option<u8> {
+        let bytes = self.text.as_bytes();
+        while let Some(b' ' | b'\n' | b'\r' | b'\t') = bytes.get(self.at) {
+            self.at += 1;
+        }
+        bytes.get(self.at).copied()
+    }
+
+    /// Takes `byte` if it is next.
+    #[inline]
+    fn take(&mut self, byte: u8) -> bool {
+        let found = self.peek() == Some(byte);
+        self.at += usize::from(found);
+        found
+    }
+
+    /// Takes the next value.
+    fn value(&mut self) -> Option<&'a str> {
+        let first = self.peek()?;
+        let bytes = self.text.as_bytes();
+        let start = self.at;
+        let end = match first {
+            b'"' => match short_string(bytes, start).or_else(|| self.jump(start)) {
+                Some(end) => end,
+                None => after_string(bytes, start)?,
+            },
+            b'{' | b'[' => match self.jump(start) {
+                Some(end) => end,
+                None => after_nested(bytes, start)?,
+            },
+            b',' | b':' | b'}' | b']' => return None,
+            _ => {
+                let rest = bytes.get(start..)?;
+                let ends =
+                    |byte: &u8| matches!(byte, b',' | b'}' | b']' | b' ' | b'\n' | b'\r' | b'\t');
+                start + rest.iter().position(ends).unwrap_or(rest.len())
+            }
+        };
+        self.at = end;
+        self.text.get(start..end)
+    }
+
+    /// The offset after the value at `start`, if it was noted.
+    fn jump(&mut self, start: usize) -> Option<usize> {
+        let wanted = self.base.checked_add(u32::try_from(start).ok()?)?;
+        while let Some(((at, end), rest)) = self.jumps.split_first() {
+            if *at > wanted {
+                return None;
+            }
+            self.jumps = rest;
+            if *at == wanted {
+                return Some((end - self.base) as usize);
+            }
+        }
+        None
+    }
+}
+
+/// The offset after the string at `start`, if it is a short one without escapes.
+#[inline]
+fn short_string(bytes: &[u8], start: usize) -> Option<usize> {
+    let some = bytes.get(start + 1..)?;
+    let some = some.get(..LONG).unwrap_or(some);
+    let at = some.iter().position(|byte| matches!(byte, b'"' | b'\\'))?;
+    (some.get(at) == Some(&b'"')).then_some(start + at + 2)
+}
+
+/// The offset after the string at `start`.
+fn after_string(bytes: &[u8], start: usize) -> Option<usize> {
+    let mut at = start + 1;
+    loop {
+        let end = at + memchr::memchr(b'"', bytes.get(at..)?)?;
+        // It is escaped if an odd number of backslashes is before it.
+        let before = bytes.get(start + 1..end)?;
+        let slashes = before.iter().rev().take_while(|byte| **byte == b'\\');
+        at = end + 1;
+        if slashes.count() % 2 == 0 {
+            return Some(at);
+        }
+    }
+}
+
+/// The offset after the object or array at `start`.
+fn after_nested(bytes: &[u8], start: usize) -> Option<usize> {
+    let (mut at, mut depth) = (start, 0usize);
+    loop {
+        match bytes.get(at)? {
+            b'"' => {
+                at = after_string(bytes, at)?;
+                continue;
+            }
+            b'{' | b'[' => depth += 1,
+            b'}' | b']' => depth -= 1,
+            _ => {}
+        }
+        at += 1;
+        if depth == 0 {
+            return Some(at);
+        }
+    }
+}
+
+/// [`Accepted::members`] of a text of which nothing was noted. Linear in `raw`.
+pub(crate) fn members(raw: &str) -> Vec<Member<'_>> {
+    Accepted::default().members(raw)
+}
+
+/// [`Accepted::elements`] of a text of which nothing was noted. Linear in `raw`.
+pub(crate) fn elements(raw: &str) -> Vec<&str> {
+    Accepted::default().elements(raw)
+}
