@@ -4,7 +4,7 @@
 //! [builder](super::builder) makes trees of them. Contents and values are canonical JSON texts.
 //! This file must not know trees, ids or any one format.
 
-use super::json::{canonical, push_member, quoted};
+use super::json::{canonical, json_text, push_canonical, quoted};
 use crate::tree::shallow::Member;
 use std::borrow::Cow;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -99,13 +99,25 @@ impl Part {
 
 /// The members not in `known` as a canonical object; `None` if there are none.
 pub(super) fn object_without(found: &[Member<'_>], known: &[&str]) -> Option<String> {
-    let mut raw = String::new();
-    for (name, value) in found {
-        if !known.contains(&&**name) {
-            push_member(name, value, &mut raw);
-        }
+    let mut kept: Vec<&Member<'_>> = Vec::new();
+    kept.extend(found.iter().filter(|(name, _)| !known.contains(&&**name)));
+    if kept.is_empty() {
+        return None;
     }
-    (!raw.is_empty()).then(|| canonical(&format!("{{{}}}", &raw[1..])))
+    kept.sort_by(|(a, _), (b, _)| a.cmp(b));
+    let length: usize = kept
+        .iter()
+        .map(|(name, raw)| name.len() + raw.len() + 4)
+        .sum();
+    let mut out = String::with_capacity(length + length / 8 + 2);
+    for (name, value) in kept {
+        out.push(if out.is_empty() { '{' } else { ',' });
+        json_text(name, &mut out);
+        out.push(':');
+        push_canonical(value, &mut out);
+    }
+    out.push('}');
+    Some(out)
 }
 
 /// A tool definition, as the request had it.

@@ -1,10 +1,9 @@
 //! Writing the fields of imported nodes.
 
-use super::json::{json_text, push_member};
+use super::json::{json_text, push_integer, push_member};
 use super::log::{Field, Part};
 use super::recording::Node;
 use crate::tree::timestamp::rfc3339_of_nanos;
-use std::fmt::Write;
 
 /// When a node was made: its cycle, and its number among the nodes of the cycle.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -45,23 +44,31 @@ impl Draft<'_> {
 
     /// The node with its fields in canonical order.
     pub(super) fn write(self) -> Node {
-        let mut members = String::new();
-        if let Some(content) = self.part.and_then(|part| part.content.as_deref()) {
-            members.reserve(content.len() + 256);
+        let data = self.part.map_or(&[][..], |part| &part.data);
+        let mut data: Vec<&Field> = data.iter().chain(&self.fields).collect();
+        data.sort_unstable();
+        let content = self.part.and_then(|part| part.content.as_deref());
+        let length = data
+            .iter()
+            .map(|(name, value)| name.len() + value.len() + 4);
+        // What the members below take, with long ids and numbers.
+        let length: usize = length.sum::<usize>() + content.map_or(0, str::len) + 280;
+        let mut members = String::with_capacity(length);
+        if let Some(content) = content {
             members.push_str("\"content\":");
             members.push_str(content);
             members.push(',');
         }
         let iso = rfc3339_of_nanos(self.time.unwrap_or(self.order_ns));
         let (order_ns, Made { cycle, index }) = (self.order_ns, self.made);
-        // Writing to a string cannot fail.
-        let _ = write!(
-            members,
-            "\"created_at_iso\":\"{iso}\",\"created_at_ns\":{order_ns},\"creation_index\":{index},\"cycle\":{cycle}"
-        );
-        let data = self.part.map_or(&[][..], |part| &part.data);
-        let mut data: Vec<&Field> = data.iter().chain(&self.fields).collect();
-        data.sort_unstable();
+        members.push_str("\"created_at_iso\":\"");
+        members.push_str(&iso);
+        members.push_str("\",\"created_at_ns\":");
+        push_integer(order_ns, &mut members);
+        members.push_str(",\"creation_index\":");
+        push_integer(index, &mut members);
+        members.push_str(",\"cycle\":");
+        push_integer(cycle, &mut members);
         for (name, value) in data {
             push_member(name, value, &mut members);
         }
@@ -72,13 +79,13 @@ impl Draft<'_> {
             json_text(key, &mut members);
         }
         if let Some(kind) = self.part.and_then(|part| part.kind) {
-            let _ = write!(members, ",\"kind\":\"{kind}\"");
+            members.push_str(",\"kind\":\"");
+            members.push_str(kind);
+            members.push('"');
         }
-        let _ = write!(
-            members,
-            ",\"nodeType\":\"{}\",\"offset\":0,",
-            self.node_type
-        );
+        members.push_str(",\"nodeType\":\"");
+        members.push_str(self.node_type);
+        members.push_str("\",\"offset\":0,");
         let parent_at = members.len();
         members.push_str("\"priority\":0");
         let role = self.part.and_then(|part| part.role).or(self.role);

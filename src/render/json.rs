@@ -1,6 +1,6 @@
 //! Writing JSON into strings: canonical, or compact in the spelling and order it came in.
 
-use crate::tree::canonical::{Appended, write_string};
+use crate::tree::canonical::{Appended, write_string, write_value};
 use crate::tree::json::Reader;
 use std::borrow::Cow;
 
@@ -10,6 +10,34 @@ pub(crate) use crate::tree::canonical::canonical;
 pub(crate) fn json_text(text: &str, out: &mut String) {
     // Appending to a string cannot fail.
     let _ = write_string(&mut Appended(out), text);
+}
+
+/// Appends the canonical form of a JSON value.
+pub(crate) fn push_canonical(raw: &str, out: &mut String) {
+    let before = out.len();
+    // Appending fails only for text that is not JSON, which stays as it is.
+    if write_value(&mut Appended(out), raw).is_err() {
+        out.truncate(before);
+        out.push_str(raw);
+    }
+}
+
+/// Appends a number in decimal digits.
+pub(crate) fn push_integer(number: i64, out: &mut String) {
+    let mut digits = [0; 20];
+    let (mut rest, mut at) = (number.unsigned_abs(), digits.len());
+    loop {
+        at -= 1;
+        digits[at] = b'0' + (rest % 10) as u8;
+        rest /= 10;
+        if rest == 0 {
+            break;
+        }
+    }
+    if number < 0 {
+        out.push('-');
+    }
+    out.extend(digits[at..].iter().map(|digit| char::from(*digit)));
 }
 
 /// `text` as a canonical JSON string.

@@ -107,10 +107,10 @@ impl Accepted<'_> {
         // Space for most records: growing from nothing takes longer than finding the members.
         found.reserve(16);
         while let Some(key) = scan.value() {
-            let name = key.strip_prefix('"').and_then(|key| key.strip_suffix('"'));
-            let (Some(raw), true) = (name, scan.take(b':')) else {
+            if !key.starts_with('"') || !scan.take(b':') {
                 break;
-            };
+            }
+            let raw = key.get(1..key.len() - 1).unwrap_or_default();
             let Some(value) = scan.value() else { break };
             let escaped = memchr::memchr(b'\\', raw.as_bytes()).is_some();
             found.push((Text { raw, escaped }.decode(), value));

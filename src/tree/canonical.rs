@@ -56,7 +56,8 @@ pub fn write_value<S: Sink + ?Sized>(out: &mut S, raw: &str) -> io::Result<()> {
 
 /// The canonical form of a JSON value as a string; see [`write_value`].
 pub fn canonical(raw: &str) -> String {
-    let mut out = String::with_capacity(raw.len());
+    // Some letters more, so that a text with a few that need an escape does not move.
+    let mut out = String::with_capacity(raw.len() + raw.len() / 8);
     // Appending fails only for text that is not JSON, which is returned unchanged.
     if write_value(&mut Appended(&mut out), raw).is_err() {
         return raw.to_owned();

@@ -2,7 +2,7 @@
 //! before.
 
 use super::{Builder, Entry, Place, Shown, ToolEntry, Turn};
-use crate::interop::json::quoted;
+use crate::interop::json::{push_integer, quoted};
 use crate::interop::log::{Part, Tool};
 use crate::interop::nodes::Draft;
 use crate::interop::recording::{HEAD, Node, ROOT, SEQ, SYS};
@@ -36,7 +36,7 @@ impl Place {
     fn id(self) -> String {
         match self {
             Self::System => SYS.to_owned(),
-            Self::Turn(number) => format!("mc:{number}"),
+            Self::Turn(number) => numbered("mc:", number),
         }
     }
 }
@@ -52,7 +52,7 @@ impl Orphan {
     /// The block `n`, from 0, of message `number`.
     fn of(number: usize, n: usize, shown: &Shown) -> Self {
         Self {
-            id: format!("cb:{number}-{}", n + 1),
+            id: block_id(number, n),
             order_ns: shown.order_ns + 2 + n as i64,
             place: shown.place,
         }
@@ -223,18 +223,18 @@ impl Builder {
         let mut turn = old.and_then(|old| old.turn);
         if sealed && moved {
             let made = *turn.get_or_insert_with(|| self.make());
-            let mut node = Draft::container(format!("mt:{number}"), SEQ, "mt", made);
+            let mut node = Draft::container(numbered("mt:", number), SEQ, "mt", made);
             (node.order_ns, node.time) = (order_ns, time);
             self.change.put.push(node.write());
         }
         let core = old.map_or_else(|| self.make(), |old| old.core);
         if moved {
             let parent = if sealed {
-                format!("mt:{number}")
+                numbered("mt:", number)
             } else {
                 HEAD.to_owned()
             };
-            let mut node = Draft::container(format!("mc:{number}"), &parent, "mc", core);
+            let mut node = Draft::container(numbered("mc:", number), &parent, "mc", core);
             (node.order_ns, node.time) = (order_ns + 1, time);
             self.change.put.push(node.write());
         }
@@ -291,7 +291,7 @@ impl Builder {
             fields.extend(of_response.map(|id| ("data_response".into(), id)));
             self.change.put.push(
                 Draft {
-                    id: format!("cb:{number}-{}", n + 1),
+                    id: block_id(number, n),
                     parent: place.id(),
                     node_type: "cb",
                     made,
@@ -435,6 +435,22 @@ impl Builder {
             made,
         });
     }
+}
+
+/// The id of the block `n`, from 0, of message `number`.
+fn block_id(number: usize, n: usize) -> String {
+    let mut id = numbered("cb:", number);
+    id.push('-');
+    push_integer(n as i64 + 1, &mut id);
+    id
+}
+
+/// An id that is a number.
+fn numbered(prefix: &str, number: usize) -> String {
+    let mut id = String::with_capacity(16);
+    id.push_str(prefix);
+    push_integer(number as i64, &mut id);
+    id
 }
 
 /// Rising times, all after `end`. One that is known stays where it can.

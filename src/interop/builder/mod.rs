@@ -12,7 +12,7 @@
 
 mod arrange;
 
-use crate::interop::json::{push_member, quoted};
+use crate::interop::json::{json_text, quoted};
 use crate::interop::log::{About, Call, Event, Field, Message, Origin, Part, Request, Tool};
 use crate::interop::nodes::Made;
 use crate::interop::pairing::pair;
@@ -342,9 +342,19 @@ impl Builder {
 /// A canonical object of canonical values.
 fn object(mut fields: Vec<Field>) -> String {
     fields.sort_unstable();
-    let mut out = String::new();
-    for (name, value) in &fields {
-        push_member(name, value, &mut out);
+    let length = fields
+        .iter()
+        .map(|(name, value)| name.len() + value.len() + 4);
+    let mut out = String::with_capacity(length.sum::<usize>() + 2);
+    out.push('{');
+    for (at, (name, value)) in fields.iter().enumerate() {
+        if at > 0 {
+            out.push(',');
+        }
+        json_text(name, &mut out);
+        out.push(':');
+        out.push_str(value);
     }
-    format!("{{{}}}", out.strip_prefix(',').unwrap_or(&out))
+    out.push('}');
+    out
 }
