@@ -471,6 +471,11 @@ impl History {
         }
     }
 
+    /// Where the snapshots that are not in memory come from.
+    pub(super) fn archive(&self) -> Option<&Arc<Archive>> {
+        self.archive.as_ref()
+    }
+
     /// The first failure of a read that could not report it, see [`Archive::failure`].
     pub fn failure(&self) -> Option<&LoadFailure> {
         self.archive.as_ref()?.failure()

@@ -58,6 +58,11 @@ pub trait Source: Debug + Send + Sync {
     fn attempts(&self) -> Result<Attempts, LoadFailure> {
         Ok(Attempts::default())
     }
+
+    /// Whether what was loaded can be loaded again by another archive, also while a store writes.
+    fn again(&self) -> bool {
+        false
+    }
 }
 
 /// A part of a snapshot, in whole units. The preamble's root and `^seq` are in every part.
@@ -205,6 +210,11 @@ impl Archive {
             loaded_parts: AtomicUsize::new(0),
             failure: OnceLock::new(),
         }
+    }
+
+    /// Where the snapshots come from.
+    pub(super) fn source(&self) -> &Arc<dyn Source> {
+        &self.source
     }
 
     /// Number of committed snapshots.

@@ -18,6 +18,7 @@ mod first_seen;
 mod json;
 mod label;
 mod range;
+mod replay;
 mod session;
 mod snapshot_diff;
 mod snapshots;

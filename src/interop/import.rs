@@ -73,6 +73,15 @@ pub fn import(bytes: &[u8], options: &ImportOptions) -> Result<Imported, InputEr
         Found::Lists(lists) => lists.iter().find_map(|list| detect(&list.records())),
     });
     read(&found, format, options, &mut out)?;
+    finished(out, format, options)
+}
+
+/// The sessions of an output, unless most of the log was not understood.
+pub(super) fn finished(
+    out: Output,
+    format: Option<Format>,
+    options: &ImportOptions,
+) -> Result<Imported, InputError> {
     if options.location == MessageLocation::Usual && !options.lenient {
         check_understood(&out.report)?;
     }
@@ -100,7 +109,7 @@ pub fn import(bytes: &[u8], options: &ImportOptions) -> Result<Imported, InputEr
 const NAMED: usize = 10;
 
 /// What is said of halves of surrogate pairs.
-fn halves(lines: &[usize]) -> String {
+pub(super) fn halves(lines: &[usize]) -> String {
     let named: Vec<String> = lines.iter().take(NAMED).map(usize::to_string).collect();
     let more = match lines.len().saturating_sub(NAMED) {
         0 => String::new(),

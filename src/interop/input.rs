@@ -95,6 +95,19 @@ impl<'a> Checked<'a> {
         self.jumps.of(value.text, value.jumps.clone())
     }
 
+    /// The records, if they are lines and there are several.
+    pub(super) fn lines(&'a self) -> Option<Vec<Record<'a>>> {
+        let records = self.values.iter().enumerate();
+        let record = |(number, value): (usize, &Value<'a>)| Record {
+            raw: value.raw,
+            list: "",
+            at: At::Line(value.line),
+            json: self.json(value),
+            number,
+        };
+        self.lines.then(|| records.map(record).collect())
+    }
+
     /// Finds the records, or the lists of messages.
     pub(super) fn find(
         &'a self,
@@ -171,12 +184,7 @@ fn usual<'a>(
                 ));
             }
         },
-        lines => {
-            let lines = lines.iter().enumerate();
-            lines
-                .map(|(number, line)| of(line, line.raw, number, At::Line(line.line)))
-                .collect()
-        }
+        _ => input.lines().unwrap_or_default(),
     };
     if format.is_some() || records.is_empty() || detect(&records).is_some() {
         return Ok(Found::Records(records));
@@ -248,7 +256,7 @@ fn refuse(message: String) -> InputError {
 /// The text of an input.
 pub(super) fn text(bytes: &[u8]) -> Result<&str, InputError> {
     let bytes = bytes.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(bytes);
-    std::str::from_utf8(bytes).map_err(|error| {
+    simdutf8::compat::from_utf8(bytes).map_err(|error| {
         let valid = bytes.get(..error.valid_up_to()).unwrap_or_default();
         let mut faults = Faults::default();
         faults.add(valid.len(), "malformed JSON: not UTF-8");
@@ -312,31 +320,20 @@ fn lines<'a>(text: &'a str, lenient: bool, report: &mut Report) -> Result<Checke
     let mut failed: Option<InputError> = None;
     let mut start = 0;
     for (index, whole) in text.split_inclusive('\n').enumerate() {
-        let line = whole.trim_end_matches(['\n', '\r']);
-        if !line.trim_ascii().is_empty() {
-            let mut reader = Reader::new(line);
-            let value = jumps.check(&mut reader);
-            match only_value(line, reader, value) {
-                Ok((raw, own)) => values.push(Value {
-                    line: index + 1,
-                    raw,
-                    text: line,
-                    jumps: own,
-                }),
-                Err(_) if start + whole.len() == text.len() && !whole.ends_with('\n') => {
-                    report.line(Fate::Skipped, TORN);
-                    report.note(format!(
-                        "line {} is not whole: it waits for its rest",
-                        index + 1
-                    ));
-                }
-                Err(_) if lenient => report.line(Fate::Skipped, "no JSON"),
-                Err(error) => {
-                    let error = error.shifted(index as u64, start as u64);
-                    match &mut failed {
-                        Some(failed) => failed.extend(error),
-                        None => failed = Some(error),
-                    }
+        let is_last = start + whole.len() == text.len() && !whole.ends_with('\n');
+        match line(whole, is_last, lenient, &mut jumps) {
+            Ok(Line::Value { raw, own }) => values.push(Value {
+                line: index + 1,
+                raw: whole.get(raw).unwrap_or_default(),
+                text: whole,
+                jumps: own,
+            }),
+            Ok(other) => other.count(index + 1, report),
+            Err(error) => {
+                let error = error.shifted(index as u64, start as u64);
+                match &mut failed {
+                    Some(failed) => failed.extend(error),
+                    None => failed = Some(error),
                 }
             }
         }
@@ -348,6 +345,59 @@ fn lines<'a>(text: &'a str, lenient: bool, report: &mut Report) -> Result<Checke
         jumps,
     };
     failed.map_or(Ok(checked), Err)
+}
+
+/// A line of JSON Lines.
+pub(super) enum Line {
+    Blank,
+    /// A value, by its place in the line, and which jumps are its own.
+    Value {
+        raw: Range<usize>,
+        own: Range<usize>,
+    },
+    /// The last one, broken off.
+    Torn,
+    /// No JSON, and that is passed over.
+    Other,
+}
+
+impl Line {
+    /// Counts what is not read of the line of a number.
+    pub(super) fn count(&self, number: usize, report: &mut Report) {
+        match self {
+            Self::Blank | Self::Value { .. } => {}
+            Self::Torn => {
+                report.line(Fate::Skipped, TORN);
+                report.note(format!("line {number} is not whole: it waits for its rest"));
+            }
+            Self::Other => report.line(Fate::Skipped, "no JSON"),
+        }
+    }
+}
+
+/// Checks a line, which may end in a line feed. `is_last` says that it ends where the log does.
+pub(super) fn line(
+    whole: &str,
+    is_last: bool,
+    lenient: bool,
+    jumps: &mut Jumps,
+) -> Result<Line, InputError> {
+    let line = whole.trim_end_matches(['\n', '\r']);
+    if line.trim_ascii().is_empty() {
+        return Ok(Line::Blank);
+    }
+    let mut reader = Reader::new(line);
+    let value = jumps.check(&mut reader);
+    match only_value(line, reader, value) {
+        Ok((raw, own)) => {
+            let start = line.len() - line.trim_ascii_start().len();
+            let raw = start..start + raw.len();
+            Ok(Line::Value { raw, own })
+        }
+        Err(_) if is_last => Ok(Line::Torn),
+        Err(_) if lenient => Ok(Line::Other),
+        Err(error) => Err(error),
+    }
 }
 
 /// How a last line that is broken off is counted.

@@ -6,10 +6,10 @@
 //!
 //! | step | from | to | files |
 //! |---|---|---|---|
-//! | find | bytes | records, or lists of messages | `ctrace`, `redact`, `input`, `pointer` |
+//! | find | bytes | records, or lists of messages | `ctrace`, `redact`, `input`, `pointer`, `stream` |
 //! | read | records | events of sessions | `formats`, `log`, `usage` |
 //! | build | events | nodes by cycle | `output`, `builder`, `pairing`, `nodes` |
-//! | write | nodes | documents | `recording` |
+//! | write | nodes | documents | `recording`, `spool` |
 //!
 //! The other direction starts from a
 //! snapshot: [`write_document`] and [`write_session`] write it as documents. As messages it is
@@ -36,6 +36,8 @@ mod pointer;
 mod recording;
 mod redact;
 mod report;
+mod spool;
+mod stream;
 mod usage;
 
 pub use delta::write_session;
@@ -55,3 +57,4 @@ pub use pointer::Pointer;
 pub use recording::Recording;
 pub use redact::Redaction;
 pub use report::{Fate, Report};
+pub use stream::{LogError, import_file};

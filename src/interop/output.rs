@@ -4,6 +4,7 @@ use super::builder::Builder;
 use super::log::{About, Event};
 use super::recording::Recording;
 use super::report::Report;
+use super::spool::Spool;
 
 /// The sessions that a format has begun, and the counts of what it read.
 ///
@@ -13,6 +14,8 @@ use super::report::Report;
 pub(super) struct Output {
     sessions: Vec<Session>,
     pub(super) report: Report,
+    /// Where the documents of the sessions go, if they are too large for memory.
+    spool: Option<Spool>,
 }
 
 /// A session that is being made, or one that its format has made.
@@ -26,9 +29,19 @@ enum Session {
 pub(super) struct SessionId(usize);
 
 impl Output {
+    /// For sessions whose documents go into a spool.
+    pub(super) fn spooled(spool: Spool) -> Self {
+        Self {
+            spool: Some(spool),
+            ..Self::default()
+        }
+    }
+
     /// Begins a session.
     pub(super) fn session(&mut self, about: About) -> SessionId {
-        let builder = Builder::new(about);
+        let spool = self.spool.clone();
+        let recording = spool.map_or_else(Recording::default, Recording::spooled);
+        let builder = Builder::new(about, recording);
         self.sessions.push(Session::Open(Box::new(builder)));
         SessionId(self.sessions.len() - 1)
     }

@@ -2,9 +2,12 @@
 //!
 //! A recording is a list of changes, one per snapshot: nodes added or replaced, nodes removed. It
 //! writes itself as snapshot documents (RUNTIME §1), with delta lines where those are shorter, so
-//! a log of n messages takes time and space linear in n. This file must not know log formats.
+//! a log of n messages takes time and space linear in n. Of a log that is larger than memory the
+//! documents are written into a [`Spool`] as they are made. This file must not know log formats.
 
 use super::json::json_text;
+use super::spool::{Spool, Spooled};
+use crate::tree::documents::Documents;
 use std::collections::HashMap;
 use std::io::{self, Write};
 
@@ -66,14 +69,55 @@ impl Change {
 /// An imported session: its snapshots from cycle 1 on, and the working state if there is one.
 #[derive(Clone, Debug, Default)]
 pub struct Recording {
-    pub(super) snapshots: Vec<Change>,
+    snapshots: Snapshots,
     pub(super) working: Option<Change>,
 }
 
+/// The committed snapshots.
+#[derive(Clone, Debug)]
+enum Snapshots {
+    InMemory(Vec<Change>),
+    /// Their documents: the first whole, the others as differences.
+    Spooled(Spooled),
+}
+
+impl Default for Snapshots {
+    fn default() -> Self {
+        Self::InMemory(Vec::new())
+    }
+}
+
 impl Recording {
+    /// One whose documents go into a spool.
+    pub(super) fn spooled(spool: Spool) -> Self {
+        Self {
+            snapshots: Snapshots::Spooled(Spooled::new(spool)),
+            working: None,
+        }
+    }
+
+    /// Whether its documents are in a spool.
+    pub(crate) fn is_spooled(&self) -> bool {
+        matches!(self.snapshots, Snapshots::Spooled(_))
+    }
+
+    /// Commits a snapshot.
+    pub(super) fn push(&mut self, change: Change) {
+        match &mut self.snapshots {
+            Snapshots::InMemory(changes) => changes.push(change),
+            Snapshots::Spooled(spooled) => {
+                let document = document(spooled.len(), &change);
+                spooled.push(&document);
+            }
+        }
+    }
+
     /// The number of committed snapshots.
     pub fn snapshots(&self) -> usize {
-        self.snapshots.len()
+        match &self.snapshots {
+            Snapshots::InMemory(changes) => changes.len(),
+            Snapshots::Spooled(spooled) => spooled.len(),
+        }
     }
 
     /// Whether there is a working state.
@@ -90,14 +134,18 @@ impl Recording {
     /// # Errors
     /// Those of the writer.
     pub fn write_jsonl(&self, out: &mut dyn Write, full: bool) -> io::Result<()> {
+        let changes = match &self.snapshots {
+            Snapshots::InMemory(changes) => changes,
+            Snapshots::Spooled(_) => return self.write_spooled(out),
+        };
         let mut state = TreeState::default();
         let mut line = String::new();
-        for (index, change) in self.snapshots.iter().enumerate() {
+        for (index, change) in changes.iter().enumerate() {
             let cycle = index + 1;
             line.clear();
             state.apply(change);
             if index > 0 && !full {
-                delta_line(&mut line, cycle, change);
+                delta_line(&mut line, &format!("\"cycle\":{cycle}"), index, change);
             }
             let head = format!("{{\"cycle\":{cycle},{}\"root\":", change.meta());
             let tail = format!(",\"spec_version\":\"{SPEC_VERSION}\"{}}}", change.usage());
@@ -126,11 +174,83 @@ impl Recording {
     }
 }
 
-/// Appends `{"base","cycle","remove","replace"}` without a line feed.
-fn delta_line(line: &mut String, cycle: usize, change: &Change) {
+impl Recording {
+    /// Writes the documents of the spool, and the working state as a difference, too.
+    fn write_spooled(&self, out: &mut dyn Write) -> io::Result<()> {
+        let documents = self.snapshots() + usize::from(self.has_working());
+        for index in 0..documents {
+            writeln!(out, "{}", self.read(index)?)?;
+        }
+        Ok(())
+    }
+}
+
+impl Documents for Recording {
+    fn committed(&self) -> usize {
+        self.snapshots()
+    }
+
+    fn has_working(&self) -> bool {
+        self.working.is_some()
+    }
+
+    fn read(&self, index: usize) -> io::Result<String> {
+        let length = self.snapshots();
+        match (&self.snapshots, &self.working) {
+            (_, Some(change)) if index == length => Ok(working_document(length, change)),
+            (Snapshots::Spooled(spooled), _) => spooled.read(index),
+            (Snapshots::InMemory(changes), _) => {
+                let change = changes.get(index).ok_or(io::ErrorKind::NotFound)?;
+                Ok(document(index, change))
+            }
+        }
+    }
+}
+
+/// The document of a snapshot: the first is whole, the others are differences.
+fn document(index: usize, change: &Change) -> String {
+    let mut line = String::new();
+    if index > 0 {
+        delta_line(
+            &mut line,
+            &format!("\"cycle\":{}", index + 1),
+            index,
+            change,
+        );
+        return line;
+    }
+    let mut state = TreeState::default();
+    state.apply(change);
+    line.push_str(&format!("{{\"cycle\":1,{}\"root\":", change.meta()));
+    state.write(&mut line);
     line.push_str(&format!(
-        "{{\"base\":{},\"cycle\":{cycle},{}\"remove\":[",
-        cycle - 1,
+        ",\"spec_version\":\"{SPEC_VERSION}\"{}}}",
+        change.usage()
+    ));
+    line
+}
+
+/// The document of a working state after so many snapshots: a difference, unless there is none to differ from.
+fn working_document(committed: usize, change: &Change) -> String {
+    let mut line = String::new();
+    if committed > 0 {
+        delta_line(&mut line, "\"working\":true", committed, change);
+        return line;
+    }
+    let mut state = TreeState::default();
+    state.apply(change);
+    line.push_str(&format!("{{{}\"root\":", change.meta()));
+    state.write(&mut line);
+    line.push_str(&format!(
+        ",\"spec_version\":\"{SPEC_VERSION}\",\"working\":true}}"
+    ));
+    line
+}
+
+/// Appends `{"base",…,"remove","replace"}` without a line feed; `what` says what the document is.
+fn delta_line(line: &mut String, what: &str, base: usize, change: &Change) {
+    line.push_str(&format!(
+        "{{\"base\":{base},{what},{}\"remove\":[",
         change.meta()
     ));
     for (at, id) in change.remove.iter().enumerate() {

@@ -366,6 +366,7 @@ impl StoreError {
     /// Its code, and what to do.
     fn code_and_help(&self) -> (Code, Option<&'static str>) {
         match self {
+            Self::Unread(failure) => (failure.code, None),
             Self::NoSession(_) => (
                 Code::SessionNotFound,
                 Some("`pactql sessions` lists the sessions of a store"),

@@ -1,5 +1,6 @@
 //! Why a store could not do what it was asked.
 
+use crate::history::LoadFailure;
 use std::path::PathBuf;
 
 /// Why a store could not do what it was asked. Nothing was changed.
@@ -83,6 +84,9 @@ pub enum StoreError {
     /// Something that cannot be done.
     #[error("{0}")]
     Refused(String),
+    /// What was to be written could not be read.
+    #[error(transparent)]
+    Unread(#[from] LoadFailure),
     /// The database reported an error; a full disk and a lost connection are among them.
     #[error("the database of the store: {0}")]
     Database(String),

@@ -22,6 +22,7 @@ pub mod canonical;
 pub mod check;
 pub mod delta;
 pub mod document;
+pub mod documents;
 mod draft;
 pub mod fault;
 pub mod hash;

@@ -51,7 +51,10 @@ struct Ready {
 impl Ready {
     fn new(name: String, session: &Session, source: Option<String>) -> Result<Self, Error> {
         let history = session.history();
-        history.fetch_all()?;
+        // One that is replayed is read as it is written.
+        if !history.is_replayed() {
+            history.fetch_all()?;
+        }
         let entries: Vec<_> = history.attempts().entries().cloned().collect();
         if let Some(failure) = history.failure() {
             // What a session has beside its snapshots is read without an error of its own.
@@ -79,14 +82,8 @@ impl Ready {
     /// Writes it. Runs inside a transaction that writes.
     fn write(&self, database: &mut dyn Database) -> Result<(), StoreError> {
         let mut import = Import::begin(database, &self.name, self.source.as_deref())?;
-        let mut older = None;
-        for snapshot in self.history.committed() {
-            import.add(database, older, snapshot)?;
-            older = Some(&**snapshot);
-        }
-        if let Some(working) = self.history.working() {
-            import.add(database, older, working)?;
-        }
+        self.history
+            .walk(0, |older, snapshot| import.add(database, older, snapshot))?;
         import.finish(database, &self.beside)
     }
 }

@@ -423,19 +423,9 @@ fn write(
             (import, relation.there())
         }
     };
-    let mut older = there
-        .checked_sub(1)
-        .and_then(|index| history.committed().get(index));
-    for index in there..history.committed().len() {
-        let Some(snapshot) = history.committed().get(index) else {
-            break;
-        };
-        import.add(database, older.map(|older| &**older), snapshot)?;
-        older = Some(snapshot);
-    }
-    if let Some(working) = history.working() {
-        import.add(database, older.map(|older| &**older), working)?;
-    }
+    history.walk(there, |older, snapshot| {
+        import.add(database, older, snapshot)
+    })?;
     import.finish(database, &store::Beside::default())
 }
 

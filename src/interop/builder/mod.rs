@@ -111,9 +111,10 @@ struct ToolEntry {
 }
 
 impl Builder {
-    pub(super) fn new(about: About) -> Self {
+    pub(super) fn new(about: About, recording: Recording) -> Self {
         Self {
             about,
+            recording,
             ..Self::default()
         }
     }
@@ -167,7 +168,7 @@ impl Builder {
     /// any cycle.
     pub(super) fn finish(mut self) -> Recording {
         if self.arranged < self.entries.len()
-            || self.recording.snapshots.is_empty()
+            || self.recording.snapshots() == 0
             || self.new_tools.is_some()
             || !self.attempts.is_empty()
         {
@@ -181,11 +182,11 @@ impl Builder {
 
     /// The number of cycles so far.
     pub(super) fn cycles(&self) -> usize {
-        self.recording.snapshots.len()
+        self.recording.snapshots()
     }
 
     fn cycle(&self) -> i64 {
-        self.recording.snapshots.len() as i64 + 1
+        self.recording.snapshots() as i64 + 1
     }
 
     fn make(&mut self) -> Made {
@@ -305,7 +306,7 @@ impl Builder {
             change.usage = Some(object(call.usage));
         }
         self.attempts.clear();
-        self.recording.snapshots.push(change);
+        self.recording.push(change);
         self.made = 0;
     }
 

@@ -84,7 +84,7 @@ impl Egregore {
         };
         report.line(Fate::Understood, "snapshot");
         let mut reading = Reading {
-            cycle: self.recording.snapshots.len() as i64 + 1,
+            cycle: self.recording.snapshots() as i64 + 1,
             made: &mut self.made,
             count: 0,
             nodes: Vec::new(),
@@ -118,7 +118,7 @@ impl Egregore {
         let said = object_without(&found, &["pact_tree", "full_context"]);
         let said = said.unwrap_or_else(|| "{}".to_owned());
         change.meta = Some(format!("{{\"snapshot\":{said},\"source\":\"request\"}}"));
-        self.recording.snapshots.push(change);
+        self.recording.push(change);
         self.nodes = now;
     }
 }

@@ -50,7 +50,7 @@ mod swe_agent;
 mod transcript;
 
 pub(super) use openai::is_message;
-pub(super) use reader::{At, InMemory, Reader, Record, Sniff};
+pub(super) use reader::{At, InMemory, Reader, Record, Records, Sniff};
 
 use crate::tree::shallow::{Member, members};
 

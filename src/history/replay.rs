@@ -1,0 +1,191 @@
+//! Sessions whose documents are read one after the other, each when its snapshot is asked for.
+//!
+//! A [`Replay`] keeps the newest snapshot that it has made, so that going forwards costs what changed;
+//! going back begins anew. [`History::walk`] goes through a history with a few snapshots in memory at a
+//! time. This file knows documents and snapshots, and no logs.
+
+use std::ops::Range;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use super::archive::{Archive, LoadFailure, Part, Position, Source};
+use super::{History, Session};
+use crate::diag::Code;
+use crate::index::{Meta, Snapshot, Writer};
+use crate::tree::documents::Documents;
+use crate::tree::{Body, patch, read_document};
+
+/// How many snapshots are in memory at a time.
+const WINDOW: usize = 64;
+
+/// Makes snapshots of documents.
+#[derive(Debug)]
+struct Replay {
+    documents: Arc<dyn Documents>,
+    made: Mutex<Made>,
+}
+
+/// How far it is.
+#[derive(Debug, Default)]
+struct Made {
+    writer: Writer,
+    /// The index of the next document.
+    next: usize,
+    newest: Option<Arc<Snapshot>>,
+}
+
+impl Made {
+    /// The snapshot of the next document.
+    fn grow(&mut self, documents: &dyn Documents) -> Result<Arc<Snapshot>, LoadFailure> {
+        let text = documents.read(self.next).map_err(failed)?;
+        let document = read_document(text.as_bytes()).map_err(failed)?;
+        let previous = self.newest.as_deref();
+        let newest = previous.map_or(0, Snapshot::cycle);
+        let inherited = previous.and_then(|previous| previous.meta().spec_version.clone());
+        let meta = Meta {
+            cycle: match document.working {
+                true => newest,
+                false => document.cycle.unwrap_or(newest + 1),
+            },
+            working: document.working,
+            cycle_given: document.cycle.is_some() && !document.working,
+            spec_version: document.spec_version.or(inherited),
+            extra: document.extra.into(),
+        };
+        let writer = &mut self.writer;
+        // Merges leave what is in memory as it is: it goes soon.
+        let (snapshot, _) = match (&document.body, previous) {
+            (Body::Full(tree), _) => writer.append(previous, tree, meta),
+            (Body::Delta(delta), Some(previous)) => match writer.commit(previous, delta, &meta) {
+                Some(made) => made,
+                None => {
+                    let tree = patch::apply(&previous.to_tree(), delta).map_err(failed)?;
+                    writer.append(Some(previous), &tree, meta)
+                }
+            },
+            (Body::Delta(_) | Body::Runtime(_), _) => {
+                return Err(failed("a document of it is no snapshot"));
+            }
+        };
+        let snapshot = Arc::new(snapshot);
+        self.next += 1;
+        if !snapshot.is_working() {
+            self.newest = Some(Arc::clone(&snapshot));
+        }
+        Ok(snapshot)
+    }
+
+    /// Makes the snapshots before an index.
+    fn advance(&mut self, to: usize, documents: &dyn Documents) -> Result<(), LoadFailure> {
+        if self.next > to {
+            *self = Self::default();
+        }
+        while self.next < to {
+            self.grow(documents)?;
+        }
+        Ok(())
+    }
+}
+
+fn failed(error: impl std::fmt::Display) -> LoadFailure {
+    LoadFailure {
+        code: Code::Input,
+        message: format!("the session cannot be read: {error}"),
+        help: None,
+    }
+}
+
+impl Source for Replay {
+    fn cycles(&self) -> Result<Arc<[i64]>, LoadFailure> {
+        Ok((1..=self.documents.committed() as i64).collect())
+    }
+
+    fn load(&self, wanted: Range<usize>) -> Result<Vec<Arc<Snapshot>>, LoadFailure> {
+        let mut made = self.made.lock().unwrap_or_else(PoisonError::into_inner);
+        made.advance(wanted.start, &*self.documents)?;
+        wanted.map(|_| made.grow(&*self.documents)).collect()
+    }
+
+    fn load_working(&self) -> Result<Arc<Snapshot>, LoadFailure> {
+        let mut made = self.made.lock().unwrap_or_else(PoisonError::into_inner);
+        made.advance(self.documents.committed(), &*self.documents)?;
+        made.grow(&*self.documents)
+    }
+
+    fn part(&self, _: Position, _: &Part) -> Result<Option<Arc<Snapshot>>, LoadFailure> {
+        Ok(None)
+    }
+
+    fn again(&self) -> bool {
+        true
+    }
+}
+
+impl Session {
+    /// A session of documents that are read when they are needed. Loads nothing. What was loaded stays in memory
+    /// as long as its history.
+    pub fn replayed(documents: Arc<dyn Documents>) -> Self {
+        let (committed, working) = (documents.committed(), documents.has_working());
+        let made = Mutex::default();
+        let source = Arc::new(Replay { documents, made });
+        let archive = Archive::new(source, committed, working);
+        Self::new(History::new_lazy(Arc::new(archive)))
+    }
+}
+
+impl History {
+    /// Whether its snapshots can be loaded again at any time, by whoever needs few of them at a time.
+    pub(crate) fn is_replayed(&self) -> bool {
+        self.archive()
+            .is_some_and(|archive| archive.source().again())
+    }
+
+    /// This history with nothing loaded, if it is replayed.
+    fn renewed(&self) -> Option<Self> {
+        let archive = self.archive().filter(|_| self.is_replayed())?;
+        let source = Arc::clone(archive.source());
+        let renewed = Archive::new(source, archive.len(), archive.has_working());
+        Some(Self::new_lazy(Arc::new(renewed)))
+    }
+
+    /// Hands out the committed snapshots from an index on, then the working state, each with the committed one
+    /// before it. Those of a replayed session are in memory only for that.
+    ///
+    /// # Errors
+    /// One of them cannot be loaded; those of `each`.
+    pub(crate) fn walk<E: From<LoadFailure>>(
+        &self,
+        from: usize,
+        mut each: impl FnMut(Option<&Snapshot>, &Snapshot) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let length = self.committed().len();
+        let mut older: Option<Arc<Snapshot>> = None;
+        let mut at = from.saturating_sub(1);
+        let working = loop {
+            let renewed = self.renewed();
+            let history = renewed.as_ref().unwrap_or(self);
+            let end = match renewed {
+                Some(_) => (at + WINDOW).min(length),
+                None => length,
+            };
+            history.fetch_range(at..end)?;
+            for index in at..end {
+                let Some(snapshot) = history.committed().get(index) else {
+                    break;
+                };
+                if index >= from {
+                    each(older.as_deref(), snapshot)?;
+                }
+                older = Some(Arc::clone(snapshot));
+            }
+            at = end;
+            if at == length {
+                history.fetch(Position::Working)?;
+                break history.working().cloned();
+            }
+        };
+        match working {
+            Some(working) => each(older.as_deref(), &working),
+            None => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,110 @@
+//! Documents that do not fit into memory: a file that is appended to, and read piece by piece.
+
+use std::fs::File;
+use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// A file for the documents of the sessions of one log. It is the caller's, who removes it.
+#[derive(Clone, Debug)]
+pub(super) struct Spool(Arc<Mutex<Contents>>);
+
+#[derive(Debug)]
+struct Contents {
+    file: File,
+    /// The bytes that are in the file.
+    written: u64,
+    /// Those that come after them.
+    pending: Vec<u8>,
+    /// Why nothing more can be written.
+    failure: Option<io::ErrorKind>,
+}
+
+/// So much is written at once.
+const PENDING: usize = 1 << 20;
+
+impl Spool {
+    /// A spool in a file, which is empty and can be read and written.
+    pub(super) fn new(file: File) -> Self {
+        Self(Arc::new(Mutex::new(Contents {
+            file,
+            written: 0,
+            pending: Vec::new(),
+            failure: None,
+        })))
+    }
+
+    fn contents(&self) -> MutexGuard<'_, Contents> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The first error of a write.
+    pub(super) fn check(&self) -> io::Result<()> {
+        self.contents().flush()
+    }
+}
+
+impl Contents {
+    /// Appends a text and returns where it begins.
+    fn append(&mut self, text: &str) -> u64 {
+        let start = self.written + self.pending.len() as u64;
+        self.pending.extend_from_slice(text.as_bytes());
+        if self.pending.len() >= PENDING {
+            // It is said by `check`; what was not written is not kept.
+            let _ = self.flush();
+        }
+        start
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        if let Some(kind) = self.failure {
+            return Err(kind.into());
+        }
+        let place = self.file.seek(SeekFrom::Start(self.written));
+        let done = place.and_then(|_| self.file.write_all(&self.pending));
+        self.written += self.pending.len() as u64;
+        self.pending.clear();
+        self.failure = done.as_ref().err().map(io::Error::kind);
+        done
+    }
+
+    fn read(&mut self, start: u64, length: usize) -> io::Result<String> {
+        if start + length as u64 > self.written {
+            self.flush()?;
+        }
+        let mut bytes = vec![0; length];
+        self.file.seek(SeekFrom::Start(start))?;
+        self.file.read_exact(&mut bytes)?;
+        String::from_utf8(bytes).map_err(io::Error::other)
+    }
+}
+
+/// The documents of one session in a spool.
+#[derive(Clone, Debug)]
+pub(super) struct Spooled {
+    spool: Spool,
+    /// Where each begins, and its length.
+    places: Vec<(u64, usize)>,
+}
+
+impl Spooled {
+    pub(super) fn new(spool: Spool) -> Self {
+        Self {
+            spool,
+            places: Vec::new(),
+        }
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.places.len()
+    }
+
+    pub(super) fn push(&mut self, document: &str) {
+        let start = self.spool.contents().append(document);
+        self.places.push((start, document.len()));
+    }
+
+    pub(super) fn read(&self, index: usize) -> io::Result<String> {
+        let (start, length) = *self.places.get(index).ok_or(io::ErrorKind::NotFound)?;
+        self.spool.contents().read(start, length)
+    }
+}
