@@ -7,8 +7,10 @@
 mod support;
 
 use pactql::budget::{BuildOptions, Cache, Indexing, Query, build};
-use pactql::{Context, Engine, Session, StepClock};
+use pactql::interop::{ImportOptions, import_file};
+use pactql::{Context, Engine, Session, StepClock, Store};
 use std::fs;
+use std::io::Write;
 use std::path::Path;
 use support::contenders::payload;
 use support::memory::{Counting, asked_by, measure};
@@ -41,6 +43,82 @@ fn memory_follows_nodes_and_changes() {
     counting_lists_nothing();
     a_range_holds_its_answer();
     a_cache_is_built_in_one_pass();
+    a_log_is_imported_with_memory_for_its_longest_context();
+}
+
+/// A log of Claude Code with a compaction after every twenty turns.
+fn compacted_log(path: &Path, turns: usize) -> u64 {
+    let mut log = std::io::BufWriter::new(fs::File::create(path).expect("a file"));
+    let mut at = 0;
+    let mut put = |kind: &str, more: serde_json::Value| {
+        let parent = (at > 0).then(|| format!("u{}", at - 1));
+        let mut line = serde_json::json!({"type": kind, "uuid": format!("u{at}"), "parentUuid": parent,
+            "sessionId": "s", "isSidechain": false, "timestamp": "2026-03-02T09:00:00Z"});
+        for (name, value) in more.as_object().expect("an object") {
+            line[name] = value.clone();
+        }
+        at += 1;
+        writeln!(log, "{line}").expect("space");
+    };
+    for turn in 0..turns {
+        let text = format!("{turn} ").repeat(6_000);
+        put(
+            "user",
+            serde_json::json!({"message": {"role": "user", "content": text}}),
+        );
+        put(
+            "assistant",
+            serde_json::json!({"message": {"role": "assistant", "id": format!("m{turn}"), "model": "m",
+                "content": [{"type": "text", "text": format!("reply {turn}")}]}}),
+        );
+        if turn % 20 == 19 {
+            put(
+                "system",
+                serde_json::json!({"subtype": "compact_boundary", "compactMetadata": {}}),
+            );
+            put(
+                "user",
+                serde_json::json!({"isCompactSummary": true,
+                    "message": {"role": "user", "content": "what was said"}}),
+            );
+        }
+    }
+    drop(put);
+    log.flush().expect("space");
+    fs::metadata(path).expect("a file").len()
+}
+
+/// Four times the log takes hardly more memory: what the model is sent bounds it, and some bytes a line.
+fn a_log_is_imported_with_memory_for_its_longest_context() {
+    let directory = std::env::temp_dir().join(format!("pactql-memory-{}", std::process::id()));
+    fs::create_dir_all(&directory).expect("a directory");
+    let import = |turns: usize| {
+        let path = directory.join(format!("{turns}.jsonl"));
+        let length = compacted_log(&path, turns);
+        let log = fs::File::open(&path).expect("the log");
+        let database = directory.join(format!("{turns}.db"));
+        let store = Store::open(&database.display().to_string()).expect("a store");
+        let (snapshots, _, peak) = measure(|| {
+            let spool = tempfile::tempfile_in(&directory).expect("a file");
+            let imported = import_file(&log, spool, &ImportOptions::default());
+            let mut imported = imported.expect("a good log").expect("lines");
+            let recording = imported.sessions.remove(0).recording;
+            let session = Session::replayed(std::sync::Arc::new(recording));
+            let done = store.import_log(&[("log".to_owned(), session)], None);
+            done.expect("a new session").snapshots
+        });
+        assert_eq!(snapshots, turns + turns / 20);
+        (length as usize, peak)
+    };
+    let (short, long) = (import(200), import(800));
+    println!(
+        "logs of {} and {} bytes: {} and {} bytes at most",
+        short.0, long.0, short.1, long.1
+    );
+    assert!(long.0 > 3 * short.0);
+    assert!(long.1 < short.1 + short.1 / 2, "{short:?} became {long:?}");
+    assert!(long.1 < long.0 / 2, "{long:?}");
+    fs::remove_dir_all(directory).expect("removed");
 }
 
 fn an_index_is_small() {

@@ -130,6 +130,10 @@ impl Run for Import {
             into_store,
             skip_invalid: self.skip_invalid,
             has_output: self.output.is_some(),
+            spools: match &target {
+                Target::Store(address) => Some(address.directory()),
+                _ => None,
+            },
         };
         if self.follow {
             let Target::Store(address) = target else {

@@ -15,7 +15,7 @@ use crate::tree::InputError;
 use crate::tree::source::{files_below, sessions_in};
 use rayon::prelude::*;
 use std::collections::HashSet;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// How inputs are read.
@@ -28,6 +28,8 @@ pub(super) struct Inputs<'a> {
     pub(super) skip_invalid: bool,
     /// Whether the output was named.
     pub(super) has_output: bool,
+    /// The directory for what does not fit into memory, if logs are not read as a whole.
+    pub(super) spools: Option<PathBuf>,
 }
 
 /// What was read.
@@ -91,6 +93,9 @@ impl Made {
 /// # Errors
 /// None, unless the importer is at fault.
 pub(super) fn session_of(log: &ImportedSession) -> Result<Session, Failure> {
+    if log.recording.is_spooled() {
+        return Ok(Session::replayed(Arc::new(log.recording.clone())));
+    }
     let mut bytes = Vec::new();
     log.recording.write_jsonl(&mut bytes, false)?;
     Session::from_slice(&bytes)
@@ -215,7 +220,10 @@ impl Inputs<'_> {
         let directory = Path::new(name);
         let files = files_below(directory)?;
         let is_nested = files.iter().any(|file| file.parent() != Some(directory));
-        let is_log = |file: &std::path::PathBuf| {
+        let is_log = |file: &PathBuf| {
+            if let Some(is_log) = self.is_large_log(file) {
+                return is_log;
+            }
             let bytes = input::read(&file.display().to_string(), self.limits);
             bytes.is_ok_and(|bytes| import(&bytes, &self.options).is_ok())
         };
@@ -231,6 +239,9 @@ impl Inputs<'_> {
             self.check_redacted(file)?;
             let session = opened::open(Path::new(file), self.limits.source())?;
             return Ok((vec![Made::Session(Arc::new(session))], None));
+        }
+        if let Some(large) = self.read_large(file)? {
+            return Ok(large);
         }
         let bytes =
             input::read(file, self.limits).map_err(|failure| self.unread(file, words, failure))?;

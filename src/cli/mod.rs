@@ -30,6 +30,7 @@ mod grep;
 mod habits;
 mod import;
 mod import_follow;
+mod import_large;
 mod import_read;
 mod import_store;
 mod import_target;

@@ -57,4 +57,6 @@ pub use pointer::Pointer;
 pub use recording::Recording;
 pub use redact::Redaction;
 pub use report::{Fate, Report};
+#[cfg(feature = "cli")]
+pub(crate) use stream::is_lines_of_a_log;
 pub use stream::{LogError, import_file};

@@ -97,6 +97,7 @@ impl Recording {
     }
 
     /// Whether its documents are in a spool.
+    #[cfg(feature = "cli")]
     pub(crate) fn is_spooled(&self) -> bool {
         matches!(self.snapshots, Snapshots::Spooled(_))
     }

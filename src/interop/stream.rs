@@ -33,8 +33,8 @@ pub enum LogError {
 /// How many records show the format.
 const LOOKED_AT: usize = 64;
 
-/// How many bytes are read for that.
-const HEAD: u64 = 16 << 20;
+/// How many bytes are kept for that, unless the first line has more.
+const HEAD: usize = 1 << 20;
 
 /// The longest line.
 const LINE: u64 = 1 << 30;
@@ -65,16 +65,7 @@ pub fn import_file(
     spool: File,
     options: &ImportOptions,
 ) -> Result<Option<Imported>, LogError> {
-    if options.location != MessageLocation::Usual {
-        return Ok(None);
-    }
-    let log = Log {
-        file: RefCell::new(log),
-        length: log.metadata()?.len(),
-        options,
-        places: RefCell::default(),
-        failure: RefCell::default(),
-    };
+    let log = Log::new(log, options)?;
     let Some(format) = log.format()? else {
         return Ok(None);
     };
@@ -86,6 +77,13 @@ pub fn import_file(
     // The working states come last.
     spool.check()?;
     Ok(Some(made))
+}
+
+/// Whether [`import_file`] reads a file, as far as its first lines show it.
+#[cfg(feature = "cli")]
+pub(crate) fn is_lines_of_a_log(log: &File, options: &ImportOptions) -> io::Result<bool> {
+    let format = Log::new(log, options)?.format()?;
+    Ok(format.is_some())
 }
 
 /// A log in a file.
@@ -136,22 +134,36 @@ struct Prepared<'a> {
 }
 
 impl<'l> Log<'l> {
+    fn new(file: &'l File, options: &'l ImportOptions) -> io::Result<Self> {
+        Ok(Self {
+            length: file.metadata()?.len(),
+            file: RefCell::new(file),
+            options,
+            places: RefCell::default(),
+            failure: RefCell::default(),
+        })
+    }
+
     fn from(&self, at: u64) -> BufReader<Bytes<'_, 'l>> {
         BufReader::with_capacity(1 << 20, Bytes { log: self, at })
     }
 
     /// The format of the first lines; `None` if the log is not JSON Lines, or of no known format.
-    fn format(&self) -> Result<Option<Format>, LogError> {
+    fn format(&self) -> io::Result<Option<Format>> {
+        if self.options.location != MessageLocation::Usual {
+            return Ok(None);
+        }
+        let (mut from, mut line) = (self.from(0), Vec::new());
         let mut head = Vec::new();
-        self.from(0).take(HEAD).read_to_end(&mut head)?;
-        let end = match head.len() as u64 == self.length {
-            true => head.len(),
-            false => head.iter().rposition(|byte| *byte == b'\n').unwrap_or(0),
-        };
-        let lines = head.get(..end).unwrap_or_default();
-        let lines = lines.split_inclusive(|byte| *byte == b'\n');
-        let first = lines.take(LOOKED_AT).map(<[u8]>::len).sum();
-        let Ok(text) = input::text(head.get(..first).unwrap_or_default()) else {
+        for _ in 0..LOOKED_AT {
+            next_line(&mut from, &mut line)?;
+            // The next one may be as long as the log.
+            if line.is_empty() || !head.is_empty() && head.len() + line.len() > HEAD {
+                break;
+            }
+            head.append(&mut line);
+        }
+        let Ok(text) = input::text(&head) else {
             return Ok(None);
         };
         let mended = redact::mend_surrogates(text).map(|(text, _)| text);

@@ -9,7 +9,7 @@ use crate::history::Session;
 use crate::tree::timestamp::rfc3339_of_nanos;
 use serde_json::{Value, json};
 use std::borrow::Cow;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// A word that names a store, or sessions of one: `STORE`, `STORE#name`, `STORE#glob`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,6 +58,16 @@ fn begins_as_selector(word: &str) -> bool {
 }
 
 impl<'a> Address<'a> {
+    /// A directory for what is written beside the store: its own, or that for temporary files.
+    pub(crate) fn directory(self) -> PathBuf {
+        let beside = path(self.store).and_then(|path| Path::new(path).parent());
+        match beside {
+            Some(beside) if beside.as_os_str().is_empty() => PathBuf::from("."),
+            Some(beside) => beside.to_owned(),
+            None => std::env::temp_dir(),
+        }
+    }
+
     /// Reads a word; `None` if it is the path of something else. A `#` that comes before `.db` is part of
     /// the path; a word that begins as a selector names a store only if there is one.
     pub(crate) fn of(word: &'a str) -> Option<Self> {

@@ -288,3 +288,80 @@ pub(crate) fn members(raw: &str) -> Vec<Member<'_>> {
 pub(crate) fn elements(raw: &str) -> Vec<&str> {
     Accepted::default().elements(raw)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What is found with the notes of a check is what is found without them.
+    #[test]
+    fn jumps_change_nothing() {
+        let long = "x\\\"y\\\\".repeat(20);
+        let texts = [
+            "{}".to_owned(),
+            " { } ".to_owned(),
+            "[]".to_owned(),
+            "{\"a\":1}".to_owned(),
+            format!(
+                "{{\"a\" : \"{long}\" , \"b\\u0022\":[1, \"{long}\",{{\"c\":\"{long}\"}}],\"d\":null}}"
+            ),
+            format!("[\"{long}\",[[\"{long}\"]], {{\"k\":[ ]}} ,true , -1.5e3]"),
+            format!(
+                "{{\"short\":{{\"a\":[1,2]}},\"long\":{{\"a\":[{}1]}},\"e\":\"\\\\\"}}",
+                "1,".repeat(40)
+            ),
+            format!("\"{long}\""),
+        ];
+        for text in &texts {
+            let mut jumps = Jumps::default();
+            let (value, own) = jumps.check(&mut Reader::new(text)).expect("JSON");
+            let json = jumps.of(text, own);
+            let mut waiting = vec![value];
+            let mut seen = 0;
+            while let Some(raw) = waiting.pop() {
+                seen += 1;
+                assert_eq!(
+                    json.members(raw),
+                    crate::tree::shallow::members(raw),
+                    "{text}"
+                );
+                assert_eq!(json.members(raw), members(raw), "{text}");
+                assert_eq!(
+                    json.elements(raw),
+                    crate::tree::shallow::elements(raw),
+                    "{text}"
+                );
+                assert_eq!(json.elements(raw), elements(raw), "{text}");
+                waiting.extend(json.members(raw).into_iter().map(|(_, value)| value));
+                waiting.extend(json.elements(raw));
+            }
+            assert!(seen >= 1);
+            // A copy is no piece of the text.
+            let copy = value.to_owned();
+            assert_eq!(json.members(&copy), members(&copy));
+        }
+    }
+
+    #[test]
+    fn other_text_is_no_panic() {
+        for text in [
+            "",
+            "{",
+            "[",
+            "{\"a",
+            "{\"a\"",
+            "{\"a\":",
+            "[,]",
+            "{:}",
+            "[}",
+            "\"\\",
+            "{\"a\":\"\\\"}",
+            "]",
+            "{\"",
+            "{1:2}",
+        ] {
+            members(text);
+            elements(text);
+        }
+    }
+}

@@ -3,6 +3,7 @@
 mod bridges;
 mod formats;
 mod import;
+mod large;
 mod links;
 mod odd;
 mod otel;

@@ -397,6 +397,7 @@ proptest! {
         ] {
             let imported = read(&log, format);
             holds_together(&imported);
+            super::large::agrees(log.as_bytes(), &ImportOptions { format: Some(format), ..ImportOptions::default() });
             let found = found(&imported);
             let found: Sums = found.into_iter().filter(|(_, bytes)| *bytes > 0).collect();
             prop_assert_eq!(&found, &wanted, "{}: {}", format.name(), log);

@@ -2,6 +2,7 @@
 //! what was there keeps its ids.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use pactql::interop::{ImportOptions, import};
 use pactql::{Code, Context, Message, Session, Store};
@@ -10,7 +11,7 @@ use serde_json::{Value, json};
 use super::place::{Folder, documents, sound};
 
 /// The sessions of a log, named as the command line does it.
-fn sessions(log: &[u8], name: &str) -> Option<Vec<(String, Session)>> {
+fn sessions(log: &[u8], name: &str, replayed: bool) -> Option<Vec<(String, Session)>> {
     let imported = import(log, &ImportOptions::default()).ok()?;
     let several = imported
         .sessions
@@ -26,7 +27,10 @@ fn sessions(log: &[u8], name: &str) -> Option<Vec<(String, Session)>> {
             _ if several => format!("{name}-{}", at + 1),
             _ => name.to_owned(),
         };
-        let session = Session::from_slice(&bytes).expect("a session");
+        let session = match replayed {
+            true => Session::replayed(Arc::new(session.recording)),
+            false => Session::from_slice(&bytes).expect("a session"),
+        };
         (name, session)
     };
     Some(
@@ -80,7 +84,10 @@ fn a_log_read_line_by_line_gives_what_the_whole_log_gives() {
         "openai-responses/synthetic-requests.jsonl",
         "sharegpt/synthetic-conversations.jsonl",
     ];
-    for fixture in fixtures {
+    for (fixture, replayed) in fixtures
+        .iter()
+        .flat_map(|fixture| [(fixture, false), (fixture, true)])
+    {
         let log = std::fs::read(format!("tests/cases/logs/{fixture}")).expect("a fixture");
         let folder = Folder::quick();
         let store = Store::open(&folder.file("a.db")).expect("a store");
@@ -94,7 +101,7 @@ fn a_log_read_line_by_line_gives_what_the_whole_log_gives() {
         }
         let mut told = 0;
         for end in ends {
-            let Some(sessions) = sessions(&log[..end], "log") else {
+            let Some(sessions) = sessions(&log[..end], "log", replayed) else {
                 continue;
             };
             let wanted = fresh(&sessions);
@@ -146,7 +153,7 @@ fn the_name_follows_the_newest_branch_and_the_old_path_becomes_a_fork() {
     let store = Store::open(&folder.file("a.db")).expect("a store");
     let mut log = String::new();
     let bring = |log: &str| {
-        let sessions = sessions(log.as_bytes(), "log").expect("a log");
+        let sessions = sessions(log.as_bytes(), "log", true).expect("a log");
         store
             .import_log(&sessions, Some("log.jsonl"))
             .expect("imported")
@@ -193,7 +200,7 @@ fn other_sessions_of_a_name_and_those_that_were_written_are_left_alone() {
     let store = Store::open(&folder.file("a.db")).expect("a store");
     let one = |text: &str| {
         let log = line("1", None, "user", "go", 1) + &line("2", Some("1"), "assistant", text, 2);
-        sessions(log.as_bytes(), "log").expect("a log")
+        sessions(log.as_bytes(), "log", false).expect("a log")
     };
     store
         .import_log(&one("A"), Some("log.jsonl"))
@@ -207,7 +214,7 @@ fn other_sessions_of_a_name_and_those_that_were_written_are_left_alone() {
         + &line("2", Some("1"), "assistant", "A", 2)
         + &line("3", Some("2"), "user", "on", 3)
         + &line("4", Some("3"), "assistant", "B", 4);
-    let longer = sessions(longer.as_bytes(), "log").expect("a log");
+    let longer = sessions(longer.as_bytes(), "log", true).expect("a log");
     assert_eq!(
         store
             .import_log(&longer, Some("log.jsonl"))

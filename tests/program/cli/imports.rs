@@ -85,6 +85,70 @@ fn a_log_that_has_grown_adds_what_is_new() {
     assert_eq!(damage["valid"], true);
 }
 
+/// A log of Claude Code of more than 8 MiB, which is read line by line.
+fn large(turns: usize) -> String {
+    let mut text = String::new();
+    for turn in 0..turns {
+        let parent = turn.checked_sub(1).map(|turn| format!("r{turn}"));
+        let words = format!("{turn} é ").repeat(100_000);
+        let id = format!("u{turn}");
+        text += &line(&id, parent.as_deref(), &user(&words), &json!({}));
+        let spoken = said(&format!("reply {turn}"));
+        let reply = reply(&format!("m{turn}"), &spoken);
+        text += &line(&format!("r{turn}"), Some(&id), &reply, &json!({}));
+    }
+    text
+}
+
+#[test]
+fn a_large_log_is_read_line_by_line_and_gives_the_same() {
+    let scratch = Scratch::new("import-large");
+    let (log, store) = (scratch.path("log.jsonl"), scratch.path("a.db"));
+    let import = ["import", &log, "-o", &store];
+    std::fs::write(&log, large(20)).expect("a file");
+    assert!(std::fs::metadata(&log).expect("a file").len() > 8 << 20);
+    let first = pactql(&import);
+    assert_eq!(first.code, 0, "{}", first.err);
+    assert!(
+        first.err.starts_with("imported 1 session, 20 snapshots\n"),
+        "{}",
+        first.err
+    );
+    let mut text = large(21);
+    std::fs::write(&log, &text).expect("a file");
+    let more = pactql(&import);
+    assert!(
+        more.err
+            .contains("added 1 snapshot: 0 sessions new, 1 grown, 0 as before\n"),
+        "{}",
+        more.err
+    );
+    // A file of a session is written from the whole log.
+    let file = scratch.path("session.jsonl");
+    answer(&["import", &log, "-o", &file]);
+    let stored = format!("{store}#log");
+    let export = |session: &str| answer(&["export", session, "--jsonl"]);
+    assert_eq!(export(&stored), export(&file));
+    text += "no JSON\n";
+    text += &line("last", Some("r20"), &user("x"), &json!({}));
+    std::fs::write(&log, text).expect("a file");
+    fails(&import, 1, "line 43");
+    // Nothing is left beside the store.
+    let mut names: Vec<String> = std::fs::read_dir(scratch.path(""))
+        .expect("a directory")
+        .map(|entry| {
+            entry
+                .expect("an entry")
+                .file_name()
+                .to_string_lossy()
+                .into_owned()
+        })
+        .filter(|name| !name.contains("a.db-"))
+        .collect();
+    names.sort();
+    assert_eq!(names, ["a.db", "log.jsonl", "session.jsonl"]);
+}
+
 #[test]
 fn subagents_in_files_of_their_own_are_sessions_of_their_session() {
     for layout in ["s1/subagents/", ""] {
