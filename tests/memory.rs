@@ -83,7 +83,6 @@ fn compacted_log(path: &Path, turns: usize) -> u64 {
             );
         }
     }
-    drop(put);
     log.flush().expect("space");
     fs::metadata(path).expect("a file").len()
 }

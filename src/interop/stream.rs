@@ -275,7 +275,7 @@ impl<'l> Log<'l> {
         let place = self.places.borrow().get(number).copied();
         let (start, length, line) = place.ok_or(io::Error::from(io::ErrorKind::NotFound))?;
         let mut bytes = vec![0; length];
-        self.from_exactly(start, &mut bytes)?;
+        self.read_exactly(start, &mut bytes)?;
         let mut jumps = Jumps::default();
         // It was counted the first time.
         let prepared = self.prepare(&bytes, false, &mut jumps, &mut Report::default())?;
@@ -292,7 +292,7 @@ impl<'l> Log<'l> {
         Ok(())
     }
 
-    fn from_exactly(&self, start: u64, into: &mut [u8]) -> io::Result<()> {
+    fn read_exactly(&self, start: u64, into: &mut [u8]) -> io::Result<()> {
         let mut bytes = Bytes {
             log: self,
             at: start,

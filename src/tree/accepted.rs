@@ -98,7 +98,7 @@ pub(crate) struct Accepted<'t> {
 impl Accepted<'_> {
     /// The members of an object in the order of the text; empty for any other value. Linear in their
     /// number and names.
-    pub(crate) fn members<'a>(self, raw: &'a str) -> Vec<Member<'a>> {
+    pub(crate) fn members(self, raw: &str) -> Vec<Member<'_>> {
         let mut scan = self.scan(raw);
         let mut found = Vec::new();
         if !scan.take(b'{') || scan.take(b'}') {
@@ -122,7 +122,7 @@ impl Accepted<'_> {
     }
 
     /// The raw elements of an array; empty for any other value. Linear in their number.
-    pub(crate) fn elements<'a>(self, raw: &'a str) -> Vec<&'a str> {
+    pub(crate) fn elements(self, raw: &str) -> Vec<&str> {
         let mut scan = self.scan(raw);
         let mut found = Vec::new();
         if !scan.take(b'[') || scan.take(b']') {

@@ -132,7 +132,7 @@ fn a_large_log_is_read_line_by_line_and_gives_the_same() {
     text += "no JSON\n";
     text += &line("last", Some("r20"), &user("x"), &json!({}));
     std::fs::write(&log, text).expect("a file");
-    fails(&import, 1, "line 43");
+    fails(&import, 5, "43:1: ");
     // Nothing is left beside the store.
     let mut names: Vec<String> = std::fs::read_dir(scratch.path(""))
         .expect("a directory")
