@@ -48,7 +48,7 @@ impl<'a> Labels<'a> {
     }
 
     /// What a line of an answer begins with: each label and a tab.
-    fn prefix(self) -> String {
+    pub(super) fn prefix(self) -> String {
         let labels = self.named().into_iter();
         labels
             .map(|(_, label)| format!("{}\t", output::printable(label)))

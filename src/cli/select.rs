@@ -280,6 +280,9 @@ impl Answers<'_> {
     fn add_store(&mut self, address: Address<'_>, prepared: &[Prepared]) -> Result<(), Failure> {
         let store = sessions::open_store(address.store, Access::Read)?;
         let glob = address.glob();
+        if self.add_ids(&store, address, prepared)? {
+            return Ok(());
+        }
         let mut streams = Vec::new();
         for each in prepared {
             let answers = store.select_prepared(glob, each)?;
@@ -323,14 +326,61 @@ impl Answers<'_> {
         if self.found > before {
             return Ok(());
         }
-        let asked = streams
-            .first()
-            .map_or(Ok(0), |answers| answers.sessions())?;
+        self.add_nothing(&store, address, prepared)
+    }
+
+    /// Adds the ids that one selector of rows finds in the sessions of a store, where nothing else is wanted:
+    /// then less is read. Returns whether it did.
+    fn add_ids(
+        &mut self,
+        store: &Store,
+        address: Address<'_>,
+        prepared: &[Prepared],
+    ) -> Result<bool, Failure> {
+        let (select, how) = (self.select, self.how);
+        let [each] = prepared else {
+            return Ok(false);
+        };
+        let only_ids = select.format == Format::Ids && how.budget.is_none();
+        if !only_ids || how.count || select.list || !each.warnings().is_empty() {
+            return Ok(false);
+        }
+        // Of a range of differences the other way says what is wrong.
+        let Ok(answers) = store.select_ids_prepared(address.glob(), each) else {
+            return Ok(false);
+        };
+        let before = self.found;
+        for answer in answers.with_options(how.options.clone()) {
+            let answer = answer?;
+            let name = format!("{}#{}", without_passwords(address.store), answer.session());
+            let prefix = self.labels(&name, each, 1).prefix();
+            for id in answer.ids() {
+                self.out.extend([&*prefix, id, "\n"]);
+            }
+            self.found += answer.ids().len();
+            if self.out.len() > BUFFER {
+                print(&std::mem::take(&mut self.out))?;
+            }
+        }
+        if self.found == before {
+            self.add_nothing(store, address, prepared)?;
+        }
+        Ok(true)
+    }
+
+    /// Notes that nothing was found in the sessions of a store.
+    fn add_nothing(
+        &mut self,
+        store: &Store,
+        address: Address<'_>,
+        prepared: &[Prepared],
+    ) -> Result<(), Failure> {
+        let asked = store.count(address.glob())?;
         self.sessions += asked;
         if asked == 0 {
             say(&format!("note: {}\n", none_of(address)));
         } else if self.empty.is_none() {
-            self.empty = self.why_empty(&store, glob, prepared);
+            self.empty = self.why_empty(store, address.glob(), prepared);
         }
         Ok(())
     }

@@ -10,7 +10,7 @@ use crate::engine::answer::Answer;
 use crate::engine::candidate::Exact;
 use crate::engine::selection::ids_of;
 use crate::exec::{Input, Trace, run};
-use crate::history::{Position, Session};
+use crate::history::{Position, RangeOptions, Session};
 use crate::store::{self, Database, Glob, Listed, StoreError};
 
 /// The ids of what a selector finds in many sessions, in byte order of their names. See
@@ -43,6 +43,17 @@ impl StoreIds {
     /// Those that are known already.
     pub(super) fn ready(asking: Asking, found: Vec<SessionIds>) -> Self {
         Self(Sweep::ready(asking, ids, found))
+    }
+}
+
+impl StoreIds {
+    /// With options for a range, as [`Prepared::select_with`](crate::Prepared::select_with) takes them; ids that
+    /// were given already stay as they are.
+    #[must_use]
+    pub fn with_options(mut self, options: RangeOptions) -> Self {
+        let asking = self.0.asking().clone();
+        self.0.ask(Asking { options, ..asking });
+        self
     }
 }
 

@@ -19,6 +19,8 @@ use crate::store::Listed;
 
 /// At least so many sessions are asked at once, and at most so many.
 const CHUNK: (usize, usize) = (8, 256);
+/// At least so many, if only a few units of each are read.
+const FEW_UNITS: usize = 64;
 /// At most so many of them are read together.
 const GROUP: usize = 32;
 
@@ -109,7 +111,11 @@ impl<T: Send + 'static> Sweep<T> {
     /// The next sessions to ask.
     fn chunk(&self) -> Range<usize> {
         let fitting = open::lock(&self.asking.open).fitting();
-        let end = self.asked + fitting.clamp(CHUNK.0, CHUNK.1);
+        let least = match self.asking.among.is_empty() {
+            true => CHUNK.0,
+            false => FEW_UNITS,
+        };
+        let end = self.asked + fitting.clamp(least, CHUNK.1);
         self.asked..end.min(self.list.len())
     }
 

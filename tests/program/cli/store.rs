@@ -1016,3 +1016,37 @@ fn a_text_index_changes_no_answer() {
     assert!(listed.err.contains("came later"), "{}", listed.err);
     assert!(answer(&["grep", "a later", &store]).contains("a later refund"));
 }
+
+/// Ids that are asked for alone are read otherwise, and are those of the nodes.
+#[test]
+fn ids_of_many_sessions_are_those_of_their_nodes() {
+    let scratch = Scratch::new("store-ids");
+    let store = store(&scratch);
+    for selector in [
+        "@t0 .cb",
+        ".cb[role='user']",
+        "@t0 ^seq .mt:depth(1) .cb",
+        "@t0 [id='cb:policy']",
+        "@t0 .cb[content~'refund']",
+        "@t-2..@t0 @mode=union .cb",
+        "@t0 .cb[role='nobody']",
+    ] {
+        let ids = pactql(&["select", &store, selector, "--format", "ids"]);
+        let nodes = pactql(&["select", &store, selector, "--format", "nodes"]);
+        let member = |line: &str, name: &str| {
+            let value: serde_json::Value = serde_json::from_str(line).expect("a line of JSON");
+            value[name].as_str().unwrap_or_default().to_owned()
+        };
+        let wanted: Vec<String> = nodes
+            .out
+            .lines()
+            .map(|line| format!("{}\t{}", member(line, "session"), member(line, "id")))
+            .collect();
+        assert_eq!(ids.out.lines().collect::<Vec<_>>(), wanted, "{selector}");
+        assert_eq!((ids.code, ids.err), (nodes.code, nodes.err), "{selector}");
+    }
+    let none = &["select", &store, "@t0 .none[role='x']", "--format", "ids"];
+    assert!(pactql(none).err.contains("note: "));
+    let range = answer(&["select", &store, "@t-1..@t0 .cb", "--format", "ids"]);
+    assert!(range.contains(".."), "{range}");
+}
