@@ -6,6 +6,7 @@ use super::output::Output;
 use super::recording::Recording;
 use super::redact;
 use super::report::{Fate, Report};
+use crate::cancel::stopped;
 use crate::tree::fault::InputError;
 
 /// The outcome of [`import`].
@@ -188,6 +189,10 @@ fn all(format: Format, records: &[Record<'_>], location: &str, out: &mut Output)
     let mut reader = reader(format);
     let all = InMemory(records);
     for record in records {
+        // Whoever cancelled the work drops what was read.
+        if stopped() {
+            break;
+        }
         reader.record(record, &all, out);
     }
     reader.finish(&all, out);

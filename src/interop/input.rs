@@ -4,6 +4,7 @@ use super::formats::{At, Format, Record, detect, is_message};
 use super::pointer::Pointer;
 use super::redact::Redaction;
 use super::report::{Fate, Report};
+use crate::cancel::stopped;
 use crate::tree::accepted::{Accepted, Jumps};
 use crate::tree::fault::{Faults, InputError};
 use crate::tree::json::{Halt, Reader};
@@ -320,6 +321,9 @@ fn lines<'a>(text: &'a str, lenient: bool, report: &mut Report) -> Result<Checke
     let mut failed: Option<InputError> = None;
     let mut start = 0;
     for (index, whole) in text.split_inclusive('\n').enumerate() {
+        if stopped() {
+            return Err(InputError::cancelled());
+        }
         let is_last = start + whole.len() == text.len() && !whole.ends_with('\n');
         match line(whole, is_last, lenient, &mut jumps) {
             Ok(Line::Value { raw, own }) => values.push(Value {

@@ -163,6 +163,19 @@ fn reading_stops() {
 }
 
 #[test]
+fn importing_stops() {
+    use pactql::interop::{ImportOptions, import};
+    let mut log = String::new();
+    for n in 0..2_000 {
+        let role = ["user", "assistant"][n % 2];
+        let _ = writeln!(log, "{{\"role\":\"{role}\",\"content\":\"message {n}\"}}");
+    }
+    stops("import", 2_000, 20, || {
+        let _ = import(log.as_bytes(), &ImportOptions::default());
+    });
+}
+
+#[test]
 fn caches_stop() {
     let place = std::env::temp_dir().join(format!("pactql-cancel-{}", std::process::id()));
     let sources = place.join("sources");

@@ -1,5 +1,8 @@
 //! How commands end before they are done, and which files they leave.
 
+#[path = "../../support/mutate.rs"]
+mod mutate;
+
 use super::{AGENT, Scratch, answer, fails, pactql};
 use std::fmt::Write;
 use std::path::Path;
@@ -195,4 +198,64 @@ fn a_timeout_ends_a_command() {
     assert_eq!(names(&scratch.0), ["large.jsonl"]);
     assert_eq!(pactql(&["stats", AGENT, "--timeout", "1h"]).code, 0);
     fails(&["stats", AGENT, "--timeout", "soon"], 3, "such as `500ms`");
+}
+
+/// Damaged inputs of each kind, through the program: an answer, or a message and nothing on standard output.
+/// `tests/mutations.rs` reads a thousand of each kind in its own process.
+#[test]
+fn damaged_inputs_are_answered_or_refused() {
+    let scratch = Scratch::new("damaged");
+    let sources = scratch.path("sources");
+    std::fs::create_dir(&sources).expect("a directory");
+    scratch.write("sources/a.md", "rain and wind\n".repeat(40));
+    let cache = scratch.path("cache");
+    answer(&["context", "build", "--sources", &sources, "--cache", &cache]);
+    let manifest = scratch.path("cache/manifest.json");
+    let store = scratch.path("store.db");
+    answer(&["import", AGENT, "-o", &store]);
+    let session = scratch.path("session.jsonl");
+    let log = scratch.path("log.jsonl");
+    let resolve = [
+        "context", "resolve", "--cache", &cache, "--query", "rain", "--budget", "100",
+    ];
+    let select_store = format!("{store}#*");
+    for (kind, good, path, command) in [
+        (
+            "session",
+            AGENT,
+            &session,
+            vec!["select", &session, "@t0 .cb"],
+        ),
+        (
+            "log",
+            "fixtures/release.claude-code.jsonl",
+            &log,
+            vec!["import", &log],
+        ),
+        ("cache", &manifest.clone(), &manifest, resolve.to_vec()),
+        (
+            "store",
+            &store.clone(),
+            &store,
+            vec!["select", &select_store, "@t0 .cb"],
+        ),
+    ] {
+        let good = std::fs::read(good).expect("a good input");
+        for (number, bad) in mutate::Mutations::of(&good).take(12).enumerate() {
+            std::fs::write(path, bad).expect("the input");
+            let ran = pactql(&command);
+            let known = matches!(ran.code, 0 | 1 | 2 | 4 | 5 | 6);
+            assert!(known, "{kind} {number}: {} {}", ran.code, ran.err);
+            assert!(
+                !ran.err.contains("panicked"),
+                "{kind} {number}: {}",
+                ran.err
+            );
+            if ran.code != 0 && kind != "store" {
+                assert_eq!(ran.out, "", "{kind} {number}");
+                assert!(!ran.err.is_empty(), "{kind} {number}");
+            }
+        }
+        std::fs::write(path, good).expect("the input");
+    }
 }
