@@ -15,6 +15,9 @@ const DESCRIBED: usize = 50;
 /// How many bytes of files one call opens.
 const OPENED_BYTES: u64 = 256 << 20;
 
+/// After so many files that are no sessions, no further one is opened: the directory is not one of sessions.
+const OTHERS: usize = 500;
+
 /// The names of how many files that are no sessions are shown.
 const SHOWN: usize = 5;
 
@@ -143,7 +146,10 @@ impl Maker<'_> {
     /// Describes a session, or notes that it was not opened; false if it is none.
     fn describe(&mut self, session: String, bytes: Option<u64>) -> bool {
         let size = bytes.unwrap_or(0);
-        if self.listing.sessions.len() >= self.limit || size > self.bytes {
+        let enough = self.listing.sessions.len() >= self.limit
+            || self.listing.no_session.files >= OTHERS
+            || size > self.bytes;
+        if enough {
             self.listing.not_opened.push(Unopened { session, bytes });
             return true;
         }
