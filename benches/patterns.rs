@@ -1,5 +1,5 @@
 //! The patterns that are worst for the engines that run them, over contents of 5 MB and 50 MB: the time of
-//! each, and how many times that of a plain scan, which looks at every letter once.
+//! each, and how many times that of a plain scan: an automaton that looks at every letter once.
 //!
 //! `cargo bench --bench patterns`
 
@@ -51,7 +51,8 @@ fn noise(node: usize) -> String {
 fn main() {
     let many = |part: &str, count: usize| part.repeat(count);
     let patterns = [
-        ("plain scan", "[xy][zx]q".to_owned()),
+        ("plain scan", "([a-z]+[a-z]+)+[~|]".to_owned()),
+        ("letters are skipped", "[xy][zx]q".to_owned()),
         ("3,000 times `.*`, then `z'`", many(".*", 3_000) + "z'"),
         ("3,000 times `.*`, then `[~]`", many(".*", 3_000) + "[~|]"),
         ("a[ab]{15}[~|]", "a[ab]{15}[~|]".to_owned()),
@@ -70,7 +71,6 @@ fn main() {
             "(?i)refund.{0,80}declined",
             "(?i)refund.{0,80}declined".to_owned(),
         ),
-        ("(x+x+)+y", "([a-z]+[a-z]+)+[~|]".to_owned()),
     ];
     let engine = Engine::new();
     for megabytes in [5, 50] {
