@@ -33,6 +33,10 @@ fn opened(path: &str) -> io::Result<Option<File>> {
 impl Inputs<'_> {
     /// The sessions of a log that is large; `None` if it is not, or no JSON Lines.
     pub(super) fn read_large(&self, path: &str) -> Result<Option<OfFile>, Failure> {
+        // What is not of the named format may be a session, which is read as a whole.
+        if path == input::STDIN || self.options.format.is_some() {
+            return Ok(None);
+        }
         let failed = |error| Failure::file(path, &error);
         let (Some(directory), Some(log)) = (&self.spools, opened(path).map_err(failed)?) else {
             return Ok(None);
@@ -51,11 +55,15 @@ impl Inputs<'_> {
                 Err(Failure::Input(vec![(input::name(path), error)], None))
             }
             Err(LogError::Io(error)) => Err(failed(error)),
+            Err(LogError::Spool(error)) => {
+                Err(Failure::output(&directory.display().to_string(), &error))
+            }
         }
     }
 
     /// Whether a large file is a log; `None` if it is not large, or no JSON Lines.
     pub(super) fn is_large_log(&self, path: &Path) -> Option<bool> {
+        self.spools.as_ref()?;
         let log = opened(path.to_str()?).ok()??;
         is_lines_of_a_log(&log, &self.options)
             .ok()

@@ -472,6 +472,7 @@ impl History {
     }
 
     /// Where the snapshots that are not in memory come from.
+    #[cfg(feature = "store")]
     pub(super) fn archive(&self) -> Option<&Arc<Archive>> {
         self.archive.as_ref()
     }

@@ -59,6 +59,9 @@ pub trait Source: Debug + Send + Sync {
         Ok(Attempts::default())
     }
 
+    /// Nothing will be asked for soon: what is kept only to be faster can go.
+    fn rest(&self) {}
+
     /// Whether what was loaded can be loaded again by another archive, also while a store writes.
     fn again(&self) -> bool {
         false
@@ -213,6 +216,7 @@ impl Archive {
     }
 
     /// Where the snapshots come from.
+    #[cfg(feature = "store")]
     pub(super) fn source(&self) -> &Arc<dyn Source> {
         &self.source
     }

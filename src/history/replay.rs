@@ -9,12 +9,14 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use super::archive::{Archive, LoadFailure, Part, Position, Source};
 use super::{History, Session};
+use crate::cancel::{Cancelled, stopped};
 use crate::diag::Code;
 use crate::index::{Meta, Snapshot, Writer};
 use crate::tree::documents::Documents;
 use crate::tree::{Body, patch, read_document};
 
 /// How many snapshots are in memory at a time.
+#[cfg(feature = "store")]
 const WINDOW: usize = 64;
 
 /// Makes snapshots of documents.
@@ -36,18 +38,33 @@ struct Made {
 impl Made {
     /// The snapshot of the next document.
     fn grow(&mut self, documents: &dyn Documents) -> Result<Arc<Snapshot>, LoadFailure> {
+        if stopped() {
+            return Err(LoadFailure {
+                code: Code::Cancelled,
+                message: Cancelled.to_string(),
+                help: None,
+            });
+        }
         let text = documents.read(self.next).map_err(failed)?;
         let document = read_document(text.as_bytes()).map_err(failed)?;
         let previous = self.newest.as_deref();
         let newest = previous.map_or(0, Snapshot::cycle);
+        let cycle = self.next as i64 + 1;
+        let has_place = match document.working {
+            true => self.next == documents.committed(),
+            false => document.cycle == Some(cycle) && self.next < documents.committed(),
+        };
+        if !has_place {
+            return Err(failed("its documents are not in the order of their cycles"));
+        }
         let inherited = previous.and_then(|previous| previous.meta().spec_version.clone());
         let meta = Meta {
             cycle: match document.working {
                 true => newest,
-                false => document.cycle.unwrap_or(newest + 1),
+                false => cycle,
             },
             working: document.working,
-            cycle_given: document.cycle.is_some() && !document.working,
+            cycle_given: !document.working,
             spec_version: document.spec_version.or(inherited),
             extra: document.extra.into(),
         };
@@ -55,15 +72,19 @@ impl Made {
         // Merges leave what is in memory as it is: it goes soon.
         let (snapshot, _) = match (&document.body, previous) {
             (Body::Full(tree), _) => writer.append(previous, tree, meta),
-            (Body::Delta(delta), Some(previous)) => match writer.commit(previous, delta, &meta) {
-                Some(made) => made,
-                None => {
-                    let tree = patch::apply(&previous.to_tree(), delta).map_err(failed)?;
-                    writer.append(Some(previous), &tree, meta)
+            (Body::Delta(delta), Some(previous)) if delta.base == newest => {
+                match writer.commit(previous, delta, &meta) {
+                    Some(made) => made,
+                    None => {
+                        let tree = patch::apply(&previous.to_tree(), delta).map_err(failed)?;
+                        writer.append(Some(previous), &tree, meta)
+                    }
                 }
-            },
+            }
             (Body::Delta(_) | Body::Runtime(_), _) => {
-                return Err(failed("a document of it is no snapshot"));
+                return Err(failed(
+                    "a document of it is no snapshot, or no difference to the one before it",
+                ));
             }
         };
         let snapshot = Arc::new(snapshot);
@@ -118,6 +139,10 @@ impl Source for Replay {
     fn again(&self) -> bool {
         true
     }
+
+    fn rest(&self) {
+        *self.made.lock().unwrap_or_else(PoisonError::into_inner) = Made::default();
+    }
 }
 
 impl Session {
@@ -132,6 +157,7 @@ impl Session {
     }
 }
 
+#[cfg(feature = "store")]
 impl History {
     /// Whether its snapshots can be loaded again at any time, by whoever needs few of them at a time.
     pub(crate) fn is_replayed(&self) -> bool {
@@ -183,6 +209,9 @@ impl History {
                 break history.working().cloned();
             }
         };
+        if let Some(archive) = self.archive() {
+            archive.source().rest();
+        }
         match working {
             Some(working) => each(older.as_deref(), &working),
             None => Ok(()),

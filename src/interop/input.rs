@@ -256,7 +256,11 @@ fn refuse(message: String) -> InputError {
 
 /// The text of an input.
 pub(super) fn text(bytes: &[u8]) -> Result<&str, InputError> {
-    let bytes = bytes.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(bytes);
+    utf8(bytes.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(bytes))
+}
+
+/// As [`text`], of a piece that is not the beginning.
+pub(super) fn utf8(bytes: &[u8]) -> Result<&str, InputError> {
     simdutf8::compat::from_utf8(bytes).map_err(|error| {
         let valid = bytes.get(..error.valid_up_to()).unwrap_or_default();
         let mut faults = Faults::default();
@@ -392,13 +396,15 @@ pub(super) fn line(
     }
     let mut reader = Reader::new(line);
     let value = jumps.check(&mut reader);
+    // Only what is not JSON can have been cut.
+    let is_torn = is_last && value.is_err();
     match only_value(line, reader, value) {
         Ok((raw, own)) => {
             let start = line.len() - line.trim_ascii_start().len();
             let raw = start..start + raw.len();
             Ok(Line::Value { raw, own })
         }
-        Err(_) if is_last => Ok(Line::Torn),
+        Err(_) if is_torn => Ok(Line::Torn),
         Err(_) if lenient => Ok(Line::Other),
         Err(error) => Err(error),
     }

@@ -53,6 +53,18 @@ impl Output {
         }
     }
 
+    /// Says that nothing more happens in a session. What was sent in it last is not kept in memory any more.
+    pub(super) fn close(&mut self, session: SessionId) {
+        let Some(open) = self.sessions.get_mut(session.0) else {
+            return;
+        };
+        if let Session::Open(builder) = open {
+            let mut builder = std::mem::take(&mut **builder);
+            let about = std::mem::take(&mut builder.about);
+            *open = Session::Whole(Box::new((about, builder.finish())));
+        }
+    }
+
     /// The number of cycles of a session so far.
     pub(super) fn cycles(&self, session: SessionId) -> usize {
         match self.sessions.get(session.0) {

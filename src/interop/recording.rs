@@ -137,6 +137,10 @@ impl Recording {
     pub fn write_jsonl(&self, out: &mut dyn Write, full: bool) -> io::Result<()> {
         let changes = match &self.snapshots {
             Snapshots::InMemory(changes) => changes,
+            Snapshots::Spooled(_) if full => {
+                let message = "the documents of a large log are differences";
+                return Err(io::Error::new(io::ErrorKind::Unsupported, message));
+            }
             Snapshots::Spooled(_) => return self.write_spooled(out),
         };
         let mut state = TreeState::default();

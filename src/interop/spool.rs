@@ -16,7 +16,9 @@ struct Contents {
     /// Those that come after them.
     pending: Vec<u8>,
     /// Why nothing more can be written.
-    failure: Option<io::ErrorKind>,
+    failure: Option<io::Error>,
+    /// Whether that is so, also after the reason was taken.
+    failed: bool,
 }
 
 /// So much is written at once.
@@ -30,6 +32,7 @@ impl Spool {
             written: 0,
             pending: Vec::new(),
             failure: None,
+            failed: false,
         })))
     }
 
@@ -37,6 +40,14 @@ impl Spool {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Whether a write has failed; nothing more is kept then.
+    pub(super) fn has_failed(&self) -> bool {
+        self.contents().failed
+    }
+
+    /// Writes what is not written yet.
+    ///
+    /// # Errors
     /// The first error of a write.
     pub(super) fn check(&self) -> io::Result<()> {
         self.contents().flush()
@@ -47,23 +58,26 @@ impl Contents {
     /// Appends a text and returns where it begins.
     fn append(&mut self, text: &str) -> u64 {
         let start = self.written + self.pending.len() as u64;
+        if self.failed {
+            return start;
+        }
         self.pending.extend_from_slice(text.as_bytes());
         if self.pending.len() >= PENDING {
-            // It is said by `check`; what was not written is not kept.
-            let _ = self.flush();
+            self.failure = self.flush().err();
         }
         start
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        if let Some(kind) = self.failure {
-            return Err(kind.into());
+        if self.failed {
+            let known = self.failure.take();
+            return Err(known.unwrap_or_else(|| io::ErrorKind::Other.into()));
         }
         let place = self.file.seek(SeekFrom::Start(self.written));
         let done = place.and_then(|_| self.file.write_all(&self.pending));
         self.written += self.pending.len() as u64;
         self.pending.clear();
-        self.failure = done.as_ref().err().map(io::Error::kind);
+        self.failed = done.is_err();
         done
     }
 

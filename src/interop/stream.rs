@@ -4,48 +4,52 @@
 //! numbers of its lines and has them read again. The documents of the sessions go into a spool. What is
 //! remembered of a line is where it is, and what its format notes of it.
 
-use super::formats::{At, Format, Record, Records, detect, reader};
+use super::formats::{At, Format, Looks, Record, Records, reader};
 use super::import::{Imported, finished, halves};
 use super::input::{self, ImportOptions, Line, MessageLocation};
 use super::output::Output;
 use super::redact;
 use super::report::Report;
 use super::spool::Spool;
+use crate::cancel::stopped;
 use crate::tree::accepted::Jumps;
 use crate::tree::fault::InputError;
+use hashbrown::DefaultHashBuilder;
 use std::borrow::Cow;
 use std::cell::RefCell;
 use std::fs::File;
+use std::hash::BuildHasher;
 use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
 
 /// Why a log could not be imported.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum LogError {
-    /// The log could not be read, or what was made of it could not be kept.
+    /// The log could not be read.
     #[error(transparent)]
     Io(#[from] io::Error),
+    /// What was made of it could not be kept.
+    #[error("what is made of the log cannot be kept: {0}")]
+    Spool(#[source] io::Error),
     /// As of [`import()`](super::import()).
     #[error(transparent)]
     Input(#[from] InputError),
 }
 
-/// How many records show the format.
-const LOOKED_AT: usize = 64;
-
-/// How many bytes are kept for that, unless the first line has more.
-const HEAD: usize = 1 << 20;
+/// One of the first lines that is longer is no line of a log: a document of one line is read as a whole.
+const PROBED: u64 = 64 << 20;
 
 /// The longest line.
 const LINE: u64 = 1 << 30;
 
 /// Reads a log of JSON Lines that may be larger than memory. The documents of its sessions go into `spool`, an
 /// empty file that can be read and written, and stay there as long as the outcome is used. The file is read
-/// up to the length that it has now; it is read twice if its lines are a tree.
+/// up to the length that it has now; a line that is on a branch is read once more for each of its branches.
 ///
-/// `None` if the log is of another form than JSON Lines of a known format, or `options` say where the
-/// messages are: [`import()`](super::import()) reads those. Linear in the log; memory is for the longest
-/// context, a second one per session that is open at a time, and some 200 bytes a line.
+/// `None` if the log is of another form than JSON Lines, of a format whose reader keeps all that it reads
+/// (those other than Chat Completions, Anthropic, Claude Code, Codex, pi and ShareGPT), or `options` say where
+/// the messages are: [`import()`](super::import()) reads those. Linear in the lines of all branches; memory is
+/// for what the model is sent last in each session that is open, and some 700 bytes a line.
 ///
 /// ```
 /// use pactql::interop::{ImportOptions, import_file};
@@ -71,12 +75,9 @@ pub fn import_file(
     };
     let spool = Spool::new(spool);
     let mut out = Output::spooled(spool.clone());
-    log.read(format, &mut out)?;
-    spool.check()?;
-    let made = finished(out, Some(format), options)?;
-    // The working states come last.
-    spool.check()?;
-    Ok(Some(made))
+    log.read(format, &spool, &mut out)?;
+    spool.check().map_err(LogError::Spool)?;
+    Ok(Some(finished(out, Some(format), options)?))
 }
 
 /// Whether [`import_file`] reads a file, as far as its first lines show it.
@@ -91,10 +92,26 @@ struct Log<'a> {
     file: RefCell<&'a File>,
     length: u64,
     options: &'a ImportOptions,
-    /// Where each record begins, its length, and the number of its line.
-    places: RefCell<Vec<(u64, usize, usize)>>,
+    places: RefCell<Vec<Place>>,
+    hasher: DefaultHashBuilder,
     /// Why a record could not be read again.
     failure: RefCell<Option<io::Error>>,
+}
+
+/// Where a record is.
+#[derive(Clone, Copy)]
+struct Place {
+    start: u64,
+    length: usize,
+    /// The number of its line.
+    line: usize,
+    /// Of its bytes, by which it is noticed that the log was written anew.
+    hash: u64,
+}
+
+/// The error for a log that was not only appended to.
+fn changed() -> io::Error {
+    io::Error::other("the log has changed while it was read; import it again")
 }
 
 /// The bytes of the log from a place on, whoever else reads it.
@@ -140,6 +157,7 @@ impl<'l> Log<'l> {
             file: RefCell::new(file),
             options,
             places: RefCell::default(),
+            hasher: DefaultHashBuilder::default(),
             failure: RefCell::default(),
         })
     }
@@ -148,47 +166,66 @@ impl<'l> Log<'l> {
         BufReader::with_capacity(1 << 20, Bytes { log: self, at })
     }
 
-    /// The format of the first lines; `None` if the log is not JSON Lines, or of no known format.
+    /// The format of the first lines; `None` if the log is not JSON Lines, of no known format, or of one whose
+    /// reader keeps all that it reads.
     fn format(&self) -> io::Result<Option<Format>> {
         if self.options.location != MessageLocation::Usual {
             return Ok(None);
         }
-        let (mut from, mut line) = (self.from(0), Vec::new());
-        let mut head = Vec::new();
-        for _ in 0..LOOKED_AT {
-            next_line(&mut from, &mut line)?;
-            // The next one may be as long as the log.
-            if line.is_empty() || !head.is_empty() && head.len() + line.len() > HEAD {
+        let (mut from, mut line, mut place) = (self.from(0), Vec::new(), 0);
+        let mut jumps = Jumps::default();
+        let mut looks = Looks::default();
+        let (mut lines, mut goes_on) = (0, true);
+        while goes_on || lines < 2 {
+            from.by_ref().take(PROBED).read_until(b'\n', &mut line)?;
+            if line.is_empty() {
                 break;
             }
-            head.append(&mut line);
+            if line.len() as u64 == PROBED {
+                return Ok(None);
+            }
+            jumps.clear();
+            let mut report = Report::default();
+            let prepared = match self.prepare(&line, place, &mut jumps, &mut report) {
+                Ok(prepared) => prepared,
+                // A document may be on several lines, the first of which is no value.
+                Err(_) if lines == 0 => return Ok(None),
+                Err(_) => break,
+            };
+            if let Line::Value { raw, own } = prepared.line {
+                goes_on = looks.more(&Record {
+                    raw: prepared.text.get(raw).unwrap_or_default(),
+                    list: "",
+                    at: At::Line(1),
+                    json: jumps.of(&prepared.text, own),
+                    number: 0,
+                });
+                lines += 1;
+            } else if !matches!(prepared.line, Line::Blank) && lines == 0 {
+                return Ok(None);
+            }
+            place += line.len() as u64;
+            line.clear();
         }
-        let Ok(text) = input::text(&head) else {
-            return Ok(None);
-        };
-        let mended = redact::mend_surrogates(text).map(|(text, _)| text);
-        let text = mended.as_deref().unwrap_or(text);
-        let Ok(checked) = input::check(text, true, &mut Report::default()) else {
-            return Ok(None);
-        };
-        Ok(checked
-            .lines()
-            .and_then(|records| match self.options.format {
-                Some(format) => Some(format),
-                None => detect(&records),
-            }))
+        let format = self.options.format.or(looks.format());
+        Ok(format.filter(|format| lines > 1 && format.is_bounded()))
     }
 
-    /// Checks a line, and takes out of it what is to be taken out.
+    /// Checks the line at a place, and takes out of it what is to be taken out.
     fn prepare<'a>(
         &self,
         bytes: &'a [u8],
-        is_last: bool,
+        place: u64,
         jumps: &mut Jumps,
         report: &mut Report,
     ) -> Result<Prepared<'a>, InputError> {
         let lenient = self.options.lenient;
-        let text = redact::redact(input::text(bytes)?, &self.options.redact, report);
+        let is_last = place + bytes.len() as u64 == self.length && !bytes.ends_with(b"\n");
+        let text = match place {
+            0 => input::text(bytes)?,
+            _ => input::utf8(bytes)?,
+        };
+        let text = redact::redact(text, &self.options.redact, report);
         match input::line(&text, is_last, lenient, jumps) {
             Ok(line) => Ok(Prepared {
                 text,
@@ -209,7 +246,7 @@ impl<'l> Log<'l> {
     }
 
     /// Has a format read every line.
-    fn read(&self, format: Format, out: &mut Output) -> Result<(), LogError> {
+    fn read(&self, format: Format, spool: &Spool, out: &mut Output) -> Result<(), LogError> {
         let mut lines = self.from(0);
         let (mut line, mut number, mut start) = (Vec::new(), 0, 0);
         let mut jumps = Jumps::default();
@@ -221,12 +258,17 @@ impl<'l> Log<'l> {
             if line.is_empty() {
                 break;
             }
+            if stopped() {
+                return Err(InputError::cancelled().into());
+            }
+            if spool.has_failed() {
+                return spool.check().map_err(LogError::Spool);
+            }
             number += 1;
             let place = start;
             start += line.len() as u64;
-            let is_last = start == self.length && !line.ends_with(b"\n");
             jumps.clear();
-            let prepared = match self.prepare(&line, is_last, &mut jumps, &mut out.report) {
+            let prepared = match self.prepare(&line, place, &mut jumps, &mut out.report) {
                 Ok(prepared) => prepared,
                 Err(error) => {
                     let error = error.shifted(number as u64 - 1, place);
@@ -244,7 +286,12 @@ impl<'l> Log<'l> {
             // After a fault the others are looked for, and nothing is read.
             if let (Line::Value { raw, own }, None) = (prepared.line, &failed) {
                 let mut places = self.places.borrow_mut();
-                places.push((place, line.len(), number));
+                places.push(Place {
+                    start: place,
+                    length: line.len(),
+                    line: number,
+                    hash: self.hasher.hash_one(&line),
+                });
                 let number_of_record = places.len() - 1;
                 drop(places);
                 let record = Record {
@@ -260,10 +307,16 @@ impl<'l> Log<'l> {
         if let Some(failed) = failed {
             return Err(failed.into());
         }
+        if start != self.length {
+            return Err(changed().into());
+        }
         if !halved.is_empty() {
             out.report.note(halves(&halved));
         }
         reader.finish(self, out);
+        if out.len() == 0 {
+            out.empty("");
+        }
         match self.failure.take() {
             Some(error) => Err(error.into()),
             None => Ok(()),
@@ -273,19 +326,22 @@ impl<'l> Log<'l> {
     /// Reads a record a second time.
     fn read_again(&self, number: usize, read: &mut dyn FnMut(&Record<'_>)) -> Result<(), LogError> {
         let place = self.places.borrow().get(number).copied();
-        let (start, length, line) = place.ok_or(io::Error::from(io::ErrorKind::NotFound))?;
-        let mut bytes = vec![0; length];
-        self.read_exactly(start, &mut bytes)?;
+        let place = place.ok_or(io::Error::from(io::ErrorKind::NotFound))?;
+        let mut bytes = vec![0; place.length];
+        self.read_exactly(place.start, &mut bytes)?;
+        if self.hasher.hash_one(&bytes) != place.hash {
+            return Err(changed().into());
+        }
         let mut jumps = Jumps::default();
         // It was counted the first time.
-        let prepared = self.prepare(&bytes, false, &mut jumps, &mut Report::default())?;
+        let prepared = self.prepare(&bytes, place.start, &mut jumps, &mut Report::default())?;
         let Line::Value { raw, own } = prepared.line else {
-            return Err(io::Error::other("the log has changed while it was read").into());
+            return Err(changed().into());
         };
         read(&Record {
             raw: prepared.text.get(raw).unwrap_or_default(),
             list: "",
-            at: At::Line(line),
+            at: At::Line(place.line),
             json: jumps.of(&prepared.text, own),
             number,
         });
@@ -306,8 +362,8 @@ impl Records for Log<'_> {
         if let Err(error) = self.read_again(number, read) {
             let mut failure = self.failure.borrow_mut();
             failure.get_or_insert(match error {
-                LogError::Io(error) => error,
-                LogError::Input(_) => io::Error::other("the log has changed while it was read"),
+                LogError::Io(error) | LogError::Spool(error) => error,
+                LogError::Input(_) => changed(),
             });
         }
     }

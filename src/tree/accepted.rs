@@ -1,5 +1,4 @@
-//! One level at a time of a JSON text that was accepted whole before, in time that does not depend on what
-//! is passed over.
+//! One level at a time of a JSON text that was accepted whole before, without passing over it again.
 //!
 //! A log is checked once, line by line, and then looked into level by level: a line, its message, the
 //! parts of that. The check notes where long values end ([`Jumps`]), and [`Accepted`] goes from one to the

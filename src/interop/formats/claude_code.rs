@@ -315,6 +315,7 @@ fn tell(
         cycles.push(out.cycles(path.session));
     }
     path.end(out);
+    out.close(path.session);
     cycles
 }
 

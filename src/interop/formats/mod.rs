@@ -50,7 +50,8 @@ mod swe_agent;
 mod transcript;
 
 pub(super) use openai::is_message;
-pub(super) use reader::{At, InMemory, Reader, Record, Records, Sniff};
+use reader::Sniff;
+pub(super) use reader::{At, InMemory, Reader, Record, Records};
 
 use crate::tree::shallow::{Member, members};
 
@@ -116,6 +117,19 @@ impl Format {
     #[must_use]
     pub fn name(self) -> &'static str {
         self.entry().name
+    }
+
+    /// Whether its reader keeps what the model was sent last, and not the whole log.
+    pub(super) fn is_bounded(self) -> bool {
+        matches!(
+            self,
+            Self::OpenAi
+                | Self::Anthropic
+                | Self::ClaudeCode
+                | Self::Codex
+                | Self::Pi
+                | Self::ShareGpt
+        )
     }
 
     fn entry(self) -> &'static Entry {
@@ -250,18 +264,39 @@ const LOOKED_AT: usize = 64;
 /// The format of some records, if it is a known one: the first that a record is surely of, else
 /// the first that one could be of.
 pub(super) fn detect(records: &[Record<'_>]) -> Option<Format> {
-    let mut best = (Sniff::No, None);
-    for record in records.iter().take(LOOKED_AT) {
-        let found = members(record.raw);
-        for entry in ALL {
-            let sniff = (entry.sniff)(record, &found);
-            if sniff > best.0 {
-                best = (sniff, Some(entry.format));
-            }
-        }
-        if best.0 == Sniff::Yes {
+    let mut looks = Looks::default();
+    for record in records {
+        if !looks.more(record) {
             break;
         }
     }
-    best.1
+    looks.format()
+}
+
+/// What the records looked at so far could be of.
+#[derive(Default)]
+pub(super) struct Looks {
+    records: usize,
+    sniff: Sniff,
+    format: Option<Format>,
+}
+
+impl Looks {
+    /// Looks at the next record. Returns whether another one could show more.
+    pub(super) fn more(&mut self, record: &Record<'_>) -> bool {
+        let found = members(record.raw);
+        for entry in ALL {
+            let sniff = (entry.sniff)(record, &found);
+            if sniff > self.sniff {
+                (self.sniff, self.format) = (sniff, Some(entry.format));
+            }
+        }
+        self.records += 1;
+        self.sniff != Sniff::Yes && self.records < LOOKED_AT
+    }
+
+    /// The first that a record is surely of, else the first that one could be of.
+    pub(super) fn format(&self) -> Option<Format> {
+        self.format
+    }
 }

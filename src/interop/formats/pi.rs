@@ -91,7 +91,9 @@ impl Reader for Pi {
                     });
                     out.cycles(session)
                 };
-                lines.iter().map(cycle).collect()
+                let cycles = lines.iter().map(cycle).collect();
+                out.close(session);
+                cycles
             },
         );
     }

@@ -4,8 +4,9 @@ use crate::interop::output::Output;
 use crate::tree::accepted::Accepted;
 
 /// Whether a record is of a format.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(in crate::interop) enum Sniff {
+    #[default]
     No,
     /// It could be; another record may show that it is of another format.
     Maybe,

@@ -463,6 +463,7 @@ impl<A: Api> Requests<A> {
             messages.push(self.api.message(raw, &mut out.report));
         }
         converse(messages, self.api.lists().joined, session, out);
+        out.close(session);
     }
 }
 

@@ -75,6 +75,7 @@ impl Reader for ShareGpt {
             };
             out.event(session, event);
         }
+        out.close(session);
     }
 }
 

@@ -106,6 +106,20 @@ fn torn_odd_and_faulty_lines_are_said_alike() {
         assert!(agrees(log.as_bytes(), &ImportOptions::default()), "{log}");
         assert!(agrees(log.as_bytes(), &lenient), "{log}");
     }
+    // Half a letter at the end is mended, and is no line that waits for its rest.
+    let half = line("a \\ud83d") + line("b \\ud83d").trim_end();
+    assert!(agrees(half.as_bytes(), &ImportOptions::default()));
+    let made = streamed(half.as_bytes(), &ImportOptions::default());
+    let made = made.expect("a good log").expect("lines");
+    assert_eq!(made.report.messages(pactql::interop::Fate::Understood), 2);
+    // A mark is one only at the beginning.
+    let marked = format!("{good}\u{FEFF}{good}");
+    assert!(agrees(marked.as_bytes(), &ImportOptions::default()));
+    // Long lines, before the format is sure and after.
+    let long = line("short") + &line(&"long ".repeat(400_000)) + &line(&"longer ".repeat(300_000));
+    assert!(agrees(long.as_bytes(), &ImportOptions::default()));
+    let only_titles = "{\"type\":\"summary\",\"summary\":\"a\",\"leafUuid\":\"b\"}\n".repeat(3);
+    assert!(agrees(only_titles.as_bytes(), &lenient));
     // What is in one piece is read in one piece.
     for log in [
         "[]",
@@ -129,7 +143,66 @@ fn a_spool_that_cannot_be_written_is_an_error() {
     let log = std::fs::read("fixtures/release.claude-code.jsonl").expect("a fixture");
     let read_only = File::open("fixtures/release.claude-code.jsonl").expect("a fixture");
     let error = import_file(&file(&log), read_only, &ImportOptions::default());
-    assert!(matches!(error, Err(LogError::Io(_))), "{error:?}");
+    assert!(matches!(error, Err(LogError::Spool(_))), "{error:?}");
+}
+
+#[test]
+fn documents_of_a_large_log_are_differences() {
+    let log = std::fs::read("fixtures/release.claude-code.jsonl").expect("a fixture");
+    let made = streamed(&log, &ImportOptions::default());
+    let made = made.expect("a good log").expect("lines");
+    let whole = made.sessions[0]
+        .recording
+        .write_jsonl(&mut Vec::new(), true);
+    assert_eq!(
+        whole.expect_err("no").kind(),
+        std::io::ErrorKind::Unsupported
+    );
+}
+
+/// Documents as someone else may have them.
+#[derive(Debug)]
+struct Given(Vec<&'static str>, bool);
+
+impl pactql::internals::tree::documents::Documents for Given {
+    fn committed(&self) -> usize {
+        self.0.len() - usize::from(self.1)
+    }
+
+    fn has_working(&self) -> bool {
+        self.1
+    }
+
+    fn read(&self, index: usize) -> std::io::Result<String> {
+        Ok(self.0[index].to_owned())
+    }
+}
+
+#[test]
+fn documents_out_of_order_are_refused() {
+    let first = r#"{"cycle":1,"root":{"children":[]}}"#;
+    let next = r#"{"cycle":2,"base":1,"remove":[],"replace":[]}"#;
+    let replayed = |documents: &[&'static str], working| {
+        let given = Given(documents.to_vec(), working);
+        Whole::replayed(Arc::new(given)).history().fetch_all()
+    };
+    assert_eq!(replayed(&[first, next], false), Ok(()));
+    let working = r#"{"working":true,"base":1,"remove":[],"replace":[]}"#;
+    assert_eq!(replayed(&[first, working], true), Ok(()));
+    for documents in [
+        [first, r#"{"cycle":3,"root":{"children":[]}}"#],
+        [first, r#"{"cycle":2,"base":2,"remove":[],"replace":[]}"#],
+        [first, working],
+        [next, next],
+        [first, "no JSON"],
+        [first, r#"{"root":{"children":[]}}"#],
+    ] {
+        let failure = replayed(&documents, false).expect_err("out of order");
+        assert!(
+            failure.message.starts_with("the session cannot be read: "),
+            "{failure}"
+        );
+    }
 }
 
 #[test]
