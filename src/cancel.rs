@@ -106,7 +106,8 @@ impl Cancel {
         counts.map_or((0, 0), |counts| (load(&counts.checks), load(&counts.late)))
     }
 
-    /// Sets the token. Work under it ends soon: within 100 ms on a machine of today. It cannot be unset.
+    /// Sets the token. Work under it ends soon: within 100 ms on a machine of today, unless it waits for another writer, a
+    /// database server or an input. It cannot be unset.
     pub fn cancel(&self) {
         self.0.set.store(true, Ordering::Relaxed);
     }

@@ -75,6 +75,8 @@ impl Part {
             drop(open);
             let made = Self { path, file };
             match made.file.try_lock() {
+                // Another process takes it for a left one, and removes it.
+                Err(TryLockError::WouldBlock) => continue,
                 Err(TryLockError::Error(error)) if error.kind() != io::ErrorKind::Unsupported => {
                     return Err(error);
                 }
@@ -171,9 +173,13 @@ fn clean(target: &Path, is_ours: impl Fn(&Path) -> bool) {
         if !middle.is_some_and(is_part) {
             continue;
         }
-        let left = || File::open(entry.path()).is_ok_and(|file| file.try_lock().is_ok());
-        if is_ours(&entry.path()) && left() {
+        if is_ours(&entry.path())
+            && let Ok(file) = File::open(entry.path())
+            && file.try_lock().is_ok()
+        {
             remove(&entry.path());
+            // It was locked until now, so that nobody else took it for theirs.
+            drop(file);
         }
     }
 }

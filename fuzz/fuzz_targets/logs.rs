@@ -1,4 +1,4 @@
-//! Any bytes as a log: an error, or sessions that are written and read back.
+//! Any bytes as a log: an error, or sessions, and never a panic.
 
 #![no_main]
 

@@ -72,11 +72,22 @@ fn end(failure: &Failure, report: impl Fn(&Failure)) -> ! {
     std::process::exit(i32::from(failure.exit() as u8));
 }
 
+/// Whether whoever started the program has it ignore a signal, as `nohup` does. Known on Linux only.
+#[cfg(unix)]
+fn is_ignored(signal: i32) -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
+    mask.is_some_and(|mask| mask >> (signal - 1) & 1 == 1)
+}
+
 #[cfg(unix)]
 fn wait_for_signals(cancel: Cancel) {
     use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
     // Without them, signals do what they do to any program.
-    let Ok(mut signals) = signal_hook::iterator::Signals::new([SIGINT, SIGTERM, SIGHUP]) else {
+    let mut wanted = vec![SIGINT, SIGTERM, SIGHUP];
+    wanted.retain(|signal| !is_ignored(*signal));
+    let Ok(mut signals) = signal_hook::iterator::Signals::new(wanted) else {
         return;
     };
     let _ = thread::Builder::new().spawn(move || {

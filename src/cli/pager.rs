@@ -13,6 +13,8 @@ use std::process::{Command, Stdio};
 /// # Errors
 /// Failures of standard output.
 pub(super) fn page(text: &str, wanted: bool) -> Result<Exit, Failure> {
+    // What was made under a set token may be a part.
+    crate::cancel::check()?;
     if !wanted || is_dumb() || !std::io::stdout().is_terminal() {
         return print(text);
     }

@@ -152,13 +152,13 @@ pub(crate) fn output(
     path: &Path,
     produce: impl FnOnce(&mut dyn Write) -> io::Result<()>,
 ) -> io::Result<()> {
+    // A rename would replace it by a file; links to it, as /dev/stdout is one, need not lead to a name.
+    if path.metadata().is_ok_and(|data| !data.is_file()) {
+        let mut file = BufWriter::new(File::create(path)?);
+        return produce(&mut file).and_then(|()| file.flush());
+    }
     let path = target(path)?;
     let like = match path.metadata() {
-        // A rename would replace it by a file.
-        Ok(data) if !data.is_file() => {
-            let mut file = BufWriter::new(File::create(&path)?);
-            return produce(&mut file).and_then(|()| file.flush());
-        }
         Ok(data) if data.permissions().readonly() => {
             return Err(io::Error::other("the file is read-only"));
         }
@@ -207,8 +207,10 @@ fn copy_owner(like: &Metadata, file: &File) -> io::Result<()> {
     use std::os::unix::fs::{MetadataExt, fchown};
     let (wanted, own) = (like, file.metadata()?);
     if (wanted.uid(), wanted.gid()) != (own.uid(), own.gid()) {
-        // Only root may give files away; the mode is kept in any case.
-        let _ = fchown(file, Some(wanted.uid()), Some(wanted.gid()));
+        // Only root may give files away, and everyone to a group of theirs; the mode is kept in any case.
+        if fchown(file, Some(wanted.uid()), Some(wanted.gid())).is_err() {
+            let _ = fchown(file, None, Some(wanted.gid()));
+        }
     }
     Ok(())
 }

@@ -421,9 +421,11 @@ impl Archive {
         cycles.ok()?.get(at).copied()
     }
 
-    /// Keeps the first failure.
+    /// Keeps the first failure. That of work that was cancelled says nothing of the session.
     pub(super) fn note(&self, done: Result<(), LoadFailure>) {
-        if let Err(failure) = done {
+        if let Err(failure) = done
+            && failure.code != Code::Cancelled
+        {
             let _ = self.failure.set(failure);
         }
     }

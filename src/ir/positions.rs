@@ -448,6 +448,10 @@ impl Builder {
     /// The copies of a part one behind the other, of which some must be there.
     fn repetition(&mut self, repetition: &Repetition) -> Result<Part, TooLarge> {
         let Repetition { min, max, sub, .. } = repetition;
+        let properties = sub.properties();
+        if properties.minimum_len() == Some(0) && !properties.look_set().is_empty() {
+            return self.copies(repetition);
+        }
         let copies = max.unwrap_or((*min).max(1));
         let mut all = Part::empty(true);
         let mut before: Vec<u32> = Vec::new();
@@ -468,6 +472,23 @@ impl Builder {
                 all.last.extend(&part.last);
             }
             before = part.last;
+        }
+        Ok(all)
+    }
+
+    /// As [`Builder::repetition`], of a part that is empty at some places and not at others, so that any
+    /// copy can be the first or the last.
+    fn copies(&mut self, repetition: &Repetition) -> Result<Part, TooLarge> {
+        let Repetition { min, max, sub, .. } = repetition;
+        let copies = max.unwrap_or((*min).max(1));
+        let mut all = Part::empty(true);
+        for copy in 0..copies {
+            let mut part = self.part(sub)?;
+            if max.is_none() && copy + 1 == copies {
+                self.link(&part.last, &part.first)?;
+            }
+            part.nullable |= copy >= *min;
+            all = self.then(all, part)?;
         }
         Ok(all)
     }
@@ -530,6 +551,10 @@ mod tests {
             r"\b\B",
             r"(?:^|b)a",
             r"(?:a|\b)b",
+            r"(?:a|\b){2}b",
+            r"(?:^|a){3}b",
+            r"(?:a|$|\b){2,}b",
+            r"(?:a|\b){0,2}é",
             r"(\ba){2}",
             r"(?:\b|a)*b",
             ".",

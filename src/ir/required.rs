@@ -26,7 +26,7 @@ const REPEATED: u32 = 8;
 /// What a folded text must contain.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Required {
-    /// This text, folded, of at least [`LEAST`] characters.
+    /// This text, folded, of at least three characters.
     Text(String),
     /// All of these, of which there is at least one.
     All(Vec<Required>),
