@@ -20,6 +20,9 @@ const LONGEST: usize = 200;
 /// The most texts in all: with more, asking an index costs more than it saves.
 const TEXTS: usize = 64;
 
+/// The deepest nesting: the parser of an index has a stack of its own.
+const DEPTH: usize = 16;
+
 /// The most times that what is repeated is written out.
 const REPEATED: u32 = 8;
 
@@ -41,7 +44,17 @@ impl Required {
     pub fn of(pattern: &str) -> Option<Self> {
         let parsed = regex_syntax::parse(pattern).ok()?;
         let required = Found::of(&parsed).required();
-        required.filter(|required| required.texts() <= TEXTS)
+        required.filter(|required| required.texts() <= TEXTS && required.depth() <= DEPTH)
+    }
+
+    /// How deep it is nested.
+    fn depth(&self) -> usize {
+        match self {
+            Self::Text(_) => 1,
+            Self::All(each) | Self::Any(each) => {
+                1 + each.iter().map(Self::depth).max().unwrap_or(0)
+            }
+        }
     }
 
     /// Number of texts.
@@ -80,6 +93,8 @@ fn fold_char(letter: char) -> char {
         };
     }
     match letter {
+        // SQLite reads these two as that.
+        '\u{FFFE}' | '\u{FFFF}' => char::REPLACEMENT_CHARACTER,
         '\u{1E9E}' => 'ß',
         // Pairs whose capital letters are several characters.
         '\u{1FD3}' => '\u{0390}',

@@ -68,6 +68,11 @@ impl Load {
         let _ = self.0.subscribe().wait_for(few).await;
     }
 
+    /// Waits until every line is written.
+    pub(super) async fn all_written(&self) {
+        let _ = self.0.subscribe().wait_for(|now| now.lines == 0).await;
+    }
+
     /// Waits until another call may start.
     pub(super) async fn may_call(&self) {
         let few = |now: &Counts| now.line_bytes < LINE_BYTES;

@@ -67,6 +67,7 @@ pub(super) fn serve(state: ServerState, options: &Options) -> Result<(), Failure
     let load = Load::default();
     let (input, output, end) = lines::open(load.clone()).map_err(failed)?;
     let wire = Wire::new(input, output, load.clone());
+    let written = load.clone();
     let server = Server {
         log,
         state: Arc::new(state),
@@ -76,7 +77,7 @@ pub(super) fn serve(state: ServerState, options: &Options) -> Result<(), Failure
         timeout: options.timeout,
     };
     let conversation = async {
-        match server.serve(wire).await {
+        let outcome = match server.serve(wire).await {
             Ok(running) => match running.waiting().await {
                 Ok(QuitReason::JoinError(error)) | Err(error) => {
                     Err(Failure::internal(error.to_string()))
@@ -90,7 +91,10 @@ pub(super) fn serve(state: ServerState, options: &Options) -> Result<(), Failure
                 Err(Failure::plain(Exit::Input, message))
             }
             Err(error) => Err(Failure::internal(clean(&error.to_string(), 200))),
-        }
+        };
+        // Also errors that were said last; a client that does not read them is not waited for long.
+        let _ = tokio::time::timeout(Duration::from_secs(1), written.all_written()).await;
+        outcome
     };
     let outcome = runtime.block_on(async {
         tokio::select! {

@@ -110,7 +110,12 @@ impl Maker<'_> {
                     self.other(part.path);
                     return Ok(());
                 };
-                for info in store.sessions("")? {
+                let Ok(infos) = store.sessions("") else {
+                    cancel::check()?;
+                    self.other(part.path);
+                    return Ok(());
+                };
+                for info in infos {
                     cancel::check()?;
                     let name = format!("{}#{}", part.path, info.name);
                     if !self.describe(name.clone(), None) {

@@ -7,6 +7,7 @@ use super::records::{self, AttemptRow};
 use super::sql::{Database, Dialect, collect, first, int, text};
 use super::sums::{put_retired, seal_session};
 use super::write::{Change, Pen, Written};
+use crate::cancel::{Cancelled, stopped};
 use crate::tree::shallow::{get, members};
 
 /// The right to write a session, and what its writer knows of it.
@@ -331,6 +332,11 @@ pub(crate) fn transaction<T>(
         database.rollback();
         return done;
     }
+    // What cancelled work has read may be a part of what is there, and is not kept.
+    let done = done.and_then(|value| match stopped() {
+        true => Err(StoreError::Database(Cancelled.to_string())),
+        false => Ok(value),
+    });
     finish(database, done)
 }
 

@@ -17,8 +17,9 @@ use std::collections::BTreeSet;
 use super::error::StoreError;
 use super::sql::{Database, Dialect, Value, collect, first, int};
 
-/// How texts are folded and cut; an index of another number is made anew.
-const VERSION: i64 = 1;
+/// How texts are folded and cut; an index of another number is made anew. Letters are paired by the tables of
+/// the standard library.
+const VERSION: i64 = 2_000 + char::UNICODE_VERSION.0 as i64;
 
 /// The tables, in an order in which they can be dropped. In SQLite `text_gram` goes before them.
 pub(super) const TABLES: [&str; 3] = ["text_unit", "text_doc", "text_index"];

@@ -23,13 +23,13 @@ pub(crate) fn verify_texts(
         Err(StoreError::Damaged(what) | StoreError::Database(what)) => Some(what),
         Err(other) => return Err(other),
     };
-    let told = wrong.map(|what| {
+    let found = wrong.map(|what| {
         let what = format!(
             "the text index is not what the texts say ({what}): remove it and make it again"
         );
         (None, None, what)
     });
-    Ok(told.into_iter().collect())
+    Ok(found.into_iter().collect())
 }
 
 /// The first contradiction.

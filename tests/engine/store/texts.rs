@@ -11,7 +11,8 @@ use crate::support::documents::Sample;
 use crate::support::engine::open;
 use crate::support::random::{self, Rng};
 
-const WORDS: [&str; 20] = [
+const WORDS: [&str; 21] = [
+    "a\u{FFFE}\u{FFFF}b",
     "refund",
     "Refund",
     "REFUND",
