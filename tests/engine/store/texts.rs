@@ -4,7 +4,7 @@
 use std::fmt::Write as _;
 
 use pactql::inspect::{Part, Search, grep};
-use pactql::{Message, NewNode, Retention, Store};
+use pactql::{Code, Message, NewNode, Retention, Store};
 
 use super::place::{Folder, sound};
 use crate::support::documents::Sample;
@@ -105,7 +105,15 @@ fn change(store: &Store, rng: &mut Rng) {
     match (rng.below(12), some(rng)) {
         (0, Some(name)) => store.delete(&name).unwrap(),
         (1, Some(name)) => store.rename(&name, &fresh).unwrap(),
-        (2, Some(name)) => store.fork(&name, "@t0", &fresh).unwrap(),
+        (2, Some(name)) => {
+            let forked = store.fork(&name, "@t0", &fresh);
+            // A session may have no commit.
+            let code = forked.err().map(|error| error.code());
+            assert!(
+                matches!(code, None | Some(Code::SnapshotNotFound)),
+                "{code:?}"
+            );
+        }
         (3, _) => {
             store.prune(&Retention::default().keep(1)).unwrap();
         }
