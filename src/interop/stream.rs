@@ -36,7 +36,7 @@ pub enum LogError {
     Input(#[from] InputError),
 }
 
-/// One of the first lines that is longer is no line of a log: a document of one line is read as a whole.
+/// If one of the first lines has more bytes, the file is taken for a single document and is not read line by line.
 const PROBED: u64 = 64 << 20;
 
 /// The longest line.

@@ -335,7 +335,7 @@ mod tests {
                 waiting.extend(json.elements(raw));
             }
             assert!(seen >= 1);
-            // A copy is no piece of the text.
+            // The jumps are those of `text`, so a copy of it is searched without them.
             let copy = value.to_owned();
             assert_eq!(json.members(&copy), members(&copy));
         }

@@ -62,8 +62,8 @@ pub struct Number<'a> {
     pub integer: bool,
 }
 
-/// Is told where in a text the parts of a value are, while [`Reader::skip_marking`] passes over it. All
-/// offsets are those of the reader. Keys are no strings here.
+/// Receives the places of strings, arrays and objects from [`Reader::skip_marking`], in the order of the text.
+/// Offsets count from the start of the reader's text. Keys are left out.
 pub(crate) trait Marks {
     /// A string, with its quotes.
     fn string(&mut self, start: usize, end: usize);
