@@ -9,6 +9,7 @@
 //! | units as rows, and back | `encode`, `attrs`, `decode`, `rows`, `present` |
 //! | writing | `lease`, `write`, `session`, `queue`, `core`, `records`, `garbage` |
 //! | reading | `catalog`, `candidates`, `load`, `archive`, `newest` |
+//! | copies as Parquet files | `columnar` |
 //! | sessions as wholes | `manage`, `erase`, `verify`, `sums` |
 //! | the text index | `texts`, `texts_build`, `texts_check`, `grams` |
 //! | errors | `error` |
@@ -17,6 +18,7 @@ mod archive;
 mod attrs;
 mod candidates;
 mod catalog;
+mod columnar;
 mod core;
 mod decode;
 mod encode;
@@ -56,6 +58,7 @@ pub(crate) use candidates::{
     Candidate, Glob, Hit, candidates, count, hits, last, listed, matching, near,
 };
 pub(crate) use catalog::{Entry, Listed, all, by_id, find, get};
+pub use columnar::{ParquetEngine, parquet_views};
 pub(crate) use core::{Core, WriteOptions};
 pub(crate) use erase::erase;
 pub(crate) use error::StoreError;
