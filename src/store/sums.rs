@@ -130,31 +130,87 @@ pub(super) fn put_retired<'a>(
 const END: &str = "(select max(seq) from snapshot where session_id = t.session_id), \
      (select hash from snapshot where session_id = t.session_id order by seq desc limit 1)";
 
-/// The sum of a row of `session`, whose columns begin at `from` and are followed by [`END`]; and the one without the end,
-/// which earlier programs wrote.
-fn sums_of_session(row: &dyn Row, from: usize) -> Result<[i64; 2], StoreError> {
-    let mut values = Vec::with_capacity(SESSION.len() + 2);
-    for (at, (_, read)) in (from..).zip(SESSION) {
-        values.push(read(row, at)?);
-    }
-    let open = sum_of(values.iter().cloned());
-    let end = from + SESSION.len();
-    values.push(INT(row, end)?);
-    values.push(row.bytes(end + 1)?.map(hex).unwrap_or_default());
-    Ok([sum_of(values.into_iter()), open])
+/// A row of `session` as its sum has it.
+///
+/// The sum has three parts, from its highest bits: 16 bits of the counter of the session's changes, 24 bits of the hash of
+/// the counter and the row, and 24 of the hash of these and of what closes the session. A program that knows no ends
+/// counts its changes and leaves the sum as it was. Then the counter is another one, and the sum says nothing of the end.
+struct Summary {
+    /// Its columns.
+    row: Vec<String>,
+    /// The counter of its changes.
+    changed: i64,
+    /// The number and the hash of its last snapshot.
+    end: [String; 2],
 }
+
+impl Summary {
+    /// Of the columns of a row from `from` on, its counter, and [`END`].
+    fn read(row: &dyn Row, from: usize) -> Result<Self, StoreError> {
+        let mut values = Vec::with_capacity(SESSION.len());
+        for (at, (_, read)) in (from..).zip(SESSION) {
+            values.push(read(row, at)?);
+        }
+        let after = from + SESSION.len();
+        let hash = row.bytes(after + 2)?.map(hex).unwrap_or_default();
+        Ok(Self {
+            row: values,
+            changed: int(row, after)?,
+            end: [INT(row, after + 1)?, hash],
+        })
+    }
+
+    /// The columns that the sum of a row is over, and [`END`], in a statement over `session t`.
+    fn columns() -> String {
+        let names: Vec<String> = SESSION
+            .iter()
+            .map(|(name, _)| format!("t.{name}"))
+            .collect();
+        format!("{}, t.changed, {END}", names.join(", "))
+    }
+
+    /// The sum.
+    fn sum(&self) -> i64 {
+        let part = |values: &[&[String]]| {
+            let count = std::iter::once(format!("{}", self.changed & COUNTER));
+            let values = values.iter().flat_map(|values| values.iter().cloned());
+            sum_of(count.chain(values)) & PART
+        };
+        let (row, end) = (part(&[&self.row]), part(&[&self.row, &self.end]));
+        (self.changed & COUNTER) << 48 | row << 24 | end
+    }
+
+    /// Whether a sum is that of this row and this end, or that of an earlier program.
+    fn fits(&self, sum: i64) -> bool {
+        let counter = sum >> 48 & COUNTER;
+        if counter != self.changed & COUNTER {
+            // It was written before another program changed the session.
+            let then = Self {
+                row: self.row.clone(),
+                changed: counter,
+                end: self.end.clone(),
+            };
+            if then.sum() >> 24 == sum >> 24 {
+                return true;
+            }
+        }
+        let row = || self.row.iter().cloned();
+        sum == self.sum() || sum == sum_of(row()) || sum == sum_of(row().chain(self.end.clone()))
+    }
+}
+
+/// The bits of the counter, and of a hash, in the sum of a session.
+const COUNTER: i64 = 0xffff;
+const PART: i64 = 0xff_ffff;
 
 /// Computes the sum of a row of `session` anew, after it or the session's snapshots were changed.
 pub(super) fn seal_session(database: &mut dyn Database, session: i64) -> Result<(), StoreError> {
-    let columns: Vec<&str> = SESSION.iter().map(|(name, _)| *name).collect();
+    let columns = Summary::columns();
     let sum = first(
         database,
-        &format!(
-            "select {}, {END} from session t where session_id = ?1",
-            columns.join(", ")
-        ),
+        &format!("select {columns} from session t where session_id = ?1"),
         &[session.into()],
-        |row| Ok(sums_of_session(row, 0)?[0]),
+        |row| Ok(Summary::read(row, 0)?.sum()),
     )?;
     database.execute(
         "update session set check_sum = ?2 where session_id = ?1",
@@ -204,19 +260,12 @@ pub(super) fn holds(found: Result<bool, StoreError>) -> Result<bool, StoreError>
 fn wrong_sessions(
     database: &mut dyn Database,
 ) -> Result<Vec<(Option<String>, String)>, StoreError> {
-    let columns: Vec<String> = SESSION
-        .iter()
-        .map(|(name, _)| format!("t.{name}"))
-        .collect();
     let statement = format!(
-        "select t.name, t.check_sum, {}, {END} from session t order by t.name",
-        columns.join(", ")
+        "select t.name, t.check_sum, {} from session t order by t.name",
+        Summary::columns()
     );
     let rows = collect(database, &statement, &[], |row| {
-        let sound = || {
-            let sum = row.int(1)?;
-            Ok(sums_of_session(row, 2)?.iter().any(|one| sum == Some(*one)))
-        };
+        let sound = || Ok(Summary::read(row, 2)?.fits(int(row, 1)?));
         let name = row.text(0).ok().flatten().map(ToOwned::to_owned);
         Ok((name, holds(sound())?))
     })?;
@@ -284,4 +333,44 @@ pub(super) fn wrong(
         );
     }
     Ok(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Summary, sum_of};
+
+    fn summary(name: &str, changed: i64, end: &str) -> Summary {
+        Summary {
+            row: vec![name.to_owned(), "Null".to_owned()],
+            changed,
+            end: ["Int(3)".to_owned(), end.to_owned()],
+        }
+    }
+
+    #[test]
+    fn a_sum_fits_its_row_and_its_end() {
+        for changed in [0, 7, 0xffff, 0x1_0003] {
+            let sum = summary("a", changed, "e").sum();
+            assert!(summary("a", changed, "e").fits(sum));
+            assert!(!summary("b", changed, "e").fits(sum));
+            assert!(!summary("a", changed, "other").fits(sum));
+            // Another program has changed the session since, and left the sum.
+            assert!(summary("a", changed + 1, "other").fits(sum));
+            assert!(!summary("b", changed + 1, "other").fits(sum));
+            for bit in 0..64 {
+                let altered = sum ^ 1 << bit;
+                assert!(!summary("a", changed, "e").fits(altered), "bit {bit}");
+            }
+        }
+    }
+
+    #[test]
+    fn sums_of_earlier_programs_fit() {
+        let now = summary("a", 5, "e");
+        let row = || now.row.iter().cloned();
+        for sum in [sum_of(row()), sum_of(row().chain(now.end.clone()))] {
+            assert!(now.fits(sum));
+            assert!(!summary("b", 5, "e").fits(sum));
+        }
+    }
 }
