@@ -1,7 +1,7 @@
 //! How the program ends before a command is done: signals, and `--timeout`.
 //!
 //! A thread waits for signals and sets the token that the command runs under, which ends soon then. If it
-//! does not, the thread ends the program itself. No temporary file stays behind either way, except that of `backup`.
+//! does not, the thread ends the program itself. No temporary file stays behind either way.
 
 use super::command::say;
 use crate::cancel::Cancel;

@@ -7,6 +7,7 @@
 //!
 //! This file knows texts. It must not know models.
 
+use crate::cancel::stopped;
 use hashbrown::{DefaultHashBuilder, HashTable};
 use regex_automata::meta::Regex;
 use regex_automata::{Anchored, Input};
@@ -24,10 +25,16 @@ pub(super) enum Vocabulary {
 }
 
 impl Vocabulary {
-    fn name(self) -> &'static str {
+    /// What the library has of it, unpacked when it is first asked for.
+    ///
+    /// Not by its name: the library's table of names would bring every vocabulary into the program, and
+    /// those of other models have five times the size of these two.
+    fn library(self) -> &'static CoreBpe {
+        static O200K: LazyLock<CoreBpe> = LazyLock::new(tiktoken::encoding::o200k_base);
+        static CL100K: LazyLock<CoreBpe> = LazyLock::new(tiktoken::encoding::cl100k_base);
         match self {
-            Self::O200k => "o200k_base",
-            Self::Cl100k => "cl100k_base",
+            Self::O200k => &O200K,
+            Self::Cl100k => &CL100K,
         }
     }
 
@@ -44,23 +51,79 @@ impl Vocabulary {
     }
 }
 
+/// The bytes that are counted between two looks at the token of the work.
+const STEP: usize = 1 << 16;
+
+/// The longest piece that the library merges. It takes a few milliseconds.
+const LONGEST: usize = 1 << 14;
+
 /// The tokens of a text.
 pub(super) fn count(vocabulary: Vocabulary, text: &str) -> u64 {
-    let Some(encoding) = tiktoken::get_encoding(vocabulary.name()) else {
-        return 0;
+    match text.is_ascii() {
+        true => count_ascii(vocabulary, text, STEP),
+        false => count_pieces(vocabulary, text),
+    }
+}
+
+/// As [`count`], of a text that is ASCII, in parts of `step` bytes and somewhat more.
+fn count_ascii(vocabulary: Vocabulary, text: &str, step: usize) -> u64 {
+    let (mut rest, mut tokens) = (text, 0);
+    while !rest.is_empty() && !stopped() {
+        let end = border(rest.as_bytes(), step).unwrap_or(rest.len());
+        let (part, after) = rest.split_at(end);
+        tokens += match part.len() > 2 * step.max(LONGEST) {
+            true => count_pieces(vocabulary, part),
+            false => vocabulary.library().count(part) as u64,
+        };
+        rest = after;
+    }
+    tokens
+}
+
+/// The first place from `from` on where both patterns cut an ASCII text, whatever else is in it. What is
+/// before and after it can then be counted alone.
+///
+/// Between a letter and a digit, after words, and after ends of lines before a word: no alternative of the
+/// patterns has two signs of these kinds beside each other, and none looks at what follows a letter or a digit.
+fn border(text: &[u8], from: usize) -> Option<usize> {
+    let is_border = |&at: &usize| {
+        let (Some(before), Some(after)) = (text.get(at - 1), text.get(at)) else {
+            return false;
+        };
+        let is_word = |at: usize| text.get(at).is_some_and(u8::is_ascii_alphabetic);
+        match (before, after) {
+            (b'a'..=b'z' | b'A'..=b'Z', b'0'..=b'9') | (b'0'..=b'9', b'a'..=b'z' | b'A'..=b'Z') => {
+                true
+            }
+            (b'a'..=b'z' | b'A'..=b'Z', b' ') => is_word(at + 1),
+            (b'\n', _) => after.is_ascii_alphanumeric(),
+            _ => false,
+        }
     };
-    let own = match text.is_ascii() {
-        true => None,
-        false => vocabulary.own(),
-    };
-    let Some(own) = own else {
+    (from.max(1)..text.len()).find(is_border)
+}
+
+/// As [`count`], cut here, piece by piece.
+fn count_pieces(vocabulary: Vocabulary, text: &str) -> u64 {
+    let encoding = vocabulary.library();
+    let Some(own) = vocabulary.own() else {
         return encoding.count(text) as u64;
     };
-    let counts = pieces(&own.cutter, text).map(|piece| match piece.is_ascii() {
-        true => encoding.count(piece),
-        false => own.ranks.merge(piece.as_bytes()),
-    });
-    counts.sum::<usize>() as u64
+    let (mut tokens, mut counted) = (0, 0);
+    for piece in pieces(&own.cutter, text) {
+        tokens += match piece.is_ascii() && piece.len() <= LONGEST {
+            true => encoding.count(piece),
+            false => own.ranks.merge(piece.as_bytes()),
+        };
+        counted += piece.len();
+        if counted >= STEP {
+            counted = 0;
+            if stopped() {
+                break;
+            }
+        }
+    }
+    tokens as u64
 }
 
 /// What a piece is, the first that fits: words, up to three digits, signs, lines that end. White space
@@ -94,7 +157,7 @@ struct Own {
 impl Own {
     fn new(vocabulary: Vocabulary, pieces: &[&str]) -> Option<Self> {
         let cutter = Regex::new_many(&[&*pieces.join("|"), r"\s+"]).ok()?;
-        let ranks = Ranks::new(tiktoken::get_encoding(vocabulary.name())?);
+        let ranks = Ranks::new(vocabulary.library());
         Some(Self { cutter, ranks })
     }
 }
@@ -158,7 +221,8 @@ impl Ranks {
     }
 
     /// The number of tokens of a piece: of all neighbouring parts whose bytes together are a token,
-    /// those of the lowest rank become one, the leftmost first, until none is left. `n log n`.
+    /// those of the lowest rank become one, the leftmost first, until none is left. `n log n`, and some
+    /// forty bytes of memory for each of the piece. Ends early if the work is cancelled.
     fn merge(&self, piece: &[u8]) -> usize {
         if self.get(piece).is_some() {
             return 1;
@@ -168,13 +232,27 @@ impl Ranks {
         let mut ends: Vec<usize> = (1..=count).collect();
         let mut before: Vec<usize> = (0..=count).map(|at| at.saturating_sub(1)).collect();
         let mut parts = count;
-        let mut pairs = BinaryHeap::new();
         let pair = |start: usize, middle: usize, end: usize| {
             let rank = self.get(piece.get(start..end)?)?;
             Some(Reverse((rank, start, middle, end)))
         };
-        pairs.extend((2..=count).filter_map(|end| pair(end - 2, end - 1, end)));
+        let mut looks = 0_usize;
+        let mut ends_early = || {
+            looks += 1;
+            looks.is_multiple_of(STEP) && stopped()
+        };
+        let mut pairs = Vec::new();
+        for end in 2..=count {
+            pairs.extend(pair(end - 2, end - 1, end));
+            if ends_early() {
+                return parts;
+            }
+        }
+        let mut pairs = BinaryHeap::from(pairs);
         while let Some(Reverse((_, start, middle, end))) = pairs.pop() {
+            if ends_early() {
+                return parts;
+            }
             // One of the two may have been merged with another since.
             if ends.get(start) != Some(&middle) || ends.get(middle) != Some(&end) {
                 continue;
@@ -200,7 +278,8 @@ fn slice<'a>(bytes: &'a [u8], &(start, end, _): &(u32, u32, u32)) -> &'a [u8] {
 
 #[cfg(test)]
 mod tests {
-    use super::{Vocabulary, pieces};
+    use super::{Vocabulary, count, count_ascii, count_pieces, pieces};
+    use crate::cancel::Cancel;
 
     #[test]
     fn pieces_are_the_whole_text() {
@@ -233,7 +312,7 @@ mod tests {
     fn pieces_are_merged_as_the_library_does() {
         for vocabulary in [Vocabulary::O200k, Vocabulary::Cl100k] {
             let own = vocabulary.own().expect("a vocabulary");
-            let library = tiktoken::get_encoding(vocabulary.name()).expect("a vocabulary");
+            let library = vocabulary.library();
             for word in [
                 "a",
                 "supercalifragilistic",
@@ -247,6 +326,52 @@ mod tests {
                     "{word}"
                 );
             }
+        }
+    }
+
+    /// Texts of signs at which the patterns cut, and at which they do not, in every order.
+    #[test]
+    fn a_text_in_parts_has_the_tokens_of_the_whole() {
+        const SIGNS: [&str; 20] = [
+            "a", "Word", "re", "LL", "1", "2345", " ", "  ", "\n", "\r\n", "\t", "'", "'s", "/",
+            ".", "_", "{\"", "\u{b}", "-", "\n ",
+        ];
+        let mut random = 88_172_645_463_325_252_u64;
+        let mut next = |below: usize| {
+            random ^= random << 13;
+            random ^= random >> 7;
+            random ^= random << 17;
+            random as usize % below
+        };
+        for vocabulary in [Vocabulary::O200k, Vocabulary::Cl100k] {
+            for _ in 0..2_000 {
+                let text: String = (0..1 + next(24))
+                    .map(|_| SIGNS[next(SIGNS.len())])
+                    .collect();
+                let whole = vocabulary.library().count(&text) as u64;
+                for step in [1, 2, 5] {
+                    let parts = count_ascii(vocabulary, &text, step);
+                    assert_eq!(parts, whole, "{text:?} in parts of {step}");
+                }
+                assert_eq!(count_pieces(vocabulary, &text), whole, "{text:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn one_long_text_stops() {
+        let prose = "Some words and 1234 numbers.\n".repeat(100_000);
+        // One piece without a place to cut, of letters and of white space.
+        let (letters, space) = ("ab".repeat(200_000), " \t".repeat(200_000));
+        for text in [&prose, &letters, &space, &format!("{prose}é")] {
+            let free = Cancel::at_check(0);
+            assert!(free.run(|| count(Vocabulary::O200k, text)).is_ok());
+            let (all, _) = free.checks();
+            let least = (text.len() >> 18) as u64;
+            assert!(all > least, "{all} looks at {} bytes", text.len());
+            let cancel = Cancel::at_check(3);
+            assert!(cancel.run(|| count(Vocabulary::O200k, text)).is_err());
+            assert!(cancel.checks().1 <= 4, "{:?}", cancel.checks());
         }
     }
 }

@@ -30,6 +30,7 @@ mod home;
 mod lease;
 mod load;
 mod manage;
+mod new_file;
 mod newest;
 #[cfg(feature = "postgres")]
 mod postgres;

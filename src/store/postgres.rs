@@ -14,10 +14,11 @@ use postgres::fallible_iterator::FallibleIterator;
 use postgres::{Config, NoTls, Statement};
 
 use super::error::StoreError;
+use super::new_file::into_new_file;
 use super::postgres_client::{Found, Link, Parameter, apart, in_runtime, respelled};
 use super::schema::{self, TABLES};
 use super::sql::{Database, Dialect, Each, Value};
-use super::sqlite::{Access, Sqlite, into_new_file};
+use super::sqlite::{Access, Sqlite};
 use super::texts;
 
 /// Statements that stay prepared; the store has fewer.

@@ -16,15 +16,19 @@ use rusqlite::types::{ToSqlOutput, ValueRef};
 use rusqlite::{CachedStatement, Connection, OpenFlags, ToSql};
 
 use super::error::StoreError;
+use super::new_file::{cancelled, into_new_file};
 use super::sql::{Database, Dialect, Each, Row, Value};
 use super::wide::{Kind, Wide};
-use crate::cancel::{free, stopped};
+use crate::cancel::{self, free, stopped};
 
 /// Statements that stay prepared; the store has fewer.
 const STATEMENTS: usize = 256;
 
 /// Steps of SQLite's machine between two looks at the token of the work.
 const STEPS: i32 = 100;
+
+/// Pages that a backup copies between two looks at the token of the work: 1 MiB.
+const PAGES: i32 = 256;
 
 /// How large the log of recent commits may stay after it was copied into the file.
 const LOG_BYTES: i64 = 16 << 20;
@@ -256,23 +260,40 @@ impl Sqlite {
         bind().map_err(|error| self.error(&error))
     }
 
+    /// Copies all pages to a new file, as they are at one moment; writers need not wait for that.
     fn copy_to(&self, to: &Path) -> Result<(), StoreError> {
         let failed = |error| said(to, &error);
+        let mine = |error| self.error(&error);
         let mut target = Connection::open(to).map_err(failed)?;
+        // The moment is that of the first read of a transaction, so steps between which others commit need
+        // not begin anew.
+        let moment = match self.connection.is_autocommit() {
+            true => Some(self.connection.unchecked_transaction().map_err(mine)?),
+            false => None,
+        };
+        let first = "select count(*) from sqlite_schema";
+        self.connection
+            .query_row(first, [], |_| Ok(()))
+            .map_err(mine)?;
         {
             let backup = Backup::new(&self.connection, &mut target).map_err(failed)?;
-            let started = Instant::now();
-            // All pages at once are those of one moment; writers need not wait for that.
-            while backup.step(-1).map_err(|error| self.error(&error))? != StepResult::Done {
-                if started.elapsed() > self.busy {
-                    return Err(StoreError::Conflict(format!(
-                        "{}: it stayed locked; try again later",
-                        self.path.display()
-                    )));
+            let mut waiting = Instant::now();
+            loop {
+                cancel::check().map_err(|_| cancelled())?;
+                match backup.step(PAGES).map_err(mine)? {
+                    StepResult::Done => break,
+                    StepResult::More => waiting = Instant::now(),
+                    _ if waiting.elapsed() > self.busy => {
+                        return Err(StoreError::Conflict(format!(
+                            "{}: it stayed locked; try again later",
+                            self.path.display()
+                        )));
+                    }
+                    _ => sleep(Duration::from_millis(5)),
                 }
-                sleep(Duration::from_millis(5));
             }
         }
+        drop(moment);
         target.close().map_err(|(_, error)| said(to, &error))
     }
 }
@@ -414,44 +435,6 @@ fn put_row(row: &Context<'_>, rows: &Mutex<Wide>) -> i64 {
         }
     }
     start as i64
-}
-
-/// Lets `write` make a file beside `to`, and gives it this name when it is complete and on the disk.
-pub(super) fn into_new_file(
-    to: &Path,
-    write: impl FnOnce(&Path) -> Result<(), StoreError>,
-) -> Result<(), StoreError> {
-    let io = |error| StoreError::Io(to.to_owned(), error);
-    if to.symlink_metadata().is_ok() {
-        return Err(io(std::io::ErrorKind::AlreadyExists.into()));
-    }
-    let mut part = to.as_os_str().to_owned();
-    part.push(format!(".{}.part", std::process::id()));
-    let part = PathBuf::from(part);
-    std::fs::File::create_new(&part).map_err(io)?;
-    let placed = write(&part).and_then(|()| {
-        std::fs::File::open(&part)
-            .and_then(|file| file.sync_all())
-            .map_err(io)?;
-        match std::fs::hard_link(&part, to) {
-            Ok(()) => std::fs::remove_file(&part).map_err(io),
-            Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => Err(io(error)),
-            // A file system without links.
-            Err(_) => std::fs::rename(&part, to).map_err(io),
-        }
-    });
-    if placed.is_err() {
-        let _ = std::fs::remove_file(&part);
-    }
-    for rest in ["-wal", "-shm", "-journal"] {
-        let _ = std::fs::remove_file(beside(&part, rest));
-    }
-    placed?;
-    let directory = to.parent().filter(|path| !path.as_os_str().is_empty());
-    let directory = std::fs::File::open(directory.unwrap_or(Path::new(".")));
-    // Not every file system can do this.
-    let _ = directory.and_then(|directory| directory.sync_all());
-    Ok(())
 }
 
 /// The path of a file that SQLite keeps beside another.

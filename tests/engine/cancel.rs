@@ -227,26 +227,65 @@ fn stores_stop() {
     std::fs::remove_file(place).unwrap();
 }
 
+/// A backup looks at the token every megabyte, and one that is cancelled leaves nothing.
+#[cfg(feature = "store")]
+#[test]
+fn a_backup_stops() {
+    use pactql::Store;
+    let place = std::env::temp_dir().join(format!("pactql-backup-{}", std::process::id()));
+    std::fs::create_dir_all(&place).unwrap();
+    let path = |name: &str| place.join(name).display().to_string();
+    let store = Store::open(&path("store.db")).unwrap();
+    let text = "some words ".repeat(1_000_000);
+    let line = format!(
+        r#"{{"cycle":1,"root":{{"id":"r","children":[{{"id":"s","nodeType":"^sys","children":[{{"id":"b","nodeType":"cb","content":"{text}"}}]}}]}}}}"#
+    );
+    let session = Session::from_slice(line.as_bytes()).unwrap();
+    store.import("talk", &session, None).unwrap();
+    let files = || {
+        let entries = std::fs::read_dir(&place).unwrap();
+        let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+        names.filter(|name| !name.starts_with("store.db")).count()
+    };
+    stops("backup", text.len() as u64 >> 20, 3, || {
+        let _ = std::fs::remove_file(path("copy.db"));
+        let outcome = store.backup(path("copy.db"));
+        assert_eq!(files(), usize::from(outcome.is_ok()), "{outcome:?}");
+    });
+    let _ = std::fs::remove_file(path("copy.db"));
+    store.backup(path("copy.db")).unwrap();
+    let copy = Store::open(&path("copy.db")).unwrap();
+    assert!(copy.verify().unwrap().is_empty());
+    drop((store, copy));
+    std::fs::remove_dir_all(place).unwrap();
+}
+
 /// A place that was found under a set token may be one of several: nothing is written there.
 #[test]
 fn a_write_is_not_done_by_halves() {
-    use pactql::{Context, Message};
+    use pactql::Context;
     let mut context = Context::new();
     for n in 0..100 {
-        context
-            .append(Message::user(&format!("question {n}")))
-            .unwrap();
-        context.commit().unwrap();
+        let block = serde_json::json!({"content": format!("question {n}")});
+        context.add("^sys", block.to_string()).unwrap();
     }
-    let before = context.select(".cb").unwrap().to_ids().len();
-    for at in 2..90 {
-        let cancel = Cancel::at_check(at);
-        let removed = cancel.run(|| context.remove("^seq .cb[content~'question']").is_ok());
-        assert_eq!(removed, Err(Cancelled));
-    }
+    context.commit().unwrap();
+    let blocks = |context: &mut Context| context.select(".cb").unwrap().to_ids().len();
+    let before = blocks(&mut context);
+    assert_eq!(before, 100);
+    let selector = "^sys .cb[content~'question']";
+    let free = Cancel::at_check(0);
+    assert_eq!(free.run(|| context.remove(selector).is_ok()), Ok(true));
+    assert_eq!(blocks(&mut context), 0);
     context.discard();
-    let after = context.select(".cb").unwrap().to_ids().len();
-    assert_eq!(before, after);
+    for at in 1..=free.checks().0 {
+        let cancel = Cancel::at_check(at);
+        let _ = cancel.run(|| context.remove(selector).is_ok());
+        // What is not committed, too, is all there, or all gone.
+        let left = blocks(&mut context);
+        assert!(left == before || left == 0, "{left} left at {at}");
+        context.discard();
+    }
 }
 
 #[test]

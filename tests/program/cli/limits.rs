@@ -84,6 +84,52 @@ mod signals {
         }
     }
 
+    /// Neither an unfinished copy of a store, nor what SQLite keeps beside it.
+    #[test]
+    fn an_interrupted_backup_leaves_nothing() {
+        let scratch = Scratch::new("backup-signals");
+        let text = "some words ".repeat(4_000_000);
+        let session = scratch.write(
+            "large.jsonl",
+            format!(
+                r#"{{"cycle":1,"root":{{"id":"r","children":[{{"id":"s","nodeType":"^sys","children":[{{"id":"b","nodeType":"cb","content":"{text}"}}]}}]}}}}"#
+            ),
+        );
+        let store = scratch.path("store.db");
+        answer(&["import", &session, "-o", &store]);
+        let before = names(&scratch.0);
+        for signal in ["INT", "TERM", "KILL"] {
+            let mut child = Command::new(env!("CARGO_BIN_EXE_pactql"))
+                .args(["backup", &store, "-o", &scratch.path("copy.db")])
+                .stderr(Stdio::null())
+                .spawn()
+                .expect("the program starts");
+            while names(&scratch.0) == before && child.try_wait().expect("a child").is_none() {
+                std::thread::sleep(Duration::from_millis(1));
+            }
+            let sent = Command::new("kill")
+                .args(["-s", signal, &child.id().to_string()])
+                .status();
+            assert!(sent.is_ok_and(|sent| sent.success()), "{signal}");
+            child.wait().expect("the program ends");
+            if signal != "KILL" {
+                assert_eq!(names(&scratch.0), before, "{signal}");
+            }
+        }
+        // What the killed one left is removed by the next.
+        let _ = std::fs::remove_file(scratch.path("copy.db"));
+        answer(&["backup", &store, "-o", &scratch.path("copy.db")]);
+        let mut after = before;
+        after.push("copy.db".to_owned());
+        after.sort_unstable();
+        let now: Vec<String> = names(&scratch.0)
+            .into_iter()
+            .filter(|name| !name.ends_with("-wal") && !name.ends_with("-shm"))
+            .collect();
+        assert_eq!(now, after);
+        answer(&["verify", &scratch.path("copy.db")]);
+    }
+
     /// What a killed program leaves is removed by the next one that writes there.
     #[test]
     fn what_a_killed_program_leaves_is_cleaned() {
