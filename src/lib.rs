@@ -98,6 +98,8 @@ pub use engine::{
     Damage, Durability, ImportStopped, LogImport, Pruned, Retention, SessionAnswer, SessionIds,
     SessionInfo, Store, StoreAnswers, StoreBuilder, StoreIds, TextIndex,
 };
+#[cfg(feature = "parquet")]
+pub use engine::{ParquetExport, ParquetExported, ParquetImported};
 pub use exec::Counters;
 pub use files::{FileError, SessionFile, write_context};
 pub use history::{

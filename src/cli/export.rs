@@ -3,6 +3,7 @@
 use super::command::{Run, stream};
 use super::input;
 use super::options::{Color, Messages};
+use super::parquet::Copying;
 use super::progress::Progress;
 use super::sessions::{SessionArgs, open_store};
 use super::words::quoted;
@@ -22,7 +23,8 @@ use std::path::{Component, Path};
 /// One snapshot is one JSON document. `--jsonl` writes the whole session, one snapshot a line: as
 /// its difference to the previous snapshot if that is shorter. Exporting an export gives the same
 /// bytes. A session of a store is written whole without `--jsonl` too, as the file that it was imported
-/// from; `STORE -o DIR` writes each to a file with its name.
+/// from; `STORE -o DIR` writes each to a file with its name. `STORE --parquet DIR`
+/// writes Parquet files for engines such as DuckDB and Spark, and later what is new.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
@@ -31,7 +33,8 @@ Examples:
   pactql export session.jsonl --jsonl --full | gzip > full.jsonl.gz
   pactql export session.jsonl --jsonl --seal -o sealed.jsonl
   pactql export agents.db#support-42 -o session.jsonl
-  pactql export agents.db -o sessions/")]
+  pactql export agents.db -o sessions/
+  pactql export agents.db --parquet fleet")]
 pub(super) struct Export {
     #[command(flatten)]
     session: SessionArgs,
@@ -56,11 +59,18 @@ pub(super) struct Export {
     #[arg(long)]
     force: bool,
     #[command(flatten)]
+    copying: Copying,
+    #[command(flatten)]
     messages: Messages,
 }
 
 impl Run for Export {
     fn run(&self, _: Color) -> Result<Exit, Failure> {
+        if let Some(directory) = self.copying.directory() {
+            return self
+                .copying
+                .run(self.session.name(), directory, &self.messages);
+        }
         let output = self.output.as_deref().filter(|path| *path != input::STDIN);
         let address = Address::of(self.session.name());
         if self.full && !self.jsonl && address.is_none() {

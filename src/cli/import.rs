@@ -7,6 +7,7 @@ use super::import_store::{Brought, Into};
 use super::import_target::{Target, several};
 use super::input;
 use super::options::{Color, Limits, Messages};
+use super::parquet;
 use super::progress::Progress;
 use super::words::{joined, quoted};
 use crate::interop::{Format, ImportOptions, MessageLocation, Pointer, Redaction, Report};
@@ -24,7 +25,7 @@ use std::path::Path;
 /// The format is found by content. A provider call is a cycle, and a reply ends a turn; messages
 /// after the last reply are the working state. A report on standard error counts what was
 /// understood, kept unchanged and skipped. In a store a session is named by its file, without the endings; one of another
-/// store keeps its name. A log that is imported again adds what is new. Of a directory, every file is imported.
+/// store keeps its name, as do those of a copy that `export --parquet` made. A log that is imported again adds what is new. Of a directory, every file is imported.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
@@ -36,6 +37,7 @@ Examples:
   pactql import chat.json -o agents.db#support-42
   pactql import ~/.claude/projects -o agents.db --follow
   pactql import \"old.db#support-*\" -o agents.db
+  pactql import fleet/ -o agents.db
   cat chat.jsonl | pactql import - | pactql select - \"@t0 .cb[role='assistant']\"")]
 pub(super) struct Import {
     /// Logs to read, plain or gzip; `-` is standard input. Into a store also directories, sessions and
@@ -124,6 +126,9 @@ impl Run for Import {
         let target = self.target()?;
         let into_store = matches!(target, Target::Store(_));
         self.check_words()?;
+        if self.logs.iter().any(|log| parquet::is_copy(log)) {
+            return self.copies(&target);
+        }
         let inputs = Inputs {
             options,
             limits: &self.limits,
@@ -242,6 +247,33 @@ impl Import {
                 false => text,
             }
         });
+    }
+
+    /// Inserts the sessions of copies that `export --parquet` made.
+    fn copies(&self, target: &Target<'_>) -> Result<Exit, Failure> {
+        let help = "pactql import DIR -o agents.db";
+        let Target::Store(address) = target else {
+            return Err(
+                Failure::usage("a copy of a store is imported into a store").with_help(help)
+            );
+        };
+        if let Some(other) = self.logs.iter().find(|log| !parquet::is_copy(log)) {
+            let message = format!("`{other}` is not a copy of a store, as the others are");
+            return Err(Failure::usage(message).with_help("import it by itself"));
+        }
+        if self.name.is_some() || !address.glob().is_empty() || self.follow || self.skip_existing {
+            let message = "a copy of a store is imported as a whole, with its names";
+            return Err(Failure::usage(message).with_help(help));
+        }
+        let store = self.place_in(*address).open()?;
+        let mut written = Written::default();
+        for copy in &self.logs {
+            let (sessions, snapshots) = parquet::import(copy, &store)?;
+            written.sessions += sessions;
+            written.snapshots += snapshots;
+        }
+        self.say_report(&Read::default(), &written, &Brought::default(), true);
+        Ok(Exit::Ok)
     }
 
     /// Where sessions are written.

@@ -382,7 +382,7 @@ fn pair(text: &str) -> Result<(String, String), String> {
     }
 }
 
-fn first_of_day(text: &str) -> Result<i64, String> {
+pub(super) fn first_of_day(text: &str) -> Result<i64, String> {
     time(text, "T00:00:00Z")
 }
 

@@ -44,6 +44,7 @@ mod operands;
 mod options;
 mod output;
 mod pager;
+mod parquet;
 mod prefix;
 mod preview;
 mod progress;

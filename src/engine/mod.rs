@@ -63,3 +63,5 @@ pub use store::{
     Damage, Durability, ImportStopped, LogImport, Pruned, Retention, SessionAnswer, SessionIds,
     SessionInfo, Store, StoreAnswers, StoreBuilder, StoreIds, TextIndex,
 };
+#[cfg(feature = "parquet")]
+pub use store::{ParquetExport, ParquetExported, ParquetImported};

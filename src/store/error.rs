@@ -64,6 +64,9 @@ pub enum StoreError {
     /// What is stored contradicts itself.
     #[error("the store is damaged: {0}")]
     Damaged(String),
+    /// Files of a copy contradict themselves.
+    #[error("the copy is damaged: {0}")]
+    Copy(String),
     /// Another writer of the store was in the way. The same transaction may succeed if it is tried again.
     #[error("the database of the store: {0}")]
     Conflict(String),

@@ -59,6 +59,8 @@ pub(crate) use candidates::{
     Candidate, Glob, Hit, candidates, count, hits, last, listed, matching, near,
 };
 pub(crate) use catalog::{Entry, Listed, all, by_id, find, get};
+#[cfg(feature = "parquet")]
+pub(crate) use columnar::{ExportOptions, export, import};
 pub use columnar::{ParquetEngine, parquet_views};
 pub(crate) use core::{Core, WriteOptions};
 pub(crate) use erase::erase;

@@ -183,7 +183,7 @@ fn units(database: &mut dyn Database, found: &mut Vec<Finding>) -> Result<(), St
 }
 
 /// What is wrong with a unit.
-fn unit_fault(
+pub(super) fn unit_fault(
     database: &mut dyn Database,
     unit: i64,
     kind: UnitKind,
@@ -377,7 +377,7 @@ type Wrong = Vec<(Option<i64>, String)>;
 type Check = fn(&mut dyn Database, i64, &mut Wrong) -> Result<(), StoreError>;
 
 /// Checks a session: its chain, its placements, and what is beside them.
-fn session(
+pub(super) fn session(
     database: &mut dyn Database,
     entry: &Entry,
     found: &mut Vec<Finding>,

@@ -10,6 +10,7 @@
 //! | open sessions, and their memory | `open` |
 //! | sessions from elsewhere | `import`, `log` |
 //! | sessions as wholes | `manage` |
+//! | copies as Parquet files | `parquet` |
 //! | the text index | `texts` |
 //! | selectors over many sessions | `many`, `ids`, `asking`, `sweep` |
 //! | commits of many contexts | `together` |
@@ -22,6 +23,8 @@ mod log;
 mod manage;
 mod many;
 mod open;
+#[cfg(feature = "parquet")]
+mod parquet;
 mod sweep;
 mod texts;
 mod together;
@@ -35,6 +38,8 @@ pub use import::ImportStopped;
 pub use log::LogImport;
 pub use manage::{Damage, Pruned, Retention, SessionInfo};
 pub use many::StoreAnswers;
+#[cfg(feature = "parquet")]
+pub use parquet::{ParquetExport, ParquetExported, ParquetImported};
 pub use texts::TextIndex;
 
 use self::open::OpenSessions;

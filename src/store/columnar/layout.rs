@@ -7,20 +7,34 @@
 pub(super) enum Place {
     /// One file with the rows of all sessions.
     Whole,
-    /// Files of a bucket, a number of sessions.
-    Bucket,
+    /// Files of a bucket, to which later exports add files: rows that never change.
+    Added,
+    /// One file of each bucket, which later exports replace.
+    Replaced,
+}
+
+/// A table of a copy.
+pub(super) struct Table {
+    pub(super) name: &'static str,
+    pub(super) place: Place,
 }
 
 /// The tables of a copy. `lease` is of the moment alone, and the rows of `body` are in `node`.
-pub(super) const TABLES: &[(&str, Place)] = &[
-    ("format", Place::Whole),
-    ("session", Place::Whole),
-    ("snapshot", Place::Whole),
-    ("unit", Place::Bucket),
-    ("placement", Place::Bucket),
-    ("node", Place::Bucket),
-    ("attr", Place::Bucket),
-    ("attempt", Place::Bucket),
-    ("pin", Place::Bucket),
-    ("retired", Place::Bucket),
+pub(super) const TABLES: &[Table] = &[
+    Table::new("format", Place::Whole),
+    Table::new("session", Place::Whole),
+    Table::new("snapshot", Place::Whole),
+    Table::new("unit", Place::Added),
+    Table::new("placement", Place::Replaced),
+    Table::new("node", Place::Added),
+    Table::new("attr", Place::Added),
+    Table::new("attempt", Place::Replaced),
+    Table::new("pin", Place::Replaced),
+    Table::new("retired", Place::Replaced),
 ];
+
+impl Table {
+    const fn new(name: &'static str, place: Place) -> Self {
+        Self { name, place }
+    }
+}

@@ -1,11 +1,29 @@
 //! Copies of stores as Parquet files (STORE §2): closed history for archives and for engines that scan.
 //!
+//! A copy is a directory with a directory for each table. It must not know selectors.
+//!
 //! | part | files |
 //! |---|---|
-//! | which files and columns there are | `layout` |
+//! | which files and columns there are | `layout`, `columns` |
 //! | statements that name them | `views` |
+//! | Parquet files, and what a copy consists of | `file`, `manifest` |
+//! | a store into a copy, and back | `export`, `import` |
 
+#[cfg(feature = "parquet")]
+mod columns;
+#[cfg(feature = "parquet")]
+mod export;
+#[cfg(feature = "parquet")]
+mod file;
+#[cfg(feature = "parquet")]
+mod import;
 mod layout;
+#[cfg(feature = "parquet")]
+mod manifest;
 mod views;
 
+#[cfg(feature = "parquet")]
+pub(crate) use export::{ExportOptions, export};
+#[cfg(feature = "parquet")]
+pub(crate) use import::import;
 pub use views::{ParquetEngine, parquet_views};

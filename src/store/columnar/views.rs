@@ -4,7 +4,7 @@
 
 use std::fmt::Write;
 
-use super::layout::{Place, TABLES};
+use super::layout::{Place, TABLES, Table};
 use crate::diag::Error;
 use crate::store::error::StoreError;
 
@@ -73,13 +73,13 @@ pub fn parquet_views(
         }
     };
     let mut all = Vec::with_capacity(TABLES.len() + 1);
-    for (name, place) in TABLES {
+    for Table { name, place } in TABLES {
         let files = match (engine, place) {
             (ParquetEngine::DuckDb, Place::Whole) => {
                 let path = literal(&format!("{directory}/{name}/*.parquet"));
                 format!("read_parquet({path}, hive_partitioning = false)")
             }
-            (ParquetEngine::DuckDb, Place::Bucket) => {
+            (ParquetEngine::DuckDb, Place::Added | Place::Replaced) => {
                 let path = literal(&format!("{directory}/{name}/*/*.parquet"));
                 format!(
                     "read_parquet({path}, hive_partitioning = true, hive_types = {{'bucket': bigint}})"
