@@ -8,6 +8,7 @@ use crate::cancel::Cancel;
 use crate::present::{Exit, Failure};
 use crate::scratch;
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
+use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
@@ -20,9 +21,23 @@ static SIGNAL: AtomicU8 = AtomicU8::new(0);
 /// Whether the command deals with signals itself.
 static LEFT: AtomicBool = AtomicBool::new(false);
 
+/// Whether the result is made, and a pager shows it.
+static SHOWN: AtomicBool = AtomicBool::new(false);
+
 /// Leaves signals to the command from now on.
 pub(super) fn leave() {
     LEFT.store(true, Ordering::SeqCst);
+}
+
+/// From now on a pager shows the result: Ctrl-C is a key of the pager, and the time of the command is over. Other
+/// signals end the program, and with it what the pager reads.
+pub(super) fn show() {
+    SHOWN.store(true, Ordering::SeqCst);
+}
+
+/// Whether a pager has shown the result: what comes after that is no failure of the command.
+pub(super) fn is_shown() -> bool {
+    SHOWN.load(Ordering::SeqCst)
 }
 
 /// Begins to wait for signals and, if there is one, for the end of the time. Returns the token for the
@@ -37,7 +52,9 @@ pub(super) fn watch(
         // Without a thread the command still ends at one of its own looks at the token.
         let _ = thread::Builder::new().spawn(move || {
             thread::sleep(timeout.saturating_add(GRACE));
-            end(&late(timeout), report);
+            if !is_shown() {
+                end(late(timeout), report);
+            }
         });
     }
     cancel
@@ -65,11 +82,20 @@ fn signalled() -> Option<Exit> {
     all.into_iter().find(|exit| *exit as u8 == code)
 }
 
-/// Ends the program.
-fn end(failure: &Failure, report: impl Fn(&Failure)) -> ! {
+/// Ends the program. Whoever has standard error may not read it, or another thread may wait there: then the
+/// failure is not reported.
+fn end(failure: Failure, report: impl FnOnce(&Failure) + Send + 'static) -> ! {
     scratch::end();
-    report(failure);
-    std::process::exit(i32::from(failure.exit() as u8));
+    let code = i32::from(failure.exit() as u8);
+    let (done, reported) = mpsc::channel();
+    let reporter = thread::Builder::new().spawn(move || {
+        report(&failure);
+        let _ = done.send(());
+    });
+    if reporter.is_ok() {
+        let _ = reported.recv_timeout(GRACE);
+    }
+    std::process::exit(code);
 }
 
 /// Whether whoever started the program has it ignore a signal, as `nohup` does. Known on Linux only.
@@ -92,7 +118,7 @@ fn wait_for_signals(cancel: Cancel) {
     };
     let _ = thread::Builder::new().spawn(move || {
         for signal in signals.forever() {
-            if LEFT.load(Ordering::SeqCst) {
+            if LEFT.load(Ordering::SeqCst) || signal == SIGINT && is_shown() {
                 continue;
             }
             let exit = match signal {
@@ -103,7 +129,7 @@ fn wait_for_signals(cancel: Cancel) {
             SIGNAL.store(exit as u8, Ordering::SeqCst);
             cancel.cancel();
             thread::sleep(GRACE);
-            end(&failure(None), |_| say("interrupted\n"));
+            end(failure(None), |_| say("interrupted\n"));
         }
     });
 }

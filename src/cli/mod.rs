@@ -282,8 +282,10 @@ pub fn main() -> Exit {
     let command = cli.command.get();
     let timeout = cli.timeout.filter(|_| !command.answers_calls());
     let cancel = interrupt::watch(timeout, move |failure| report(failure, json, color));
-    let outcome = cancel.run(|| command.run_within(color, cli.timeout));
-    match outcome.unwrap_or_else(|_| Err(interrupt::failure(timeout))) {
+    let mut outcome = None;
+    let ran = cancel.run(|| outcome = Some(command.run_within(color, cli.timeout)));
+    let outcome = outcome.filter(|_| ran.is_ok() || interrupt::is_shown());
+    match outcome.unwrap_or_else(|| Err(interrupt::failure(timeout))) {
         Ok(exit) => exit,
         Err(Failure::ClosedPipe) => Exit::Ok,
         Err(failure) => {

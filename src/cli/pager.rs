@@ -1,7 +1,7 @@
 //! Long text on a terminal goes through a pager.
 
 use super::command::print;
-use super::interrupt::leave;
+use super::interrupt::show;
 use super::options::is_dumb;
 use crate::present::{Exit, Failure};
 use std::io::{IsTerminal, Write};
@@ -32,8 +32,7 @@ pub(super) fn page(text: &str, wanted: bool) -> Result<Exit, Failure> {
     let Ok(mut child) = pager.spawn() else {
         return print(text);
     };
-    // Keys that interrupt are the pager's.
-    leave();
+    show();
     if let Some(mut input) = child.stdin.take() {
         // Whoever leaves the pager early has read enough.
         let _ = input.write_all(text.as_bytes());

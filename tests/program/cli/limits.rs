@@ -130,6 +130,101 @@ mod signals {
         answer(&["verify", &scratch.path("copy.db")]);
     }
 
+    /// Waits for the end of a program, which is killed if it takes too long.
+    fn end_of(mut child: std::process::Child) -> Option<i32> {
+        for _ in 0..1_000 {
+            if let Some(status) = child.try_wait().expect("a child") {
+                return status.code();
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        child.kill().expect("the program is killed");
+        child.wait().expect("the program ends");
+        None
+    }
+
+    /// A pipe that nobody reads does not keep a program from its end.
+    #[test]
+    fn a_full_standard_error_is_not_waited_for() {
+        let scratch = Scratch::new("full-error");
+        let session = scratch.write("large.jsonl", large());
+        let (_reader, mut writer) = std::io::pipe().expect("a pipe");
+        // As much as a pipe holds.
+        std::io::Write::write_all(&mut writer, &[b'.'; 1 << 16]).expect("an empty pipe");
+        let start = |arguments: &[&str]| {
+            Command::new(env!("CARGO_BIN_EXE_pactql"))
+                .args(arguments)
+                .stdout(Stdio::null())
+                .stderr(writer.try_clone().expect("a pipe"))
+                .spawn()
+                .expect("the program starts")
+        };
+        let late = start(&["verify", &session, "--timeout", "1ms"]);
+        assert_eq!(end_of(late), Some(124));
+        if is_ignored(15) {
+            return;
+        }
+        let out = scratch.path("out.jsonl");
+        let mut child = start(&["export", &session, "--jsonl", "--full", "-o", &out]);
+        while names(&scratch.0).len() < 2 && child.try_wait().expect("a child").is_none() {
+            std::thread::sleep(Duration::from_millis(2));
+        }
+        send("TERM", &child.id().to_string());
+        assert_eq!(end_of(child), Some(143));
+        assert_eq!(names(&scratch.0), ["large.jsonl"]);
+    }
+
+    fn send(signal: &str, process: &str) {
+        let sent = Command::new("kill").args(["-s", signal, process]).status();
+        assert!(sent.is_ok_and(|sent| sent.success()), "{signal}");
+    }
+
+    /// While a pager shows the result, the time is over and Ctrl-C is a key of the pager. Other signals end
+    /// the program.
+    #[test]
+    fn a_pager_is_not_interrupted() {
+        let scratch = Scratch::new("pager");
+        let mark = scratch.path("mark");
+        let paged = |pager: &str, options: &str| {
+            let _ = std::fs::remove_file(&mark);
+            let pager =
+                format!("cat > /dev/null; echo $PPID > {mark}.new; mv {mark}.new {mark}; {pager}");
+            let program = format!("{} steps {AGENT} {options}", env!("CARGO_BIN_EXE_pactql"));
+            // A terminal.
+            Command::new("script")
+                .args(["-qec", &program, "/dev/null"])
+                .env("PACTQL_PAGER", pager)
+                .env("TERM", "xterm")
+                .stdin(Stdio::null())
+                .stdout(Stdio::null())
+                .spawn()
+        };
+        let Ok(child) = paged("sleep 4", "--timeout 3s") else {
+            println!("SKIPPED: `script` is not installed");
+            return;
+        };
+        assert_eq!(
+            end_of(child),
+            Some(0),
+            "a time that ends while the pager runs"
+        );
+        for (signal, pager, code) in [
+            ("INT", "sleep 1", 0),
+            ("TERM", "sleep 30", 143),
+            ("HUP", "sleep 30", 129),
+        ] {
+            let child = paged(pager, "").expect("the program starts");
+            let process = loop {
+                match std::fs::read_to_string(&mark) {
+                    Ok(process) => break process,
+                    Err(_) => std::thread::sleep(Duration::from_millis(5)),
+                }
+            };
+            send(signal, process.trim());
+            assert_eq!(end_of(child), Some(code), "{signal}");
+        }
+    }
+
     /// What a killed program leaves is removed by the next one that writes there.
     #[test]
     fn what_a_killed_program_leaves_is_cleaned() {
