@@ -281,16 +281,12 @@ impl Choice {
     ) -> Result<usize, Failure> {
         let store = open_store(address.store, Access::Read)?;
         let among = match among {
-            Some(among) => among(&store, address.glob())?,
-            None => None,
+            // An index is of the whole store: asking it can cost more than reading one session.
+            Some(among) if address.is_several() => among(&store, address.glob())?,
+            _ => None,
         };
         let (names, count) = match (address.is_several(), self.is_all(), among) {
-            (false, true, None) => (vec![address.one()?.to_owned()], 1),
-            (false, true, Some(among)) => {
-                // It must exist, and is opened only then.
-                store.session(address.one()?)?;
-                (among, 1)
-            }
+            (false, true, _) => (vec![address.one()?.to_owned()], 1),
             (true, true, Some(among)) => {
                 let count = store.count(address.glob())?;
                 if count == 0 {

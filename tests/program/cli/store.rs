@@ -998,6 +998,8 @@ fn a_text_index_changes_no_answer() {
     assert!(note.contains("three characters in a row"), "{note}");
     let note = pactql(&["grep", "order", &store, "--at", "@t0"]).err;
     assert!(note.contains("--at and --over"), "{note}");
+    // One session is read as it is: the index of the whole store is not asked.
+    assert_eq!(pactql(&["grep", "[a-z]+", &one]).err, "");
     fails(&["grep", "order", &store, "--where", ".cb["], 2, "E_");
     fails(
         &["grep", "order", &format!("{store}#none")],
