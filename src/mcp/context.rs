@@ -1,6 +1,7 @@
 //! The tools over caches of documents (source 004, RUNTIME §6).
 
 use super::arguments::Arguments;
+use super::root::CacheDir;
 use super::state::{Answer, ServerState};
 use crate::budget::files::is_missing;
 use crate::budget::manifest::MANIFEST;
@@ -74,17 +75,28 @@ pub(super) fn inspect_cache(state: &ServerState, arguments: &Arguments) -> Resul
 /// The cache that the arguments name; messages call it by that name.
 fn open(state: &ServerState, arguments: &Arguments) -> Result<Cache, Failure> {
     let name = arguments.needed("cache");
-    let dir = directory(state, name)?;
+    let dir = at_place(state, name, |place| {
+        CacheDir::open(state.root.handle(), place)
+    })?;
     Ok(Cache::open_in(PathBuf::from(name), Box::new(dir))?)
 }
 
 /// Opens a directory below the root.
 fn directory(state: &ServerState, name: &str) -> Result<Dir, Failure> {
+    at_place(state, name, |place| state.root.handle().open_dir(place))
+}
+
+/// Opens what is at the place of a name.
+fn at_place<T>(
+    state: &ServerState,
+    name: &str,
+    open: impl FnOnce(PathBuf) -> io::Result<T>,
+) -> Result<T, Failure> {
     let place = state
         .root
         .resolve(name)
         .map_err(|refusal| refusal.or_missing(|| missing(name)))?;
-    state.root.handle().open_dir(place).map_err(|error| {
+    open(place).map_err(|error| {
         if is_missing(&error) {
             missing(name)
         } else {

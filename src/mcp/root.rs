@@ -108,19 +108,44 @@ fn outside(name: &str) -> Refusal {
 }
 
 /// The directory of a cache, opened through [`Root::handle`].
-impl Files for Dir {
+#[derive(Debug)]
+pub(super) struct CacheDir {
+    dir: Dir,
+    /// The handle of the root, and where the directory is in it, without links.
+    root: Dir,
+    place: PathBuf,
+}
+
+impl CacheDir {
+    /// Opens a directory at a place that [`Root::resolve`] found.
+    pub(super) fn open(root: &Dir, place: PathBuf) -> io::Result<Self> {
+        Ok(Self {
+            dir: root.open_dir(&place)?,
+            root: root.try_clone()?,
+            place,
+        })
+    }
+}
+
+impl Files for CacheDir {
+    /// A cache that is built anew is another directory of the same name.
+    fn again(&self) -> Option<Box<dyn Files>> {
+        let again = Self::open(&self.root, self.place.clone()).ok()?;
+        Some(Box::new(again))
+    }
+
     fn open(&self, path: &str) -> io::Result<File> {
-        self.open(path).map(cap_std::fs::File::into_std)
+        self.dir.open(path).map(cap_std::fs::File::into_std)
     }
 
     fn stat(&self, path: &str) -> io::Result<(Kind, u64)> {
         let kind = |data: Metadata| (Kind::new(data.is_file(), data.is_dir()), data.len());
-        self.symlink_metadata(path).map(kind)
+        self.dir.symlink_metadata(path).map(kind)
     }
 
     fn names(&self, path: &str) -> io::Result<Vec<OsString>> {
         let name = |entry: io::Result<DirEntry>| Ok(entry?.file_name());
-        self.read_dir(path)?.map(name).collect()
+        self.dir.read_dir(path)?.map(name).collect()
     }
 }
 
@@ -295,5 +320,35 @@ mod tests {
         assert!(root.resolve("sub/b.json").is_ok());
         assert!(Root::open(&scratch.0.join("none")).is_err());
         assert!(Root::open(&scratch.0.join("root/a.json")).is_err());
+    }
+
+    /// A cache that was opened and then built anew is read in its new state.
+    #[test]
+    fn a_replaced_cache_is_opened_again() {
+        use super::CacheDir;
+        use crate::budget::{BuildOptions, Cache, Indexing, Query, build};
+        let scratch = Scratch::new("again");
+        let sources = scratch.0.join("sources");
+        fs::create_dir(&sources).expect("a directory");
+        let cache = scratch.0.join("root/cache");
+        let build = |text: &str| {
+            fs::write(sources.join("a.md"), text).expect("a file");
+            let options = BuildOptions {
+                force: true,
+                index: Indexing::Auto,
+                created_at: std::time::UNIX_EPOCH,
+            };
+            build(&sources, &cache, options).expect("a cache");
+        };
+        build("the first refund");
+        let root = scratch.root();
+        let place = root.resolve("cache").expect("a place");
+        let dir = CacheDir::open(root.handle(), place).expect("a directory");
+        let opened = Cache::open_in(PathBuf::from("cache"), Box::new(dir)).expect("a cache");
+        build("the second refund");
+        let answer = opened
+            .resolve(&Query::new("refund"), 100)
+            .expect("an answer");
+        assert_eq!(answer.documents[0].content, "the second refund");
     }
 }

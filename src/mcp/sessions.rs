@@ -21,6 +21,9 @@ const OTHERS: usize = 500;
 /// The names of how many files that are no sessions are shown.
 const SHOWN: usize = 5;
 
+/// The names of how many sessions that were not opened are shown.
+const NAMED: usize = 100;
+
 /// The answer. Members are in the order in which they are printed.
 #[derive(Debug, Default, Serialize)]
 struct Listing {
@@ -31,11 +34,19 @@ struct Listing {
     /// Sessions, or what may be some, that were not opened.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     not_opened: Vec<Unopened>,
+    /// How many there are besides.
+    #[serde(skip_serializing_if = "is_none")]
+    not_opened_more: usize,
     /// Files that are neither sessions nor logs of one.
     no_session: Others,
     /// Whether there were too many files to look at.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     cut: bool,
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde hands it over so")]
+fn is_none(count: &usize) -> bool {
+    *count == 0
 }
 
 #[derive(Debug, Serialize)]
@@ -155,7 +166,10 @@ impl Maker<'_> {
             || self.listing.no_session.files >= OTHERS
             || size > self.bytes;
         if enough {
-            self.listing.not_opened.push(Unopened { session, bytes });
+            match self.listing.not_opened.len() < NAMED {
+                true => self.listing.not_opened.push(Unopened { session, bytes }),
+                false => self.listing.not_opened_more += 1,
+            }
             return true;
         }
         self.bytes -= size;

@@ -216,6 +216,20 @@ fn the_list_has_every_kind_of_session() {
     assert_eq!(few["sessions"].as_array().map(Vec::len), Some(2));
     // What is not opened may be no session.
     assert_eq!(few["not_opened"].as_array().map(Vec::len), Some(6));
+    // Of many, only some are named.
+    let many = scratch.path("root/more");
+    fs::create_dir(&many).expect("a directory");
+    let agent = fs::read(scratch.path("root/agent.jsonl")).expect("the session");
+    for number in 0..130 {
+        // Directories, as documents in one directory are one session.
+        let place = many.join(number.to_string());
+        fs::create_dir(&place).expect("a directory");
+        fs::write(place.join("a.jsonl"), &agent).expect("a file");
+    }
+    let listed = client.answer("pact_list_sessions", json!({"root": "more", "limit": 1}));
+    let listed = parsed(&listed);
+    assert_eq!(listed["not_opened"].as_array().map(Vec::len), Some(100));
+    assert_eq!(listed["not_opened_more"], 29);
     refuses(&mut client);
     assert_eq!(client.end().0, 0);
 }
