@@ -10,6 +10,8 @@ mod kills;
 mod layout;
 mod leases;
 mod many;
+#[cfg(feature = "parquet")]
+mod parquet;
 mod place;
 mod records;
 mod runs;

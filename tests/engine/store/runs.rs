@@ -189,10 +189,73 @@ impl InStore {
         }
     }
 
+    /// Adds what is new to a copy as Parquet files, and compares a store out of it: working states are not there.
+    #[cfg(feature = "parquet")]
+    fn copy(&mut self, play: &Play, rng: &mut Rng) -> Outcome<()> {
+        use super::parquet::{Copied, same_files};
+
+        let directory = self.folder.file(&format!("fleet {}", rng.below(2)));
+        let exported = self
+            .other
+            .export_parquet(&directory, &pactql::ParquetExport::default());
+        let exported = exported.map_err(said)?;
+        let again = self
+            .store()
+            .export_parquet(&directory, &pactql::ParquetExport::default());
+        let again = again.map_err(said)?;
+        same!(
+            (again.units, again.buckets),
+            (0, 0),
+            "what a second export adds"
+        );
+        self.number += 1;
+        let copied = Copied::new(&self.folder, &directory, self.number)?;
+        let mut wanted: BTreeMap<String, Vec<String>> = BTreeMap::new();
+        for (name, (committed, _)) in &self.rest {
+            wanted.insert(name.clone(), committed.clone());
+        }
+        wanted.insert(self.name.clone(), play.documents.clone());
+        let snapshots: usize = wanted.values().map(Vec::len).sum();
+        let counted = (exported.sessions, exported.snapshots);
+        same!(
+            counted,
+            (wanted.len() as u64, snapshots as u64),
+            "what an export counts"
+        );
+        copied.check(&wanted)?;
+        if rng.chance(20) {
+            let fresh = [1, 2].map(|number| self.folder.file(&format!("fresh {number}")));
+            for directory in &fresh {
+                let what = pactql::ParquetExport::default().buckets(3);
+                self.store()
+                    .export_parquet(directory, &what)
+                    .map_err(said)?;
+            }
+            same_files(&fresh[0], &fresh[1])?;
+            Copied::new(&self.folder, &fresh[0], 0)?.check(&wanted)?;
+            for directory in &fresh {
+                std::fs::remove_dir_all(directory).map_err(|error| error.to_string())?;
+            }
+        }
+        // What a context keeps is there too.
+        let mut context = copied.store.write(&self.name).map_err(said)?;
+        let newest = context
+            .history()
+            .committed()
+            .last()
+            .map(|newest| document(newest));
+        same!(
+            newest,
+            play.documents.last().cloned(),
+            "what a writer goes on from"
+        );
+        Ok(())
+    }
+
     fn act(&mut self, play: &mut Play, rng: &mut Rng) -> Outcome<()> {
         let action = *rng.pick(&[
             "save", "reopen", "reopen", "crash", "crash", "look", "prune", "prune", "rename",
-            "fork", "delete", "backup", "import",
+            "fork", "delete", "backup", "import", "copy", "copy",
         ]);
         play.log.push(format!("store: {action}"));
         self.count(action);
@@ -283,6 +346,8 @@ impl InStore {
                 let working = self.saved.working.clone();
                 self.rest.insert(to, (play.documents.clone(), working));
             }
+            #[cfg(feature = "parquet")]
+            "copy" => self.copy(play, rng)?,
             _ => {}
         }
         if rng.chance(30) {
