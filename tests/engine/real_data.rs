@@ -181,3 +181,53 @@ fn a_recorded_history_shows_what_was_rewritten() {
         }
     }
 }
+
+/// Every recorded session, through a store, Parquet files, and another store.
+#[cfg(feature = "parquet")]
+#[test]
+fn copies_of_recorded_sessions_give_the_same_bytes() {
+    use pactql::{ParquetExport, Session, Store};
+
+    let Some(root) = data() else { return };
+    let folder = std::env::temp_dir().join(format!("pactql-real-copy-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let open = |name: &str| Store::open(folder.join(name).to_str().unwrap()).unwrap();
+    let bytes = |store: &Store, name: &str| {
+        let history = store.session(name).unwrap().history();
+        history.fetch_all().unwrap();
+        let mut bytes = Vec::new();
+        pactql::interop::write_session(history.committed(), None, true, &mut bytes).unwrap();
+        bytes
+    };
+    let store = open("in.db");
+    let steps = Pointer::parse("/trajectory/*/messages").unwrap();
+    let trajectories = std::fs::read_dir(root.join("swe-agent-trajectories")).unwrap();
+    let mut files: Vec<PathBuf> = trajectories.map(|entry| entry.unwrap().path()).collect();
+    files.retain(|path| path.extension().is_some_and(|ext| ext == "gz"));
+    files.sort();
+    let mut all: Vec<Vec<String>> = Vec::new();
+    for path in files {
+        let steps = MessageLocation::Steps(steps.clone());
+        all.extend(sessions(&unpacked(&path), steps));
+    }
+    let airline = unpacked(&root.join("tau-bench-airline/gpt-4o-airline.json.gz"));
+    let place = MessageLocation::Messages(Pointer::parse("/*/traj").unwrap());
+    all.extend(sessions(&airline, place));
+    assert!(all.len() > 200);
+    for (number, lines) in all.iter().enumerate() {
+        let session = Session::from_slice(lines.join("\n").as_bytes()).unwrap();
+        store.import(&format!("s{number}"), &session, None).unwrap();
+    }
+    let copy = folder.join("copy");
+    let what = ParquetExport::default().buckets(8);
+    store.export_parquet(&copy, &what).unwrap();
+    let again = open("out.db");
+    let imported = again.import_parquet(&copy).unwrap();
+    assert_eq!(imported.sessions, all.len() as u64);
+    for number in 0..all.len() {
+        let name = format!("s{number}");
+        assert!(bytes(&store, &name) == bytes(&again, &name), "{name}");
+    }
+    drop((store, again));
+    std::fs::remove_dir_all(folder).unwrap();
+}

@@ -190,9 +190,7 @@ fn what_was_erased_pruned_and_deleted_is_in_no_file() {
     store.export_parquet(&directory, &what).unwrap();
     let ids: Vec<String> = {
         let session = store.session("b").unwrap();
-        let found = store
-            .engine()
-            .rows(&session, "@t0 .cb[content~'b says 1']");
+        let found = store.engine().rows(&session, "@t0 .cb[content~'b says 1']");
         found.unwrap().ids().map(|id| id.to_string()).collect()
     };
     assert_eq!(ids.len(), 1);
