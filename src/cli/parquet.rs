@@ -30,9 +30,17 @@ pub(super) struct Copying {
     #[arg(help_heading = "Copies for engines that scan")]
     since: Option<i64>,
     /// In how many parts the sessions of a new copy are, each a directory of its own [default: 256].
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=65_536))]
+    #[arg(long, value_name = "N", value_parser = buckets)]
     #[arg(requires = "parquet", help_heading = "Copies for engines that scan")]
     buckets: Option<u32>,
+}
+
+fn buckets(text: &str) -> Result<u32, String> {
+    let buckets = text
+        .parse()
+        .ok()
+        .filter(|buckets| (1..=65_536).contains(buckets));
+    buckets.ok_or_else(|| "expected a number from 1 to 65536".to_owned())
 }
 
 impl Copying {

@@ -2,6 +2,8 @@
 
 mod agent;
 mod context;
+#[cfg(feature = "parquet")]
+mod copies;
 mod ends;
 mod fit;
 mod history;
