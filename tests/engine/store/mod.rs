@@ -4,6 +4,8 @@ mod child;
 mod damage;
 mod disks;
 mod erase;
+#[cfg(feature = "parquet")]
+mod fleet;
 mod grown;
 mod imports;
 mod kills;

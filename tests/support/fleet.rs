@@ -1,0 +1,80 @@
+//! DuckDB and Spark for tests: one process of `tests/fleet/ask.py`, which answers statements.
+
+use std::io::{BufRead, BufReader, Write};
+use std::path::Path;
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+
+use serde_json::{Value, json};
+
+/// The process. It ends with this.
+pub struct Fleet {
+    child: Child,
+    to: Option<ChildStdin>,
+    from: BufReader<ChildStdout>,
+    engines: Vec<String>,
+}
+
+impl Fleet {
+    /// Starts it with the Python that `.ci/fleet` has made.
+    ///
+    /// # Errors
+    /// Why there is none.
+    pub fn start() -> Result<Self, String> {
+        let python = std::env::var("PACTQL_FLEET_PYTHON");
+        let python = python.map_err(|_| "PACTQL_FLEET_PYTHON is not set: eval \"$(.ci/fleet)\"")?;
+        let engines = std::env::var("PACTQL_FLEET_ENGINES").unwrap_or_default();
+        let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fleet/ask.py");
+        let mut child = Command::new(python)
+            .arg(script)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .map_err(|error| error.to_string())?;
+        let to = child.stdin.take();
+        let from = child.stdout.take().ok_or("no pipe")?;
+        Ok(Self {
+            child,
+            to,
+            from: BufReader::new(from),
+            engines: engines.split_whitespace().map(str::to_owned).collect(),
+        })
+    }
+
+    /// The engines that there are, of `duckdb` and `spark`.
+    pub fn engines(&self) -> &[String] {
+        &self.engines
+    }
+
+    /// The rows of a statement, after those of `setup`, unless they were run before.
+    ///
+    /// # Errors
+    /// What the engine says.
+    pub fn ask(
+        &mut self,
+        dialect: &str,
+        setup: &[String],
+        sql: &str,
+    ) -> Result<Vec<Vec<Value>>, String> {
+        let asked = json!({"dialect": dialect, "setup": setup, "sql": sql});
+        let to = self.to.as_mut().ok_or("it has ended")?;
+        writeln!(to, "{asked}").map_err(|error| error.to_string())?;
+        let mut line = String::new();
+        self.from
+            .read_line(&mut line)
+            .map_err(|error| error.to_string())?;
+        let answer: Value = serde_json::from_str(&line).map_err(|error| error.to_string())?;
+        if let Some(error) = answer["error"].as_str() {
+            return Err(error.to_owned());
+        }
+        serde_json::from_value(answer["rows"].clone()).map_err(|error| error.to_string())
+    }
+}
+
+impl Drop for Fleet {
+    fn drop(&mut self) {
+        // Its input ends, and so does it.
+        drop(self.to.take());
+        let _ = self.child.wait();
+    }
+}
