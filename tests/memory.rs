@@ -7,7 +7,7 @@
 mod support;
 
 use pactql::budget::{BuildOptions, Cache, Indexing, Query, build};
-use pactql::interop::{ImportOptions, import_file};
+use pactql::interop::{ImportOptions, import_file, lost_in_export};
 use pactql::{Context, Engine, Session, StepClock, Store};
 use std::fs;
 use std::io::Write;
@@ -44,6 +44,44 @@ fn memory_follows_nodes_and_changes() {
     a_range_holds_its_answer();
     a_cache_is_built_in_one_pass();
     a_log_is_imported_with_memory_for_its_longest_context();
+    an_export_is_verified_line_by_line();
+}
+
+/// A session of commits of one turn of 10 KB each.
+fn grown(commits: usize) -> String {
+    let mut lines =
+        r#"{"cycle":1,"root":{"id":"r","children":[{"id":"q","nodeType":"^seq"}]}}"#.to_owned();
+    for cycle in 2..=commits {
+        let content = format!("{cycle} words ").repeat(1_000);
+        lines.push_str(&format!(
+            "\n{{\"base\":{},\"cycle\":{cycle},\"remove\":[],\"replace\":[\
+             {{\"id\":\"t{cycle}\",\"nodeType\":\"mt\",\"created_at_ns\":{cycle},\"parent_id\":\"q\"}},\
+             {{\"id\":\"b{cycle}\",\"nodeType\":\"cb\",\"content\":\"{content}\",\"parent_id\":\"t{cycle}\"}}]}}",
+            cycle - 1
+        ));
+    }
+    lines
+}
+
+/// Writing an export and reading it again takes far less than the session itself, and is linear in what changed.
+fn an_export_is_verified_line_by_line() {
+    let verify = |commits: usize| {
+        let lines = grown(commits);
+        let session = Session::from_slice(lines.as_bytes()).expect("a session");
+        let history = session.history();
+        let working = history.working().map(|working| &**working);
+        let verify = || lost_in_export(history.committed(), working).expect("not cancelled");
+        let (lost, _, peak) = measure(verify);
+        assert_eq!(lost, []);
+        (lines.len(), peak, asked_by(verify))
+    };
+    let (short, long) = (verify(100), verify(400));
+    println!(
+        "exports of {} and {} bytes are verified with {} and {}",
+        short.0, long.0, short.1, long.1
+    );
+    assert!(long.1 < long.0 / 2, "{} bytes took {}", long.0, long.1);
+    assert!(long.2 < short.2 * 5, "{} bytes became {}", short.2, long.2);
 }
 
 /// A log of Claude Code with a compaction after every twenty turns.

@@ -6,8 +6,8 @@ use super::options::{Color, TextOrJson};
 use super::output::{counted, printable, snapshot_label};
 use super::sessions::{SessionArgs, open_store};
 use super::store_words::whole;
-use crate::history::{History, Session};
-use crate::interop::{Comparison, Mismatch, write_session};
+use crate::history::History;
+use crate::interop::lost_in_export;
 use crate::present::stores::{Access, Address, intact};
 use crate::present::{Exit, Failure};
 use crate::tree::seal::Ending;
@@ -21,7 +21,7 @@ use std::fmt::Write as _;
 ///
 /// An invalid document is an error (exit code 5) that lists every fault with its position. Wrong
 /// content hashes are listed and end with exit code 5 too. Of a file of lines it says how it ends: with the closing
-/// line of `export --seal`, which must fit, or so that lines could be missing unnoticed. The session is also exported in memory
+/// line of `export --seal`, which must fit, or so that lines could be missing unnoticed. Each snapshot is also exported
 /// and read again: a snapshot that does not come back with the same canonical bytes is listed and
 /// ends with exit code 5. Of a store everything is compared with its hashes: damage is listed with its
 /// session and snapshot, and ends with exit code 5.
@@ -240,35 +240,21 @@ struct Lost {
     at: String,
 }
 
-/// Exports the session in memory, reads it again, and returns the snapshots whose canonical bytes
-/// are not the same.
+/// The snapshots whose canonical bytes are not the same when the session is exported and read again.
 fn lost(history: &History) -> Result<Vec<Lost>, Failure> {
     let working = history.working().map(|working| &**working);
-    let mut bytes = Vec::new();
-    write_session(history.committed(), working, false, &mut bytes)?;
-    let again = match Session::from_slice(&bytes) {
-        Ok(again) => again.history(),
-        Err(error) => {
-            let (snapshot, at) = (None, error.to_string());
-            return Ok(vec![Lost { snapshot, at }]);
-        }
-    };
-    drop(bytes);
-    let mut comparison = Comparison::new();
-    let mut lost = Vec::new();
-    let mut found = again.committed().iter().chain(again.working());
-    for snapshot in history.committed().iter().chain(history.working()) {
-        let mismatch = match found.next() {
-            Some(found) => comparison.difference(snapshot, found),
-            None => Some(Mismatch::Document),
-        };
-        let at = match mismatch {
-            None => continue,
-            Some(Mismatch::Document) => "the document".to_owned(),
-            Some(Mismatch::Node(id)) => id,
-        };
-        let snapshot = Some(snapshot_label(snapshot));
-        lost.push(Lost { snapshot, at });
-    }
-    Ok(lost)
+    let lost = lost_in_export(history.committed(), working)?;
+    let all: Vec<_> = history
+        .committed()
+        .iter()
+        .chain(history.working())
+        .collect();
+    let named = lost.into_iter().map(|lost| Lost {
+        snapshot: lost
+            .snapshot
+            .and_then(|index| all.get(index))
+            .map(|snapshot| snapshot_label(snapshot)),
+        at: lost.at.unwrap_or_else(|| "the document".to_owned()),
+    });
+    Ok(named.collect())
 }

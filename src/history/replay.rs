@@ -11,9 +11,9 @@ use super::archive::{Archive, LoadFailure, Part, Position, Source};
 use super::{History, Session};
 use crate::cancel::{Cancelled, stopped};
 use crate::diag::Code;
-use crate::index::{Meta, Snapshot, Writer};
+use crate::index::{Follower, Snapshot};
 use crate::tree::documents::Documents;
-use crate::tree::{Body, patch, read_document};
+use crate::tree::read_document;
 
 /// How many snapshots are in memory at a time.
 #[cfg(feature = "store")]
@@ -29,10 +29,9 @@ struct Replay {
 /// How far it is.
 #[derive(Debug, Default)]
 struct Made {
-    writer: Writer,
+    follower: Follower,
     /// The index of the next document.
     next: usize,
-    newest: Option<Arc<Snapshot>>,
 }
 
 impl Made {
@@ -47,8 +46,6 @@ impl Made {
         }
         let text = documents.read(self.next).map_err(failed)?;
         let document = read_document(text.as_bytes()).map_err(failed)?;
-        let previous = self.newest.as_deref();
-        let newest = previous.map_or(0, Snapshot::cycle);
         let cycle = self.next as i64 + 1;
         let has_place = match document.working {
             true => self.next == documents.committed(),
@@ -57,41 +54,8 @@ impl Made {
         if !has_place {
             return Err(failed("its documents are not in the order of their cycles"));
         }
-        let inherited = previous.and_then(|previous| previous.meta().spec_version.clone());
-        let meta = Meta {
-            cycle: match document.working {
-                true => newest,
-                false => cycle,
-            },
-            working: document.working,
-            cycle_given: !document.working,
-            spec_version: document.spec_version.or(inherited),
-            extra: document.extra.into(),
-        };
-        let writer = &mut self.writer;
-        // Merges leave what is in memory as it is: it goes soon.
-        let (snapshot, _) = match (&document.body, previous) {
-            (Body::Full(tree), _) => writer.append(previous, tree, meta),
-            (Body::Delta(delta), Some(previous)) if delta.base == newest => {
-                match writer.commit(previous, delta, &meta) {
-                    Some(made) => made,
-                    None => {
-                        let tree = patch::apply(&previous.to_tree(), delta).map_err(failed)?;
-                        writer.append(Some(previous), &tree, meta)
-                    }
-                }
-            }
-            (Body::Delta(_) | Body::Runtime(_), _) => {
-                return Err(failed(
-                    "a document of it is no snapshot, or no difference to the one before it",
-                ));
-            }
-        };
-        let snapshot = Arc::new(snapshot);
+        let snapshot = self.follower.next(document, cycle).map_err(failed)?;
         self.next += 1;
-        if !snapshot.is_working() {
-            self.newest = Some(Arc::clone(&snapshot));
-        }
         Ok(snapshot)
     }
 

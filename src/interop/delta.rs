@@ -83,14 +83,10 @@ fn delta_line(older: &Snapshot, newer: &Snapshot, stated: bool) -> Option<String
         push_member(name, &value, &mut line);
     }
     line.push_str("}\n");
-    // A node takes at least ten bytes in a document. If that does not decide, the difference is as
-    // large as the tree, and writing the tree at most doubles the cost.
-    let mut document = Counter(0);
-    if kept * 10 <= line.len() {
-        write_whole(newer, stated, &mut document).ok()?;
-        if document.0 <= line.len() {
-            return None;
-        }
+    // A node takes at least ten bytes in a document. If that does not decide, the document is written as far as
+    // it is not longer than the line, which at most doubles the cost.
+    if kept * 10 <= line.len() && write_whole(newer, stated, &mut AtMost(line.len())).is_ok() {
+        return None;
     }
     Some(line)
 }
@@ -305,12 +301,13 @@ impl<'a> Lookup<'a> {
     }
 }
 
-/// Counts bytes.
-struct Counter(usize);
+/// Takes this many bytes and no more.
+struct AtMost(usize);
 
-impl Write for Counter {
+impl Write for AtMost {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0 += bytes.len();
+        let left = self.0.checked_sub(bytes.len());
+        self.0 = left.ok_or(io::ErrorKind::FileTooLarge)?;
         Ok(bytes.len())
     }
 

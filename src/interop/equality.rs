@@ -56,7 +56,8 @@ impl Comparison {
             return false;
         }
         let (version, other) = (node.version(), twin.version());
-        if self.equal.get(&version) == Some(&other) {
+        // A row that both share, or that was compared before.
+        if version == other || self.equal.get(&version) == Some(&other) {
             return true;
         }
         let empty = |node: NodeRef<'_>| node.present().has(Present::EMPTY_CHILDREN);

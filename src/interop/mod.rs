@@ -18,6 +18,7 @@
 //! This module knows log formats, trees and snapshots. It must not know selectors, files or the
 //! command line.
 
+mod again;
 mod builder;
 #[cfg(feature = "store")]
 mod ctrace;
@@ -40,6 +41,8 @@ mod spool;
 mod stream;
 mod usage;
 
+#[doc(hidden)]
+pub use again::{Lost, lost_in_export};
 pub use delta::write_session;
 #[doc(hidden)]
 pub use equality::{Comparison, Mismatch};
