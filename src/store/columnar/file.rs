@@ -4,6 +4,7 @@
 
 use std::fs::File;
 use std::io::{self, BufWriter, Read, Write};
+use std::panic::AssertUnwindSafe;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -12,7 +13,7 @@ use ::parquet::column::reader::{ColumnReader, ColumnReaderImpl};
 use ::parquet::column::writer::{ColumnWriter, ColumnWriterImpl};
 use ::parquet::data_type::{ByteArray, DataType};
 use ::parquet::errors::ParquetError;
-use ::parquet::file::metadata::SortingColumn;
+use ::parquet::file::metadata::{ColumnChunkMetaData, SortingColumn};
 use ::parquet::file::properties::{EnabledStatistics, WriterProperties, WriterVersion};
 use ::parquet::file::reader::{FileReader, SerializedFileReader};
 use ::parquet::file::writer::SerializedFileWriter;
@@ -310,6 +311,7 @@ const LONG: &[&str] = &["content", "meta", "runtime", "request", "params", "extr
 /// A file of a table, to be read.
 pub(super) struct FileRows {
     path: PathBuf,
+    bytes: i64,
     reader: SerializedFileReader<File>,
     kinds: Vec<(&'static str, Type)>,
     /// Of each column, its number in the file.
@@ -330,8 +332,12 @@ impl FileRows {
                 path.display()
             )));
         }
-        let file = File::open(&path).map_err(|error| StoreError::Io(path.clone(), error))?;
-        let reader = SerializedFileReader::new(file).map_err(|error| unread(&path, &error))?;
+        let io = |error| StoreError::Io(path.clone(), error);
+        let file = File::open(&path).map_err(io)?;
+        let bytes = i64::try_from(file.metadata().map_err(io)?.len()).unwrap_or(i64::MAX);
+        let reader = guarded(&path, || {
+            SerializedFileReader::new(file).map_err(|error| unread(&path, &error))
+        })?;
         let kinds = table.columns();
         let columns = reader.metadata().file_metadata().schema_descr().columns();
         let mut numbers = Vec::with_capacity(kinds.len());
@@ -353,6 +359,7 @@ impl FileRows {
         }
         Ok(Self {
             path,
+            bytes,
             reader,
             kinds,
             numbers,
@@ -365,7 +372,7 @@ impl FileRows {
         each: &mut dyn FnMut(&dyn Row) -> Result<(), StoreError>,
     ) -> Result<(), StoreError> {
         for at in 0..self.reader.num_row_groups() {
-            let group = self.group(at)?;
+            let group = guarded(&self.path, || self.group(at))?;
             for row in 0..group.rows {
                 each(&At { group: &group, row })?;
             }
@@ -377,6 +384,17 @@ impl FileRows {
         let wrong = |error: ParquetError| unread(&self.path, &error);
         let group = self.reader.get_row_group(at).map_err(wrong)?;
         let rows = usize::try_from(group.metadata().num_rows()).unwrap_or(0);
+        let is_inside = |chunk: &ColumnChunkMetaData| {
+            let start = chunk.dictionary_page_offset();
+            let start = start.unwrap_or_else(|| chunk.data_page_offset());
+            let end = start.checked_add(chunk.compressed_size());
+            start >= 0 && chunk.compressed_size() >= 0 && end.is_some_and(|end| end <= self.bytes)
+        };
+        if !group.metadata().columns().iter().all(is_inside) {
+            return Err(wrong(ParquetError::General(
+                "a column is elsewhere".to_owned(),
+            )));
+        }
         let mut columns = Vec::with_capacity(self.kinds.len());
         for number in &self.numbers {
             let reader = group.get_column_reader(*number).map_err(wrong)?;
@@ -398,6 +416,14 @@ impl FileRows {
         }
         Ok(Cells { columns, rows })
     }
+}
+
+/// Does a part of reading a file: the crate panics where some numbers of a forged file are negative or too
+/// large, and such a file is an input like others.
+fn guarded<T>(path: &Path, read: impl FnOnce() -> Result<T, StoreError>) -> Result<T, StoreError> {
+    let done = std::panic::catch_unwind(AssertUnwindSafe(read));
+    let wrong = |_| StoreError::Damaged(format!("{} cannot be read", path.display()));
+    done.map_err(wrong)?
 }
 
 /// Reads a column: its values, and of each row the number of its value.
