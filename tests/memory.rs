@@ -45,6 +45,76 @@ fn memory_follows_nodes_and_changes() {
     a_cache_is_built_in_one_pass();
     a_log_is_imported_with_memory_for_its_longest_context();
     an_export_is_verified_line_by_line();
+    a_bomb_takes_what_the_limit_allows();
+}
+
+/// A stream of gzip members: the first one, then another one again and again, for 4 GB and more.
+struct Bomb {
+    member: Vec<u8>,
+    at: usize,
+    left: usize,
+    rest: Vec<u8>,
+}
+
+impl Bomb {
+    fn new(start: &str, megabyte: &str) -> Self {
+        let pack = |text: &[u8]| {
+            let mut out = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+            out.write_all(text).expect("memory");
+            out.finish().expect("memory")
+        };
+        Self {
+            member: pack(start.as_bytes()),
+            at: 0,
+            left: 4 << 10,
+            rest: pack(megabyte.repeat((1 << 20) / megabyte.len()).as_bytes()),
+        }
+    }
+}
+
+impl std::io::Read for Bomb {
+    fn read(&mut self, into: &mut [u8]) -> std::io::Result<usize> {
+        if self.at == self.member.len() {
+            if self.left == 0 {
+                return Ok(0);
+            }
+            self.left -= 1;
+            self.at = 0;
+            self.member.clone_from(&self.rest);
+        }
+        let bytes = self.member.get(self.at..).unwrap_or_default();
+        let count = bytes.len().min(into.len());
+        into[..count].copy_from_slice(&bytes[..count]);
+        self.at += count;
+        Ok(count)
+    }
+}
+
+/// Four gigabytes that come out of some megabytes take what the limit allows, and blanks one or two megabytes.
+fn a_bomb_takes_what_the_limit_allows() {
+    use pactql::internals::tree::{Limits, read_source};
+    const MOST: u64 = 16 << 20;
+    let limits = Limits { max_input: MOST };
+    let path = std::env::temp_dir().join(format!("pactql-bomb-{}.json.gz", std::process::id()));
+    let large = "larger than 16777216 bytes";
+    let blank = "white space or zeros";
+    for (start, megabyte, said, most) in [
+        ("[", "1,", large, 3 * MOST as usize),
+        ("{\"root\":{\"id\":\"", "endless.", large, 3 * MOST as usize),
+        ("{\"root\":{}}\n", "{\"a\":1}\n", large, 3 * MOST as usize),
+        ("", " ", blank, 4 << 20),
+        ("", "\0", blank, 4 << 20),
+    ] {
+        let mut file = fs::File::create(&path).expect("a file");
+        let packed = std::io::copy(&mut Bomb::new(start, megabyte), &mut file);
+        assert!(packed.expect("space") < 64 << 20);
+        let (read, _, peak) = measure(|| read_source(&path, limits));
+        let error = read.expect_err("too large").to_string();
+        assert!(error.contains(said), "{error}");
+        println!("a bomb of {megabyte:?} takes {peak} bytes");
+        assert!(peak < most, "{megabyte:?} took {peak} bytes");
+    }
+    fs::remove_file(path).expect("removed");
 }
 
 /// A session of commits of one turn of 10 KB each.
