@@ -78,6 +78,7 @@ mod present;
 pub mod render;
 mod runtime;
 mod scratch;
+pub mod sql;
 #[cfg(feature = "store")]
 mod store;
 mod syntax;
@@ -130,7 +131,7 @@ pub mod internals {
             $(#[allow(missing_docs)] pub mod $module { pub use crate::$module::*; })*
         };
     }
-    open!(diag engine exec history index ir plan syntax tree);
+    open!(diag engine exec history index ir plan sql syntax tree);
 }
 
 /// Compiles and runs the Rust blocks of the documents.

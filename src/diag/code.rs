@@ -1,4 +1,4 @@
-//! Error codes (LANGUAGE §10, RUNTIME §3, STORE §3).
+//! Error codes (LANGUAGE §10, RUNTIME §3, STORE §3 and §5).
 
 use std::fmt;
 
@@ -57,6 +57,8 @@ pub enum Code {
     StoreVersion,
     /// `E_CANCELLED`: the work was cancelled before it was done; see [`Cancel`](crate::Cancel).
     Cancelled,
+    /// `E_SQL`: a construct of the selector that a dialect of SQL cannot say.
+    Sql,
     /// `E_STORE`: the store cannot be read or written, or is damaged.
     Store,
 }
@@ -87,6 +89,7 @@ impl Code {
             Self::LeaseLost => "E_LEASE_LOST",
             Self::StoreVersion => "E_STORE_VERSION",
             Self::Cancelled => "E_CANCELLED",
+            Self::Sql => "E_SQL",
             Self::Store => "E_STORE",
         }
     }

@@ -8,6 +8,7 @@ use super::selection::Selection;
 use crate::diag::{Error, Warning};
 use crate::history::{RangeDiff, RangeOptions, Session};
 use crate::ir::{Edition, Purpose};
+use crate::sql::{self, Dialect, Statement};
 
 /// Default capacity of the plan cache, in selector texts.
 const CACHED_TEXTS: usize = 4096;
@@ -192,6 +193,29 @@ impl Engine {
     /// Every error of the selector, leftmost first.
     pub fn format(&self, text: &str) -> Result<String, Error> {
         Ok(self.prepare(text)?.canonical())
+    }
+
+    /// The selector as one statement of SQL, over the tables of a store or of its export to Parquet
+    /// (STORE §5).
+    ///
+    /// ```
+    /// use pactql::sql::{Dialect, Options};
+    ///
+    /// let engine = pactql::Engine::new();
+    /// let statement = engine.sql("@t0 .cb[role='user']", Dialect::Sqlite, &Options::default())?;
+    /// assert!(statement.text().contains("n.role = 'user'"));
+    /// # Ok::<(), pactql::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Every error of the selector; `E_SQL` for what the dialect cannot say.
+    pub fn sql(
+        &self,
+        text: &str,
+        dialect: Dialect,
+        options: &sql::Options,
+    ) -> Result<Statement, Error> {
+        self.prepare(text)?.sql(dialect, options)
     }
 
     /// The selector in another edition, with the same meaning over every session. The result was

@@ -16,6 +16,7 @@ use crate::history::{
 };
 use crate::ir::{Mode, Operand, Query, Time};
 use crate::plan::{BindError, Bound, Value, bind, compile, sources};
+use crate::sql;
 
 const ROWS_HELP: &str =
     "`rows` returns the nodes of a snapshot, of `@*`, or of `@mode=union` and `@mode=latest`";
@@ -91,6 +92,18 @@ impl Prepared {
     /// Warnings about the selector.
     pub fn warnings(&self) -> &[Warning] {
         self.statement.warnings.as_deref().unwrap_or(&[])
+    }
+
+    /// The selector as one statement of SQL (STORE §5).
+    ///
+    /// # Errors
+    /// `E_SQL` for what the dialect cannot say, and for a parameter: a statement is made for values.
+    pub fn sql(
+        &self,
+        dialect: sql::Dialect,
+        options: &sql::Options,
+    ) -> Result<sql::Statement, Error> {
+        sql::compile_with(self.query(), dialect, options)
     }
 
     /// The names of its `$name` parameters, sorted, without the dollar sign.

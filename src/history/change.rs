@@ -169,7 +169,7 @@ fn payload(newer: NodeRef<'_>, older: NodeRef<'_>, found: &mut Found) -> bool {
         if from == to {
             continue;
         }
-        let hashed = name == "content" || name.starts_with("data_") || name.starts_with("content_");
+        let hashed = is_hashed(name);
         // An absent role and an explicit null have different hashes.
         rehash |= hashed && name != "content_hash" || name == "role" || name == "kind";
         if !is_header(name) && !same_json(from, to) {
@@ -267,6 +267,11 @@ impl Found {
     }
 }
 
+/// Whether the content hash covers a field (RUNTIME §1).
+fn is_hashed(name: &str) -> bool {
+    name == "content" || name.starts_with("data_") || name.starts_with("content_")
+}
+
 /// What a diff compares of a node as text, without the ttl and the parent, which depend on the snapshot:
 /// nodes with equal texts do not differ otherwise. Linear in the node.
 #[cfg(feature = "store")]
@@ -299,7 +304,13 @@ pub(crate) fn tracked(node: NodeRef<'_>) -> String {
     let null = |name| node.field(name) == Some("null");
     let _ = write!(text, " {} {}", null("role"), null("kind"));
     for (name, json) in node.fields() {
-        if (!is_header(name) || name == "content") && json != "null" {
+        // To the hash of the content a null is a value, and no content is an empty text.
+        let kept = match name {
+            "content" => json != "\"\"",
+            _ if is_header(name) => false,
+            _ => is_hashed(name) || json != "null",
+        };
+        if kept {
             let _ = write!(text, "\n{name}:{}", canonical(json));
         }
     }

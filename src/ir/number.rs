@@ -60,6 +60,19 @@ impl<'a> Number<'a> {
         (plain(whole) && plain(fraction)).then(|| long(whole, fraction))
     }
 
+    /// Reads a text that orders as a number (LANGUAGE §5): `[+-]?digits[.digits]`, the whole of it.
+    #[must_use]
+    pub fn of_text(text: &'a str) -> Option<Self> {
+        let unsigned = text.strip_prefix(['+', '-']).unwrap_or(text);
+        let digits =
+            |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
+        let reads = match unsigned.split_once('.') {
+            Some((whole, fraction)) => digits(whole) && digits(fraction),
+            None => digits(unsigned),
+        };
+        if reads { Self::new(text) } else { None }
+    }
+
     /// A decimal. Both zeros are the same number.
     #[must_use]
     pub fn decimal(number: f64) -> Self {

@@ -322,7 +322,8 @@ impl Test {
     }
 
     /// The set, if it is a test of the depth.
-    pub(super) fn depth(&self) -> Option<&DepthSet> {
+    #[must_use]
+    pub fn depth(&self) -> Option<&DepthSet> {
         match self {
             Self::Depth(set) => Some(set),
             Self::Type(_) | Self::Attr(_) => None,

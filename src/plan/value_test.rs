@@ -109,14 +109,12 @@ impl ValueTest {
         if self.reading == Reading::Text {
             return Some(left.cmp(&*right));
         }
-        let left_number = if is_number || reads_as_number(left) {
-            Number::new(left)
-        } else {
-            None
+        let left_number = match is_number {
+            true => Number::new(left),
+            false => Number::of_text(left),
         };
         let right_number = match &self.value {
-            Value::Text(text) if !reads_as_number(text) => None,
-            Value::Text(text) => Number::new(text),
+            Value::Text(text) => Number::of_text(text),
             value => number_of(value),
         };
         Some(match (left_number, right_number) {
@@ -223,16 +221,6 @@ fn found(pattern: &Pattern, node: &Scalar<'_>) -> bool {
             item => found(pattern, item),
         }),
         Scalar::Null | Scalar::Other => false,
-    }
-}
-
-/// Whether a text is `[+-]?digits[.digits]`.
-fn reads_as_number(text: &str) -> bool {
-    let text = text.strip_prefix(['+', '-']).unwrap_or(text);
-    let digits = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
-    match text.split_once('.') {
-        Some((whole, fraction)) => digits(whole) && digits(fraction),
-        None => digits(text),
     }
 }
 

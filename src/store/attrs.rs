@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use crate::ir::Number;
 use crate::tree::is_header;
 use crate::tree::json::unescape;
 use crate::tree::shallow::elements;
@@ -87,27 +88,32 @@ fn scalar_attr(json: &str) -> Attr {
     }
 }
 
-/// The values of a text, which may read as a number.
+/// The values of a text, which may read as a number (LANGUAGE §5).
 pub(super) fn text_attr(text: String) -> Attr {
-    let starts = |text: &str| text.starts_with(|c: char| c == '-' || c.is_ascii_digit());
-    let number = starts(&text)
-        && text
-            .bytes()
-            .all(|b| b"+-.eE".contains(&b) || b.is_ascii_digit());
-    let whole = number && text.bytes().all(|b| b == b'-' || b.is_ascii_digit());
-    let int = text.parse::<i64>().ok().filter(|_| whole);
-    let real = text
-        .parse::<f64>()
-        .ok()
-        .filter(|real| number && real.is_finite());
-    Attr {
-        kind: "text",
-        int,
-        big: (whole && int.is_none() && real.is_some()).then(|| text.clone()),
-        real,
-        text: Some(text),
-        ..Attr::default()
+    let mut attr = of_kind("text");
+    match Number::of_text(&text) {
+        Some(Number::Int(value)) => {
+            attr.int = i64::try_from(value).ok();
+            attr.real = Some(value as f64);
+            attr.big = attr.int.is_none().then(|| value.to_string());
+        }
+        Some(Number::Decimal(value)) => attr.real = Some(value),
+        Some(Number::Long(_)) => {
+            attr.real = text.parse().ok().filter(|real: &f64| real.is_finite());
+            attr.big = Some(plain_digits(&text));
+        }
+        None => {}
     }
+    attr.text = Some(text);
+    attr
+}
+
+/// The digits of a whole number without what does not change it, with its sign if that is a minus.
+fn plain_digits(text: &str) -> String {
+    let sign = if text.starts_with('-') { "-" } else { "" };
+    let digits = text.trim_start_matches(['+', '-']).trim_start_matches('0');
+    let whole = digits.split('.').next().unwrap_or_default();
+    format!("{sign}{whole}")
 }
 
 /// A JSON string that a column of text can hold: one without U+0000.

@@ -255,7 +255,9 @@ impl Rows {
                 self.done.push(core(parent, level, depth));
             }
             match top.core {
-                Core::At(core) if node.offset() == 0 => row.core_pre = Some(core as i64),
+                Core::At(core) if node.offset() == 0 && node.class() == NodeClass::Block => {
+                    row.core_pre = Some(core as i64);
+                }
                 Core::At(core) if node.offset() > 0 && self.done[core].pre_end == 0 => {
                     self.done[core].pre_end = self.done.len() as i64;
                 }
@@ -380,6 +382,15 @@ fn encode_node(node: NodeRef<'_>, ttl: Ttl, inside: bool) -> Node {
     }
     if let Some(json) = node.tags() {
         let tags = crate::tree::text_list(json);
+        if tags.is_empty() {
+            // Tells an empty list from none.
+            row.attrs.push(Attr {
+                name: TAGS.name.to_owned(),
+                ordinal: -1,
+                kind: "list",
+                ..Attr::default()
+            });
+        }
         let tags = tags.into_iter().filter(|tag| !tag.contains('\0'));
         row.attrs.extend((0..).zip(tags).map(|(ordinal, tag)| Attr {
             name: TAGS.name.to_owned(),

@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 const MAY_IMPORT: &[(&str, &str)] = &[
     (
         "cli",
-        "mcp present inspect files engine history runtime budget interop render index tree ir diag",
+        "mcp present inspect files engine history runtime sql budget interop render index tree ir diag",
     ),
     (
         "mcp",
@@ -27,8 +27,9 @@ const MAY_IMPORT: &[(&str, &str)] = &[
     ("inspect", "engine history render index tree ir diag"),
     (
         "engine",
-        "history runtime store exec plan budget render index tree ir syntax diag",
+        "history runtime store sql exec plan budget render index tree ir syntax diag",
     ),
+    ("sql", "ir tree diag"),
     ("store", "history index ir tree diag"),
     ("runtime", "index tree diag"),
     ("history", "exec plan index tree ir diag"),

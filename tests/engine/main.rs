@@ -44,6 +44,8 @@ mod rules;
 mod runtime;
 mod sharing;
 #[cfg(feature = "store")]
+mod sql;
+#[cfg(feature = "store")]
 mod store;
 mod support;
 mod syntax_properties;

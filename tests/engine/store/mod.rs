@@ -14,7 +14,7 @@ mod leases;
 mod many;
 #[cfg(feature = "parquet")]
 mod parquet;
-mod place;
+pub(crate) mod place;
 mod records;
 mod runs;
 #[cfg(all(unix, feature = "postgres"))]

@@ -9,11 +9,11 @@ use crate::runtime::properties::document;
 
 /// A directory of a test, removed at its end.
 #[derive(Debug)]
-pub(super) struct Folder(pub(super) PathBuf);
+pub(crate) struct Folder(pub(crate) PathBuf);
 
 impl Folder {
     /// One in memory where the system has that: for tests in which nothing is cut off.
-    pub(super) fn quick() -> Self {
+    pub(crate) fn quick() -> Self {
         let memory = PathBuf::from("/dev/shm");
         Self::below(match memory.is_dir() {
             true => memory,
@@ -22,7 +22,7 @@ impl Folder {
     }
 
     /// One on the disk.
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self::below(std::env::temp_dir())
     }
 
@@ -35,7 +35,7 @@ impl Folder {
         Self(path)
     }
 
-    pub(super) fn file(&self, name: &str) -> String {
+    pub(crate) fn file(&self, name: &str) -> String {
         self.0.join(name).to_str().unwrap().to_owned()
     }
 }
@@ -47,7 +47,7 @@ impl Drop for Folder {
 }
 
 /// The documents of a session, and that of its working state.
-pub(super) fn documents(session: &Session) -> Result<(Vec<String>, Option<String>), String> {
+pub(crate) fn documents(session: &Session) -> Result<(Vec<String>, Option<String>), String> {
     let history = session.history();
     history
         .fetch_all()
@@ -59,7 +59,7 @@ pub(super) fn documents(session: &Session) -> Result<(Vec<String>, Option<String
 }
 
 /// What a store says is wrong with it, as an error.
-pub(super) fn sound(store: &Store) -> Result<(), String> {
+pub(crate) fn sound(store: &Store) -> Result<(), String> {
     match store.verify() {
         Ok(damage) if damage.is_empty() => Ok(()),
         found => Err(format!("verify: {found:?}")),

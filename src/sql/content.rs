@@ -1,0 +1,202 @@
+//! Tests of `content`: a text, a number or a boolean, or a list or an object in JSON (LANGUAGE §5).
+
+use crate::ir::{AttrTest, Literal, Op};
+
+use super::dialect::Dialect;
+use super::error::Refused;
+use super::predicate::{Predicates, distinct, written};
+use super::words::{all, any, complement};
+
+impl Predicates {
+    /// The column of the text of a content, and whether that is JSON.
+    fn columns(&mut self) -> (&'static str, &'static str) {
+        if self.dialect.is_parquet() {
+            return ("n.content", "n.content_json");
+        }
+        self.needs.body = true;
+        ("b.text", "b.json")
+    }
+
+    pub(super) fn content(
+        &mut self,
+        test: &AttrTest,
+        literals: &[&Literal],
+    ) -> Result<String, Refused> {
+        let (text, json) = self.columns();
+        // A number, true or false: no list, object, text or null.
+        let scalar = format!("{json} and substr({text}, 1, 1) not in ('[', '{{', '\"', 'n')");
+        let op = test.op;
+        match op {
+            Op::Eq | Op::Ne => {
+                let texts = distinct(literals.iter().filter_map(|l| written(l)).collect());
+                let null = literals.contains(&&Literal::Null);
+                let quoted: Vec<String> = texts.iter().map(|t| self.dialect.text(t)).collect();
+                let mut parts = Vec::new();
+                if !quoted.is_empty() {
+                    let list = quoted.join(", ");
+                    parts.push(format!("(not {json} or {scalar}) and {text} in ({list})"));
+                    let members = texts.iter().map(|wanted| self.member(test, wanted));
+                    let members: Vec<String> = members.collect::<Result<_, _>>()?;
+                    // A list has all of the values, of which null is none.
+                    if !null {
+                        let list = format!("{json} and substr({text}, 1, 1) = '['");
+                        parts.push(all([list, all(members)]));
+                    }
+                }
+                if null {
+                    parts.push(format!("{text} is null or {json} and {text} = 'null'"));
+                }
+                let equal = any(parts.into_iter().map(|part| format!("({part})")));
+                Ok(match op {
+                    Op::Ne => complement(&equal),
+                    _ => equal,
+                })
+            }
+            Op::Matches => {
+                let found = self.search(test, text, literals)?;
+                if found == "false" {
+                    return Ok(found);
+                }
+                let inside = self.strings(test, literals)?;
+                Ok(any([
+                    format!("((not {json} or {scalar}) and {found})"),
+                    format!("({json} and substr({text}, 1, 1) in ('[', '{{') and {inside})"),
+                ]))
+            }
+            op => Ok(any(literals.iter().filter_map(|l| written(l)).map(
+                |right| {
+                    let right = self.dialect.text(&right);
+                    format!("((not {json} or {scalar}) and {text} {op} {right})")
+                },
+            ))),
+        }
+    }
+
+    /// The text of a content that is a list or an object, and of others an empty list.
+    fn structure(&self, marks: &str) -> String {
+        let (text, json) = match self.dialect.is_parquet() {
+            true => ("n.content", "n.content_json"),
+            false => ("b.text", "b.json"),
+        };
+        format!("case when {json} and substr({text}, 1, 1) in ({marks}) then {text} else '[]' end")
+    }
+
+    /// Whether a content that is a list has an element with this text.
+    fn member(&self, test: &AttrTest, wanted: &str) -> Result<String, Refused> {
+        let list = self.structure("'['");
+        let text = self.dialect.text(wanted);
+        let plain = wanted.len() <= 18
+            && wanted
+                .trim_start_matches('-')
+                .bytes()
+                .all(|b| b.is_ascii_digit())
+            && wanted
+                .parse::<i64>()
+                .is_ok_and(|value| value.to_string() == wanted);
+        let numeric = wanted.starts_with(|c: char| c == '-' || c.is_ascii_digit())
+            && serde_json::from_str::<serde_json::Number>(wanted).is_ok();
+        let boolean = matches!(wanted, "true" | "false");
+        if numeric && !plain && self.dialect.is_parquet() {
+            return Err(Refused::new(
+                test,
+                "a number inside a list is read there without its spelling; write an integer of up to \
+                 18 digits",
+            ));
+        }
+        Ok(match self.dialect {
+            Dialect::Sqlite => {
+                let mut kinds = vec![format!("e.type = 'text' and e.value = {text}")];
+                if boolean {
+                    kinds.push(format!("e.type = {text}"));
+                }
+                if numeric {
+                    kinds.push(format!(
+                        "e.type in ('integer', 'real') and b.text -> e.fullkey = {text}"
+                    ));
+                }
+                let kinds = kinds.join(" or ");
+                format!("exists (select 1 from json_each({list}) e where {kinds})")
+            }
+            Dialect::Postgres => {
+                let mut kinds = vec![format!(
+                    "json_typeof(e.value) = 'string' and e.value #>> '{{}}' = {text}"
+                )];
+                if boolean || numeric {
+                    kinds.push(format!(
+                        "json_typeof(e.value) in ('number', 'boolean') \
+                         and cast(e.value as text) = {text}"
+                    ));
+                }
+                let kinds = kinds.join(" or ");
+                format!(
+                    "exists (select 1 from json_array_elements(cast({list} as json)) e where {kinds})"
+                )
+            }
+            Dialect::DuckDb => {
+                let mut kinds = vec![format!(
+                    "e.type = 'VARCHAR' and json_extract_string(e.atom, '$') = {text}"
+                )];
+                if boolean {
+                    kinds.push(format!(
+                        "e.type = 'BOOLEAN' and cast(e.atom as varchar) = {text}"
+                    ));
+                }
+                if numeric {
+                    kinds.push(format!(
+                        "e.type in ('BIGINT', 'UBIGINT') and cast(e.atom as varchar) = {text}"
+                    ));
+                }
+                let kinds = kinds.join(" or ");
+                format!("exists (select 1 from json_each({list}) e where {kinds})")
+            }
+            Dialect::Spark => {
+                let mut kinds = vec!["schema_of_variant(v) = 'STRING'".to_owned()];
+                if boolean {
+                    kinds.push("schema_of_variant(v) = 'BOOLEAN'".to_owned());
+                }
+                if numeric {
+                    kinds.push("schema_of_variant(v) = 'BIGINT'".to_owned());
+                }
+                let kinds = kinds.join(" or ");
+                format!(
+                    "exists(cast(parse_json({list}) as array<variant>), \
+                     v -> ({kinds}) and cast(v as string) = {text})"
+                )
+            }
+        })
+    }
+
+    /// Whether a pattern is found in a string inside a list or an object, at any depth.
+    fn strings(&self, test: &AttrTest, literals: &[&Literal]) -> Result<String, Refused> {
+        let json = self.structure("'[', '{'");
+        Ok(match self.dialect {
+            Dialect::Sqlite => {
+                let found = self.search(test, "e.value", literals)?;
+                format!(
+                    "exists (select 1 from json_tree({json}) e where e.type = 'text' and {found})"
+                )
+            }
+            Dialect::Postgres => {
+                let found = self.search(test, "(e.value #>> '{}')", literals)?;
+                format!(
+                    "exists (select 1 from jsonb_path_query(cast({json} as jsonb), 'strict $.**') \
+                     as e(value) where jsonb_typeof(e.value) = 'string' and {found})"
+                )
+            }
+            Dialect::DuckDb => {
+                let text = "json_extract_string(e.atom, '$')";
+                let found = self.search(test, text, literals)?;
+                format!(
+                    "exists (select 1 from json_tree({json}) e where e.type = 'VARCHAR' and {found})"
+                )
+            }
+            Dialect::Spark => {
+                // The strings of the text that are no names of members, each read as JSON.
+                let text = "from_json(concat('[\"', s, '\"]'), 'array<string>')[0]";
+                let found = self.search(test, text, literals)?;
+                let string = "'\"([^\"\\\\\\\\]*+(?:\\\\\\\\.[^\"\\\\\\\\]*+)*+)\"(?!\\\\s*:)'";
+                format!("exists(regexp_extract_all({json}, {string}, 1), s -> {found})")
+            }
+        })
+    }
+}

@@ -1,0 +1,243 @@
+//! What differs between the dialects: literals, names, and the few functions a statement needs.
+//!
+//! Everything that came from a selector or from its user goes into a statement through this file alone,
+//! as a literal or a quoted name. It must not know selectors.
+
+use std::fmt;
+use std::str::FromStr;
+
+/// A dialect of SQL, and with it the home of the tables (STORE §5): SQLite and PostgreSQL have the tables of
+/// a store, DuckDB and Spark those of an export to Parquet, in which each table has `session_id` and `node`
+/// has the contents.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Dialect {
+    /// SQLite 3.44 or later, over a store.
+    Sqlite,
+    /// DuckDB 1.1 or later, over Parquet.
+    DuckDb,
+    /// PostgreSQL 12 or later, over a store.
+    Postgres,
+    /// Spark 4.0 or later, over Parquet.
+    Spark,
+}
+
+impl Dialect {
+    /// All of them.
+    pub const ALL: [Self; 4] = [Self::Sqlite, Self::DuckDb, Self::Postgres, Self::Spark];
+
+    /// The name, as [`FromStr`] reads it.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Sqlite => "sqlite",
+            Self::DuckDb => "duckdb",
+            Self::Postgres => "postgres",
+            Self::Spark => "spark",
+        }
+    }
+
+    /// Whether the tables are those of an export to Parquet.
+    pub(super) fn is_parquet(self) -> bool {
+        matches!(self, Self::DuckDb | Self::Spark)
+    }
+}
+
+impl fmt::Display for Dialect {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// Text that names no [`Dialect`].
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("expected sqlite, duckdb, postgres or spark")]
+pub struct UnknownDialect;
+
+impl FromStr for Dialect {
+    type Err = UnknownDialect;
+
+    fn from_str(text: &str) -> Result<Self, UnknownDialect> {
+        let mut all = Self::ALL.into_iter();
+        all.find(|dialect| dialect.name() == text)
+            .ok_or(UnknownDialect)
+    }
+}
+
+/// Literals and names.
+impl Dialect {
+    /// A text literal. The text has no U+0000, which no dialect can write; see [`super::refuse`].
+    pub(super) fn text(self, text: &str) -> String {
+        let mut out = String::with_capacity(text.len() + 2);
+        match self {
+            Self::Sqlite | Self::DuckDb => quote_doubled(&mut out, text, '\''),
+            // What a backslash means in a plain literal is a setting of the server.
+            Self::Postgres if text.contains('\\') => {
+                out.push_str(" E");
+                quote_doubled(&mut out, &text.replace('\\', "\\\\"), '\'');
+            }
+            Self::Postgres => quote_doubled(&mut out, text, '\''),
+            Self::Spark => {
+                out.push('\'');
+                for letter in text.chars() {
+                    match letter {
+                        '\'' => out.push_str("\\'"),
+                        '\\' => out.push_str("\\\\"),
+                        // Spark puts a setting in the place of `${name}` before it reads the statement.
+                        '{' => out.push_str("\\u007B"),
+                        letter => out.push(letter),
+                    }
+                }
+                out.push('\'');
+            }
+        }
+        out
+    }
+
+    /// A quoted name.
+    pub(super) fn name_of(self, name: &str) -> String {
+        let mut out = String::with_capacity(name.len() + 2);
+        let mark = if self == Self::Spark { '`' } else { '"' };
+        quote_doubled(&mut out, name, mark);
+        out
+    }
+
+    /// An integer literal.
+    pub(super) fn int(self, value: i64) -> String {
+        // The digits of the least one are beyond an integer before their sign is read.
+        match value {
+            i64::MIN => "(-9223372036854775807 - 1)".to_owned(),
+            value if value < 0 => format!("({value})"),
+            value => value.to_string(),
+        }
+    }
+
+    /// A double of exactly this value, which is finite.
+    pub(super) fn real(self, value: f64) -> String {
+        let digits = format!("{value:e}");
+        match self {
+            Self::Sqlite => match digits.contains('.') {
+                true => format!("({digits})"),
+                // Without a point it would be read as an integer first.
+                false => format!("({})", digits.replacen('e', ".0e", 1)),
+            },
+            Self::DuckDb => format!("cast('{digits}' as double)"),
+            Self::Postgres => format!("cast('{digits}' as double precision)"),
+            Self::Spark => format!("cast('{digits}' as double)"),
+        }
+    }
+
+    /// The text as lines of a comment. It may say anything: no line of it ends the comment.
+    pub(super) fn comment(self, text: &str) -> String {
+        let mut out = String::from("-- ");
+        for letter in text.chars() {
+            match letter {
+                '\n' => out.push_str("\\n"),
+                // Whatever a reader takes for the end of a line, or acts on.
+                letter if letter.is_control() || matches!(letter, '\u{2028}' | '\u{2029}') => {
+                    out.extend(letter.escape_unicode());
+                }
+                // Spark would put a setting there.
+                '{' if self == Self::Spark && out.ends_with('$') => out.push_str(" {"),
+                letter => out.push(letter),
+            }
+        }
+        out
+    }
+}
+
+fn quote_doubled(out: &mut String, text: &str, mark: char) {
+    out.push(mark);
+    for letter in text.chars() {
+        if letter == mark {
+            out.push(mark);
+        }
+        out.push(letter);
+    }
+    out.push(mark);
+}
+
+/// Functions.
+impl Dialect {
+    /// Whether a session's name matches a pattern, in which `*` is any text without `/`.
+    pub(super) fn name_matches(self, column: &str, glob: &str) -> String {
+        if !glob.contains('*') {
+            return format!("{column} = {}", self.text(glob));
+        }
+        // A star may match `/` in SQL. It does not if the name has as many of them as the pattern.
+        let slashes = glob.matches('/').count();
+        let without = format!("replace({column}, '/', '')");
+        let same = format!("length({column}) - length({without}) = {slashes}");
+        let like = match self {
+            Self::Sqlite => {
+                let mut pattern = String::new();
+                for letter in glob.chars() {
+                    match letter {
+                        '?' => pattern.push_str("[?]"),
+                        '[' => pattern.push_str("[[]"),
+                        letter => pattern.push(letter),
+                    }
+                }
+                format!("{column} glob {}", self.text(&pattern))
+            }
+            _ => {
+                let mut pattern = String::new();
+                for letter in glob.chars() {
+                    match letter {
+                        '*' => pattern.push('%'),
+                        '%' | '_' | '!' => pattern.extend(['!', letter]),
+                        letter => pattern.push(letter),
+                    }
+                }
+                format!("{column} like {} escape '!'", self.text(&pattern))
+            }
+        };
+        format!("{like} and {same}")
+    }
+
+    /// The RFC 3339 text of nanoseconds since 1970, in UTC, with nine decimals.
+    pub(super) fn iso(self, nanos: &str) -> String {
+        let rest = format!("((({nanos}) % 1000000000 + 1000000000) % 1000000000)");
+        let seconds = match self {
+            Self::DuckDb => format!("(({nanos}) - {rest}) // 1000000000"),
+            Self::Spark => format!("(({nanos}) - {rest}) div 1000000000"),
+            Self::Sqlite | Self::Postgres => format!("(({nanos}) - {rest}) / 1000000000"),
+        };
+        match self {
+            Self::Sqlite => format!(
+                "strftime('%Y-%m-%dT%H:%M:%S', {seconds}, 'unixepoch') || printf('.%09dZ', {rest})"
+            ),
+            Self::DuckDb => format!(
+                "strftime(make_timestamp(({seconds}) * 1000000), '%Y-%m-%dT%H:%M:%S') || '.' \
+                 || lpad(cast({rest} as varchar), 9, '0') || 'Z'"
+            ),
+            Self::Postgres => format!(
+                "to_char(timestamp '1970-01-01 00:00:00' + ({seconds}) * interval '1 second', \
+                 'YYYY-MM-DD\"T\"HH24:MI:SS') || '.' || lpad(cast({rest} as text), 9, '0') || 'Z'"
+            ),
+            Self::Spark => format!(
+                "concat(date_format(timestamp_ntz'1970-01-01 00:00:00' + make_dt_interval(0, 0, 0, \
+                 {seconds}), \"yyyy-MM-dd'T'HH:mm:ss\"), '.', lpad(cast({rest} as string), 9, '0'), 'Z')"
+            ),
+        }
+    }
+
+    /// Texts in an order joined to one, one for each group. `separator` ends each.
+    pub(super) fn joined(self, text: &str, order: &str) -> String {
+        match self {
+            Self::Sqlite => format!("group_concat({text}, '' order by {order})"),
+            Self::DuckDb | Self::Postgres => format!("string_agg({text}, '' order by {order})"),
+            Self::Spark => format!(
+                "array_join(transform(array_sort(collect_list(struct({order} as at, {text} as part))), \
+                 x -> x.part), '')"
+            ),
+        }
+    }
+
+    /// The character with this number.
+    pub(super) fn letter(self, number: u32) -> String {
+        match self {
+            Self::Sqlite | Self::Spark => format!("char({number})"),
+            Self::DuckDb | Self::Postgres => format!("chr({number})"),
+        }
+    }
+}

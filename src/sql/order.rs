@@ -1,0 +1,167 @@
+//! The rows of a result: which nodes they are, in which order, and the window over them (LANGUAGE §6).
+
+use crate::ir::{Controls, Literal, Operand, Order, Query};
+
+use super::error::Refused;
+use super::predicate::{DEPTH, Needs};
+use super::tables::{Tables, UNIT_ORDER};
+use super::words::{Select, With};
+
+/// How rows inside one snapshot are arranged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Arrangement {
+    Document,
+    Key,
+    Post,
+    Breadth,
+    Path,
+    Turns { ascending: bool },
+}
+
+impl Arrangement {
+    pub(super) fn of(query: &Query) -> Self {
+        let pinned = |operand: &Operand| *operand != Operand::Literal(Literal::Null);
+        match query.controls.order {
+            Order::Default if query.pinned_key().is_some_and(pinned) => Self::Key,
+            Order::Default | Order::Pre => Self::Document,
+            Order::Post => Self::Post,
+            Order::Bfs => Self::Breadth,
+            Order::Path => Self::Path,
+            Order::TurnDesc => Self::Turns { ascending: false },
+            Order::TurnAsc => Self::Turns { ascending: true },
+        }
+    }
+
+    /// What the arrangement reads of a row besides its node.
+    pub(super) fn needs(self) -> Needs {
+        Needs {
+            depth: matches!(self, Self::Key | Self::Turns { .. }),
+            ..Needs::default()
+        }
+    }
+
+    /// The keys of the order, of a unit at `o` and a node at `n`.
+    pub(super) fn keys(self) -> Vec<String> {
+        let unit = UNIT_ORDER.map(|column| format!("o.{column}"));
+        let document = unit.iter().cloned().chain(["n.pre".to_owned()]);
+        // Depth 0, 1, 2, …, then negative, then none.
+        let group = format!("case when {DEPTH} >= 0 then 0 when {DEPTH} < 0 then 1 else 2 end");
+        let depth = format!("coalesce({DEPTH}, 0)");
+        match self {
+            Self::Document => document.collect(),
+            Self::Key => vec![
+                group,
+                depth,
+                "n.created_at_ns desc".to_owned(),
+                "n.creation_index desc".to_owned(),
+                "n.id".to_owned(),
+            ],
+            Self::Post => {
+                // `^seq` comes after its turns, the root after everything.
+                let rank = "case n.class when '^root' then 9 when '^seq' then 1 else o.rank end"
+                    .to_owned();
+                let last = "case n.class when '^seq' then 1 else 0 end".to_owned();
+                let rest = unit.into_iter().skip(1);
+                let inside = ["n.pre_end".to_owned(), "n.pre desc".to_owned()];
+                [rank, last].into_iter().chain(rest).chain(inside).collect()
+            }
+            Self::Breadth => ["n.level".to_owned()].into_iter().chain(document).collect(),
+            Self::Path => vec!["x.path".to_owned()],
+            Self::Turns { ascending } => {
+                let back = if ascending { " desc" } else { "" };
+                [format!("{group}{back}"), format!("{depth}{back}")]
+                    .into_iter()
+                    .chain(document)
+                    .collect()
+            }
+        }
+    }
+}
+
+/// Adds `path`: for each match the ids from the root to it, in one text whose order is that of the lists.
+pub(super) fn add_paths(tables: &Tables, found: &str, with: &mut With) {
+    let dialect = tables.dialect;
+    // An id ends with two letters below all others, and has no such pair.
+    let (one, two) = (dialect.letter(1), dialect.letter(2));
+    let part = format!("replace(m.id, {one}, {one} || {two}) || {one} || {one}");
+    let above = |unit: &str, filter: &str| tables.join_node("m", "f", unit, filter);
+    let joined = dialect.joined(&part, "m.pre");
+    let group = "group by f.session_id, f.seq, f.unit_id, f.pre".to_owned();
+    let columns = |text: &str| {
+        let mut columns = ["f.session_id", "f.seq", "f.unit_id", "f.pre"]
+            .map(str::to_owned)
+            .to_vec();
+        columns.push(format!("{text} as path"));
+        columns
+    };
+    with.add(
+        "inside",
+        Select {
+            columns: columns(&joined),
+            from: vec![
+                format!("{found} f"),
+                above(
+                    "f.unit_id",
+                    "m.pre <= f.pre and m.pre_end > f.pre and m.id is not null",
+                ),
+            ],
+            end: vec![group.clone()],
+            ..Select::default()
+        },
+    );
+    // Above a unit there is the root, and for those of the sequence `^seq`.
+    let over = "m.class = '^root' and o.rank > 0 or m.class = '^seq' and o.rank = 1";
+    with.add(
+        "above",
+        Select {
+            columns: columns(&joined),
+            from: vec![
+                format!("{found} f"),
+                "join placed o on o.session_id = f.session_id and o.seq = f.seq \
+                 and o.unit_id = f.unit_id"
+                    .to_owned(),
+                "join placed r on r.session_id = f.session_id and r.seq = f.seq and r.rank = 0"
+                    .to_owned(),
+                above("r.unit_id", &format!("({over})")),
+            ],
+            end: vec![group],
+            ..Select::default()
+        },
+    );
+    with.add(
+        "paths",
+        Select {
+            columns: [
+                "i.session_id",
+                "i.seq",
+                "i.unit_id",
+                "i.pre",
+                "coalesce(u.path, '') || i.path as path",
+            ]
+            .map(str::to_owned)
+            .to_vec(),
+            from: vec![
+                "inside i".to_owned(),
+                "left join above u on u.session_id = i.session_id and u.seq = i.seq \
+                 and u.unit_id = i.unit_id and u.pre = i.pre"
+                    .to_owned(),
+            ],
+            ..Select::default()
+        },
+    );
+}
+
+/// The window over numbered rows: the number of the first one, and which are kept.
+pub(super) fn window(controls: &Controls) -> Result<Option<(i64, String)>, Refused> {
+    let Some(limit) = &controls.limit else {
+        return Ok(None);
+    };
+    let size = i128::from(super::whole(limit, "limit")?);
+    let page = match &controls.page {
+        Some(page) => i128::from(super::whole(page, "p")?),
+        None => 1,
+    };
+    let clip = |value: i128| i64::try_from(value).unwrap_or(i64::MAX);
+    let (first, last) = (clip(size * (page - 1) + 1), clip(size * page));
+    Ok(Some((first, format!("m.ord between {first} and {last}"))))
+}

@@ -1,0 +1,315 @@
+//! The tables of the layout, and the common table expressions that every statement begins with: which
+//! snapshots are asked, which units are in force in them, and what some tests read besides (STORE §2, §5).
+
+use crate::ir::{Address, Query, RangeEnd, Time};
+
+use super::dialect::Dialect;
+use super::predicate::Needs;
+use super::words::{Select, With};
+
+/// The order of units, as columns of `placed`.
+pub(super) const UNIT_ORDER: [&str; 5] = [
+    "rank",
+    "sibling_offset",
+    "created_at_ns",
+    "creation_index",
+    "top",
+];
+
+/// Where the tables are.
+#[derive(Clone, Debug)]
+pub(super) struct Tables {
+    pub(super) dialect: Dialect,
+    /// The quoted name of their schema and a dot, or nothing.
+    pub(super) schema: String,
+    /// Which sessions are asked; empty for all.
+    pub(super) sessions: String,
+}
+
+impl Tables {
+    /// A table under its name with its schema.
+    pub(super) fn table(&self, name: &str) -> String {
+        format!("{}{name}", self.schema)
+    }
+
+    /// `join node ALIAS on …`: the nodes of a unit of a session, of which a condition holds.
+    pub(super) fn join_node(&self, alias: &str, rows: &str, unit: &str, condition: &str) -> String {
+        let node = self.table("node");
+        let mut join = format!("join {node} {alias} on {alias}.unit_id = {unit}");
+        if self.dialect.is_parquet() {
+            join.push_str(&format!(" and {alias}.session_id = {rows}.session_id"));
+        }
+        if !condition.is_empty() {
+            join.push_str(&format!(" and {condition}"));
+        }
+        join
+    }
+
+    /// A join that is made after those before it, where the dialect has a word for that.
+    pub(super) fn ordered(&self, join: &str) -> String {
+        match self.dialect {
+            Dialect::Sqlite => format!("cross {join}"),
+            _ => join.to_owned(),
+        }
+    }
+
+    /// The joins of what some conditions read, for rows at `rows` and a node at `n`.
+    pub(super) fn joins(&self, needs: Needs, rows: &str) -> Vec<String> {
+        let snapshot = |alias: &str| {
+            format!("{alias}.session_id = {rows}.session_id and {alias}.seq = {rows}.seq")
+        };
+        let mut joins = Vec::new();
+        if needs.depth {
+            let on = snapshot("d");
+            joins.push(format!(
+                "left join turns d on {on} and d.unit_id = n.unit_id"
+            ));
+        }
+        if needs.cycle {
+            joins.push(format!("join asked c on {}", snapshot("c")));
+        }
+        if needs.body && !self.dialect.is_parquet() {
+            let body = self.table("body");
+            joins.push(format!("left join {body} b on b.body_id = n.body_id"));
+        }
+        if needs.parent {
+            let join = self.join_node("np", rows, "n.unit_id", "np.pre = n.parent_pre");
+            joins.push(format!("left {join}"));
+            let on = snapshot("t");
+            joins.push(format!(
+                "left join parents t on {on} and t.unit_id = n.unit_id"
+            ));
+        }
+        if needs.born {
+            joins.push(format!(
+                "left join born y on y.session_id = {rows}.session_id and y.id = n.id"
+            ));
+        }
+        joins
+    }
+
+    /// The snapshots that are asked: `asked`, with the cycle that a ttl counts from, and the one to show.
+    pub(super) fn asked(&self, query: &Query, with: &mut With) {
+        let snapshot = self.table("snapshot");
+        let mut select = Select {
+            columns: ["s.session_id", "s.seq", "s.cycle", "s.cycle as shown"]
+                .map(str::to_owned)
+                .to_vec(),
+            ..Select::default()
+        };
+        let newest = |with: &mut With, filter: &str| {
+            with.add(
+                "newest",
+                Select {
+                    columns: ["session_id", "max(seq) as seq", "min(seq) as oldest"]
+                        .map(str::to_owned)
+                        .to_vec(),
+                    from: vec![snapshot.clone()],
+                    filters: Some(filter.to_owned())
+                        .into_iter()
+                        .filter(|f| !f.is_empty())
+                        .collect(),
+                    end: vec!["group by session_id".to_owned()],
+                    ..Select::default()
+                },
+            );
+        };
+        let joined = |on: &str| {
+            vec![
+                "newest m".to_owned(),
+                format!("join {snapshot} s on s.session_id = m.session_id and {on}"),
+            ]
+        };
+        match query.time {
+            Time::Working => {
+                newest(with, "");
+                select.from = joined("s.seq = m.seq");
+                // A working state without a cycle counts from that of the newest snapshot.
+                select.from.push(format!(
+                    "left join {snapshot} o on o.session_id = s.session_id and o.seq = s.seq - 1"
+                ));
+                select.columns[2] = "coalesce(s.cycle, o.cycle, 0) as cycle".to_owned();
+            }
+            Time::At(Address::Back(0)) => {
+                newest(with, "not working");
+                select.from = joined("s.seq = m.seq");
+            }
+            Time::At(Address::Back(back)) => {
+                newest(with, "not working");
+                select.from = joined(&format!("s.seq = m.seq - {}", clipped(back)));
+            }
+            Time::At(Address::Cycle(cycle)) => {
+                select.from = vec![format!("{snapshot} s")];
+                select.filters = vec![
+                    "not s.working".to_owned(),
+                    format!("s.cycle = {}", self.dialect.int(cycle)),
+                ];
+            }
+            Time::All => {
+                select.from = vec![format!("{snapshot} s")];
+                select.filters = vec!["not s.working".to_owned()];
+            }
+            Time::Range(newer, older) => {
+                self.range(newer, older, &mut select, newest, joined, with)
+            }
+        }
+        if !self.sessions.is_empty() {
+            let session = self.table("session");
+            select
+                .from
+                .push(format!("join {session} z on z.session_id = s.session_id"));
+            select
+                .filters
+                .push(self.dialect.name_matches("z.name", &self.sessions));
+        }
+        with.add("asked", select);
+    }
+
+    fn range(
+        &self,
+        newer: RangeEnd,
+        older: RangeEnd,
+        select: &mut Select,
+        newest: impl Fn(&mut With, &str),
+        joined: impl Fn(&str) -> Vec<String>,
+        with: &mut With,
+    ) {
+        let snapshot = self.table("snapshot");
+        if let (RangeEnd::Cycle(newer), RangeEnd::Cycle(older)) = (newer, older) {
+            let (newer, older) = (self.dialect.int(newer), self.dialect.int(older));
+            select.from = vec![format!("{snapshot} s")];
+            select.filters = vec![
+                "not s.working".to_owned(),
+                format!("s.cycle between {older} and {newer}"),
+            ];
+            return;
+        }
+        newest(with, "not working");
+        let mut on = vec!["not s.working".to_owned()];
+        match (newer, older) {
+            // The oldest one is the newer end if the other one reaches past it.
+            (RangeEnd::Back(back), RangeEnd::Oldest) => {
+                let newest = format!("s.seq <= m.seq - {}", clipped(back));
+                on.push(format!("({newest} or s.seq = m.oldest)"));
+            }
+            (RangeEnd::Back(back), _) => on.push(format!("s.seq <= m.seq - {}", clipped(back))),
+            (RangeEnd::Oldest, _) => on.push("s.seq = m.oldest".to_owned()),
+            (RangeEnd::Cycle(_), _) => {}
+        }
+        if let RangeEnd::Back(back) = older {
+            on.push(format!("s.seq >= m.seq - {}", clipped(back)));
+        }
+        select.from = joined(&on.join(" and "));
+    }
+
+    /// The units in force in the snapshots: `placed`.
+    pub(super) fn placed(&self, with: &mut With) {
+        let placement = self.table("placement");
+        with.add(
+            "placed",
+            Select {
+                columns: [
+                    "a.session_id",
+                    "a.seq",
+                    "p.unit_id",
+                    "p.rank",
+                    "p.turn",
+                    "p.sibling_offset",
+                    "p.created_at_ns",
+                    "p.creation_index",
+                    "p.id as top",
+                ]
+                .map(str::to_owned)
+                .to_vec(),
+                from: vec![
+                    "asked a".to_owned(),
+                    self.ordered(&format!(
+                        "join {placement} p on p.session_id = a.session_id \
+                         and p.first_seq <= a.seq and p.last_seq >= a.seq"
+                    )),
+                ],
+                ..Select::default()
+            },
+        );
+    }
+
+    /// What the steps read besides, as they need it: `turns` with the depths of turns, `parents` with the
+    /// parents of the top nodes of units, `born` with the first cycle of each id.
+    pub(super) fn extras(&self, needs: Needs, with: &mut With) {
+        if needs.depth {
+            with.add(
+                "turns",
+                Select {
+                    columns: vec![
+                        "session_id".to_owned(),
+                        "seq".to_owned(),
+                        "unit_id".to_owned(),
+                        "row_number() over (partition by session_id, seq order by sibling_offset desc, \
+                         created_at_ns desc, creation_index desc, top desc) as depth"
+                            .to_owned(),
+                    ],
+                    from: vec!["placed".to_owned()],
+                    filters: vec!["turn".to_owned()],
+                    ..Select::default()
+                },
+            );
+        }
+        if needs.parent {
+            let tops = "n.class = case p.rank when 1 then '^seq' else '^root' end";
+            with.add(
+                "parents",
+                Select {
+                    columns: ["p.session_id", "p.seq", "p.unit_id", "n.id as parent"]
+                        .map(str::to_owned)
+                        .to_vec(),
+                    from: vec![
+                        "placed p".to_owned(),
+                        "join placed r on r.session_id = p.session_id and r.seq = p.seq and r.rank = 0"
+                            .to_owned(),
+                        self.join_node("n", "r", "r.unit_id", tops),
+                    ],
+                    filters: vec!["p.rank > 0".to_owned()],
+                    ..Select::default()
+                },
+            );
+        }
+        if needs.born {
+            let (placement, snapshot) = (self.table("placement"), self.table("snapshot"));
+            with.add(
+                "first_seen",
+                Select {
+                    columns: ["p.session_id", "n.id", "min(p.first_seq) as seq"]
+                        .map(str::to_owned)
+                        .to_vec(),
+                    from: vec![
+                        "(select distinct session_id from asked) a".to_owned(),
+                        format!("join {placement} p on p.session_id = a.session_id"),
+                        self.join_node("n", "p", "p.unit_id", "n.id is not null"),
+                    ],
+                    end: vec!["group by p.session_id, n.id".to_owned()],
+                    ..Select::default()
+                },
+            );
+            with.add(
+                "born",
+                Select {
+                    columns: ["f.session_id", "f.id", "s.cycle"]
+                        .map(str::to_owned)
+                        .to_vec(),
+                    from: vec![
+                        "first_seen f".to_owned(),
+                        format!(
+                            "join {snapshot} s on s.session_id = f.session_id and s.seq = f.seq"
+                        ),
+                    ],
+                    ..Select::default()
+                },
+            );
+        }
+    }
+}
+
+/// How many commits back, as a number that no seq reaches.
+fn clipped(back: u64) -> i64 {
+    i64::try_from(back).unwrap_or(i64::MAX).min(i64::MAX / 4)
+}

@@ -1,0 +1,138 @@
+//! Conditions, and the text of a statement as it is put together. It must not know selectors.
+
+use std::fmt::{self, Display, Formatter};
+
+/// More conditions than this are put in groups: an expression may be only so deep.
+const WIDE: usize = 100;
+
+/// All of some conditions.
+pub(super) fn all(conditions: impl IntoIterator<Item = String>) -> String {
+    let mut conditions: Vec<String> = conditions.into_iter().collect();
+    if conditions.iter().any(|condition| condition == "false") {
+        return "false".to_owned();
+    }
+    conditions.retain(|condition| condition != "true");
+    join(conditions, "and", "true")
+}
+
+/// Any of some conditions.
+pub(super) fn any(conditions: impl IntoIterator<Item = String>) -> String {
+    let mut conditions: Vec<String> = conditions.into_iter().collect();
+    if conditions.iter().any(|condition| condition == "true") {
+        return "true".to_owned();
+    }
+    conditions.retain(|condition| condition != "false");
+    join(conditions, "or", "false")
+}
+
+fn join(conditions: Vec<String>, word: &str, none: &str) -> String {
+    if let [one] = &conditions[..] {
+        return one.clone();
+    }
+    if conditions.is_empty() {
+        return none.to_owned();
+    }
+    if conditions.len() > WIDE {
+        let groups = conditions.chunks(WIDE);
+        let groups = groups.map(|group| join(group.to_vec(), word, none));
+        return join(groups.collect(), word, none);
+    }
+    format!("({})", conditions.join(&format!(" {word} ")))
+}
+
+/// The complement of a condition that may be unknown, which counts as false.
+pub(super) fn complement(condition: &str) -> String {
+    match condition {
+        "true" => "false".to_owned(),
+        "false" => "true".to_owned(),
+        condition => format!("not coalesce({condition}, false)"),
+    }
+}
+
+/// One `select`.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Select {
+    pub(super) distinct: bool,
+    pub(super) columns: Vec<String>,
+    /// The first table, and the joins after it, each a line.
+    pub(super) from: Vec<String>,
+    /// All of these hold.
+    pub(super) filters: Vec<String>,
+    /// What ends it: `group by …`, `order by …`.
+    pub(super) end: Vec<String>,
+}
+
+impl Select {
+    pub(super) fn add_filter(&mut self, condition: String) {
+        if condition != "true" {
+            self.filters.push(condition);
+        }
+    }
+}
+
+impl Select {
+    /// Writes it, each line after the first with this before it. A literal may have lines of its own, which
+    /// stay as they are.
+    fn write(&self, f: &mut Formatter<'_>, indent: &str) -> fmt::Result {
+        let distinct = if self.distinct { "distinct " } else { "" };
+        write!(f, "select {distinct}{}", self.columns.join(", "))?;
+        for (index, line) in self.from.iter().enumerate() {
+            let before = if index == 0 { "from" } else { " " };
+            write!(f, "\n{indent}{before} {line}")?;
+        }
+        for (index, line) in self.filters.iter().enumerate() {
+            let before = if index == 0 { "where" } else { "  and" };
+            write!(f, "\n{indent}{before} {line}")?;
+        }
+        for line in &self.end {
+            write!(f, "\n{indent}{line}")?;
+        }
+        Ok(())
+    }
+}
+
+impl Display for Select {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        self.write(f, "")
+    }
+}
+
+/// Common table expressions, in order: each reads only those before it.
+#[derive(Debug, Default)]
+pub(super) struct With(Vec<(String, Vec<Select>)>);
+
+impl With {
+    /// Adds one.
+    pub(super) fn add(&mut self, name: &str, select: Select) {
+        self.add_union(name, vec![select]);
+    }
+
+    /// Adds one of the rows of several, each once.
+    pub(super) fn add_union(&mut self, name: &str, selects: Vec<Select>) {
+        self.0.push((name.to_owned(), selects));
+    }
+}
+
+impl With {
+    /// Adds those of another one after its own.
+    pub(super) fn append(&mut self, other: Self) {
+        self.0.extend(other.0);
+    }
+}
+
+impl Display for With {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        for (index, (name, selects)) in self.0.iter().enumerate() {
+            let before = if index == 0 { "with " } else { ",\n" };
+            write!(f, "{before}{name} as (\n  ")?;
+            for (index, select) in selects.iter().enumerate() {
+                if index > 0 {
+                    f.write_str("\n  union\n  ")?;
+                }
+                select.write(f, "  ")?;
+            }
+            f.write_str("\n)")?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,4 @@
+//! Selectors as SQL: statements answer as the engine does.
+
+mod differential;
+mod sqlite;
