@@ -97,7 +97,7 @@ pub use engine::{
 #[cfg(feature = "store")]
 pub use engine::{
     Damage, Durability, ImportStopped, LogImport, Pruned, Retention, SessionAnswer, SessionIds,
-    SessionInfo, Store, StoreAnswers, StoreBuilder, StoreIds, TextIndex,
+    SessionInfo, SqlRow, Store, StoreAnswers, StoreBuilder, StoreIds, TextIndex,
 };
 #[cfg(feature = "parquet")]
 pub use engine::{ParquetExport, ParquetExported, ParquetImported};

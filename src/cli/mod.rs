@@ -54,11 +54,13 @@ mod remove;
 mod render;
 mod replace;
 mod select;
+mod select_sql;
 mod serve;
 mod sessions;
 mod share;
 mod show;
 mod show_text;
+mod sql;
 mod stats;
 mod steps;
 mod store_backup;
@@ -130,6 +132,7 @@ struct Cli {
 enum Command {
     Select(select::Select),
     Explain(explain::Explain),
+    Sql(sql::Sql),
     Check(check::Check),
     Fmt(fmt::Fmt),
     Diff(diff::Diff),
@@ -219,6 +222,7 @@ impl Command {
         match self {
             Self::Select(command) => command,
             Self::Explain(command) => command,
+            Self::Sql(command) => command,
             Self::Check(command) => command,
             Self::Fmt(command) => command,
             Self::Diff(command) => command,

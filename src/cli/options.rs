@@ -324,6 +324,15 @@ pub(super) struct RangeArgs {
 }
 
 impl RangeArgs {
+    /// Whether any of them is given that changes what is shown.
+    pub(super) fn are_given(&self) -> bool {
+        self.include_content
+            || self.stats
+            || !self.materialize.is_empty()
+            || self.max_snapshots.is_some()
+            || self.max_changes.is_some()
+    }
+
     /// The same for the library.
     pub(super) fn options(&self) -> RangeOptions {
         let content = ContentOptions {

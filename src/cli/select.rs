@@ -4,7 +4,8 @@ use super::answers::{How, Labels, append, append_none};
 use super::command::{Run, print, say};
 use super::fit::FitArgs;
 use super::options::{Color, EditionName, Format, Limits, RangeArgs};
-use super::{input, operands, output, sessions};
+use super::select_sql::{Rows, Via};
+use super::{input, operands, output, select_sql, sessions};
 use crate::diag::{Code, Diagnostic, Error};
 use crate::engine::{Answer, Prepared, SessionAnswer, Store};
 use crate::history::Session;
@@ -36,6 +37,7 @@ Examples:
   pactql select runs/*.jsonl -e \"@t0 .cb[kind='result']\" --count
   pactql select runs/ -e \"@t0 .cb[content~'refund']\" -l
   pactql select \"agents.db#support-*\" \"@t0 .cb[kind='call']\"
+  pactql select agents.db \"@t0 .cb[kind='call']\" --via sql
   pactql select session.jsonl -e \"@t0 .cb[kind='call']\" -e \"@t0 .cb[kind='result']\"
   pactql select session.jsonl \"@t-3..@t0 .cb[ttl<=1]\" --format json
   pactql select session.jsonl \"@history .cb\" --include-content --stats --max-changes 20
@@ -72,6 +74,10 @@ pub(super) struct Select {
     /// Exit with code 8 if nothing is found.
     #[arg(long)]
     fail_if_empty: bool,
+    /// Who answers: with `sql` the database of a store, by one statement (`pactql sql` prints it).
+    #[arg(long, value_enum, default_value_t, hide_default_value = true)]
+    #[arg(conflicts_with_all = ["file", "list", "all"])]
+    via: Via,
     #[command(flatten)]
     range: RangeArgs,
     #[command(flatten)]
@@ -84,6 +90,9 @@ pub(super) struct Select {
 
 impl Run for Select {
     fn run(&self, color: Color) -> Result<Exit, Failure> {
+        if self.via == Via::Sql {
+            return self.run_sql();
+        }
         let how = How {
             engine: self.edition.engine(),
             options: self.range.options(),
@@ -100,6 +109,29 @@ impl Run for Select {
 }
 
 impl Select {
+    /// Runs the selector in the database of a store.
+    fn run_sql(&self) -> Result<Exit, Failure> {
+        let (names, selectors) = operands::split(&self.inputs, &self.selectors)?;
+        let ([name], [selector]) = (names, selectors) else {
+            return Err(
+                Failure::usage("`--via sql` takes one store and one selector")
+                    .with_help("pactql select STORE SELECTOR --via sql"),
+            );
+        };
+        if self.range.are_given() || self.fit.budget()?.is_some() {
+            return Err(Failure::usage(
+                "`--via sql` has the rows of a selector, without budgets and options of ranges",
+            )
+            .with_help("leave `--via sql` out"));
+        }
+        let rows = Rows {
+            format: self.format.resolve(),
+            count: self.count,
+            fail_if_empty: self.fail_if_empty,
+        };
+        select_sql::select(&self.edition.engine(), name, selector, rows)
+    }
+
     /// Runs the selectors on each session.
     fn run_sessions(&self, how: &How) -> Result<Exit, Failure> {
         let (names, selectors) = operands::split(&self.inputs, &self.selectors)?;

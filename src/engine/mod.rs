@@ -61,7 +61,7 @@ pub use selection::{Selection, SelectionAddress};
 #[cfg(feature = "store")]
 pub use store::{
     Damage, Durability, ImportStopped, LogImport, Pruned, Retention, SessionAnswer, SessionIds,
-    SessionInfo, Store, StoreAnswers, StoreBuilder, StoreIds, TextIndex,
+    SessionInfo, SqlRow, Store, StoreAnswers, StoreBuilder, StoreIds, TextIndex,
 };
 #[cfg(feature = "parquet")]
 pub use store::{ParquetExport, ParquetExported, ParquetImported};

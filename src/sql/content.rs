@@ -103,67 +103,47 @@ impl Predicates {
                  18 digits",
             ));
         }
+        // What an element is: a text, a boolean, a number; with the same text.
+        let [string, truth, figure] = self.elements(&text);
+        let mut kinds = vec![string];
+        kinds.extend(boolean.then_some(truth));
+        kinds.extend(numeric.then_some(figure));
+        let kinds = kinds.join(" or ");
         Ok(match self.dialect {
-            Dialect::Sqlite => {
-                let mut kinds = vec![format!("e.type = 'text' and e.value = {text}")];
-                if boolean {
-                    kinds.push(format!("e.type = {text}"));
-                }
-                if numeric {
-                    kinds.push(format!(
-                        "e.type in ('integer', 'real') and b.text -> e.fullkey = {text}"
-                    ));
-                }
-                let kinds = kinds.join(" or ");
+            Dialect::Sqlite | Dialect::DuckDb => {
                 format!("exists (select 1 from json_each({list}) e where {kinds})")
             }
-            Dialect::Postgres => {
-                let mut kinds = vec![format!(
-                    "json_typeof(e.value) = 'string' and e.value #>> '{{}}' = {text}"
-                )];
-                if boolean || numeric {
-                    kinds.push(format!(
-                        "json_typeof(e.value) in ('number', 'boolean') \
-                         and cast(e.value as text) = {text}"
-                    ));
-                }
-                let kinds = kinds.join(" or ");
-                format!(
-                    "exists (select 1 from json_array_elements(cast({list} as json)) e where {kinds})"
-                )
-            }
-            Dialect::DuckDb => {
-                let mut kinds = vec![format!(
-                    "e.type = 'VARCHAR' and json_extract_string(e.atom, '$') = {text}"
-                )];
-                if boolean {
-                    kinds.push(format!(
-                        "e.type = 'BOOLEAN' and cast(e.atom as varchar) = {text}"
-                    ));
-                }
-                if numeric {
-                    kinds.push(format!(
-                        "e.type in ('BIGINT', 'UBIGINT') and cast(e.atom as varchar) = {text}"
-                    ));
-                }
-                let kinds = kinds.join(" or ");
-                format!("exists (select 1 from json_each({list}) e where {kinds})")
-            }
+            Dialect::Postgres => format!(
+                "exists (select 1 from json_array_elements(cast({list} as json)) e where {kinds})"
+            ),
             Dialect::Spark => {
-                let mut kinds = vec!["schema_of_variant(v) = 'STRING'".to_owned()];
-                if boolean {
-                    kinds.push("schema_of_variant(v) = 'BOOLEAN'".to_owned());
-                }
-                if numeric {
-                    kinds.push("schema_of_variant(v) = 'BIGINT'".to_owned());
-                }
-                let kinds = kinds.join(" or ");
-                format!(
-                    "exists(cast(parse_json({list}) as array<variant>), \
-                     v -> ({kinds}) and cast(v as string) = {text})"
-                )
+                format!("exists(cast(parse_json({list}) as array<variant>), v -> {kinds})")
             }
         })
+    }
+
+    /// Whether an element of a list is a string, a boolean or a number of a text, which is quoted.
+    fn elements(&self, text: &str) -> [String; 3] {
+        match self.dialect {
+            Dialect::Sqlite => [
+                format!("e.type = 'text' and e.value = {text}"),
+                format!("e.type = {text}"),
+                format!("e.type in ('integer', 'real') and b.text -> e.fullkey = {text}"),
+            ],
+            Dialect::Postgres => [
+                format!("json_typeof(e.value) = 'string' and e.value #>> '{{}}' = {text}"),
+                format!("json_typeof(e.value) = 'boolean' and cast(e.value as text) = {text}"),
+                format!("json_typeof(e.value) = 'number' and cast(e.value as text) = {text}"),
+            ],
+            Dialect::DuckDb => [
+                format!("e.type = 'VARCHAR' and json_extract_string(e.atom, '$') = {text}"),
+                format!("e.type = 'BOOLEAN' and cast(e.atom as varchar) = {text}"),
+                format!("e.type in ('BIGINT', 'UBIGINT') and cast(e.atom as varchar) = {text}"),
+            ],
+            Dialect::Spark => ["STRING", "BOOLEAN", "BIGINT"].map(|kind| {
+                format!("schema_of_variant(v) = '{kind}' and cast(v as string) = {text}")
+            }),
+        }
     }
 
     /// Whether a pattern is found in a string inside a list or an object, at any depth.

@@ -11,6 +11,7 @@
 mod content;
 mod dialect;
 mod error;
+mod listed;
 mod number;
 mod order;
 mod predicate;

@@ -5,7 +5,7 @@ use crate::ir::{Controls, Literal, Operand, Order, Query};
 use super::error::Refused;
 use super::predicate::{DEPTH, Needs};
 use super::tables::{Tables, UNIT_ORDER};
-use super::words::{Select, With};
+use super::words::{Select, With, names};
 
 /// How rows inside one snapshot are arranged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -88,9 +88,7 @@ pub(super) fn add_paths(tables: &Tables, found: &str, with: &mut With) {
     let joined = dialect.joined(&part, "m.pre");
     let group = "group by f.session_id, f.seq, f.unit_id, f.pre".to_owned();
     let columns = |text: &str| {
-        let mut columns = ["f.session_id", "f.seq", "f.unit_id", "f.pre"]
-            .map(str::to_owned)
-            .to_vec();
+        let mut columns = names(&["f.session_id", "f.seq", "f.unit_id", "f.pre"]);
         columns.push(format!("{text} as path"));
         columns
     };
@@ -131,15 +129,13 @@ pub(super) fn add_paths(tables: &Tables, found: &str, with: &mut With) {
     with.add(
         "paths",
         Select {
-            columns: [
+            columns: names(&[
                 "i.session_id",
                 "i.seq",
                 "i.unit_id",
                 "i.pre",
                 "coalesce(u.path, '') || i.path as path",
-            ]
-            .map(str::to_owned)
-            .to_vec(),
+            ]),
             from: vec![
                 "inside i".to_owned(),
                 "left join above u on u.session_id = i.session_id and u.seq = i.seq \

@@ -1,16 +1,16 @@
 //! A whole statement: the steps of every group, their union, order and window, and what is shown.
 
 use crate::diag::Error;
-use crate::ir::{Mode, Query, Time};
+use crate::ir::Query;
 
 use super::dialect::Dialect;
 use super::error::Refused;
-use super::order::{Arrangement, add_paths, window};
-use super::predicate::{Needs, PARENT, Predicates, TTL};
+use super::listed::{Lister, Lists};
+use super::predicate::Needs;
 use super::ranges;
 use super::steps::Steps;
 use super::tables::Tables;
-use super::words::{Select, With};
+use super::words::{Select, With, names};
 
 /// What the rows of a [`Statement`] are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -84,38 +84,6 @@ pub fn compile_with(
     build(query, dialect, options).map_err(|refused| refused.into_error(query, dialect))
 }
 
-/// Which snapshots of a session share one list.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Lists {
-    /// The rows of one snapshot.
-    One,
-    /// The rows of several, each id once, at its newest match.
-    Merged,
-    /// As merged, of the ids whose newest version matches.
-    Latest,
-    /// The rows of each snapshot by itself, to compare.
-    Each,
-}
-
-impl Lists {
-    fn of(query: &Query) -> Self {
-        match (query.time, query.controls.mode) {
-            (Time::Working | Time::At(_), _) => Self::One,
-            (Time::All, _) | (_, Mode::Union) => Self::Merged,
-            (_, Mode::Latest) => Self::Latest,
-            (_, Mode::Pairwise | Mode::Reduce) => Self::Each,
-        }
-    }
-
-    /// What a list belongs to.
-    pub(super) fn key(self) -> &'static str {
-        match self {
-            Self::Each => "session_id, seq",
-            Self::One | Self::Merged | Self::Latest => "session_id",
-        }
-    }
-}
-
 fn build(query: &Query, dialect: Dialect, options: &Options) -> Result<Statement, Refused> {
     let schema = match options.schema.as_str() {
         "" => String::new(),
@@ -170,7 +138,14 @@ fn build(query: &Query, dialect: Dialect, options: &Options) -> Result<Statement
         ends.push(chains.chain(chain)?);
     }
     let found = found(ends, &mut steps);
-    let listed = list(query, &tables, lists, &found, &mut needs, &mut steps)?;
+    let listed = Lister {
+        query,
+        tables: &tables,
+        lists,
+        needs: &mut needs,
+        with: &mut steps,
+    }
+    .list(&found)?;
     let end = match lists {
         Lists::Each => ranges::changes(query, &tables, &listed, &mut steps),
         _ => nodes(&tables, &listed),
@@ -193,9 +168,7 @@ fn found(ends: Vec<String>, with: &mut With) -> String {
         return one.clone();
     }
     let selects = ends.into_iter().map(|end| Select {
-        columns: ["session_id", "seq", "unit_id", "pre"]
-            .map(str::to_owned)
-            .to_vec(),
+        columns: names(&["session_id", "seq", "unit_id", "pre"]),
         from: vec![end],
         ..Select::default()
     });
@@ -203,210 +176,17 @@ fn found(ends: Vec<String>, with: &mut With) -> String {
     "found".to_owned()
 }
 
-/// Adds the final rows: filtered, in order, unique, and those of the window. Returns their name.
-fn list(
-    query: &Query,
-    tables: &Tables,
-    lists: Lists,
-    found: &str,
-    needs: &mut Needs,
-    with: &mut With,
-) -> Result<String, Refused> {
-    let arrangement = Arrangement::of(query);
-    let mut predicates = Predicates::new(tables.dialect, false);
-    predicates.needs = arrangement.needs();
-    let mut select = Select {
-        columns: ["f.session_id", "f.seq", "n.id", "n.key"]
-            .map(str::to_owned)
-            .to_vec(),
-        from: vec![
-            format!("{found} f"),
-            tables.ordered(&tables.join_node("n", "f", "f.unit_id", "n.pre = f.pre")),
-            tables.ordered(
-                "join placed o on o.session_id = f.session_id and o.seq = f.seq \
-                 and o.unit_id = f.unit_id",
-            ),
-        ],
-        filters: vec!["n.id is not null".to_owned()],
-        ..Select::default()
-    };
-    for test in &query.filters {
-        let condition = predicates.test(test)?;
-        select.add_filter(condition);
-    }
-    if arrangement == Arrangement::Path {
-        add_paths(tables, found, with);
-        select.from.push(
-            "join paths x on x.session_id = f.session_id and x.seq = f.seq \
-             and x.unit_id = f.unit_id and x.pre = f.pre"
-                .to_owned(),
-        );
-    }
-    if lists == Lists::Each {
-        predicates.needs.parent = true;
-        predicates.needs.cycle = true;
-        select.columns.extend([
-            "n.version".to_owned(),
-            format!("{PARENT} as parent"),
-            format!("{TTL} as ttl"),
-        ]);
-    }
-    let mut order = Vec::new();
-    for (index, key) in arrangement.keys().into_iter().enumerate() {
-        let name = format!("k{}", index + 1);
-        match key.strip_suffix(" desc") {
-            Some(key) => {
-                select.columns.push(format!("{key} as {name}"));
-                order.push(format!("{name} desc"));
-            }
-            None => {
-                select.columns.push(format!("{key} as {name}"));
-                order.push(name);
-            }
-        }
-    }
-    if matches!(lists, Lists::Merged | Lists::Latest) {
-        select.columns.push(
-            "row_number() over (partition by f.session_id, n.id order by f.seq desc) as age"
-                .to_owned(),
-        );
-        order.insert(0, "seq desc".to_owned());
-    }
-    select.from.extend(tables.joins(predicates.needs, "f"));
-    needs.add(predicates.needs);
-    with.add("matched", select);
-    let mut from = vec!["matched m".to_owned()];
-    let mut filters = Vec::new();
-    if matches!(lists, Lists::Merged | Lists::Latest) {
-        filters.push("m.age = 1".to_owned());
-    }
-    if lists == Lists::Latest {
-        add_present(tables, with);
-        from.push(
-            "join present r on r.session_id = m.session_id and r.id = m.id and r.seq = m.seq"
-                .to_owned(),
-        );
-    }
-    let number = |order: &str| {
-        format!(
-            "row_number() over (partition by {} order by {order}) as ord",
-            lists
-                .key()
-                .split(", ")
-                .map(|c| format!("m.{c}"))
-                .collect::<Vec<_>>()
-                .join(", ")
-        )
-    };
-    let mut columns: Vec<String> = ["m.session_id", "m.seq", "m.id", "m.key"]
-        .map(str::to_owned)
-        .to_vec();
-    if lists == Lists::Each {
-        columns.extend(["m.version", "m.parent", "m.ttl"].map(str::to_owned));
-    }
-    let prefixed = order
-        .iter()
-        .map(|key| format!("m.{key}"))
-        .collect::<Vec<_>>()
-        .join(", ");
-    let mut ranked = columns.clone();
-    ranked.push(number(&prefixed));
-    with.add(
-        "listed",
-        Select {
-            columns: ranked,
-            from,
-            filters,
-            ..Select::default()
-        },
-    );
-    let mut name = "listed".to_owned();
-    if query.controls.unique {
-        let mut first = columns.clone();
-        first.push("m.ord".to_owned());
-        first.push(format!(
-            "row_number() over (partition by {}, case when m.key is null then 0 else 1 end, \
-             coalesce(m.key, m.id) order by m.ord) as copy",
-            lists
-                .key()
-                .split(", ")
-                .map(|c| format!("m.{c}"))
-                .collect::<Vec<_>>()
-                .join(", ")
-        ));
-        with.add(
-            "copies",
-            Select {
-                columns: first,
-                from: vec![format!("{name} m")],
-                ..Select::default()
-            },
-        );
-        let mut again = columns.clone();
-        again.push(number("m.ord"));
-        with.add(
-            "uniques",
-            Select {
-                columns: again,
-                from: vec!["copies m".to_owned()],
-                filters: vec!["m.copy = 1".to_owned()],
-                ..Select::default()
-            },
-        );
-        name = "uniques".to_owned();
-    }
-    if let Some((first, kept)) = window(&query.controls)? {
-        let mut columns = columns;
-        columns.push(match first {
-            1 => "m.ord".to_owned(),
-            first => format!("m.ord - {} as ord", first - 1),
-        });
-        with.add(
-            "page",
-            Select {
-                columns,
-                from: vec![format!("{name} m")],
-                filters: vec![kept],
-                ..Select::default()
-            },
-        );
-        name = "page".to_owned();
-    }
-    Ok(name)
-}
-
-/// Adds `present`: the newest of the snapshots that has each matched id.
-fn add_present(tables: &Tables, with: &mut With) {
-    with.add(
-        "present",
-        Select {
-            columns: ["m.session_id", "m.id", "max(o.seq) as seq"]
-                .map(str::to_owned)
-                .to_vec(),
-            from: vec![
-                "(select distinct session_id, id from matched) m".to_owned(),
-                "join placed o on o.session_id = m.session_id".to_owned(),
-                tables.join_node("n", "o", "o.unit_id", "n.id = m.id"),
-            ],
-            end: vec!["group by m.session_id, m.id".to_owned()],
-            ..Select::default()
-        },
-    );
-}
-
 /// The end of a statement whose rows are nodes.
 fn nodes(tables: &Tables, listed: &str) -> Select {
     let session = tables.table("session");
     Select {
-        columns: [
+        columns: names(&[
             "z.name as session",
             "r.seq",
             "c.shown as snapshot",
             "r.id",
             "r.ord",
-        ]
-        .map(str::to_owned)
-        .to_vec(),
+        ]),
         from: vec![
             format!("{listed} r"),
             "join asked c on c.session_id = r.session_id and c.seq = r.seq".to_owned(),

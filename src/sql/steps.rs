@@ -11,7 +11,7 @@ use super::dialect::Dialect;
 use super::error::Refused;
 use super::predicate::{Needs, Predicates};
 use super::tables::{Tables, UNIT_ORDER};
-use super::words::{Select, With, all};
+use super::words::{Select, With, all, names};
 
 /// What a step may have matched besides nodes inside a unit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -73,7 +73,7 @@ impl Steps<'_> {
             let name = format!("{}{}_{}", self.prefix, index + 1, label(step));
             left = match step {
                 Step::Node(step) if is_seq(step) && index == 0 && !rest.is_empty() => Left::Seq,
-                Step::Node(step) => self.node(&left, *axis, step, &name)?,
+                Step::Node(step) => self.node(&left, *axis, step, &name, wants_groups(rest))?,
                 Step::Zone(zone) => self.zone(&left, *axis, *zone, &name, wants_groups(rest)),
             };
         }
@@ -246,6 +246,7 @@ impl Steps<'_> {
         axis: Axis,
         step: &NodeStep,
         name: &str,
+        heights: bool,
     ) -> Result<Left, Refused> {
         let class = step.tests.iter().find_map(|test| match test {
             Test::Type(test) => Some(*test),
@@ -254,7 +255,9 @@ impl Steps<'_> {
         let core = class == Some(TypeTest::Class(Class::Container));
         let wide = Self::wide(left, &Step::Node(step.clone()));
         let mut out = node_columns_named();
-        out.push("height".to_owned());
+        if heights {
+            out.push("height".to_owned());
+        }
         if core {
             out.push("core".to_owned());
         }
@@ -263,7 +266,9 @@ impl Steps<'_> {
         }
         let (mut select, rows) = self.start(left, axis);
         select.columns = node_columns(rows);
-        select.columns.push(HEIGHT_COLUMN.to_owned());
+        if heights {
+            select.columns.push(HEIGHT_COLUMN.to_owned());
+        }
         if core {
             select
                 .columns
@@ -450,9 +455,7 @@ fn node_columns(rows: &str) -> Vec<String> {
 }
 
 fn node_columns_named() -> Vec<String> {
-    ["session_id", "seq", "unit_id", "pre", "pre_end"]
-        .map(str::to_owned)
-        .to_vec()
+    names(&["session_id", "seq", "unit_id", "pre", "pre_end"])
 }
 
 /// The node of the left context that a row of it stands for in a pick.
@@ -464,7 +467,8 @@ fn group_of(left: &Rows) -> [String; 2] {
     [unit.to_owned(), pre.to_owned()]
 }
 
-/// Whether the steps after a zone pick by the zone that a node is in.
+/// Whether the steps after a step pick, and so ask which of its nodes is the nearest, and of a zone which
+/// one a node is in.
 fn wants_groups(rest: &[(Axis, Step)]) -> bool {
     match rest.first() {
         Some((_, Step::Node(step))) => step.tail.iter().any(|tail| matches!(tail, Tail::Pick(_))),

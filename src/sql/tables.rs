@@ -5,7 +5,7 @@ use crate::ir::{Address, Query, RangeEnd, Time};
 
 use super::dialect::Dialect;
 use super::predicate::Needs;
-use super::words::{Select, With};
+use super::words::{Select, With, names};
 
 /// The order of units, as columns of `placed`.
 pub(super) const UNIT_ORDER: [&str; 5] = [
@@ -92,18 +92,14 @@ impl Tables {
     pub(super) fn asked(&self, query: &Query, with: &mut With) {
         let snapshot = self.table("snapshot");
         let mut select = Select {
-            columns: ["s.session_id", "s.seq", "s.cycle", "s.cycle as shown"]
-                .map(str::to_owned)
-                .to_vec(),
+            columns: names(&["s.session_id", "s.seq", "s.cycle", "s.cycle as shown"]),
             ..Select::default()
         };
         let newest = |with: &mut With, filter: &str| {
             with.add(
                 "newest",
                 Select {
-                    columns: ["session_id", "max(seq) as seq", "min(seq) as oldest"]
-                        .map(str::to_owned)
-                        .to_vec(),
+                    columns: names(&["session_id", "max(seq) as seq", "min(seq) as oldest"]),
                     from: vec![snapshot.clone()],
                     filters: Some(filter.to_owned())
                         .into_iter()
@@ -208,7 +204,7 @@ impl Tables {
         with.add(
             "placed",
             Select {
-                columns: [
+                columns: names(&[
                     "a.session_id",
                     "a.seq",
                     "p.unit_id",
@@ -218,9 +214,7 @@ impl Tables {
                     "p.created_at_ns",
                     "p.creation_index",
                     "p.id as top",
-                ]
-                .map(str::to_owned)
-                .to_vec(),
+                ]),
                 from: vec![
                     "asked a".to_owned(),
                     self.ordered(&format!(
@@ -259,9 +253,7 @@ impl Tables {
             with.add(
                 "parents",
                 Select {
-                    columns: ["p.session_id", "p.seq", "p.unit_id", "n.id as parent"]
-                        .map(str::to_owned)
-                        .to_vec(),
+                    columns: names(&["p.session_id", "p.seq", "p.unit_id", "n.id as parent"]),
                     from: vec![
                         "placed p".to_owned(),
                         "join placed r on r.session_id = p.session_id and r.seq = p.seq and r.rank = 0"
@@ -278,9 +270,7 @@ impl Tables {
             with.add(
                 "first_seen",
                 Select {
-                    columns: ["p.session_id", "n.id", "min(p.first_seq) as seq"]
-                        .map(str::to_owned)
-                        .to_vec(),
+                    columns: names(&["p.session_id", "n.id", "min(p.first_seq) as seq"]),
                     from: vec![
                         "(select distinct session_id from asked) a".to_owned(),
                         format!("join {placement} p on p.session_id = a.session_id"),
@@ -293,9 +283,7 @@ impl Tables {
             with.add(
                 "born",
                 Select {
-                    columns: ["f.session_id", "f.id", "s.cycle"]
-                        .map(str::to_owned)
-                        .to_vec(),
+                    columns: names(&["f.session_id", "f.id", "s.cycle"]),
                     from: vec![
                         "first_seen f".to_owned(),
                         format!(

@@ -49,6 +49,11 @@ pub(super) fn complement(condition: &str) -> String {
     }
 }
 
+/// Lines of a statement.
+pub(super) fn names(lines: &[&str]) -> Vec<String> {
+    lines.iter().map(|line| (*line).to_owned()).collect()
+}
+
 /// One `select`.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Select {

@@ -381,22 +381,7 @@ fn encode_node(node: NodeRef<'_>, ttl: Ttl, inside: bool) -> Node {
         }
     }
     if let Some(json) = node.tags() {
-        let tags = crate::tree::text_list(json);
-        if tags.is_empty() {
-            // Tells an empty list from none.
-            row.attrs.push(Attr {
-                name: TAGS.name.to_owned(),
-                ordinal: -1,
-                kind: "list",
-                ..Attr::default()
-            });
-        }
-        let tags = tags.into_iter().filter(|tag| !tag.contains('\0'));
-        row.attrs.extend((0..).zip(tags).map(|(ordinal, tag)| Attr {
-            name: TAGS.name.to_owned(),
-            ordinal,
-            ..text_attr(tag)
-        }));
+        add_tags(&mut row.attrs, json);
     }
     if row.cadence.is_none() {
         row.cadence = node.cadence().and_then(|json| json.parse().ok());
@@ -406,6 +391,26 @@ fn encode_node(node: NodeRef<'_>, ttl: Ttl, inside: bool) -> Node {
         row.present |= present::ATTRS;
     }
     row
+}
+
+/// Adds the rows of the tags of a node.
+fn add_tags(attrs: &mut Vec<Attr>, json: &str) {
+    let tags = crate::tree::text_list(json);
+    if tags.is_empty() {
+        // Tells an empty list from none.
+        attrs.push(Attr {
+            name: TAGS.name.to_owned(),
+            ordinal: -1,
+            kind: "list",
+            ..Attr::default()
+        });
+    }
+    let tags = tags.into_iter().filter(|tag| !tag.contains('\0'));
+    attrs.extend((0..).zip(tags).map(|(ordinal, tag)| Attr {
+        name: TAGS.name.to_owned(),
+        ordinal,
+        ..text_attr(tag)
+    }));
 }
 
 /// Puts a field of the payload record in its place. Returns whether it can be given back from there.

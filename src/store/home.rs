@@ -130,6 +130,11 @@ impl fmt::Display for Place {
 }
 
 impl Home {
+    /// Whether it is a file, and not a server.
+    pub(crate) fn is_file(&self) -> bool {
+        matches!(self.pool.place, Place::File(_))
+    }
+
     /// Opens the store at a path, `sqlite:PATH`, `postgres://…` or `postgresql://…`, and makes it if it is
     /// missing and the options allow that.
     ///

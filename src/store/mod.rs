@@ -70,7 +70,7 @@ pub(crate) use manage::{Beside, Import, Keep, Removed, delete, fork, prune, rena
 pub(crate) use newest::{Among, Extent, Newest, newest};
 pub(crate) use records::{AttemptRow, attempts, pins};
 pub(crate) use session::{Job, SessionWriter, Work, last_time, retired};
-pub(crate) use sql::Database;
+pub(crate) use sql::{Database, Row};
 pub(crate) use texts::{drop_text_index, text_index};
 pub(crate) use texts_build::{index_texts, with_text};
 pub(crate) use texts_check::verify_texts;

@@ -20,6 +20,7 @@ use super::new_file::{cancelled, into_new_file};
 use super::sql::{Database, Dialect, Each, Row, Value};
 use super::wide::{Kind, Wide};
 use crate::cancel::{self, free, stopped};
+use crate::ir::Patterns;
 
 /// Statements that stay prepared; the store has fewer.
 const STATEMENTS: usize = 256;
@@ -60,6 +61,10 @@ pub(crate) struct Sqlite {
 /// The function that puts its arguments into [`Sqlite::rows`] as a row, and returns where that begins.
 /// SQLite hands over the arguments of a function several times faster than the columns of a result.
 const ROW: &str = "pactql_row";
+
+/// The function of statements of selectors: whether a pattern is found in a text (STORE §5).
+const SEARCH: &str = "pactql_search";
+const PURE: FunctionFlags = FunctionFlags::SQLITE_DETERMINISTIC;
 
 /// The device and the number of a file.
 pub(super) type FileId = (u64, u64);
@@ -174,6 +179,7 @@ impl Sqlite {
         let rows = Arc::clone(&self.rows);
         let flags = FunctionFlags::SQLITE_UTF8 | FunctionFlags::SQLITE_DIRECTONLY;
         connection.create_scalar_function(ROW, -1, flags, move |row| Ok(put_row(row, &rows)))?;
+        connection.create_scalar_function(SEARCH, 2, flags | PURE, search)?;
         match access {
             Access::Create | Access::Write => {
                 self.log_commits()?;
@@ -435,6 +441,24 @@ fn put_row(row: &Context<'_>, rows: &Mutex<Wide>) -> i64 {
         }
     }
     start as i64
+}
+
+/// [`SEARCH`]: null for a null. A pattern that is a literal is compiled once for a statement.
+fn search(row: &Context<'_>) -> rusqlite::Result<Option<bool>> {
+    let pattern = row.get_or_create_aux(1, |pattern| match pattern.as_str() {
+        Ok(pattern) => Patterns::new()
+            .compile(pattern)
+            .map_err(|error| error.to_string()),
+        Err(error) => Err(error.to_string()),
+    })?;
+    let failed = |error: &str| rusqlite::Error::UserFunctionError(error.into());
+    match row.get_raw(0) {
+        ValueRef::Null => Ok(None),
+        text => {
+            let text = text.as_str().map_err(|error| failed(&error.to_string()))?;
+            Ok(Some(pattern.is_match(text)))
+        }
+    }
 }
 
 /// The path of a file that SQLite keeps beside another.

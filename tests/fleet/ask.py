@@ -66,8 +66,14 @@ class Spark:
             "spark.driver.bindAddress": "127.0.0.1",
             # Errors of arithmetic and casts are errors, and no nulls.
             "spark.sql.ansi.enabled": "true",
-            "spark.sql.shuffle.partitions": "2",
-            "spark.default.parallelism": "2",
+            # The tests ask much of little data: what pays for large data costs most of the time here.
+            "spark.sql.shuffle.partitions": "1",
+            "spark.default.parallelism": "1",
+            "spark.sql.adaptive.enabled": "false",
+            "spark.sql.codegen.wholeStage": "false",
+            "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+            "spark.sql.files.maxPartitionBytes": "1073741824",
+            "spark.sql.files.openCostInBytes": "0",
             "spark.sql.session.timeZone": "UTC",
             "spark.sql.warehouse.dir": "/nonexistent",
             # As by default: a backslash in a literal begins an escape.

@@ -13,10 +13,12 @@
 //! | copies as Parquet files | `parquet` |
 //! | the text index | `texts` |
 //! | selectors over many sessions | `many`, `ids`, `asking`, `sweep` |
+//! | selectors that the database answers | `by_sql` |
 //! | commits of many contexts | `together` |
 
 mod asking;
 mod build;
+mod by_sql;
 mod ids;
 mod import;
 mod log;
@@ -33,6 +35,7 @@ use std::sync::{Arc, Mutex};
 
 pub use asking::SessionAnswer;
 pub use build::{Durability, StoreBuilder};
+pub use by_sql::SqlRow;
 pub use ids::{SessionIds, StoreIds};
 pub use import::ImportStopped;
 pub use log::LogImport;

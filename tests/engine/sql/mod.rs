@@ -1,4 +1,8 @@
 //! Selectors as SQL: statements answer as the engine does.
 
 mod differential;
+#[cfg(feature = "parquet")]
+mod fleet;
+mod injection;
+mod refused;
 mod sqlite;

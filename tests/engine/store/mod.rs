@@ -24,4 +24,4 @@ mod texts;
 #[cfg(all(unix, feature = "postgres"))]
 #[path = "../../support/postgres.rs"]
 #[allow(dead_code, unreachable_pub, reason = "each test uses a part")]
-mod server;
+pub(crate) mod server;

@@ -1,0 +1,253 @@
+//! Random selectors over random histories give the same rows from the engine and from PostgreSQL, DuckDB and
+//! Spark, the last two over an export to Parquet. What is not installed prints `SKIPPED: reason`;
+//! `.ci/fleet` installs it.
+
+use std::collections::BTreeMap;
+use std::io::{BufRead, BufReader, Write};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::sync::Arc;
+
+use pactql::sql::{Dialect, Options, Shape, Statement};
+use pactql::{Code, ParquetEngine, ParquetExport, Session, Store, parquet_views};
+use serde_json::{Value, json};
+
+use super::differential::{at, builder, rows};
+use super::sqlite::Answers;
+use crate::store::place::Folder;
+use crate::support::documents::Sample;
+use crate::support::random::Rng;
+use crate::support::selector::Edition;
+use crate::support::{selectors, text};
+
+/// Selectors for each dialect and edition: 504 in all, or what `PACTQL_FLEET_CASES` says a third of.
+fn cases() -> usize {
+    let asked = std::env::var("PACTQL_FLEET_CASES").ok();
+    asked
+        .and_then(|cases| cases.parse().ok())
+        .map_or(56, |cases: usize| cases.div_ceil(9))
+}
+
+/// The sessions that are asked.
+const SESSIONS: u64 = 24;
+
+/// A process that runs statements on DuckDB and Spark.
+struct Asked {
+    child: Child,
+    input: ChildStdin,
+    output: BufReader<ChildStdout>,
+}
+
+impl Asked {
+    /// Starts it; or why there is none.
+    fn start(engine: &str) -> Result<Self, String> {
+        let python = std::env::var_os("PACTQL_FLEET_PYTHON")
+            .ok_or("PACTQL_FLEET_PYTHON names no Python with the engines; `.ci/fleet` makes one")?;
+        let engines = std::env::var("PACTQL_FLEET_ENGINES").unwrap_or_default();
+        if !engines.split(' ').any(|known| known == engine) {
+            return Err(format!("{engine} is not installed"));
+        }
+        let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fleet/ask.py");
+        let mut child = Command::new(python)
+            .arg(script)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .map_err(|error| error.to_string())?;
+        let input = child.stdin.take().unwrap();
+        let output = BufReader::new(child.stdout.take().unwrap());
+        Ok(Self {
+            child,
+            input,
+            output,
+        })
+    }
+
+    fn rows(&mut self, dialect: &str, setup: &[String], sql: &str) -> Result<Vec<Value>, String> {
+        let asked = json!({"dialect": dialect, "setup": setup, "sql": sql});
+        writeln!(self.input, "{asked}").unwrap();
+        self.input.flush().unwrap();
+        let mut line = String::new();
+        self.output.read_line(&mut line).unwrap();
+        let answer: Value = serde_json::from_str(&line).unwrap();
+        match answer["rows"].as_array() {
+            Some(rows) => Ok(rows.clone()),
+            None => Err(answer["error"].to_string()),
+        }
+    }
+}
+
+impl Drop for Asked {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// The rows of an engine, as [`Answers`] has them.
+fn answers(rows: &[Value], shape: Shape) -> Answers {
+    let mut answers = Answers::new();
+    for row in rows {
+        let id = |at: usize| row[at].as_str().unwrap();
+        let line = match shape {
+            Shape::Nodes => id(3).to_owned(),
+            Shape::Changes => format!("{} {} {} {}", row[1], row[2], id(3), id(4)),
+        };
+        let own = answers.entry(id(0).to_owned()).or_default();
+        own.push(line);
+        let last = shape.columns().len() - 1;
+        assert_eq!(row[last].as_u64(), Some(own.len() as u64), "{row}");
+    }
+    answers
+}
+
+/// The sessions of a fleet: random ones.
+fn samples() -> BTreeMap<String, (Arc<Session>, Sample)> {
+    let sessions = (0..SESSIONS).map(|seed| {
+        let sample = Sample::new(seed * 7919 + 5);
+        let session = Session::from_slice(sample.text().as_bytes()).unwrap();
+        (format!("s/{seed:02}"), (Arc::new(session), sample))
+    });
+    sessions.collect()
+}
+
+fn fill(store: &Store, samples: &BTreeMap<String, (Arc<Session>, Sample)>) {
+    for (name, (session, _)) in samples {
+        store.import(name, session, None).unwrap();
+    }
+}
+
+/// Compares the answers of `ask` with those of the engine. `committed`: working states are not there.
+fn compare(
+    dialect: Dialect,
+    committed: bool,
+    samples: &BTreeMap<String, (Arc<Session>, Sample)>,
+    mut ask: impl FnMut(&Statement) -> Result<Answers, String>,
+) {
+    let (mut asked, mut found, mut refused, mut wrong) = (0, 0, 0, Vec::new());
+    for edition in [Edition::V01, Edition::Depth, Edition::Canonical] {
+        let engine = builder(edition);
+        let mut rng = Rng::new(77);
+        let mut left = cases();
+        while left > 0 {
+            let (_, sample) = rng.pick(&samples.values().collect::<Vec<_>>());
+            let sel = selectors::selector(&mut rng, &sample.session, edition);
+            let sel = at(&mut rng, &sample.session, edition, &sel);
+            if committed
+                && edition != Edition::V01
+                && sel.time == crate::support::selector::Time::Omitted
+            {
+                continue;
+            }
+            let written = text::variant(&sel, edition, &mut rng);
+            let statement = match engine.sql(&written, dialect, &Options::default()) {
+                Err(error) if error.code() == Code::Sql => {
+                    refused += 1;
+                    continue;
+                }
+                statement => statement.unwrap(),
+            };
+            left -= 1;
+            let mut expected = Answers::new();
+            for (name, (session, _)) in samples {
+                let rows = rows(&engine, session, &written).unwrap();
+                if !rows.is_empty() {
+                    expected.insert(name.clone(), rows);
+                }
+            }
+            asked += 1;
+            found += usize::from(!expected.is_empty());
+            let got = ask(&statement);
+            if got.as_ref() != Ok(&expected) {
+                let mut say = format!("{written}\n{}", statement.text());
+                match got {
+                    Err(error) => say.push_str(&format!("\n  {error}")),
+                    Ok(got) => {
+                        let differs = |name: &&String| got.get(*name) != expected.get(*name);
+                        let names = got.keys().chain(expected.keys());
+                        if let Some(name) = names.clone().find(differs) {
+                            say.push_str(&format!(
+                                "\n  {name} sql: {:?}\n  {name} engine: {:?}",
+                                got.get(name),
+                                expected.get(name)
+                            ));
+                        }
+                    }
+                }
+                wrong.push(say);
+            }
+        }
+    }
+    println!("{dialect}: {asked} selectors, {found} with an answer, {refused} refused");
+    let count = wrong.len();
+    wrong.truncate(3);
+    assert!(count == 0, "{count} differ:\n{}", wrong.join("\n\n"));
+    assert!(found * 2 >= asked, "only {found} of {asked} find anything");
+    assert!(refused * 10 < asked, "{refused} refused");
+}
+
+/// Compares an engine over Parquet files.
+fn over_parquet(dialect: Dialect, engine: ParquetEngine) {
+    let mut process = match Asked::start(dialect.name()) {
+        Ok(process) => process,
+        Err(reason) => return println!("SKIPPED: {reason}"),
+    };
+    let folder = Folder::quick();
+    let store = Store::open(&folder.file("x.db")).unwrap();
+    let samples = samples();
+    fill(&store, &samples);
+    let directory = folder.file("fleet");
+    store
+        .export_parquet(&directory, &ParquetExport::default().buckets(4))
+        .unwrap();
+    let setup = parquet_views(engine, &directory, None).unwrap();
+    compare(dialect, true, &samples, |statement| {
+        let rows = process.rows(dialect.name(), &setup, statement.text())?;
+        Ok(answers(&rows, statement.shape()))
+    });
+}
+
+#[test]
+fn duckdb_answers_as_the_engine_does() {
+    over_parquet(Dialect::DuckDb, ParquetEngine::DuckDb);
+}
+
+#[test]
+fn spark_answers_as_the_engine_does() {
+    over_parquet(Dialect::Spark, ParquetEngine::Spark);
+}
+
+#[cfg(all(unix, feature = "postgres"))]
+#[test]
+fn postgresql_answers_as_the_engine_does() {
+    use crate::store::server::Server;
+    use pactql::SqlRow;
+
+    let server = match Server::start() {
+        Ok(server) => server,
+        Err(reason) => return println!("SKIPPED: {reason}"),
+    };
+    let store = Store::open(&server.url("fleet")).unwrap();
+    let samples = samples();
+    fill(&store, &samples);
+    compare(Dialect::Postgres, false, &samples, |statement| {
+        let mut answers = Answers::new();
+        let ran = store.run_statement(statement, |row| {
+            let (session, line) = match row {
+                SqlRow::Node { session, id, .. } => (session, id),
+                SqlRow::Change {
+                    session,
+                    newer,
+                    older,
+                    change,
+                    id,
+                    ..
+                } => (session, format!("{newer} {older} {change} {id}")),
+                _ => panic!("another row"),
+            };
+            answers.entry(session).or_default().push(line);
+        });
+        ran.map_err(|error| error.to_string())?;
+        Ok(answers)
+    });
+}
