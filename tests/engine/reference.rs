@@ -232,6 +232,26 @@ fn examples(results: &str, lines: &[&str], least: usize) {
     check.done(least);
 }
 
+/// The examples of the page that have an answer, with their editions.
+pub(crate) fn answered() -> Vec<(Edition, &'static str)> {
+    let mut found = Vec::new();
+    for results in ["result", "without its working state"] {
+        for row in rows(&["example", "edition", results, "means"]) {
+            if stated(&row, row.cells[2]).starts_with("E_") {
+                continue;
+            }
+            let (editions, _) = editions(&row, row.cells[1]);
+            let texts = spans(row.cells[0]);
+            found.extend(
+                editions
+                    .iter()
+                    .flat_map(|edition| texts.iter().map(|text| (*edition, *text))),
+            );
+        }
+    }
+    found
+}
+
 /// Runs every text of a table with three columns before the remarks, and compares what `got` says of it.
 fn each_text(head: &[&str], least: usize, got: impl Fn(Edition, &str) -> String) {
     let mut check = Check::default();

@@ -1,6 +1,7 @@
 //! Selectors as SQL: statements answer as the engine does.
 
 mod differential;
+mod examples;
 #[cfg(feature = "parquet")]
 mod fleet;
 mod injection;
