@@ -3,11 +3,10 @@
 use super::command::{Run, print, say};
 use super::operands;
 use super::options::{Color, EditionName};
-use crate::engine::Engine;
+use crate::engine::{Engine, views};
 use crate::present::stores::Address;
 use crate::present::{Exit, Failure};
 use crate::sql::{Dialect, Options};
-use crate::{ParquetEngine, parquet_views};
 use clap::Args;
 
 /// Print a selector as one statement of SQL, or the views it reads.
@@ -97,18 +96,14 @@ impl Sql {
     }
 
     fn print_views(&self, directory: &str, dialect: Dialect) -> Result<Exit, Failure> {
-        let engine = match dialect {
-            Dialect::DuckDb => ParquetEngine::DuckDb,
-            Dialect::Spark => ParquetEngine::Spark,
-            Dialect::Sqlite | Dialect::Postgres => {
-                return Err(Failure::value(format!(
-                    "`--create-views` makes views over Parquet files, which {dialect} does not read"
-                ))
-                .with_help("--dialect duckdb or spark"));
-            }
-        };
         let schema = Some(&*self.schema).filter(|schema| !schema.is_empty());
-        let views = parquet_views(engine, directory, schema)?;
+        let Some(views) = views(dialect, directory, schema) else {
+            return Err(Failure::value(format!(
+                "`--create-views` makes views over Parquet files, which {dialect} does not read"
+            ))
+            .with_help("--dialect duckdb or spark"));
+        };
+        let views = views?;
         print(&format!("{};\n", views.join(";\n\n")))
     }
 }

@@ -58,6 +58,8 @@ pub use prepared::Prepared;
 pub use reason::EmptyReason;
 pub(crate) use searched::searched;
 pub use selection::{Selection, SelectionAddress};
+#[cfg(feature = "cli")]
+pub(crate) use store::views;
 #[cfg(feature = "store")]
 pub use store::{
     Damage, Durability, ImportStopped, LogImport, Pruned, Retention, SessionAnswer, SessionIds,

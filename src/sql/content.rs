@@ -110,8 +110,12 @@ impl Predicates {
         kinds.extend(numeric.then_some(figure));
         let kinds = kinds.join(" or ");
         Ok(match self.dialect {
-            Dialect::Sqlite | Dialect::DuckDb => {
+            Dialect::Sqlite => {
                 format!("exists (select 1 from json_each({list}) e where {kinds})")
+            }
+            // A subquery would be made into a join of all nodes.
+            Dialect::DuckDb => {
+                format!("len(list_filter(json_extract({list}, '$[*]'), lambda e: {kinds})) > 0")
             }
             Dialect::Postgres => format!(
                 "exists (select 1 from json_array_elements(cast({list} as json)) e where {kinds})"
@@ -136,9 +140,9 @@ impl Predicates {
                 format!("json_typeof(e.value) = 'number' and cast(e.value as text) = {text}"),
             ],
             Dialect::DuckDb => [
-                format!("e.type = 'VARCHAR' and json_extract_string(e.atom, '$') = {text}"),
-                format!("e.type = 'BOOLEAN' and cast(e.atom as varchar) = {text}"),
-                format!("e.type in ('BIGINT', 'UBIGINT') and cast(e.atom as varchar) = {text}"),
+                format!("json_type(e) = 'VARCHAR' and json_extract_string(e, '$') = {text}"),
+                format!("json_type(e) = 'BOOLEAN' and cast(e as varchar) = {text}"),
+                format!("json_type(e) in ('BIGINT', 'UBIGINT') and cast(e as varchar) = {text}"),
             ],
             Dialect::Spark => ["STRING", "BOOLEAN", "BIGINT"].map(|kind| {
                 format!("schema_of_variant(v) = '{kind}' and cast(v as string) = {text}")
@@ -164,10 +168,13 @@ impl Predicates {
                 )
             }
             Dialect::DuckDb => {
-                let text = "json_extract_string(e.atom, '$')";
-                let found = self.search(test, text, literals)?;
+                // The strings of the text that are no names of members, each read as JSON.
+                let found = self.search(test, "json_extract_string(e, '$')", literals)?;
+                let string = "'\"(?:[^\"\\\\]|\\\\.)*\"\\s*:?'";
+                let own = "not suffix(e, ':')";
                 format!(
-                    "exists (select 1 from json_tree({json}) e where e.type = 'VARCHAR' and {found})"
+                    "len(list_filter(regexp_extract_all({json}, {string}), \
+                     lambda e: {own} and {found})) > 0"
                 )
             }
             Dialect::Spark => {

@@ -13,7 +13,7 @@ use std::str::FromStr;
 pub enum Dialect {
     /// SQLite 3.44 or later, over a store.
     Sqlite,
-    /// DuckDB 1.1 or later, over Parquet.
+    /// DuckDB 1.3 or later, over Parquet.
     DuckDb,
     /// PostgreSQL 12 or later, over a store.
     Postgres,
@@ -192,6 +192,16 @@ impl Dialect {
             }
         };
         format!("{like} and {same}")
+    }
+
+    /// Whether a column of text has another text in it.
+    pub(super) fn contains(self, column: &str, text: &str) -> String {
+        let text = self.text(text);
+        match self {
+            Self::Sqlite => format!("instr({column}, {text}) > 0"),
+            Self::Postgres => format!("strpos({column}, {text}) > 0"),
+            Self::DuckDb | Self::Spark => format!("contains({column}, {text})"),
+        }
     }
 
     /// The RFC 3339 text of nanoseconds since 1970, in UTC, with nine decimals.

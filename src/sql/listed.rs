@@ -75,21 +75,26 @@ impl Lister<'_> {
         let arrangement = Arrangement::of(self.query);
         let mut predicates = Predicates::new(self.tables.dialect, false);
         predicates.needs = arrangement.needs();
-        let node = self
-            .tables
-            .join_node("n", "f", "f.unit_id", "n.pre = f.pre");
-        let unit = "join placed o on o.session_id = f.session_id and o.seq = f.seq \
-                    and o.unit_id = f.unit_id";
+        // The steps hand on the order of their nodes, and their ids.
+        let light = arrangement.is_light()
+            && self.query.filters.is_empty()
+            && !self.query.controls.unique
+            && self.lists != Lists::Each;
         let mut select = Select {
-            columns: names(&["f.session_id", "f.seq", "n.id", "n.key"]),
-            from: vec![
-                format!("{found} f"),
-                self.tables.ordered(&node),
-                self.tables.ordered(unit),
-            ],
-            filters: names(&["n.id is not null"]),
+            columns: names(&["f.session_id", "f.seq", "f.id"]),
+            from: vec![format!("{found} f")],
+            filters: names(&["f.id is not null"]),
             ..Select::default()
         };
+        if !light {
+            let node = self
+                .tables
+                .join_node("n", "f", "f.unit_id", "n.pre = f.pre");
+            select.from.push(self.tables.ordered(&node));
+        }
+        if self.query.controls.unique {
+            select.columns.push("n.key".to_owned());
+        }
         for test in &self.query.filters {
             let condition = predicates.test(test)?;
             select.add_filter(condition);
@@ -122,7 +127,7 @@ impl Lister<'_> {
         }
         if self.lists.is_merged() {
             let newest =
-                "row_number() over (partition by f.session_id, n.id order by f.seq desc) as age";
+                "row_number() over (partition by f.session_id, f.id order by f.seq desc) as age";
             select.columns.push(newest.to_owned());
             order.insert(0, "m.seq desc".to_owned());
         }
@@ -206,7 +211,10 @@ impl Lister<'_> {
 
     /// What every list hands on.
     fn columns(&self) -> Vec<String> {
-        let mut columns = names(&["m.session_id", "m.seq", "m.id", "m.key"]);
+        let mut columns = names(&["m.session_id", "m.seq", "m.id"]);
+        if self.query.controls.unique {
+            columns.push("m.key".to_owned());
+        }
         if self.lists == Lists::Each {
             columns.extend(names(&["m.version", "m.parent", "m.ttl"]));
         }

@@ -32,6 +32,11 @@ impl Arrangement {
         }
     }
 
+    /// Whether it reads nothing of the node but what the steps hand on.
+    pub(super) fn is_light(self) -> bool {
+        matches!(self, Self::Document | Self::Path)
+    }
+
     /// What the arrangement reads of a row besides its node.
     pub(super) fn needs(self) -> Needs {
         Needs {
@@ -40,10 +45,10 @@ impl Arrangement {
         }
     }
 
-    /// The keys of the order, of a unit at `o` and a node at `n`.
+    /// The keys of the order, of a match at `f` and its node at `n`.
     pub(super) fn keys(self) -> Vec<String> {
-        let unit = UNIT_ORDER.map(|column| format!("o.{column}"));
-        let document = unit.iter().cloned().chain(["n.pre".to_owned()]);
+        let unit = UNIT_ORDER.map(|column| format!("f.{column}"));
+        let document = unit.iter().cloned().chain(["f.pre".to_owned()]);
         // Depth 0, 1, 2, …, then negative, then none.
         let group = format!("case when {DEPTH} >= 0 then 0 when {DEPTH} < 0 then 1 else 2 end");
         let depth = format!("coalesce({DEPTH}, 0)");
@@ -58,7 +63,7 @@ impl Arrangement {
             ],
             Self::Post => {
                 // `^seq` comes after its turns, the root after everything.
-                let rank = "case n.class when '^root' then 9 when '^seq' then 1 else o.rank end"
+                let rank = "case n.class when '^root' then 9 when '^seq' then 1 else f.rank end"
                     .to_owned();
                 let last = "case n.class when '^seq' then 1 else 0 end".to_owned();
                 let rest = unit.into_iter().skip(1);
@@ -108,16 +113,13 @@ pub(super) fn add_paths(tables: &Tables, found: &str, with: &mut With) {
         },
     );
     // Above a unit there is the root, and for those of the sequence `^seq`.
-    let over = "m.class = '^root' and o.rank > 0 or m.class = '^seq' and o.rank = 1";
+    let over = "m.class = '^root' and f.rank > 0 or m.class = '^seq' and f.rank = 1";
     with.add(
         "above",
         Select {
             columns: columns(&joined),
             from: vec![
                 format!("{found} f"),
-                "join placed o on o.session_id = f.session_id and o.seq = f.seq \
-                 and o.unit_id = f.unit_id"
-                    .to_owned(),
                 "join placed r on r.session_id = f.session_id and r.seq = f.seq and r.rank = 0"
                     .to_owned(),
                 above("r.unit_id", &format!("({over})")),

@@ -9,7 +9,7 @@ use crate::tree::timestamp::rfc3339_of_nanos;
 use super::dialect::Dialect;
 use super::error::Refused;
 use super::number::{attr_compares, cut_time, in_list, int_test, number};
-use super::regex::translate;
+use super::regex::{literal, translate};
 use super::words::{all, any, complement};
 
 /// `present`: the document has `created_at_iso`, which follows from the nanoseconds where its column is null.
@@ -20,6 +20,8 @@ const HAS_ISO: i64 = 1 << 8;
 pub(super) struct Needs {
     /// `d`, the depth of a turn.
     pub(super) depth: bool,
+    /// Whether only nodes of turns are of interest, so that `d` is there.
+    pub(super) turns: bool,
     /// `c`, the snapshot.
     pub(super) cycle: bool,
     /// `b`, the content.
@@ -34,6 +36,7 @@ impl Needs {
     /// Adds what others read.
     pub(super) fn add(&mut self, other: Self) {
         self.depth |= other.depth;
+        self.turns |= other.turns;
         self.cycle |= other.cycle;
         self.body |= other.body;
         self.parent |= other.parent;
@@ -81,11 +84,13 @@ impl Predicates {
 
     fn depth(&mut self, set: &DepthSet) -> String {
         let near = set.ranges().iter().all(|(_, high)| *high <= 0);
-        let column = match near {
-            true => "n.base_depth",
-            false => {
+        let turns = set.ranges().iter().all(|(low, _)| *low >= 1);
+        let column = match (near, turns) {
+            (true, _) => "n.base_depth",
+            (false, turns) => {
                 self.needs.depth = true;
-                DEPTH
+                self.needs.turns |= turns;
+                if turns { "d.depth" } else { DEPTH }
             }
         };
         let mut single = Vec::new();
@@ -235,6 +240,9 @@ impl Predicates {
         let Some(pattern) = literals.first().and_then(|literal| written(literal)) else {
             return Ok("false".to_owned());
         };
+        if let Some(text) = literal(&pattern) {
+            return Ok(self.dialect.contains(column, &text));
+        }
         if self.dialect == Dialect::Sqlite {
             let pattern = self.dialect.text(&pattern);
             return Ok(format!("pactql_search({column}, {pattern})"));

@@ -19,6 +19,18 @@ fn most(dialect: Dialect) -> u32 {
     }
 }
 
+/// The text that a pattern is, if it is one without anything special.
+pub(super) fn literal(pattern: &str) -> Option<String> {
+    let hir = regex_syntax::parse(pattern).ok()?;
+    match hir.kind() {
+        HirKind::Literal(literal) => {
+            let text = String::from_utf8(literal.0.to_vec()).ok()?;
+            (!text.contains('\0')).then_some(text)
+        }
+        _ => None,
+    }
+}
+
 /// The pattern for a dialect.
 ///
 /// # Errors

@@ -162,13 +162,28 @@ fn build(query: &Query, dialect: Dialect, options: &Options) -> Result<Statement
     Ok(Statement { text, shape })
 }
 
+/// What the last step of a group has.
+const HANDED_ON: [&str; 11] = [
+    "session_id",
+    "seq",
+    "rank",
+    "sibling_offset",
+    "created_at_ns",
+    "creation_index",
+    "top",
+    "unit_id",
+    "pre",
+    "pre_end",
+    "id",
+];
+
 /// The matches of all groups, each once. Returns their name.
 fn found(ends: Vec<String>, with: &mut With) -> String {
     if let [one] = &ends[..] {
         return one.clone();
     }
     let selects = ends.into_iter().map(|end| Select {
-        columns: names(&["session_id", "seq", "unit_id", "pre"]),
+        columns: HANDED_ON.map(str::to_owned).to_vec(),
         from: vec![end],
         ..Select::default()
     });
@@ -178,21 +193,23 @@ fn found(ends: Vec<String>, with: &mut With) -> String {
 
 /// The end of a statement whose rows are nodes.
 fn nodes(tables: &Tables, listed: &str) -> Select {
-    let session = tables.table("session");
+    let (session, snapshot) = (tables.table("session"), tables.table("snapshot"));
+    let snapshot = format!("join {snapshot} s on s.session_id = r.session_id and s.seq = r.seq");
+    let session = format!("join {session} z on z.session_id = r.session_id");
     Select {
         columns: names(&[
             "z.name as session",
             "r.seq",
-            "c.shown as snapshot",
+            "s.cycle as snapshot",
             "r.id",
             "r.ord",
         ]),
         from: vec![
             format!("{listed} r"),
-            "join asked c on c.session_id = r.session_id and c.seq = r.seq".to_owned(),
-            format!("join {session} z on z.session_id = r.session_id"),
+            tables.ordered(&snapshot),
+            tables.ordered(&session),
         ],
-        end: vec!["order by session, ord".to_owned()],
+        end: names(&["order by session, ord"]),
         ..Select::default()
     }
 }

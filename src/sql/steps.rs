@@ -73,8 +73,8 @@ impl Steps<'_> {
             let name = format!("{}{}_{}", self.prefix, index + 1, label(step));
             left = match step {
                 Step::Node(step) if is_seq(step) && index == 0 && !rest.is_empty() => Left::Seq,
-                Step::Node(step) => self.node(&left, *axis, step, &name, wants_groups(rest))?,
-                Step::Zone(zone) => self.zone(&left, *axis, *zone, &name, wants_groups(rest)),
+                Step::Node(step) => self.node(&left, *axis, step, &name, rest)?,
+                Step::Zone(zone) => self.zone(&left, *axis, *zone, &name, rest),
             };
         }
         match left {
@@ -84,9 +84,27 @@ impl Steps<'_> {
         }
     }
 
-    /// The start of a step: `n` joined to the rows of its left context. Returns the alias of the rows that
-    /// have `session_id` and `seq`.
-    fn start(&self, left: &Left, axis: Axis) -> (Select, &'static str) {
+    /// The start of a step: `n` joined to the rows of its left context, with the columns of every step. Returns
+    /// the alias of the rows that have `session_id` and `seq`.
+    fn start(&self, left: &Left, axis: Axis, last: bool) -> (Select, &'static str) {
+        let (mut select, rows) = self.reach(left, axis);
+        let unit = match select.from.iter().any(|line| line.starts_with(WIDE_JOIN)) {
+            true => UNIT_ORDER.map(|name| format!("coalesce(w.{name}, {rows}.{name}) as {name}")),
+            false => UNIT_ORDER.map(|name| format!("{rows}.{name}")),
+        };
+        select.columns = vec![format!("{rows}.session_id"), format!("{rows}.seq")];
+        select.columns.extend(unit);
+        select
+            .columns
+            .extend(names(&["n.unit_id", "n.pre", "n.pre_end"]));
+        if last {
+            select.columns.push("n.id".to_owned());
+        }
+        (select, rows)
+    }
+
+    /// The tables and joins of a step.
+    fn reach(&self, left: &Left, axis: Axis) -> (Select, &'static str) {
         let mut select = Select::default();
         let tables = self.tables;
         let rows = match left {
@@ -138,11 +156,9 @@ impl Steps<'_> {
             return (select, "q");
         }
         // One row for a node inside a unit, and one for each unit that the root or `^seq` reaches.
-        select.from.push(
-            "left join placed w on w.session_id = q.session_id \
-             and w.seq = case when q.wide > 0 then q.seq end"
-                .to_owned(),
-        );
+        select.from.push(format!(
+            "{WIDE_JOIN} on w.session_id = q.session_id and w.seq = case when q.wide > 0 then q.seq end"
+        ));
         let join = tables.join_node("n", "q", "coalesce(w.unit_id, q.unit_id)", "");
         select.from.push(tables.ordered(&join));
         let below_seq = match (axis, rows.zone) {
@@ -195,15 +211,21 @@ impl Steps<'_> {
 
     /// The joins of what some conditions read, after the rows of a step at `rows`.
     fn add_joins(&mut self, select: &mut Select, needs: Needs, rows: &str) {
-        select.from.extend(self.tables.joins(needs, rows));
+        let mut joins = self.tables.joins(needs, rows);
+        if needs.turns && rows == "p" {
+            // Which turns they are is known before their nodes are read.
+            let turns = joins.remove(0).replace("n.unit_id", "p.unit_id");
+            select.from.insert(1, turns);
+        }
+        select.from.extend(joins);
         self.needs.add(needs);
     }
 
-    fn zone(&mut self, left: &Left, axis: Axis, zone: Zone, name: &str, grouped: bool) -> Left {
-        let (mut select, rows) = self.start(left, axis);
+    fn zone(&mut self, left: &Left, axis: Axis, zone: Zone, name: &str, rest: Rest<'_>) -> Left {
+        let (mut select, _) = self.start(left, axis, rest.is_empty());
+        let grouped = wants_groups(rest);
         let wide = Self::wide(left, &Step::Zone(zone));
         select.distinct = matches!(left, Left::Rows(_));
-        select.columns = node_columns(rows);
         if wide.is_any() {
             select.columns.push(WIDE_COLUMN.to_owned());
         }
@@ -246,7 +268,7 @@ impl Steps<'_> {
         axis: Axis,
         step: &NodeStep,
         name: &str,
-        heights: bool,
+        rest: Rest<'_>,
     ) -> Result<Left, Refused> {
         let class = step.tests.iter().find_map(|test| match test {
             Test::Type(test) => Some(*test),
@@ -254,19 +276,8 @@ impl Steps<'_> {
         });
         let core = class == Some(TypeTest::Class(Class::Container));
         let wide = Self::wide(left, &Step::Node(step.clone()));
-        let mut out = node_columns_named();
-        if heights {
-            out.push("height".to_owned());
-        }
-        if core {
-            out.push("core".to_owned());
-        }
-        if wide.is_any() {
-            out.push("wide".to_owned());
-        }
-        let (mut select, rows) = self.start(left, axis);
-        select.columns = node_columns(rows);
-        if heights {
+        let (mut select, rows) = self.start(left, axis, rest.is_empty());
+        if wants_groups(rest) {
             select.columns.push(HEIGHT_COLUMN.to_owned());
         }
         if core {
@@ -291,7 +302,7 @@ impl Steps<'_> {
             select.distinct = matches!(left, Left::Rows(_));
             self.with.add(name, select);
         } else {
-            self.picked(left, rows, select, predicates, step, &out, name)?;
+            self.picked(left, rows, select, predicates, step, name)?;
         }
         Ok(Left::Rows(Rows {
             name: name.to_owned(),
@@ -312,29 +323,20 @@ impl Steps<'_> {
         mut select: Select,
         mut predicates: Predicates,
         step: &NodeStep,
-        out: &[String],
         name: &str,
     ) -> Result<(), Refused> {
+        // The step hands on what it has so far, and nothing of its picks.
+        let out: Vec<String> = select.columns.iter().map(|column| named(column)).collect();
         let by_key = step.pinned_key().is_some();
         let order: Vec<String> = if by_key {
             predicates.needs.depth = true;
             select.columns.extend(KEY_COLUMNS.map(str::to_owned));
             KEY_ORDER.map(str::to_owned).to_vec()
         } else {
-            let unit = if rows == "p" { "p" } else { "o" };
-            let columns = UNIT_ORDER.map(|column| format!("{unit}.{column} as o_{column}"));
-            select.columns.extend(columns);
-            let names = UNIT_ORDER.map(|column| format!("o_{column}"));
-            names.into_iter().chain(["pre".to_owned()]).collect()
+            let unit = UNIT_ORDER.into_iter().chain(["pre"]);
+            unit.map(str::to_owned).collect()
         };
         self.add_joins(&mut select, predicates.needs, rows);
-        if !by_key && rows == "q" {
-            select.from.push(
-                "join placed o on o.session_id = q.session_id and o.seq = q.seq \
-                 and o.unit_id = n.unit_id"
-                    .to_owned(),
-            );
-        }
         let mut group = "session_id, seq".to_owned();
         let mut from = format!("{name}_all");
         let mut nearest = None;
@@ -398,7 +400,7 @@ impl Steps<'_> {
         self.with.add(
             name,
             Select {
-                columns: out.to_vec(),
+                columns: out,
                 from: vec![from],
                 filters: keep.into_iter().collect(),
                 ..Select::default()
@@ -424,6 +426,12 @@ impl Steps<'_> {
     }
 }
 
+/// The units that the root or `^seq` reaches.
+const WIDE_JOIN: &str = "left join placed w";
+
+/// The steps after one.
+type Rest<'r> = &'r [(Axis, Step)];
+
 /// Levels, in which an implicit core is between its turn and its blocks.
 const HEIGHT_COLUMN: &str =
     "case when n.id is null then 2 * n.level - 1 else 2 * n.level end as height";
@@ -443,19 +451,10 @@ const KEY_COLUMNS: [&str; 5] = [
 
 const KEY_ORDER: [&str; 5] = ["k_group", "k_depth", "k_ns desc", "k_index desc", "k_id"];
 
-/// The columns of every step, read from the rows of its left context and `n`.
-fn node_columns(rows: &str) -> Vec<String> {
-    vec![
-        format!("{rows}.session_id"),
-        format!("{rows}.seq"),
-        "n.unit_id".to_owned(),
-        "n.pre".to_owned(),
-        "n.pre_end".to_owned(),
-    ]
-}
-
-fn node_columns_named() -> Vec<String> {
-    names(&["session_id", "seq", "unit_id", "pre", "pre_end"])
+/// The name under which a column is handed on.
+fn named(column: &str) -> String {
+    let name = column.rsplit(" as ").next().unwrap_or(column);
+    name.rsplit('.').next().unwrap_or(name).to_owned()
 }
 
 /// The node of the left context that a row of it stands for in a pick.
@@ -469,7 +468,7 @@ fn group_of(left: &Rows) -> [String; 2] {
 
 /// Whether the steps after a step pick, and so ask which of its nodes is the nearest, and of a zone which
 /// one a node is in.
-fn wants_groups(rest: &[(Axis, Step)]) -> bool {
+fn wants_groups(rest: Rest<'_>) -> bool {
     match rest.first() {
         Some((_, Step::Node(step))) => step.tail.iter().any(|tail| matches!(tail, Tail::Pick(_))),
         Some((_, Step::Zone(_))) => wants_groups(rest.get(1..).unwrap_or_default()),

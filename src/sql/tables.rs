@@ -61,12 +61,14 @@ impl Tables {
         let mut joins = Vec::new();
         if needs.depth {
             let on = snapshot("d");
-            joins.push(format!(
-                "left join turns d on {on} and d.unit_id = n.unit_id"
-            ));
+            let join = format!("join turns d on {on} and d.unit_id = n.unit_id");
+            joins.push(match needs.turns {
+                true => self.ordered(&join),
+                false => format!("left {join}"),
+            });
         }
         if needs.cycle {
-            joins.push(format!("join asked c on {}", snapshot("c")));
+            joins.push(self.ordered(&format!("join asked c on {}", snapshot("c"))));
         }
         if needs.body && !self.dialect.is_parquet() {
             let body = self.table("body");
@@ -88,11 +90,11 @@ impl Tables {
         joins
     }
 
-    /// The snapshots that are asked: `asked`, with the cycle that a ttl counts from, and the one to show.
+    /// The snapshots that are asked: `asked`, with the cycle that a ttl counts from.
     pub(super) fn asked(&self, query: &Query, with: &mut With) {
         let snapshot = self.table("snapshot");
         let mut select = Select {
-            columns: names(&["s.session_id", "s.seq", "s.cycle", "s.cycle as shown"]),
+            columns: names(&["s.session_id", "s.seq", "s.cycle"]),
             ..Select::default()
         };
         let newest = |with: &mut With, filter: &str| {
@@ -267,29 +269,20 @@ impl Tables {
         }
         if needs.born {
             let (placement, snapshot) = (self.table("placement"), self.table("snapshot"));
-            with.add(
-                "first_seen",
-                Select {
-                    columns: names(&["p.session_id", "n.id", "min(p.first_seq) as seq"]),
-                    from: vec![
-                        "(select distinct session_id from asked) a".to_owned(),
-                        format!("join {placement} p on p.session_id = a.session_id"),
-                        self.join_node("n", "p", "p.unit_id", "n.id is not null"),
-                    ],
-                    end: vec!["group by p.session_id, n.id".to_owned()],
-                    ..Select::default()
-                },
-            );
+            // Later snapshots have greater cycles.
+            let began =
+                format!("join {snapshot} s on s.session_id = p.session_id and s.seq = p.first_seq");
             with.add(
                 "born",
                 Select {
-                    columns: names(&["f.session_id", "f.id", "s.cycle"]),
+                    columns: names(&["p.session_id", "n.id", "min(s.cycle) as cycle"]),
                     from: vec![
-                        "first_seen f".to_owned(),
-                        format!(
-                            "join {snapshot} s on s.session_id = f.session_id and s.seq = f.seq"
-                        ),
+                        "(select distinct session_id from asked) a".to_owned(),
+                        format!("join {placement} p on p.session_id = a.session_id"),
+                        began,
+                        self.join_node("n", "p", "p.unit_id", "n.id is not null"),
                     ],
+                    end: names(&["group by p.session_id, n.id"]),
                     ..Select::default()
                 },
             );

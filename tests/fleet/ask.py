@@ -74,6 +74,8 @@ class Spark:
             "spark.sql.codegen.factoryMode": "NO_CODEGEN",
             "spark.sql.files.maxPartitionBytes": "1073741824",
             "spark.sql.files.openCostInBytes": "0",
+            "spark.sql.autoBroadcastJoinThreshold": "-1",
+            "spark.driver.memory": "3g",
             "spark.sql.session.timeZone": "UTC",
             "spark.sql.warehouse.dir": "/nonexistent",
             # As by default: a backslash in a literal begins an escape.

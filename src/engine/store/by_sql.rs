@@ -4,7 +4,28 @@ use super::Store;
 use crate::diag::Error;
 use crate::engine::Prepared;
 use crate::sql::{Dialect, Options, Shape, Statement};
+#[cfg(feature = "cli")]
+use crate::store::{ParquetEngine, parquet_views};
 use crate::store::{Row, StoreError};
+
+/// The statements that make the views of an export to Parquet, for a dialect that reads such files; `None`
+/// for the others.
+///
+/// # Errors
+/// Those of [`parquet_views`].
+#[cfg(feature = "cli")]
+pub(crate) fn views(
+    dialect: Dialect,
+    directory: &str,
+    schema: Option<&str>,
+) -> Option<Result<Vec<String>, Error>> {
+    let engine = match dialect {
+        Dialect::DuckDb => ParquetEngine::DuckDb,
+        Dialect::Spark => ParquetEngine::Spark,
+        Dialect::Sqlite | Dialect::Postgres => return None,
+    };
+    Some(parquet_views(engine, directory, schema))
+}
 
 /// A row of the statement of a selector. See [`Store::select_sql`].
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -36,6 +36,8 @@ use std::sync::{Arc, Mutex};
 pub use asking::SessionAnswer;
 pub use build::{Durability, StoreBuilder};
 pub use by_sql::SqlRow;
+#[cfg(feature = "cli")]
+pub(crate) use by_sql::views;
 pub use ids::{SessionIds, StoreIds};
 pub use import::ImportStopped;
 pub use log::LogImport;
