@@ -98,6 +98,14 @@ impl<'a> Number<'a> {
 }
 
 impl Digits<'_> {
+    /// Whether it is negative, and the digits of its magnitude, if it has no fraction.
+    #[must_use]
+    pub fn whole(&self) -> Option<(bool, &str)> {
+        self.fraction
+            .is_empty()
+            .then_some((self.negative, self.whole))
+    }
+
     /// How it compares with every number of smaller magnitude.
     fn side(&self) -> Ordering {
         if self.negative {

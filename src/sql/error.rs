@@ -32,7 +32,7 @@ impl Refused {
             diagnostic.labels.push(label);
         }
         diagnostic.help =
-            Some("select without SQL, which reads the sessions themselves".to_owned());
+            Some("`pactql select`, without `--via sql`, asks the sessions themselves".to_owned());
         Error::new(&text, diagnostic)
     }
 }

@@ -192,7 +192,7 @@ enum Far {
     Digits { negative: bool, digits: String },
 }
 
-/// `None` for a number that no double and no 128 bits can hold.
+/// `None` for a decimal beyond all doubles.
 fn digits_of(number: &Number<'_>) -> Option<Far> {
     let least = Number::Int(i128::from(i64::MIN));
     let most = Number::Int(i128::from(i64::MAX));
@@ -209,7 +209,13 @@ fn digits_of(number: &Number<'_>) -> Option<Far> {
             negative: *value < 0.0,
             digits: format!("{:.0}", value.abs()),
         }),
-        Number::Long(_) => None,
+        Number::Long(number) => {
+            let (negative, digits) = number.whole()?;
+            Some(Far::Digits {
+                negative,
+                digits: digits.to_owned(),
+            })
+        }
     }
 }
 

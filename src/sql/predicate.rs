@@ -132,7 +132,7 @@ impl Predicates {
             Attr::Custom(name) => self.custom(test, name, &literals),
             Attr::ContentHash => Err(Refused::new(
                 test,
-                "a node that stores no hash would have to be hashed by the data base",
+                "a node that stores no hash would have to be hashed by the database",
             )),
             Attr::Offset => Ok(self.number(test.op, &node("sibling_offset"), &literals)),
             Attr::Priority => Ok(self.own_number(test.op, "n.priority", &literals)),
@@ -447,7 +447,7 @@ impl Predicates {
         attr_compares(self.dialect, "a", op, number).ok_or_else(|| {
             Refused::new(
                 test,
-                "no type of a data base holds a number of so many digits",
+                "no type of a database holds a decimal of so many digits",
             )
         })
     }

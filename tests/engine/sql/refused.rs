@@ -22,6 +22,20 @@ const REFUSED: [(&str, &[Dialect]); 9] = {
     ]
 };
 
+/// LANGUAGE §5: texts that read as numbers compare as such, at any length.
+#[test]
+fn a_decimal_beyond_all_doubles_is_refused_and_a_whole_number_is_not() {
+    let engine = Engine::new();
+    for dialect in Dialect::ALL {
+        let made = |end: &str| {
+            let selector = format!("@t0 .cb[data_n>'{}{end}']", "9".repeat(320));
+            engine.sql(&selector, dialect, &Options::default())
+        };
+        assert!(made("").is_ok(), "{dialect}");
+        assert_eq!(made(".5").unwrap_err().code(), Code::Sql, "{dialect}");
+    }
+}
+
 #[test]
 fn what_a_dialect_cannot_say_is_refused_and_nothing_else() {
     let engine = Engine::new();

@@ -16,6 +16,7 @@ mod ranges;
 mod read_only;
 mod sessions;
 mod share;
+mod sql;
 mod store;
 mod write;
 mod wrong;

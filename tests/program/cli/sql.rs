@@ -1,0 +1,104 @@
+//! Selectors as SQL: `sql`, and `select --via sql`.
+
+use super::{AGENT, Scratch, answer, fails};
+
+/// A store with the two fixtures.
+fn store(scratch: &Scratch) -> String {
+    let store = scratch.path("agents.db");
+    answer(&["import", AGENT, "fixtures/greenhouse.jsonl", "-o", &store]);
+    store
+}
+
+/// The database finds what the engine finds, in the same order.
+#[test]
+fn the_database_answers_as_the_engine_does() {
+    let scratch = Scratch::new("sql-same");
+    let store = store(&scratch);
+    for selector in [
+        "@t0 .cb",
+        "@t0 ^seq .mt:depth(1-2) .cb:first",
+        "[role='user']",
+        "@t0 .cb[content~'re?fund']",
+        "@* .cb[kind='result']",
+        "@t-2..@t0 .cb @mode=latest",
+        "@t0 .cb @order=path @limit=3",
+        "@t0 [kind='nothing']",
+    ] {
+        let select = |more: &[&str]| {
+            answer(&[&["select", &store, selector, "--format", "ids"], more].concat())
+        };
+        assert_eq!(select(&["--via", "sql"]), select(&[]), "{selector}");
+    }
+    let one = format!("{store}#green*");
+    let rows = answer(&["select", &one, "@t0 .cb[kind='result']", "--via", "sql"]);
+    assert_eq!(
+        rows.lines().next(),
+        Some(r#"{"id":"res2","ord":1,"seq":4,"session":"greenhouse","snapshot":14}"#)
+    );
+    let counted = [
+        "select",
+        &one,
+        "@t0 .cb[kind='result']",
+        "--via",
+        "sql",
+        "--count",
+    ];
+    assert_eq!(answer(&counted), format!("{}\n", rows.lines().count()));
+}
+
+/// The first line of a statement is the selector; the statement ends with a semicolon.
+#[test]
+fn a_statement_is_printed() {
+    for dialect in ["sqlite", "duckdb", "postgres", "spark"] {
+        let statement = answer(&["sql", "@t0 .cb[role='it\\'s']", "--dialect", dialect]);
+        assert!(
+            statement.starts_with("-- @t0 .cb[role='it\\'s']\nwith "),
+            "{statement}"
+        );
+        assert!(
+            statement.ends_with("order by session, ord;\n"),
+            "{statement}"
+        );
+    }
+    let some = answer(&["sql", "@t0 .cb", "--sessions", "a*", "--schema", "x y"]);
+    assert!(some.contains("z.name glob 'a*'"), "{some}");
+    assert!(some.contains("from \"x y\".snapshot"), "{some}");
+    let views = answer(&["sql", "--create-views", "fleet", "--dialect", "spark"]);
+    assert!(views.contains("parquet.`fleet/node`"), "{views}");
+}
+
+#[test]
+fn what_cannot_be_asked_is_said() {
+    let scratch = Scratch::new("sql-wrong");
+    let store = store(&scratch);
+    fails(&["sql", "@t0 .cb[content_hash='x']"], 2, "E_SQL");
+    fails(&["sql", "@t0 .cb["], 2, "E_SELECTOR_INVALID");
+    fails(
+        &["sql", "@t0 .cb", "--dialect", "mysql"],
+        3,
+        "expected sqlite, duckdb, postgres or spark",
+    );
+    fails(
+        &["sql", "--create-views", "fleet"],
+        3,
+        "--dialect duckdb or spark",
+    );
+    fails(&["sql", &store], 1, "--via sql");
+    fails(&["sql"], 1, "");
+    fails(&["select", AGENT, "@t0 .cb", "--via", "sql"], 1, "is none");
+    let via = |more: &[&str]| {
+        let all = [&["select", &store, "@t0 .cb", "--via", "sql"], more].concat();
+        all.iter()
+            .map(|word| (*word).to_owned())
+            .collect::<Vec<_>>()
+    };
+    for (more, code, says) in [
+        (&["--format", "nodes"][..], 3, "--format json or ids"),
+        (&["--stats"], 1, "leave `--via sql` out"),
+        (&["-e", "@t0 .mt"], 1, "after `-e`, one each"),
+    ] {
+        let words = via(more);
+        let words: Vec<&str> = words.iter().map(String::as_str).collect();
+        fails(&words, code, says);
+    }
+}
