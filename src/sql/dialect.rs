@@ -65,7 +65,7 @@ impl FromStr for Dialect {
 
 /// Literals and names.
 impl Dialect {
-    /// A text literal. The text has no U+0000, which no dialect can write; see [`super::refuse`].
+    /// A text literal. The text has no U+0000, which no dialect can write: tests with one are refused.
     pub(super) fn text(self, text: &str) -> String {
         let mut out = String::with_capacity(text.len() + 2);
         match self {
