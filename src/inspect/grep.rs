@@ -114,24 +114,7 @@ impl Search {
 
     /// Where a line matches.
     fn ranges(&self, line: &str) -> Vec<Range<usize>> {
-        let mut ranges: Vec<Range<usize>> = Vec::new();
-        let mut from = 0;
-        while ranges.len() < RANGES
-            && let Some(found) = self.pattern.find_at(line, from)
-        {
-            from = match found.is_empty() {
-                true => {
-                    let next = line.get(found.end..).and_then(|rest| rest.chars().next());
-                    found.end + next.map_or(1, char::len_utf8)
-                }
-                false => found.end,
-            };
-            ranges.push(found);
-            if from > line.len() {
-                break;
-            }
-        }
-        ranges
+        self.pattern.find_all(line).take(RANGES).collect()
     }
 }
 

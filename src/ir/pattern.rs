@@ -6,23 +6,20 @@
 //! selectors.
 
 use std::ops::Range;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 
 use memchr::memmem::Finder;
 use regex_automata::dfa::{StartKind, dense};
-use regex_automata::hybrid::dfa::{Cache, DFA};
 use regex_automata::meta::{BuildError, Config, Regex};
-use regex_automata::nfa::thompson::{self, NFA, WhichCaptures};
-use regex_automata::util::prefilter::Prefilter;
+use regex_automata::nfa::thompson::NFA;
 use regex_automata::{Input, MatchKind};
 use regex_syntax::hir::Hir;
 
 use super::form::{literal, simplified};
+use super::places::{Places, Program};
 use super::positions::Positions;
+use super::quick::{LONG, MAX_AUTOMATON_BYTES, Quick, nfa_config};
 use crate::cancel::stopped;
-
-/// The size limit of one automaton of a pattern, in bytes: the default of the `regex` crate.
-const MAX_AUTOMATON_BYTES: usize = 10 * 1024 * 1024;
 
 /// The size limit of all patterns of one selector, literal or bound, in bytes when compiled. Any
 /// single pattern that compiles is smaller.
@@ -34,20 +31,18 @@ const LEAST_BYTES: usize = 64 * 1024;
 /// Patterns of up to this many positions are run as they are: no text makes them slow.
 const FEW_POSITIONS: usize = 8;
 
-/// The memory of an automaton whose states are made when they are met, in bytes.
-const CACHE_BYTES: usize = 2 * 1024 * 1024;
-
 /// The size of an automaton that is made as a whole, in bytes, and of the work of making it.
 const WHOLE_BYTES: usize = 256 * 1024;
 
-/// Texts of this many bytes are searched by pieces, so that the work can be cancelled.
-const LONG: usize = 8 * 1024 * 1024;
+/// So many matches of a text are searched for without counting what is read for them.
+const UNCOUNTED: usize = 32;
 
-/// Bytes between two looks at the token of the work.
-const PIECE: usize = 64 * 1024;
+/// Automata may read so many times the text, and so many bytes, for its matches.
+const READ: usize = 4;
+const LEAST_READ: usize = 64 * 1024;
 
-/// A compiled pattern. Searching is linear in the text; [`Pattern::is_match`] also within a factor that
-/// no pattern and no text exceed (see `docs/limits.md`).
+/// A compiled pattern. Searching is linear in the text, within a factor that no pattern and no text exceed
+/// (see `docs/limits.md`): for whether it matches, for the first match, and for all matches together.
 #[derive(Clone, Debug)]
 pub struct Pattern {
     regex: Regex,
@@ -65,13 +60,23 @@ struct Guarded {
     hir: Hir,
     quick: OnceLock<Option<Quick>>,
     positions: Positions,
+    program: OnceLock<Program>,
 }
 
-/// An automaton whose states are made when they are met, and the memory for it of each thread.
+/// The matches of a pattern in a text, in order. See [`Pattern::find_all`].
 #[derive(Debug)]
-struct Quick {
-    dfa: DFA,
-    caches: Mutex<Vec<Cache>>,
+struct Matches<'p, 't> {
+    pattern: &'p Pattern,
+    text: &'t str,
+    /// Where the next match begins at the earliest; behind the text if there is none.
+    from: usize,
+    /// Where the last one ended.
+    last: Option<usize>,
+    /// How many were found, and the bytes that were read for them where that is counted.
+    found: usize,
+    read: usize,
+    /// The way whose cost is bounded, once it is in use.
+    places: Option<Places<'p, 't>>,
 }
 
 impl Pattern {
@@ -88,102 +93,101 @@ impl Pattern {
         }
     }
 
-    /// The first match in `text` that begins at byte `from` or later.
-    #[must_use]
-    pub fn find_at(&self, text: &str, from: usize) -> Option<Range<usize>> {
-        if from > text.len() {
-            return None;
-        }
-        let found = self.regex.find(Input::new(text).range(from..));
-        found.map(|found| found.range())
-    }
-
-    /// The first match in `text`, as a range of bytes.
+    /// The first match in `text`, as a range of bytes. None where the work is cancelled.
     #[must_use]
     pub fn find(&self, text: &str) -> Option<Range<usize>> {
-        self.regex.find(text).map(|found| found.range())
+        self.find_all(text).next()
     }
 
-    /// The matches in `text` that do not overlap, as ranges of bytes.
-    pub fn find_all(&self, text: &str) -> impl Iterator<Item = Range<usize>> {
-        self.regex.find_iter(text).map(|found| found.range())
+    /// The matches in `text` that do not overlap, in order, as ranges of bytes. An empty match where the one
+    /// before ended is left out. No more come where the work is cancelled.
+    pub fn find_all<'t>(&self, text: &'t str) -> impl Iterator<Item = Range<usize>> + use<'_, 't> {
+        let literal = self.literal.needle();
+        let none = !literal.is_empty() && self.literal.find(text.as_bytes()).is_none();
+        Matches {
+            pattern: self,
+            text,
+            from: if none { text.len() + 1 } else { 0 },
+            last: None,
+            found: 0,
+            read: 0,
+            places: None,
+        }
+    }
+}
+
+impl Matches<'_, '_> {
+    /// The first match that begins at byte `from` or later, `from` being a place between letters.
+    fn first(&mut self, from: usize) -> Option<Range<usize>> {
+        let Some(guarded) = self.pattern.guarded.as_deref() else {
+            return self.plain(from);
+        };
+        if self.places.is_none() {
+            // An automaton may read all of the text for a short match, so few searches go uncounted.
+            let counted = self.found >= UNCOUNTED || self.text.len() >= LONG;
+            let quick = match counted {
+                false if guarded.harmless => return self.plain(from),
+                _ => guarded.quick(),
+            };
+            let most = READ * self.text.len() + LEAST_READ;
+            let found = match quick {
+                Some(_) if self.read > most => None,
+                Some(quick) if counted => {
+                    quick.find_counted(&guarded.hir, self.text, from, &mut self.read)
+                }
+                Some(quick) => quick.find(&guarded.hir, self.text, from),
+                None => None,
+            };
+            if let Some(found) = found {
+                return found;
+            }
+        }
+        let places = self.places.get_or_insert_with(|| {
+            let program = guarded.program.get_or_init(|| Program::new(&guarded.hir));
+            Places::new(&guarded.positions, program, self.text, from)
+        });
+        places.first(from)
+    }
+
+    fn plain(&self, from: usize) -> Option<Range<usize>> {
+        let found = self.pattern.regex.find(Input::new(self.text).range(from..));
+        found.map(|found| found.range())
+    }
+}
+
+impl Iterator for Matches<'_, '_> {
+    type Item = Range<usize>;
+
+    fn next(&mut self) -> Option<Range<usize>> {
+        while self.from <= self.text.len() && !stopped() {
+            let Some(found) = self.first(self.from) else {
+                break;
+            };
+            self.found += 1;
+            if found.is_empty() && self.last == Some(found.end) {
+                let rest = self.text.get(found.end..).unwrap_or_default();
+                self.from = found.end + rest.chars().next().map_or(1, char::len_utf8);
+                continue;
+            }
+            self.from = found.end;
+            self.last = Some(found.end);
+            return Some(found);
+        }
+        self.from = self.text.len() + 1;
+        None
     }
 }
 
 impl Guarded {
     fn is_match(&self, text: &str) -> bool {
-        let quick = self.quick.get_or_init(|| Quick::new(&self.hir));
-        let found = quick.as_ref().and_then(|quick| quick.is_match(text));
+        let found = self.quick().and_then(|quick| quick.is_match(text));
         found.unwrap_or_else(|| self.positions.is_match(text))
     }
-}
 
-impl Quick {
-    /// The automaton of a pattern; `None` if it would need too much memory.
-    fn new(hir: &Hir) -> Option<Self> {
-        let nfa = NFA::compiler()
-            .configure(nfa_config())
-            .build_from_hir(hir)
-            .ok()?;
-        let config = DFA::config()
-            .cache_capacity(CACHE_BYTES)
-            .minimum_cache_clear_count(Some(1))
-            .minimum_bytes_per_state(Some(10))
-            .unicode_word_boundary(true)
-            .prefilter(Prefilter::from_hir_prefix(MatchKind::LeftmostFirst, hir));
-        let dfa = DFA::builder().configure(config).build_from_nfa(nfa).ok()?;
-        Some(Self {
-            dfa,
-            caches: Mutex::default(),
-        })
+    fn quick(&self) -> Option<&Quick> {
+        let quick = self.quick.get_or_init(|| Quick::new(&self.hir));
+        quick.as_ref()
     }
-
-    /// Whether the pattern matches; `None` if the text is not for this automaton.
-    fn is_match(&self, text: &str) -> Option<bool> {
-        let lock = || self.caches.lock().unwrap_or_else(PoisonError::into_inner);
-        let taken = lock().pop();
-        let mut cache = taken.unwrap_or_else(|| self.dfa.create_cache());
-        let input = Input::new(text).earliest(true);
-        let found = match text.len() < LONG {
-            true => {
-                let found = self.dfa.try_search_fwd(&mut cache, &input);
-                found.ok().map(|found| found.is_some())
-            }
-            false => self.by_pieces(&mut cache, &input),
-        };
-        lock().push(cache);
-        found
-    }
-
-    /// As [`Quick::is_match`], with looks at the token of the work.
-    fn by_pieces(&self, cache: &mut Cache, input: &Input<'_>) -> Option<bool> {
-        let mut state = self.dfa.start_state_forward(cache, input).ok()?;
-        for piece in input.haystack().chunks(PIECE) {
-            if stopped() {
-                return Some(false);
-            }
-            for byte in piece {
-                state = self.dfa.next_state(cache, state, *byte).ok()?;
-                if state.is_tagged() {
-                    match () {
-                        () if state.is_match() => return Some(true),
-                        () if state.is_dead() => return Some(false),
-                        () if state.is_quit() => return None,
-                        () => {}
-                    }
-                }
-            }
-        }
-        let end = self.dfa.next_eoi_state(cache, state).ok()?;
-        Some(end.is_match())
-    }
-}
-
-/// Automata that only say whether there is a match.
-fn nfa_config() -> thompson::Config {
-    thompson::Config::new()
-        .which_captures(WhichCaptures::None)
-        .nfa_size_limit(Some(MAX_AUTOMATON_BYTES))
 }
 
 /// Why a pattern was refused.
@@ -312,6 +316,7 @@ impl Guarded {
                 hir: hir.clone(),
                 quick: OnceLock::new(),
                 positions,
+                program: OnceLock::new(),
             })),
             None if is_small_as_a_whole(hir) => Ok(None),
             None => Err(PatternError::TooCostly),
@@ -354,7 +359,8 @@ fn invalid(text: &str) -> PatternError {
 
 #[cfg(test)]
 mod tests {
-    use super::{LONG, MAX_PATTERN_BYTES, PatternError, Patterns};
+    use super::super::quick::LONG;
+    use super::{MAX_PATTERN_BYTES, PatternError, Patterns};
     use crate::cancel::{Cancel, Cancelled};
 
     #[test]
@@ -487,6 +493,9 @@ mod tests {
             let pattern = Patterns::new().compile(pattern).expect("a pattern");
             let cancel = Cancel::at_check(20);
             assert_eq!(cancel.run(|| pattern.is_match(&text)), Err(Cancelled));
+            assert!(cancel.checks().1 <= 3);
+            let cancel = Cancel::at_check(20);
+            assert_eq!(cancel.run(|| pattern.find(&text)), Err(Cancelled));
             assert!(cancel.checks().1 <= 3);
         }
     }

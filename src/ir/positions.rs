@@ -3,8 +3,8 @@
 //! Each letter or class of a pattern is a position, and what a text has matched so far is a set of
 //! positions, one bit each. A letter of the text keeps the positions that take it and replaces each by the
 //! ones that may follow, most of them by a shift. So the cost of a letter depends on the pattern alone,
-//! and not, as with automata whose states are made when they are met, on the text. It says whether there is a
-//! match, not where. The module must not know selectors.
+//! and not, as with automata whose states are made when they are met, on the text. Forwards it says whether there
+//! is a match; backwards, from the end of a text, what can become one at each place. The module must not know selectors.
 
 use std::collections::HashMap;
 
@@ -189,21 +189,58 @@ impl Positions {
             .map_or(0, |range| range.1)
     }
 
-    /// The table for a place of a text.
-    fn table(&self, matcher: &LookMatcher, text: &str, at: usize) -> &Table {
+    /// The assertions that hold at a place of a text, a bit for each: the number of the table for it.
+    pub(super) fn held(&self, matcher: &LookMatcher, text: &str, at: usize) -> usize {
         let mut held = 0;
         for (bit, look) in self.looks.iter().enumerate() {
             let holds = matcher.matches(*look, text.as_bytes(), at);
             held |= usize::from(holds) << bit;
         }
-        &self.tables[held]
+        held
+    }
+
+    /// The assertions of the pattern, in the order of the bits of [`Positions::held`].
+    pub(super) fn looks(&self) -> &[Look] {
+        &self.looks
+    }
+
+    /// The words of a set of positions.
+    pub(super) fn words(&self) -> usize {
+        self.words
+    }
+
+    /// The positions that take `letter` so that a match can follow: `after` is the set of the place behind
+    /// the letter, `held` what holds there.
+    pub(super) fn before(&self, held: usize, letter: char, after: &[u64], set: &mut [u64]) {
+        self.tables[held].back(after, self.takes(letter), set);
+    }
+
+    /// Whether a match can begin at a place with this set, where `held` holds.
+    pub(super) fn begins(&self, held: usize, set: &[u64]) -> bool {
+        let table = &self.tables[held];
+        table.nullable
+            || table
+                .first
+                .iter()
+                .zip(set)
+                .any(|(one, other)| one & other != 0)
+    }
+
+    /// The positions that take a letter.
+    fn takes(&self, letter: char) -> &[u64] {
+        let class = match self.ascii.get(letter as usize) {
+            Some(class) => *class,
+            None => self.class(letter),
+        };
+        let takes = usize::from(class) * self.words;
+        &self.takes[takes..takes + self.words]
     }
 
     /// Whether the pattern matches anywhere in a text. Linear in the text; false where the work is
     /// cancelled.
     pub(super) fn is_match(&self, text: &str) -> bool {
         let matcher = LookMatcher::new();
-        let mut table = self.table(&matcher, text, 0);
+        let mut table = &self.tables[self.held(&matcher, text, 0)];
         if table.nullable {
             return true;
         }
@@ -214,15 +251,9 @@ impl Positions {
                 return false;
             }
             if !self.looks.is_empty() {
-                table = self.table(&matcher, text, at + letter.len_utf8());
+                table = &self.tables[self.held(&matcher, text, at + letter.len_utf8())];
             }
-            let class = match self.ascii.get(letter as usize) {
-                Some(class) => *class,
-                None => self.class(letter),
-            };
-            let takes = usize::from(class) * self.words;
-            let takes = &self.takes[takes..takes + self.words];
-            if table.step(&mut now, takes, &mut next) {
+            if table.step(&mut now, self.takes(letter), &mut next) {
                 return true;
             }
             std::mem::swap(&mut now, &mut next);
@@ -307,6 +338,34 @@ impl Table {
             }
         }
         ends != 0 || self.nullable
+    }
+}
+
+impl Table {
+    /// Goes back over one letter, which these positions take, from the place that the table is for.
+    #[inline]
+    fn back(&self, after: &[u64], takes: &[u64], set: &mut [u64]) {
+        let mut any = 0;
+        let above = after.iter().skip(1).chain(&[0]);
+        let follow = self.shifts.iter().zip(&self.loops).zip(&self.last);
+        for ((set, (after, above)), ((shifts, loops), last)) in
+            set.iter_mut().zip(after.iter().zip(above)).zip(follow)
+        {
+            any |= after;
+            *set = last | (after >> 1 | above << 63) & shifts | after & loops;
+        }
+        if any != 0 {
+            for (from, to) in &self.jumps {
+                if after.iter().zip(to).any(|(after, to)| after & to != 0) {
+                    set.iter_mut()
+                        .zip(from)
+                        .for_each(|(set, from)| *set |= from);
+                }
+            }
+        }
+        set.iter_mut()
+            .zip(takes)
+            .for_each(|(set, takes)| *set &= takes);
     }
 }
 
@@ -506,4 +565,4 @@ impl Part {
 }
 
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;

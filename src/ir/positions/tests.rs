@@ -91,7 +91,7 @@ proptest! {
     }
 }
 
-fn any_pattern() -> impl Strategy<Value = String> {
+pub(in super::super) fn any_pattern() -> impl Strategy<Value = String> {
     let leaf = prop::sample::select(vec![
         "a", "b", "é", ".", "[ab]", "[^a]", r"\w", r"\s", "^", "$", r"\b", r"\B", "", "ab",
         "(?m:^)",
@@ -104,7 +104,10 @@ fn any_pattern() -> impl Strategy<Value = String> {
                 .prop_map(|parts| format!("(?:{})", parts.join("|"))),
             (
                 inner.clone(),
-                prop::sample::select(vec!["*", "+", "?", "{2}", "{1,3}", "{0,2}", "{2,}"])
+                prop::sample::select(vec![
+                    "*", "+", "?", "{2}", "{1,3}", "{0,2}", "{2,}", "*?", "+?", "??", "{1,3}?",
+                    "{2,}?"
+                ])
             )
                 .prop_map(|(part, times)| format!("(?:{part}){times}")),
             inner.prop_map(|part| format!("({part})")),
