@@ -397,11 +397,15 @@ impl Tool {
 #[cfg(test)]
 mod tests {
     use super::{TOOLS, Tool};
+    use crate::cancel::{Cancel, Cancelled};
     use crate::ir::Edition;
     use crate::mcp::arguments::{Arguments, schema};
     use crate::mcp::pact::edition;
     use crate::mcp::parameters::EDITION;
-    use serde_json::json;
+    use crate::mcp::root::Root;
+    use crate::mcp::state::ServerState;
+    use crate::tree::Limits;
+    use serde_json::{Value, json};
 
     #[test]
     fn every_tool_is_found_by_its_name() {
@@ -453,6 +457,69 @@ mod tests {
             let sent = sent.as_object().cloned().unwrap_or_default();
             let read = Arguments::check("tool", &[EDITION], sent).expect("good arguments");
             assert_eq!(edition(&read).expect("an edition"), wanted);
+        }
+    }
+
+    /// A session of many snapshots and blocks.
+    fn session() -> String {
+        let lines = (1..=30).map(|cycle| {
+            let blocks: Vec<Value> = (0..300)
+                .map(|block| json!({"nodeType": "cb", "id": format!("b{block}"), "content": format!("text {block} {cycle}")}))
+                .collect();
+            let sys = json!({"nodeType": "^sys", "id": "^sys", "children": blocks});
+            json!({"cycle": cycle, "root": {"children": [sys]}}).to_string() + "\n"
+        });
+        lines.collect()
+    }
+
+    /// A call looks at its token while it works, and hardly more after the token was set: a look is at most a
+    /// node, a snapshot, or 64 KiB of text.
+    #[test]
+    fn a_cancelled_call_does_little_more() {
+        let directory = tempfile::tempdir().expect("a directory");
+        std::fs::write(directory.path().join("s.jsonl"), session()).expect("a file");
+        let root = || Root::open(directory.path()).expect("a directory");
+        for (tool, looks, arguments) in [
+            (
+                "pact_select",
+                300,
+                json!({"selector": "@history .cb[content~'(a|e)+x.*9$']"}),
+            ),
+            (
+                "pact_select",
+                300,
+                json!({"selector": "@t0..@t-29 .cb", "include_content": true}),
+            ),
+            (
+                "pact_grep",
+                300,
+                json!({"pattern": "t.*9$", "over": "@history"}),
+            ),
+            ("pact_steps", 300, json!({})),
+            ("pact_tokens", 300, json!({"over": "@history"})),
+            ("pact_show", 300, json!({"over": "@history"})),
+            ("pact_prefix", 300, json!({})),
+            ("pact_diff", 30, json!({"from": "@t-20", "to": "@t0"})),
+        ] {
+            let found = Tool::named(tool).expect(tool);
+            let mut sent = arguments.as_object().expect("an object").clone();
+            sent.insert("session".to_owned(), "s.jsonl".into());
+            let call = |cancel: &Cancel| {
+                // Without the session that another call loaded.
+                let state = ServerState::new(root(), Limits::default());
+                cancel.run(|| found.call(tool, &state, sent.clone()).is_ok())
+            };
+            let free = Cancel::at_check(0);
+            assert_eq!(call(&free), Ok(true), "{tool}");
+            let (all, _) = free.checks();
+            assert!(all >= looks, "{tool} looks {all} times only");
+            for at in (1..=all).step_by((all as usize).div_ceil(12)) {
+                let cancel = Cancel::at_check(at);
+                let outcome = call(&cancel);
+                let (seen, late) = cancel.checks();
+                assert!(outcome == Err(Cancelled) || seen < at, "{tool} at {at}");
+                assert!(late <= 320, "{tool}: {late} looks after look {at} of {all}");
+            }
         }
     }
 }
