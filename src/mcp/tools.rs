@@ -499,7 +499,6 @@ mod tests {
             ("pact_tokens", 300, json!({"over": "@history"})),
             ("pact_show", 300, json!({"over": "@history"})),
             ("pact_prefix", 300, json!({})),
-            ("pact_diff", 30, json!({"from": "@t-20", "to": "@t0"})),
         ] {
             let found = Tool::named(tool).expect(tool);
             let mut sent = arguments.as_object().expect("an object").clone();
