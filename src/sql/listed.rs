@@ -73,7 +73,7 @@ impl Lister<'_> {
     /// Adds `matched`: the matches that pass the filters, with the keys of their order, which are returned.
     fn matched(&mut self, found: &str) -> Result<Vec<String>, Refused> {
         let arrangement = Arrangement::of(self.query);
-        let mut predicates = Predicates::new(self.tables.dialect, false);
+        let mut predicates = Predicates::new(self.tables.dialect, self.tables.table("attr"), false);
         predicates.needs = arrangement.needs();
         // The steps hand on the order of their nodes, and their ids.
         let light = arrangement.is_light()

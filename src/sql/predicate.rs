@@ -30,6 +30,8 @@ pub(super) struct Needs {
     pub(super) parent: bool,
     /// `y`, where an id came first.
     pub(super) born: bool,
+    /// The table `attr`, which needs no join.
+    pub(super) attr: bool,
 }
 
 impl Needs {
@@ -41,6 +43,7 @@ impl Needs {
         self.body |= other.body;
         self.parent |= other.parent;
         self.born |= other.born;
+        self.attr |= other.attr;
     }
 }
 
@@ -48,6 +51,8 @@ impl Needs {
 #[derive(Debug)]
 pub(super) struct Predicates {
     pub(super) dialect: Dialect,
+    /// The table `attr`, with its schema.
+    pub(super) attr: String,
     /// Whether the step may match an implicit core, whose headers are null.
     pub(super) core: bool,
     /// What the conditions read besides `n`.
@@ -65,9 +70,10 @@ pub(super) const TTL: &str = "case when n.expires is null then n.ttl \
 pub(super) const PARENT: &str = "coalesce(np.id, case when n.parent_pre is null then t.parent end)";
 
 impl Predicates {
-    pub(super) fn new(dialect: Dialect, core: bool) -> Self {
+    pub(super) fn new(dialect: Dialect, attr: String, core: bool) -> Self {
         Self {
             dialect,
+            attr,
             core,
             needs: Needs::default(),
         }
@@ -128,8 +134,14 @@ impl Predicates {
             }
             Attr::CreatedAtIso => self.created_at_iso(test, &literals),
             Attr::Content => self.content(test, &literals),
-            Attr::Tags => self.tags(test, &literals),
-            Attr::Custom(name) => self.custom(test, name, &literals),
+            Attr::Tags => {
+                self.needs.attr = true;
+                self.tags(test, &literals)
+            }
+            Attr::Custom(name) => {
+                self.needs.attr = true;
+                self.custom(test, name, &literals)
+            }
             Attr::ContentHash => Err(Refused::new(
                 test,
                 "a node that stores no hash would have to be hashed by the database",
@@ -339,7 +351,7 @@ impl Predicates {
             false => "",
         };
         let name = self.dialect.text(name);
-        let table = "attr";
+        let table = &self.attr;
         format!(
             "from {table} a where {session}a.unit_id = n.unit_id and a.pre = n.pre and a.name = {name}"
         )

@@ -152,6 +152,7 @@ fn build(query: &Query, dialect: Dialect, options: &Options) -> Result<Statement
     };
     tables.extras(needs, &mut with);
     with.append(steps);
+    let with = tables.chosen(needs, with);
     if dialect == Dialect::Sqlite && format!("{with}").contains("pactql_search(") {
         text.push_str(
             "-- pactql_search(text, pattern) is a function that `pactql select --via sql` brings; \

@@ -288,7 +288,7 @@ impl Steps<'_> {
         if wide.is_any() {
             select.columns.push(WIDE_COLUMN.to_owned());
         }
-        let mut predicates = Predicates::new(self.dialect(), core);
+        let mut predicates = Predicates::new(self.dialect(), self.tables.table("attr"), core);
         for test in &step.tests {
             let condition = predicates.test(test)?;
             select.add_filter(condition);
@@ -378,7 +378,8 @@ impl Steps<'_> {
                 }
                 Tail::Test(test) => {
                     let next = format!("{name}_test{}", index + 1);
-                    let mut predicates = Predicates::new(self.dialect(), predicates.core);
+                    let mut predicates =
+                        Predicates::new(self.dialect(), self.tables.table("attr"), predicates.core);
                     let condition = predicates.test(test)?;
                     let mut select = Select {
                         columns: vec!["s.*".to_owned()],

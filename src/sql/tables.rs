@@ -16,6 +16,9 @@ pub(super) const UNIT_ORDER: [&str; 5] = [
     "top",
 ];
 
+/// The tables that [`Tables::chosen`] puts others in the place of. All but `snapshot` are partitioned.
+const CHOSEN: [&str; 4] = ["snapshot", "placement", "node", "attr"];
+
 /// Where the tables are.
 #[derive(Clone, Debug)]
 pub(super) struct Tables {
@@ -27,9 +30,56 @@ pub(super) struct Tables {
 }
 
 impl Tables {
+    /// Whether one session of partitioned files is asked, so that [`Tables::chosen`] says which files.
+    pub(super) fn is_one(&self) -> bool {
+        self.dialect.is_parquet() && !self.sessions.is_empty() && !self.sessions.contains('*')
+    }
+
     /// A table under its name with its schema.
     pub(super) fn table(&self, name: &str) -> String {
-        format!("{}{name}", self.schema)
+        match self.is_one() && CHOSEN.contains(&name) {
+            true => name.to_owned(),
+            false => format!("{}{name}", self.schema),
+        }
+    }
+
+    /// Puts the rows of the session that is asked in the place of tables, if it is one, before the rest. Engines know its bucket
+    /// before they read those tables, and open no file of another; a join alone does not do that in Spark.
+    pub(super) fn chosen(&self, needs: Needs, rest: With) -> With {
+        if !self.is_one() {
+            return rest;
+        }
+        let mut with = With::default();
+        let session = self.table("session");
+        with.add(
+            "chosen",
+            Select {
+                columns: names(&["z.session_id", "z.bucket"]),
+                from: vec![format!("{session} z")],
+                filters: vec![self.dialect.name_matches("z.name", &self.sessions)],
+                ..Select::default()
+            },
+        );
+        for name in CHOSEN {
+            if name == "attr" && !needs.attr {
+                continue;
+            }
+            let mut filters = names(&["session_id in (select session_id from chosen)"]);
+            if name != "snapshot" {
+                filters.insert(0, "bucket in (select bucket from chosen)".to_owned());
+            }
+            with.add(
+                name,
+                Select {
+                    columns: names(&["*"]),
+                    from: vec![format!("{}{name}", self.schema)],
+                    filters,
+                    ..Select::default()
+                },
+            );
+        }
+        with.append(rest);
+        with
     }
 
     /// `join node ALIAS on …`: the nodes of a unit of a session, of which a condition holds.
@@ -151,7 +201,7 @@ impl Tables {
                 self.range(newer, older, &mut select, newest, joined, with)
             }
         }
-        if !self.sessions.is_empty() {
+        if !self.sessions.is_empty() && !self.is_one() {
             let session = self.table("session");
             select
                 .from
