@@ -32,6 +32,11 @@ impl Arrangement {
         }
     }
 
+    /// Whether it does not depend on the snapshot.
+    pub(super) fn is_fixed(self) -> bool {
+        matches!(self, Self::Document | Self::Post | Self::Breadth)
+    }
+
     /// Whether it reads nothing of the node but what the steps hand on.
     pub(super) fn is_light(self) -> bool {
         matches!(self, Self::Document | Self::Path)

@@ -130,7 +130,13 @@ impl Predicates {
             Attr::NodeType | Attr::StoredType => self.node_type(test, &literals),
             Attr::Parent => {
                 self.needs.parent = true;
-                self.text(test, PARENT, &literals)
+                match self.core {
+                    true => {
+                        let own = format!("(case when n.id is not null then {PARENT} end)");
+                        self.text(test, &own, &literals)
+                    }
+                    false => self.text(test, PARENT, &literals),
+                }
             }
             Attr::CreatedAtIso => self.created_at_iso(test, &literals),
             Attr::Content => self.content(test, &literals),

@@ -2,6 +2,9 @@
 
 use crate::ir::{Mode, Query};
 
+use super::error::Refused;
+use super::order::Arrangement;
+use super::predicate::{Needs, Predicates};
 use super::tables::Tables;
 use super::words::{Select, With, any, names};
 
@@ -96,4 +99,241 @@ fn removed(listed: &str) -> Select {
 /// The list of an end of a pair.
 fn at(listed: &str, alias: &str, end: &str) -> String {
     format!("{listed} {alias} on {alias}.session_id = p.session_id and {alias}.seq = p.{end}")
+}
+
+/// As [`changes`] between neighbours, of units that are asked once each: only where the version of a unit
+/// begins or ends can rows come or go, so a pair reads nothing else. A ttl that counts down changes with each
+/// snapshot, and the parent of a unit's top node with the root or `^seq`.
+pub(super) fn changes_of_units(
+    query: &Query,
+    tables: &Tables,
+    found: &str,
+    needs: &mut Needs,
+    with: &mut With,
+) -> Result<Select, Refused> {
+    let (matched, order) = matched_units(query, tables, found, needs)?;
+    with.add("tops", tops(tables));
+    with.add("matched", matched);
+    with.add("moved", moved());
+    let keys: Vec<&str> = order.iter().map(|(key, _)| &**key).collect();
+    let parts = vec![came(&keys), went(&keys), counted(&keys), carried(&keys)];
+    with.add_union("changes", parts);
+
+    let session = tables.table("session");
+    let order: Vec<String> = order
+        .iter()
+        .map(|(key, back)| format!("d.{key}{back}"))
+        .collect();
+    let mut columns = names(&[
+        "z.name as session",
+        "d.newer",
+        "d.older",
+        "d.change",
+        "d.id",
+    ]);
+    columns.push(format!(
+        "row_number() over (partition by d.session_id order by d.newer desc, \
+         case d.change when 'added' then 0 when 'removed' then 1 else 2 end, {}) as ord",
+        order.join(", ")
+    ));
+    Ok(Select {
+        columns,
+        from: vec![
+            "changes d".to_owned(),
+            format!("join {session} z on z.session_id = d.session_id"),
+        ],
+        end: names(&["order by session, ord"]),
+        ..Select::default()
+    })
+}
+
+/// The matches, each with the first and the last snapshot of its version, and the keys of their order.
+fn matched_units(
+    query: &Query,
+    tables: &Tables,
+    found: &str,
+    needs: &mut Needs,
+) -> Result<(Select, Vec<(String, &'static str)>), Refused> {
+    let mut predicates = Predicates::new(tables.dialect, tables.table("attr"), false);
+    let node = tables.join_node("n", "f", "f.unit_id", "n.pre = f.pre");
+    let parent = tables.join_node("np", "f", "f.unit_id", "np.pre = n.parent_pre");
+    // What a top node of a unit hangs from, in its first and in its last snapshot.
+    let above = |alias: &str, at: &str| {
+        format!(
+            "left join tops {alias} on {alias}.session_id = f.session_id and n.parent_pre is null \
+             and {alias}.class = case f.rank when 0 then '' when 1 then '^seq' else '^root' end \
+             and {alias}.begins <= f.{at} and {alias}.ends >= f.{at}"
+        )
+    };
+    let mut matched = Select {
+        columns: names(&[
+            "f.session_id",
+            "f.first_seq as begins",
+            "f.seq as ends",
+            "f.id",
+            "f.rank",
+            "n.class",
+            "n.version",
+            "n.parent_pre",
+            "coalesce(np.id, t.id) as parent",
+            "coalesce(np.id, u.id) as last_parent",
+            "n.ttl",
+            "n.expires",
+        ]),
+        from: vec![
+            format!("{found} f"),
+            tables.ordered(&node),
+            format!("left {parent}"),
+            above("t", "first_seq"),
+            above("u", "seq"),
+        ],
+        filters: names(&["f.id is not null"]),
+        ..Select::default()
+    };
+    for test in &query.filters {
+        let condition = predicates.test(test)?;
+        matched.add_filter(condition);
+    }
+    let mut order = Vec::new();
+    for (number, key) in (1..).zip(Arrangement::of(query).keys()) {
+        let (key, back) = match key.strip_suffix(" desc") {
+            Some(key) => (key, " desc"),
+            None => (&*key, ""),
+        };
+        matched.columns.push(format!("{key} as k{number}"));
+        order.push((format!("k{number}"), back));
+    }
+    matched.from.extend(tables.joins(predicates.needs, "f"));
+    needs.add(predicates.needs);
+    Ok((matched, order))
+}
+
+/// The root and the `^seq` node of each version of a preamble.
+fn tops(tables: &Tables) -> Select {
+    Select {
+        columns: names(&[
+            "r.session_id",
+            "r.first_seq as begins",
+            "r.seq as ends",
+            "x.class",
+            "x.id",
+        ]),
+        from: vec![
+            "placed r".to_owned(),
+            tables.join_node("x", "r", "r.unit_id", "x.class in ('^root', '^seq')"),
+        ],
+        filters: names(&["r.rank = 0"]),
+        ..Select::default()
+    }
+}
+
+/// The snapshots in which the root or `^seq` has another id than in the one before.
+fn moved() -> Select {
+    Select {
+        columns: names(&["a.session_id", "a.begins as newer", "a.class"]),
+        from: names(&[
+            "tops a",
+            "join tops b on b.session_id = a.session_id and b.class = a.class \
+             and b.ends = a.begins - 1",
+        ]),
+        filters: names(&["b.id <> a.id"]),
+        ..Select::default()
+    }
+}
+
+/// The ttl of a match as it reads in a snapshot.
+fn ttl(row: &str, snapshot: &str) -> String {
+    format!(
+        "case when {row}.expires is null then {row}.ttl when {row}.expires > {snapshot}.cycle \
+         then {row}.expires - {snapshot}.cycle else 0 end"
+    )
+}
+
+/// Whether two values differ, of which null is one.
+fn unlike(a: &str, b: &str) -> String {
+    format!("{a} <> {b} or ({a} is null) <> ({b} is null)")
+}
+
+/// The columns of a change of `m`.
+fn change(newer: &str, kind: &str, keys: &[&str]) -> Vec<String> {
+    let mut columns = vec![
+        "m.session_id".to_owned(),
+        format!("{newer} as newer"),
+        format!("{newer} - 1 as older"),
+        format!("{kind} as change"),
+        "m.id".to_owned(),
+    ];
+    columns.extend(keys.iter().map(|key| format!("m.{key}")));
+    columns
+}
+
+/// The rows of versions that begin, which are new or differ from the version before.
+fn came(keys: &[&str]) -> Select {
+    let kind = "case when o.id is null then 'added' else 'changed' end";
+    let differences = [
+        "o.id is null".to_owned(),
+        unlike("m.version", "o.version"),
+        unlike("m.parent", "o.last_parent"),
+        unlike(&ttl("m", "a"), &ttl("o", "e")),
+    ];
+    Select {
+        columns: change("m.begins", kind, keys),
+        from: names(&[
+            "matched m",
+            "join asked a on a.session_id = m.session_id and a.seq = m.begins",
+            "join asked e on e.session_id = m.session_id and e.seq = m.begins - 1",
+            "left join matched o on o.session_id = m.session_id and o.id = m.id \
+             and o.ends = m.begins - 1",
+        ]),
+        filters: vec![any(differences)],
+        ..Select::default()
+    }
+}
+
+/// The rows of versions that end, and do not go on in another one.
+fn went(keys: &[&str]) -> Select {
+    Select {
+        columns: change("(m.ends + 1)", "'removed'", keys),
+        from: names(&[
+            "matched m",
+            "join asked a on a.session_id = m.session_id and a.seq = m.ends + 1",
+            "left join matched o on o.session_id = m.session_id and o.id = m.id \
+             and o.begins = m.ends + 1",
+        ]),
+        filters: names(&["o.id is null"]),
+        ..Select::default()
+    }
+}
+
+/// The rows of versions that go on, whose ttl counts down.
+fn counted(keys: &[&str]) -> Select {
+    Select {
+        columns: change("a.seq", "'changed'", keys),
+        from: names(&[
+            "matched m",
+            "join asked a on a.session_id = m.session_id and a.seq > m.begins and a.seq <= m.ends",
+            "join asked e on e.session_id = m.session_id and e.seq = a.seq - 1",
+        ]),
+        filters: vec![
+            "m.expires is not null".to_owned(),
+            format!("{} <> {}", ttl("m", "a"), ttl("m", "e")),
+        ],
+        ..Select::default()
+    }
+}
+
+/// The top nodes of versions that go on, whose parent, the root or `^seq`, has another id.
+fn carried(keys: &[&str]) -> Select {
+    Select {
+        columns: change("v.newer", "'changed'", keys),
+        from: names(&[
+            "matched m",
+            "join moved v on v.session_id = m.session_id and v.newer > m.begins and v.newer <= m.ends",
+        ]),
+        filters: names(&[
+            "m.parent_pre is null",
+            "v.class = case m.rank when 0 then '' when 1 then '^seq' else '^root' end",
+        ]),
+        ..Select::default()
+    }
 }

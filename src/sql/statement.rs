@@ -1,11 +1,12 @@
 //! A whole statement: the steps of every group, their union, order and window, and what is shown.
 
 use crate::diag::Error;
-use crate::ir::Query;
+use crate::ir::{Mode, NodeStep, Query, Step, Tail};
 
 use super::dialect::Dialect;
 use super::error::Refused;
 use super::listed::{Lister, Lists};
+use super::order::Arrangement;
 use super::predicate::Needs;
 use super::ranges;
 use super::steps::Steps;
@@ -98,6 +99,7 @@ fn build(query: &Query, dialect: Dialect, options: &Options) -> Result<Statement
         dialect,
         schema,
         sessions: options.sessions.clone(),
+        once: false,
     };
     let lists = Lists::of(query);
     let shape = match lists {
@@ -118,11 +120,63 @@ fn build(query: &Query, dialect: Dialect, options: &Options) -> Result<Statement
         return Ok(Statement { text, shape });
     }
 
+    // Where the answer of a unit does not depend on the snapshot, each version of it is asked once.
+    let once = match lists {
+        Lists::One => None,
+        _ if !can_be_asked_once(query, lists) => None,
+        _ => {
+            let tables = Tables {
+                once: true,
+                ..tables.clone()
+            };
+            let (with, end, exact) = write(query, &tables, lists)?;
+            exact.then_some((with, end))
+        }
+    };
+    let (with, end) = match once {
+        Some(done) => done,
+        None => {
+            let (with, end, _) = write(query, &tables, lists)?;
+            (with, end)
+        }
+    };
+    let body = format!("{with}\n{end}");
+    if dialect == Dialect::Sqlite && body.contains("pactql_search(") {
+        text.push_str(
+            "-- pactql_search(text, pattern) is a function that `pactql select --via sql` brings; \
+             sqlite3 has none\n",
+        );
+    }
+    text.push_str(&body);
+    Ok(Statement { text, shape })
+}
+
+/// Whether what is asked of a node may not depend on the snapshot, as far as controls and picks tell.
+fn can_be_asked_once(query: &Query, lists: Lists) -> bool {
+    let picks = |step: &NodeStep| step.tail.iter().any(|tail| matches!(tail, Tail::Pick(_)));
+    let steps = query.chains.iter().flat_map(|chain| &chain.steps);
+    let picked = steps
+        .filter_map(|(_, step)| match step {
+            Step::Node(step) => Some(step),
+            Step::Zone(_) => None,
+        })
+        .any(picks);
+    let shaped = query.controls.unique || query.controls.limit.is_some();
+    let each = match lists {
+        Lists::Each => !shaped && query.controls.mode == Mode::Pairwise,
+        _ => true,
+    };
+    !picked && each && Arrangement::of(query).is_fixed()
+}
+
+/// The expressions and the end of a statement; and whether it is right, if units are asked once.
+fn write(query: &Query, tables: &Tables, lists: Lists) -> Result<(With, Select, bool), Refused> {
     let mut with = With::default();
     let mut steps = With::default();
     let mut needs = Needs::default();
     tables.asked(query, &mut with);
     tables.placed(&mut with);
+    let mut crossed = false;
     let mut ends = Vec::new();
     for (index, chain) in query.chains.iter().enumerate() {
         let prefix = match query.chains.len() {
@@ -130,61 +184,46 @@ fn build(query: &Query, dialect: Dialect, options: &Options) -> Result<Statement
             _ => format!("group_{}_step_", index + 1),
         };
         let mut chains = Steps {
-            tables: &tables,
+            tables,
             with: &mut steps,
             needs: &mut needs,
             prefix,
+            crossed: false,
         };
         ends.push(chains.chain(chain)?);
+        crossed |= chains.crossed;
     }
-    let found = found(ends, &mut steps);
-    let listed = Lister {
-        query,
-        tables: &tables,
-        lists,
-        needs: &mut needs,
-        with: &mut steps,
-    }
-    .list(&found)?;
-    let end = match lists {
-        Lists::Each => ranges::changes(query, &tables, &listed, &mut steps),
-        _ => nodes(&tables, &listed),
+    let found = found(ends, tables, &mut steps);
+    let end = if tables.once && lists == Lists::Each {
+        ranges::changes_of_units(query, tables, &found, &mut needs, &mut steps)?
+    } else {
+        let listed = Lister {
+            query,
+            tables,
+            lists,
+            needs: &mut needs,
+            with: &mut steps,
+        }
+        .list(&found)?;
+        match lists {
+            Lists::Each => ranges::changes(query, tables, &listed, &mut steps),
+            _ => nodes(tables, &listed),
+        }
     };
     tables.extras(needs, &mut with);
     with.append(steps);
     let with = tables.chosen(needs, with);
-    if dialect == Dialect::Sqlite && format!("{with}").contains("pactql_search(") {
-        text.push_str(
-            "-- pactql_search(text, pattern) is a function that `pactql select --via sql` brings; \
-             sqlite3 has none\n",
-        );
-    }
-    text.push_str(&format!("{with}\n{end}"));
-    Ok(Statement { text, shape })
+    let fixed = !(needs.depth || needs.cycle || needs.parent || needs.born);
+    Ok((with, end, fixed && !crossed))
 }
 
-/// What the last step of a group has.
-const HANDED_ON: [&str; 11] = [
-    "session_id",
-    "seq",
-    "rank",
-    "sibling_offset",
-    "created_at_ns",
-    "creation_index",
-    "top",
-    "unit_id",
-    "pre",
-    "pre_end",
-    "id",
-];
-
 /// The matches of all groups, each once. Returns their name.
-fn found(ends: Vec<String>, with: &mut With) -> String {
+fn found(ends: Vec<String>, tables: &Tables, with: &mut With) -> String {
     if let [one] = &ends[..] {
         return one.clone();
     }
     let selects = ends.into_iter().map(|end| Select {
-        columns: HANDED_ON.map(str::to_owned).to_vec(),
+        columns: tables.handed_on(),
         from: vec![end],
         ..Select::default()
     });

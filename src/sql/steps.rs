@@ -58,6 +58,8 @@ pub(super) struct Steps<'s> {
     pub(super) needs: &'s mut Needs,
     /// Before the name of each step: which group of a union it is in.
     pub(super) prefix: String,
+    /// Whether a step reached from one unit to others, as the root and `^seq` do.
+    pub(super) crossed: bool,
 }
 
 impl Steps<'_> {
@@ -86,12 +88,14 @@ impl Steps<'_> {
 
     /// The start of a step: `n` joined to the rows of its left context, with the columns of every step. Returns
     /// the alias of the rows that have `session_id` and `seq`.
-    fn start(&self, left: &Left, axis: Axis, last: bool) -> (Select, &'static str) {
+    fn start(&mut self, left: &Left, axis: Axis, last: bool) -> (Select, &'static str) {
         let (mut select, rows) = self.reach(left, axis);
-        let unit = match select.from.iter().any(|line| line.starts_with(WIDE_JOIN)) {
-            true => UNIT_ORDER.map(|name| format!("coalesce(w.{name}, {rows}.{name}) as {name}")),
-            false => UNIT_ORDER.map(|name| format!("{rows}.{name}")),
-        };
+        let wide = select.from.iter().any(|line| line.starts_with(WIDE_JOIN));
+        self.crossed |= wide;
+        let unit = self.tables.of_unit().map(|name| match wide {
+            true => format!("coalesce(w.{name}, {rows}.{name}) as {name}"),
+            false => format!("{rows}.{name}"),
+        });
         select.columns = vec![format!("{rows}.session_id"), format!("{rows}.seq")];
         select.columns.extend(unit);
         select

@@ -1,7 +1,7 @@
 //! The tables of the layout, and the common table expressions that every statement begins with: which
 //! snapshots are asked, which units are in force in them, and what some tests read besides (STORE §2, §5).
 
-use crate::ir::{Address, Query, RangeEnd, Time};
+use crate::ir::{Address, Mode, Query, RangeEnd, Time};
 
 use super::dialect::Dialect;
 use super::predicate::Needs;
@@ -27,12 +27,28 @@ pub(super) struct Tables {
     pub(super) schema: String,
     /// Which sessions are asked; empty for all.
     pub(super) sessions: String,
+    /// Whether each version of a unit is asked once, at the newest of the snapshots that has it.
+    pub(super) once: bool,
 }
 
 impl Tables {
     /// Whether one session of partitioned files is asked, so that [`Tables::chosen`] says which files.
     pub(super) fn is_one(&self) -> bool {
         self.dialect.is_parquet() && !self.sessions.is_empty() && !self.sessions.contains('*')
+    }
+
+    /// What steps hand on of the unit of a node: its order, and where units are asked once its first snapshot.
+    pub(super) fn of_unit(&self) -> impl Iterator<Item = &'static str> + use<> {
+        let first = self.once.then_some("first_seq");
+        UNIT_ORDER.into_iter().chain(first)
+    }
+
+    /// What the last step of a group hands on.
+    pub(super) fn handed_on(&self) -> Vec<String> {
+        let head = ["session_id", "seq"].into_iter();
+        let tail = ["unit_id", "pre", "pre_end", "id"];
+        let all = head.chain(self.of_unit()).chain(tail);
+        all.map(str::to_owned).collect()
     }
 
     /// A table under its name with its schema.
@@ -210,6 +226,10 @@ impl Tables {
                 .filters
                 .push(self.dialect.name_matches("z.name", &self.sessions));
         }
+        if matches!(query.time, Time::Range(..)) && query.controls.mode == Mode::Reduce {
+            with.add("ranged", select);
+            select = ends_of_range();
+        }
         with.add("asked", select);
     }
 
@@ -250,30 +270,51 @@ impl Tables {
         select.from = joined(&on.join(" and "));
     }
 
-    /// The units in force in the snapshots: `placed`.
+    /// The units in force in the snapshots: `placed`. Where each version is asked once, `seq` is the newest of
+    /// the snapshots that has it, and `first_seq` the oldest.
     pub(super) fn placed(&self, with: &mut With) {
         let placement = self.table("placement");
+        let mut columns = names(&["a.session_id"]);
+        let (from, join) = match self.once {
+            false => {
+                columns.push("a.seq".to_owned());
+                let on =
+                    "p.session_id = a.session_id and p.first_seq <= a.seq and p.last_seq >= a.seq";
+                ("asked a", format!("join {placement} p on {on}"))
+            }
+            true => {
+                with.add(
+                    "bounds",
+                    Select {
+                        columns: names(&["session_id", "min(seq) as oldest", "max(seq) as newest"]),
+                        from: names(&["asked"]),
+                        end: names(&["group by session_id"]),
+                        ..Select::default()
+                    },
+                );
+                columns.extend(names(&[
+                    "case when p.last_seq < a.newest then p.last_seq else a.newest end as seq",
+                    "case when p.first_seq > a.oldest then p.first_seq else a.oldest end as first_seq",
+                ]));
+                let on = "p.session_id = a.session_id and p.first_seq <= a.newest \
+                          and p.last_seq >= a.oldest";
+                ("bounds a", format!("join {placement} p on {on}"))
+            }
+        };
+        columns.extend(names(&[
+            "p.unit_id",
+            "p.rank",
+            "p.turn",
+            "p.sibling_offset",
+            "p.created_at_ns",
+            "p.creation_index",
+            "p.id as top",
+        ]));
         with.add(
             "placed",
             Select {
-                columns: names(&[
-                    "a.session_id",
-                    "a.seq",
-                    "p.unit_id",
-                    "p.rank",
-                    "p.turn",
-                    "p.sibling_offset",
-                    "p.created_at_ns",
-                    "p.creation_index",
-                    "p.id as top",
-                ]),
-                from: vec![
-                    "asked a".to_owned(),
-                    self.ordered(&format!(
-                        "join {placement} p on p.session_id = a.session_id \
-                         and p.first_seq <= a.seq and p.last_seq >= a.seq"
-                    )),
-                ],
+                columns,
+                from: vec![from.to_owned(), self.ordered(&join)],
                 ..Select::default()
             },
         );
@@ -343,4 +384,16 @@ impl Tables {
 /// How many commits back, as a number that no seq reaches.
 fn clipped(back: u64) -> i64 {
     i64::try_from(back).unwrap_or(i64::MAX).min(i64::MAX / 4)
+}
+
+/// The two ends of a range: nothing between them is read.
+fn ends_of_range() -> Select {
+    let bounds = "(select session_id, min(seq) as oldest, max(seq) as newest from ranged \
+                  group by session_id) m";
+    let ends = "m.session_id = s.session_id and (s.seq = m.oldest or s.seq = m.newest)";
+    Select {
+        columns: names(&["s.session_id", "s.seq", "s.cycle"]),
+        from: vec!["ranged s".to_owned(), format!("join {bounds} on {ends}")],
+        ..Select::default()
+    }
 }
