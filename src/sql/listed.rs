@@ -227,18 +227,15 @@ impl Lister<'_> {
     }
 }
 
-/// Adds `present`: the newest of the snapshots that has each matched id.
+/// Adds `present`: the newest of the snapshots that has each id.
 fn add_present(tables: &Tables, with: &mut With) {
+    let node = tables.join_node("n", "o", "o.unit_id", "n.id is not null");
     with.add(
         "present",
         Select {
-            columns: names(&["m.session_id", "m.id", "max(o.seq) as seq"]),
-            from: vec![
-                "(select distinct session_id, id from matched) m".to_owned(),
-                "join placed o on o.session_id = m.session_id".to_owned(),
-                tables.join_node("n", "o", "o.unit_id", "n.id = m.id"),
-            ],
-            end: names(&["group by m.session_id, m.id"]),
+            columns: names(&["o.session_id", "n.id", "max(o.seq) as seq"]),
+            from: vec!["placed o".to_owned(), tables.ordered(&node)],
+            end: names(&["group by o.session_id, n.id"]),
             ..Select::default()
         },
     );
