@@ -147,13 +147,16 @@ pub(super) fn changes_of_units(
     })
 }
 
+/// The names of the keys of an order, each with what comes after it.
+type Keys = Vec<(String, &'static str)>;
+
 /// The matches, each with the first and the last snapshot of its version, and the keys of their order.
 fn matched_units(
     query: &Query,
     tables: &Tables,
     found: &str,
     needs: &mut Needs,
-) -> Result<(Select, Vec<(String, &'static str)>), Refused> {
+) -> Result<(Select, Keys), Refused> {
     let mut predicates = Predicates::new(tables.dialect, tables.table("attr"), false);
     let node = tables.join_node("n", "f", "f.unit_id", "n.pre = f.pre");
     let parent = tables.join_node("np", "f", "f.unit_id", "np.pre = n.parent_pre");

@@ -129,7 +129,8 @@ impl Tables {
             let on = snapshot("d");
             let join = format!("join turns d on {on} and d.unit_id = n.unit_id");
             joins.push(match needs.turns {
-                true => self.ordered(&join),
+                // Where the order is given, SQLite makes no index of them.
+                true => join,
                 false => format!("left {join}"),
             });
         }
