@@ -17,6 +17,7 @@ own messages go to standard error. An engine is loaded when it is asked for firs
 import json
 import math
 import sys
+import tempfile
 import time
 from decimal import Decimal
 
@@ -60,6 +61,7 @@ class Spark:
     def __init__(self):
         from pyspark.sql import SparkSession
 
+        self.warehouse = tempfile.TemporaryDirectory(prefix="pactql-spark-")
         settings = {
             "spark.ui.enabled": "false",
             "spark.driver.host": "127.0.0.1",
@@ -77,7 +79,8 @@ class Spark:
             "spark.sql.autoBroadcastJoinThreshold": "-1",
             "spark.driver.memory": "3g",
             "spark.sql.session.timeZone": "UTC",
-            "spark.sql.warehouse.dir": "/nonexistent",
+            # Spark makes the directory when it starts.
+            "spark.sql.warehouse.dir": self.warehouse.name,
             # As by default: a backslash in a literal begins an escape.
             "spark.sql.parser.escapedStringLiterals": "false",
         }
