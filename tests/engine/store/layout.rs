@@ -465,9 +465,10 @@ const CASES: &[Case] = &[
         ],
     ),
     (
+        // Tells an empty list from none.
         r#"{"id":"n","tags":[]}"#,
         &[("present", "1024"), ("extra", "NULL")],
-        &[],
+        &["tags|-1|'list'|NULL|NULL|NULL|NULL"],
     ),
     (
         r#"{"id":"n","tags":"one"}"#,
@@ -508,7 +509,7 @@ const CASES: &[Case] = &[
             "data_t|-1|'bool'|'true'|NULL|NULL|NULL",
             "data_x|-1|'text'|'x'|NULL|NULL|NULL",
             "data_y|-1|'text'|'12'|12|12.0|NULL",
-            "data_z|-1|'text'|'1e2'|NULL|100.0|NULL",
+            "data_z|-1|'text'|'1e2'|NULL|NULL|NULL",
             "x:y|-1|'text'|'18446744073709551616'|NULL|1.8446744073709552e+19|'18446744073709551616'",
         ],
     ),
