@@ -35,7 +35,7 @@ pub(super) fn show() {
     SHOWN.store(true, Ordering::SeqCst);
 }
 
-/// Whether a pager has shown the result: what comes after that is no failure of the command.
+/// Whether a pager has shown the result. After that a deadline no longer makes the command fail.
 pub(super) fn is_shown() -> bool {
     SHOWN.load(Ordering::SeqCst)
 }

@@ -31,12 +31,9 @@ use crate::ir::{Literal, Operand};
 use error::Refused;
 
 /// The whole number of a control or of a pick.
-fn whole(operand: &Operand, name: &str) -> Result<i64, Refused> {
+fn whole(operand: &Operand) -> Result<i64, Refused> {
     match operand {
         Operand::Literal(Literal::Int(value)) => Ok(*value),
-        operand => Err(Refused::new(
-            operand,
-            format!("`{name}` has no value; a statement is made for values"),
-        )),
+        operand => Err(Refused::parameter(operand)),
     }
 }

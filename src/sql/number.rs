@@ -33,7 +33,12 @@ fn cut_int(number: &Number<'_>, above: bool) -> Cut<i64> {
         std::cmp::Ordering::Equal => !above,
         std::cmp::Ordering::Greater => true,
     };
-    let (mut low, mut high) = (i128::from(i64::MIN), i128::from(i64::MAX) + 1);
+    least(i64::MAX, far).map_or(Cut::Beyond, Cut::At)
+}
+
+/// The least integer up to `most` for which `far` holds, as it does for all above that one.
+fn least(most: i64, far: impl Fn(i64) -> bool) -> Option<i64> {
+    let (mut low, mut high) = (i128::from(i64::MIN), i128::from(most) + 1);
     while low < high {
         let middle = (low + high).div_euclid(2);
         match i64::try_from(middle).is_ok_and(&far) {
@@ -41,7 +46,7 @@ fn cut_int(number: &Number<'_>, above: bool) -> Cut<i64> {
             false => low = middle + 1,
         }
     }
-    i64::try_from(low).map_or(Cut::Beyond, Cut::At)
+    i64::try_from(low).ok().filter(|found| *found <= most)
 }
 
 /// The least finite double that is not below a number, or, with `above`, that is above it.
@@ -57,22 +62,9 @@ fn cut_real(number: &Number<'_>, above: bool) -> Cut<f64> {
         let bits = value.to_bits() as i64;
         bits ^ ((bits >> 63) as u64 >> 1) as i64
     };
-    let (mut low, end) = (
-        i128::from(key_of(f64::MIN)),
-        i128::from(key_of(f64::MAX)) + 1,
-    );
-    let mut high = end;
-    while low < high {
-        let middle = (low + high).div_euclid(2);
-        match i64::try_from(middle).is_ok_and(|key| far(of(key))) {
-            true => high = middle,
-            false => low = middle + 1,
-        }
-    }
-    match i64::try_from(low) {
-        Ok(key) if low < end => Cut::At(of(key) + 0.0),
-        _ => Cut::Beyond,
-    }
+    let lowest = key_of(f64::MIN);
+    let found = least(key_of(f64::MAX), |key| key >= lowest && far(of(key)));
+    found.map_or(Cut::Beyond, |key| Cut::At(of(key) + 0.0))
 }
 
 /// `column op number` for a column of `i64`, where the column is not null.
@@ -269,13 +261,5 @@ pub(super) fn cut_time(text: &str, above: bool, text_of: impl Fn(i64) -> String)
         let made = text_of(value);
         if above { *made > *text } else { *made >= *text }
     };
-    let (mut low, mut high) = (i128::from(i64::MIN), i128::from(i64::MAX) + 1);
-    while low < high {
-        let middle = (low + high).div_euclid(2);
-        match i64::try_from(middle).is_ok_and(&far) {
-            true => high = middle,
-            false => low = middle + 1,
-        }
-    }
-    i64::try_from(low).ok()
+    least(i64::MAX, far)
 }

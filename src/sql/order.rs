@@ -159,9 +159,9 @@ pub(super) fn window(controls: &Controls) -> Result<Option<(i64, String)>, Refus
     let Some(limit) = &controls.limit else {
         return Ok(None);
     };
-    let size = i128::from(super::whole(limit, "limit")?);
+    let size = i128::from(super::whole(limit)?);
     let page = match &controls.page {
-        Some(page) => i128::from(super::whole(page, "p")?),
+        Some(page) => i128::from(super::whole(page)?),
         None => 1,
     };
     let clip = |value: i128| i64::try_from(value).unwrap_or(i64::MAX);

@@ -178,10 +178,7 @@ impl Predicates {
                 "no statement and no table has a text with U+0000",
             )),
             Operand::Literal(literal) => Ok(literal),
-            Operand::Param(_) | Operand::List(_) => Err(Refused::new(
-                test,
-                "the parameter has no value; a statement is made for values",
-            )),
+            Operand::Param(_) | Operand::List(_) => Err(Refused::parameter(test)),
         });
         literals.collect()
     }
@@ -370,7 +367,7 @@ impl Predicates {
         let null = literals.contains(&&Literal::Null);
         let equal = match (null, texts.is_empty()) {
             (true, true) => format!("not {}", has("")),
-            // Null is no member of a list, and what is no list is no two values.
+            // A list never has null as a member, and one value never equals two.
             (true, false) => "false".to_owned(),
             (false, _) => all(texts.iter().map(|text| {
                 let text = self.dialect.text(text);

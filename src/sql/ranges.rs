@@ -160,7 +160,7 @@ fn matched_units(
     let mut predicates = Predicates::new(tables.dialect, tables.table("attr"), false);
     let node = tables.join_node("n", "f", "f.unit_id", "n.pre = f.pre");
     let parent = tables.join_node("np", "f", "f.unit_id", "np.pre = n.parent_pre");
-    // What a top node of a unit hangs from, in its first and in its last snapshot.
+    // The parent of a top node is in another unit: which it is in the first and in the last snapshot.
     let above = |alias: &str, at: &str| {
         format!(
             "left join tops {alias} on {alias}.session_id = f.session_id and n.parent_pre is null \

@@ -426,7 +426,7 @@ impl Steps<'_> {
         Ok(match pick {
             Pick::First => (order.join(", "), 1),
             Pick::Last => (reversed(), 1),
-            Pick::Nth(operand) => (order.join(", "), super::whole(operand, "nth")?),
+            Pick::Nth(operand) => (order.join(", "), super::whole(operand)?),
         })
     }
 }

@@ -3,16 +3,15 @@
 //! `.ci/fleet` installs it.
 
 use std::collections::BTreeMap;
-use std::io::{BufRead, BufReader, Write};
-use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::sync::Arc;
 
 use pactql::sql::{Dialect, Options, Shape, Statement};
 use pactql::{Code, ParquetEngine, ParquetExport, Session, Store, parquet_views};
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::differential::{at, builder, rows};
 use super::sqlite::Answers;
+use crate::store::fleet::engines::Fleet;
 use crate::store::place::Folder;
 use crate::support::documents::Sample;
 use crate::support::random::Rng;
@@ -30,62 +29,17 @@ fn cases() -> usize {
 /// The sessions that are asked.
 const SESSIONS: u64 = 24;
 
-/// A process that runs statements on DuckDB and Spark.
-struct Asked {
-    child: Child,
-    input: ChildStdin,
-    output: BufReader<ChildStdout>,
-}
-
-impl Asked {
-    /// Starts it; or why there is none.
-    fn start(engine: &str) -> Result<Self, String> {
-        let python = std::env::var_os("PACTQL_FLEET_PYTHON")
-            .ok_or("PACTQL_FLEET_PYTHON names no Python with the engines; `.ci/fleet` makes one")?;
-        let engines = std::env::var("PACTQL_FLEET_ENGINES").unwrap_or_default();
-        if !engines.split(' ').any(|known| known == engine) {
-            return Err(format!("{engine} is not installed"));
-        }
-        let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fleet/ask.py");
-        let mut child = Command::new(python)
-            .arg(script)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::null())
-            .spawn()
-            .map_err(|error| error.to_string())?;
-        let input = child.stdin.take().unwrap();
-        let output = BufReader::new(child.stdout.take().unwrap());
-        Ok(Self {
-            child,
-            input,
-            output,
-        })
-    }
-
-    fn rows(&mut self, dialect: &str, setup: &[String], sql: &str) -> Result<Vec<Value>, String> {
-        let asked = json!({"dialect": dialect, "setup": setup, "sql": sql});
-        writeln!(self.input, "{asked}").unwrap();
-        self.input.flush().unwrap();
-        let mut line = String::new();
-        self.output.read_line(&mut line).unwrap();
-        let answer: Value = serde_json::from_str(&line).unwrap();
-        match answer["rows"].as_array() {
-            Some(rows) => Ok(rows.clone()),
-            None => Err(answer["error"].to_string()),
-        }
-    }
-}
-
-impl Drop for Asked {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
+/// The process that runs statements, if it has an engine; or why not.
+fn start(engine: &str) -> Result<Fleet, String> {
+    let fleet = Fleet::start()?;
+    match fleet.engines().iter().any(|known| known == engine) {
+        true => Ok(fleet),
+        false => Err(format!("{engine} is not installed")),
     }
 }
 
 /// The rows of an engine, as [`Answers`] has them.
-fn answers(rows: &[Value], shape: Shape) -> Answers {
+fn answers(rows: &[Vec<Value>], shape: Shape) -> Answers {
     let mut answers = Answers::new();
     for row in rows {
         let id = |at: usize| row[at].as_str().unwrap();
@@ -96,7 +50,7 @@ fn answers(rows: &[Value], shape: Shape) -> Answers {
         let own = answers.entry(id(0).to_owned()).or_default();
         own.push(line);
         let last = shape.columns().len() - 1;
-        assert_eq!(row[last].as_u64(), Some(own.len() as u64), "{row}");
+        assert_eq!(row[last].as_u64(), Some(own.len() as u64), "{row:?}");
     }
     answers
 }
@@ -188,7 +142,7 @@ fn compare(
 
 /// Compares an engine over Parquet files.
 fn over_parquet(dialect: Dialect, engine: ParquetEngine) {
-    let mut process = match Asked::start(dialect.name()) {
+    let mut process = match start(dialect.name()) {
         Ok(process) => process,
         Err(reason) => return println!("SKIPPED: {reason}"),
     };
@@ -202,7 +156,7 @@ fn over_parquet(dialect: Dialect, engine: ParquetEngine) {
         .unwrap();
     let setup = parquet_views(engine, &directory, None).unwrap();
     compare(dialect, true, &samples, |statement| {
-        let rows = process.rows(dialect.name(), &setup, statement.text())?;
+        let rows = process.ask(dialect.name(), &setup, statement.text())?;
         Ok(answers(&rows, statement.shape()))
     });
 }

@@ -56,6 +56,23 @@ fn what_a_dialect_cannot_say_is_refused_and_nothing_else() {
 }
 
 #[test]
+fn a_parameter_has_help_of_its_own() {
+    for selector in [
+        "@t0 .cb[role=$role]",
+        "@t0 .cb @limit=$n",
+        "@t0 .cb:nth($n)",
+    ] {
+        let refused = Engine::new().sql(selector, Dialect::Sqlite, &Options::default());
+        let help = refused.unwrap_err().first().help.clone();
+        assert_eq!(
+            help.as_deref(),
+            Some("write the value in its place"),
+            "{selector}"
+        );
+    }
+}
+
+#[test]
 fn the_error_shows_the_construct_and_the_reason() {
     let error = Engine::new()
         .sql(

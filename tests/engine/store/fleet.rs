@@ -8,7 +8,7 @@ use super::place::Folder;
 
 #[path = "../../support/fleet.rs"]
 #[allow(dead_code, unreachable_pub, reason = "each test uses a part")]
-mod engines;
+pub(crate) mod engines;
 
 /// Statements that mean the same over the tables and over the views. Numbers of units are those of a copy, and
 /// hashes are compared in digits.

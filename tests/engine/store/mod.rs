@@ -5,7 +5,7 @@ mod damage;
 mod disks;
 mod erase;
 #[cfg(feature = "parquet")]
-mod fleet;
+pub(crate) mod fleet;
 mod grown;
 mod imports;
 mod kills;
