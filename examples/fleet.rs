@@ -50,7 +50,8 @@ fn order(numbers: &mut Numbers, session: u64, turn: u64) -> String {
     format!("{{\"order\":\"O-{session}-{turn}\",\"state\":\"{state}\",\"lines\":[{lines}]}}")
 }
 
-fn session(number: u64) -> Result<Session, Box<dyn Error>> {
+/// A session by its number.
+pub(crate) fn session(number: u64) -> Result<Session, Box<dyn Error>> {
     let mut numbers = Numbers(number.wrapping_mul(0x9E37_79B9_7F4A_7C15));
     let start = 1_767_225_600_000_000_000 + i64::try_from(number)? * 60_000_000_000;
     let clock = StepClock::new(start, 1_000_000);

@@ -8,7 +8,9 @@ Standard input has a JSON object a line, and standard output an answer a line, i
 
 `setup` has statements that are run before `sql`, such as those that make views; their rows are dropped. A list that
 was run before on the engine and has not been followed by another is not run again; `"again": true` runs it all the
-same. `sql` may be left out. `{"dialect": "duckdb", "reset": true}` begins with an empty database.
+same. `sql` may be left out. `{"dialect": "duckdb", "reset": true}` begins with an empty database. With `"scans": true`
+the rows are what the statement read, a row for each scan of its plan in the order of tables, then columns: the table,
+the columns, the conditions that the scan checks itself, and the number of files.
 
 Values are those of JSON. Bytes are text in hexadecimal digits, and numbers that JSON cannot say are texts. Only Spark's
 own messages go to standard error. An engine is loaded when it is asked for first.
@@ -16,6 +18,7 @@ own messages go to standard error. An engine is loaded when it is asked for firs
 
 import json
 import math
+import re
 import sys
 import tempfile
 import time
@@ -37,6 +40,14 @@ def plain(value):
     return str(value)
 
 
+SCAN = ["table", "columns", "filters", "files"]
+
+
+def listed(values):
+    """Names or conditions in one text. DuckDB gives one alone without a list."""
+    return ", ".join(sorted(values) if isinstance(values, list) else [values])
+
+
 class DuckDb:
     """DuckDB in memory. Texts are compared by their bytes, which is its default."""
 
@@ -50,6 +61,23 @@ class DuckDb:
         cursor = self.connection.execute(sql)
         columns = [column[0] for column in cursor.description or []]
         return columns, cursor.fetchall() if columns else []
+
+    def scans(self, sql):
+        cursor = self.connection.execute("explain (analyze, format json) " + sql)
+        found = []
+
+        def walk(step):
+            info = step.get("extra_info", {})
+            if "Total Files Read" in info:
+                table = re.search(r"/(\w+)/((\*|bucket=\d+)/)?[^/]*\.parquet", info["Filename(s)"])[1]
+                columns, filters = info.get("Projections", []), info.get("Filters", [])
+                found.append((table, listed(columns), listed(filters), int(info["Total Files Read"])))
+            for child in step.get("children", []):
+                walk(child)
+
+        for step in json.loads(cursor.fetchall()[-1][1])["operator"]:
+            walk(step)
+        return SCAN, sorted(found)
 
     def close(self):
         self.connection.close()
@@ -95,6 +123,30 @@ class Spark:
         frame = self.session.sql(sql)
         return frame.columns, [tuple(row) for row in frame.collect()] if frame.columns else []
 
+    def scans(self, sql):
+        # As by default: the tables that choose sessions are small enough to be sent to each scan.
+        self.session.conf.set("spark.sql.autoBroadcastJoinThreshold", "10485760")
+        frame = self.session.sql(sql)
+        frame.collect()
+        leaves = frame._jdf.queryExecution().executedPlan().collectLeaves()
+        found = []
+        for leaf in (leaves.apply(at) for at in range(leaves.size())):
+            if not leaf.nodeName().startswith("Scan parquet"):
+                continue
+            said = leaf.verboseStringWithOperatorId()
+            table = re.search(r"^Location: .*/(\w+)\]$", said, re.M)[1]
+            columns = re.search(r"^ReadSchema: struct<(.*)>$", said, re.M)[1]
+            pushed = re.search(r"^PushedFilters: \[(.*)\]$", said, re.M)
+            pruned = re.search(r"^PartitionFilters: \[(.*)\]$", said, re.M)
+            filters = re.findall(r"\w+\((?:[^()]|\([^()]*\))*\)", pushed[1]) if pushed else []
+            if pruned:
+                # The number of a column and of a subquery differ from run to run.
+                filters.append(re.sub(r"#\d+L?", "", pruned[1]))
+            columns = [column.split(":")[0] for column in columns.split(",")]
+            files = int(leaf.metrics().apply("numFiles").value())
+            found.append((table, listed(columns), listed(filters), files))
+        return SCAN, sorted(found)
+
     def close(self):
         """Spark has one session a process: what was made is replaced by the next setup."""
 
@@ -118,7 +170,7 @@ def answer(engines, asked):
     if "sql" not in asked:
         return {"columns": [], "rows": []}
     begun = time.perf_counter()
-    columns, rows = engine.run(asked["sql"])
+    columns, rows = (engine.scans if asked.get("scans") else engine.run)(asked["sql"])
     seconds = time.perf_counter() - begun
     return {
         "columns": columns,

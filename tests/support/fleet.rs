@@ -56,7 +56,24 @@ impl Fleet {
         setup: &[String],
         sql: &str,
     ) -> Result<Vec<Vec<Value>>, String> {
-        let asked = json!({"dialect": dialect, "setup": setup, "sql": sql});
+        self.answer(&json!({"dialect": dialect, "setup": setup, "sql": sql}))
+    }
+
+    /// What a statement read: a row for each scan of its plan, with the table, the columns, the conditions that the
+    /// scan checks itself, and the number of files.
+    ///
+    /// # Errors
+    /// What the engine says.
+    pub fn scans(
+        &mut self,
+        dialect: &str,
+        setup: &[String],
+        sql: &str,
+    ) -> Result<Vec<Vec<Value>>, String> {
+        self.answer(&json!({"dialect": dialect, "setup": setup, "sql": sql, "scans": true}))
+    }
+
+    fn answer(&mut self, asked: &Value) -> Result<Vec<Vec<Value>>, String> {
         let to = self.to.as_mut().ok_or("it has ended")?;
         writeln!(to, "{asked}").map_err(|error| error.to_string())?;
         let mut line = String::new();

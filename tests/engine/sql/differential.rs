@@ -173,3 +173,44 @@ fn statements_answer_as_the_engine_does_in_depth() {
 fn statements_answer_as_the_engine_does_in_canonical() {
     statements_answer_as_the_engine_does(Edition::Canonical);
 }
+
+/// The tables may be in a schema: here that of a file beside an empty one.
+#[test]
+fn statements_find_the_tables_of_a_schema() {
+    let edition = Edition::Canonical;
+    let engine = builder(edition);
+    let schema = Options {
+        schema: "the \"fleet\"".to_owned(),
+        ..Options::default()
+    };
+    let (asked, found) = (Cell::new(0_u32), Cell::new(0_u32));
+    random::selectors(random::share(40).max(40), edition, 12, |case| {
+        let (_, sample) = case.open()?;
+        let folder = Folder::quick();
+        let (path, _) = store_of(case, &folder);
+        let plain = sqlite::open(&path);
+        let beside = sqlite::open(":memory:");
+        let attached = beside.execute("attach ? as \"the \"\"fleet\"\"\"", [&path]);
+        attached.unwrap();
+        let mut rng = case.rng();
+        for sel in &case.selectors {
+            let sel = at(&mut rng, &sample.session, edition, sel);
+            let text = text::variant(&sel, edition, &mut rng);
+            let statement = |options: &Options| engine.sql(&text, Dialect::Sqlite, options);
+            let Ok(expected) = statement(&Options::default()) else {
+                continue;
+            };
+            let expected = sqlite::run(&plain, &expected).unwrap();
+            let statement = statement(&schema).unwrap();
+            asked.set(asked.get() + 1);
+            found.set(found.get() + u32::from(!expected.is_empty()));
+            let got = sqlite::run(&beside, &statement);
+            same!(got, Ok(expected), "{text}\n{}", statement.text());
+        }
+        Ok(())
+    });
+    if !random::is_single() {
+        let (asked, found) = (asked.get(), found.get());
+        assert!(found * 2 >= asked && asked > 400, "{found} of {asked}");
+    }
+}

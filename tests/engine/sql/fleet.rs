@@ -30,7 +30,7 @@ fn cases() -> usize {
 const SESSIONS: u64 = 24;
 
 /// The process that runs statements, if it has an engine; or why not.
-fn start(engine: &str) -> Result<Fleet, String> {
+pub(super) fn start(engine: &str) -> Result<Fleet, String> {
     let fleet = Fleet::start()?;
     match fleet.engines().iter().any(|known| known == engine) {
         true => Ok(fleet),
@@ -39,7 +39,7 @@ fn start(engine: &str) -> Result<Fleet, String> {
 }
 
 /// The rows of an engine, as [`Answers`] has them.
-fn answers(rows: &[Vec<Value>], shape: Shape) -> Answers {
+pub(super) fn answers(rows: &[Vec<Value>], shape: Shape) -> Answers {
     let mut answers = Answers::new();
     for row in rows {
         let id = |at: usize| row[at].as_str().unwrap();

@@ -5,5 +5,8 @@ mod examples;
 #[cfg(feature = "parquet")]
 mod fleet;
 mod injection;
+#[cfg(feature = "parquet")]
+mod plans;
+mod questions;
 mod refused;
 mod sqlite;
