@@ -91,6 +91,7 @@ use clap::error::ErrorKind;
 use clap::{ArgMatches, ColorChoice, CommandFactory, FromArgMatches, Parser, Subcommand};
 use command::{Run, print, say};
 use options::Color;
+use std::ffi::OsString;
 use typed::words;
 
 /// Query and write LLM context trees with selectors.
@@ -274,8 +275,16 @@ impl Command {
 /// Runs the program with the process's arguments.
 #[must_use]
 pub fn main() -> Exit {
+    main_with(std::env::args_os())
+}
+
+/// Runs the program with these arguments, the first of which is its name. For programs that have this one
+/// inside; once a process, as signals are the program's from then on.
+#[must_use]
+pub fn main_with(arguments: impl IntoIterator<Item = OsString>) -> Exit {
+    let arguments = typed::set_arguments(arguments.into_iter().collect());
     let program = Cli::command().color(help_color());
-    let parsed = program.clone().try_get_matches();
+    let parsed = program.clone().try_get_matches_from(arguments);
     let parsed = parsed.and_then(|matches| Ok((Cli::from_arg_matches(&matches)?, matches)));
     let (cli, matches) = match parsed {
         Ok(parsed) => parsed,

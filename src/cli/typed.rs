@@ -3,6 +3,7 @@
 use super::words::joined;
 use clap::builder::ArgAction;
 use clap::{Arg, Command};
+use std::ffi::OsString;
 use std::sync::OnceLock;
 
 /// The command line as typed.
@@ -120,9 +121,18 @@ pub(super) fn set_program(mut program: Command) {
     PROGRAM.get_or_init(|| program);
 }
 
-/// The arguments of this process, without the program.
+/// The arguments of the program, with its name.
+static ARGUMENTS: OnceLock<Vec<OsString>> = OnceLock::new();
+
+/// Says what the arguments are, once. Returns them.
+pub(super) fn set_arguments(arguments: Vec<OsString>) -> &'static [OsString] {
+    ARGUMENTS.get_or_init(|| arguments)
+}
+
+/// The arguments of the program, without its name.
 pub(super) fn words() -> Vec<String> {
-    let words = std::env::args_os().skip(1);
+    let words = ARGUMENTS.get().map_or(&[][..], Vec::as_slice);
+    let words = words.iter().skip(1);
     words
         .map(|word| word.to_string_lossy().into_owned())
         .collect()

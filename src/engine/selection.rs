@@ -32,13 +32,15 @@ use crate::plan::Bound;
 /// assert_eq!(notes.skip(1).limit(2).to_ids(), ["hint0", "hint2"]);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-#[derive(Debug)]
+///
+/// A clone has the rows that were found so far; it costs a copy of their numbers.
+#[derive(Clone, Debug)]
 pub struct Selection {
     kind: Kind,
     warnings: Option<Arc<[Warning]>>,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 enum Kind {
     /// Rows found at once.
     Known(Known),
@@ -47,7 +49,7 @@ enum Kind {
 }
 
 /// Rows of one snapshot.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Known {
     history: Moment,
     position: Position,
@@ -92,7 +94,7 @@ pub enum SelectionAddress {
 }
 
 /// How to find rows, and the rows once they are found.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Recipe {
     history: Moment,
     /// The selector, to say why it finds nothing.
@@ -106,7 +108,7 @@ struct Recipe {
 }
 
 /// The rows that a run found.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 enum Found {
     /// Of the one snapshot.
     One(Rows),

@@ -237,6 +237,12 @@ impl std::ops::Deref for Moment {
     }
 }
 
+impl Clone for Moment {
+    fn clone(&self) -> Self {
+        Self::from(Arc::clone(&self.0))
+    }
+}
+
 impl From<Arc<History>> for Moment {
     fn from(history: Arc<History>) -> Self {
         Self(Guard::from_inner(history))

@@ -1,0 +1,96 @@
+"""Query, record and write LLM context trees.
+
+>>> import pactql
+>>> session = pactql.Session.open("fixtures/support-agent.jsonl")
+>>> session.select("@t0 .cb[role=$role][kind='text']", role="user").texts()
+['Here it is. It wobbles by more than a centimetre.', 'Great. Can you send me that in writing, please?']
+
+A `Session` is the history of one conversation; a `Store` has many of them. `select` takes a selector and gives a
+`Selection`, a sequence of `Node`s; `range` gives what changed, a `RangeDiff`. A `Context` writes.
+"""
+
+from ._errors import (
+    CacheError,
+    Cancelled,
+    Error,
+    InputError,
+    InputMissing,
+    LeaseLost,
+    MutationError,
+    SelectorError,
+    SessionBusy,
+    SessionExists,
+    SessionNotFound,
+    SnapshotNotFound,
+    SqlError,
+    StoreError,
+)
+from ._pactql import (
+    VERSION as __version__,
+)
+from ._pactql import (
+    Change,
+    Check,
+    Context,
+    Engine,
+    Explain,
+    Fit,
+    Imported,
+    Node,
+    NodeIterator,
+    PairDiff,
+    Prepared,
+    RangeDiff,
+    Request,
+    Selection,
+    Session,
+    SessionInfo,
+    SnapshotRef,
+    Store,
+    StoreAnswers,
+    build_cache,
+    count_tokens,
+    import_log,
+    resolve,
+)
+
+__all__ = [
+    "CacheError",
+    "Cancelled",
+    "Change",
+    "Check",
+    "Context",
+    "Engine",
+    "Error",
+    "Explain",
+    "Fit",
+    "Imported",
+    "InputError",
+    "InputMissing",
+    "LeaseLost",
+    "MutationError",
+    "Node",
+    "NodeIterator",
+    "PairDiff",
+    "Prepared",
+    "RangeDiff",
+    "Request",
+    "Selection",
+    "SelectorError",
+    "Session",
+    "SessionBusy",
+    "SessionExists",
+    "SessionInfo",
+    "SessionNotFound",
+    "SnapshotNotFound",
+    "SnapshotRef",
+    "SqlError",
+    "Store",
+    "StoreAnswers",
+    "StoreError",
+    "__version__",
+    "build_cache",
+    "count_tokens",
+    "import_log",
+    "resolve",
+]

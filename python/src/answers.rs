@@ -1,0 +1,152 @@
+//! The answers of the sessions of a store, one by one.
+
+use crate::arrow;
+use crate::errors::OrRaise;
+use crate::range::RangeDiff;
+use crate::selection::{Inner, Selection};
+use crate::values::RangeArguments;
+use pactql::{Answer, SessionAnswer};
+use pyo3::IntoPyObjectExt;
+use pyo3::prelude::*;
+use pyo3::types::PyCapsule;
+use self_cell::self_cell;
+use std::sync::{Arc, Mutex, PoisonError};
+
+type Answers<'a> = pactql::StoreAnswers<'a>;
+
+self_cell!(
+    /// The answers, and the store that they are read from.
+    struct Asked {
+        owner: Arc<pactql::Store>,
+        #[not_covariant]
+        dependent: Answers,
+    }
+);
+
+/// The answers that are left, for several threads.
+pub(crate) struct Left {
+    /// Waited for without the interpreter lock only.
+    asked: Mutex<Asked>,
+    engine: Arc<pactql::Engine>,
+}
+
+impl Left {
+    /// The next answer. Called without the interpreter lock.
+    ///
+    /// # Errors
+    /// A session that cannot be read.
+    pub(crate) fn next(&self) -> Option<Result<SessionAnswer, pactql::Error>> {
+        let mut asked = self.asked.lock().unwrap_or_else(PoisonError::into_inner);
+        asked.with_dependent_mut(|_, answers| answers.next())
+    }
+
+    /// A selection of a session, for its table.
+    pub(crate) fn selection(&self, rows: pactql::Selection, name: &str) -> Selection {
+        Selection::new(rows, Arc::clone(&self.engine), Some(name.into()))
+    }
+
+    /// As [`Left::selection`], without a class.
+    pub(crate) fn inner(&self, rows: pactql::Selection, name: &str) -> Arc<Inner> {
+        Arc::clone(self.selection(rows, name).inner())
+    }
+}
+
+/// The answers of the sessions of a store: an iterator over names and selections, or names and diffs.
+#[pyclass(frozen, module = "pactql")]
+pub(crate) struct StoreAnswers {
+    left: Arc<Left>,
+    /// Whether they are diffs.
+    changes: bool,
+    candidates: usize,
+}
+
+impl StoreAnswers {
+    /// Asks the sessions whose name matches a pattern.
+    ///
+    /// # Errors
+    /// Those of the selector, a selector of the other kind, and those of the database.
+    pub(crate) fn new(
+        py: Python<'_>,
+        store: Arc<pactql::Store>,
+        glob: &str,
+        prepared: pactql::Prepared,
+        changes: bool,
+        options: RangeArguments,
+    ) -> PyResult<Self> {
+        let options = options.options()?;
+        let engine = Arc::clone(store.engine());
+        let asked = py.detach(|| {
+            // Over a session without snapshots both kinds say whether the selector is theirs.
+            let nothing = pactql::History::default();
+            let refused = match changes {
+                true => prepared.range_in(&nothing, &options).err(),
+                false => prepared.rows_in(&Arc::new(nothing)).err(),
+            };
+            if let Some(error) =
+                refused.filter(|error| error.code() == pactql::Code::SelectorInvalid)
+            {
+                return Err(error);
+            }
+            Asked::try_new(store, |store| {
+                Ok(store
+                    .select_prepared(glob, &prepared)?
+                    .with_options(options))
+            })
+        });
+        let asked = asked.or_raise(py)?;
+        let candidates = asked.with_dependent(|_, answers| answers.candidates());
+        Ok(Self {
+            left: Arc::new(Left {
+                asked: Mutex::new(asked),
+                engine,
+            }),
+            changes,
+            candidates,
+        })
+    }
+}
+
+#[pymethods]
+impl StoreAnswers {
+    /// How many sessions can match at all, as the store said before any was opened.
+    #[getter]
+    fn candidates(&self) -> usize {
+        self.candidates
+    }
+
+    fn __iter__(slf: Py<Self>) -> Py<Self> {
+        slf
+    }
+
+    fn __next__<'py>(&self, py: Python<'py>) -> PyResult<Option<(String, Bound<'py, PyAny>)>> {
+        let Some(answer) = py.detach(|| self.left.next()) else {
+            return Ok(None);
+        };
+        let SessionAnswer {
+            session, answer, ..
+        } = answer.or_raise(py)?;
+        let answer = match answer {
+            Answer::Rows(rows) => self.left.selection(rows, &session).into_bound_py_any(py)?,
+            Answer::Range(diff) => {
+                RangeDiff::new(diff, Some(session.as_str().into())).into_bound_py_any(py)?
+            }
+        };
+        Ok(Some((session, answer)))
+    }
+
+    /// The Arrow C stream of the answers that are left, a batch for each session.
+    #[pyo3(signature = (requested_schema = None))]
+    fn __arrow_c_stream__<'py>(
+        &self,
+        py: Python<'py>,
+        requested_schema: Option<Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyCapsule>> {
+        drop(requested_schema);
+        let batches = arrow::Batches::of_store(Arc::clone(&self.left), self.changes);
+        arrow::stream(py, batches)
+    }
+
+    fn __repr__(&self) -> String {
+        format!("<StoreAnswers of at most {} sessions>", self.candidates)
+    }
+}

@@ -1,0 +1,504 @@
+//! `Selection`: the nodes that a selector found.
+
+use crate::arrow;
+use crate::errors::OrRaise;
+use crate::json;
+use crate::node::{Handle, List, Node};
+use crate::values::prepare;
+use pactql::SelectionAddress;
+use pactql::budget::Query;
+use pyo3::exceptions::{PyIndexError, PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::{PyCapsule, PyDict, PySlice};
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
+
+/// The nodes that a selector found, in order: a sequence that finds and makes them when they are asked for.
+///
+/// >>> calls = session.select("@t0 .cb[kind='call']")
+/// >>> len(calls), calls.ids()
+/// (4, ['cb:c2', 'cb:c3', 'cb:c4', 'cb:c5'])
+/// >>> calls[-2].text
+/// '{"return_id": "RT-3391", "date": "2026-03-03"}'
+#[pyclass(frozen, module = "pactql", weakref)]
+pub(crate) struct Selection {
+    inner: Arc<Inner>,
+}
+
+/// Rows, and what was found of them so far.
+pub(crate) struct Inner {
+    pub(crate) rows: Arc<pactql::Selection>,
+    /// Runs the selectors of `where`.
+    engine: Arc<pactql::Engine>,
+    /// The session's name in a store.
+    name: Option<Arc<str>>,
+    /// All rows, once one was asked for by its position.
+    list: OnceLock<Arc<List>>,
+    /// The positions in the list that belong to it, if that is not all of them in order.
+    picked: Option<Vec<usize>>,
+}
+
+impl Inner {
+    fn new(rows: pactql::Selection, engine: Arc<pactql::Engine>, name: Option<Arc<str>>) -> Self {
+        Self {
+            rows: Arc::new(rows),
+            engine,
+            name,
+            list: OnceLock::new(),
+            picked: None,
+        }
+    }
+
+    /// The rows, which are found now if they were not yet. Called without the interpreter lock.
+    pub(crate) fn list(&self) -> &Arc<List> {
+        self.list
+            .get_or_init(|| Arc::new(List::of(Arc::clone(&self.rows))))
+    }
+
+    /// How many nodes. Called without the interpreter lock.
+    pub(crate) fn count(&self) -> usize {
+        match (&self.picked, self.list.get()) {
+            (Some(picked), _) => picked.len(),
+            (None, Some(list)) => list.nodes().len(),
+            (None, None) => self.rows.count(),
+        }
+    }
+
+    /// The position in the list of a position in the selection.
+    fn position(&self, at: usize) -> usize {
+        match &self.picked {
+            Some(picked) => picked.get(at).copied().unwrap_or(usize::MAX),
+            None => at,
+        }
+    }
+
+    /// The node at a position. Called without the interpreter lock.
+    fn handle(&self, at: usize) -> Option<Handle> {
+        Handle::new(self.list(), self.position(at))
+    }
+
+    /// All nodes, in order. Called without the interpreter lock.
+    pub(crate) fn nodes(&self) -> Vec<pactql::Node<'_>> {
+        let nodes = self.list().nodes();
+        match &self.picked {
+            Some(picked) => picked
+                .iter()
+                .filter_map(|at| nodes.get(*at).copied())
+                .collect(),
+            None => nodes.to_vec(),
+        }
+    }
+
+    /// The session's name in a store.
+    pub(crate) fn name(&self) -> Option<&str> {
+        self.name.as_deref()
+    }
+
+    fn with_rows(&self, rows: pactql::Selection) -> Self {
+        Self::new(rows, Arc::clone(&self.engine), self.name.clone())
+    }
+
+    /// These of its nodes, by their positions in it.
+    fn pick(&self, positions: impl Iterator<Item = usize>) -> Self {
+        let list = Arc::clone(self.list());
+        let picked = positions.map(|at| self.position(at)).collect();
+        Self {
+            rows: Arc::clone(&self.rows),
+            engine: Arc::clone(&self.engine),
+            name: self.name.clone(),
+            list: OnceLock::from(list),
+            picked: Some(picked),
+        }
+    }
+
+    /// Those that a filter keeps.
+    ///
+    /// # Errors
+    /// Those of [`pactql::Selection::filter`].
+    fn filter(&self, filter: &pactql::Prepared) -> Result<Self, pactql::Error> {
+        let kept = pactql::Selection::clone(&self.rows).filter(filter)?;
+        if self.picked.is_none() {
+            return Ok(self.with_rows(kept));
+        }
+        // What is kept of all rows comes in their order.
+        let mut left = kept.nodes().peekable();
+        let all = self.list().nodes();
+        let is_kept: Vec<bool> = all
+            .iter()
+            .map(|node| left.next_if_eq(node).is_some())
+            .collect();
+        let positions = (0..self.count()).filter(|at| {
+            let at = self.position(*at);
+            is_kept.get(at).copied().unwrap_or(false)
+        });
+        Ok(self.pick(positions))
+    }
+}
+
+impl Selection {
+    /// What the library found. The engine runs the selectors of `where`.
+    pub(crate) fn new(
+        rows: pactql::Selection,
+        engine: Arc<pactql::Engine>,
+        name: Option<Arc<str>>,
+    ) -> Self {
+        Self::of(Inner::new(rows, engine, name))
+    }
+
+    fn of(inner: Inner) -> Self {
+        Self {
+            inner: Arc::new(inner),
+        }
+    }
+
+    pub(crate) fn inner(&self) -> &Arc<Inner> {
+        &self.inner
+    }
+}
+
+#[pymethods]
+impl Selection {
+    fn __len__(&self, py: Python<'_>) -> usize {
+        py.detach(|| self.inner.count())
+    }
+
+    fn __bool__(&self, py: Python<'_>) -> bool {
+        self.__len__(py) > 0
+    }
+
+    fn __iter__(&self) -> NodeIterator {
+        NodeIterator {
+            inner: Arc::clone(&self.inner),
+            next: AtomicUsize::new(0),
+            backwards: false,
+        }
+    }
+
+    fn __reversed__(&self) -> NodeIterator {
+        NodeIterator {
+            backwards: true,
+            ..self.__iter__()
+        }
+    }
+
+    /// The node at a position, or the selection of a slice.
+    fn __getitem__<'py>(
+        &self,
+        py: Python<'py>,
+        index: &Bound<'py, PyAny>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        if let Ok(slice) = index.cast::<PySlice>() {
+            return Ok(Bound::new(py, self.slice(py, slice)?)?.into_any());
+        }
+        let at: isize = index
+            .extract()
+            .map_err(|_| PyTypeError::new_err("a selection is indexed by integers and slices"))?;
+        let handle = py.detach(|| {
+            let length = self.inner.count().cast_signed();
+            let at = if at < 0 { at + length } else { at };
+            usize::try_from(at)
+                .ok()
+                .and_then(|at| self.inner.handle(at))
+        });
+        let handle = handle.ok_or_else(|| PyIndexError::new_err("selection index out of range"))?;
+        Ok(Bound::new(py, Node::new(handle))?.into_any())
+    }
+
+    /// Whether a node is in it.
+    fn __contains__(&self, py: Python<'_>, node: &Bound<'_, PyAny>) -> bool {
+        let Ok(node) = node.cast::<Node>() else {
+            return false;
+        };
+        let node = node.get();
+        py.detach(|| self.inner.nodes().contains(&node.node()))
+    }
+
+    /// The position of a node.
+    #[pyo3(signature = (node, start = 0, stop = isize::MAX, /))]
+    fn index(
+        &self,
+        py: Python<'_>,
+        node: &Bound<'_, PyAny>,
+        start: isize,
+        stop: isize,
+    ) -> PyResult<usize> {
+        let missing = || PyValueError::new_err("the node is not in the selection");
+        let node = node.cast::<Node>().map_err(|_| missing())?.get();
+        let found = py.detach(|| {
+            let nodes = self.inner.nodes();
+            let length = nodes.len().cast_signed();
+            let from_end = |at: isize| if at < 0 { (at + length).max(0) } else { at };
+            let found = nodes.iter().enumerate().position(|(at, known)| {
+                let at = at.cast_signed();
+                at >= from_end(start) && at < from_end(stop) && *known == node.node()
+            });
+            found
+        });
+        found.ok_or_else(missing)
+    }
+
+    /// How often a node is in it: 0 or 1.
+    #[pyo3(signature = (node, /))]
+    fn count(&self, py: Python<'_>, node: &Bound<'_, PyAny>) -> usize {
+        usize::from(self.__contains__(py, node))
+    }
+
+    /// The ids.
+    fn ids(&self, py: Python<'_>) -> Vec<String> {
+        py.detach(|| {
+            let owned = |id: &str| id.to_owned();
+            match (&self.inner.picked, self.inner.list.get()) {
+                (None, None) => self.inner.rows.to_ids().into_iter().map(owned).collect(),
+                _ => self
+                    .inner
+                    .nodes()
+                    .iter()
+                    .map(|node| owned(node.id()))
+                    .collect(),
+            }
+        })
+    }
+
+    /// The contents as texts, as `Node.text` gives them.
+    fn texts(&self, py: Python<'_>) -> Vec<String> {
+        py.detach(|| {
+            let nodes = self.inner.nodes();
+            nodes.iter().map(|node| node.text().into_owned()).collect()
+        })
+    }
+
+    /// The first node; `None` if there is none. No further one is looked for.
+    fn first(&self, py: Python<'_>) -> Option<Node> {
+        let handle = py.detach(|| match (&self.inner.picked, self.inner.list.get()) {
+            (None, None) => {
+                let first = pactql::Selection::clone(&self.inner.rows).limit(1);
+                Handle::new(&Arc::new(List::of(Arc::new(first))), 0)
+            }
+            _ => self.inner.handle(0),
+        });
+        handle.map(Node::new)
+    }
+
+    /// Those that are, or are inside, a node that a selector without a time finds in their snapshot.
+    ///
+    /// >>> session.select("@t0 .cb[kind='call']").where("^seq .mt:depth(1)").ids()
+    /// ['cb:c5']
+    #[pyo3(signature = (selector, /, params = None, **named))]
+    fn r#where(
+        &self,
+        py: Python<'_>,
+        selector: &str,
+        params: Option<&Bound<'_, PyAny>>,
+        named: Option<&Bound<'_, PyDict>>,
+    ) -> PyResult<Self> {
+        let values = crate::values::named(params, named)?;
+        let filter = prepare(py, &self.inner.engine, selector, values)?;
+        let kept = py.detach(|| self.inner.filter(&filter)).or_raise(py)?;
+        Ok(Self::of(kept))
+    }
+
+    /// The blocks that fit so many tokens, best first: scored by their texts against a query.
+    #[pyo3(signature = (budget, /, query = ""))]
+    fn fit(&self, py: Python<'_>, budget: u64, query: &str) -> PyResult<Fit> {
+        if self.inner.picked.is_some() {
+            return Err(PyValueError::new_err(
+                "`fit` takes a selection without a step, such as one of `[:10]`",
+            ));
+        }
+        let query = Query::new(query);
+        let (fit, list, positions) = py.detach(|| {
+            let fit = self.inner.rows.fit(&query, budget);
+            let list = self.inner.list();
+            // An id is in a selection once.
+            let all = list.nodes().iter().enumerate();
+            let all: HashMap<&str, usize> = all.map(|(at, node)| (node.id(), at)).collect();
+            let position = |node: &pactql::Node<'_>| all.get(node.id()).copied();
+            let positions: Vec<usize> = fit.nodes.iter().filter_map(position).collect();
+            (fit.resolution.clone(), list, positions)
+        });
+        let handles = positions.into_iter().filter_map(|at| Handle::new(list, at));
+        let nodes = handles.map(|handle| Py::new(py, Node::new(handle)));
+        Ok(Fit {
+            nodes: nodes.collect::<PyResult<_>>()?,
+            resolution: json::report(py, &fit)?.unbind(),
+        })
+    }
+
+    /// The session it is from, if that is one of a store.
+    #[getter]
+    fn session(&self) -> Option<&str> {
+        self.inner.name()
+    }
+
+    /// The cycles of the snapshots that were read, newest first; empty for a working state.
+    #[getter]
+    fn cycles(&self) -> Vec<i64> {
+        match self.inner.rows.address() {
+            SelectionAddress::Snapshot { cycle } => vec![cycle],
+            SelectionAddress::Snapshots { cycles } => cycles,
+            _ => Vec::new(),
+        }
+    }
+
+    /// Warnings about the selector.
+    #[getter]
+    fn warnings(&self) -> Vec<String> {
+        let warnings = self.inner.rows.warnings().iter();
+        warnings.map(ToString::to_string).collect()
+    }
+
+    /// Why nothing was found, in words; empty if something was.
+    fn why_empty(&self, py: Python<'_>) -> Vec<String> {
+        py.detach(|| {
+            let reasons = self.inner.rows.why_empty();
+            reasons.iter().map(ToString::to_string).collect()
+        })
+    }
+
+    /// Its nodes as dictionaries.
+    fn to_dicts<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyDict>>> {
+        let length = self.__len__(py);
+        let handles = py.detach(|| {
+            let handles = (0..length).filter_map(|at| self.inner.handle(at));
+            handles.collect::<Vec<_>>()
+        });
+        let dicts = handles
+            .into_iter()
+            .map(|handle| Node::new(handle).to_dict(py));
+        dicts.collect()
+    }
+
+    /// The Arrow C stream of its rows: `pyarrow.table(selection)`, `polars.DataFrame(selection)`.
+    #[pyo3(signature = (requested_schema = None))]
+    fn __arrow_c_stream__<'py>(
+        &self,
+        py: Python<'py>,
+        requested_schema: Option<Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyCapsule>> {
+        // A consumer has to take any schema; this one asks for what it will cast to.
+        drop(requested_schema);
+        let batches = arrow::Batches::of_nodes(Arc::clone(&self.inner));
+        arrow::stream(py, batches)
+    }
+
+    fn _repr_html_<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        let html = slf.py().import("pactql._html")?;
+        html.call_method1("selection", (slf,))
+    }
+
+    fn __repr__(&self, py: Python<'_>) -> String {
+        let (length, first) = py.detach(|| {
+            let nodes = self.inner.nodes();
+            let first = nodes.iter().take(SHOWN);
+            (
+                nodes.len(),
+                first.map(|node| node.id().to_owned()).collect::<Vec<_>>(),
+            )
+        });
+        let more = if length > SHOWN { ", …" } else { "" };
+        let nodes = if length == 1 { "node" } else { "nodes" };
+        match length {
+            0 => "<Selection: no nodes>".to_owned(),
+            _ => format!(
+                "<Selection of {length} {nodes}: {}{more}>",
+                first.join(", ")
+            ),
+        }
+    }
+}
+
+impl Selection {
+    /// The selection of a slice. One from the front to the back is not run for it.
+    fn slice(&self, py: Python<'_>, slice: &Bound<'_, PySlice>) -> PyResult<Self> {
+        let bound = |name: &str| -> PyResult<Option<isize>> {
+            let bound = slice.getattr(name)?;
+            if bound.is_none() {
+                Ok(None)
+            } else {
+                bound.extract().map(Some)
+            }
+        };
+        let (start, stop, step) = (bound("start")?, bound("stop")?, bound("step")?);
+        let forward = step.is_none_or(|step| step == 1) && self.inner.picked.is_none();
+        let start = usize::try_from(start.unwrap_or(0));
+        let stop = stop.map(usize::try_from).transpose();
+        if let (true, Ok(start), Ok(stop)) = (forward, start, stop) {
+            return Ok(py.detach(|| {
+                let mut rows = pactql::Selection::clone(&self.inner.rows).skip(start);
+                if let Some(stop) = stop {
+                    rows = rows.limit(stop.saturating_sub(start));
+                }
+                Self::of(self.inner.with_rows(rows))
+            }));
+        }
+        let length = self.__len__(py).cast_signed();
+        let found = slice.indices(length)?;
+        let positions = (0..found.slicelength)
+            .map(|at| found.start + at.cast_signed() * found.step)
+            .filter_map(|at| usize::try_from(at).ok());
+        let positions: Vec<usize> = positions.collect();
+        Ok(Self::of(
+            py.detach(|| self.inner.pick(positions.into_iter())),
+        ))
+    }
+}
+
+/// How many ids `repr` shows.
+const SHOWN: usize = 5;
+
+/// The nodes of a selection, one by one.
+#[pyclass(frozen, module = "pactql")]
+pub(crate) struct NodeIterator {
+    inner: Arc<Inner>,
+    /// How many were given.
+    next: AtomicUsize,
+    backwards: bool,
+}
+
+#[pymethods]
+impl NodeIterator {
+    fn __iter__(slf: Py<Self>) -> Py<Self> {
+        slf
+    }
+
+    fn __next__(&self, py: Python<'_>) -> Option<Node> {
+        let next = self.next.fetch_add(1, Ordering::Relaxed);
+        // Found once; after that no work is left that is worth giving the lock back for.
+        if self.inner.list.get().is_none() {
+            py.detach(|| {
+                self.inner.list();
+            });
+        }
+        let at = match self.backwards {
+            true => self.inner.count().checked_sub(next.checked_add(1)?)?,
+            false => next,
+        };
+        self.inner.handle(at).map(Node::new)
+    }
+
+    fn __length_hint__(&self, py: Python<'_>) -> usize {
+        let length = py.detach(|| self.inner.count());
+        length.saturating_sub(self.next.load(Ordering::Relaxed))
+    }
+}
+
+/// The blocks of a selection that fit a number of tokens.
+#[pyclass(frozen, get_all, module = "pactql")]
+pub(crate) struct Fit {
+    /// The blocks, best first.
+    nodes: Vec<Py<Node>>,
+    /// The same with texts, scores and tokens, as `pactql context resolve` prints it.
+    resolution: Py<PyAny>,
+}
+
+#[pymethods]
+impl Fit {
+    fn __len__(&self) -> usize {
+        self.nodes.len()
+    }
+
+    fn __repr__(&self) -> String {
+        format!("<Fit of {} nodes>", self.nodes.len())
+    }
+}

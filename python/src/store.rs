@@ -1,0 +1,487 @@
+//! `Store`: many sessions in one SQLite file or PostgreSQL schema.
+
+use crate::answers::StoreAnswers;
+use crate::context::Context;
+use crate::engine::Engine;
+use crate::errors::{OrRaise, plain};
+use crate::logs;
+use crate::session::{Session, engine_or};
+use crate::values::{RangeArguments, prepare};
+use pactql::{Code, Durability, Retention};
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+use std::path::PathBuf;
+use std::sync::{Arc, RwLock};
+use std::time::Duration;
+
+/// Sessions in a SQLite file, or in a schema of PostgreSQL. Threads and processes share it: one writes a session at
+/// a time, any number read it.
+///
+/// >>> store = pactql.Store.open("agents.db")
+/// >>> with store.write("support-42") as context:
+/// ...     ids = context.append("user", "Where is my refund?")
+/// ...     commit = context.commit()
+/// >>> store.session("support-42").select("@t0 .cb").texts()
+/// ['Where is my refund?']
+/// >>> store.close()
+#[pyclass(frozen, module = "pactql", weakref)]
+pub(crate) struct Store {
+    /// `None` when it is closed. Held for no longer than it takes to copy the pointer.
+    store: RwLock<Option<Arc<pactql::Store>>>,
+    url: String,
+}
+
+impl Store {
+    /// The open store.
+    ///
+    /// # Errors
+    /// It was closed.
+    pub(crate) fn get(&self, py: Python<'_>) -> PyResult<Arc<pactql::Store>> {
+        let store = self.store.read();
+        let store = store.unwrap_or_else(std::sync::PoisonError::into_inner);
+        store
+            .clone()
+            .ok_or_else(|| plain(py, Code::Store.as_str(), "the store is closed", None))
+    }
+
+    /// The answer of a call of the library.
+    fn with<T: Send>(
+        &self,
+        py: Python<'_>,
+        call: impl FnOnce(&pactql::Store) -> Result<T, pactql::Error> + Send,
+    ) -> PyResult<T> {
+        let store = self.get(py)?;
+        py.detach(|| call(&store)).or_raise(py)
+    }
+}
+
+#[pymethods]
+impl Store {
+    /// Opens the store at a path, `sqlite:PATH` or `postgres://…`; one that is missing is made unless `create` is
+    /// false.
+    ///
+    /// `memory` bounds the indexes of open sessions, in bytes; a lease lasts `lease` seconds without use, and a
+    /// transaction waits `busy` seconds for one of another process. With `batched`, commits of several threads share
+    /// a write to the disk.
+    #[staticmethod]
+    #[pyo3(signature = (url, /, *, create = true, read_only = false, memory = None, lease = None, busy = None, batched = false, owner = None, engine = None))]
+    #[expect(clippy::too_many_arguments, reason = "keywords")]
+    fn open(
+        py: Python<'_>,
+        url: PathBuf,
+        create: bool,
+        read_only: bool,
+        memory: Option<usize>,
+        lease: Option<f64>,
+        busy: Option<f64>,
+        batched: bool,
+        owner: Option<String>,
+        engine: Option<&Engine>,
+    ) -> PyResult<Self> {
+        let seconds = |seconds: f64| Duration::try_from_secs_f64(seconds).map_err(PyErr::from);
+        let mut builder = pactql::Store::builder().engine(engine_or(engine));
+        if !create {
+            builder = builder.must_exist();
+        }
+        if read_only {
+            builder = builder.read_only();
+        }
+        if let Some(bytes) = memory {
+            builder = builder.memory(bytes);
+        }
+        if let Some(lasts) = lease {
+            builder = builder.lease(seconds(lasts)?);
+        }
+        if let Some(longest) = busy {
+            builder = builder.busy(seconds(longest)?);
+        }
+        if batched {
+            builder = builder.durability(Durability::Batched);
+        }
+        if let Some(owner) = owner {
+            builder = builder.owner(owner);
+        }
+        let url = url.to_str().map(str::to_owned).ok_or_else(|| {
+            pyo3::exceptions::PyValueError::new_err("the path of a store is UTF-8")
+        })?;
+        let store = py.detach(|| builder.open(&url)).or_raise(py)?;
+        Ok(Self {
+            store: RwLock::new(Some(Arc::new(store))),
+            url,
+        })
+    }
+
+    /// Brings a store of an older version to the layout of this one. Returns the versions before and after.
+    #[staticmethod]
+    #[pyo3(signature = (url, /))]
+    fn migrate(py: Python<'_>, url: &str) -> PyResult<(i64, i64)> {
+        py.detach(|| pactql::Store::builder().migrate(url))
+            .or_raise(py)
+    }
+
+    /// Closes the store. Sessions and contexts of it that are still in use keep it open until they go.
+    fn close(&self, py: Python<'_>) {
+        let store = self.store.write();
+        let closed = store
+            .unwrap_or_else(std::sync::PoisonError::into_inner)
+            .take();
+        py.detach(|| drop(closed));
+    }
+
+    fn __enter__(slf: Py<Self>) -> Py<Self> {
+        slf
+    }
+
+    #[pyo3(signature = (*_exception))]
+    fn __exit__(&self, py: Python<'_>, _exception: &Bound<'_, pyo3::types::PyTuple>) {
+        self.close(py);
+    }
+
+    /// A session for reading: its newest commit at the time of the call, and what came before.
+    #[pyo3(signature = (name, /))]
+    fn session(&self, py: Python<'_>, name: &str) -> PyResult<Session> {
+        let store = self.get(py)?;
+        let session = py.detach(|| store.session(name)).or_raise(py)?;
+        Ok(Session::new(
+            session,
+            Arc::clone(store.engine()),
+            Some(name),
+        ))
+    }
+
+    /// As `session`.
+    fn __getitem__(&self, py: Python<'_>, name: &str) -> PyResult<Session> {
+        self.session(py, name)
+    }
+
+    /// Whether it has a session of this name.
+    fn __contains__(&self, py: Python<'_>, name: &str) -> PyResult<bool> {
+        let store = self.get(py)?;
+        match py.detach(|| store.session(name)) {
+            Ok(_) => Ok(true),
+            Err(error) if error.code() == Code::SessionNotFound => Ok(false),
+            Err(error) => Err(error).or_raise(py),
+        }
+    }
+
+    /// The sessions whose name matches a pattern, in which `*` is any text without `/`; all without one. In order
+    /// of names.
+    #[pyo3(signature = (glob = "", /))]
+    fn sessions(&self, py: Python<'_>, glob: &str) -> PyResult<Vec<SessionInfo>> {
+        let found = self.with(py, |store| store.sessions(glob))?;
+        Ok(found.into_iter().map(SessionInfo::of).collect())
+    }
+
+    /// Opens a session for writing, and makes it if it does not exist. Its lease is given back when the context is
+    /// closed.
+    #[pyo3(signature = (name, /, *, edition = None, max_nodes = None, max_tokens = None, protect = None))]
+    fn write(
+        &self,
+        py: Python<'_>,
+        name: &str,
+        edition: Option<&str>,
+        max_nodes: Option<u64>,
+        max_tokens: Option<u64>,
+        protect: Option<u32>,
+    ) -> PyResult<Context> {
+        let builder = crate::context::builder(edition, max_nodes, max_tokens, protect)?;
+        let context = self.with(py, |store| store.write_with(name, builder))?;
+        Ok(Context::of(context, Some(name)))
+    }
+
+    /// Asks every session, or those whose name matches `sessions`: an iterator over the name and the selection of
+    /// each in which something is found, in order of names, while later ones are still being asked.
+    ///
+    /// It is a table for `polars.DataFrame` and `pyarrow.table`, too, in which a column has the names.
+    #[pyo3(signature = (selector, /, params = None, *, sessions = "", **named))]
+    fn select(
+        &self,
+        py: Python<'_>,
+        selector: &str,
+        params: Option<&Bound<'_, PyAny>>,
+        sessions: &str,
+        named: Option<&Bound<'_, PyDict>>,
+    ) -> PyResult<StoreAnswers> {
+        let store = self.get(py)?;
+        let values = crate::values::named(params, named)?;
+        let prepared = prepare(py, store.engine(), selector, values)?;
+        StoreAnswers::new(
+            py,
+            store,
+            sessions,
+            prepared,
+            false,
+            RangeArguments::default(),
+        )
+    }
+
+    /// As `select`, of a selector of a range: an iterator over names and diffs.
+    #[pyo3(signature = (selector, /, params = None, *, sessions = "", content = None, context_lines = 3, materialize = Vec::new(), max_snapshots = None, max_changes = None, stats = false, **named))]
+    #[expect(clippy::too_many_arguments, reason = "keywords")]
+    fn range(
+        &self,
+        py: Python<'_>,
+        selector: &str,
+        params: Option<&Bound<'_, PyAny>>,
+        sessions: &str,
+        content: Option<String>,
+        context_lines: usize,
+        materialize: Vec<String>,
+        max_snapshots: Option<usize>,
+        max_changes: Option<usize>,
+        stats: bool,
+        named: Option<&Bound<'_, PyDict>>,
+    ) -> PyResult<StoreAnswers> {
+        let options = RangeArguments {
+            content,
+            context_lines,
+            materialize,
+            max_snapshots,
+            max_changes,
+            stats,
+        };
+        let store = self.get(py)?;
+        let values = crate::values::named(params, named)?;
+        let prepared = prepare(py, store.engine(), selector, values)?;
+        StoreAnswers::new(py, store, sessions, prepared, true, options)
+    }
+
+    /// The selector as the statement of SQL that answers it in this store.
+    #[pyo3(signature = (selector, /, *, sessions = ""))]
+    fn sql(&self, py: Python<'_>, selector: &str, sessions: &str) -> PyResult<String> {
+        self.with(py, |store| {
+            let prepared = store.engine().prepare(selector)?;
+            Ok(store.statement(sessions, &prepared)?.text().to_owned())
+        })
+    }
+
+    /// Runs the statement of `sql` in the database. Returns its rows as dictionaries.
+    #[pyo3(signature = (selector, /, *, sessions = ""))]
+    fn run_sql<'py>(
+        &self,
+        py: Python<'py>,
+        selector: &str,
+        sessions: &str,
+    ) -> PyResult<Vec<Bound<'py, PyDict>>> {
+        let mut rows = Vec::new();
+        self.with(py, |store| {
+            store.select_sql(sessions, selector, |row| rows.push(row))
+        })?;
+        rows.into_iter().map(|row| row_of(py, row)).collect()
+    }
+
+    /// Brings a session into the store under a name. `source` says where it is from.
+    #[pyo3(signature = (name, session, /, *, source = None))]
+    fn add(
+        &self,
+        py: Python<'_>,
+        name: &str,
+        session: &Session,
+        source: Option<&str>,
+    ) -> PyResult<()> {
+        self.with(py, |store| store.import(name, &session.session, source))
+    }
+
+    /// Brings the sessions of a log into the store. Those that are there from when the log was shorter get what is
+    /// new. Returns how many sessions are `new`, `grown` and the `same`, how many `snapshots` were added, and which
+    /// sessions have another name now (`renamed`).
+    ///
+    /// `name` is the name of the session; by default that of the file.
+    #[pyo3(signature = (log, /, *, name = None, format = None, lenient = false))]
+    fn import_log<'py>(
+        &self,
+        py: Python<'py>,
+        log: &Bound<'py, PyAny>,
+        name: Option<&str>,
+        format: Option<&str>,
+        lenient: bool,
+    ) -> PyResult<Bound<'py, PyDict>> {
+        let (read, source) = logs::read(py, log, name, format, lenient)?;
+        let sessions = read.sessions;
+        let done = self.with(py, |store| store.import_log(&sessions, source.as_deref()))?;
+        let dict = PyDict::new(py);
+        dict.set_item("new", done.new)?;
+        dict.set_item("grown", done.grown)?;
+        dict.set_item("same", done.same)?;
+        dict.set_item("snapshots", done.snapshots)?;
+        dict.set_item("renamed", done.renamed)?;
+        Ok(dict)
+    }
+
+    /// Shows later commits of other writers in a session of this store. Returns whether there were any.
+    #[pyo3(signature = (session, /))]
+    fn refresh(&self, py: Python<'_>, session: &Session) -> PyResult<bool> {
+        self.with(py, |store| store.refresh(&session.session))
+    }
+
+    /// Begins a session with the history of another one up to an address.
+    #[pyo3(signature = (name, address, to, /))]
+    fn fork(&self, py: Python<'_>, name: &str, address: &str, to: &str) -> PyResult<()> {
+        self.with(py, |store| store.fork(name, address, to))
+    }
+
+    /// Gives a session another name.
+    #[pyo3(signature = (name, to, /))]
+    fn rename(&self, py: Python<'_>, name: &str, to: &str) -> PyResult<()> {
+        self.with(py, |store| store.rename(name, to))
+    }
+
+    /// Deletes a session.
+    #[pyo3(signature = (name, /))]
+    fn delete(&self, py: Python<'_>, name: &str) -> PyResult<()> {
+        self.with(py, |store| store.delete(name))
+    }
+
+    /// Takes the contents of nodes out of all history of a session, and of whatever shares them. Returns the names
+    /// of the sessions that were changed.
+    #[pyo3(signature = (name, ids, /))]
+    fn erase(&self, py: Python<'_>, name: &str, ids: Vec<String>) -> PyResult<Vec<String>> {
+        self.with(py, |store| {
+            store.erase(name, ids.iter().map(String::as_str))
+        })
+    }
+
+    /// Removes old snapshots: those older than so many seconds, but the newest `keep`. Returns what went.
+    #[pyo3(signature = (*, keep = None, older_than = None, sessions = "", dry_run = false))]
+    fn prune<'py>(
+        &self,
+        py: Python<'py>,
+        keep: Option<u64>,
+        older_than: Option<f64>,
+        sessions: &str,
+        dry_run: bool,
+    ) -> PyResult<Bound<'py, PyDict>> {
+        let mut retention = Retention::default().sessions(sessions);
+        if let Some(newest) = keep {
+            retention = retention.keep(newest);
+        }
+        if let Some(seconds) = older_than {
+            retention = retention.older_than(Duration::try_from_secs_f64(seconds)?);
+        }
+        if dry_run {
+            retention = retention.dry_run();
+        }
+        let pruned = self.with(py, |store| store.prune(&retention))?;
+        let dict = PyDict::new(py);
+        dict.set_item("sessions", pruned.sessions)?;
+        dict.set_item("snapshots", pruned.snapshots)?;
+        dict.set_item("units", pruned.units)?;
+        dict.set_item("bodies", pruned.bodies)?;
+        Ok(dict)
+    }
+
+    /// Copies the store to a file while others write.
+    #[pyo3(signature = (to, /))]
+    fn backup(&self, py: Python<'_>, to: PathBuf) -> PyResult<()> {
+        self.with(py, |store| store.backup(to))
+    }
+
+    /// Everything in the store that contradicts itself, in words; empty if all is well.
+    fn verify(&self, py: Python<'_>) -> PyResult<Vec<String>> {
+        let found = self.with(py, pactql::Store::verify)?;
+        let words = found.into_iter().map(|damage| match damage.session {
+            Some(session) => format!("{session}: {}", damage.what),
+            None => damage.what,
+        });
+        Ok(words.collect())
+    }
+
+    /// Makes or completes the index of texts, which searches use. Returns how many texts were added.
+    fn index_text(&self, py: Python<'_>) -> PyResult<u64> {
+        self.with(py, pactql::Store::index_text)
+    }
+
+    fn __repr__(&self) -> String {
+        // A password may be in the address of a server.
+        match self.url.split_once("://") {
+            Some((scheme, rest)) => {
+                let host = rest.rsplit_once('@').map_or(rest, |(_, host)| host);
+                format!("<Store {scheme}://{host}>")
+            }
+            None => format!("<Store {}>", self.url),
+        }
+    }
+}
+
+/// A row of a statement as a dictionary.
+fn row_of(py: Python<'_>, row: pactql::SqlRow) -> PyResult<Bound<'_, PyDict>> {
+    let dict = PyDict::new(py);
+    match row {
+        pactql::SqlRow::Node {
+            session,
+            seq,
+            snapshot,
+            id,
+            ord,
+        } => {
+            dict.set_item("session", session)?;
+            dict.set_item("seq", seq)?;
+            dict.set_item("snapshot", snapshot)?;
+            dict.set_item("id", id)?;
+            dict.set_item("ord", ord)?;
+        }
+        pactql::SqlRow::Change {
+            session,
+            newer,
+            older,
+            change,
+            id,
+            ord,
+        } => {
+            dict.set_item("session", session)?;
+            dict.set_item("newer", newer)?;
+            dict.set_item("older", older)?;
+            dict.set_item("change", change)?;
+            dict.set_item("id", id)?;
+            dict.set_item("ord", ord)?;
+        }
+        _ => {}
+    }
+    Ok(dict)
+}
+
+/// A session of a store, as it is listed.
+#[pyclass(frozen, get_all, module = "pactql")]
+pub(crate) struct SessionInfo {
+    /// Its name.
+    name: String,
+    /// Number of commits.
+    snapshots: usize,
+    /// The cycle of the newest commit.
+    cycle: Option<i64>,
+    /// Whether a working state was saved.
+    working: bool,
+    /// When it was made, in nanoseconds since 1970.
+    created_at_ns: i64,
+    /// When the newest commit was made.
+    committed_at_ns: Option<i64>,
+    /// What it was imported from.
+    source: Option<String>,
+    /// The session it was forked from.
+    parent: Option<String>,
+}
+
+impl SessionInfo {
+    fn of(info: pactql::SessionInfo) -> Self {
+        Self {
+            name: info.name,
+            snapshots: info.snapshots,
+            cycle: info.cycle,
+            working: info.working,
+            created_at_ns: info.created_at_ns,
+            committed_at_ns: info.committed_at_ns,
+            source: info.source,
+            parent: info.parent,
+        }
+    }
+}
+
+#[pymethods]
+impl SessionInfo {
+    fn __repr__(&self) -> String {
+        format!(
+            "<SessionInfo {:?} of {} snapshots>",
+            self.name, self.snapshots
+        )
+    }
+}

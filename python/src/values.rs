@@ -1,0 +1,247 @@
+//! Arguments: the values of parameters, names of choices, and options of ranges.
+
+use pactql::{
+    ContentMode, ContentOptions, Edition, Material, Prepared, Provider, RangeOptions, Value,
+};
+use pyo3::exceptions::{PyOverflowError, PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::{
+    PyBool, PyByteArray, PyBytes, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple,
+};
+use std::path::PathBuf;
+
+use crate::errors::OrRaise;
+
+/// The value of a parameter.
+///
+/// # Errors
+/// A value that no literal of a selector has.
+fn parameter(value: &Bound<'_, PyAny>) -> PyResult<Value> {
+    if value.is_none() {
+        return Ok(Value::Null);
+    }
+    // Before numbers: a truth value is one of Python's.
+    if let Ok(truth) = value.cast::<PyBool>() {
+        return Ok(truth.is_true().into());
+    }
+    if let Ok(number) = value.cast::<PyInt>() {
+        let number = number.extract::<i64>();
+        return number
+            .map(Value::Int)
+            .map_err(|_| PyOverflowError::new_err("an integer of a selector has at most 64 bits"));
+    }
+    if let Ok(number) = value.cast::<PyFloat>() {
+        let number = number.value();
+        return match number.is_finite() {
+            true => Ok(Value::Decimal(number)),
+            false => Err(PyValueError::new_err(format!(
+                "{number} is no number of a selector"
+            ))),
+        };
+    }
+    if let Ok(text) = value.cast::<PyString>() {
+        return Ok(Value::Text(text.to_str()?.into()));
+    }
+    if value.is_instance_of::<PyList>() || value.is_instance_of::<PyTuple>() {
+        let items = value.try_iter()?.map(|item| parameter(&item?));
+        return Ok(Value::List(items.collect::<PyResult<_>>()?));
+    }
+    let class = value.get_type();
+    Err(PyTypeError::new_err(format!(
+        "a parameter is None, a bool, an int, a float, a str, or a list of those, and not {}",
+        class.name()?
+    )))
+}
+
+/// Named values, of a mapping and of keywords.
+///
+/// # Errors
+/// A name that is no text, or that both have; values as in [`parameter`].
+pub(crate) fn named(
+    mapping: Option<&Bound<'_, PyAny>>,
+    keywords: Option<&Bound<'_, PyDict>>,
+) -> PyResult<Vec<(String, Value)>> {
+    let mut found: Vec<(String, Value)> = Vec::new();
+    if let Some(mapping) = mapping {
+        for item in mapping.call_method0("items")?.try_iter()? {
+            let (name, value): (String, Bound<'_, PyAny>) = item?.extract()?;
+            found.push((name, parameter(&value)?));
+        }
+    }
+    for (name, value) in keywords.into_iter().flatten() {
+        let name: String = name.extract()?;
+        if found.iter().any(|(known, _)| *known == name) {
+            return Err(PyTypeError::new_err(format!(
+                "`{name}` is given twice, in `params` and as a keyword"
+            )));
+        }
+        found.push((name, parameter(&value)?));
+    }
+    Ok(found)
+}
+
+/// The selector with its values; one without parameters is taken as it is.
+///
+/// # Errors
+/// Those of [`Prepared::bind`].
+pub(crate) fn bound(
+    prepared: Prepared,
+    values: Vec<(String, Value)>,
+) -> Result<Prepared, pactql::Error> {
+    if values.is_empty() {
+        // Parameters without values are refused when it runs, with their places.
+        return Ok(prepared);
+    }
+    let values = values.iter();
+    prepared.bind(values.map(|(name, value)| (name.as_str(), value.clone())))
+}
+
+/// One of several words.
+///
+/// # Errors
+/// Another word; the message has them all.
+fn choice<T>(what: &str, word: &str, found: Option<T>, all: &[&str]) -> PyResult<T> {
+    found.ok_or_else(|| {
+        let all = all.join("`, `");
+        PyValueError::new_err(format!("`{word}` is no {what}: expected one of `{all}`"))
+    })
+}
+
+/// An edition by name.
+///
+/// # Errors
+/// Another word.
+pub(crate) fn edition(word: &str) -> PyResult<Edition> {
+    let all = Edition::ALL.map(Edition::as_str);
+    choice("edition", word, word.parse().ok(), &all)
+}
+
+/// A provider's form by name.
+///
+/// # Errors
+/// Another word.
+pub(crate) fn provider(word: &str) -> PyResult<Provider> {
+    let all = Provider::ALL.map(Provider::name);
+    let found = Provider::ALL.into_iter().find(|known| known.name() == word);
+    choice("provider", word, found, &all)
+}
+
+/// One of the words of a type that has a name for each of its values.
+///
+/// # Errors
+/// Another word.
+pub(crate) fn by_name<T: Copy>(
+    what: &str,
+    word: &str,
+    all: &[T],
+    name: fn(T) -> &'static str,
+) -> PyResult<T> {
+    let found = all.iter().copied().find(|known| name(*known) == word);
+    let names: Vec<&str> = all.iter().map(|known| name(*known)).collect();
+    choice(what, word, found, &names)
+}
+
+/// The options of a range as Python gives them.
+#[derive(Default)]
+pub(crate) struct RangeArguments {
+    pub(crate) content: Option<String>,
+    pub(crate) context_lines: usize,
+    pub(crate) materialize: Vec<String>,
+    pub(crate) max_snapshots: Option<usize>,
+    pub(crate) max_changes: Option<usize>,
+    pub(crate) stats: bool,
+}
+
+impl RangeArguments {
+    /// The options.
+    ///
+    /// # Errors
+    /// A word that names nothing.
+    pub(crate) fn options(self) -> PyResult<RangeOptions> {
+        let mut options = RangeOptions::default().stats(self.stats);
+        if let Some(word) = self.content {
+            let all = ["unified", "jsonpatch", "tokens"];
+            let mode = choice(
+                "form of a content diff",
+                &word,
+                ContentMode::named(&word),
+                &all,
+            )?;
+            let content = ContentOptions::default().mode(mode);
+            options = options.content(content.context_lines(self.context_lines));
+        }
+        let mut fields = Vec::with_capacity(self.materialize.len());
+        for word in &self.materialize {
+            let all = Material::ALL.map(Material::name);
+            fields.push(choice(
+                "field to materialize",
+                word,
+                Material::named(word),
+                &all,
+            )?);
+        }
+        options = options.materialize(fields);
+        if let Some(most) = self.max_snapshots {
+            options = options.max_snapshots(most);
+        }
+        if let Some(most) = self.max_changes {
+            options = options.max_changes(most);
+        }
+        Ok(options)
+    }
+}
+
+/// What is read: a path, or bytes.
+pub(crate) enum Source {
+    Path(PathBuf),
+    Bytes(Vec<u8>),
+}
+
+impl Source {
+    /// The bytes of a text or of anything that is like bytes; else a path.
+    ///
+    /// # Errors
+    /// None of those.
+    pub(crate) fn path_or_bytes(value: &Bound<'_, PyAny>) -> PyResult<Self> {
+        match value.extract::<PathBuf>() {
+            Ok(path) => Ok(Self::Path(path)),
+            Err(_) => Self::bytes(value).map(Self::Bytes),
+        }
+    }
+
+    /// The bytes of a text, or of anything that is like bytes.
+    ///
+    /// # Errors
+    /// Neither.
+    pub(crate) fn bytes(value: &Bound<'_, PyAny>) -> PyResult<Vec<u8>> {
+        if let Ok(text) = value.cast::<PyString>() {
+            return Ok(text.to_str()?.as_bytes().to_vec());
+        }
+        let py = value.py();
+        let class = py.get_type::<PyBytes>();
+        let view = py.import("builtins")?.getattr("memoryview")?;
+        let is_like = value.is_instance_of::<PyBytes>() || value.is_instance_of::<PyByteArray>();
+        if !is_like && !value.is_instance(&view)? {
+            let name = value.get_type().name()?.to_string();
+            return Err(PyTypeError::new_err(format!(
+                "expected str or bytes, not {name}"
+            )));
+        }
+        let bytes = class.call1((value,))?;
+        Ok(bytes.cast::<PyBytes>()?.as_bytes().to_vec())
+    }
+}
+
+/// Prepares a selector and gives it values, without the interpreter lock.
+///
+/// # Errors
+/// Those of the selector and of the values.
+pub(crate) fn prepare(
+    py: Python<'_>,
+    engine: &pactql::Engine,
+    selector: &str,
+    values: Vec<(String, Value)>,
+) -> PyResult<Prepared> {
+    let prepared = py.detach(|| bound(engine.prepare(selector)?, values));
+    prepared.or_raise(py)
+}

@@ -1,0 +1,320 @@
+"""Sessions, selections and nodes."""
+
+from __future__ import annotations
+
+import json
+import pickle
+from collections.abc import Collection, Reversible
+from pathlib import Path
+
+import pactql
+import pytest
+
+DOCUMENT = {
+    "cycle": 7,
+    "root": {
+        "id": "r",
+        "children": [
+            {"id": "^sys", "nodeType": "^sys", "children": [{"id": "s", "role": "system", "content": "Be brief."}]},
+            {
+                "id": "^ah",
+                "nodeType": "^ah",
+                "children": [
+                    {
+                        "id": "b",
+                        "role": "user",
+                        "kind": "text",
+                        "key": "k",
+                        "tags": ["x", "y"],
+                        "ttl": 3,
+                        "priority": 2,
+                        "content": "Grüße <b>",
+                        "data_n": 5,
+                        "data_list": [1, {"a": None}],
+                    },
+                    {"id": "j", "content": {"big": 123456789012345678901234567890, "z": 1, "a": [1.5]}},
+                ],
+            },
+        ],
+    },
+}
+
+
+def small() -> pactql.Session:
+    return pactql.Session.parse(json.dumps(DOCUMENT))
+
+
+@pytest.mark.parametrize("form", [str, str.encode, lambda t: bytearray(t.encode()), lambda t: memoryview(t.encode())])
+def test_parse_takes_texts_and_bytes(form) -> None:  # type: ignore[no-untyped-def]
+    assert pactql.Session.parse(form(json.dumps(DOCUMENT))).cycles == [7]
+
+
+@pytest.mark.parametrize("wrong", [5, None, ["x"], {"a": 1}])
+def test_parse_refuses_other_values(wrong: object) -> None:
+    with pytest.raises(TypeError, match="expected str or bytes"):
+        pactql.Session.parse(wrong)  # type: ignore[arg-type]
+
+
+def test_a_node_has_its_headers() -> None:
+    node = small().select("@t0 .cb[id=$id]", id="b")[0]
+    assert (node.id, node.type, node.role, node.kind, node.key) == ("b", "cb", "user", "text", "k")
+    assert (node.tags, node.ttl, node.priority, node.offset, node.cadence) == (("x", "y"), 3, 2, 0, None)
+    assert (node.depth, node.snapshot, node.cycle) == (0, 7, None)
+    assert node.text == node.content == "Grüße <b>"
+    assert node.attrs == {"data_list": [1, {"a": None}], "data_n": 5}
+    assert node["data_n"] == 5 and node.get("data_x", "no") == "no" and "data_list" in node
+    with pytest.raises(KeyError):
+        node["data_x"]
+    assert node.parent_id == "^ah" and node.parent is not None and node.parent.child_ids == ["b", "j"]
+    assert [child.id for child in node.parent.children] == ["b", "j"]
+    assert node.parent.children[0] == node and hash(node.parent.children[0]) == hash(node)
+    root = node.parent.parent
+    assert root is not None and root.id == "r" and root.parent is None and root.parent_id is None
+    assert len(node.content_hash) == 64
+    assert repr(node) == '<Node b user text "Grüße <b>">'
+
+
+def test_content_keeps_every_digit_and_the_order() -> None:
+    content = small().select("@t0 .cb[id='j']")[0].content
+    assert content == DOCUMENT["root"]["children"][1]["children"][1]["content"]  # type: ignore[index]
+
+
+def test_a_node_outlives_what_it_is_from() -> None:
+    node = small().select("@t0 .cb[id='b']")[0]
+    parent = node.parent
+    del node
+    assert parent is not None and parent.children[1].id == "j"
+
+
+def test_to_dict_has_what_is_set() -> None:
+    found = small().select("@t0 .cb[id='b']").to_dicts()
+    assert found[0]["data_n"] == 5 and found[0]["parent_id"] == "^ah" and "cadence" not in found[0]
+    assert found[0] == small().select("@t0 .cb[id='b']")[0].to_dict()
+
+
+def test_a_selection_is_a_sequence(session: pactql.Session) -> None:
+    blocks = session.select("@t0 .cb")
+    ids = blocks.ids()
+    assert isinstance(blocks, Collection) and isinstance(blocks, Reversible) and len(blocks) == len(ids) > 10 and bool(blocks)
+    assert [node.id for node in blocks] == ids
+    assert [node.id for node in reversed(blocks)] == ids[::-1]
+    assert [blocks[at].id for at in range(len(ids))] == ids
+    assert [blocks[at].id for at in range(-len(ids), 0)] == ids
+    assert blocks[3] in blocks and "cb:u2" not in blocks
+    assert blocks.index(blocks[3]) == 3 and blocks.count(blocks[3]) == 1
+    assert blocks.texts() == [node.text for node in blocks]
+    for wrong in (len(ids), -len(ids) - 1):
+        with pytest.raises(IndexError):
+            blocks[wrong]
+    with pytest.raises(TypeError):
+        blocks["0"]  # type: ignore[call-overload]
+    with pytest.raises(ValueError):
+        blocks.index(session.select("@t-1 .cb")[0])
+
+
+SLICES = [
+    slice(*bounds)
+    for bounds in [
+        (None,), (3,), (2, 5), (5, 2), (0, 0), (4, None), (-3, None), (None, -2), (2, -2), (-4, -1),
+        (None, None, 2), (1, None, 3), (None, None, -1), (7, 2, -2), (100, 200), (-100, 3), (2, 100),
+    ]
+]
+
+
+@pytest.mark.parametrize("which", SLICES, ids=str)
+def test_slices_are_those_of_lists(session: pactql.Session, which: slice) -> None:
+    blocks = session.select("@t0 .cb")
+    ids = blocks.ids()
+    part = blocks[which]
+    assert part.ids() == ids[which] and len(part) == len(ids[which])
+    assert [node.id for node in part] == ids[which]
+    # A slice of a slice, a filter of a slice, and what a slice says first.
+    for again in SLICES:
+        assert part[again].ids() == ids[which][again], again
+    calls = set(session.select("@t0 .cb[kind='call']").ids())
+    assert part.where(".cb[kind='call']").ids() == [id for id in ids[which] if id in calls]
+    first = part.first()
+    assert (first.id if first else None) == next(iter(ids[which]), None)
+
+
+def test_where_keeps_what_is_inside(session: pactql.Session) -> None:
+    calls = session.select("@t0 .cb[kind='call']")
+    newest = calls.where(".mt:depth(1)")
+    assert newest.ids() == ["cb:c5"]
+    assert calls.where(".cb[kind=$kind]", kind="text").ids() == []
+    assert calls.where(".cb[kind=$kind]", {"kind": "call"}).ids() == calls.ids()
+
+
+def test_nothing_found_says_why(session: pactql.Session) -> None:
+    nothing = session.select("@t0 .cb[rol='user']")
+    assert not nothing and nothing.first() is None and nothing.ids() == []
+    assert nothing.why_empty() == ["no node has `rol`; did you mean `role`?"]
+    assert repr(nothing) == "<Selection: no nodes>"
+
+
+@pytest.mark.parametrize(
+    ("selector", "values", "count"),
+    [
+        ("@t0 .cb[role=$role]", {"role": "user"}, 3),
+        ("@t0 .cb[role=$role]", {"role": ["user", "tool"]}, None),
+        ("@t0 .cb[role=$role]", {"role": ("user",)}, 3),
+        ("@t0 .cb[role=$role]", {"role": None}, 0),
+        ("@t0 .cb[priority>=$p]", {"p": 0}, None),
+        ("@t0 .cb[priority>=$p]", {"p": 0.5}, None),
+        ("@t0 .cb[data_flag=$f]", {"f": True}, 0),
+    ],
+)
+def test_parameters(session: pactql.Session, selector: str, values: dict[str, object], count: int | None) -> None:
+    by_keyword = session.select(selector, **values)
+    by_mapping = session.select(selector, values)
+    assert by_keyword.ids() == by_mapping.ids()
+    if count is not None:
+        assert len(by_keyword) == count
+
+
+@pytest.mark.parametrize(
+    ("value", "error"),
+    [(2**70, OverflowError), (float("nan"), ValueError), (float("inf"), ValueError), (object(), TypeError), (b"x", TypeError)],
+)
+def test_values_that_are_none(session: pactql.Session, value: object, error: type[Exception]) -> None:
+    with pytest.raises(error):
+        session.select("@t0 .cb[role=$role]", role=value)
+
+
+def test_a_name_given_twice(session: pactql.Session) -> None:
+    with pytest.raises(TypeError, match="given twice"):
+        session.select("@t0 .cb[role=$role]", {"role": "a"}, role="b")
+
+
+def test_the_kinds_of_answers_are_kept_apart(session: pactql.Session) -> None:
+    with pytest.raises(pactql.SelectorError, match="`range` returns the diffs"):
+        session.select("@t-1..@t0 .cb")
+    with pytest.raises(pactql.SelectorError, match="`select` returns the nodes"):
+        session.range("@t0 .cb")
+    assert len(session.select("@t-1..@t0 .cb @mode=union")) > 0
+
+
+def test_which_snapshots_were_read(session: pactql.Session) -> None:
+    assert session.select("@t-1 .cb").cycles == [5]
+    assert session.select("@* .cb").cycles == [6, 5, 4, 3, 2, 1]
+    assert session.select("@* .cb").first() == session.select("@* .cb")[0]
+
+
+def test_ranges(session: pactql.Session) -> None:
+    diff = session.range("@t-3..@t0 .cb", stats=True)
+    assert (diff.mode, len(diff), diff.query) == ("pairwise", 3, "@t-3..@t0 .cb")
+    assert [each.label for each in diff.snapshots] == ["@t0", "@t-1", "@t-2", "@t-3"]
+    assert diff.to_dict() == json.loads(diff.to_json())
+    for pair, other in zip(diff, diff.to_dict()["diffs"]):
+        assert (pair.added, pair.removed) == (other["added_ids"], other["removed_ids"])
+        assert (pair.newer.cycle, pair.older.cycle) == (other["from"]["cycle"], other["to"]["cycle"])
+        assert [change.id for change in pair.changed] == [change["id"] for change in other["changed"]]
+        for change, as_json in zip(pair.changed, other["changed"]):
+            delta = as_json.get("delta", {})
+            assert change.delta == {name: (each["from"], each["to"]) for name, each in delta.items()}
+        assert pair.stats == other["stats"]
+    assert diff[-1].older.label == "@t-3" and diff.rows > 0 and diff
+    with pytest.raises(IndexError):
+        diff[3]
+    assert not session.range("@t-1..@t0 .cb[kind='nothing']")
+
+
+def test_options_of_ranges(session: pactql.Session) -> None:
+    diff = session.range("@history .cb", max_snapshots=2, max_changes=1, content="unified", materialize=["content"])
+    assert diff.truncated and diff.errors and len(diff.snapshots) == 2
+    with pytest.raises(ValueError, match="`colour` is no form of a content diff"):
+        session.range("@history .cb", content="colour")
+    with pytest.raises(ValueError, match="field to materialize"):
+        session.range("@history .cb", materialize=["x"])
+
+
+def test_explain(session: pactql.Session) -> None:
+    explained = session.explain("@t0 .cb[ttl<=1]", analyze=True)
+    assert "strategy" in str(explained) and explained.normalized == "@t0 .cb[ttl<=1]"
+    assert explained.to_dict()["analysis"]["rows"] >= 0
+
+
+def test_save_and_open(session: pactql.Session, tmp_path: Path) -> None:
+    path = tmp_path / "copy.jsonl"
+    session.save(path)
+    assert pactql.Session.open(path).dumps() == session.dumps() == path.read_text("utf-8")
+    with pytest.raises(FileExistsError):
+        session.save(path)
+    session.save(str(path), overwrite=True, full=True)
+    assert pactql.Session.open(path).dumps() == session.dumps()
+    assert [each.name for each in tmp_path.iterdir()] == ["copy.jsonl"]
+    with pytest.raises(FileNotFoundError):
+        session.save(tmp_path / "no" / "x.jsonl")
+
+
+def test_an_engine_of_another_edition(session: pactql.Session) -> None:
+    engine = pactql.Engine(edition="v0.1")
+    assert engine.select(session, "#cb:u2").ids() == ["cb:u2"]
+    assert engine.translate("#cb:u2", "canonical") == "@t0 {id='cb:u2'}"
+    with pytest.raises(ValueError, match="is no edition"):
+        pactql.Engine(edition="v9")
+
+
+def test_prepared(session: pactql.Session) -> None:
+    prepared = pactql.Engine().prepare("@t0 .cb[role=$role]")
+    assert prepared.params == ["role"] and prepared.select(session, role="tool")[0].role == "tool"
+    with pytest.raises(pactql.SelectorError):
+        prepared.select(session)
+    with pytest.raises(pactql.SelectorError, match="there is `\\$?role`"):
+        prepared.select(session, rol="user")
+
+
+def test_fit_and_tokens(session: pactql.Session) -> None:
+    fit = session.select("@t0 .cb").fit(60, "refund order")
+    assert fit.resolution["selection"]["tokens_used"] <= 60
+    assert [node.id for node in fit.nodes] == [each["id"] for each in fit.resolution["documents"]]
+    report = session.tokens("@t0", by="role")
+    newest = report["snapshots"][0]
+    assert sum(group["tokens"] for group in newest["groups"]) == newest["tokens"]
+    assert len(session.prefix()["steps"]) == 6 and len(session.steps()["steps"]) == 6
+    assert pactql.count_tokens("hello world") == 2
+
+
+def test_render_is_the_request(fixtures: Path) -> None:
+    log = pactql.import_log(fixtures / "chat.openai.json")
+    messages = json.loads(log.sessions[0].render("openai"))
+    assert messages[0]["role"] == "system"
+    with pytest.raises(ValueError, match="is no provider"):
+        log.sessions[0].render("acme")
+
+
+def test_errors_are_shown_with_their_places(session: pactql.Session) -> None:
+    with pytest.raises(pactql.SelectorError) as raised:
+        session.select("@t0 .cb[role='é']:lats")
+    error = raised.value
+    assert error.code == "E_SELECTOR_INVALID" and isinstance(error, ValueError)
+    (start, end, _), *_ = error.spans
+    assert error.text[start:end] == ":lats"
+    assert error.correction == "@t0 .cb[role='é']:last" and error.help == f"write `{error.correction}`"
+    assert "^^^^^ no such pseudo-class" in str(error)
+    again = pickle.loads(pickle.dumps(error))
+    assert (type(again), str(again), again.spans) == (type(error), str(error), error.spans)
+
+
+def test_several_mistakes_come_together(session: pactql.Session) -> None:
+    with pytest.raises(pactql.SelectorError) as raised:
+        session.select("@t0 .cb:lats[ttl='x'] .mt:nope[ttl~'y']")
+    assert len(raised.value.more) >= 1 and all(error.spans for error in raised.value.more)
+
+
+def test_the_classes_of_errors(session: pactql.Session, tmp_path: Path) -> None:
+    with pytest.raises(pactql.SnapshotNotFound):
+        session.select("@t-99 .cb")
+    with pytest.raises(FileNotFoundError):
+        pactql.Session.open(tmp_path / "missing.jsonl")
+    with pytest.raises(pactql.InputMissing):
+        pactql.Session.open(tmp_path / "missing.jsonl")
+    with pytest.raises(pactql.InputError) as raised:
+        pactql.Session.parse('{"root": {"id": 5}}')
+    fault = raised.value.faults[0]
+    assert (fault["line"], fault["path"]) == (1, "$.root.id") and fault["message"] in str(raised.value)
+    broken = tmp_path / "broken.json"
+    broken.write_text("{")
+    with pytest.raises(pactql.InputError) as raised:
+        pactql.Session.open(broken)
+    assert raised.value.faults[0]["file"] == str(broken)

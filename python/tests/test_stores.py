@@ -1,0 +1,215 @@
+"""Stores, contexts, logs and budgets."""
+
+from __future__ import annotations
+
+import json
+import threading
+from pathlib import Path
+
+import pactql
+import pytest
+
+
+@pytest.fixture
+def store(tmp_path: Path, session: pactql.Session, fixtures: Path) -> pactql.Store:
+    store = pactql.Store.open(tmp_path / "agents.db")
+    store.add("support/1", session, source="a file")
+    store.add("plants", pactql.Session.open(fixtures / "greenhouse.jsonl"))
+    return store
+
+
+def test_sessions_of_a_store(store: pactql.Store, session: pactql.Session) -> None:
+    assert [(each.name, each.snapshots, each.source) for each in store.sessions()] == [
+        ("plants", 4, None),
+        ("support/1", 6, "a file"),
+    ]
+    assert [each.name for each in store.sessions("support/*")] == ["support/1"]
+    assert "plants" in store and "plans" not in store
+    stored = store["support/1"]
+    assert stored.name == "support/1" and stored.dumps() == session.dumps()
+    assert stored.select("@t0 .cb").texts() == session.select("@t0 .cb").texts()
+    assert stored.select("@t0 .cb").session == "support/1"
+    with pytest.raises(pactql.SessionNotFound, match="there is `plants`") as raised:
+        store.session("plans")
+    assert isinstance(raised.value, LookupError) and raised.value.code == "E_SESSION_NOT_FOUND"
+    with pytest.raises(pactql.SessionExists):
+        store.add("plants", session)
+
+
+def test_all_sessions_are_asked(store: pactql.Store) -> None:
+    answers = store.select("@t0 .cb[role=$role]", role="user")
+    found = dict(answers)
+    assert list(found) == ["plants", "support/1"] and answers.candidates == 2
+    for name, nodes in found.items():
+        assert nodes.session == name
+        assert nodes.ids() == store[name].select("@t0 .cb[role='user']").ids()
+        assert nodes.where("^seq .cb").ids() == store[name].select("@t0 ^seq .cb[role='user']").ids()
+    assert list(answers) == []
+    assert [name for name, _ in store.select("@t0 .cb", sessions="s*/*")] == ["support/1"]
+    changes = dict(store.range("@t-1..@t0 .cb", sessions="support/*", stats=True))
+    assert changes["support/1"].to_dict() == store["support/1"].range("@t-1..@t0 .cb", stats=True).to_dict()
+    assert changes["support/1"].session == "support/1"
+    with pytest.raises(pactql.SelectorError, match="`range`"):
+        store.select("@t-1..@t0 .cb")
+    with pytest.raises(pactql.SelectorError, match="`select`"):
+        store.range("@t0 .cb")
+
+
+def test_answers_outlive_the_store(store: pactql.Store) -> None:
+    answers = store.select("@t0 .cb")
+    store.close()
+    assert len(list(answers)) == 2
+    with pytest.raises(pactql.StoreError, match="the store is closed"):
+        store.sessions()
+
+
+def test_sql(store: pactql.Store) -> None:
+    selector = "@t0 .cb[role='user']"
+    assert store.sql(selector).startswith("with") or "select" in store.sql(selector)
+    rows = store.run_sql(selector, sessions="support/*")
+    assert [row["id"] for row in rows] == store["support/1"].select(selector).ids()
+    assert set(rows[0]) == {"session", "seq", "snapshot", "id", "ord"}
+    with pytest.raises(pactql.SqlError):
+        pactql.Engine().sql("@t0 .cb[content~'(?i)x\\b']", "duckdb") and store.sql("@t0 .cb[role=$x]")
+
+
+def test_forks_names_and_ends(store: pactql.Store, tmp_path: Path) -> None:
+    store.fork("support/1", "@t-2", "support/2")
+    assert len(store["support/2"]) == 4
+    store.rename("support/2", "support/3")
+    store.delete("support/3")
+    assert "support/3" not in store
+    assert store.prune(keep=2, dry_run=True)["snapshots"] > 0 and len(store["support/1"]) == 6
+    assert store.prune(keep=2, sessions="support/*")["sessions"] == [("support/1", 4)]
+    assert store.erase("support/1", ["cb:u2"]) == [] and store.verify() == []
+    assert "wobbles" not in str(store["support/1"].select("@* .cb").texts())
+    store.backup(tmp_path / "copy.db")
+    with pactql.Store.open(tmp_path / "copy.db", create=False, read_only=True) as copy:
+        assert [each.name for each in copy.sessions()] == ["plants", "support/1"]
+    with pytest.raises(pactql.StoreError):
+        pactql.Store.open(tmp_path / "missing.db", create=False)
+
+
+def test_writing(store: pactql.Store) -> None:
+    with store.write("new", max_tokens=10_000) as context:
+        context.set_system("Be brief.")
+        context.set_tools([{"type": "function", "function": {"name": "weather"}}])
+        context.set_request({"model": "m", "temperature": 0.5})
+        assert len(context.append("user", "How warm?", images=["https://example.org/a.png"])) == 2
+        request = context.render("openai")
+        assert request.json()["model"] == "m" and json.loads(request.body) == request.json()
+        context.reply("", calls=[("c1", "weather", {"city": "Graz"})])
+        assert context.attempts[0]["status"] == "completed"
+        assert context.commit()["cycle"] == 1 and not context.is_changed
+        context.append("tool", "21 °C", call_id="c1")
+        context.render("anthropic")
+        context.fail_attempt("overloaded")
+        assert context.select("^ah .cb[data_call_id=$id]", id="c1").texts() == ["21 °C"]
+        with pytest.raises(pactql.SessionBusy):
+            other = pactql.Store.open(str(store)[7:-1])
+            other.write("new")
+        context.save()
+    with pytest.raises(pactql.StoreError, match="the context is closed"):
+        context.commit()
+    with store.write("new") as context:
+        assert context.cycle == 2 and context.select("^ah .cb").texts() == ["21 °C"]
+        assert context.name == "new" and context.session.has_working
+
+
+def test_changes_of_a_tree() -> None:
+    context = pactql.Context()
+    first = context.add("^ah", {"role": "user", "content": "one", "key": "k"})
+    second = context.add("(d0, end)", 'block:text { role=user } "two"')
+    assert context.update("#k", {"priority": 3}) == [first]
+    assert context.select("^ah #k")[0].priority == 3
+    third = context.replace(f".cb[id='{second}']", {"content": {"big": 2**70}})
+    assert context.select(".cb[id=$id]", id=third)[0].content == {"big": 2**70}
+    assert context.pin("it", "#k") == first and context.references == {"it": first}
+    with pytest.raises(pactql.MutationError) as raised:
+        context.remove("#k")
+    assert raised.value.code == "E_PINNED"
+    assert context.unpin("it") == first and context.remove("#k") == [first]
+    block = context.reply("Hel")[0]
+    context.push(block, "lo")
+    assert context.select(".cb[id=$id]", id=block).texts() == ["Hello"]
+    context.commit()
+    fork = context.fork("@t0")
+    assert fork.cycle == context.cycle == 2
+    context.discard()
+    resumed = pactql.Context.resume(pactql.Session.parse(context.session.dumps()))
+    assert resumed.cycle == 2
+    with pytest.raises(ValueError, match="not JSON compliant"):
+        context.add("^ah", {"content": float("nan")})
+
+
+def test_a_session_shows_what_is_written(store: pactql.Store) -> None:
+    with store.write("live") as context:
+        context.append("user", "one")
+        context.commit()
+        session = store.session("live")
+        context.append("user", "two")
+        context.commit()
+        assert len(session) == 1 and store.refresh(session) and len(session) == 2
+
+
+def test_logs(store: pactql.Store, fixtures: Path) -> None:
+    path = fixtures / "chat.openai.json"
+    log = pactql.import_log(path)
+    assert (log.format, [each.name for each in log.sessions]) == ("openai", ["chat.openai"])
+    assert "messages  understood 14" in str(log) and log.report
+    assert pactql.import_log(path.read_bytes(), name="x").sessions[0].name == "x"
+    first = store.import_log(path, name="chat")
+    assert (first["new"], first["snapshots"]) == (1, 5)
+    again = store.import_log(path, name="chat")
+    assert (again["same"], again["snapshots"]) == (1, 0)
+    assert len(store["chat"]) == 5
+    with pytest.raises(pactql.InputMissing):
+        pactql.import_log(fixtures / "missing.json")
+    with pytest.raises(pactql.InputError):
+        pactql.import_log(b"{")
+    with pytest.raises(ValueError, match="format of logs"):
+        pactql.import_log(path, format="acme")
+
+
+def test_budgets(tmp_path: Path) -> None:
+    sources = tmp_path / "docs"
+    sources.mkdir()
+    for number in range(3):
+        (sources / f"{number}.md").write_text(f"refund number {number} " * 5)
+    manifest = pactql.build_cache(sources, tmp_path / "cache")
+    assert manifest["document_count"] == 3
+    resolved = pactql.resolve(tmp_path / "cache", "refund", 40)
+    assert resolved["selection"]["tokens_used"] <= 40 and resolved["documents"]
+    with pytest.raises(pactql.CacheError):
+        pactql.build_cache(sources, tmp_path / "cache")
+    with pytest.raises(pactql.InputMissing):
+        pactql.resolve(tmp_path / "none", "x", 5)
+
+
+def test_threads_share_all_of_it(store: pactql.Store) -> None:
+    expected = {name: nodes.ids() for name, nodes in store.select("@t0 .cb")}
+    answers = store.select("@t0 .cb")
+    one = store["support/1"].select("@t0 .cb")
+    found: list[tuple[str, list[str]]] = []
+    wrong: list[BaseException] = []
+
+    def work(number: int) -> None:
+        try:
+            for _ in range(20):
+                assert [node.id for node in one] == expected["support/1"]
+                assert store["plants"].select("@t0 .cb").ids() == expected["plants"]
+            for name, nodes in answers:
+                found.append((name, nodes.ids()))
+            with store.write(f"thread-{number}") as context:
+                context.append("user", str(number))
+                context.commit()
+        except BaseException as error:
+            wrong.append(error)
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert wrong == [] and dict(found) == expected and len(found) == 2
+    assert len(store.sessions("thread-*")) == 8
