@@ -14,6 +14,9 @@
 //! The interpreter lock is released while the library works: each call of it is inside `Python::detach`, and
 //! no lock of this crate is waited for outside.
 
+// Docstrings are read by Python: `[1]` is a list there, and `<Node …>` what `repr` prints.
+#![allow(rustdoc::broken_intra_doc_links, rustdoc::invalid_html_tags)]
+
 mod answers;
 mod arrow;
 mod budget;

@@ -4,7 +4,7 @@ use crate::arrow;
 use crate::json;
 use pyo3::exceptions::{PyIndexError, PyTypeError};
 use pyo3::prelude::*;
-use pyo3::types::{PyCapsule, PyDict, PyList};
+use pyo3::types::{PyCapsule, PyDict, PyIterator, PyList};
 use std::sync::Arc;
 
 /// What changed between the snapshots of a range: a sequence of pairs, newest first.
@@ -88,6 +88,14 @@ impl RangeDiff {
     /// Whether anything differs.
     fn __bool__(&self) -> bool {
         self.diff.rows() > 0
+    }
+
+    fn __iter__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyIterator>> {
+        let pairs = (0..self.__len__()).map(|at| {
+            let diff = Arc::clone(&self.diff);
+            Bound::new(py, PairDiff { diff, at })
+        });
+        PyList::new(py, pairs.collect::<PyResult<Vec<_>>>()?)?.try_iter()
     }
 
     fn __getitem__(&self, index: &Bound<'_, PyAny>) -> PyResult<PairDiff> {

@@ -229,11 +229,10 @@ impl Selection {
             let nodes = self.inner.nodes();
             let length = nodes.len().cast_signed();
             let from_end = |at: isize| if at < 0 { (at + length).max(0) } else { at };
-            let found = nodes.iter().enumerate().position(|(at, known)| {
+            nodes.iter().enumerate().position(|(at, known)| {
                 let at = at.cast_signed();
                 at >= from_end(start) && at < from_end(stop) && *known == node.node()
-            });
-            found
+            })
         });
         found.ok_or_else(missing)
     }

@@ -6,6 +6,7 @@ import json
 import pickle
 from collections.abc import Collection, Reversible
 from pathlib import Path
+from typing import Any
 
 import pactql
 import pytest
@@ -164,7 +165,7 @@ def test_nothing_found_says_why(session: pactql.Session) -> None:
         ("@t0 .cb[data_flag=$f]", {"f": True}, 0),
     ],
 )
-def test_parameters(session: pactql.Session, selector: str, values: dict[str, object], count: int | None) -> None:
+def test_parameters(session: pactql.Session, selector: str, values: dict[str, Any], count: int | None) -> None:
     by_keyword = session.select(selector, **values)
     by_mapping = session.select(selector, values)
     assert by_keyword.ids() == by_mapping.ids()
@@ -176,7 +177,7 @@ def test_parameters(session: pactql.Session, selector: str, values: dict[str, ob
     ("value", "error"),
     [(2**70, OverflowError), (float("nan"), ValueError), (float("inf"), ValueError), (object(), TypeError), (b"x", TypeError)],
 )
-def test_values_that_are_none(session: pactql.Session, value: object, error: type[Exception]) -> None:
+def test_values_that_are_none(session: pactql.Session, value: Any, error: type[Exception]) -> None:
     with pytest.raises(error):
         session.select("@t0 .cb[role=$role]", role=value)
 
@@ -223,9 +224,9 @@ def test_options_of_ranges(session: pactql.Session) -> None:
     diff = session.range("@history .cb", max_snapshots=2, max_changes=1, content="unified", materialize=["content"])
     assert diff.truncated and diff.errors and len(diff.snapshots) == 2
     with pytest.raises(ValueError, match="`colour` is no form of a content diff"):
-        session.range("@history .cb", content="colour")
+        session.range("@history .cb", content="colour")  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="field to materialize"):
-        session.range("@history .cb", materialize=["x"])
+        session.range("@history .cb", materialize=["x"])  # type: ignore[list-item]
 
 
 def test_explain(session: pactql.Session) -> None:
@@ -252,7 +253,7 @@ def test_an_engine_of_another_edition(session: pactql.Session) -> None:
     assert engine.select(session, "#cb:u2").ids() == ["cb:u2"]
     assert engine.translate("#cb:u2", "canonical") == "@t0 {id='cb:u2'}"
     with pytest.raises(ValueError, match="is no edition"):
-        pactql.Engine(edition="v9")
+        pactql.Engine(edition="v9")  # type: ignore[arg-type]
 
 
 def test_prepared(session: pactql.Session) -> None:
@@ -280,7 +281,7 @@ def test_render_is_the_request(fixtures: Path) -> None:
     messages = json.loads(log.sessions[0].render("openai"))
     assert messages[0]["role"] == "system"
     with pytest.raises(ValueError, match="is no provider"):
-        log.sessions[0].render("acme")
+        log.sessions[0].render("acme")  # type: ignore[arg-type]
 
 
 def test_errors_are_shown_with_their_places(session: pactql.Session) -> None:

@@ -93,7 +93,7 @@ class StoreError(Error):
     """A store cannot be read or written, or is damaged."""
 
 
-class SessionNotFound(StoreError, LookupError):
+class SessionNotFound(StoreError, KeyError):
     """The store has no session of this name."""
 
 

@@ -7,6 +7,34 @@ from typing import Any, Final, Generic, Literal, TypeVar, final, overload
 
 from typing_extensions import Self, TypeAlias
 
+__all__ = [
+    "Change",
+    "Check",
+    "Context",
+    "Engine",
+    "Explain",
+    "Fit",
+    "Imported",
+    "Node",
+    "NodeIterator",
+    "PairDiff",
+    "Prepared",
+    "RangeDiff",
+    "Request",
+    "Selection",
+    "Session",
+    "SessionInfo",
+    "SnapshotRef",
+    "Store",
+    "StoreAnswers",
+    "VERSION",
+    "build_cache",
+    "count_tokens",
+    "import_log",
+    "resolve",
+    "run_program",
+]
+
 VERSION: Final[str]
 
 _Path: TypeAlias = str | os.PathLike[str]
