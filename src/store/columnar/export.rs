@@ -5,20 +5,19 @@
 //! many files have gathered, the bucket is written anew, with other numbers of units: placements, which are
 //! one file, decide which units are seen, so a reader sees the old ones or the new ones.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use hashbrown::HashSet;
 
+use super::changes::{by_bucket, is_as, number, of, placed};
 use super::columns::table;
 use super::file::{FileWriter, Written};
 use super::layout::{Place, TABLES, Table};
 use super::manifest::{Bucket, Copy, DIRECTORY, Exported, Lock, MOST_BUCKETS, remove, sync};
-use crate::store::candidates::{Glob, listed};
 use crate::store::error::StoreError;
 use crate::store::sql::{Database, Value, first, int};
 use crate::store::write::IN_FORCE;
-use crate::tree::hash::hex;
 
 /// The number of buckets, unless the caller says.
 const BUCKETS: i64 = 256;
@@ -163,49 +162,6 @@ fn begin(root: &Path, options: &ExportOptions) -> Result<Copy, StoreError> {
     Ok(copy)
 }
 
-/// The sessions that are copied, by bucket, in order of their numbers.
-fn by_bucket(
-    database: &mut dyn Database,
-    copy: &Copy,
-) -> Result<BTreeMap<i64, Vec<Exported>>, StoreError> {
-    // The first bucket has a file of every table, so that an engine finds one.
-    let mut all: BTreeMap<i64, Vec<Exported>> = BTreeMap::from([(0, Vec::new())]);
-    for session in listed(database, &Glob::new(&copy.sessions))? {
-        let id = session.session;
-        let newest = first(
-            database,
-            "select (select min(seq) from snapshot where session_id = ?1 and not working), seq, hash, \
-             committed_at_ns from snapshot where session_id = ?1 and not working order by seq desc limit 1",
-            &[id.into()],
-            |row| {
-                let hash = hex(row.bytes(2)?.unwrap_or_default());
-                Ok((int(row, 0)?, int(row, 1)?, hash, int(row, 3)?))
-            },
-        )?;
-        // The newest snapshot is the last that was committed, whatever the clock said of others.
-        let time = newest.as_ref().map(|newest| newest.3);
-        if copy
-            .since_ns
-            .is_some_and(|since| time.is_none_or(|time| time < since))
-        {
-            continue;
-        }
-        let (first, last, hash, _) = newest.unwrap_or((1, 0, String::new(), 0));
-        number(0, id, 0)?;
-        all.entry(id % copy.buckets).or_default().push(Exported {
-            id,
-            changed: session.changed,
-            first,
-            last,
-            hash,
-        });
-    }
-    for sessions in all.values_mut() {
-        sessions.sort_unstable_by_key(|session| session.id);
-    }
-    Ok(all)
-}
-
 /// The buckets that have a manifest.
 fn known_buckets(root: &Path) -> Result<BTreeSet<i64>, StoreError> {
     let directory = root.join(DIRECTORY);
@@ -220,24 +176,6 @@ fn known_buckets(root: &Path) -> Result<BTreeSet<i64>, StoreError> {
         known.extend(number);
     }
     Ok(known)
-}
-
-/// Bits of the number of a unit in a copy, from the lowest: the store's number, and the generation. The rest is
-/// the session.
-const UNIT_BITS: u32 = 32;
-const GENERATION_BITS: u32 = 7;
-
-/// What is added to the store's number of a unit: in a copy, each session and each generation of its bucket
-/// has units of its own.
-fn number(generation: i64, session: i64, unit: i64) -> Result<i64, StoreError> {
-    let sessions = 1_i64 << (63 - UNIT_BITS - GENERATION_BITS);
-    let generation = generation % (1 << GENERATION_BITS);
-    if !(0..sessions).contains(&session) || !(0..1_i64 << UNIT_BITS).contains(&unit) {
-        return Err(StoreError::Refused(format!(
-            "session {session} or unit {unit} has a number that a copy cannot have; copy the store with `pactql import` first"
-        )));
-    }
-    Ok((session << (UNIT_BITS + GENERATION_BITS)) | (generation << UNIT_BITS))
 }
 
 /// An export that is running.
@@ -325,13 +263,14 @@ impl Run<'_> {
     ) -> Result<(), StoreError> {
         let found = Bucket::read(self.root, bucket)?;
         if let Some(known) = &found
-            && known.sessions == sessions
+            && is_as(&known.sessions, sessions)
         {
             return Ok(());
         }
         self.exports.written += 1;
         let known = found.unwrap_or_default();
-        let anew = known.parts >= MOST_PARTS || altered(database, &known, sessions)?;
+        let (sessions, altered) = placed(database, &known.sessions, sessions)?;
+        let anew = altered || known.parts >= MOST_PARTS;
         let mut next = match anew {
             true => Bucket {
                 generation: known.generation + 1,
@@ -339,7 +278,7 @@ impl Run<'_> {
             },
             false => known,
         };
-        let old = std::mem::replace(&mut next.sessions, sessions.to_vec());
+        let old = std::mem::replace(&mut next.sessions, sessions);
         self.add(database, bucket, &mut next, &old)?;
         for table in TABLES.iter().filter(|table| table.place == Place::Replaced) {
             self.replace(database, bucket, &mut next, table)?;
@@ -531,39 +470,4 @@ impl Run<'_> {
 /// The path of the file of a table that is whole.
 fn whole_path(name: &str) -> String {
     format!("{name}/{name}.parquet")
-}
-
-/// The session of a number among some that are in order of numbers.
-fn of(sessions: &[Exported], id: i64) -> Option<&Exported> {
-    let at = sessions.binary_search_by_key(&id, |session| session.id);
-    at.ok().and_then(|at| sessions.get(at))
-}
-
-/// Whether the history that a bucket has was altered: a session is gone, or its snapshots are others.
-fn altered(
-    database: &mut dyn Database,
-    known: &Bucket,
-    sessions: &[Exported],
-) -> Result<bool, StoreError> {
-    for old in &known.sessions {
-        let Some(new) = of(sessions, old.id) else {
-            return Ok(true);
-        };
-        if new == old || old.last == 0 {
-            continue;
-        }
-        if new.first != old.first || new.last < old.last {
-            return Ok(true);
-        }
-        let hash = first(
-            database,
-            "select hash from snapshot where session_id = ?1 and seq = ?2",
-            &[old.id.into(), old.last.into()],
-            |row| Ok(hex(row.bytes(0)?.unwrap_or_default())),
-        )?;
-        if hash.as_ref() != Some(&old.hash) {
-            return Ok(true);
-        }
-    }
-    Ok(false)
 }

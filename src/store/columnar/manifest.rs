@@ -61,6 +61,18 @@ pub(super) struct Exported {
     pub(super) last: i64,
     /// The hash of the newest snapshot, in hexadecimal digits: that of all history before it.
     pub(super) hash: String,
+    /// The digest of the placements that begin up to `last`, with the numbers and the hashes of their units.
+    /// Numbers are those of one store: a store with the same history may have others.
+    #[serde(default)]
+    pub(super) placed: String,
+}
+
+impl Exported {
+    /// Whether the session is as it was, as far as one can see without its placements.
+    pub(super) fn is_as(&self, other: &Self) -> bool {
+        let seen = |all: &Self| (all.id, all.changed, all.first, all.last);
+        seen(self) == seen(other) && self.hash == other.hash
+    }
 }
 
 impl Copy {

@@ -7,8 +7,11 @@
 //! | which files and columns there are | `layout`, `columns` |
 //! | statements that name them | `views` |
 //! | Parquet files, and what a copy consists of | `file`, `manifest` |
+//! | what has changed since a copy was written | `changes` |
 //! | a store into a copy, and back | `export`, `import` |
 
+#[cfg(feature = "parquet")]
+mod changes;
 #[cfg(feature = "parquet")]
 mod columns;
 #[cfg(feature = "parquet")]

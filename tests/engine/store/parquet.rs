@@ -221,6 +221,34 @@ fn what_was_erased_pruned_and_deleted_is_in_no_file() {
         .unwrap();
 }
 
+/// Numbers of units are those of one store. Another one with the same sessions has others, and goes on with the copy all
+/// the same.
+#[test]
+fn a_copy_goes_on_from_another_store_with_the_same_sessions() {
+    let folder = Folder::quick();
+    let store = Store::open(&folder.file("a.db")).unwrap();
+    for name in ["a", "b", "gone"] {
+        write(&store, name, 2);
+    }
+    // The numbers of its units stay unused.
+    store.delete("gone").unwrap();
+    write(&store, "a", 1);
+    let directory = folder.file("copy");
+    store.export_parquet(&directory, &all().buckets(1)).unwrap();
+
+    let other = Store::open(&folder.file("b.db")).unwrap();
+    for name in ["a", "b"] {
+        let session = store.session(name).unwrap();
+        other.import(name, &session, None).unwrap();
+    }
+    write(&other, "b", 1);
+    for (number, store) in [(1, &other), (2, &store), (3, &other)] {
+        store.export_parquet(&directory, &all()).unwrap();
+        let copied = Copied::new(&folder, &directory, number).unwrap();
+        copied.check(&committed(store)).unwrap();
+    }
+}
+
 /// When an export is ended, some of its files are there and others are as before, in the order of writing. The
 /// next export mends that, whatever is new since.
 #[test]
