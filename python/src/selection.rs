@@ -9,7 +9,7 @@ use pactql::SelectionAddress;
 use pactql::budget::Query;
 use pyo3::exceptions::{PyIndexError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyCapsule, PyDict, PySlice};
+use pyo3::types::{PyCapsule, PyDict, PyList, PySlice};
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -244,27 +244,21 @@ impl Selection {
     }
 
     /// The ids.
-    fn ids(&self, py: Python<'_>) -> Vec<String> {
-        py.detach(|| {
-            let owned = |id: &str| id.to_owned();
-            match (&self.inner.picked, self.inner.list.get()) {
-                (None, None) => self.inner.rows.to_ids().into_iter().map(owned).collect(),
-                _ => self
-                    .inner
-                    .nodes()
-                    .iter()
-                    .map(|node| owned(node.id()))
-                    .collect(),
-            }
-        })
+    fn ids<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
+        let ids = py.detach(|| match (&self.inner.picked, self.inner.list.get()) {
+            (None, None) => self.inner.rows.to_ids(),
+            _ => self.inner.nodes().iter().map(|node| node.id()).collect(),
+        });
+        PyList::new(py, ids)
     }
 
     /// The contents as texts, as `Node.text` gives them.
-    fn texts(&self, py: Python<'_>) -> Vec<String> {
-        py.detach(|| {
-            let nodes = self.inner.nodes();
-            nodes.iter().map(|node| node.text().into_owned()).collect()
-        })
+    fn texts<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
+        let texts = py.detach(|| {
+            let nodes = self.inner.nodes().into_iter();
+            nodes.map(pactql::Node::text).collect::<Vec<_>>()
+        });
+        PyList::new(py, texts)
     }
 
     /// The first node; `None` if there is none. No further one is looked for.

@@ -332,8 +332,8 @@ impl Store {
         self.with(py, |store| store.delete(name))
     }
 
-    /// Takes the contents of nodes out of all history of a session, and of whatever shares them. Returns the names
-    /// of the sessions that were changed.
+    /// Takes the contents and attributes of nodes out of all history of a session. Returns the names of the forks
+    /// that still have them.
     #[pyo3(signature = (name, ids, /))]
     fn erase(&self, py: Python<'_>, name: &str, ids: Vec<String>) -> PyResult<Vec<String>> {
         self.with(py, |store| {
@@ -392,14 +392,13 @@ impl Store {
     }
 
     fn __repr__(&self) -> String {
-        // A password may be in the address of a server.
-        match self.url.split_once("://") {
-            Some((scheme, rest)) => {
-                let host = rest.rsplit_once('@').map_or(rest, |(_, host)| host);
-                format!("<Store {scheme}://{host}>")
-            }
-            None => format!("<Store {}>", self.url),
-        }
+        // A password may be in the address of a server: before the host, or in the parameters.
+        let Some((scheme, rest)) = self.url.split_once("://") else {
+            return format!("<Store {}>", self.url);
+        };
+        let place = rest.split('?').next().unwrap_or_default();
+        let place = place.rsplit('@').next().unwrap_or_default();
+        format!("<Store {scheme}://{place}>")
     }
 }
 

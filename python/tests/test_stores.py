@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
+from collections.abc import Iterator
 from pathlib import Path
 
 import pactql
@@ -11,11 +12,12 @@ import pytest
 
 
 @pytest.fixture
-def store(tmp_path: Path, session: pactql.Session, fixtures: Path) -> pactql.Store:
-    store = pactql.Store.open(tmp_path / "agents.db")
+def store(url: str, session: pactql.Session, fixtures: Path) -> Iterator[pactql.Store]:
+    store = pactql.Store.open(url)
     store.add("support/1", session, source="a file")
     store.add("plants", pactql.Session.open(fixtures / "greenhouse.jsonl"))
-    return store
+    yield store
+    store.close()
 
 
 def test_sessions_of_a_store(store: pactql.Store, session: pactql.Session) -> None:
@@ -90,7 +92,7 @@ def test_forks_names_and_ends(store: pactql.Store, tmp_path: Path) -> None:
         pactql.Store.open(tmp_path / "missing.db", create=False)
 
 
-def test_writing(store: pactql.Store) -> None:
+def test_writing(store: pactql.Store, url: str) -> None:
     with store.write("new", max_tokens=10_000) as context:
         context.set_system("Be brief.")
         context.set_tools([{"type": "function", "function": {"name": "weather"}}])
@@ -105,8 +107,7 @@ def test_writing(store: pactql.Store) -> None:
         context.render("anthropic")
         context.fail_attempt("overloaded")
         assert context.select("^ah .cb[data_call_id=$id]", id="c1").texts() == ["21 °C"]
-        with pytest.raises(pactql.SessionBusy):
-            other = pactql.Store.open(str(store)[7:-1])
+        with pactql.Store.open(url) as other, pytest.raises(pactql.SessionBusy):
             other.write("new")
         context.save()
     with pytest.raises(pactql.StoreError, match="the context is closed"):
@@ -114,6 +115,13 @@ def test_writing(store: pactql.Store) -> None:
     with store.write("new") as context:
         assert context.cycle == 2 and context.select("^ah .cb").texts() == ["21 °C"]
         assert context.name == "new" and context.session.has_working
+
+
+def test_passwords_are_not_shown(url: str, tmp_path: Path) -> None:
+    assert repr(pactql.Store.open(tmp_path / "x.db")) == f"<Store {tmp_path}/x.db>"
+    if "://" in url:
+        store = pactql.Store.open(url.replace("postgres:///", "postgres://postgres:secret@/") + "&password=secret")
+        assert repr(store) == "<Store postgres:///postgres>"
 
 
 def test_changes_of_a_tree() -> None:
