@@ -1,5 +1,6 @@
 //! `Context`: one session being written.
 
+use crate::engine::SHARED;
 use crate::errors::{OrRaise, Raise, plain};
 use crate::json;
 use crate::selection::Selection;
@@ -23,6 +24,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 pub(crate) struct Context {
     /// `None` when it is closed. Waited for without the interpreter lock only.
     context: Mutex<Option<pactql::Context>>,
+    /// Runs its selectors.
+    engine: Arc<pactql::Engine>,
     name: Option<Arc<str>>,
 }
 
@@ -48,9 +51,14 @@ impl Raise for Failure {
 }
 
 impl Context {
-    pub(crate) fn of(context: pactql::Context, name: Option<&str>) -> Self {
+    pub(crate) fn of(
+        context: pactql::Context,
+        engine: Arc<pactql::Engine>,
+        name: Option<&str>,
+    ) -> Self {
         Self {
             context: Mutex::new(Some(context)),
+            engine,
             name: name.map(Arc::from),
         }
     }
@@ -72,20 +80,22 @@ impl Context {
     }
 }
 
-/// The settings of a context.
+/// The settings of a context, and its engine: this one unless its edition is another.
 ///
 /// # Errors
 /// An edition that there is none of.
 pub(crate) fn builder(
+    engine: &Arc<pactql::Engine>,
     edition: Option<&str>,
     max_nodes: Option<u64>,
     max_tokens: Option<u64>,
     protect: Option<u32>,
-) -> PyResult<ContextBuilder> {
-    let mut builder = pactql::Context::builder();
-    if let Some(word) = edition {
-        builder = builder.edition(crate::values::edition(word)?);
-    }
+) -> PyResult<(ContextBuilder, Arc<pactql::Engine>)> {
+    let edition = edition.map(crate::values::edition).transpose()?;
+    let engine = match edition.filter(|edition| *edition != engine.edition()) {
+        Some(edition) => Arc::new(pactql::Engine::builder().edition(edition).build()),
+        None => Arc::clone(engine),
+    };
     let mut policy = Policy::new();
     if let Some(most) = max_nodes {
         policy = policy.nodes(most);
@@ -96,7 +106,8 @@ pub(crate) fn builder(
     if let Some(turns) = protect {
         policy = policy.protect(turns);
     }
-    Ok(builder.policy(policy))
+    let builder = pactql::Context::builder().engine(Arc::clone(&engine));
+    Ok((builder.policy(policy), engine))
 }
 
 /// A node as Python gives it: a text in the short form or of JSON, or a dictionary.
@@ -152,8 +163,8 @@ impl Context {
         max_tokens: Option<u64>,
         protect: Option<u32>,
     ) -> PyResult<Self> {
-        let builder = builder(edition, max_nodes, max_tokens, protect)?;
-        Ok(Self::of(builder.build(), None))
+        let (builder, engine) = builder(&SHARED, edition, max_nodes, max_tokens, protect)?;
+        Ok(Self::of(builder.build(), engine, None))
     }
 
     /// Goes on with a session in memory.
@@ -167,9 +178,9 @@ impl Context {
         max_tokens: Option<u64>,
         protect: Option<u32>,
     ) -> PyResult<Self> {
-        let builder = builder(edition, max_nodes, max_tokens, protect)?;
+        let (builder, engine) = builder(&session.engine, edition, max_nodes, max_tokens, protect)?;
         let context = py.detach(|| builder.resume(&session.session));
-        Ok(Self::of(context.or_raise(py)?, None))
+        Ok(Self::of(context.or_raise(py)?, engine, None))
     }
 
     /// The name of the session, if it is in a store.
@@ -194,11 +205,7 @@ impl Context {
     #[getter]
     fn session(&self, py: Python<'_>) -> PyResult<Session> {
         let session = self.with(py, |context| Ok(context.session()))?;
-        Ok(Session::new(
-            session,
-            Arc::clone(&crate::engine::SHARED),
-            self.name(),
-        ))
+        Ok(Session::new(session, Arc::clone(&self.engine), self.name()))
     }
 
     /// What a selector finds: without a time in the working state, with one in a snapshot.
@@ -218,7 +225,7 @@ impl Context {
         })?;
         Ok(Selection::new(
             rows,
-            Arc::clone(&crate::engine::SHARED),
+            Arc::clone(&self.engine),
             self.name.clone(),
         ))
     }
@@ -411,7 +418,7 @@ impl Context {
     #[pyo3(signature = (address, /))]
     fn fork(&self, py: Python<'_>, address: &str) -> PyResult<Self> {
         let fork = self.with(py, |context| context.fork(address))?;
-        Ok(Self::of(fork, None))
+        Ok(Self::of(fork, Arc::clone(&self.engine), None))
     }
 
     /// Pins the node that a selector finds under a name, until `unpin`. Returns its id.

@@ -195,6 +195,8 @@ impl Selection {
             .extract()
             .map_err(|_| PyTypeError::new_err("a selection is indexed by integers and slices"))?;
         let handle = py.detach(|| {
+            // First, so that counting does not run the selector once more.
+            self.inner.list();
             let length = self.inner.count().cast_signed();
             let at = if at < 0 { at + length } else { at };
             usize::try_from(at)

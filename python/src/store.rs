@@ -184,9 +184,11 @@ impl Store {
         max_tokens: Option<u64>,
         protect: Option<u32>,
     ) -> PyResult<Context> {
-        let builder = crate::context::builder(edition, max_nodes, max_tokens, protect)?;
-        let context = self.with(py, |store| store.write_with(name, builder))?;
-        Ok(Context::of(context, Some(name)))
+        let store = self.get(py)?;
+        let (builder, engine) =
+            crate::context::builder(store.engine(), edition, max_nodes, max_tokens, protect)?;
+        let context = py.detach(|| store.write_with(name, builder)).or_raise(py)?;
+        Ok(Context::of(context, engine, Some(name)))
     }
 
     /// Asks every session, or those whose name matches `sessions`: an iterator over the name and the selection of

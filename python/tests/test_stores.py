@@ -150,6 +150,15 @@ def test_changes_of_a_tree() -> None:
         context.add("^ah", {"content": float("nan")})
 
 
+def test_a_context_of_another_edition() -> None:
+    context = pactql.Context(edition="v0.1")
+    id = context.add("^ah", {"role": "user", "content": "one"})
+    context.commit()
+    blocks = context.select("@t0 ^seq .cb")
+    assert context.select(f"@t0 #{id}").ids() == blocks.where(f"#{id}").ids() == [id]
+    assert context.session.select(f"#{id}").ids() == context.fork("@t0").select(f"@t0 #{id}").ids() == [id]
+
+
 def test_a_session_shows_what_is_written(store: pactql.Store) -> None:
     with store.write("live") as context:
         context.append("user", "one")
