@@ -154,6 +154,25 @@ fn stem(target: &Path) -> OsString {
     name
 }
 
+/// Whether a file of this name is one that was being written, of any target.
+#[cfg(feature = "parquet")]
+pub(crate) fn is_part(name: &std::ffi::OsStr) -> bool {
+    let name = name.as_encoded_bytes();
+    let inside = name
+        .strip_prefix(b".")
+        .and_then(|name| name.strip_suffix(PART.as_bytes()));
+    let mut ends = inside
+        .into_iter()
+        .flat_map(|name| name.rsplitn(2, |byte| *byte == b'.'));
+    ends.next().is_some_and(is_number) && ends.next().is_some_and(|target| !target.is_empty())
+}
+
+/// What [`named`] puts between the name of the target and [`PART`].
+fn is_number(middle: &[u8]) -> bool {
+    let is_digit = |byte: &u8| byte.is_ascii_digit() || *byte == b'-';
+    !middle.is_empty() && middle.iter().all(is_digit)
+}
+
 /// Removes the parts that no process is writing, and that are of this program. Costs a listing of the directory.
 fn clean(target: &Path, is_ours: impl Fn(&Path) -> bool) {
     let parent = target.parent().filter(|parent| *parent != Path::new(""));
@@ -166,11 +185,7 @@ fn clean(target: &Path, is_ours: impl Fn(&Path) -> bool) {
         let middle = name.as_encoded_bytes();
         let middle = middle.strip_prefix(stem.as_encoded_bytes());
         let middle = middle.and_then(|name| name.strip_suffix(PART.as_bytes()));
-        let is_part = |middle: &[u8]| {
-            let is_number = |byte: &u8| byte.is_ascii_digit() || *byte == b'-';
-            !middle.is_empty() && middle.iter().all(is_number)
-        };
-        if !middle.is_some_and(is_part) {
+        if !middle.is_some_and(is_number) {
             continue;
         }
         if is_ours(&entry.path())
@@ -227,6 +242,23 @@ mod tests {
         let first = Part::file(&target, None).unwrap();
         let second = Part::file(&target, None).unwrap();
         assert!(first.path().exists() && second.path().exists());
+        #[cfg(feature = "parquet")]
+        {
+            let all = names(&place).into_iter();
+            let parts: Vec<String> = all.filter(|name| is_part(name.as_ref())).collect();
+            let own = |part: &Part| {
+                part.path()
+                    .file_name()
+                    .unwrap()
+                    .to_str()
+                    .unwrap()
+                    .to_owned()
+            };
+            let mut wanted = vec![".other.77-0.part".to_owned(), ".out.78-3.part".to_owned()];
+            wanted.extend([own(&first), own(&second)]);
+            wanted.sort_unstable();
+            assert_eq!(parts, wanted);
+        }
         drop((first, second));
         let kept = [".other.77-0.part", ".out.78-3.part", ".out.mine.part"];
         assert_eq!(names(&place), kept);

@@ -14,7 +14,8 @@ use super::changes::{by_bucket, is_as, number, of, placed};
 use super::columns::table;
 use super::file::{FileWriter, Written};
 use super::layout::{Place, TABLES, Table};
-use super::manifest::{Bucket, Copy, DIRECTORY, Exported, Lock, MOST_BUCKETS, remove, sync};
+use super::manifest::{Bucket, Copy, DIRECTORY, Exported, Lock, MOST_BUCKETS, sync};
+use super::sweep::{clean, sweep};
 use crate::store::error::StoreError;
 use crate::store::sql::{Database, Value, first, int};
 use crate::store::write::IN_FORCE;
@@ -64,6 +65,7 @@ pub(crate) fn export(
     check_empty(root)?;
     let _lock = Lock::take(root)?;
     let mut copy = begin(root, options)?;
+    let known = sweep(root)?;
     let newest = first(database, "select max(unit_id) from unit", &[], |row| {
         row.int(0)
     })?;
@@ -74,8 +76,6 @@ pub(crate) fn export(
         exports: Exports::default(),
     };
     copy.state.clear();
-    let known: BTreeSet<i64> = known_buckets(root)?;
-    let mut numbers = HashSet::new();
     for bucket in sessions
         .keys()
         .copied()
@@ -83,7 +83,6 @@ pub(crate) fn export(
         .collect::<BTreeSet<_>>()
     {
         let listed = sessions.get(&bucket).map_or(&[][..], |all| all);
-        numbers.extend(listed.iter().map(|session| session.id));
         if listed.is_empty() && bucket != 0 {
             run.drop_bucket(bucket)?;
             continue;
@@ -160,22 +159,6 @@ fn begin(root: &Path, options: &ExportOptions) -> Result<Copy, StoreError> {
         };
     }
     Ok(copy)
-}
-
-/// The buckets that have a manifest.
-fn known_buckets(root: &Path) -> Result<BTreeSet<i64>, StoreError> {
-    let directory = root.join(DIRECTORY);
-    let io = |error| StoreError::Io(directory.clone(), error);
-    let mut known = BTreeSet::new();
-    for entry in std::fs::read_dir(&directory).map_err(io)? {
-        let name = entry.map_err(io)?.file_name();
-        let number = name.to_str().and_then(|name| {
-            let number = name.strip_prefix("bucket=")?.strip_suffix(".json")?;
-            number.parse::<i64>().ok()
-        });
-        known.extend(number);
-    }
-    Ok(known)
 }
 
 /// An export that is running.
@@ -263,11 +246,17 @@ impl Run<'_> {
     ) -> Result<(), StoreError> {
         let found = Bucket::read(self.root, bucket)?;
         if let Some(known) = &found
+            && !known.open
             && is_as(&known.sessions, sessions)
         {
             return Ok(());
         }
         self.exports.written += 1;
+        if let Some(known) = &found {
+            let open = true;
+            let known = known.clone();
+            Bucket { open, ..known }.write(self.root, bucket)?;
+        }
         let known = found.unwrap_or_default();
         let (sessions, altered) = placed(database, &known.sessions, sessions)?;
         let anew = altered || known.parts >= MOST_PARTS;
@@ -278,6 +267,7 @@ impl Run<'_> {
             },
             false => known,
         };
+        next.open = false;
         let old = std::mem::replace(&mut next.sessions, sessions);
         self.add(database, bucket, &mut next, &old)?;
         for table in TABLES.iter().filter(|table| table.place == Place::Replaced) {
@@ -292,7 +282,7 @@ impl Run<'_> {
             sync(path)?;
         }
         next.write(self.root, bucket)?;
-        self.clean(bucket, &next)
+        clean(self.root, bucket, &next)
     }
 
     /// Adds a file of the new units of some sessions to each table that has units.
@@ -376,40 +366,13 @@ impl Run<'_> {
         Ok(written)
     }
 
-    /// Removes the files of a bucket that its manifest does not name: of an older generation, or of an export that
-    /// was killed.
-    fn clean(&self, bucket: i64, manifest: &Bucket) -> Result<(), StoreError> {
-        let named: HashSet<&str> = manifest.files.iter().map(|file| &*file.path).collect();
-        for table in TABLES.iter().filter(|table| table.place != Place::Whole) {
-            let directory = format!("{}/bucket={bucket}", table.name);
-            let path = self.root.join(&directory);
-            let io = |error| StoreError::Io(path.clone(), error);
-            let entries = match std::fs::read_dir(&path) {
-                Err(error) if error.kind() == std::io::ErrorKind::NotFound => continue,
-                entries => entries.map_err(io)?,
-            };
-            let mut empty = true;
-            for entry in entries {
-                let entry = entry.map_err(io)?;
-                let name = entry.file_name();
-                let name = name.to_string_lossy();
-                match named.contains(&*format!("{directory}/{name}")) {
-                    true => empty = false,
-                    false => remove(&entry.path())?,
-                }
-            }
-            if empty {
-                std::fs::remove_dir(&path).map_err(io)?;
-            }
-        }
-        Ok(())
-    }
-
     /// Removes a bucket that has no sessions any more.
     fn drop_bucket(&mut self, bucket: i64) -> Result<(), StoreError> {
         self.exports.written += 1;
-        self.clean(bucket, &Bucket::default())?;
-        Bucket::remove(self.root, bucket)
+        // In this order: files without a manifest are removed by the next export, and a manifest without its files would
+        // be believed.
+        Bucket::remove(self.root, bucket)?;
+        clean(self.root, bucket, &Bucket::default())
     }
 
     /// Writes the tables that are whole. Snapshots come last: an engine asks them first, and finds all that they

@@ -46,6 +46,9 @@ pub(super) struct Bucket {
     pub(super) generation: i64,
     /// Number of times that something was added in this generation.
     pub(super) parts: i64,
+    /// Whether an export is writing it, or was: files that are replaced may be others than those named here.
+    #[serde(default)]
+    pub(super) open: bool,
     pub(super) sessions: Vec<Exported>,
     pub(super) files: Vec<Written>,
 }

@@ -8,6 +8,7 @@
 //! | statements that name them | `views` |
 //! | Parquet files, and what a copy consists of | `file`, `manifest` |
 //! | what has changed since a copy was written | `changes` |
+//! | what an export that was killed has left | `sweep` |
 //! | a store into a copy, and back | `export`, `import` |
 
 #[cfg(feature = "parquet")]
@@ -23,6 +24,8 @@ mod import;
 mod layout;
 #[cfg(feature = "parquet")]
 mod manifest;
+#[cfg(feature = "parquet")]
+mod sweep;
 mod views;
 
 #[cfg(feature = "parquet")]

@@ -1,10 +1,12 @@
 //! Copies of stores as Parquet files: what comes back, what is added, what is mended (STORE §2).
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use pactql::{Context, Message, ParquetExport, Session, Store};
+use parquet::file::reader::{FileReader, SerializedFileReader};
+use parquet::record::Field;
 
 use sha2::{Digest, Sha256};
 
@@ -249,8 +251,52 @@ fn a_copy_goes_on_from_another_store_with_the_same_sessions() {
     }
 }
 
+/// The files of a copy, without those that its manifests name, the manifests and the lock.
+fn unnamed(directory: &Path) -> Vec<PathBuf> {
+    let there = files(directory);
+    let (manifests, others): (Vec<_>, Vec<_>) = there
+        .iter()
+        .partition(|(path, _)| path.starts_with("_pactql"));
+    let mut named = BTreeSet::new();
+    let mut left = Vec::new();
+    for (path, bytes) in manifests {
+        match path.extension() {
+            Some(end) if end == "json" => {
+                let manifest: serde_json::Value = serde_json::from_slice(bytes).unwrap();
+                let files = manifest["files"].as_array().unwrap().iter();
+                named.extend(files.map(|file| PathBuf::from(file["path"].as_str().unwrap())));
+            }
+            _ if path.ends_with("lock") => {}
+            _ => left.push(path.clone()),
+        }
+    }
+    let others = others.into_iter().map(|(path, _)| path.clone());
+    left.extend(others.filter(|path| !named.contains(path)));
+    left
+}
+
+/// The texts in the files of a copy, whatever names them.
+fn texts(directory: &Path) -> BTreeSet<String> {
+    let mut found = BTreeSet::new();
+    for path in files(&directory.join("node")).into_keys() {
+        let path = directory.join("node").join(path);
+        if path.extension().is_none_or(|end| end != "parquet") {
+            continue;
+        }
+        let reader = SerializedFileReader::new(fs::File::open(path).unwrap()).unwrap();
+        for row in reader.get_row_iter(None).unwrap() {
+            let row = row.unwrap();
+            let content = row.get_column_iter().find(|(name, _)| *name == "content");
+            if let Some((_, Field::Str(text))) = content {
+                found.insert(text.clone());
+            }
+        }
+    }
+    found
+}
+
 /// When an export is ended, some of its files are there and others are as before, in the order of writing. The
-/// next export mends that, whatever is new since.
+/// next export mends that, whatever is new since, and leaves no text that the store does not have.
 #[test]
 fn an_export_that_was_ended_at_any_file_is_mended() {
     let folder = Folder::quick();
@@ -259,7 +305,8 @@ fn an_export_that_was_ended_at_any_file_is_mended() {
         write(&store, name, 2);
     }
     let directory = folder.file("copy");
-    let what = all().buckets(2);
+    // Each session has a bucket of its own.
+    let what = all().buckets(6);
     store.export_parquet(&directory, &what).unwrap();
     let old = files(Path::new(&directory));
     let before = committed(&store);
@@ -281,45 +328,105 @@ fn an_export_that_was_ended_at_any_file_is_mended() {
         .collect();
     changed.sort();
     assert!(changed.len() > 10, "{changed:?}");
-    write(&store, "c", 1);
-    let wanted = committed(&store);
-    for kept in 0..=changed.len() {
-        let directory = folder.file(&format!("ended {kept}"));
+    let states = |next: &str, kept: usize| {
+        let directory = folder.file(&format!("{next}, ended {kept}"));
         let root = Path::new(&directory);
         let mut there = old.clone();
         for (_, path) in &changed[..kept] {
             there.insert((*path).clone(), new[*path].clone());
         }
-        // One that was being written.
-        there.insert(
-            "node/bucket=1/.0000-0001.parquet.1-0.part".into(),
-            vec![0; 100],
-        );
+        // What was being written, and what somebody else put there.
+        for part in [
+            "node/bucket=1/.0000-0001.parquet.1-0.part",
+            "node/bucket=5/.0001-0000.parquet.1-1.part",
+            "_pactql/.bucket=5.json.1-2.part",
+            "node/bucket=5/notes.txt",
+        ] {
+            there.insert(part.into(), vec![0; 100]);
+        }
         for (path, bytes) in &there {
             fs::create_dir_all(root.join(path).parent().unwrap()).unwrap();
             fs::write(root.join(path), bytes).unwrap();
         }
-        // What is not whole is refused, or is still as it was.
-        if let Ok(copied) = Copied::new(&folder, &directory, 1) {
-            let wanted = if kept == changed.len() {
-                &after
-            } else {
-                &before
-            };
-            copied.check(wanted).unwrap();
+        directory
+    };
+    for next in ["nothing", "a commit", "a session is deleted"] {
+        match next {
+            "a commit" => write(&store, "c", 1),
+            "a session is deleted" => store.delete("e").unwrap(),
+            _ => {}
         }
-        store.export_parquet(&directory, &what).unwrap();
-        let copied = Copied::new(&folder, &directory, 2).unwrap();
-        copied
-            .check(&wanted)
-            .unwrap_or_else(|error| panic!("after {kept} files: {error}"));
-        let parts = files(root);
-        let hidden = parts
-            .keys()
-            .filter(|path| path.to_str().unwrap().contains(".part"));
-        assert_eq!(hidden.count(), 0);
-        fs::remove_dir_all(root).unwrap();
+        let wanted = committed(&store);
+        let (_, whole) = export_new(&folder, &store, &what);
+        for kept in 0..=changed.len() {
+            let directory = states(next, kept);
+            let root = Path::new(&directory);
+            // What is not whole is refused, or is still as it was.
+            if let Ok(copied) = Copied::new(&folder, &directory, 1) {
+                let wanted = if kept == changed.len() {
+                    &after
+                } else {
+                    &before
+                };
+                copied.check(wanted).unwrap();
+            }
+            store.export_parquet(&directory, &what).unwrap();
+            let copied = Copied::new(&folder, &directory, 2).unwrap();
+            copied
+                .check(&wanted)
+                .unwrap_or_else(|error| panic!("{next} after {kept} files: {error}"));
+            let left = unnamed(root);
+            assert_eq!(
+                left,
+                [Path::new("node/bucket=5/notes.txt")],
+                "{next} after {kept} files"
+            );
+            assert_eq!(texts(root), whole, "{next} after {kept} files");
+            fs::remove_dir_all(root).unwrap();
+        }
     }
+}
+
+/// Exports to a new directory. Returns it, and its texts.
+fn export_new(folder: &Folder, store: &Store, what: &ParquetExport) -> (String, BTreeSet<String>) {
+    let directory = folder.file("new");
+    if Path::new(&directory).exists() {
+        fs::remove_dir_all(&directory).unwrap();
+    }
+    store.export_parquet(&directory, what).unwrap();
+    let texts = texts(Path::new(&directory));
+    (directory, texts)
+}
+
+/// An export fails after some files were replaced. The store is as the copy says, and the next export does not
+/// believe that.
+#[test]
+fn a_bucket_that_was_being_written_is_written_again() {
+    let folder = Folder::quick();
+    let store = Store::open(&folder.file("a.db")).unwrap();
+    for name in ["gone", "a", "b"] {
+        write(&store, name, 2);
+    }
+    store.delete("gone").unwrap();
+    let directory = folder.file("copy");
+    store.export_parquet(&directory, &all().buckets(1)).unwrap();
+    let other = Store::open(&folder.file("b.db")).unwrap();
+    for name in ["a", "b"] {
+        let session = store.session(name).unwrap();
+        other.import(name, &session, None).unwrap();
+    }
+    let root = Path::new(&directory);
+    // A directory in the place of a file: the last table of the bucket cannot be written.
+    let retired = files(&root.join("retired")).into_keys().next().unwrap();
+    let retired = root.join("retired").join(retired);
+    fs::remove_file(&retired).unwrap();
+    fs::create_dir_all(retired.join("inside")).unwrap();
+    other.export_parquet(&directory, &all()).unwrap_err();
+    fs::remove_dir_all(&retired).unwrap();
+    store.export_parquet(&directory, &all()).unwrap();
+    let copied = Copied::new(&folder, &directory, 1).unwrap();
+    copied.check(&committed(&store)).unwrap();
+    assert!(unnamed(root).is_empty(), "{:?}", unnamed(root));
 }
 
 #[test]
