@@ -45,6 +45,7 @@ fn memory_follows_nodes_and_changes() {
     a_cache_is_built_in_one_pass();
     a_log_is_imported_with_memory_for_its_longest_context();
     an_export_is_verified_line_by_line();
+    a_session_is_verified_in_twice_its_file();
     a_bomb_takes_what_the_limit_allows();
 }
 
@@ -152,6 +153,47 @@ fn an_export_is_verified_line_by_line() {
     );
     assert!(long.1 < long.0 / 2, "{} bytes took {}", long.0, long.1);
     assert!(long.2 < short.2 * 5, "{} bytes became {}", short.2, long.2);
+}
+
+/// Reading a file and verifying its export takes less than twice the file, whether it is one document or many lines.
+fn a_session_is_verified_in_twice_its_file() {
+    let block = |number: usize| {
+        let content = format!("{number} words ").repeat(50);
+        format!(r#"{{"content":"{content}","id":"b{number}","nodeType":"cb","role":"user"}}"#)
+    };
+    let document = |blocks: std::ops::Range<usize>, cycle: usize| {
+        let blocks: Vec<String> = blocks.map(block).collect();
+        let blocks = blocks.join(",");
+        format!(
+            r#"{{"cycle":{cycle},"root":{{"children":[{{"children":[{blocks}],"id":"sys","nodeType":"^sys"}}],"id":"r"}}}}"#
+        ) + "\n"
+    };
+    let path = std::env::temp_dir().join(format!("pactql-twice-{}.jsonl", std::process::id()));
+    let lines = (1..=20).map(|cycle| document(800 * (cycle - 1)..800 * cycle, cycle));
+    for (name, text) in [
+        ("one document", document(0..16_000, 1)),
+        ("lines of documents", lines.collect()),
+        ("differences", grown(800)),
+    ] {
+        fs::write(&path, &text).expect("a file");
+        let verify = || {
+            let session = Session::open(&path).expect("a session");
+            let history = session.history();
+            lost_in_export(history.committed(), None).expect("not cancelled")
+        };
+        let (lost, _, peak) = measure(verify);
+        println!(
+            "{name}: {} bytes are read and verified with {peak}",
+            text.len()
+        );
+        assert_eq!(lost, []);
+        assert!(
+            peak < 2 * text.len(),
+            "{name} took {peak} of {}",
+            text.len()
+        );
+    }
+    fs::remove_file(path).expect("removed");
 }
 
 /// A log of Claude Code with a compaction after every twenty turns.

@@ -74,8 +74,14 @@ unsafe impl GlobalAlloc for Counting {
     }
 
     unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, size: usize) -> *mut u8 {
-        grow(size);
-        shrink(layout.size());
+        // What becomes smaller stays where it is; what grows may be there twice.
+        if size < layout.size() {
+            shrink(layout.size());
+            grow(size);
+        } else {
+            grow(size);
+            shrink(layout.size());
+        }
         unsafe { System.realloc(pointer, layout, size) }
     }
 }

@@ -10,8 +10,10 @@ use crate::history::Session;
 use crate::index::Snapshot;
 use crate::present::stores::{self, Access, Address, none_of};
 use crate::present::{Exit, Failure, sessions as opened};
-use crate::tree::seal::{Ending, ending};
-use crate::tree::source::{is_lines_by_name, read_all, read_file, read_files, sessions_in};
+use crate::tree::seal::Ending;
+use crate::tree::source::{
+    ending_of, is_lines_by_name, read_all, read_file, read_files, sessions_in,
+};
 use clap::Args;
 use rayon::prelude::*;
 use std::collections::HashMap;
@@ -42,8 +44,7 @@ impl SessionArgs {
         if Address::of(&self.session).is_some() || !path.is_file() || !is_lines_by_name(path) {
             return Ok(None);
         }
-        let bytes = read_file(path, self.limits.source())?;
-        Ok(Some(ending(&bytes)))
+        Ok(Some(ending_of(path)?))
     }
 
     /// Opens the session.

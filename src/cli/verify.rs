@@ -6,7 +6,9 @@ use super::options::{Color, TextOrJson};
 use super::output::{counted, printable, snapshot_label};
 use super::sessions::{SessionArgs, open_store};
 use super::store_words::whole;
+use crate::cancel::stopped;
 use crate::history::History;
+use crate::index::Snapshot;
 use crate::interop::lost_in_export;
 use crate::present::stores::{Access, Address, intact};
 use crate::present::{Exit, Failure};
@@ -205,8 +207,17 @@ impl Hashes {
     fn check(history: &History) -> Self {
         let mut seen: HashSet<(u64, u32)> = HashSet::new();
         let mut hashes = Self::default();
+        let mut older: Option<&Snapshot> = None;
         let snapshots = history.committed().iter().chain(history.working());
-        for node in snapshots.flat_map(|snapshot| snapshot.nodes()) {
+        // Units that an older snapshot has were checked there.
+        let units = snapshots.flat_map(|snapshot| {
+            let units = match older.replace(snapshot) {
+                Some(older) => snapshot.unit_changes(older).came,
+                None => snapshot.units().collect(),
+            };
+            units.into_iter().take_while(|_| !stopped())
+        });
+        for node in units.flat_map(|unit| unit.nodes()) {
             // A row that snapshots share is checked in the oldest of them.
             if !seen.insert(node.version()) {
                 continue;

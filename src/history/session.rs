@@ -8,9 +8,11 @@ use arc_swap::{ArcSwap, Guard};
 use super::History;
 use super::attempt::Attempts;
 use crate::cancel::stopped;
-use crate::index::{Meta, Snapshot, Writer};
+use crate::index::{Merge, Meta, Snapshot, Writer};
+use crate::tree::stream::{Next, Stream};
 use crate::tree::{
-    Difference, Document, InputError, Limits, SourceError, Step, arrange, read_slice, read_source,
+    Body, Delta, Document, Header, InOrder, InputError, Limits, Runtime, SourceError, Step, Tree,
+    arrange, patch, read_slice, read_source,
 };
 
 /// The history of one conversation's context. `Send + Sync`; readers take no lock.
@@ -96,7 +98,11 @@ impl Session {
     /// # Errors
     /// A missing or unreadable file, or an invalid document. Loads all or nothing.
     pub fn open(path: impl AsRef<Path>) -> Result<Self, LoadError> {
-        let documents = read_source(path.as_ref(), Limits::default())?;
+        let limits = Limits::default();
+        if let Some(session) = Self::streamed(path.as_ref(), limits) {
+            return Ok(session);
+        }
+        let documents = read_source(path.as_ref(), limits)?;
         Ok(Self::from_documents(documents)?)
     }
 
@@ -122,80 +128,71 @@ impl Session {
     /// # Errors
     /// As [`Session::from_documents`].
     #[doc(hidden)]
-    pub fn build(documents: Vec<Document>, mut writer: Writer) -> Result<Self, InputError> {
-        let mut committed: Vec<Arc<Snapshot>> = Vec::new();
-        let mut working = None;
-        writer.stop_early();
+    pub fn build(documents: Vec<Document>, writer: Writer) -> Result<Self, InputError> {
+        let mut building = Building::new(writer);
         let sequence = arrange(documents);
         let runtime = sequence.runtime().cloned();
-        let attempts = runtime
-            .as_ref()
-            .map_or(Ok(Attempts::default()), |runtime| {
-                Attempts::read(&runtime.json).map_err(|error| runtime.refused(error.to_string()))
-            })?;
+        let attempts = runtime.as_ref().map_or(Ok(Attempts::default()), attempts)?;
         let mut steps = sequence.steps();
         while let Some(item) = steps.next() {
             if stopped() {
                 return Err(InputError::cancelled());
             }
             let (header, step) = item?;
-            let newest = committed.last().map_or(0, |snapshot| snapshot.cycle());
-            let meta = Meta {
-                cycle: if header.working { newest } else { header.cycle },
-                working: header.working,
-                cycle_given: header.cycle_given,
-                spec_version: header.spec_version,
-                extra: header.extra.into(),
-            };
-            let previous = committed.last().map(|snapshot| &**snapshot);
-            let (snapshot, merges) = match &step {
-                Step::Tree(tree) => writer.append(previous, tree, meta),
+            match step {
+                Step::Tree(tree) => building.tree(&tree, header),
                 Step::Difference(difference) => {
-                    let base = base(&committed, difference);
-                    let quick = base.and_then(|base| {
-                        match previous.is_some_and(|previous| std::ptr::eq(previous, base)) {
-                            true => writer.commit(base, difference.delta(), &meta),
-                            false => writer.commit_apart(base, difference.delta(), &meta),
-                        }
-                    });
-                    let tree = || base.map(Snapshot::to_tree).unwrap_or_default();
-                    match quick {
-                        Some(made) => made,
-                        None => match difference.apply(&tree()) {
-                            Ok(tree) => writer.append(previous, &tree, meta),
-                            Err(error) => {
-                                steps.refuse(difference, error);
-                                continue;
-                            }
-                        },
+                    if let Err(error) = building.difference(difference.delta(), header) {
+                        steps.refuse(&difference, difference.place(error));
                     }
                 }
-            };
-            if !merges.is_empty() {
-                // Older snapshots move to the merged segments, so that no row is stored twice.
-                // Only the newest ones can refer to what was merged.
-                for older in committed.iter_mut().rev() {
-                    match older.moved(&merges) {
-                        Some(moved) => *older = Arc::new(moved),
-                        None => break,
-                    }
-                }
-            }
-            if header.working {
-                working = Some(Arc::new(snapshot));
-            } else {
-                committed.push(Arc::new(snapshot));
             }
         }
         // The last snapshot, too, must be whole.
         if stopped() {
             return Err(InputError::cancelled());
         }
-        let history = History::new(committed, working).with_attempts(attempts);
-        Ok(Self {
-            kept: runtime.map(|runtime| runtime.json),
-            ..Self::new(history)
-        })
+        Ok(building.session(runtime, attempts))
+    }
+
+    /// Reads a large file some documents at a time. `None` if it is to be read as a whole: it is not large, or something in it
+    /// is wrong or unusual.
+    pub(crate) fn streamed(path: &Path, limits: Limits) -> Option<Self> {
+        let mut stream = Stream::open(path, limits).ok()??;
+        let mut building = Building::new(Writer::new());
+        let mut order = InOrder::default();
+        loop {
+            let documents = match stream.next().ok()? {
+                Next::Documents(documents) => documents,
+                Next::End => break,
+                Next::Whole => return None,
+            };
+            for document in documents {
+                if stopped() {
+                    return None;
+                }
+                let Some((mut header, body)) = order.take(document).ok()? else {
+                    continue;
+                };
+                match body {
+                    Body::Full(tree) => building.tree(&tree, header),
+                    Body::Delta(delta) => {
+                        let base = base(&building.committed, &delta)?;
+                        let inherited = || base.meta().spec_version.clone();
+                        header.spec_version = header.spec_version.or_else(inherited);
+                        building.difference(&delta, header).ok()?;
+                    }
+                    Body::Runtime(_) => return None,
+                }
+            }
+        }
+        let runtime = order.runtime().cloned();
+        let attempts = runtime.as_ref().map_or(Ok(Attempts::default()), attempts);
+        let empty = building.committed.is_empty() && building.working.is_none();
+        if empty || stopped() {
+            return None;
+        }
+        Some(building.session(runtime, attempts.ok()?))
     }
 
     /// Replaces the history for readers that ask from now on. Constant time; only one thread may
@@ -255,9 +252,104 @@ impl std::fmt::Debug for Moment {
     }
 }
 
+/// What a writer kept of its attempts.
+fn attempts(runtime: &Runtime) -> Result<Attempts, InputError> {
+    Attempts::read(&runtime.json).map_err(|error| runtime.refused(error.to_string()))
+}
+
+/// The snapshots of a session that is being read, in the order of their cycles.
+struct Building {
+    writer: Writer,
+    committed: Vec<Arc<Snapshot>>,
+    working: Option<Arc<Snapshot>>,
+}
+
+impl Building {
+    fn new(mut writer: Writer) -> Self {
+        writer.stop_early();
+        Self {
+            writer,
+            committed: Vec::new(),
+            working: None,
+        }
+    }
+
+    /// Adds the snapshot of a tree.
+    fn tree(&mut self, tree: &Tree, header: Header) {
+        let working = header.working;
+        let meta = self.meta(header);
+        let previous = self.committed.last().map(|snapshot| &**snapshot);
+        let made = self.writer.append(previous, tree, meta);
+        self.add(made, working);
+    }
+
+    /// Adds the snapshot of a difference.
+    ///
+    /// # Errors
+    /// Why it cannot be applied, with positions in its document.
+    fn difference(&mut self, delta: &Delta, header: Header) -> Result<(), InputError> {
+        let working = header.working;
+        let meta = self.meta(header);
+        let previous = self.committed.last().map(|snapshot| &**snapshot);
+        let base = base(&self.committed, delta);
+        let quick = base.and_then(|base| {
+            match previous.is_some_and(|previous| std::ptr::eq(previous, base)) {
+                true => self.writer.commit(base, delta, &meta),
+                false => self.writer.commit_apart(base, delta, &meta),
+            }
+        });
+        let made = match quick {
+            Some(made) => made,
+            None => {
+                let tree = base.map(Snapshot::to_tree).unwrap_or_default();
+                let tree = patch::apply(&tree, delta)?;
+                self.writer.append(previous, &tree, meta)
+            }
+        };
+        self.add(made, working);
+        Ok(())
+    }
+
+    fn meta(&self, header: Header) -> Meta {
+        let newest = self.committed.last().map_or(0, |snapshot| snapshot.cycle());
+        Meta {
+            cycle: if header.working { newest } else { header.cycle },
+            working: header.working,
+            cycle_given: header.cycle_given,
+            spec_version: header.spec_version,
+            extra: header.extra.into(),
+        }
+    }
+
+    fn add(&mut self, (snapshot, merges): (Snapshot, Vec<Merge>), working: bool) {
+        if !merges.is_empty() {
+            // Older snapshots move to the merged segments, so that no row is stored twice.
+            // Only the newest ones can refer to what was merged.
+            for older in self.committed.iter_mut().rev() {
+                match older.moved(&merges) {
+                    Some(moved) => *older = Arc::new(moved),
+                    None => break,
+                }
+            }
+        }
+        if working {
+            self.working = Some(Arc::new(snapshot));
+        } else {
+            self.committed.push(Arc::new(snapshot));
+        }
+    }
+
+    fn session(self, runtime: Option<Runtime>, attempts: Attempts) -> Session {
+        let history = History::new(self.committed, self.working).with_attempts(attempts);
+        Session {
+            kept: runtime.map(|runtime| runtime.json),
+            ..Session::new(history)
+        }
+    }
+}
+
 /// The snapshot that a difference applies to.
-fn base<'a>(committed: &'a [Arc<Snapshot>], difference: &Difference) -> Option<&'a Snapshot> {
-    let cycle = difference.delta().base;
-    let found = committed.binary_search_by_key(&cycle, |snapshot| snapshot.cycle());
+fn base<'a>(committed: &'a [Arc<Snapshot>], delta: &Delta) -> Option<&'a Snapshot> {
+    let found = committed.binary_search_by_key(&delta.base, |snapshot| snapshot.cycle());
     Some(&**committed.get(found.ok()?)?)
 }

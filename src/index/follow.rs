@@ -43,7 +43,9 @@ fn follow(
     cycle: i64,
 ) -> Result<Snapshot, String> {
     let newest = previous.map_or(0, Snapshot::cycle);
-    let inherited = previous.and_then(|previous| previous.meta().spec_version.clone());
+    // Only a difference inherits it.
+    let base = previous.filter(|_| matches!(document.body, Body::Delta(_)));
+    let inherited = base.and_then(|base| base.meta().spec_version.clone());
     let meta = Meta {
         cycle: if document.working { newest } else { cycle },
         working: document.working,

@@ -24,19 +24,45 @@ pub fn write_session<'a>(
     full: bool,
     out: &mut dyn Write,
 ) -> io::Result<()> {
-    let mut counted = Some(1);
-    let mut older: Option<&Arc<Snapshot>> = None;
+    let mut forms = Forms::default();
     for snapshot in committed {
-        let stated = snapshot.meta().cycle_given || counted != Some(snapshot.cycle());
-        counted = snapshot.cycle().checked_add(1);
-        let base = older.filter(|_| !full);
-        match base.and_then(|base| delta_line(base, snapshot, stated)) {
-            Some(line) => out.write_all(line.as_bytes())?,
-            None => write_whole(snapshot, stated, out)?,
+        match forms.next(snapshot, full) {
+            Form::Difference(line) => out.write_all(line.as_bytes())?,
+            Form::Whole { stated } => write_whole(snapshot, stated, out)?,
         }
-        older = Some(snapshot);
     }
     working.map_or(Ok(()), |working| write_document(working, out))
+}
+
+/// How the committed snapshots of a session are written, each after the one before it.
+#[derive(Default)]
+pub(super) struct Forms<'a> {
+    older: Option<&'a Arc<Snapshot>>,
+}
+
+/// How a snapshot is written.
+pub(super) enum Form {
+    /// As this line.
+    Difference(String),
+    /// As a document, with its cycle if `stated`.
+    Whole {
+        /// Whether it says its cycle.
+        stated: bool,
+    },
+}
+
+impl<'a> Forms<'a> {
+    /// The form of the next snapshot; with `full`, a whole document.
+    pub(super) fn next(&mut self, snapshot: &'a Arc<Snapshot>, full: bool) -> Form {
+        let older = self.older.replace(snapshot);
+        let counted = older.map_or(Some(1), |older| older.cycle().checked_add(1));
+        let stated = snapshot.meta().cycle_given || counted != Some(snapshot.cycle());
+        let base = older.filter(|_| !full);
+        match base.and_then(|base| delta_line(base, snapshot, stated)) {
+            Some(line) => Form::Difference(line),
+            None => Form::Whole { stated },
+        }
+    }
 }
 
 /// The members that hold a difference; the others are written around them, in order.

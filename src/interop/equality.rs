@@ -1,7 +1,7 @@
 //! Whether two snapshots would be written as the same canonical bytes, without writing them.
 
 use super::export::{envelope, members};
-use crate::index::{NodeRef, Snapshot};
+use crate::index::{Changes, NodeRef, Snapshot};
 use crate::tree::Present;
 use std::collections::HashMap;
 
@@ -33,21 +33,38 @@ impl Comparison {
     /// are equal byte for byte, except that only `other` may state its cycle. Every call takes
     /// `one` from the same session, and `other` from the same other session.
     ///
-    /// Linear in the nodes; the fields of a node are read once for all snapshots that share it.
+    /// Linear in the units that they do not share; where they differ, in all nodes.
     pub fn difference(&mut self, one: &Snapshot, other: &Snapshot) -> Option<Mismatch> {
         let stated = other.meta().cycle_given;
         let written = envelope(one, stated || one.meta().cycle_given);
         if one.cycle() != other.cycle() || written != envelope(other, stated) {
             return Some(Mismatch::Document);
         }
-        let mut others = other.nodes();
-        for node in one.nodes() {
+        // Both are in document order, so what they share is at the same places if the rest is.
+        let changes = Changes::between(one, other);
+        let changed = changes
+            .newer
+            .into_iter()
+            .flat_map(|rows| one.nodes_in(rows));
+        let others = changes.older.into_iter();
+        let others = others.flat_map(|rows| other.nodes_in(rows));
+        self.first(changed, others)
+            .and_then(|_| self.first(one.nodes(), other.nodes()))
+            .map(|node| Mismatch::Node(node.id().to_owned()))
+    }
+
+    /// The first of some nodes that is not as the other one at its place, or the first surplus one.
+    pub(super) fn first<'a>(
+        &mut self,
+        nodes: impl Iterator<Item = NodeRef<'a>>,
+        mut others: impl Iterator<Item = NodeRef<'a>>,
+    ) -> Option<NodeRef<'a>> {
+        for node in nodes {
             if !others.next().is_some_and(|twin| self.same(node, twin)) {
-                return Some(Mismatch::Node(node.id().to_owned()));
+                return Some(node);
             }
         }
-        let surplus = others.next();
-        surplus.map(|node| Mismatch::Node(node.id().to_owned()))
+        others.next()
     }
 
     /// Whether two nodes are written alike. Levels in document order give the shape of the tree.

@@ -25,7 +25,7 @@ pub(super) fn write_whole(
 ) -> io::Result<()> {
     let (head, tail) = envelope(snapshot, stated);
     let mut text = head;
-    write_tree(snapshot, &mut text, out)?;
+    write_nodes(snapshot.nodes(), &mut text, out)?;
     text.push_str(&tail);
     text.push('\n');
     out.write_all(text.as_bytes())
@@ -149,10 +149,15 @@ struct Open {
     after: String,
 }
 
-/// Writes the tree after the contents of `text`. The end of the tree is left in `text`.
-fn write_tree(snapshot: &Snapshot, text: &mut String, out: &mut dyn Write) -> io::Result<()> {
+/// Writes a tree after the contents of `text`: nodes in document order, each with its parent before it. The end of the tree
+/// is left in `text`.
+pub(super) fn write_nodes<'a>(
+    nodes: impl Iterator<Item = NodeRef<'a>>,
+    text: &mut String,
+    out: &mut dyn Write,
+) -> io::Result<()> {
     let mut open: Vec<Open> = Vec::new();
-    for node in snapshot.nodes() {
+    for node in nodes {
         let level = node.level();
         while open.last().is_some_and(|last| last.level >= level) {
             close(&mut open, text);

@@ -22,6 +22,9 @@ pub(crate) const LARGE: u64 = 16 << 20;
 /// A missing, unreadable, empty or invalid input; with advice if it is a chat log or a directory of
 /// several sessions.
 pub(crate) fn open(path: &Path, limits: Limits) -> Result<Session, Failure> {
+    if let Some(session) = Session::streamed(path, limits) {
+        return Ok(session);
+    }
     let session = build(read_source(path, limits), path.to_owned());
     session.map_err(|failure| match path.metadata() {
         Ok(data) if data.is_dir() => advise_on_directory(failure),

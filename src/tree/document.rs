@@ -193,16 +193,16 @@ pub fn read_lines(bytes: &[u8]) -> Result<Vec<Document>, InputError> {
 }
 
 /// A line that is not blank.
-struct Line<'a> {
+pub(super) struct Line<'a> {
     /// From 1.
-    number: u64,
-    /// Its first byte in the file.
-    start: usize,
-    bytes: &'a [u8],
+    pub(super) number: u64,
+    /// Its first byte in the text.
+    pub(super) start: usize,
+    pub(super) bytes: &'a [u8],
 }
 
 /// The lines of a text that are not blank.
-fn lines(bytes: &[u8]) -> impl Iterator<Item = Line<'_>> {
+pub(super) fn lines(bytes: &[u8]) -> impl Iterator<Item = Line<'_>> {
     let mut start = 0;
     let ends = memchr::memchr_iter(b'\n', bytes).chain([bytes.len()]);
     let lines = ends.zip(1..).map(move |(end, number)| {
@@ -238,7 +238,11 @@ struct Members<'a> {
     extra: Vec<(Box<str>, Box<str>, usize)>,
 }
 
-fn read_text(text: &str) -> Result<Document, InputError> {
+/// Reads the text of one document.
+///
+/// # Errors
+/// As [`read_document`].
+pub(super) fn read_text(text: &str) -> Result<Document, InputError> {
     let mut reader = Reader::new(text);
     let mut faults = Faults::default();
     let members = read_members(&mut reader, &mut faults, text.len());

@@ -41,14 +41,14 @@ pub(crate) enum Form {
 }
 
 /// A field of an open node.
-struct Field<'a> {
-    name: Cow<'a, str>,
-    value: &'a str,
-    at: usize,
+pub(super) struct Field<'a> {
+    pub(super) name: Cow<'a, str>,
+    pub(super) value: &'a str,
+    pub(super) at: usize,
 }
 
 /// A node whose object is open.
-struct Open {
+pub(super) struct Open {
     row: u32,
     /// Where its fields start on the stack of fields.
     fields: usize,
@@ -93,12 +93,12 @@ const COLUMNS: [(&str, u32, u8); 6] = [
 
 /// Reads nodes into a draft.
 pub(crate) struct NodeReader<'r, 'a> {
-    reader: &'r mut Reader<'a>,
-    faults: &'r mut Faults,
-    draft: Draft<'a>,
-    form: Form,
-    open: Vec<Open>,
-    fields: Vec<Field<'a>>,
+    pub(super) reader: &'r mut Reader<'a>,
+    pub(super) faults: &'r mut Faults,
+    pub(super) draft: Draft<'a>,
+    pub(super) form: Form,
+    pub(super) open: Vec<Open>,
+    pub(super) fields: Vec<Field<'a>>,
 }
 
 impl<'r, 'a> NodeReader<'r, 'a> {
@@ -124,7 +124,7 @@ impl<'r, 'a> NodeReader<'r, 'a> {
     /// Reads the root object of a document and everything below it.
     pub(crate) fn read_root(mut self) -> Result<Draft<'a>, Halt> {
         self.open_node(NONE)?;
-        self.read_open_nodes()?;
+        self.read_open_nodes(usize::MAX)?;
         Ok(self.finish())
     }
 
@@ -138,7 +138,7 @@ impl<'r, 'a> NodeReader<'r, 'a> {
             first = false;
             if self.reader.peek() == Some(b'{') {
                 self.open_node(NONE)?;
-                self.read_open_nodes()?;
+                self.read_open_nodes(usize::MAX)?;
             } else {
                 self.not_a_node()?;
             }
@@ -157,7 +157,7 @@ impl<'r, 'a> NodeReader<'r, 'a> {
     }
 
     /// Takes the brace of a node and adds its row.
-    fn open_node(&mut self, parent: u32) -> Result<(), Halt> {
+    pub(super) fn open_node(&mut self, parent: u32) -> Result<(), Halt> {
         self.reader.peek();
         let start = self.reader.offset();
         let level = self.open.len();
@@ -210,9 +210,12 @@ impl<'r, 'a> NodeReader<'r, 'a> {
         Ok(())
     }
 
-    /// Reads until all open nodes are closed.
-    fn read_open_nodes(&mut self) -> Result<(), Halt> {
+    /// Reads until all open nodes are closed, or to the first member at `stop` or after it. Returns whether they are.
+    pub(super) fn read_open_nodes(&mut self, stop: usize) -> Result<bool, Halt> {
         while let Some(top) = self.open.last_mut() {
+            if self.reader.offset() >= stop {
+                return Ok(false);
+            }
             self.reader.go_on()?;
             let first = !top.started;
             top.started = true;
@@ -229,7 +232,7 @@ impl<'r, 'a> NodeReader<'r, 'a> {
                 }
             }
         }
-        Ok(())
+        Ok(true)
     }
 
     /// In an array of children: opens the next node, or takes the end of the array.
@@ -531,8 +534,9 @@ impl<'r, 'a> NodeReader<'r, 'a> {
                 tree.rows[0].id = (id, id + 5);
                 tree.rows[0].present.0 |= Present::ID_IMPLIED;
             } else {
-                self.faults
-                    .add(self.draft.starts[row as usize], "a node must have an `id`");
+                let start = self.draft.starts.get(row as usize);
+                let start = start.copied().unwrap_or(0);
+                self.faults.add(start, "a node must have an `id`");
             }
         }
         let payload = &mut self.draft.payload;

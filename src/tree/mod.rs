@@ -12,6 +12,7 @@
 //! | document | the members of a document | [`Document`] | `document` |
 //! | seal | the closing line of a file of lines | whether it fits | `seal` |
 //! | source | files, directories, streams | documents | `source` |
+//! | stream | a large file | its documents, some at a time | `stream`, `large` |
 //! | sequence | documents | trees in cycle order, deltas applied or passed on | `sequence`, `delta`, `patch` |
 //! | read back | fields of a node | headers under either spelling, JSON members | `alias`, `shallow` |
 //! | write | JSON text | canonical bytes, content hashes, times | `canonical`, `hash`, `timestamp` |
@@ -27,6 +28,7 @@ mod draft;
 pub mod fault;
 pub mod hash;
 pub mod json;
+mod large;
 pub mod model;
 pub mod patch;
 pub mod payload;
@@ -34,6 +36,7 @@ pub mod seal;
 pub mod sequence;
 pub(crate) mod shallow;
 pub mod source;
+pub(crate) mod stream;
 mod text;
 pub(crate) mod timestamp;
 
@@ -42,5 +45,6 @@ pub use document::{Body, Document, Origin, read_document, read_lines};
 pub use fault::{Fault, InputError};
 pub use model::{Dictionary, NONE, NodeClass, Present, Row, Tree, is_header, text_list};
 pub use payload::Fields;
+pub(crate) use sequence::InOrder;
 pub use sequence::{Difference, Header, Runtime, Sequence, Step, Steps, arrange};
 pub use source::{Limits, SourceError, read_slice, read_source};

@@ -7,7 +7,7 @@ use super::fault::InputError;
 use super::hash::hex;
 use serde::Deserialize;
 use sha2::{Digest, Sha256};
-use std::io::{self, Write};
+use std::io::{self, Read, Write};
 
 /// The closing line.
 #[derive(Debug, Deserialize)]
@@ -71,13 +71,65 @@ pub(super) fn unsealed(bytes: &[u8]) -> Result<&[u8], InputError> {
     Err(error.shifted(number as u64, before.len() as u64))
 }
 
-/// How a file of lines, unpacked, ends. Constant, apart from the last line.
-pub fn ending(bytes: &[u8]) -> Ending {
-    match bytes.last() {
-        _ if closing(bytes).is_some() => Ending::Sealed,
-        Some(b'\n') => Ending::LineFeed,
-        _ => Ending::NoLineFeed,
+/// How a file of lines, unpacked, ends. Linear, with memory for the last bytes.
+///
+/// # Errors
+/// Those of the reader.
+pub fn ending(mut reader: impl Read) -> io::Result<Ending> {
+    // Far longer than a closing line.
+    const KEPT: usize = 1 << 12;
+    let mut tail: Vec<u8> = Vec::new();
+    let mut end = Ending::NoLineFeed;
+    let mut piece = vec![0; 1 << 16];
+    loop {
+        let read = match reader.read(&mut piece) {
+            Ok(0) => break,
+            Ok(read) => piece.get(..read).unwrap_or_default(),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+            Err(error) => return Err(error),
+        };
+        end = match read.last() {
+            Some(b'\n') => Ending::LineFeed,
+            _ => Ending::NoLineFeed,
+        };
+        tail.extend_from_slice(read);
+        // White space at the end does not push the line out.
+        let text = tail.trim_ascii_end().len();
+        let feed = tail.iter().skip(text).any(|byte| *byte == b'\n');
+        tail.truncate(text + usize::from(text < tail.len()));
+        if let Some(last) = tail.get_mut(text) {
+            *last = if feed { b'\n' } else { b' ' };
+        }
+        if let Some(cut @ 1..) = text.checked_sub(KEPT) {
+            tail.drain(..cut);
+            // What is left of a longer line is no line.
+            let line = memchr::memchr(b'\n', &tail).unwrap_or(tail.len());
+            tail.iter_mut().take(line).for_each(|byte| *byte = b'.');
+        }
     }
+    Ok(match closing(&tail) {
+        Some(_) => Ending::Sealed,
+        None => end,
+    })
+}
+
+/// Whether a line is the closing one, if it is the last.
+pub(super) fn is_closing(line: &[u8]) -> bool {
+    line.trim_ascii().starts_with(START)
+}
+
+/// Whether a closing line fits what is before it.
+///
+/// # Errors
+/// Those of the reader.
+pub(super) fn fits(line: &[u8], mut before: impl Read) -> io::Result<bool> {
+    let Some(seal) = seal_of(line) else {
+        return Ok(false);
+    };
+    let mut sealing = Sealing::new(io::sink());
+    io::copy(&mut before, &mut sealing)?;
+    let hash = hex(&sealing.hash.finalize());
+    Ok((sealing.lines, hash) == (seal.lines, seal.sha256))
 }
 
 fn seal_of(line: &[u8]) -> Option<Seal> {
@@ -158,7 +210,7 @@ impl<W: Write> Write for Sealing<W> {
 #[cfg(test)]
 mod tests {
     use super::{Ending, Sealing, ending, unsealed};
-    use std::io::Write;
+    use std::io::{self, Read, Write};
 
     fn sealed(text: &str) -> String {
         let mut out = Vec::new();
@@ -173,11 +225,46 @@ mod tests {
         for text in ["{\"a\":1}\n{\"b\":2}\n", "", "x\n\n \ny\r\n", "one\n"] {
             let file = sealed(text);
             assert_eq!(unsealed(file.as_bytes()), Ok(text.as_bytes()), "{text:?}");
-            assert_eq!(ending(file.as_bytes()), Ending::Sealed);
+            assert_eq!(ending(file.as_bytes()).ok(), Some(Ending::Sealed));
             // Without a line feed, or with blank lines after it, it is the last line too.
             assert_eq!(unsealed(file.trim_end().as_bytes()), Ok(text.as_bytes()));
             let longer = format!("{file}\r\n\n");
             assert_eq!(unsealed(longer.as_bytes()), Ok(text.as_bytes()));
+        }
+    }
+
+    /// Hands out some bytes at a time.
+    struct Slowly<'a>(&'a [u8], usize);
+
+    impl Read for Slowly<'_> {
+        fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+            let most = self.1.min(into.len());
+            self.0.read(into.get_mut(..most).unwrap_or_default())
+        }
+    }
+
+    #[test]
+    fn the_end_of_a_stream_is_that_of_its_bytes() {
+        let line = sealed("{}\n").replace("{}\n", "");
+        let long = "x".repeat(9_000);
+        for (text, end) in [
+            (format!("{long}\n{line}"), Ending::Sealed),
+            (
+                format!(
+                    "{long}\n{line}\r\n{}{}",
+                    " ".repeat(9_000),
+                    "\n".repeat(9_000)
+                ),
+                Ending::Sealed,
+            ),
+            (format!("{long}{line}"), Ending::LineFeed),
+            (format!("{long}{}", line.trim_end()), Ending::NoLineFeed),
+            (format!("{line}{long}"), Ending::NoLineFeed),
+        ] {
+            for pieces in [1, 100, 4_096, 1 << 20] {
+                let found = ending(Slowly(text.as_bytes(), pieces));
+                assert_eq!(found.ok(), Some(end), "{} by {pieces}", text.len());
+            }
         }
     }
 
@@ -213,7 +300,7 @@ mod tests {
             ("{\"seal\":7}", Ending::NoLineFeed),
         ] {
             assert_eq!(unsealed(text.as_bytes()), Ok(text.as_bytes()), "{text}");
-            assert_eq!(ending(text.as_bytes()), end, "{text}");
+            assert_eq!(ending(text.as_bytes()).ok(), Some(end), "{text}");
         }
     }
 }

@@ -238,6 +238,56 @@ impl Arranged {
     }
 }
 
+/// Puts documents in order that are in order, one at a time: the common case of what [`arrange`] does with all.
+#[derive(Debug, Default)]
+pub(crate) struct InOrder {
+    newest: Option<i64>,
+    working: bool,
+    runtime: Option<Runtime>,
+}
+
+impl InOrder {
+    /// Takes the next document: its header, its body, and where it was read; nothing of what a writer keeps. A difference has
+    /// still to inherit the `spec_version` of its base.
+    ///
+    /// # Errors
+    /// It may be out of order, or contradict one before it; only [`arrange`] can tell.
+    pub(crate) fn take(&mut self, document: Document) -> Result<Option<(Header, Body)>, Disorder> {
+        if let Body::Runtime(json) = document.body {
+            let origin = document.origin;
+            let first = self.runtime.replace(Runtime { json, origin });
+            return first.map_or(Ok(None), |_| Err(Disorder));
+        }
+        let next = self.newest.unwrap_or(0).checked_add(1);
+        let cycle = document.cycle.or(next).ok_or(Disorder)?;
+        if self.working || (!document.working && self.newest.is_some_and(|newest| cycle <= newest))
+        {
+            return Err(Disorder);
+        }
+        self.working = document.working;
+        if !document.working {
+            self.newest = Some(cycle);
+        }
+        let header = Header {
+            cycle: if document.working { 0 } else { cycle },
+            cycle_given: document.cycle.is_some() && !document.working,
+            working: document.working,
+            spec_version: document.spec_version,
+            extra: document.extra,
+        };
+        Ok(Some((header, document.body)))
+    }
+
+    /// What a writer keeps beside the documents, if there is any.
+    pub(crate) fn runtime(&self) -> Option<&Runtime> {
+        self.runtime.as_ref()
+    }
+}
+
+/// Documents that are not in order, or contradict each other.
+#[derive(Debug)]
+pub(crate) struct Disorder;
+
 impl Sequence {
     /// What a writer keeps beside the documents, if there is any.
     pub fn runtime(&self) -> Option<&Runtime> {
@@ -391,12 +441,9 @@ impl Difference {
         &self.delta
     }
 
-    /// Applies it to the tree of its base; see [`patch::apply`].
-    ///
-    /// # Errors
-    /// Those of [`patch::apply`], with positions in the file.
-    pub fn apply(&self, base: &Tree) -> Result<Tree, InputError> {
-        patch::apply(base, &self.delta).map_err(|error| self.origin.place(error))
+    /// The error of applying it, with positions in the file.
+    pub fn place(&self, error: InputError) -> InputError {
+        self.origin.place(error)
     }
 }
 

@@ -6,13 +6,15 @@
 
 use std::fmt;
 use std::fs::File;
-use std::io::{self, Read};
+use std::io::{self, Read, Seek};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::document::{Document, read_document, read_lines};
 use super::fault::InputError;
 use super::json::Reader;
+#[cfg(feature = "cli")]
+use super::seal::{Ending, ending};
 use crate::cancel::stopped;
 
 /// How much input is taken.
@@ -219,6 +221,40 @@ pub fn read_open(file: &File, path: &Path, limits: Limits) -> Result<Vec<u8>, So
     unpack(file, path, limits, size)
 }
 
+/// How a file of lines ends.
+///
+/// # Errors
+/// The file cannot be read.
+#[cfg(feature = "cli")]
+pub(crate) fn ending_of(path: &Path) -> Result<Ending, SourceError> {
+    let read = || ending(unpacked(File::open(path)?)?.0);
+    read().map_err(|error| io_error(path, error))
+}
+
+/// Reads a file, which is unpacked if it is gzip, from its start; and whether it is gzip.
+///
+/// # Errors
+/// Those of the system.
+pub(super) fn unpacked(mut file: File) -> io::Result<(Box<dyn Read>, bool)> {
+    let mut magic = [0u8; 2];
+    let packed = file.read_exact(&mut magic).is_ok() && magic == GZIP;
+    file.rewind()?;
+    Ok((if packed { gzip(file) } else { Box::new(file) }, packed))
+}
+
+#[cfg(feature = "gzip")]
+fn gzip(file: File) -> Box<dyn Read> {
+    Box::new(flate2::read::MultiGzDecoder::new(io::BufReader::new(file)))
+}
+
+#[cfg(not(feature = "gzip"))]
+fn gzip(file: File) -> Box<dyn Read> {
+    Box::new(file)
+}
+
+/// What gzip data begins with.
+const GZIP: [u8; 2] = [0x1f, 0x8b];
+
 fn io_error(path: &Path, error: io::Error) -> SourceError {
     match error.kind() {
         io::ErrorKind::NotFound => SourceError::Missing(path.to_owned()),
@@ -248,7 +284,7 @@ fn unpack(
         }
     }
     let whole = magic[..have].chain(reader);
-    if magic[..have] == [0x1f, 0x8b] {
+    if magic[..have] == GZIP {
         return gunzip(whole, path, limits);
     }
     take(whole, path, limits, size).map_err(|error| io_error(path, error))?
@@ -352,7 +388,7 @@ fn read_bytes(bytes: &[u8], path: &Path) -> Result<Vec<Document>, SourceError> {
     Ok(documents)
 }
 
-fn is_lines(bytes: &[u8]) -> bool {
+pub(super) fn is_lines(bytes: &[u8]) -> bool {
     let bytes = bytes
         .strip_prefix(b"\xEF\xBB\xBF")
         .unwrap_or(bytes)

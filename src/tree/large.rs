@@ -1,0 +1,276 @@
+//! Reads one large document by windows, so that its text is never in memory as a whole.
+//!
+//! The nodes are read as ever ([`super::draft`]), up to a member at which too little of the window is left; there the
+//! reading is put aside, and goes on with the next window. Other members wait until the end and are read as a document of
+//! their own. Only documents without a fault are read here: whatever is wrong or unusual, there is `None`, and whoever reads the
+//! text as a whole says what it is. This file must not know where the text comes from.
+
+use std::borrow::Cow;
+
+use super::check;
+use super::document::{Body, Document, Marks, read_text};
+use super::draft::{Draft, Field, Form, NodeReader, Open};
+use super::fault::{Faults, Lines, Position};
+use super::json::{Reader, Text};
+use super::model::NONE;
+use super::payload::Fields;
+
+/// A document that is being read.
+pub(super) struct Large {
+    /// Bytes to reserve for the fields of nodes.
+    size: usize,
+    stage: Stage,
+    nodes: Nodes,
+    /// The members but the root, which is empty, as the text of a document.
+    others: String,
+    /// Whether a member was read.
+    begun: bool,
+    marks: Marks,
+    /// The position of the next window in the document.
+    position: Position,
+}
+
+/// What comes next.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Stage {
+    Start,
+    Member,
+    Nodes,
+    End,
+}
+
+/// Nodes whose reading was put aside between two members.
+#[derive(Default)]
+struct Nodes {
+    draft: Draft<'static>,
+    open: Vec<Open>,
+    /// The fields of the open nodes.
+    fields: Vec<(String, String)>,
+    /// The rows that say whose children they are.
+    claimed: Vec<u32>,
+}
+
+/// What became of a window.
+pub(super) struct Read {
+    /// Bytes of it that were read.
+    pub(super) bytes: usize,
+    /// Whether the document is over, apart from white space.
+    pub(super) done: bool,
+}
+
+impl Large {
+    /// A document of about so many bytes; 0 if that is not known.
+    pub(super) fn new(size: usize) -> Self {
+        Self {
+            size,
+            stage: Stage::Start,
+            nodes: Nodes::default(),
+            others: String::from("{"),
+            begun: false,
+            marks: Marks::default(),
+            position: Position::default(),
+        }
+    }
+
+    /// Reads the next window, up to the first member at `stop` or after it.
+    pub(super) fn read(&mut self, text: &str, stop: usize) -> Option<Read> {
+        let fields = std::mem::take(&mut self.nodes.fields);
+        let mut reader = Reader::new(text);
+        let mut faults = Faults::default();
+        let mut lines = Lines::new(text);
+        let from = self.position;
+        let mut place = |at: usize| moved(from, lines.position(at));
+        while reader.offset() < stop {
+            match self.stage {
+                Stage::Start => {
+                    reader.peek();
+                    let at = place(reader.offset());
+                    self.marks = Marks {
+                        document: at,
+                        base: at,
+                        cycle: at,
+                        working: at,
+                    };
+                    reader.begin_object().ok()?;
+                    self.stage = Stage::Member;
+                }
+                Stage::Member => {
+                    let Some((key, _)) = reader.next_key(!self.begun).ok()? else {
+                        self.stage = Stage::End;
+                        continue;
+                    };
+                    self.begun = true;
+                    let byte = reader.peek();
+                    let at = reader.offset();
+                    match &*key.decode() {
+                        "root" if byte == Some(b'{') && self.nodes.draft.tree.rows.is_empty() => {
+                            let draft = self.begin_root(&mut reader, &mut faults)?;
+                            self.nodes = draft;
+                            self.stage = Stage::Nodes;
+                        }
+                        "root" | "base" | "replace" | "remove" => return None,
+                        "cycle" => self.marks.cycle = place(at),
+                        "working" => self.marks.working = place(at),
+                        _ => {}
+                    }
+                    if self.stage == Stage::Member {
+                        let value = reader.skip_value().ok()?;
+                        self.keep(key.raw, value);
+                    }
+                }
+                Stage::Nodes => {
+                    let nodes = std::mem::take(&mut self.nodes);
+                    let mut nodes = nodes.resume(&mut reader, &mut faults, &fields);
+                    let done = nodes.reader.read_open_nodes(stop).ok()?;
+                    self.nodes = nodes.put_aside();
+                    if done {
+                        self.stage = Stage::Member;
+                    }
+                }
+                Stage::End => {
+                    if reader.peek().is_some() {
+                        return None;
+                    }
+                    break;
+                }
+            }
+        }
+        let bytes = reader.offset();
+        self.position = place(bytes);
+        let valid = faults.is_empty() && reader.problems().is_empty();
+        valid.then_some(Read {
+            bytes,
+            done: self.stage == Stage::End,
+        })
+    }
+
+    /// Takes the brace of the root.
+    fn begin_root(&mut self, reader: &mut Reader<'_>, faults: &mut Faults) -> Option<Nodes> {
+        self.keep("root", "{}");
+        let mut nodes = NodeReader::new(reader, faults, Form::Nested, self.size);
+        nodes.open_node(NONE).ok()?;
+        let nodes = Resumed {
+            reader: nodes,
+            claimed: Vec::new(),
+        };
+        Some(nodes.put_aside())
+    }
+
+    /// Adds a member to the others.
+    fn keep(&mut self, name: &str, value: &str) {
+        if self.others.len() > 1 {
+            self.others.push(',');
+        }
+        for part in ["\"", name, "\":", value] {
+            self.others.push_str(part);
+        }
+    }
+
+    /// The document.
+    pub(super) fn finish(mut self) -> Option<Document> {
+        self.others.push('}');
+        let mut document = read_text(&self.others).ok()?;
+        let mut draft = self.nodes.draft;
+        draft.payload.shrink_to_fit();
+        if !self.nodes.claimed.iter().all(|row| fits(&draft, *row)) {
+            return None;
+        }
+        let mut faults = Faults::default();
+        let tree = check::finish(draft, &mut faults);
+        match &mut document.body {
+            Body::Full(whole) if faults.is_empty() => *whole = tree,
+            _ => return None,
+        }
+        document.origin.marks = self.marks;
+        Some(document)
+    }
+}
+
+/// A reading that goes on.
+struct Resumed<'r, 'a> {
+    reader: NodeReader<'r, 'a>,
+    claimed: Vec<u32>,
+}
+
+impl Nodes {
+    /// Goes on with another text. `fields` are those of the open nodes.
+    fn resume<'r, 'a>(
+        self,
+        reader: &'r mut Reader<'a>,
+        faults: &'r mut Faults,
+        fields: &'a [(String, String)],
+    ) -> Resumed<'r, 'a> {
+        let fields = fields.iter().map(|(name, value)| Field {
+            name: Cow::Borrowed(&**name),
+            value,
+            at: 0,
+        });
+        Resumed {
+            reader: NodeReader {
+                reader,
+                faults,
+                draft: self.draft,
+                form: Form::Nested,
+                open: self.open,
+                fields: fields.collect(),
+            },
+            claimed: self.claimed,
+        }
+    }
+}
+
+impl Resumed<'_, '_> {
+    /// Keeps what was read, without its text.
+    fn put_aside(self) -> Nodes {
+        let NodeReader {
+            draft,
+            open,
+            fields,
+            ..
+        } = self.reader;
+        let mut claimed = self.claimed;
+        claimed.extend(draft.claims.iter().map(|claim| claim.row));
+        let fields = fields.into_iter();
+        Nodes {
+            draft: Draft {
+                tree: draft.tree,
+                payload: draft.payload,
+                // Only messages need them.
+                starts: Vec::new(),
+                claims: Vec::new(),
+            },
+            open,
+            fields: fields
+                .map(|field| (field.name.into_owned(), field.value.to_owned()))
+                .collect(),
+            claimed,
+        }
+    }
+}
+
+/// Whether the `parent_id` of a row is the id of its parent.
+fn fits(draft: &Draft<'_>, row: u32) -> bool {
+    let Some(found) = draft.tree.rows.get(row as usize) else {
+        return false;
+    };
+    let (start, end) = found.payload;
+    let record = draft.payload.get(start as usize..end as usize);
+    let claim = Fields::new(record.unwrap_or_default()).find(|(name, _)| *name == "parent_id");
+    let raw = claim.and_then(|(_, value)| value.strip_prefix('"')?.strip_suffix('"'));
+    raw.is_some_and(|raw| {
+        let escaped = raw.contains('\\');
+        found.parent != NONE && draft.tree.id(found.parent) == Text { raw, escaped }.decode()
+    })
+}
+
+/// A position in a window that begins at another one.
+fn moved(from: Position, within: Position) -> Position {
+    Position {
+        offset: from.offset + within.offset,
+        line: from.line + within.line - 1,
+        column: match within.line {
+            1 => from.column + within.column - 1,
+            _ => within.column,
+        },
+    }
+}
