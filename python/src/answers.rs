@@ -2,6 +2,7 @@
 
 use crate::arrow;
 use crate::errors::OrRaise;
+use crate::forks::{self, Origin};
 use crate::range::RangeDiff;
 use crate::selection::{Inner, Selection};
 use crate::values::RangeArguments;
@@ -37,7 +38,8 @@ impl Left {
     /// A session that cannot be read.
     pub(crate) fn next(&self) -> Option<Result<SessionAnswer, pactql::Error>> {
         let mut asked = self.asked.lock().unwrap_or_else(PoisonError::into_inner);
-        asked.with_dependent_mut(|_, answers| answers.next())
+        let asked = &mut *asked;
+        forks::with_threads(|| asked.with_dependent_mut(|_, answers| answers.next()))
     }
 
     /// A selection of a session, for its table.
@@ -58,6 +60,16 @@ pub(crate) struct StoreAnswers {
     /// Whether they are diffs.
     changes: bool,
     candidates: usize,
+    origin: Origin,
+}
+
+impl Drop for StoreAnswers {
+    fn drop(&mut self) {
+        if !self.origin.is_here() {
+            // The connection is the parent's.
+            std::mem::forget(Arc::clone(&self.left));
+        }
+    }
 }
 
 impl StoreAnswers {
@@ -75,7 +87,7 @@ impl StoreAnswers {
     ) -> PyResult<Self> {
         let options = options.options()?;
         let engine = Arc::clone(store.engine());
-        let asked = py.detach(|| {
+        let asked = forks::shared(py, || {
             // Over a session without snapshots both kinds say whether the selector is theirs.
             let nothing = pactql::History::default();
             let refused = match changes {
@@ -102,6 +114,7 @@ impl StoreAnswers {
             }),
             changes,
             candidates,
+            origin: Origin::here(),
         })
     }
 }
@@ -119,6 +132,7 @@ impl StoreAnswers {
     }
 
     fn __next__<'py>(&self, py: Python<'py>) -> PyResult<Option<(String, Bound<'py, PyAny>)>> {
+        self.origin.check(py)?;
         let Some(answer) = py.detach(|| self.left.next()) else {
             return Ok(None);
         };
@@ -142,6 +156,7 @@ impl StoreAnswers {
         requested_schema: Option<Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyCapsule>> {
         drop(requested_schema);
+        self.origin.check(py)?;
         let batches = arrow::Batches::of_store(Arc::clone(&self.left), self.changes);
         arrow::stream(py, batches)
     }

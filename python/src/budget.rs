@@ -1,6 +1,7 @@
 //! Choosing documents that fit a number of tokens, and counting tokens.
 
 use crate::errors::OrRaise;
+use crate::forks;
 use crate::json;
 use crate::values::by_name;
 use pactql::budget::{self, BuildOptions, Cache, Indexing, Query};
@@ -19,7 +20,7 @@ pub(crate) fn resolve<'py>(
     budget: u64,
 ) -> PyResult<Bound<'py, PyAny>> {
     let query = Query::new(query);
-    let resolution = py.detach(|| Cache::open(cache)?.resolve(&query, budget));
+    let resolution = forks::shared(py, || Cache::open(cache)?.resolve(&query, budget));
     json::report(py, &resolution.or_raise(py)?)
 }
 
@@ -37,7 +38,7 @@ pub(crate) fn build_cache<'py>(
         created_at: SystemTime::now(),
         index: Indexing::Auto,
     };
-    let manifest = py.detach(|| budget::build(&sources, &cache, options));
+    let manifest = forks::shared(py, || budget::build(&sources, &cache, options));
     json::report(py, &manifest.or_raise(py)?)
 }
 

@@ -2,6 +2,7 @@
 
 use crate::engine::SHARED;
 use crate::errors::{OrRaise, Raise, plain};
+use crate::forks::{self, Origin};
 use crate::json;
 use crate::selection::Selection;
 use crate::session::Session;
@@ -27,6 +28,18 @@ pub(crate) struct Context {
     /// Runs its selectors.
     engine: Arc<pactql::Engine>,
     name: Option<Arc<str>>,
+    /// Where the store was opened that it writes to.
+    origin: Option<Origin>,
+}
+
+impl Drop for Context {
+    fn drop(&mut self) {
+        if self.origin.is_some_and(|origin| !origin.is_here()) {
+            // The connection is the parent's.
+            let context = self.context.get_mut();
+            std::mem::forget(context.map_or(None, Option::take));
+        }
+    }
 }
 
 /// Why a call of a context failed.
@@ -60,6 +73,7 @@ impl Context {
             context: Mutex::new(Some(context)),
             engine,
             name: name.map(Arc::from),
+            origin: name.map(|_| Origin::here()),
         }
     }
 
@@ -69,10 +83,12 @@ impl Context {
         py: Python<'_>,
         call: impl FnOnce(&mut pactql::Context) -> Result<T, pactql::Error> + Send,
     ) -> PyResult<T> {
+        self.origin.map_or(Ok(()), |origin| origin.check(py))?;
         let answer = py.detach(|| {
+            // Not among the threads of a pool, one of which would wait for itself.
             let mut context = self.context.lock().unwrap_or_else(PoisonError::into_inner);
             match context.as_mut() {
-                Some(context) => call(context).map_err(Failure::from),
+                Some(context) => forks::with_threads(|| call(context)).map_err(Failure::from),
                 None => Err(Failure::Closed),
             }
         });
@@ -461,6 +477,9 @@ impl Context {
 
     /// Closes the context. What was neither committed nor saved is lost, and the lease is given back.
     fn close(&self, py: Python<'_>) {
+        if self.origin.is_some_and(|origin| !origin.is_here()) {
+            return;
+        }
         py.detach(|| {
             let closed = self
                 .context

@@ -1,6 +1,7 @@
 //! `Engine`, and what it makes: prepared selectors, checks, explanations.
 
 use crate::errors::OrRaise;
+use crate::forks;
 use crate::json;
 use crate::range::RangeDiff;
 use crate::selection::Selection;
@@ -154,7 +155,7 @@ pub(crate) fn explain(
     verbose: bool,
 ) -> PyResult<Explain> {
     let options = ExplainOptions::default().analyze(analyze).verbose(verbose);
-    let explained = py.detach(|| engine.explain(session.as_deref(), selector, options));
+    let explained = forks::shared(py, || engine.explain(session.as_deref(), selector, options));
     Ok(Explain {
         explain: explained.or_raise(py)?,
     })

@@ -9,7 +9,7 @@
 //! | conversion | `errors`, `json`, `values` |
 //! | reading | `engine`, `session`, `selection`, `node`, `range` |
 //! | stores and writing | `store`, `answers`, `context` |
-//! | everything else | `arrow`, `budget`, `logs`, `program` |
+//! | everything else | `arrow`, `budget`, `forks`, `logs`, `program` |
 //!
 //! The interpreter lock is released while the library works: each call of it is inside `Python::detach`, and
 //! no lock of this crate is waited for outside.
@@ -23,6 +23,7 @@ mod budget;
 mod context;
 mod engine;
 mod errors;
+mod forks;
 mod json;
 mod logs;
 mod node;
@@ -46,6 +47,8 @@ mod module {
     use crate::context::{Context, Request};
     #[pymodule_export]
     use crate::engine::{Check, Engine, Explain, Prepared};
+    #[pymodule_export]
+    use crate::forks::after_fork;
     #[pymodule_export]
     use crate::logs::{Imported, import_log};
     #[pymodule_export]

@@ -1,6 +1,7 @@
 //! Chat logs: the messages of other programs as sessions.
 
 use crate::errors::{OrRaise, of_system, plain};
+use crate::forks;
 use crate::json;
 use crate::session::{Session, engine_or};
 use crate::values::{Source, by_name};
@@ -52,7 +53,7 @@ pub(crate) fn read(
         .or_else(|| path.as_deref().map(stem));
     let stem = stem.unwrap_or_else(|| "session".to_owned());
     let source = path.map(|path| path.display().to_string());
-    let read = py.detach(|| {
+    let read = forks::shared(py, || {
         let Log {
             sessions,
             report,

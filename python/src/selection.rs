@@ -2,6 +2,7 @@
 
 use crate::arrow;
 use crate::errors::OrRaise;
+use crate::forks;
 use crate::json;
 use crate::node::{Handle, List, Node};
 use crate::values::prepare;
@@ -302,7 +303,7 @@ impl Selection {
             ));
         }
         let query = Query::new(query);
-        let (fit, list, positions) = py.detach(|| {
+        let (fit, list, positions) = forks::shared(py, || {
             let fit = self.inner.rows.fit(&query, budget);
             let list = self.inner.list();
             // An id is in a selection once.

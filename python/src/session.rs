@@ -2,6 +2,7 @@
 
 use crate::engine::{Explain, SHARED, explain};
 use crate::errors::{OrRaise, of_system, plain};
+use crate::forks::{self, Origin};
 use crate::json;
 use crate::range::RangeDiff;
 use crate::selection::Selection;
@@ -29,6 +30,17 @@ pub(crate) struct Session {
     pub(crate) engine: Arc<pactql::Engine>,
     /// Its name, if it is in a store or was given one.
     name: Option<Arc<str>>,
+    /// Where the store was opened that it is read from.
+    origin: Option<Origin>,
+}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        if self.origin.is_some_and(|origin| !origin.is_here()) {
+            // The connection is the parent's.
+            std::mem::forget(Arc::clone(&self.session));
+        }
+    }
 }
 
 impl Session {
@@ -38,11 +50,21 @@ impl Session {
         name: Option<&str>,
     ) -> Self {
         let name = name.or(session.name()).map(Arc::from);
+        let origin = session.name().map(|_| Origin::here());
         Self {
             session,
             engine,
             name,
+            origin,
         }
+    }
+
+    /// Refuses a session that is read from a store of the parent of this process.
+    ///
+    /// # Errors
+    /// The process was forked since.
+    fn check(&self, py: Python<'_>) -> PyResult<()> {
+        self.origin.map_or(Ok(()), |origin| origin.check(py))
     }
 
     /// The rows of a selector.
@@ -52,6 +74,7 @@ impl Session {
         engine: &Arc<pactql::Engine>,
         prepared: &pactql::Prepared,
     ) -> PyResult<Selection> {
+        self.check(py)?;
         let rows = py.detach(|| prepared.rows_in(&self.session.history()));
         let (engine, name) = (Arc::clone(engine), self.name.clone());
         Ok(Selection::new(rows.or_raise(py)?, engine, name))
@@ -65,7 +88,8 @@ impl Session {
         options: RangeArguments,
     ) -> PyResult<RangeDiff> {
         let options = options.options()?;
-        let diff = py.detach(|| prepared.range_with(&self.session, &options));
+        self.check(py)?;
+        let diff = forks::shared(py, || prepared.range_with(&self.session, &options));
         Ok(RangeDiff::new(diff.or_raise(py)?, self.name.clone()))
     }
 
@@ -75,12 +99,14 @@ impl Session {
         py: Python<'py>,
         make: impl FnOnce(&pactql::Engine, &pactql::Session) -> Result<T, pactql::Error> + Send,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let report = py.detach(|| make(&self.engine, &self.session));
+        self.check(py)?;
+        let report = forks::shared(py, || make(&self.engine, &self.session));
         json::report(py, &report.or_raise(py)?)
     }
 
     /// Has all snapshots in memory.
     fn fetch(&self, py: Python<'_>) -> PyResult<Arc<pactql::History>> {
+        self.check(py)?;
         let history = self.session.history();
         let fetched = py.detach(|| history.fetch_all());
         fetched.map_err(|failure| {
@@ -119,7 +145,7 @@ impl Session {
         path: PathBuf,
         engine: Option<&crate::engine::Engine>,
     ) -> PyResult<Self> {
-        let session = py.detach(|| pactql::Session::open(path)).or_raise(py)?;
+        let session = forks::shared(py, || pactql::Session::open(path)).or_raise(py)?;
         Ok(Self::new(Arc::new(session), engine_or(engine), None))
     }
 
@@ -137,9 +163,7 @@ impl Session {
         name: Option<&str>,
     ) -> PyResult<Self> {
         let bytes = Source::bytes(text)?;
-        let session = py
-            .detach(|| pactql::Session::from_slice(&bytes))
-            .or_raise(py)?;
+        let session = forks::shared(py, || pactql::Session::from_slice(&bytes)).or_raise(py)?;
         Ok(Self::new(Arc::new(session), engine_or(engine), name))
     }
 
@@ -151,8 +175,9 @@ impl Session {
 
     /// The cycles of the committed snapshots, oldest first.
     #[getter]
-    fn cycles(&self, py: Python<'_>) -> Vec<i64> {
-        py.detach(|| self.session.history().cycles().collect())
+    fn cycles(&self, py: Python<'_>) -> PyResult<Vec<i64>> {
+        self.check(py)?;
+        Ok(py.detach(|| self.session.history().cycles().collect()))
     }
 
     /// Whether there is a working state besides the committed snapshots.
@@ -228,6 +253,7 @@ impl Session {
         analyze: bool,
         verbose: bool,
     ) -> PyResult<Explain> {
+        self.check(py)?;
         let session = Some(Arc::clone(&self.session));
         explain(py, &self.engine, session, selector, analyze, verbose)
     }
@@ -297,6 +323,7 @@ impl Session {
     #[pyo3(signature = (provider, at = None, /))]
     fn render(&self, py: Python<'_>, provider: &str, at: Option<&str>) -> PyResult<String> {
         let provider = crate::values::provider(provider)?;
+        self.check(py)?;
         let history = self.session.history();
         let found = py.detach(|| self.engine.snapshots(&history, at.unwrap_or_default()));
         let found = found.or_raise(py)?;

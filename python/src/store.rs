@@ -4,6 +4,7 @@ use crate::answers::StoreAnswers;
 use crate::context::Context;
 use crate::engine::Engine;
 use crate::errors::{OrRaise, plain};
+use crate::forks::{self, Origin};
 use crate::logs;
 use crate::session::{Session, engine_or};
 use crate::values::{RangeArguments, prepare};
@@ -29,14 +30,26 @@ pub(crate) struct Store {
     /// `None` when it is closed. Held for no longer than it takes to copy the pointer.
     store: RwLock<Option<Arc<pactql::Store>>>,
     url: String,
+    origin: Origin,
+}
+
+impl Drop for Store {
+    fn drop(&mut self) {
+        if !self.origin.is_here() {
+            // The connection is the parent's.
+            let store = self.store.get_mut();
+            std::mem::forget(store.map_or(None, Option::take));
+        }
+    }
 }
 
 impl Store {
     /// The open store.
     ///
     /// # Errors
-    /// It was closed.
+    /// It was closed, or this process was forked since.
     pub(crate) fn get(&self, py: Python<'_>) -> PyResult<Arc<pactql::Store>> {
+        self.origin.check(py)?;
         let store = self.store.read();
         let store = store.unwrap_or_else(std::sync::PoisonError::into_inner);
         store
@@ -51,7 +64,7 @@ impl Store {
         call: impl FnOnce(&pactql::Store) -> Result<T, pactql::Error> + Send,
     ) -> PyResult<T> {
         let store = self.get(py)?;
-        py.detach(|| call(&store)).or_raise(py)
+        forks::shared(py, || call(&store)).or_raise(py)
     }
 }
 
@@ -108,6 +121,7 @@ impl Store {
         Ok(Self {
             store: RwLock::new(Some(Arc::new(store))),
             url,
+            origin: Origin::here(),
         })
     }
 
@@ -125,7 +139,10 @@ impl Store {
         let closed = store
             .unwrap_or_else(std::sync::PoisonError::into_inner)
             .take();
-        py.detach(|| drop(closed));
+        match self.origin.is_here() {
+            true => py.detach(|| drop(closed)),
+            false => std::mem::forget(closed),
+        }
     }
 
     fn __enter__(slf: Py<Self>) -> Py<Self> {

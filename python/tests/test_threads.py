@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
 import threading
+import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -114,6 +116,61 @@ def test_what_does_not_work_is_seen() -> None:
         assert not is_released(lambda: sum(range(1_000)))
     finally:
         sys.setswitchinterval(before)
+
+
+def in_child(call: Callable[[], object]) -> str:
+    """What a call does in a forked process: `done`, the name of an exception, or `hangs`."""
+    reader, writer = os.pipe()
+    with warnings.catch_warnings():
+        # What Python says of threads is what is tested.
+        warnings.simplefilter("ignore", DeprecationWarning)
+        child = os.fork()
+    if child == 0:
+        signal.alarm(20)
+        try:
+            call()
+            found = "done"
+        except BaseException as error:
+            found = type(error).__name__
+        os.write(writer, found.encode())
+        os._exit(0)
+    os.close(writer)
+    with os.fdopen(reader) as lines:
+        found = lines.read()
+    os.waitpid(child, 0)
+    return found or "hangs"
+
+
+def test_a_forked_process_goes_on(large: pactql.Session, tmp_path: Path) -> None:
+    store = pactql.Store.open(tmp_path / "agents.db")
+    store.add("s", large)
+    stored, answers = store.session("s"), store.select("@t0 .cb")
+    context = store.write("c")
+
+    def anew() -> None:
+        with pactql.Store.open(tmp_path / "agents.db") as own:
+            assert len(dict(own.select(SELECTOR))["s"]) == len(own["s"].select(SELECTOR)) > 0
+
+    def twice() -> None:
+        pactql.Session.parse(TEXT)
+        assert in_child(lambda: pactql.Session.parse(TEXT)) == "done"
+
+    # The library has threads in this process before the fork.
+    large.select("@t0 .cb").fit(100, "text")
+    assert in_child(lambda: large.select(SELECTOR).ids()) == "done"
+    assert in_child(lambda: pactql.Session.parse(TEXT)) == "done"
+    assert in_child(lambda: large.range("@t-1..@t0 .cb")) == "done"
+    assert in_child(lambda: large.select("@t0 .cb").fit(100, "text")) == "done"
+    assert in_child(lambda: large.tokens("@t0")) == "done"
+    assert in_child(anew) == "done"
+    assert in_child(twice) == "done"
+    for call in (store.sessions, lambda: stored.select("@t0 .cb"), lambda: next(answers), context.commit):
+        assert in_child(call) == "StoreError"
+    assert in_child(store.close) == in_child(context.close) == "done"
+    # The parent has all of it as before.
+    context.append("user", "x")
+    context.commit()
+    assert len(list(answers)) == 1 and len(store["c"]) == 1 and store.verify() == []
 
 
 def test_reading_waits_without_the_lock(tmp_path: Path) -> None:

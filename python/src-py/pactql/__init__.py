@@ -9,6 +9,8 @@ A `Session` is the history of one conversation; a `Store` has many of them. `sel
 `Selection`, a sequence of `Node`s; `range` gives what changed, a `RangeDiff`. A `Context` writes.
 """
 
+import os as _os
+
 from ._errors import (
     CacheError,
     Cancelled,
@@ -48,11 +50,15 @@ from ._pactql import (
     SnapshotRef,
     Store,
     StoreAnswers,
+    after_fork,
     build_cache,
     count_tokens,
     import_log,
     resolve,
 )
+
+if hasattr(_os, "register_at_fork"):
+    _os.register_at_fork(after_in_child=after_fork)
 
 __all__ = [
     "CacheError",

@@ -28,6 +28,7 @@ __all__ = [
     "Store",
     "StoreAnswers",
     "VERSION",
+    "after_fork",
     "build_cache",
     "count_tokens",
     "import_log",
@@ -555,6 +556,7 @@ class Imported:
     @property
     def report(self) -> dict[str, Any]: ...
 
+def after_fork() -> None: ...
 def import_log(
     log: _Path | _Bytes,
     /,
