@@ -118,7 +118,7 @@ pub use runtime::{
     Clock, Commit, Limit, Measure, NewNode, Policy, Reference, Scope, StepClock, SystemClock,
 };
 #[cfg(feature = "store")]
-pub use store::{ParquetEngine, parquet_views};
+pub use store::parquet_views;
 pub use tree::{Fault, InputError, SourceError};
 
 /// The phases themselves, for this project's benches, fuzz targets and white-box tests. Not part of

@@ -37,7 +37,7 @@ impl Dialect {
     }
 
     /// Whether the tables are those of an export to Parquet.
-    pub(super) fn is_parquet(self) -> bool {
+    pub(crate) fn is_parquet(self) -> bool {
         matches!(self, Self::DuckDb | Self::Spark)
     }
 }
@@ -66,7 +66,7 @@ impl FromStr for Dialect {
 /// Literals and names.
 impl Dialect {
     /// A text literal. The text has no U+0000, which no dialect can write: tests with one are refused.
-    pub(super) fn text(self, text: &str) -> String {
+    pub(crate) fn text(self, text: &str) -> String {
         let mut out = String::with_capacity(text.len() + 2);
         match self {
             Self::Sqlite | Self::DuckDb => quote_doubled(&mut out, text, '\''),
@@ -94,7 +94,7 @@ impl Dialect {
     }
 
     /// A quoted name.
-    pub(super) fn name_of(self, name: &str) -> String {
+    pub(crate) fn name_of(self, name: &str) -> String {
         let mut out = String::with_capacity(name.len() + 2);
         let mark = if self == Self::Spark { '`' } else { '"' };
         quote_doubled(&mut out, name, mark);

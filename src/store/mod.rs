@@ -59,9 +59,9 @@ pub(crate) use candidates::{
     Candidate, Glob, Hit, candidates, count, hits, last, listed, matching, near,
 };
 pub(crate) use catalog::{Entry, Listed, all, by_id, find, get};
+pub use columnar::parquet_views;
 #[cfg(feature = "parquet")]
 pub(crate) use columnar::{ExportOptions, export, import};
-pub use columnar::{ParquetEngine, parquet_views};
 pub(crate) use core::{Core, WriteOptions};
 pub(crate) use erase::erase;
 pub(crate) use error::StoreError;

@@ -5,7 +5,7 @@ use crate::diag::Error;
 use crate::engine::Prepared;
 use crate::sql::{Dialect, Options, Shape, Statement};
 #[cfg(feature = "cli")]
-use crate::store::{ParquetEngine, parquet_views};
+use crate::store::parquet_views;
 use crate::store::{Row, StoreError};
 
 /// The statements that make the views of an export to Parquet, for a dialect that reads such files; `None`
@@ -19,12 +19,8 @@ pub(crate) fn views(
     directory: &str,
     schema: Option<&str>,
 ) -> Option<Result<Vec<String>, Error>> {
-    let engine = match dialect {
-        Dialect::DuckDb => ParquetEngine::DuckDb,
-        Dialect::Spark => ParquetEngine::Spark,
-        Dialect::Sqlite | Dialect::Postgres => return None,
-    };
-    Some(parquet_views(engine, directory, schema))
+    let views = || parquet_views(dialect, directory, schema);
+    dialect.is_parquet().then(views)
 }
 
 /// A row of the statement of a selector. See [`Store::select_sql`].

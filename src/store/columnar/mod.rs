@@ -32,4 +32,4 @@ mod views;
 pub(crate) use export::{ExportOptions, export};
 #[cfg(feature = "parquet")]
 pub(crate) use import::import;
-pub use views::{ParquetEngine, parquet_views};
+pub use views::parquet_views;

@@ -6,17 +6,8 @@ use std::fmt::Write;
 
 use super::layout::{Place, TABLES, Table};
 use crate::diag::Error;
+use crate::sql::Dialect;
 use crate::store::error::StoreError;
-
-/// An engine that reads the files of `pactql export STORE --parquet DIR`. See [`parquet_views`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum ParquetEngine {
-    /// DuckDB.
-    DuckDb,
-    /// Spark SQL, and what understands its statements.
-    Spark,
-}
 
 /// The statements that make a view for each table of STORE §2 over the files of a copy: of `directory`, which
 /// may be a path or a URL such as `s3://archive/agents`, in `schema`, which must exist, or else as
@@ -32,72 +23,64 @@ pub enum ParquetEngine {
 /// - `content` and `content_json` in `node`: the text and the `json` of the body, so that a scan needs no join.
 ///
 /// ```
-/// use pactql::{ParquetEngine, parquet_views};
-/// let views = parquet_views(ParquetEngine::DuckDb, "fleet", None)?;
+/// use pactql::parquet_views;
+/// use pactql::sql::Dialect;
+/// let views = parquet_views(Dialect::DuckDb, "fleet", None)?;
 /// assert!(views[1].starts_with("create or replace temporary view session as"));
 /// # Ok::<(), pactql::Error>(())
 /// ```
 ///
 /// # Errors
-/// The directory has a character that the engines read as a pattern, or a control character; the schema is empty
-/// or has a control character.
+/// The dialect is not that of an engine that reads Parquet: [`Dialect::DuckDb`] and [`Dialect::Spark`] are. The
+/// directory has a character that the engines read as a pattern, a control character, or, for DuckDB, a part
+/// `name=value`, which it reads as a column. The schema is empty, or has a control character, or, for Spark, `${`.
 pub fn parquet_views(
-    engine: ParquetEngine,
+    dialect: Dialect,
     directory: &str,
     schema: Option<&str>,
 ) -> Result<Vec<String>, Error> {
+    check(dialect, directory, schema)?;
     let directory = match directory.trim_end_matches('/') {
         "" if directory.starts_with('/') => "/.",
         "" => ".",
         other => other,
     };
-    if let Some(strange) = directory.chars().find(|c| is_strange(*c)) {
-        return Err(StoreError::Refused(format!(
-            "the directory `{}` has {strange:?}, which engines read as a pattern; rename it",
-            printable(directory)
-        ))
-        .into());
-    }
-    if schema.is_some_and(|schema| schema.is_empty() || schema.chars().any(char::is_control)) {
-        return Err(StoreError::Refused(format!(
-            "`{}` cannot be the name of a schema",
-            printable(schema.unwrap_or_default())
-        ))
-        .into());
-    }
     let view = |name: &str, select: &str| match schema {
         None => format!("create or replace temporary view {name} as\n{select}"),
         Some(schema) => {
-            let schema = engine.quoted(schema);
+            let schema = dialect.name_of(schema);
             format!("create or replace view {schema}.{name} as\n{select}")
         }
     };
     let mut all = Vec::with_capacity(TABLES.len() + 1);
     for Table { name, place } in TABLES {
-        let files = match (engine, place) {
-            (ParquetEngine::DuckDb, Place::Whole) => {
-                let path = literal(&format!("{directory}/{name}/*.parquet"));
+        let files = match (dialect, place) {
+            (Dialect::Spark, _) => {
+                format!(
+                    "parquet.{}",
+                    dialect.name_of(&format!("{directory}/{name}"))
+                )
+            }
+            (_, Place::Whole) => {
+                let path = dialect.text(&format!("{directory}/{name}/*.parquet"));
                 format!("read_parquet({path}, hive_partitioning = false)")
             }
-            (ParquetEngine::DuckDb, Place::Added | Place::Replaced) => {
-                let path = literal(&format!("{directory}/{name}/*/*.parquet"));
+            (_, Place::Added | Place::Replaced) => {
+                let path = dialect.text(&format!("{directory}/{name}/*/*.parquet"));
                 format!(
                     "read_parquet({path}, hive_partitioning = true, hive_types = {{'bucket': bigint}})"
                 )
-            }
-            (ParquetEngine::Spark, _) => {
-                format!("parquet.{}", engine.quoted(&format!("{directory}/{name}")))
             }
         };
         all.push(view(name, &format!("select * from {files}")));
     }
     let node = match schema {
         None => "node".to_owned(),
-        Some(schema) => format!("{}.node", engine.quoted(schema)),
+        Some(schema) => format!("{}.node", dialect.name_of(schema)),
     };
-    let digest = match engine {
-        ParquetEngine::DuckDb => "sha256({})",
-        ParquetEngine::Spark => "sha2({}, 256)",
+    let digest = match dialect {
+        Dialect::Spark => "sha2({}, 256)",
+        _ => "sha256({})",
     };
     // As `encode::body_hash` computes it.
     let line = "concat(case when max(content_json) then '1' else '0' end, chr(10), max(content))";
@@ -113,48 +96,66 @@ pub fn parquet_views(
     Ok(all)
 }
 
+/// Refuses what an engine would read as something else than a name.
+fn check(dialect: Dialect, directory: &str, schema: Option<&str>) -> Result<(), Error> {
+    let refused =
+        |what: String, help: &str| Err(Error::from(StoreError::Refused(what)).with_help(help));
+    if !dialect.is_parquet() {
+        return refused(
+            format!("the views are over Parquet files, which {dialect} does not read"),
+            "make them for duckdb or spark",
+        );
+    }
+    if let Some(strange) = directory.chars().find(|c| is_strange(*c)) {
+        return refused(
+            format!("the directory has {strange:?}, which engines read as a pattern"),
+            "rename it",
+        );
+    }
+    let mut parts = directory.split('/');
+    if dialect == Dialect::DuckDb
+        && let Some(part) = parts.find(|part| part.contains('='))
+    {
+        return refused(
+            format!(
+                "the directory has the part `{part}`, which DuckDB reads as a column of every table"
+            ),
+            "rename it, or open DuckDB in it, and say the directory from there",
+        );
+    }
+    match schema {
+        Some("") => refused("the name of the schema is empty".to_owned(), "leave it out"),
+        Some(schema) if schema.chars().any(char::is_control) => refused(
+            format!("the schema {schema:?} has a control character"),
+            "give the schema another name",
+        ),
+        // It does so before it reads the statement, also inside quotes.
+        Some(schema) if dialect == Dialect::Spark && schema.contains("${") => refused(
+            format!("the schema `{schema}` has `${{`, and Spark puts a setting there"),
+            "give the schema another name",
+        ),
+        _ => Ok(()),
+    }
+}
+
 fn is_strange(c: char) -> bool {
     c.is_control() || "*?[]{}\\`".contains(c)
 }
 
-/// A text without the characters that a terminal acts on.
-fn printable(text: &str) -> String {
-    text.chars()
-        .flat_map(|c| match c.is_control() {
-            true => c.escape_default().collect::<Vec<_>>(),
-            false => vec![c],
-        })
-        .collect()
-}
-
-/// A literal of SQL.
-fn literal(text: &str) -> String {
-    format!("'{}'", text.replace('\'', "''"))
-}
-
-impl ParquetEngine {
-    /// A name.
-    fn quoted(self, name: &str) -> String {
-        match self {
-            Self::DuckDb => format!("\"{}\"", name.replace('"', "\"\"")),
-            Self::Spark => format!("`{}`", name.replace('`', "``")),
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use super::{ParquetEngine, parquet_views};
+    use super::parquet_views;
+    use crate::sql::Dialect;
 
     #[test]
     fn names_are_quoted_and_patterns_refused() {
-        let spark = parquet_views(ParquetEngine::Spark, "a/it's", Some("x`y")).unwrap();
+        let spark = parquet_views(Dialect::Spark, "a/it's", Some("x`y")).unwrap();
         assert_eq!(
             spark[5],
             "create or replace view `x``y`.node as\nselect * from parquet.`a/it's/node`"
         );
         assert!(spark[10].contains("from `x``y`.node"), "{}", spark[10]);
-        let duck = parquet_views(ParquetEngine::DuckDb, "s3://it's/b/", Some("a\"b")).unwrap();
+        let duck = parquet_views(Dialect::DuckDb, "s3://it's/b/", Some("a\"b")).unwrap();
         assert_eq!(
             duck[2],
             "create or replace view \"a\"\"b\".snapshot as\n\
@@ -165,19 +166,45 @@ mod tests {
             ("/", "'/./node/"),
             ("é/ü//", "'é/ü/node/"),
         ] {
-            let views = parquet_views(ParquetEngine::DuckDb, directory, None).unwrap();
+            let views = parquet_views(Dialect::DuckDb, directory, None).unwrap();
             assert!(views[5].contains(path), "{}", views[5]);
         }
-        for strange in ["a*", "a?", "[a]", "{a,b}", "a\\b", "a`b", "a\nb", "\0"] {
-            for engine in [ParquetEngine::DuckDb, ParquetEngine::Spark] {
-                let error = parquet_views(engine, strange, None)
+        for strange in [
+            "a*", "a?", "[a]", "{a,b}", "a${b}", "a\\b", "a`b", "a\nb", "\0",
+        ] {
+            for dialect in [Dialect::DuckDb, Dialect::Spark] {
+                let error = parquet_views(dialect, strange, None)
                     .unwrap_err()
                     .to_string();
                 assert!(error.contains("engines read as a pattern"), "{error}");
             }
         }
-        for strange in ["", "a\nb"] {
-            assert!(parquet_views(ParquetEngine::DuckDb, "d", Some(strange)).is_err());
+    }
+
+    #[test]
+    fn what_an_engine_reads_otherwise_is_refused_with_a_help() {
+        use Dialect::{DuckDb, Postgres, Spark, Sqlite};
+
+        for (dialect, directory, schema, said) in [
+            (
+                DuckDb,
+                "lake/kind=agents/fleet",
+                None,
+                "the part `kind=agents`",
+            ),
+            (DuckDb, "s3://lake/env=", None, "the part `env=`"),
+            (DuckDb, "d", Some(""), "is empty"),
+            (DuckDb, "d", Some("a\nb"), "has a control character"),
+            (Spark, "d", Some("a${spark.app.name}"), "has `${`"),
+            (Sqlite, "d", None, "which sqlite does not read"),
+            (Postgres, "d", None, "which postgres does not read"),
+        ] {
+            let error = parquet_views(dialect, directory, schema).unwrap_err();
+            assert!(error.to_string().contains(said), "{error}");
+            assert!(error.first().help.is_some(), "{error}");
         }
+        // Spark reads partitions below the directory alone, and DuckDB puts no settings anywhere.
+        assert!(parquet_views(Spark, "lake/kind=agents/fleet", Some("$a{b}")).is_ok());
+        assert!(parquet_views(DuckDb, "d", Some("a${b}")).is_ok());
     }
 }

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use pactql::sql::{Dialect, Options, Shape, Statement};
-use pactql::{Code, ParquetEngine, ParquetExport, Session, Store, parquet_views};
+use pactql::{Code, ParquetExport, Session, Store, parquet_views};
 use serde_json::Value;
 
 use super::differential::{at, builder, rows};
@@ -141,7 +141,7 @@ fn compare(
 }
 
 /// Compares an engine over Parquet files.
-fn over_parquet(dialect: Dialect, engine: ParquetEngine) {
+fn over_parquet(dialect: Dialect) {
     let mut process = match start(dialect.name()) {
         Ok(process) => process,
         Err(reason) => return println!("SKIPPED: {reason}"),
@@ -154,7 +154,7 @@ fn over_parquet(dialect: Dialect, engine: ParquetEngine) {
     store
         .export_parquet(&directory, &ParquetExport::default().buckets(4))
         .unwrap();
-    let setup = parquet_views(engine, &directory, None).unwrap();
+    let setup = parquet_views(dialect, &directory, None).unwrap();
     compare(dialect, true, &samples, |statement| {
         let rows = process.ask(dialect.name(), &setup, statement.text())?;
         Ok(answers(&rows, statement.shape()))
@@ -163,12 +163,12 @@ fn over_parquet(dialect: Dialect, engine: ParquetEngine) {
 
 #[test]
 fn duckdb_answers_as_the_engine_does() {
-    over_parquet(Dialect::DuckDb, ParquetEngine::DuckDb);
+    over_parquet(Dialect::DuckDb);
 }
 
 #[test]
 fn spark_answers_as_the_engine_does() {
-    over_parquet(Dialect::Spark, ParquetEngine::Spark);
+    over_parquet(Dialect::Spark);
 }
 
 #[cfg(all(unix, feature = "postgres"))]

@@ -5,7 +5,7 @@
 use std::fmt::Write as _;
 
 use pactql::sql::{Dialect, Options};
-use pactql::{Engine, ParquetEngine, ParquetExport, parquet_views};
+use pactql::{Engine, ParquetExport, parquet_views};
 
 use super::fleet::{answers, start};
 use super::questions::{SESSIONS, store};
@@ -23,7 +23,7 @@ const ASKED: [(&str, &str); 5] = [
     ("@t0 ^seq .mt:depth(1-3) .cb", "support-000017"),
 ];
 
-fn plans(dialect: Dialect, engine: ParquetEngine) -> Option<String> {
+fn plans(dialect: Dialect) -> Option<String> {
     let mut process = match start(dialect.name()) {
         Ok(process) => process,
         Err(reason) => {
@@ -37,7 +37,7 @@ fn plans(dialect: Dialect, engine: ParquetEngine) -> Option<String> {
     store
         .export_parquet(&directory, &ParquetExport::default().buckets(BUCKETS))
         .unwrap();
-    let setup = parquet_views(engine, &directory, None).unwrap();
+    let setup = parquet_views(dialect, &directory, None).unwrap();
     let selectors = Engine::new();
     let mut plans = String::new();
     for (selector, sessions) in ASKED {
@@ -82,14 +82,14 @@ fn plans(dialect: Dialect, engine: ParquetEngine) -> Option<String> {
 
 #[test]
 fn duckdb_reads_the_columns_and_buckets_it_needs() {
-    if let Some(plans) = plans(Dialect::DuckDb, ParquetEngine::DuckDb) {
+    if let Some(plans) = plans(Dialect::DuckDb) {
         insta::assert_snapshot!(plans);
     }
 }
 
 #[test]
 fn spark_reads_the_columns_and_buckets_it_needs() {
-    if let Some(plans) = plans(Dialect::Spark, ParquetEngine::Spark) {
+    if let Some(plans) = plans(Dialect::Spark) {
         insta::assert_snapshot!(plans);
     }
 }

@@ -121,17 +121,14 @@ fn questions_have_the_rows_that_the_document_shows() {
 
 #[cfg(feature = "parquet")]
 fn over_parquet(store: &Store, folder: &Folder, questions: &[Question]) {
-    use pactql::{ParquetEngine, ParquetExport, parquet_views};
+    use pactql::{ParquetExport, parquet_views};
     use serde_json::Value;
 
     let directory = folder.file("fleet");
     let settings = ParquetExport::default().buckets(16);
     store.export_parquet(&directory, &settings).unwrap();
     let engine = Engine::new();
-    for (dialect, home) in [
-        (Dialect::DuckDb, ParquetEngine::DuckDb),
-        (Dialect::Spark, ParquetEngine::Spark),
-    ] {
+    for dialect in [Dialect::DuckDb, Dialect::Spark] {
         let mut process = match super::fleet::start(dialect.name()) {
             Ok(process) => process,
             Err(reason) => {
@@ -139,7 +136,7 @@ fn over_parquet(store: &Store, folder: &Folder, questions: &[Question]) {
                 continue;
             }
         };
-        let setup = parquet_views(home, &directory, None).unwrap();
+        let setup = parquet_views(dialect, &directory, None).unwrap();
         for Question { selector, rows } in questions {
             let statement = engine.sql(selector, dialect, &Options::default()).unwrap();
             let got = process.ask(dialect.name(), &setup, statement.text());

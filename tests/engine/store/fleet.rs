@@ -1,6 +1,7 @@
 //! The views over the files of a copy, in DuckDB and Spark: the rows of the store's tables (STORE §2).
 
-use pactql::{ParquetEngine, ParquetExport, Session, Store, parquet_views};
+use pactql::sql::Dialect;
+use pactql::{ParquetExport, Session, Store, parquet_views};
 use rusqlite::types::ValueRef;
 use serde_json::Value;
 
@@ -88,11 +89,8 @@ fn views_have_the_rows_of_the_tables() {
         .export_parquet(&directory, &ParquetExport::default().buckets(2))
         .unwrap();
     for engine in fleet.engines().to_vec() {
-        let kind = match &*engine {
-            "duckdb" => ParquetEngine::DuckDb,
-            _ => ParquetEngine::Spark,
-        };
-        let views = parquet_views(kind, &directory, None).unwrap();
+        let dialect: Dialect = engine.parse().unwrap();
+        let views = parquet_views(dialect, &directory, None).unwrap();
         for sql in SAME {
             let wanted = by_sqlite(&path, sql);
             let found = fleet.ask(&engine, &views, sql);
