@@ -49,6 +49,7 @@
 //! | compare, merge | rows of many snapshots | diffs, one list | `history` |
 //! | answer | selector, session | [`Selection`], [`RangeDiff`] | `engine` |
 //! | keep | commits | rows of a database (`Store`) | `store` |
+//! | record | provider calls | the next snapshots of a `Store`'s sessions (`record`) |
 //! | render | snapshot | [`Thread`], a provider's request | [`mod@render`] |
 //! | inspect | sessions | reports on tokens and costs | [`inspect`] |
 //! | choose | documents, query, number of tokens | [`budget::Resolution`] | [`budget`] |
@@ -75,6 +76,8 @@ mod mcp;
 mod plan;
 #[cfg(feature = "cli")]
 mod present;
+#[cfg(feature = "store")]
+pub mod record;
 pub mod render;
 mod runtime;
 mod scratch;

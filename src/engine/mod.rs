@@ -65,5 +65,7 @@ pub use store::{
     Damage, Durability, ImportStopped, LogImport, Pruned, Retention, SessionAnswer, SessionIds,
     SessionInfo, SqlRow, Store, StoreAnswers, StoreBuilder, StoreIds, TextIndex,
 };
+#[cfg(feature = "store")]
+pub(crate) use store::{Ledger, Row};
 #[cfg(feature = "parquet")]
 pub use store::{ParquetExport, ParquetExported, ParquetImported};

@@ -16,6 +16,14 @@ pub struct Follower {
 }
 
 impl Follower {
+    /// Goes on after a snapshot.
+    pub fn after(newest: Arc<Snapshot>) -> Self {
+        Self {
+            newest: Some(newest),
+            ..Self::default()
+        }
+    }
+
     /// The snapshot of the next document; a committed one has this cycle.
     ///
     /// # Errors

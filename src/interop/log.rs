@@ -126,6 +126,8 @@ pub(super) struct Tool {
     pub(super) name: String,
     /// JSON text in the spelling it came in.
     pub(super) definition: String,
+    /// The API it was sent to, if it would be sent there in another form than it has.
+    pub(super) form: Option<&'static str>,
 }
 
 /// What is known of a provider call besides its messages.

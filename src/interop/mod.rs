@@ -10,6 +10,7 @@
 //! | read | records | events of sessions | `formats`, `log`, `usage` |
 //! | build | events | nodes by cycle | `output`, `builder`, `pairing`, `nodes` |
 //! | write | nodes | documents | `recording`, `spool` |
+//! | go on | a snapshot, one call | the next document | `live`, `events` |
 //!
 //! The other direction starts from a
 //! snapshot: [`write_document`] and [`write_session`] write it as documents. As messages it is
@@ -24,11 +25,15 @@ mod builder;
 mod ctrace;
 mod delta;
 mod equality;
+#[cfg(feature = "store")]
+mod events;
 mod export;
 mod formats;
 mod import;
 mod input;
 mod json;
+#[cfg(feature = "store")]
+mod live;
 mod log;
 mod nodes;
 mod output;
@@ -43,9 +48,13 @@ mod usage;
 
 #[doc(hidden)]
 pub use again::{Lost, lost_in_export};
+#[cfg(feature = "store")]
+pub(crate) use builder::Numbers;
 pub use delta::write_session;
 #[doc(hidden)]
 pub use equality::{Comparison, Mismatch};
+#[cfg(feature = "store")]
+pub(crate) use events::assemble;
 pub use export::write_document;
 #[doc(hidden)]
 pub use export::write_members;
@@ -56,6 +65,8 @@ pub use import::{Imported, ImportedSession, import};
 #[cfg(feature = "cli")]
 pub(crate) use input::where_messages;
 pub use input::{ImportOptions, MessageLocation};
+#[cfg(feature = "store")]
+pub(crate) use live::{Begun, LiveCall, Print};
 pub use pointer::Pointer;
 pub use recording::Recording;
 pub use redact::Redaction;

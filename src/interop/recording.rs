@@ -79,6 +79,9 @@ enum Snapshots {
     InMemory(Vec<Change>),
     /// Their documents: the first whole, the others as differences.
     Spooled(Spooled),
+    /// How many there are, and the document of the last one that was made here; the others are elsewhere.
+    #[cfg(feature = "store")]
+    Passed(usize, Option<String>),
 }
 
 impl Default for Snapshots {
@@ -96,6 +99,24 @@ impl Recording {
         }
     }
 
+    /// One whose snapshots so far are elsewhere.
+    #[cfg(feature = "store")]
+    pub(super) fn passed(snapshots: usize) -> Self {
+        Self {
+            snapshots: Snapshots::Passed(snapshots, None),
+            working: None,
+        }
+    }
+
+    /// The document of the last snapshot that was committed since [`Recording::passed`].
+    #[cfg(feature = "store")]
+    pub(super) fn into_last(self) -> Option<String> {
+        match self.snapshots {
+            Snapshots::Passed(_, last) => last,
+            _ => None,
+        }
+    }
+
     /// Whether its documents are in a spool.
     #[cfg(feature = "cli")]
     pub(crate) fn is_spooled(&self) -> bool {
@@ -110,6 +131,11 @@ impl Recording {
                 let document = document(spooled.len(), &change);
                 spooled.push(&document);
             }
+            #[cfg(feature = "store")]
+            Snapshots::Passed(count, last) => {
+                *last = Some(document(*count, &change));
+                *count += 1;
+            }
         }
     }
 
@@ -118,6 +144,8 @@ impl Recording {
         match &self.snapshots {
             Snapshots::InMemory(changes) => changes.len(),
             Snapshots::Spooled(spooled) => spooled.len(),
+            #[cfg(feature = "store")]
+            Snapshots::Passed(count, _) => *count,
         }
     }
 
@@ -141,7 +169,7 @@ impl Recording {
                 let message = "the documents of a large log are differences";
                 return Err(io::Error::new(io::ErrorKind::Unsupported, message));
             }
-            Snapshots::Spooled(_) => return self.write_spooled(out),
+            _ => return self.write_spooled(out),
         };
         let mut state = TreeState::default();
         let mut line = String::new();
@@ -204,6 +232,8 @@ impl Documents for Recording {
         match (&self.snapshots, &self.working) {
             (_, Some(change)) if index == length => Ok(working_document(length, change)),
             (Snapshots::Spooled(spooled), _) => spooled.read(index),
+            #[cfg(feature = "store")]
+            (Snapshots::Passed(..), _) => Err(io::ErrorKind::NotFound.into()),
             (Snapshots::InMemory(changes), _) => {
                 let change = changes.get(index).ok_or(io::ErrorKind::NotFound)?;
                 Ok(document(index, change))

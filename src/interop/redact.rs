@@ -111,6 +111,42 @@ fn may_have_secrets(text: &str) -> bool {
     MARKS.as_ref().is_none_or(|marks| marks.is_match(text))
 }
 
+/// Keys that providers and services give out, by how they begin: of OpenAI and Anthropic, AWS, GitHub, Google, Slack,
+/// Stripe, and private keys in PEM.
+const KEYS: [&str; 7] = [
+    r"\bsk-[A-Za-z0-9_-]{20,}",
+    r"\b(?:AKIA|ASIA)[A-Z0-9]{16}\b",
+    r"\bgh[pousr]_[A-Za-z0-9]{36,}|\bgithub_pat_[A-Za-z0-9_]{22,}",
+    r"\bAIza[A-Za-z0-9_-]{35}",
+    r"\bxox[abeoprs]-[A-Za-z0-9-]{10,}",
+    r"\b[rs]k_(?:live|test)_[A-Za-z0-9]{16,}",
+    r"-----BEGIN [A-Z ]*PRIVATE KEY-----[A-Za-z0-9+/=\s]*(?:-----END [A-Z ]*PRIVATE KEY-----)?",
+];
+
+impl Redaction {
+    /// Patterns of the keys that providers and well-known services give out, by how they begin.
+    ///
+    /// ```
+    /// use pactql::interop::Redaction;
+    /// let text = r#"{"content":"my key is sk-proj-0123456789abcdefghij, my name is Ada"}"#;
+    /// let clean = Redaction::apply(&Redaction::keys(), text);
+    /// assert_eq!(clean, r#"{"content":"my key is [redacted], my name is Ada"}"#);
+    /// ```
+    #[must_use]
+    pub fn keys() -> Vec<Self> {
+        // A test reads all of them.
+        KEYS.iter()
+            .filter_map(|pattern| Self::parse(pattern).ok())
+            .collect()
+    }
+
+    /// A JSON text without what the patterns match, and without members that authorize a request. Linear.
+    #[must_use]
+    pub fn apply(patterns: &[Self], json: &str) -> String {
+        redact(json, patterns, &mut Report::default()).into_owned()
+    }
+}
+
 /// The text without secrets. What was taken out is counted. Linear.
 pub(super) fn redact<'a>(
     text: &'a str,

@@ -90,6 +90,33 @@ impl ThreadBlock {
         self.data(name).and_then(string)
     }
 
+    /// A block of an imported message outside `^sys`, which is the only one of its request. Values are canonical
+    /// JSON.
+    #[cfg(feature = "store")]
+    pub(crate) fn imported<'a>(
+        role: Option<&str>,
+        kind: Option<&str>,
+        content: Option<&str>,
+        data: impl Iterator<Item = (&'a str, &'a str)>,
+    ) -> Self {
+        let number = ("data_message", "1");
+        let data = data.chain([number]);
+        let mut data: Vec<(Box<str>, Box<str>)> = data
+            .map(|(name, value)| (name.into(), value.into()))
+            .collect();
+        data.sort_unstable();
+        Self {
+            id: "".into(),
+            role: role.unwrap_or("user").into(),
+            kind: kind.map(Into::into),
+            key: None,
+            content: content.map(Into::into),
+            data,
+            parent: "".into(),
+            system: false,
+        }
+    }
+
     /// The block of a node; `system` says whether it is under `^sys`.
     pub(crate) fn of(node: NodeRef<'_>, system: bool) -> Self {
         Self {

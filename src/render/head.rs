@@ -26,6 +26,10 @@ pub(crate) struct Head {
     previous: usize,
     /// The one text that stands for the list of messages.
     alone: Option<String>,
+    /// Whether there are parameters, of which there may be none.
+    given: bool,
+    /// Whether there are messages, or else a list without any.
+    has_list: bool,
 }
 
 impl Head {
@@ -40,6 +44,8 @@ impl Head {
             instructions: None,
             previous: 0,
             alone: None,
+            given: false,
+            has_list: true,
         }
     }
 
@@ -54,8 +60,9 @@ impl Head {
         let tools: Result<Vec<String>, RenderError> =
             tools.map(|block| definition(&block, provider)).collect();
         let tools = tools?;
-        let raw = source.parameters().unwrap_or_else(|| "{}".into());
-        let text = string(&raw).unwrap_or(Cow::Borrowed(&raw));
+        let given = source.parameters();
+        let raw = given.as_deref().unwrap_or("{}");
+        let text = string(raw).unwrap_or(Cow::Borrowed(raw));
         let Some(parameters) = object_in(&text) else {
             return Err(RenderError::Parameters {
                 message: "expected a JSON object as `meta.request`".to_owned(),
@@ -65,16 +72,11 @@ impl Head {
         };
         let clashes = |name: &str| {
             let is_system = system.as_ref().is_some_and(|(member, _)| *member == name);
-            name == list || is_system || (name == "tools" && !tools.is_empty())
+            is_system || (name == "tools" && !tools.is_empty())
         };
         let found = members(parameters);
         if let Some((name, _)) = found.iter().find(|(name, _)| clashes(name)) {
-            return Err(RenderError::Parameters {
-                message: format!(
-                    "expected parameters without `{name}`, which `{provider}` takes from the tree"
-                ),
-                help: format!("remove `{name}` from `meta.request`"),
-            });
+            return Err(clash(name, provider));
         }
         let parameters = compact(parameters);
         Ok(Self {
@@ -86,7 +88,34 @@ impl Head {
             instructions: None,
             previous: 0,
             alone: None,
+            given: given.is_some(),
+            has_list: true,
         })
+    }
+
+    /// With messages after it.
+    ///
+    /// # Errors
+    /// There is a parameter of their name.
+    pub(super) fn with_messages(self) -> Result<Self, RenderError> {
+        match self.has_parameter_of_list() {
+            true => Err(clash(self.list, self.provider)),
+            false => Ok(self),
+        }
+    }
+
+    /// Without any message after it. A parameter of their name is all that there is of them then; a request of which
+    /// the parameters are known, and have none, was sent without.
+    pub(super) fn without_messages(mut self) -> Self {
+        self.has_list = !self.given;
+        self
+    }
+
+    fn has_parameter_of_list(&self) -> bool {
+        let parameters = format!("{{{}}}", self.parameters);
+        members(&parameters)
+            .iter()
+            .any(|(name, _)| name == self.list)
     }
 
     /// With the id of the block that is `instructions`.
@@ -146,9 +175,7 @@ impl Head {
     /// What comes before and after the messages in the request.
     pub(super) fn around(&self) -> (String, String) {
         let is_list = matches!(self.provider, Provider::Thread)
-            || (self.provider == Provider::OpenAi
-                && self.parameters.is_empty()
-                && self.tools.is_empty());
+            || (self.provider == Provider::OpenAi && !self.given && self.tools.is_empty());
         if is_list {
             return ("[".to_owned(), "]\n".to_owned());
         }
@@ -159,17 +186,37 @@ impl Head {
         if let Some((name, value)) = &self.system {
             open.push_str(&format!("\"{name}\":{value},"));
         }
-        open.push_str(&format!("\"{}\":", self.list));
-        let brackets = if self.alone.is_some() {
-            ["", ""]
-        } else {
-            ["[", "]"]
+        let brackets = match (self.has_list, &self.alone) {
+            (false, _) => {
+                // The comma before it.
+                if open.ends_with(',') {
+                    open.pop();
+                }
+                ["", ""]
+            }
+            (true, Some(_)) => ["", ""],
+            (true, None) => ["[", "]"],
         };
+        if self.has_list {
+            open.push_str(&format!("\"{}\":", self.list));
+        }
         open.push_str(brackets[0]);
         let tools = match self.tools.is_empty() {
             true => String::new(),
+            // Nothing may stand before it.
+            false if open == "{" => format!("\"tools\":{}", list(&self.tools)),
             false => format!(",\"tools\":{}", list(&self.tools)),
         };
         (open, format!("{}{tools}}}\n", brackets[1]))
+    }
+}
+
+/// The error for a parameter that the request has from the tree.
+fn clash(name: &str, provider: Provider) -> RenderError {
+    RenderError::Parameters {
+        message: format!(
+            "expected parameters without `{name}`, which `{provider}` takes from the tree"
+        ),
+        help: format!("remove `{name}` from `meta.request`"),
     }
 }

@@ -45,6 +45,7 @@ pub use provider::Provider;
 pub use source::Source;
 pub(crate) use thread::parameters as parameters_of;
 pub use thread::{Scope, Thread, request_of};
+pub(crate) use tool::is_kept;
 pub use wording::Wording;
 
 use std::io::Write;
@@ -127,12 +128,18 @@ fn write_list(
 /// # Errors
 /// A tool definition or parameters that the API has no form for.
 pub(crate) fn head_of(source: Source<'_>, provider: Provider) -> Result<Head, RenderError> {
-    match provider {
-        Provider::Thread => Ok(Head::empty()),
-        Provider::OpenAi => openai::head(source),
-        Provider::OpenAiResponses => responses::head(source),
-        Provider::Anthropic => anthropic::head(source),
+    let head = match provider {
+        Provider::Thread => return Ok(Head::empty()),
+        Provider::OpenAi => openai::head(source)?,
+        Provider::OpenAiResponses => responses::head(source)?,
+        Provider::Anthropic => anthropic::head(source)?,
+    };
+    for block in source.blocks().skip(head.previous()) {
+        if !is_in_head(&block, &head)? {
+            return head.with_messages();
+        }
     }
+    Ok(head.without_messages())
 }
 
 /// Whether a block is in the head, and so in no message.
@@ -146,6 +153,23 @@ pub(crate) fn is_in_head(block: &ThreadBlock, head: &Head) -> Result<bool, Rende
         Provider::Anthropic => anthropic::is_system(block)?,
         _ => head.instructions() == Some(block.id()),
     })
+}
+
+/// The message of some blocks in the form of an API; `None` if they are not exactly one.
+#[cfg(feature = "store")]
+pub(crate) fn message_of(provider: Provider, blocks: Vec<ThreadBlock>) -> Option<String> {
+    let mut grouping = grouping_of(provider);
+    let mut messages = Vec::new();
+    for block in blocks {
+        grouping
+            .add(std::borrow::Cow::Owned(block), &mut messages)
+            .ok()?;
+    }
+    grouping.end(&mut messages).ok()?;
+    match messages.len() {
+        1 => messages.pop(),
+        _ => None,
+    }
 }
 
 /// What makes messages of blocks in the form of an API.

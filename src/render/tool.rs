@@ -20,6 +20,31 @@ enum Form {
     Other,
 }
 
+impl Form {
+    fn provider(self) -> Option<Provider> {
+        match self {
+            Self::Chat => Some(Provider::OpenAi),
+            Self::Responses => Some(Provider::OpenAiResponses),
+            Self::Anthropic => Some(Provider::Anthropic),
+            Self::Other => None,
+        }
+    }
+}
+
+/// Whether a provider is sent a definition, which is JSON, in the form it has.
+pub(crate) fn is_kept(raw: &str, provider: Provider) -> bool {
+    if object_in(raw).is_none() {
+        return false;
+    }
+    let found = members(raw);
+    match function(&found) {
+        Some(function) => function.form.provider() == Some(provider),
+        None => get(&found, "type")
+            .and_then(string)
+            .is_some_and(|kind| is_hosted(&kind, &found, provider)),
+    }
+}
+
 /// A function that the model can call. The values are JSON.
 struct Function<'a> {
     form: Form,
@@ -35,6 +60,10 @@ struct Function<'a> {
 /// Content that is no definition; a tool of one provider that another does not have.
 pub(super) fn definition(block: &ThreadBlock, provider: Provider) -> Result<String, RenderError> {
     let text = block.definition().unwrap_or_default();
+    // One that was sent so before.
+    if block.text("data_form").as_deref() == Some(provider.name()) {
+        return Ok(compact(&text).into_owned());
+    }
     let Some(raw) = object_in(&text) else {
         return Err(RenderError::block(
             block.id(),
@@ -47,13 +76,7 @@ pub(super) fn definition(block: &ThreadBlock, provider: Provider) -> Result<Stri
     let Some(function) = function(&found) else {
         return hosted(block, &found, provider).map(|()| compact(raw).into_owned());
     };
-    let own = match function.form {
-        Form::Chat => Some(Provider::OpenAi),
-        Form::Responses => Some(Provider::OpenAiResponses),
-        Form::Anthropic => Some(Provider::Anthropic),
-        Form::Other => None,
-    };
-    if own == Some(provider) {
+    if function.form.provider() == Some(provider) {
         return Ok(compact(raw).into_owned());
     }
     Ok(function.translated(provider))
@@ -120,8 +143,13 @@ impl Function<'_> {
     }
 }
 
+/// Whether a provider hosts a tool of a type. Anthropic's have a name, OpenAI's none or the type `custom`.
+fn is_hosted(kind: &str, found: &[Member<'_>], provider: Provider) -> bool {
+    let anthropic = kind != "custom" && get(found, "name").is_some();
+    anthropic == (provider == Provider::Anthropic)
+}
+
 /// Checks that a hosted tool, which has no schema, goes to the provider that hosts it.
-/// Anthropic's have a name, OpenAI's none or the type `custom`.
 fn hosted(
     block: &ThreadBlock,
     found: &[Member<'_>],
@@ -136,8 +164,7 @@ fn hosted(
              {\"name\": …, \"description\": …, \"input_schema\": …}",
         ));
     };
-    let anthropic = kind != "custom" && get(found, "name").is_some();
-    if anthropic == (provider == Provider::Anthropic) {
+    if is_hosted(&kind, found, provider) {
         return Ok(());
     }
     Err(RenderError::block(

@@ -87,6 +87,52 @@ pub(crate) fn by_id(
     )
 }
 
+/// The sessions that come from a source and that no context writes or has written, in byte order of names. Linear
+/// in the sessions of the store.
+pub(crate) fn of_source(
+    database: &mut dyn Database,
+    source: &str,
+) -> Result<Vec<Entry>, StoreError> {
+    let now = database.now_ns()?;
+    let sql = format!(
+        "{SELECT} where s.source = ?1 and s.runtime is null and not exists (select 1 from lease l \
+         where l.session_id = s.session_id and l.expires_at_ns > ?2) order by s.name"
+    );
+    collect(database, &sql, &[source.into(), now.into()], entry)
+}
+
+/// The numbers of the sessions whose name is `name`, or `name/` and more, and that have a block of a response in
+/// their newest state. Linear in the nodes of those.
+pub(crate) fn of_response(
+    database: &mut dyn Database,
+    name: &str,
+    response: &str,
+) -> Result<Vec<i64>, StoreError> {
+    let (from, to) = (format!("{name}/"), format!("{name}0"));
+    let sql = format!(
+        "select distinct s.session_id from session s join placement p on p.session_id = s.session_id \
+         and p.last_seq = {} join attr a on a.unit_id = p.unit_id and a.name = 'data_response' \
+         and a.ordinal = -1 and a.text = ?4 where s.name = ?1 or (s.name >= ?2 and s.name < ?3) \
+         order by s.session_id",
+        i64::MAX
+    );
+    let values = [
+        name.into(),
+        from.as_str().into(),
+        to.as_str().into(),
+        response.into(),
+    ];
+    collect(database, &sql, &values, |row| int(row, 0))
+}
+
+/// The largest number after `name/` in the name of a session; 1 if there is none. Linear in the names that begin so.
+pub(crate) fn last_number(database: &mut dyn Database, name: &str) -> Result<u64, StoreError> {
+    let prefix = format!("{name}/");
+    let names = list(database, &prefix)?.into_iter();
+    let numbers = names.filter_map(|listed| listed.name.strip_prefix(&prefix)?.parse().ok());
+    Ok(numbers.fold(1, u64::max))
+}
+
 /// Some sessions by their numbers, of which there is at least one, in no order.
 pub(super) fn some(
     database: &mut dyn Database,

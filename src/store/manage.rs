@@ -104,6 +104,17 @@ impl Import {
         Ok(())
     }
 
+    /// Ends the work on a session, of which the first `settled` attempts are there already.
+    pub(crate) fn end(
+        self,
+        database: &mut dyn Database,
+        settled: usize,
+        attempts: &[AttemptRow],
+    ) -> Result<(), StoreError> {
+        records::put_attempts(database, self.pen.session, settled, attempts)?;
+        touch(database, self.pen.session, None)
+    }
+
     /// Adds what is beside the snapshots.
     pub(crate) fn finish(
         self,

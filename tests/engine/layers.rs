@@ -24,6 +24,7 @@ const MAY_IMPORT: &[(&str, &str)] = &[
         "inspect engine history budget interop render index tree ir syntax diag",
     ),
     ("files", "engine history interop tree diag"),
+    ("record", "engine history interop render index tree diag"),
     ("inspect", "engine history render index tree ir diag"),
     (
         "engine",

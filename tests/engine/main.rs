@@ -37,6 +37,8 @@ mod public_api;
 mod range_cost;
 mod ranges;
 mod real_data;
+#[cfg(feature = "store")]
+mod record;
 mod reference;
 mod render;
 mod restores;

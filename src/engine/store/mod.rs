@@ -15,12 +15,14 @@
 //! | selectors over many sessions | `many`, `ids`, `asking`, `sweep` |
 //! | selectors that the database answers | `by_sql` |
 //! | commits of many contexts | `together` |
+//! | provider calls as they are made | `ledger` |
 
 mod asking;
 mod build;
 mod by_sql;
 mod ids;
 mod import;
+mod ledger;
 mod log;
 mod manage;
 mod many;
@@ -40,6 +42,7 @@ pub use by_sql::SqlRow;
 pub(crate) use by_sql::views;
 pub use ids::{SessionIds, StoreIds};
 pub use import::ImportStopped;
+pub(crate) use ledger::{Ledger, Row};
 pub use log::LogImport;
 pub use manage::{Damage, Pruned, Retention, SessionInfo};
 pub use many::StoreAnswers;

@@ -411,7 +411,10 @@ impl Builder {
             }
         };
         if changed {
-            let part = Part::new("tool", quoted(&tool.definition));
+            let mut part = Part::new("tool", quoted(&tool.definition));
+            if let Some(form) = tool.form {
+                part.set("data_form", quoted(form));
+            }
             let key = (!tool.name.is_empty()).then_some(&*tool.name);
             self.change.put.push(
                 Draft {

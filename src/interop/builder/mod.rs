@@ -11,6 +11,11 @@
 //! This file must not know log formats.
 
 mod arrange;
+#[cfg(feature = "store")]
+mod resume;
+
+#[cfg(feature = "store")]
+pub(crate) use resume::Numbers;
 
 use crate::interop::json::{json_text, quoted};
 use crate::interop::log::{About, Call, Event, Field, Message, Origin, Part, Request, Tool};

@@ -23,6 +23,7 @@ use crate::interop::json::{canonical, compact, quoted};
 use crate::interop::log::{Call, Field, Message, Part};
 use crate::interop::report::{Fate, Report};
 use crate::interop::usage;
+use crate::render::Provider;
 use crate::render::openai::RESERVED;
 use crate::tree::accepted::{Accepted, members};
 use crate::tree::shallow::{Member, ValueType, get, string, value_type};
@@ -83,7 +84,11 @@ impl Api for Messages {
     }
 
     fn request(&self, found: &[Member<'_>], report: &mut Report) -> Parsed {
-        let mut parsed = Parsed::new("messages", tools(get(found, "tools"), report));
+        let mut parsed = Parsed::new(
+            Provider::Anthropic,
+            "messages",
+            tools(get(found, "tools"), report),
+        );
         let system = get(found, "system").filter(|raw| !matches!(*raw, "null" | "[]"));
         let mut parts = Vec::new();
         if let Some(raw) = system

@@ -34,6 +34,8 @@ mod egregore;
 mod fields;
 mod inspect_ai;
 mod letta;
+#[cfg(feature = "store")]
+mod live;
 mod openai;
 mod openhands;
 mod otel;
@@ -49,6 +51,8 @@ mod sharegpt;
 mod swe_agent;
 mod transcript;
 
+#[cfg(feature = "store")]
+pub(super) use live::read as read_call;
 pub(super) use openai::is_message;
 use reader::Sniff;
 pub(super) use reader::{At, InMemory, Reader, Record, Records};

@@ -23,6 +23,7 @@ use crate::interop::json::{canonical, quoted};
 use crate::interop::log::{Call, Field, Message, Part};
 use crate::interop::report::{Fate, Report};
 use crate::interop::usage;
+use crate::render::Provider;
 use crate::render::openai::RESERVED;
 use crate::tree::accepted::{elements, members};
 use crate::tree::shallow::{Member, ValueType, get, string, value_type};
@@ -62,7 +63,11 @@ impl Api for Chat {
     }
 
     fn request(&self, found: &[Member<'_>], report: &mut Report) -> Parsed {
-        Parsed::new("messages", tools(get(found, "tools"), report))
+        Parsed::new(
+            Provider::OpenAi,
+            "messages",
+            tools(get(found, "tools"), report),
+        )
     }
 
     fn response(&self, found: &[Member<'_>], report: &mut Report) -> Option<(Vec<Message>, Call)> {

@@ -18,6 +18,7 @@ use crate::interop::json::canonical;
 use crate::interop::log::{About, Call, Event, Message, Origin, Request, Tool, object_without};
 use crate::interop::output::{Output, SessionId};
 use crate::interop::report::{Fate, Report};
+use crate::render::{Provider, is_kept};
 use crate::tree::accepted::{elements, members};
 use crate::tree::shallow::{Member, ValueType, get, string, value_type};
 use std::collections::{HashMap, HashSet};
@@ -44,9 +45,13 @@ pub(super) struct Parsed {
 }
 
 impl Parsed {
-    /// What is known of a request with these tools. A list without any stays a parameter.
-    pub(super) fn new(messages: &'static str, tools: Vec<Tool>) -> Self {
+    /// What is known of a request to an API with these tools. A list without any stays a parameter.
+    pub(super) fn new(provider: Provider, messages: &'static str, mut tools: Vec<Tool>) -> Self {
         let mut taken = vec![messages];
+        for tool in &mut tools {
+            let kept = is_kept(&tool.definition, provider);
+            tool.form = (!kept).then_some(provider.name());
+        }
         if !tools.is_empty() {
             taken.push("tools");
         }
@@ -102,6 +107,7 @@ pub(super) fn tools(raw: Option<&str>, report: &mut Report) -> Vec<Tool> {
         Tool {
             name: name.unwrap_or_default().into_owned(),
             definition: raw.to_owned(),
+            form: None,
         }
     };
     let raw = elements(raw.unwrap_or_default());

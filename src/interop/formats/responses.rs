@@ -22,6 +22,7 @@ use crate::interop::json::{canonical, quoted};
 use crate::interop::log::{Call, Field, Message, Part, object_without};
 use crate::interop::report::{Fate, Report};
 use crate::interop::usage;
+use crate::render::Provider;
 use crate::tree::accepted::{Accepted, elements, members};
 use crate::tree::shallow::{Member, ValueType, get, value_type};
 use std::rc::Rc;
@@ -89,7 +90,11 @@ impl Api for Responses {
     }
 
     fn request(&self, found: &[Member<'_>], report: &mut Report) -> Parsed {
-        let mut parsed = Parsed::new("input", tools(get(found, "tools"), report));
+        let mut parsed = Parsed::new(
+            Provider::OpenAiResponses,
+            "input",
+            tools(get(found, "tools"), report),
+        );
         if let Some(instructions) = get_string(found, "instructions") {
             report.message(Fate::Understood, "system");
             parsed.taken.push("instructions");

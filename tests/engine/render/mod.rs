@@ -480,7 +480,8 @@ fn parameters_keep_their_order_and_spelling() {
 fn parameters_that_cannot_be_sent_are_refused() {
     let refused = |request: Value, provider| {
         let sys = json!([{"content": "s"}]);
-        let text = document(&request, sys, json!([]), json!([])).to_string();
+        let turn = json!([{"id": "b", "role": "user", "content": "hi"}]);
+        let text = document(&request, sys, json!([]), turn).to_string();
         let error = render(&*snapshot(&text), provider).expect_err("parameters");
         assert!(matches!(error, RenderError::Parameters { .. }));
         assert!(error.help().is_some());
@@ -499,11 +500,14 @@ fn parameters_that_cannot_be_sent_are_refused() {
     refused(json!({"instructions": "x"}), Provider::OpenAiResponses);
     refused(json!({"system": "x"}), Provider::Anthropic);
     // Names that are another provider's are parameters like others.
-    let text = document(&json!({"input": 1}), json!([]), json!([]), json!([])).to_string();
-    assert_eq!(
-        request(&snapshot(&text), Provider::Anthropic),
-        json!({"input": 1, "messages": []})
-    );
+    let empty = |request: Value| {
+        let text = document(&request, json!([]), json!([]), json!([])).to_string();
+        self::request(&snapshot(&text), Provider::Anthropic)
+    };
+    assert_eq!(empty(json!({"input": 1})), json!({"input": 1}));
+    // Without a message to send, one of the list's own name is the list; without parameters there is an empty one.
+    assert_eq!(empty(json!({"messages": []})), json!({"messages": []}));
+    assert_eq!(empty(json!(null)), json!({"messages": []}));
 }
 
 #[test]

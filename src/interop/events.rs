@@ -1,0 +1,492 @@
+//! Streamed replies: the events of a response put together, as the API would have sent it in one piece.
+//!
+//! The text is that of server-sent events. A stream may be cut off anywhere: what came until then is the reply.
+//! Members that an API repeats or adds are kept where they have a place. This file must not know trees.
+
+use super::json::{push_member, quoted};
+use crate::render::Provider;
+use crate::tree::json::Reader;
+use crate::tree::shallow::{Member, ValueType, elements, get, members, string, value_type};
+use std::collections::BTreeMap;
+
+/// A reply that came as events.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Streamed {
+    /// The response as JSON; `None` if nothing of it came.
+    pub(crate) response: Option<String>,
+    /// Whether the API said that it is whole.
+    pub(crate) whole: bool,
+    /// What the API said that went wrong, as JSON.
+    pub(crate) error: Option<String>,
+}
+
+/// Puts the events of a response together. Linear in the text.
+pub(crate) fn assemble(provider: Provider, text: &str) -> Streamed {
+    let events = events(text);
+    match provider {
+        Provider::Anthropic => Blocks::default().read(&events),
+        Provider::OpenAiResponses => Items::default().read(&events),
+        Provider::OpenAi | Provider::Thread => Chunks::default().read(&events),
+    }
+}
+
+/// The data of each event.
+fn events(text: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    let mut data = String::new();
+    let mut has_data = false;
+    for line in text.split('\n').chain([""]) {
+        let line = line.strip_suffix('\r').unwrap_or(line);
+        if line.is_empty() {
+            if std::mem::take(&mut has_data) {
+                found.push(std::mem::take(&mut data));
+            }
+        } else if let Some(rest) = line.strip_prefix("data:") {
+            if std::mem::replace(&mut has_data, true) {
+                data.push('\n');
+            }
+            data.push_str(rest.strip_prefix(' ').unwrap_or(rest));
+        }
+    }
+    found
+}
+
+/// The members of an event; none of what is no JSON object, such as the last piece of a stream that was cut off.
+fn event(text: &str) -> Vec<Member<'_>> {
+    let mut reader = Reader::new(text.trim());
+    match reader.skip_value() {
+        Ok(value) if reader.end().is_ok() => members(value),
+        _ => Vec::new(),
+    }
+}
+
+/// A JSON value to which pieces are added.
+#[derive(Clone, Debug)]
+enum Grown {
+    /// A text, decoded.
+    Text(String),
+    /// Members by name.
+    Object(BTreeMap<String, Grown>),
+    /// Elements by their `index`, or in the order they came.
+    List(BTreeMap<u64, Grown>),
+    /// Anything else, as JSON.
+    Other(String),
+}
+
+/// Members that say what a piece belongs to: a later one replaces the one before.
+const NAMES: [&str; 6] = ["id", "type", "role", "name", "object", "index"];
+
+impl Grown {
+    fn of(raw: &str) -> Self {
+        match value_type(raw) {
+            ValueType::String => Self::Text(string(raw).unwrap_or_default().into_owned()),
+            ValueType::Object => {
+                let mut object = Self::Object(BTreeMap::new());
+                object.add(raw);
+                object
+            }
+            ValueType::Array => {
+                let mut list = Self::List(BTreeMap::new());
+                list.add(raw);
+                list
+            }
+            _ => Self::Other(raw.to_owned()),
+        }
+    }
+
+    /// Adds a piece: texts are put together, members and elements one by one.
+    fn add(&mut self, raw: &str) {
+        match (&mut *self, value_type(raw)) {
+            (_, ValueType::Null) => {}
+            (Self::Text(text), ValueType::String) => {
+                text.push_str(&string(raw).unwrap_or_default());
+            }
+            (Self::Object(known), ValueType::Object) => {
+                for (name, value) in members(raw) {
+                    match known.get_mut(&*name) {
+                        Some(before) if !NAMES.contains(&&*name) => before.add(value),
+                        Some(_) if value == "null" => {}
+                        _ => {
+                            known.insert(name.into_owned(), Self::of(value));
+                        }
+                    }
+                }
+            }
+            (Self::List(known), ValueType::Array) => {
+                for value in elements(raw) {
+                    let index = get(&members(value), "index").and_then(|raw| raw.parse().ok());
+                    let next = known.last_key_value().map_or(0, |(last, _)| last + 1);
+                    let at = index.unwrap_or(next);
+                    match known.get_mut(&at) {
+                        Some(before) => before.add(value),
+                        None => {
+                            known.insert(at, Self::of(value));
+                        }
+                    }
+                }
+            }
+            (before, _) => *before = Self::of(raw),
+        }
+    }
+
+    /// The value as JSON. Elements of lists leave out the `index` that the pieces had.
+    fn json(&self, element: bool) -> String {
+        match self {
+            Self::Text(text) => quoted(text),
+            Self::Other(raw) => raw.clone(),
+            Self::List(list) => {
+                let elements: Vec<String> = list.values().map(|value| value.json(true)).collect();
+                format!("[{}]", elements.join(","))
+            }
+            Self::Object(object) => {
+                let mut out = String::new();
+                for (name, value) in object {
+                    if !(element && name == "index") {
+                        push_member(name, &value.json(false), &mut out);
+                    }
+                }
+                braced(&out)
+            }
+        }
+    }
+}
+
+/// An object of members that `push_member` wrote.
+fn braced(members: &str) -> String {
+    format!("{{{}}}", members.strip_prefix(',').unwrap_or(members))
+}
+
+/// The text of an event's member.
+fn text<'a>(found: &[Member<'a>], name: &str) -> std::borrow::Cow<'a, str> {
+    get(found, name).and_then(string).unwrap_or_default()
+}
+
+/// Chat Completions: pieces of choices.
+#[derive(Default)]
+struct Chunks {
+    /// Members of the response besides choices and usage: those of the last piece that has them.
+    around: BTreeMap<String, String>,
+    /// Message and reason to stop, by the number of the choice.
+    choices: BTreeMap<u64, (Option<Grown>, Option<String>)>,
+    out: Streamed,
+}
+
+impl Chunks {
+    fn read(mut self, events: &[String]) -> Streamed {
+        for data in events {
+            if data.trim() == "[DONE]" {
+                self.out.whole = true;
+                continue;
+            }
+            let found = event(data);
+            for (name, value) in &found {
+                match &**name {
+                    "choices" => elements(value).into_iter().for_each(|raw| self.choice(raw)),
+                    "error" if *value != "null" => self.out.error = Some((*value).to_owned()),
+                    "object" => {}
+                    _ if *value != "null" => {
+                        self.around.insert(name.to_string(), (*value).to_owned());
+                    }
+                    _ => {}
+                }
+            }
+        }
+        let ended = |(_, stop): &(_, Option<String>)| stop.is_some();
+        self.out.whole |= !self.choices.is_empty() && self.choices.values().all(ended);
+        if !self.choices.is_empty() {
+            let mut out = String::new();
+            push_member("object", "\"chat.completion\"", &mut out);
+            for (name, value) in &self.around {
+                push_member(name, value, &mut out);
+            }
+            let choices: Vec<String> = self.choices.iter().map(choice).collect();
+            push_member("choices", &format!("[{}]", choices.join(",")), &mut out);
+            self.out.response = Some(braced(&out));
+        }
+        self.out
+    }
+
+    fn choice(&mut self, raw: &str) {
+        let found = members(raw);
+        let index = get(&found, "index").and_then(|raw| raw.parse().ok());
+        let (message, stop) = self.choices.entry(index.unwrap_or(0)).or_default();
+        if let Some(delta) = get(&found, "delta").filter(|raw| value_type(raw) == ValueType::Object)
+        {
+            match message {
+                Some(message) => message.add(delta),
+                None => *message = Some(Grown::of(delta)),
+            }
+        }
+        let reason = get(&found, "finish_reason").filter(|reason| *reason != "null");
+        if let Some(reason) = reason {
+            *stop = Some(reason.to_owned());
+        }
+    }
+}
+
+fn choice((index, (message, stop)): (&u64, &(Option<Grown>, Option<String>))) -> String {
+    let mut message = message.clone().unwrap_or(Grown::Object(BTreeMap::new()));
+    if let Grown::Object(members) = &mut message {
+        let role = || Grown::Text("assistant".to_owned());
+        members.entry("role".to_owned()).or_insert_with(role);
+        let none = || Grown::Other("null".to_owned());
+        members.entry("content".to_owned()).or_insert_with(none);
+    }
+    let mut out = String::new();
+    push_member("index", &index.to_string(), &mut out);
+    push_member("message", &message.json(false), &mut out);
+    push_member("finish_reason", stop.as_deref().unwrap_or("null"), &mut out);
+    braced(&out)
+}
+
+/// Anthropic Messages: blocks of content.
+#[derive(Default)]
+struct Blocks {
+    /// Members of the message besides content and usage.
+    message: BTreeMap<String, String>,
+    usage: BTreeMap<String, String>,
+    blocks: BTreeMap<u64, Block>,
+    out: Streamed,
+}
+
+/// A block of content: its members, and the arguments of a call as they came.
+struct Block {
+    members: Grown,
+    input: String,
+}
+
+impl Blocks {
+    fn read(mut self, events: &[String]) -> Streamed {
+        for data in events {
+            let found = event(data);
+            let at = get(&found, "index").and_then(|raw| raw.parse().ok());
+            match &*text(&found, "type") {
+                "message_start" => self.start(get(&found, "message").unwrap_or_default()),
+                "content_block_start" => {
+                    let block = Block {
+                        members: Grown::of(get(&found, "content_block").unwrap_or("{}")),
+                        input: String::new(),
+                    };
+                    self.blocks.insert(at.unwrap_or(0), block);
+                }
+                "content_block_delta" => {
+                    if let Some(block) = self.blocks.get_mut(&at.unwrap_or(0)) {
+                        block.add(&members(get(&found, "delta").unwrap_or_default()));
+                    }
+                }
+                "message_delta" => {
+                    for (name, value) in members(get(&found, "delta").unwrap_or_default()) {
+                        self.message.insert(name.into_owned(), value.to_owned());
+                    }
+                    self.count(get(&found, "usage").unwrap_or_default());
+                }
+                "message_stop" => self.out.whole = true,
+                "error" => self.out.error = get(&found, "error").map(str::to_owned),
+                _ => {}
+            }
+        }
+        if self.message.is_empty() && self.blocks.is_empty() {
+            return self.out;
+        }
+        let mut out = String::new();
+        self.message
+            .insert("type".to_owned(), "\"message\"".to_owned());
+        for (name, value) in &self.message {
+            push_member(name, value, &mut out);
+        }
+        let blocks: Vec<String> = self.blocks.values().map(Block::json).collect();
+        push_member("content", &format!("[{}]", blocks.join(",")), &mut out);
+        let mut usage = String::new();
+        for (name, value) in &self.usage {
+            push_member(name, value, &mut usage);
+        }
+        push_member("usage", &braced(&usage), &mut out);
+        self.out.response = Some(braced(&out));
+        self.out
+    }
+
+    fn start(&mut self, message: &str) {
+        for (name, value) in members(message) {
+            match &*name {
+                "content" => {}
+                "usage" => self.count(value),
+                _ => {
+                    self.message.insert(name.into_owned(), value.to_owned());
+                }
+            }
+        }
+    }
+
+    /// Notes counts; later ones replace those before.
+    fn count(&mut self, usage: &str) {
+        for (name, value) in members(usage) {
+            if value != "null" || !self.usage.contains_key(&*name) {
+                self.usage.insert(name.into_owned(), value.to_owned());
+            }
+        }
+    }
+}
+
+impl Block {
+    fn add(&mut self, delta: &[Member<'_>]) {
+        let Grown::Object(known) = &mut self.members else {
+            return;
+        };
+        for (name, value) in delta {
+            match &**name {
+                "type" => {}
+                "partial_json" => self.input.push_str(&string(value).unwrap_or_default()),
+                "citation" => {
+                    let list = || Grown::List(BTreeMap::new());
+                    let citations = known.entry("citations".to_owned()).or_insert_with(list);
+                    if !matches!(citations, Grown::List(_)) {
+                        *citations = list();
+                    }
+                    if let Grown::List(citations) = citations {
+                        let next = citations.len() as u64;
+                        citations.insert(next, Grown::Other((*value).to_owned()));
+                    }
+                }
+                _ => match known.get_mut(&**name) {
+                    Some(before) => before.add(value),
+                    None => {
+                        known.insert(name.to_string(), Grown::of(value));
+                    }
+                },
+            }
+        }
+    }
+
+    fn json(&self) -> String {
+        let mut block = self.members.clone();
+        if let Grown::Object(members) = &mut block
+            && !self.input.is_empty()
+        {
+            let mut reader = Reader::new(self.input.trim());
+            let input = match reader.skip_value() {
+                Ok(value) if reader.end().is_ok() && reader.problems().is_empty() => {
+                    value.to_owned()
+                }
+                // Arguments that were cut off.
+                _ => quoted(&self.input),
+            };
+            members.insert("input".to_owned(), Grown::Other(input));
+        }
+        block.json(false)
+    }
+}
+
+/// OpenAI Responses: items of the output.
+#[derive(Default)]
+struct Items {
+    /// The response as an event had it last.
+    response: Option<String>,
+    /// Items that are whole, by their index.
+    items: BTreeMap<u64, String>,
+    /// Texts of items that are not: the item as it began, and its texts by the index of the part.
+    open: BTreeMap<u64, (String, BTreeMap<u64, String>)>,
+    out: Streamed,
+}
+
+impl Items {
+    fn read(mut self, events: &[String]) -> Streamed {
+        for data in events {
+            let found = event(data);
+            let number = |name: &str| {
+                let number = get(&found, name).and_then(|raw| raw.parse().ok());
+                number.unwrap_or(0)
+            };
+            let at = number("output_index");
+            match &*text(&found, "type") {
+                "response.output_item.added" => {
+                    let item = get(&found, "item").unwrap_or("{}").to_owned();
+                    self.open.insert(at, (item, BTreeMap::new()));
+                }
+                "response.output_item.done" => {
+                    self.open.remove(&at);
+                    let item = get(&found, "item").unwrap_or("{}").to_owned();
+                    self.items.insert(at, item);
+                }
+                "response.output_text.delta"
+                | "response.refusal.delta"
+                | "response.function_call_arguments.delta"
+                | "response.custom_tool_call_input.delta"
+                | "response.reasoning_summary_text.delta" => {
+                    if let Some((_, texts)) = self.open.get_mut(&at) {
+                        let part = number("content_index").max(number("summary_index"));
+                        let delta = text(&found, "delta");
+                        texts.entry(part).or_default().push_str(&delta);
+                    }
+                }
+                "error" => self.out.error = Some(data.clone()),
+                kind => self.response(kind, get(&found, "response")),
+            }
+        }
+        self.finish()
+    }
+
+    /// An event that has the response.
+    fn response(&mut self, kind: &str, response: Option<&str>) {
+        let Some(response) = response.filter(|_| kind.starts_with("response.")) else {
+            return;
+        };
+        self.response = Some(response.to_owned());
+        self.out.whole |= matches!(kind, "response.completed" | "response.incomplete");
+        if kind == "response.failed" {
+            let error = get(&members(response), "error").unwrap_or("null");
+            self.out.error = Some(error.to_owned());
+        }
+    }
+
+    fn finish(mut self) -> Streamed {
+        if self.out.whole || (self.response.is_none() && self.items.is_empty()) {
+            self.out.response = self.response;
+            return self.out;
+        }
+        for (at, (item, texts)) in std::mem::take(&mut self.open) {
+            let item = unfinished(&item, &texts);
+            self.items.insert(at, item);
+        }
+        let mut out = String::new();
+        for (name, value) in members(self.response.as_deref().unwrap_or_default()) {
+            if name != "output" {
+                push_member(&name, value, &mut out);
+            }
+        }
+        let items: Vec<&str> = self.items.values().map(String::as_str).collect();
+        push_member("output", &format!("[{}]", items.join(",")), &mut out);
+        self.out.response = Some(braced(&out));
+        self.out
+    }
+}
+
+/// An item of which only a part came.
+fn unfinished(item: &str, texts: &BTreeMap<u64, String>) -> String {
+    let found = members(item);
+    let kind = text(&found, "type").into_owned();
+    let (member, part) = match &*kind {
+        "message" => ("content", Some("output_text")),
+        "reasoning" => ("summary", Some("summary_text")),
+        "custom_tool_call" => ("input", None),
+        _ => ("arguments", None),
+    };
+    let mut out = String::new();
+    for (name, value) in &found {
+        if name != member {
+            push_member(name, value, &mut out);
+        }
+    }
+    match part {
+        Some(part) => {
+            let part = |text: &String| format!("{{\"type\":\"{part}\",\"text\":{}}}", quoted(text));
+            let parts: Vec<String> = texts.values().map(part).collect();
+            push_member(member, &format!("[{}]", parts.join(",")), &mut out);
+        }
+        None if texts.is_empty() => {}
+        None => {
+            let text: String = texts.values().map(String::as_str).collect();
+            push_member(member, &quoted(&text), &mut out);
+        }
+    }
+    braced(&out)
+}

@@ -1,0 +1,235 @@
+//! Calls as they are made: the next snapshot of a session, from a request body and the response to it.
+//!
+//! An import reads a whole log; here a session goes on from its newest snapshot ([`Begun`]) with one call
+//! ([`LiveCall`]), and the document of the next snapshot is the difference. This file must not know stores.
+
+use super::builder::{Builder, Numbers};
+use super::formats::read_call;
+use super::log::{About, Event, Field, Message, Origin};
+use super::report::Report;
+use crate::index::Snapshot;
+use crate::render::Provider;
+use crate::tree::hash::text_hash;
+use crate::tree::json::Reader;
+use crate::tree::shallow::{get, members, string};
+use std::rc::Rc;
+
+/// What of a message is compared with those of earlier calls: its role, its texts and calls. A reply says the same
+/// however a client spells it when it is sent again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Print {
+    hash: u64,
+    /// Whether it is a part of the system prompt.
+    pub(crate) system: bool,
+    /// Whether the model said it.
+    pub(crate) reply: bool,
+    /// Whether it is the reply of the newest cycle, which was not sent yet.
+    pub(crate) last: bool,
+}
+
+impl Print {
+    fn of(message: &Message) -> Self {
+        let mut text = message.role.clone().unwrap_or_default();
+        let parts = message.parts.iter();
+        for part in parts.filter(|part| part.content.is_some()) {
+            let id = part.field("data_call_id").unwrap_or_default();
+            let content = part.content.as_deref().unwrap_or_default();
+            for said in [part.kind.unwrap_or_default(), id, content] {
+                text.push('\n');
+                text.push_str(said);
+            }
+        }
+        let hash = text_hash(&text);
+        let first = hash.first_chunk().copied().unwrap_or_default();
+        Self {
+            hash: u64::from_be_bytes(first),
+            system: message.system,
+            reply: message.reply,
+            last: false,
+        }
+    }
+
+    /// Those of a session.
+    fn of_session(builder: &Builder) -> Vec<Self> {
+        let sent = builder.sent();
+        let print = |(message, last): (&Rc<Message>, bool)| Self {
+            last,
+            ..Self::of(message)
+        };
+        sent.map(print).collect()
+    }
+
+    /// The same number for equal messages, in every version and process.
+    pub(crate) fn number(self) -> u64 {
+        self.hash
+    }
+}
+
+/// A provider call: what was sent, and what came back.
+#[derive(Debug)]
+pub(crate) struct LiveCall {
+    request: super::log::Request,
+    own: usize,
+    previous: Option<String>,
+    joined: bool,
+}
+
+impl LiveCall {
+    /// Reads a call. `usage` are members of the snapshot's `usage` besides what the response says; values are JSON.
+    ///
+    /// # Errors
+    /// The request is no JSON object, or one that no document can hold.
+    pub(crate) fn read(
+        provider: Provider,
+        request: &str,
+        response: Option<&str>,
+        times: (i64, i64),
+        usage: Vec<(&'static str, String)>,
+    ) -> Result<Self, String> {
+        let request = object(request).map_err(|why| format!("the request is {why}"))?;
+        let response = response.and_then(|response| object(response).ok());
+        let mut report = Report::default();
+        let read = read_call(provider, request, response, &mut report);
+        let mut request = read.request;
+        let (started, ended) = times;
+        for message in &mut request.reply {
+            message.time = Some(ended);
+        }
+        request.call.time = Some(started);
+        let usage = usage.into_iter().map(|(name, json)| (name.into(), json));
+        let known: Vec<Field> = std::mem::take(&mut request.call.usage);
+        request.call.usage = usage.collect();
+        request.call.usage.extend(known);
+        let mut call = Self {
+            request,
+            own: read.own,
+            previous: read.previous,
+            joined: provider == Provider::OpenAiResponses,
+        };
+        call.sort_fields();
+        Ok(call)
+    }
+
+    /// Fields as they come back from a tree, so that equal messages are equal.
+    fn sort_fields(&mut self) {
+        let sent = self.request.messages.iter_mut().map(Rc::make_mut);
+        for message in sent.chain(&mut self.request.reply) {
+            for part in &mut message.parts {
+                part.data.sort_unstable();
+            }
+        }
+    }
+
+    /// The messages that were sent.
+    pub(crate) fn prints(&self) -> Vec<Print> {
+        self.request
+            .messages
+            .iter()
+            .map(|message| Print::of(message))
+            .collect()
+    }
+
+    /// Whether the model said anything.
+    pub(crate) fn has_reply(&self) -> bool {
+        let mut parts = self.request.reply.iter().flat_map(|message| &message.parts);
+        parts.any(|part| {
+            part.content
+                .as_deref()
+                .is_some_and(|content| content != "\"\"")
+        })
+    }
+
+    /// The id of the response that it goes on after, if the API has the messages up to there.
+    pub(crate) fn previous(&self) -> Option<&str> {
+        self.previous.as_deref()
+    }
+
+    /// A text of the parameters.
+    pub(crate) fn parameter(&self, name: &str) -> Option<String> {
+        let found = members(self.request.parameters.as_deref()?);
+        Some(get(&found, name).and_then(string)?.into_owned())
+    }
+
+    /// A number that the provider counted.
+    pub(crate) fn counted(&self, name: &str) -> Option<u64> {
+        let mut usage = self.request.call.usage.iter();
+        usage.find(|(known, _)| known == name)?.1.parse().ok()
+    }
+
+    /// Notes that the reply is not whole, and why.
+    pub(crate) fn set_stop(&mut self, reason: &str) {
+        let usage = &mut self.request.call.usage;
+        usage.retain(|(name, _)| name != "stop_reason");
+        usage.push(("stop_reason".into(), super::json::quoted(reason)));
+    }
+
+    /// Leaves the reply out.
+    pub(crate) fn without_reply(mut self) -> Self {
+        self.request.reply.clear();
+        self
+    }
+
+    fn about(&self) -> About {
+        About {
+            origin: Origin::Request,
+            joined: self.joined,
+            ..About::default()
+        }
+    }
+
+    /// The document of the snapshot of the call, which is the next one after those of `begun`, or the first.
+    /// `attempts` are calls of the same cycle that failed, JSON objects. Returns the numbers given so far, too.
+    pub(crate) fn document(
+        mut self,
+        begun: Option<Begun>,
+        attempts: Vec<String>,
+    ) -> Option<(String, Numbers, Vec<Print>)> {
+        let about = self.about();
+        let mut builder = match begun {
+            Some(Begun(mut builder)) => {
+                builder.about = about;
+                builder
+            }
+            None => Builder::new(about, super::recording::Recording::passed(0)),
+        };
+        if let Some(earlier) = self.previous.as_deref().and_then(|id| builder.up_to(id)) {
+            self.request.messages.splice(self.own..self.own, earlier);
+        }
+        for attempt in attempts {
+            builder.event(Event::Failed(attempt));
+        }
+        builder.event(Event::Request(self.request));
+        let prints = Print::of_session(&builder);
+        let numbers = builder.numbers();
+        Some((builder.into_last()?, numbers, prints))
+    }
+}
+
+/// A session up to its newest snapshot.
+pub(crate) struct Begun(Builder);
+
+impl Begun {
+    /// Reads the newest snapshot of a session; `None` if it was not made of calls. `numbers` has the ids that are
+    /// gone.
+    pub(crate) fn after(snapshot: &Snapshot, numbers: Numbers) -> Option<Self> {
+        Builder::after(snapshot, numbers, About::default()).map(Self)
+    }
+
+    /// The messages that were sent last, and the reply.
+    pub(crate) fn prints(&self) -> Vec<Print> {
+        Print::of_session(&self.0)
+    }
+}
+
+/// The text of a JSON object without white space around it.
+fn object(text: &str) -> Result<&str, &'static str> {
+    let mut reader = Reader::new(text);
+    let value = reader.skip_value().map_err(|_| "not JSON")?;
+    if reader.end().is_err() || !reader.problems().is_empty() {
+        return Err("not JSON that a document can hold");
+    }
+    match value.starts_with('{') {
+        true => Ok(value),
+        false => Err("no object"),
+    }
+}
