@@ -9,6 +9,7 @@
 //! | conversion | `errors`, `json`, `values` |
 //! | reading | `engine`, `session`, `selection`, `node`, `range` |
 //! | stores and writing | `store`, `answers`, `context` |
+//! | recording | `record` |
 //! | everything else | `arrow`, `budget`, `forks`, `logs`, `program` |
 //!
 //! The interpreter lock is released while the library works: each call of it is inside `Python::detach`, and
@@ -29,6 +30,7 @@ mod logs;
 mod node;
 mod program;
 mod range;
+mod record;
 mod selection;
 mod session;
 mod store;
@@ -57,6 +59,8 @@ mod module {
     use crate::program::run_program;
     #[pymodule_export]
     use crate::range::{Change, PairDiff, RangeDiff, SnapshotRef};
+    #[pymodule_export]
+    use crate::record::{Recorder, assemble, check_patterns, leak};
     #[pymodule_export]
     use crate::selection::{Fit, NodeIterator, Selection};
     #[pymodule_export]

@@ -56,6 +56,7 @@ from ._pactql import (
     import_log,
     resolve,
 )
+from .recording import record, recorder
 
 if hasattr(_os, "register_at_fork"):
     _os.register_at_fork(after_in_child=after_fork)
@@ -98,5 +99,7 @@ __all__ = [
     "build_cache",
     "count_tokens",
     "import_log",
+    "record",
+    "recorder",
     "resolve",
 ]

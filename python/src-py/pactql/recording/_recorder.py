@@ -1,0 +1,355 @@
+"""The writer behind recorded clients: a queue, and one thread for each store."""
+
+from __future__ import annotations
+
+import atexit
+import os
+import queue
+import threading
+import time
+import warnings
+import weakref
+from typing import Any, Callable, Dict, List, Optional, Sequence, Union
+
+from ._call import Call
+
+#: Calls that wait to be written, at most; then the oldest is dropped.
+QUEUE_CALLS = 10_000
+#: Bytes of requests and responses that wait, at most, roughly.
+QUEUE_BYTES = 256 << 20
+#: Calls of one transaction, at most.
+BATCH_CALLS = 64
+#: How long the writer waits for more calls after the first of a batch, in seconds.
+LINGER = 0.02
+#: How long the end of the program waits for what is not written yet, in seconds.
+EXIT_SECONDS = 5.0
+
+#: What is taken out before anything is written: patterns, a function of a parsed body, or `False` for nothing but
+#: what authorizes requests.
+Redact = Union[None, bool, str, Sequence[str], Callable[[Any], Any]]
+
+
+class RecordingWarning(RuntimeWarning):
+    """Something could not be recorded. The program goes on as without recording."""
+
+
+class _Mark:
+    """A place in the queue that someone waits for."""
+
+    __slots__ = ("ready",)
+
+    def __init__(self) -> None:
+        self.ready = threading.Event()
+
+
+class Recorder:
+    """Writes provider calls into a store, behind the threads that make them.
+
+    Clients and callbacks share one: ``record(client, recorder)`` instead of a path. Recorders of one store share a
+    thread. All counts are of this recorder.
+    """
+
+    #: Calls that are in the store.
+    recorded: int
+    #: Calls that could not be written; the first one is a `RecordingWarning`.
+    failures: int
+    #: Calls that were dropped because more came than could be written.
+    dropped: int
+
+    def __init__(
+        self,
+        store: Union[str, "os.PathLike[str]"],
+        *,
+        redact: Redact = None,
+        queue_calls: int = QUEUE_CALLS,
+        queue_bytes: int = QUEUE_BYTES,
+    ) -> None:
+        self.recorded = 0
+        self.failures = 0
+        self.dropped = 0
+        #: Why the last failure was one.
+        self.last_error: Optional[str] = None
+        self._warned = False
+        self._closed = False
+        self._limits = (max(1, queue_calls), max(1, queue_bytes))
+        self._function, self._patterns = _redaction(redact)
+        _check_patterns(self._patterns)
+        self._writer = _Writer.of(os.fspath(store))
+        self._writer.join(self)
+
+    def __repr__(self) -> str:
+        counts = f"recorded={self.recorded}, failures={self.failures}, dropped={self.dropped}"
+        return f"<pactql.Recorder {self.store!r} {counts}>"
+
+    @property
+    def store(self) -> str:
+        """The path or address of the store."""
+        return self._writer.url
+
+    def flush(self, timeout: Optional[float] = None) -> bool:
+        """Waits until every call that has ended is in the store, or has failed. Returns false if the time, in
+        seconds, was too short."""
+        return self._writer.flush(timeout)
+
+    def close(self, timeout: Optional[float] = EXIT_SECONDS) -> bool:
+        """Writes what waits, as `flush` does, and records no more. Clients go on working."""
+        done = self._writer.flush(timeout)
+        self._closed = True
+        self._writer.leave(self)
+        return done
+
+    def __enter__(self) -> "Recorder":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _submit(self, call: Call) -> None:
+        """Takes a call that has ended. Runs in the caller's thread, or wherever garbage is collected."""
+        try:
+            if not self._closed:
+                self._writer.put(call)
+        except Exception as error:  # noqa: BLE001 - nothing may reach the caller
+            self._failed(f"{type(error).__name__}: {error}")
+
+    def _failed(self, why: str, calls: int = 1) -> None:
+        self.failures += calls
+        self.last_error = why
+        self._warn(f"a call was not recorded: {why}")
+
+    def _dropped(self) -> None:
+        self.dropped += 1
+        self._warn("more calls are made than can be written: the oldest are dropped")
+
+    def _warn(self, text: str) -> None:
+        if self._warned:
+            return
+        self._warned = True
+        try:
+            text += "; later ones are counted in `failures` and `dropped`"
+            warnings.warn(text, RecordingWarning, stacklevel=2)
+        except Exception:  # noqa: BLE001 - warnings may be errors
+            pass
+
+
+class _Writer:
+    """The thread that writes into one store, and its queue."""
+
+    _all: Dict[str, "_Writer"] = {}
+    _guard = threading.RLock()
+
+    def __init__(self, url: str) -> None:
+        self.url = url
+        self._recorders: "weakref.WeakSet[Recorder]" = weakref.WeakSet()
+        self._reset()
+
+    @classmethod
+    def of(cls, url: str) -> "_Writer":
+        """The writer of a store."""
+        is_path = "://" not in url and not url.startswith("sqlite:")
+        key = os.path.abspath(url) if is_path else url
+        with cls._guard:
+            writer = cls._all.get(key)
+            if writer is None:
+                writer = cls._all[key] = cls(key)
+            return writer
+
+    def _reset(self) -> None:
+        """Begins with nothing waiting and nothing open."""
+        # Its `put` may be called anywhere, also where garbage is collected.
+        self._queue: "queue.SimpleQueue[Union[Call, _Mark, None]]" = queue.SimpleQueue()
+        self._lock = threading.RLock()
+        self._bytes = 0
+        self._thread: Optional[threading.Thread] = None
+        self._native: Any = None
+
+    def join(self, recorder: Recorder) -> None:
+        with self._lock:
+            self._recorders.add(recorder)
+
+    def leave(self, recorder: Recorder) -> None:
+        """Ends the thread after the last recorder has left."""
+        with self._lock:
+            self._recorders.discard(recorder)
+            if not self._recorders and self._thread is not None:
+                self._queue.put(None)
+                self._thread = None
+
+    def put(self, call: Call) -> None:
+        size = call.size()
+        calls, size_limit = call.recorder._limits
+        with self._lock:
+            self._bytes += size
+            full = self._queue.qsize() >= calls or self._bytes > size_limit
+        if full:
+            self._drop_oldest()
+        self._queue.put(call)
+        if self._thread is None:
+            self._start()
+
+    def _drop_oldest(self) -> None:
+        """A later call of the same session has the messages of the earlier ones, so the oldest is missed least."""
+        marks: List[_Mark] = []
+        try:
+            while True:
+                oldest = self._queue.get_nowait()
+                if isinstance(oldest, Call):
+                    self._taken(oldest)
+                    oldest.recorder._dropped()
+                    break
+                if isinstance(oldest, _Mark):
+                    marks.append(oldest)
+        except queue.Empty:
+            pass
+        for mark in marks:
+            self._queue.put(mark)
+
+    def _taken(self, call: Call) -> None:
+        size = call.size()
+        with self._lock:
+            self._bytes -= size
+
+    def _start(self) -> None:
+        with self._lock:
+            if self._thread is None:
+                thread = threading.Thread(target=self._run, name="pactql-recording", daemon=True)
+                self._thread = thread
+                thread.start()
+
+    def flush(self, timeout: Optional[float]) -> bool:
+        if self._thread is None and self._queue.empty():
+            return True
+        mark = _Mark()
+        self._queue.put(mark)
+        self._start()
+        return mark.ready.wait(timeout)
+
+    def _run(self) -> None:
+        mine = self._queue
+        opened: List[Any] = []
+        while True:
+            item = mine.get()
+            if item is None:
+                break
+            batch: List[Call] = []
+            marks: List[_Mark] = []
+            last = self._gather(mine, item, batch, marks)
+            try:
+                self._write(batch, opened)
+            except Exception as error:  # noqa: BLE001 - the thread goes on
+                self._fail_all(batch, f"{type(error).__name__}: {error}")
+            for mark in marks:
+                mark.ready.set()
+            if last:
+                break
+        with self._lock:
+            if opened and self._native is opened[0]:
+                self._native = None
+
+    def _gather(
+        self,
+        mine: "queue.SimpleQueue[Union[Call, _Mark, None]]",
+        item: Union[Call, _Mark, None],
+        batch: List[Call],
+        marks: List[_Mark],
+    ) -> bool:
+        """Takes what waits, up to a batch. Returns whether the thread is to end."""
+        until = time.monotonic() + LINGER
+        while True:
+            if item is None:
+                return True
+            if isinstance(item, Call):
+                self._taken(item)
+                batch.append(item)
+            else:
+                marks.append(item)
+            # Someone waits, or there is enough.
+            rest = 0.0 if marks or len(batch) >= BATCH_CALLS else until - time.monotonic()
+            if len(batch) >= BATCH_CALLS:
+                return False
+            try:
+                item = mine.get(timeout=rest) if rest > 0 else mine.get_nowait()
+            except queue.Empty:
+                return False
+
+    def _write(self, batch: List[Call], opened: List[Any]) -> None:
+        """Writes calls in one transaction. `opened` has the store, once there is something to write."""
+        if not batch:
+            return
+        from pactql import _pactql as native
+
+        if not opened:
+            opened.append(native._Recorder(self.url))
+            # A copy of the process must not close it.
+            self._native = opened[0]
+        rows: List[Any] = []
+        calls: List[Call] = []
+        for call in batch:
+            try:
+                row = call.row(native._assemble, call.recorder._function)
+            except Exception as error:  # noqa: BLE001 - a fault of one call, or of a function of the user's
+                call.recorder._failed(f"{type(error).__name__}: {error}")
+                continue
+            if row is not None:
+                rows.append((*row, call.recorder._patterns))
+                calls.append(call)
+        if not rows:
+            return
+        for call, why in zip(calls, opened[0].record(rows)):
+            if why is None:
+                call.recorder.recorded += 1
+            else:
+                call.recorder._failed(why)
+
+    @staticmethod
+    def _fail_all(batch: List[Call], why: str) -> None:
+        for call in batch:
+            call.recorder._failed(why)
+
+    @classmethod
+    def _at_exit(cls) -> None:
+        """Writes what waits, in bounded time for all stores together."""
+        end = time.monotonic() + EXIT_SECONDS
+        for writer in list(cls._all.values()):
+            if not writer.flush(max(0.0, end - time.monotonic())):
+                waiting = writer._queue.qsize()
+                for recorder in list(writer._recorders):
+                    recorder._warn(f"the program ends, and {waiting} calls are not written")
+                    break
+
+    @classmethod
+    def _in_child(cls) -> None:
+        """A copy of the process has no writing thread, and must not touch what that one has open. What waits is the
+        parent's to write."""
+        cls._guard = threading.RLock()
+        for writer in cls._all.values():
+            if writer._native is not None:
+                from pactql import _pactql as native
+
+                native._leak(writer._native)
+            writer._reset()
+
+
+def _redaction(redact: Redact) -> Any:
+    """The function and the patterns of the argument `redact`."""
+    if redact is False:
+        return None, ()
+    if redact is None or redact is True:
+        return None, None
+    if callable(redact):
+        return redact, None
+    patterns = (redact,) if isinstance(redact, str) else tuple(redact)
+    return None, patterns
+
+
+def _check_patterns(patterns: Optional[Sequence[str]]) -> None:
+    """Refuses patterns that are not valid now, and not when the first call is written."""
+    if patterns:
+        from pactql import _pactql as native
+
+        native._check_patterns(list(patterns))
+
+
+atexit.register(_Writer._at_exit)
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_Writer._in_child)

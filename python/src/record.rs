@@ -1,0 +1,158 @@
+//! The writing half of `pactql.recording`: calls in, sessions of a store out.
+//!
+//! Only the writer's thread calls it, so nothing here is fast at the cost of being clear.
+
+use pactql::interop::Redaction;
+use pactql::record::{ProviderCall, StreamedReply};
+use pactql::{Provider, Store};
+use pyo3::exceptions::{PyRuntimeError, PyValueError};
+use pyo3::prelude::*;
+use std::collections::HashMap;
+use std::sync::{Mutex, PoisonError};
+
+/// A call as Python gives it: API, session, request, response, error, whether it was stopped, when it began and
+/// ended, how long it took in milliseconds, the provider's id of it, and patterns of the caller.
+type Row = (
+    String,
+    String,
+    String,
+    Option<String>,
+    Option<String>,
+    bool,
+    i64,
+    i64,
+    Option<u64>,
+    Option<String>,
+    Option<Vec<String>>,
+);
+
+/// Writes calls into a store.
+#[pyclass(frozen, module = "pactql._pactql", name = "_Recorder")]
+pub(crate) struct Recorder {
+    inner: Mutex<Inner>,
+}
+
+struct Inner {
+    recorder: pactql::record::Recorder,
+    /// Patterns that were read.
+    patterns: HashMap<Option<Vec<String>>, Vec<Redaction>>,
+}
+
+#[pymethods]
+impl Recorder {
+    #[new]
+    fn new(py: Python<'_>, url: &str) -> PyResult<Self> {
+        let store = py.detach(|| Store::open(url));
+        let store = store.map_err(|error| PyRuntimeError::new_err(error.to_string()))?;
+        let inner = Inner {
+            recorder: pactql::record::Recorder::new(store),
+            patterns: HashMap::new(),
+        };
+        Ok(Self {
+            inner: Mutex::new(inner),
+        })
+    }
+
+    /// Writes calls in one transaction. Returns for each why it was not written, or `None`.
+    fn record(&self, py: Python<'_>, rows: Vec<Row>) -> PyResult<Vec<Option<String>>> {
+        py.detach(|| {
+            let mut inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
+            inner.record(rows)
+        })
+    }
+}
+
+impl Inner {
+    fn record(&mut self, rows: Vec<Row>) -> PyResult<Vec<Option<String>>> {
+        let mut calls = Vec::with_capacity(rows.len());
+        for row in rows {
+            calls.push(self.call(row)?);
+        }
+        let done = self.recorder.record(&calls);
+        let done = done.map_err(|error| PyRuntimeError::new_err(error.to_string()))?;
+        let why = done
+            .into_iter()
+            .map(|call| call.err().map(|error| error.to_string()));
+        Ok(why.collect())
+    }
+
+    fn call(&mut self, row: Row) -> PyResult<ProviderCall> {
+        let (
+            api,
+            session,
+            request,
+            response,
+            error,
+            canceled,
+            started,
+            ended,
+            latency,
+            id,
+            patterns,
+        ) = row;
+        let mut call = ProviderCall::new(provider(&api)?, session, request);
+        call.response = response;
+        call.error = error;
+        call.canceled = canceled;
+        call.started_at_ns = started;
+        call.ended_at_ns = ended;
+        call.latency_ms = latency;
+        call.request_id = id;
+        let patterns = match self.patterns.get(&patterns) {
+            Some(known) => known,
+            None => {
+                let read = redactions(patterns.as_deref())?;
+                self.patterns.entry(patterns).or_insert(read)
+            }
+        };
+        Ok(call.redacted(patterns))
+    }
+}
+
+/// The API of a name.
+fn provider(api: &str) -> PyResult<Provider> {
+    match api {
+        "openai" => Ok(Provider::OpenAi),
+        "openai-responses" => Ok(Provider::OpenAiResponses),
+        "anthropic" => Ok(Provider::Anthropic),
+        _ => Err(PyValueError::new_err(format!("`{api}` is no API"))),
+    }
+}
+
+/// The patterns of a recorder: the built-in ones if it has none, none if its list is empty, else both.
+fn redactions(patterns: Option<&[String]>) -> PyResult<Vec<Redaction>> {
+    if patterns.is_some_and(<[String]>::is_empty) {
+        return Ok(Vec::new());
+    }
+    let mut all = Redaction::keys();
+    for pattern in patterns.unwrap_or_default() {
+        let read = Redaction::parse(pattern);
+        let wrong = |why: String| PyValueError::new_err(format!("`{pattern}`: {why}"));
+        all.push(read.map_err(wrong)?);
+    }
+    Ok(all)
+}
+
+/// Refuses a pattern that is not valid.
+#[pyfunction(name = "_check_patterns")]
+pub(crate) fn check_patterns(patterns: Vec<String>) -> PyResult<()> {
+    redactions(Some(&patterns)).map(|_| ())
+}
+
+/// Puts server-sent events together: the response, whether it is whole, and what the API said that went wrong.
+#[pyfunction(name = "_assemble")]
+pub(crate) fn assemble(
+    py: Python<'_>,
+    api: &str,
+    events: &str,
+) -> PyResult<(Option<String>, bool, Option<String>)> {
+    let provider = provider(api)?;
+    let reply = py.detach(|| StreamedReply::of(provider, events));
+    Ok((reply.response, reply.whole, reply.error))
+}
+
+/// Keeps a value for good: a copy of the process must not close what it has open.
+#[pyfunction(name = "_leak")]
+pub(crate) fn leak(value: Py<PyAny>) {
+    std::mem::forget(value);
+}
