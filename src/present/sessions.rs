@@ -58,7 +58,10 @@ pub(crate) fn advise_on_file(
     if !matches!(failure, Failure::Input(..)) || bytes >= LARGE {
         return failure;
     }
-    let bytes = read().unwrap_or_default();
+    // What cannot be read is not empty: the failure says why.
+    let Ok(bytes) = read() else {
+        return failure;
+    };
     let path = path.display();
     match bytes.trim_ascii() {
         b"" => nothing(&format!("{path} is empty")),

@@ -374,6 +374,29 @@ fn a_timeout_ends_a_command() {
     fails(&["stats", AGENT, "--timeout", "soon"], 3, "such as `500ms`");
 }
 
+/// A small file that unpacks to too much, or to nothing but blanks, is refused for that.
+#[test]
+fn a_bomb_is_refused_for_what_it_is() {
+    use std::io::Write as _;
+    let scratch = Scratch::new("bomb");
+    for (unit, message) in [
+        (&b"[1,"[..], "larger than 1048576 bytes"),
+        (b"{}\n", "larger than 1048576 bytes"),
+        (b"  \n", "the first megabyte is white space or zeros"),
+        (b"\0\0\0", "the first megabyte is white space or zeros"),
+    ] {
+        for level in [flate2::Compression::best(), flate2::Compression::none()] {
+            let mut packed = flate2::write::GzEncoder::new(Vec::new(), level);
+            packed.write_all(&unit.repeat(1 << 20)).expect("memory");
+            let path = scratch.path("bomb.json.gz");
+            std::fs::write(&path, packed.finish().expect("memory")).expect("a file");
+            for command in ["stats", "verify", "export"] {
+                fails(&[command, &path, "--max-input", "1M"], 5, message);
+            }
+        }
+    }
+}
+
 /// Damaged inputs of each kind, through the program: an answer, or a message and nothing on standard output.
 /// `tests/mutations.rs` reads a thousand of each kind in its own process.
 #[test]
