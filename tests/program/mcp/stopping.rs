@@ -71,6 +71,58 @@ fn a_call_ends_when_its_time_is_over() {
     assert_eq!(ran.0, 3, "{ran:?}");
 }
 
+/// The work of a process so far, in the processor's time, as the system counts it.
+#[cfg(target_os = "linux")]
+fn work(process: u32) -> u64 {
+    let stat = fs::read_to_string(format!("/proc/{process}/stat")).expect("a process");
+    let (_, fields) = stat.rsplit_once(')').expect("a name");
+    let fields = fields.split_whitespace().skip(11).take(2);
+    fields
+        .map(|ticks| ticks.parse::<u64>().expect("ticks"))
+        .sum()
+}
+
+/// Sixteen cancelled calls do less work together than one that is not cancelled: those that run end, and those that
+/// wait do not begin.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_cancelled_call_does_little_work() {
+    let scratch = Scratch::new("work");
+    slow(&scratch);
+    let mut client = scratch.client();
+    let count = json!({"session": "slow.jsonl", "selector": "@t0 .cb", "count": true});
+    assert_eq!(client.answer("pact_select", count.clone()), "2000");
+    let process = client.server.id();
+    for (tool, arguments) in long_calls().into_iter().take(3) {
+        let before = work(process);
+        let (failed, texts) = client.call(tool, arguments.clone());
+        assert!(!failed, "{tool}: {texts:?}");
+        let whole = work(process) - before;
+        // Of what takes less, the system's clock says too little.
+        assert!(whole >= 20, "{tool} takes {whole} ticks only");
+        let before = work(process);
+        let ids: Vec<u64> = (0..16)
+            .map(|_| client.request("tools/call", json!({"name": tool, "arguments": arguments})))
+            .collect();
+        for id in ids {
+            let cancelled = json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": id}});
+            client.send(&cancelled.to_string());
+        }
+        // Its answer comes when the threads are free again.
+        let next = client.request(
+            "tools/call",
+            json!({"name": "pact_select", "arguments": count.clone()}),
+        );
+        while client.receive()["id"] != next {}
+        let after = work(process) - before;
+        assert!(
+            after < whole,
+            "{tool}: {after} ticks after, {whole} of one call"
+        );
+    }
+    assert_eq!(client.end().0, 0);
+}
+
 /// A cancelled call has no answer, frees its thread, and leaves nothing behind: the next call answers as ever.
 #[test]
 fn a_cancelled_call_frees_its_thread() {
