@@ -1,21 +1,18 @@
-//! Rows of a table as a Parquet file, and back.
+//! Rows of a table as a Parquet file.
 //!
-//! This is the one file that knows the crate `parquet`. It must not know what the rows mean.
+//! This file and `read` know the crate `parquet`, and no other. It must not know what the rows mean.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Read, Write};
-use std::panic::AssertUnwindSafe;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use ::parquet::basic::{Compression, LogicalType, Repetition, Type as Physical, ZstdLevel};
-use ::parquet::column::reader::{ColumnReader, ColumnReaderImpl};
 use ::parquet::column::writer::{ColumnWriter, ColumnWriterImpl};
 use ::parquet::data_type::{ByteArray, DataType};
 use ::parquet::errors::ParquetError;
-use ::parquet::file::metadata::{ColumnChunkMetaData, SortingColumn};
+use ::parquet::file::metadata::SortingColumn;
 use ::parquet::file::properties::{EnabledStatistics, WriterProperties, WriterVersion};
-use ::parquet::file::reader::{FileReader, SerializedFileReader};
 use ::parquet::file::writer::SerializedFileWriter;
 use ::parquet::schema::types::{ColumnPath, Type as Schema, TypePtr};
 use sha2::{Digest, Sha256};
@@ -24,14 +21,14 @@ use super::layout::Table;
 use crate::scratch::Part;
 use crate::store::error::StoreError;
 use crate::store::schema::Type;
-use crate::store::sql::{Row, Value};
+use crate::store::sql::Row;
 use crate::tree::hash::hex;
 
 /// The most rows of a row group. Engines skip whole ones, by their least and greatest values.
-const ROWS: usize = 32_768;
+pub(super) const ROWS: usize = 32_768;
 
 /// The most bytes of the texts of a row group, unless one row has more; what a writer needs of memory.
-const BYTES: usize = 16 << 20;
+pub(super) const BYTES: usize = 16 << 20;
 
 /// What a file has.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
@@ -46,7 +43,7 @@ pub(super) struct Written {
 
 /// The values of a column. With `given`, which are not null.
 #[derive(Debug)]
-enum Column {
+pub(super) enum Column {
     Bool(Vec<bool>),
     Int(Vec<i64>),
     Real(Vec<f64>),
@@ -308,152 +305,6 @@ fn properties(kinds: &[(&'static str, Type)]) -> Result<WriterProperties, StoreE
 /// Columns with long texts.
 const LONG: &[&str] = &["content", "meta", "runtime", "request", "params", "extra"];
 
-/// A file of a table, to be read.
-pub(super) struct FileRows {
-    path: PathBuf,
-    bytes: i64,
-    reader: SerializedFileReader<File>,
-    kinds: Vec<(&'static str, Type)>,
-    /// Of each column, its number in the file.
-    numbers: Vec<usize>,
-}
-
-impl FileRows {
-    /// Opens a file, whose bytes must have the hash that `written` says, and which must have the columns of
-    /// the table. Linear in the file.
-    ///
-    /// # Errors
-    /// [`StoreError::Damaged`] if it is another file; the file system's.
-    pub(super) fn open(root: &Path, written: &Written, table: &Table) -> Result<Self, StoreError> {
-        let path = root.join(&written.path);
-        if hash_of(&path)? != written.sha256 {
-            return Err(StoreError::Damaged(format!(
-                "{} is not the file that was exported",
-                path.display()
-            )));
-        }
-        let io = |error| StoreError::Io(path.clone(), error);
-        let file = File::open(&path).map_err(io)?;
-        let bytes = i64::try_from(file.metadata().map_err(io)?.len()).unwrap_or(i64::MAX);
-        let reader = guarded(&path, || {
-            SerializedFileReader::new(file).map_err(|error| unread(&path, &error))
-        })?;
-        let kinds = table.columns();
-        let columns = reader.metadata().file_metadata().schema_descr().columns();
-        let mut numbers = Vec::with_capacity(kinds.len());
-        for (name, kind) in &kinds {
-            let wanted = match kind {
-                Type::Bool => Physical::BOOLEAN,
-                Type::Id | Type::Int => Physical::INT64,
-                Type::Real => Physical::DOUBLE,
-                Type::Text | Type::Bytes => Physical::BYTE_ARRAY,
-            };
-            let found = columns.iter().position(|column| {
-                column.name() == *name
-                    && column.physical_type() == wanted
-                    && (column.max_def_level(), column.max_rep_level()) == (1, 0)
-            });
-            numbers.push(found.ok_or_else(|| {
-                StoreError::Damaged(format!("{} has no column {name}", path.display()))
-            })?);
-        }
-        Ok(Self {
-            path,
-            bytes,
-            reader,
-            kinds,
-            numbers,
-        })
-    }
-
-    /// Calls `each` with every row, in order. The memory of a row group.
-    pub(super) fn read(
-        &self,
-        each: &mut dyn FnMut(&dyn Row) -> Result<(), StoreError>,
-    ) -> Result<(), StoreError> {
-        for at in 0..self.reader.num_row_groups() {
-            let group = guarded(&self.path, || self.group(at))?;
-            for row in 0..group.rows {
-                each(&At { group: &group, row })?;
-            }
-        }
-        Ok(())
-    }
-
-    fn group(&self, at: usize) -> Result<Cells, StoreError> {
-        let wrong = |error: ParquetError| unread(&self.path, &error);
-        let group = self.reader.get_row_group(at).map_err(wrong)?;
-        let rows = usize::try_from(group.metadata().num_rows()).unwrap_or(0);
-        let is_inside = |chunk: &ColumnChunkMetaData| {
-            let start = chunk.dictionary_page_offset();
-            let start = start.unwrap_or_else(|| chunk.data_page_offset());
-            let end = start.checked_add(chunk.compressed_size());
-            start >= 0 && chunk.compressed_size() >= 0 && end.is_some_and(|end| end <= self.bytes)
-        };
-        if !group.metadata().columns().iter().all(is_inside) {
-            return Err(wrong(ParquetError::General(
-                "a column is elsewhere".to_owned(),
-            )));
-        }
-        let mut columns = Vec::with_capacity(self.kinds.len());
-        for number in &self.numbers {
-            let reader = group.get_column_reader(*number).map_err(wrong)?;
-            columns.push(match reader {
-                ColumnReader::BoolColumnReader(from) => {
-                    get(from, rows, Column::Bool).map_err(wrong)?
-                }
-                ColumnReader::Int64ColumnReader(from) => {
-                    get(from, rows, Column::Int).map_err(wrong)?
-                }
-                ColumnReader::DoubleColumnReader(from) => {
-                    get(from, rows, Column::Real).map_err(wrong)?
-                }
-                ColumnReader::ByteArrayColumnReader(from) => {
-                    get(from, rows, Column::Bytes).map_err(wrong)?
-                }
-                _ => return Err(StoreError::Damaged("a column has another type".to_owned())),
-            });
-        }
-        Ok(Cells { columns, rows })
-    }
-}
-
-/// Does a part of reading a file: the crate panics where some numbers of a forged file are negative or too
-/// large, and such a file is an input like others.
-fn guarded<T>(path: &Path, read: impl FnOnce() -> Result<T, StoreError>) -> Result<T, StoreError> {
-    let done = std::panic::catch_unwind(AssertUnwindSafe(read));
-    let wrong = |_| StoreError::Damaged(format!("{} cannot be read", path.display()));
-    done.map_err(wrong)?
-}
-
-/// Reads a column: its values, and of each row the number of its value.
-fn get<T: DataType>(
-    mut from: ColumnReaderImpl<T>,
-    rows: usize,
-    column: impl Fn(Vec<T::T>) -> Column,
-) -> Result<(Column, Vec<Option<u32>>), ParquetError> {
-    let (mut values, mut given) = (Vec::new(), Vec::new());
-    while given.len() < rows {
-        let left = rows - given.len();
-        let (read, ..) = from.read_records(left, Some(&mut given), None, &mut values)?;
-        if read == 0 {
-            return Err(ParquetError::General("a column is cut".to_owned()));
-        }
-    }
-    let mut next = 0;
-    let places = given.into_iter().map(|given| {
-        let place = (given > 0).then_some(next);
-        next += u32::from(given > 0);
-        place
-    });
-    let places = places.collect();
-    Ok((column(values), places))
-}
-
-fn unread(path: &Path, error: &ParquetError) -> StoreError {
-    StoreError::Damaged(format!("{} cannot be read: {error}", path.display()))
-}
-
 /// The hash of a file, in hexadecimal digits.
 pub(super) fn hash_of(path: &Path) -> Result<String, StoreError> {
     let io = |error| StoreError::Io(path.to_owned(), error);
@@ -465,82 +316,4 @@ pub(super) fn hash_of(path: &Path) -> Result<String, StoreError> {
             read => hash.update(&buffer[..read]),
         }
     }
-}
-
-/// Rows of a row group that was read.
-struct Cells {
-    /// The values of a column, and of each row the number of its value.
-    columns: Vec<(Column, Vec<Option<u32>>)>,
-    rows: usize,
-}
-
-/// A row of them.
-struct At<'g> {
-    group: &'g Cells,
-    row: usize,
-}
-
-impl At<'_> {
-    fn find(&self, at: usize) -> Result<Option<(&Column, usize)>, StoreError> {
-        let column = self.group.columns.get(at);
-        let (column, places) = column.ok_or_else(|| unlike(at))?;
-        let place = places.get(self.row).copied().flatten();
-        Ok(place.map(|place| (column, place as usize)))
-    }
-}
-
-#[cold]
-fn unlike(at: usize) -> StoreError {
-    StoreError::Damaged(format!("column {at} of a file has another type"))
-}
-
-impl Row for At<'_> {
-    fn int(&self, at: usize) -> Result<Option<i64>, StoreError> {
-        match self.find(at)? {
-            None => Ok(None),
-            Some((Column::Int(all), place)) => Ok(all.get(place).copied()),
-            Some(_) => Err(unlike(at)),
-        }
-    }
-
-    fn real(&self, at: usize) -> Result<Option<f64>, StoreError> {
-        match self.find(at)? {
-            None => Ok(None),
-            Some((Column::Real(all), place)) => Ok(all.get(place).copied()),
-            Some(_) => Err(unlike(at)),
-        }
-    }
-
-    fn bool(&self, at: usize) -> Result<Option<bool>, StoreError> {
-        match self.find(at)? {
-            None => Ok(None),
-            Some((Column::Bool(all), place)) => Ok(all.get(place).copied()),
-            Some(_) => Err(unlike(at)),
-        }
-    }
-
-    fn text(&self, at: usize) -> Result<Option<&str>, StoreError> {
-        let wrong = |_| StoreError::Damaged(format!("column {at} of a file is not UTF-8"));
-        let bytes = self.bytes(at)?;
-        bytes.map(std::str::from_utf8).transpose().map_err(wrong)
-    }
-
-    fn bytes(&self, at: usize) -> Result<Option<&[u8]>, StoreError> {
-        match self.find(at)? {
-            None => Ok(None),
-            Some((Column::Bytes(all), place)) => Ok(all.get(place).map(ByteArray::data)),
-            Some(_) => Err(unlike(at)),
-        }
-    }
-}
-
-/// The value of a column of a row.
-pub(super) fn value(row: &dyn Row, at: usize, kind: Type) -> Result<Value<'_>, StoreError> {
-    Ok(match kind {
-        Type::Id | Type::Int => row.int(at)?.into(),
-        Type::Real => row.real(at)?.map_or(Value::Null, Value::Real),
-        Type::Bool => row.bool(at)?.into(),
-        Type::Text => row.text(at)?.into(),
-        Type::Bytes => row.bytes(at)?.into(),
-    })
 }

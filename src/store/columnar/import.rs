@@ -8,8 +8,9 @@ use std::path::Path;
 use hashbrown::HashMap;
 
 use super::columns::{Column, table};
-use super::file::{FileRows, Written, value};
+use super::file::Written;
 use super::manifest::{Bucket, Copy};
+use super::read::{FileRows, value};
 use crate::store::catalog;
 use crate::store::encode::{Body, body_hash, kind_of};
 use crate::store::error::StoreError;

@@ -6,7 +6,7 @@
 //! |---|---|
 //! | which files and columns there are | `layout`, `columns` |
 //! | statements that name them | `views` |
-//! | Parquet files, and what a copy consists of | `file`, `manifest` |
+//! | Parquet files, written and read, and what a copy consists of | `file`, `read`, `manifest` |
 //! | what has changed since a copy was written | `changes` |
 //! | what an export that was killed has left | `sweep` |
 //! | a store into a copy, and back | `export`, `import` |
@@ -24,6 +24,8 @@ mod import;
 mod layout;
 #[cfg(feature = "parquet")]
 mod manifest;
+#[cfg(feature = "parquet")]
+mod read;
 #[cfg(feature = "parquet")]
 mod sweep;
 mod views;

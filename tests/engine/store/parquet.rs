@@ -598,6 +598,103 @@ fn a_forged_copy_is_refused() {
     assert!(refused > 50);
 }
 
+/// Replaces a file of a copy, and the hashes that its manifests say.
+fn forge(root: &Path, path: &str, bytes: &[u8]) {
+    let hash = |bytes: &[u8]| hex(&Sha256::digest(bytes));
+    let mut hashes = vec![(hash(&fs::read(root.join(path)).unwrap()), hash(bytes))];
+    fs::write(root.join(path), bytes).unwrap();
+    for name in ["_pactql/bucket=0.json", "_pactql/copy.json"] {
+        let old = fs::read(root.join(name)).unwrap();
+        let mut text = String::from_utf8(old.clone()).unwrap();
+        for (from, to) in &hashes {
+            text = text.replace(from, to);
+        }
+        fs::write(root.join(name), &text).unwrap();
+        hashes.push((hash(&old), hash(text.as_bytes())));
+    }
+}
+
+/// A file with the columns of another: one row group of so many rows, in which all is null but `content`, which is the same
+/// text in each row, if there is one.
+fn uniform(like: &Path, rows: usize, content: Option<&[u8]>) -> Vec<u8> {
+    use parquet::basic::{Compression, ZstdLevel};
+    use parquet::column::writer::ColumnWriter;
+    use parquet::data_type::ByteArray;
+    use parquet::file::properties::WriterProperties;
+    use parquet::file::writer::SerializedFileWriter;
+
+    let like = SerializedFileReader::new(fs::File::open(like).unwrap()).unwrap();
+    let schema = like
+        .metadata()
+        .file_metadata()
+        .schema_descr()
+        .root_schema_ptr();
+    let zstd = Compression::ZSTD(ZstdLevel::try_new(3).unwrap());
+    let settings = WriterProperties::builder().set_compression(zstd).build();
+    let mut out = Vec::new();
+    let mut writer = SerializedFileWriter::new(&mut out, schema.clone(), settings.into()).unwrap();
+    let mut group = writer.next_row_group().unwrap();
+    let (null, given) = (vec![0; rows], vec![1; rows]);
+    for field in schema.get_fields() {
+        let mut column = group.next_column().unwrap().unwrap();
+        let text = content.filter(|_| field.name() == "content");
+        match column.untyped() {
+            ColumnWriter::ByteArrayColumnWriter(to) if text.is_some() => {
+                let values = vec![ByteArray::from(text.unwrap().to_vec()); rows];
+                to.write_batch(&values, Some(&given), None).unwrap();
+            }
+            ColumnWriter::ByteArrayColumnWriter(to) => {
+                to.write_batch(&[], Some(&null), None).unwrap();
+            }
+            ColumnWriter::BoolColumnWriter(to) => {
+                to.write_batch(&[], Some(&null), None).unwrap();
+            }
+            ColumnWriter::Int64ColumnWriter(to) => {
+                to.write_batch(&[], Some(&null), None).unwrap();
+            }
+            ColumnWriter::DoubleColumnWriter(to) => {
+                to.write_batch(&[], Some(&null), None).unwrap();
+            }
+            _ => panic!("another type of column"),
+        }
+        column.close().unwrap();
+    }
+    group.close().unwrap();
+    writer.close().unwrap();
+    out
+}
+
+/// Small files whose row groups have more rows, or longer texts, than an export writes. They are refused before memory
+/// is taken for them.
+#[test]
+fn a_row_group_that_no_export_writes_is_refused() {
+    let folder = Folder::quick();
+    let store = Store::open(&folder.file("a.db")).unwrap();
+    write(&store, "a", 1);
+    let directory = folder.file("copy");
+    store.export_parquet(&directory, &all().buckets(1)).unwrap();
+    let root = Path::new(&directory);
+    let (path, node) = files(&root.join("node")).pop_first().unwrap();
+    let path = Path::new("node").join(path);
+    let like = folder.file("like.parquet");
+    fs::write(&like, node).unwrap();
+    let text = vec![b'a'; 1 << 20];
+    for (rows, content, said) in [
+        (4_000_000, None, "has 4000000 rows and not 32768 at most"),
+        (32_769, None, "has 32769 rows and not 32768 at most"),
+        (20, Some(&*text), "has longer texts"),
+        (32_768, None, "is null"),
+        (16, Some(&*text), "is null"),
+    ] {
+        let forged = uniform(Path::new(&like), rows, content);
+        assert!(forged.len() < 500_000, "{}", forged.len());
+        forge(root, path.to_str().unwrap(), &forged);
+        let into = Store::open(&folder.file(&format!("into {rows}.db"))).unwrap();
+        let error = into.import_parquet(&directory).unwrap_err().to_string();
+        assert!(error.contains(said), "{rows} rows: {error}");
+    }
+}
+
 fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
