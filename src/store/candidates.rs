@@ -57,7 +57,7 @@ impl Glob {
     }
 
     /// The text that every match begins with.
-    fn prefix(&self) -> &str {
+    pub(super) fn prefix(&self) -> &str {
         self.parts.first().map_or("", |first| first)
     }
 

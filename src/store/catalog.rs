@@ -152,6 +152,41 @@ pub(crate) struct Listed {
     pub(crate) changed: i64,
 }
 
+/// What the commits of a session span, without what they say.
+#[cfg(feature = "parquet")]
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Span {
+    pub(super) session: i64,
+    pub(super) name: String,
+    /// As [`Entry::changed`].
+    pub(super) changed: i64,
+    /// As [`Entry::seqs`].
+    pub(super) seqs: Option<(i64, i64)>,
+    /// The hash and the time of the newest commit.
+    pub(super) hash: Option<Vec<u8>>,
+    pub(super) committed_at_ns: Option<i64>,
+}
+
+/// As [`all`], of each what its commits span. One statement.
+#[cfg(feature = "parquet")]
+pub(super) fn spans(database: &mut dyn Database, prefix: &str) -> Result<Vec<Span>, StoreError> {
+    let select = "select s.session_id, s.name, s.changed, \
+         (select seq from snapshot where session_id = s.session_id and not working order by seq limit 1), \
+         n.seq, n.hash, n.committed_at_ns from session s \
+         left join snapshot n on n.session_id = s.session_id and n.seq = \
+         (select seq from snapshot where session_id = s.session_id and not working order by seq desc limit 1)";
+    with_prefix(database, select, prefix, |row| {
+        Ok(Span {
+            session: int(row, 0)?,
+            name: text(row, 1)?.to_owned(),
+            changed: int(row, 2)?,
+            seqs: row.int(3)?.zip(row.int(4)?),
+            hash: row.bytes(5)?.map(<[u8]>::to_vec),
+            committed_at_ns: row.int(6)?,
+        })
+    })
+}
+
 /// Lists sessions: the columns of [`listed`].
 pub(super) const LIST: &str = "select s.session_id, s.name, s.changed from session s";
 

@@ -143,3 +143,49 @@ fn reading_a_part_scans_no_table() {
     drop(reader);
     std::fs::remove_dir_all(&folder).unwrap();
 }
+
+/// An export with nothing new asks as many statements of thirty sessions as of three.
+#[cfg(feature = "parquet")]
+#[test]
+fn an_export_asks_no_session_by_itself() {
+    use super::columnar::{ExportOptions, export};
+
+    let folder = std::env::temp_dir().join(format!("pactql-asked-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let path = folder.join("x.db");
+    let home = Home::open(path.to_str().unwrap(), &Options::default()).unwrap();
+    let asked = [3, 30].map(|sessions| {
+        let mut writer = home.writer().unwrap();
+        writer.begin(true).unwrap();
+        for number in 0..sessions {
+            let name = format!("{sessions}-{number}");
+            let made = super::catalog::create(&mut *writer, &name, None, None).unwrap();
+            for seq in 1..4 {
+                writer
+                    .execute(
+                        "insert into snapshot (session_id, seq, working, committed_at_ns, meta, hash, check_sum) \
+                         values (?1, ?2, ?3, 7, '{}', ?4, 0)",
+                        &[made.into(), seq.into(), false.into(), (&[7; 32]).into()],
+                    )
+                    .unwrap();
+            }
+        }
+        writer.commit().unwrap();
+        drop(writer);
+        let root = folder.join(sessions.to_string());
+        let options = ExportOptions::default();
+        let mut last = Vec::new();
+        for _ in 0..2 {
+            let mut reader = home.reader().unwrap();
+            reader.begin(false).unwrap();
+            let mut database = Planned { database: &mut *reader, plans: Vec::new() };
+            export(&mut database, &root, &options).unwrap();
+            last = std::mem::take(&mut database.plans);
+            reader.commit().unwrap();
+        }
+        last
+    });
+    assert_eq!(asked[0].len(), asked[1].len(), "{asked:#?}");
+    assert!(asked[0].len() < 8, "{asked:#?}");
+    std::fs::remove_dir_all(&folder).unwrap();
+}

@@ -8,46 +8,40 @@ use std::collections::BTreeMap;
 use sha2::{Digest, Sha256};
 
 use super::manifest::{Copy, Exported};
-use crate::store::candidates::{Glob, listed};
+use crate::store::candidates::Glob;
+use crate::store::catalog;
 use crate::store::error::StoreError;
-use crate::store::sql::{Database, first, int, text};
+use crate::store::sql::{Database, int, text};
 use crate::tree::hash::hex;
 
-/// The sessions that are copied, by bucket, in order of their numbers.
+/// The sessions that are copied, by bucket, in order of their numbers. One statement.
 pub(super) fn by_bucket(
     database: &mut dyn Database,
     copy: &Copy,
 ) -> Result<BTreeMap<i64, Vec<Exported>>, StoreError> {
     // The first bucket has a file of every table, so that an engine finds one.
     let mut all: BTreeMap<i64, Vec<Exported>> = BTreeMap::from([(0, Vec::new())]);
-    for session in listed(database, &Glob::new(&copy.sessions))? {
-        let id = session.session;
-        let newest = first(
-            database,
-            "select (select min(seq) from snapshot where session_id = ?1 and not working), seq, hash, \
-             committed_at_ns from snapshot where session_id = ?1 and not working order by seq desc limit 1",
-            &[id.into()],
-            |row| {
-                let hash = hex(row.bytes(2)?.unwrap_or_default());
-                Ok((int(row, 0)?, int(row, 1)?, hash, int(row, 3)?))
-            },
-        )?;
+    let glob = Glob::new(&copy.sessions);
+    let mut spans = catalog::spans(database, glob.prefix())?;
+    spans.retain(|session| glob.matches(&session.name));
+    for session in spans {
         // The newest snapshot is the last that was committed, whatever the clock said of others.
-        let time = newest.as_ref().map(|newest| newest.3);
+        let time = session.committed_at_ns;
         if copy
             .since_ns
             .is_some_and(|since| time.is_none_or(|time| time < since))
         {
             continue;
         }
-        let (first, last, hash, _) = newest.unwrap_or((1, 0, String::new(), 0));
+        let id = session.session;
+        let (first, last) = session.seqs.unwrap_or((1, 0));
         number(0, id, 0)?;
         all.entry(id % copy.buckets).or_default().push(Exported {
             id,
             changed: session.changed,
             first,
             last,
-            hash,
+            hash: session.hash.as_deref().map(hex).unwrap_or_default(),
             placed: String::new(),
         });
     }

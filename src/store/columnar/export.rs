@@ -413,13 +413,21 @@ impl Run<'_> {
         let snapshot = table("snapshot");
         let mut writer = FileWriter::new(self.root, whole_path("snapshot"), snapshot)?;
         let sql = format!(
-            "select {} from snapshot t where t.session_id = ?2 and t.seq <= ?3 and not t.working \
-             order by t.seq",
+            "select {} from snapshot t where t.session_id between ?2 and ?3 and not t.working \
+             order by t.session_id, t.seq",
             columns(snapshot, "t", &bucket)
         );
-        for session in sessions {
-            let values = [buckets[0], session.id.into(), session.last.into()];
-            database.query(&sql, &values, &mut |row| writer.push(row))?;
+        let ends = sessions.first().zip(sessions.last());
+        if let Some((first, last)) = ends {
+            let values = [buckets[0], first.id.into(), last.id.into()];
+            database.query(
+                &sql,
+                &values,
+                &mut |row| match copied.contains(&int(row, 0)?) {
+                    true => writer.push(row),
+                    false => Ok(()),
+                },
+            )?;
         }
         self.exports.snapshots = writer.rows();
         files.push(self.written(writer)?);
