@@ -3,7 +3,7 @@
 //! A bucket whose sessions have not changed is left as it is. Where sessions only grew, the new units are another file
 //! of the bucket, and the small tables are replaced. Where history was altered (pruned, erased, deleted), or too
 //! many files have gathered, the bucket is written anew, with other numbers of units: placements, which are
-//! one file, decide which units are seen, so a reader sees the old ones or the new ones.
+//! one file, decide which units are seen, so none is seen twice while the old and the new files are both there.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -375,8 +375,7 @@ impl Run<'_> {
         clean(self.root, bucket, &Bucket::default())
     }
 
-    /// Writes the tables that are whole. Snapshots come last: an engine asks them first, and finds all that they
-    /// refer to.
+    /// Writes the tables that are whole. Snapshots come last: all that they refer to is there then.
     fn whole(
         &mut self,
         database: &mut dyn Database,

@@ -224,7 +224,7 @@ impl Lock {
         let file = File::create(&path).map_err(io)?;
         match file.try_lock() {
             Err(std::fs::TryLockError::WouldBlock) => Err(StoreError::Conflict(format!(
-                "another program is exporting to {}; try again later",
+                "another program exports to {}, or holds its lock to read it; try again later",
                 root.display()
             ))),
             // Of a file system without locks: the user takes care.

@@ -476,6 +476,29 @@ fn another_copy_in_the_same_directory_is_refused() {
     sound(&store).unwrap();
 }
 
+/// Whoever holds the lock of a copy reads it as it is at one moment.
+#[test]
+fn readers_hold_exports_off() {
+    let folder = Folder::quick();
+    let store = Store::open(&folder.file("a.db")).unwrap();
+    write(&store, "a", 1);
+    let directory = folder.file("copy");
+    store.export_parquet(&directory, &all().buckets(1)).unwrap();
+    write(&store, "a", 1);
+    let before = files(Path::new(&directory));
+    let lock = || fs::File::open(Path::new(&directory).join("_pactql/lock")).unwrap();
+    let readers = [lock(), lock()];
+    for reader in &readers {
+        reader.try_lock_shared().unwrap();
+    }
+    let error = store.export_parquet(&directory, &all()).unwrap_err();
+    assert!(error.to_string().contains("holds its lock"), "{error}");
+    assert!(files(Path::new(&directory)) == before);
+    drop(readers);
+    let done = store.export_parquet(&directory, &all()).unwrap();
+    assert_eq!(done.snapshots, 2);
+}
+
 #[test]
 fn sessions_are_chosen_by_the_time_of_their_newest_commit() {
     let folder = Folder::quick();
