@@ -338,7 +338,7 @@ impl Postgres {
                 let values: Result<Vec<Value<'_>>, StoreError> = columns
                     .iter()
                     .enumerate()
-                    .map(|(at, column)| column.value(row, at))
+                    .map(|(at, column)| column.kind.value(row, at))
                     .collect();
                 target.execute(&insert, &values?).map(|_| ())
             })?;

@@ -29,26 +29,38 @@ pub(super) fn put_in_order(database: &mut dyn Database, units: &[&Unit]) -> Resu
 /// The id of a unit version, which is inserted if nobody has it yet.
 pub(super) fn put_unit(database: &mut dyn Database, unit: &Unit) -> Result<i64, StoreError> {
     let key = [unit.kind.into(), (&unit.hash).into(), unit.spelling.into()];
+    let (unit_id, is_new) = put_key(database, &key)?;
+    if is_new {
+        for (pre, node) in (0..).zip(&unit.nodes) {
+            put_node(database, unit_id, pre, node)?;
+        }
+    }
+    Ok(unit_id)
+}
+
+/// The id of the unit version with a kind, a hash and a spelling, and whether it was inserted now: its nodes were not.
+pub(super) fn put_key(
+    database: &mut dyn Database,
+    key: &[Value<'_>; 3],
+) -> Result<(i64, bool), StoreError> {
     let inserted = first(
         database,
         "insert into unit (kind, hash, spelling) values (?1, ?2, ?3) \
          on conflict (kind, hash, spelling) do nothing returning unit_id",
-        &key,
+        key,
         |row| int(row, 0),
     )?;
     if let Some(unit_id) = inserted {
-        for (pre, node) in (0..).zip(&unit.nodes) {
-            put_node(database, unit_id, pre, node)?;
-        }
-        return Ok(unit_id);
+        return Ok((unit_id, true));
     }
     let known = first(
         database,
         "select unit_id from unit where kind = ?1 and hash = ?2 and spelling = ?3",
-        &key,
+        key,
         |row| int(row, 0),
     )?;
-    known.ok_or_else(|| StoreError::Damaged("a unit vanished".to_owned()))
+    let gone = || StoreError::Damaged("a unit vanished".to_owned());
+    Ok((known.ok_or_else(gone)?, false))
 }
 
 /// The id of a body, which is inserted if nobody has it yet.
@@ -162,13 +174,9 @@ pub(super) fn attr_values(attr: &Attr) -> [Value<'_>; 7] {
     ]
 }
 
-/// The statement that inserts a row: these columns, then the others.
-fn insert(table: &str, key: &[&str], others: &[(&str, Type)]) -> String {
-    let names: Vec<&str> = key
-        .iter()
-        .copied()
-        .chain(others.iter().map(|(name, _)| *name))
-        .collect();
+/// The statement that inserts a row of these columns.
+pub(super) fn insert<'n>(table: &str, names: impl Iterator<Item = &'n str>) -> String {
+    let names: Vec<&str> = names.collect();
     let values: Vec<String> = (1..=names.len()).map(|at| format!("?{at}")).collect();
     let (names, values) = (names.join(", "), values.join(", "));
     format!("insert into {table} ({names}) values ({values})")
@@ -180,10 +188,17 @@ fn put_node(
     pre: i64,
     node: &Node,
 ) -> Result<(), StoreError> {
-    static NODE: LazyLock<String> =
-        LazyLock::new(|| insert("node", &["unit_id", "pre", "body_id"], NODE_COLUMNS));
-    static ATTR: LazyLock<String> =
-        LazyLock::new(|| insert("attr", &["unit_id", "pre"], ATTR_COLUMNS));
+    static NODE: LazyLock<String> = LazyLock::new(|| {
+        let others = NODE_COLUMNS.iter().map(|(name, _)| *name);
+        insert(
+            "node",
+            ["unit_id", "pre", "body_id"].into_iter().chain(others),
+        )
+    });
+    static ATTR: LazyLock<String> = LazyLock::new(|| {
+        let others = ATTR_COLUMNS.iter().map(|(name, _)| *name);
+        insert("attr", ["unit_id", "pre"].into_iter().chain(others))
+    });
     if let Some(id) = node.id.as_deref().filter(|id| id.contains('\0')) {
         return Err(StoreError::Refused(format!(
             "the id {id:?} has U+0000, which no store can keep; give the node another id"

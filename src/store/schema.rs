@@ -213,9 +213,9 @@ pub(crate) struct Column {
     null: bool,
 }
 
-#[cfg(feature = "postgres")]
-impl Column {
-    /// Its value in a row.
+#[cfg(any(feature = "postgres", feature = "parquet"))]
+impl Type {
+    /// The value of a column of this type in a row.
     pub(crate) fn value<'r>(
         self,
         row: &'r dyn super::sql::Row,
@@ -223,12 +223,12 @@ impl Column {
     ) -> Result<super::sql::Value<'r>, StoreError> {
         use super::sql::Value;
 
-        Ok(match self.kind {
-            Type::Id | Type::Int => row.int(at)?.into(),
-            Type::Real => row.real(at)?.map_or(Value::Null, Value::Real),
-            Type::Bool => row.bool(at)?.into(),
-            Type::Text => row.text(at)?.into(),
-            Type::Bytes => row.bytes(at)?.into(),
+        Ok(match self {
+            Self::Id | Self::Int => row.int(at)?.into(),
+            Self::Real => row.real(at)?.map_or(Value::Null, Value::Real),
+            Self::Bool => row.bool(at)?.into(),
+            Self::Text => row.text(at)?.into(),
+            Self::Bytes => row.bytes(at)?.into(),
         })
     }
 }

@@ -10,11 +10,11 @@ use hashbrown::HashMap;
 use super::columns::{Column, table};
 use super::file::Written;
 use super::manifest::{Bucket, Copy};
-use super::read::{FileRows, value};
+use super::read::FileRows;
 use crate::store::catalog;
 use crate::store::encode::{Body, body_hash, kind_of};
 use crate::store::error::StoreError;
-use crate::store::rows::put_body;
+use crate::store::rows::{insert, put_body, put_key};
 use crate::store::sql::{Database, Row, Value, first, int, text};
 use crate::store::sums::{put_retired, seal_attempts, seal_session, sum};
 use crate::store::verify::{session as check_session, unit_fault};
@@ -99,13 +99,6 @@ fn place(columns: &[Column], name: &str) -> usize {
     found.unwrap_or(usize::MAX)
 }
 
-/// The statement that inserts some columns of a row.
-fn insert(table: &str, columns: &[&str]) -> String {
-    let values: Vec<String> = (1..=columns.len()).map(|at| format!("?{at}")).collect();
-    let (names, values) = (columns.join(", "), values.join(", "));
-    format!("insert into {table} ({names}) values ({values})")
-}
-
 impl Run<'_> {
     /// The number in the store of the session that a row is of.
     fn session(&self, row: &dyn Row, at: usize) -> Result<i64, StoreError> {
@@ -169,14 +162,14 @@ impl Run<'_> {
             .collect();
         let mut names: Vec<&str> = kept.iter().map(|(name, _)| *name).collect();
         names.push("check_sum");
-        let insert = insert("snapshot", &names);
+        let insert = insert("snapshot", names.iter().copied());
         FileRows::open(self.root, file, table)?.read(&mut |row| {
             let mut values = Vec::with_capacity(names.len());
             for (name, kind) in &kept {
                 values.push(match *name {
                     "session_id" => self.session(row, at(name))?.into(),
                     "working" => false.into(),
-                    _ => value(row, at(name), *kind)?,
+                    _ => kind.value(row, at(name))?,
                 });
             }
             let time = int(row, at("committed_at_ns"))?;
@@ -238,26 +231,7 @@ impl Run<'_> {
                 row.bytes(at("hash"))?.into(),
                 int(row, at("spelling"))?.into(),
             ];
-            let made = first(
-                database,
-                "insert into unit (kind, hash, spelling) values (?1, ?2, ?3) \
-                 on conflict (kind, hash, spelling) do nothing returning unit_id",
-                &key,
-                |row| int(row, 0),
-            )?;
-            let known = match made {
-                Some(unit) => (unit, true),
-                None => {
-                    let known = first(
-                        database,
-                        "select unit_id from unit where kind = ?1 and hash = ?2 and spelling = ?3",
-                        &key,
-                        |row| int(row, 0),
-                    )?;
-                    let gone = || StoreError::Database("a unit vanished".to_owned());
-                    (known.ok_or_else(gone)?, false)
-                }
-            };
+            let known = put_key(database, &key)?;
             units.insert(int(row, at("unit_id"))?, known);
             Ok(())
         })
@@ -275,7 +249,7 @@ impl Run<'_> {
         let own = |column: &&Column| !["session_id", "content", "content_json"].contains(&column.0);
         let kept: Vec<Column> = columns.iter().filter(own).copied().collect();
         let names: Vec<&str> = kept.iter().map(|(name, _)| *name).collect();
-        let insert = insert("node", &names);
+        let insert = insert("node", names.iter().copied());
         FileRows::open(self.root, file, table)?.read(&mut |row| {
             let (unit, is_new) = unit_of(row, at("unit_id"), units)?;
             if !is_new {
@@ -295,7 +269,7 @@ impl Run<'_> {
                 values.push(match *name {
                     "unit_id" => unit.into(),
                     "body_id" => body.into(),
-                    _ => value(row, at(name), *kind)?,
+                    _ => kind.value(row, at(name))?,
                 });
             }
             database.execute(&insert, &values)?;
@@ -315,7 +289,7 @@ impl Run<'_> {
         let own = |column: &&Column| column.0 != "session_id";
         let kept: Vec<Column> = columns.iter().filter(own).copied().collect();
         let names: Vec<&str> = kept.iter().map(|(name, _)| *name).collect();
-        let insert = insert("attr", &names);
+        let insert = insert("attr", names.iter().copied());
         FileRows::open(self.root, file, table)?.read(&mut |row| {
             let (unit, is_new) = unit_of(row, at("unit_id"), units)?;
             if !is_new {
@@ -325,7 +299,7 @@ impl Run<'_> {
             for (name, kind) in &kept {
                 values.push(match *name {
                     "unit_id" => unit.into(),
-                    _ => value(row, at(name), *kind)?,
+                    _ => kind.value(row, at(name))?,
                 });
             }
             database.execute(&insert, &values)?;
@@ -348,14 +322,14 @@ impl Run<'_> {
         if summed {
             names.push("check_sum");
         }
-        let insert = insert(name, &names);
+        let insert = insert(name, names.iter().copied());
         FileRows::open(self.root, file, table)?.read(&mut |row| {
             let mut values: Vec<Value<'_>> = Vec::with_capacity(names.len());
             for (at, (column, kind)) in columns.iter().enumerate() {
                 values.push(match *column {
                     "session_id" => self.session(row, at)?.into(),
                     "unit_id" => unit_of(row, at, units)?.0.into(),
-                    _ => value(row, at, *kind)?,
+                    _ => kind.value(row, at)?,
                 });
             }
             if summed {

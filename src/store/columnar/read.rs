@@ -19,7 +19,7 @@ use super::file::{BYTES, Column, ROWS, Written, hash_of};
 use super::layout::Table;
 use crate::store::error::StoreError;
 use crate::store::schema::Type;
-use crate::store::sql::{Row, Value};
+use crate::store::sql::Row;
 
 /// The most bytes of the pages of a row group. A group ends with the row that takes it over [`BYTES`], and a database keeps
 /// no row of more than a gigabyte, here with its body.
@@ -327,17 +327,6 @@ impl Row for At<'_> {
             Some(_) => Err(unlike(at)),
         }
     }
-}
-
-/// The value of a column of a row.
-pub(super) fn value(row: &dyn Row, at: usize, kind: Type) -> Result<Value<'_>, StoreError> {
-    Ok(match kind {
-        Type::Id | Type::Int => row.int(at)?.into(),
-        Type::Real => row.real(at)?.map_or(Value::Null, Value::Real),
-        Type::Bool => row.bool(at)?.into(),
-        Type::Text => row.text(at)?.into(),
-        Type::Bytes => row.bytes(at)?.into(),
-    })
 }
 
 #[cfg(test)]
