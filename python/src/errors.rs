@@ -50,11 +50,16 @@ impl Raise for pactql::Error {
     }
 }
 
+/// The beginning of advice that names a method, and with its name in Python.
+const ROWS: [&str; 2] = ["`rows` returns the nodes", "`select` returns the nodes"];
+
 fn with_diagnostics(py: Python<'_>, error: &pactql::Error) -> PyResult<PyErr> {
     let text = error.text();
     let attributes = diagnostic(py, text, error.first())?;
     attributes.set_item("text", text)?;
-    attributes.set_item("picture", error.render(ColorChoice::Never))?;
+    let picture = error.render(ColorChoice::Never);
+    let [ours, pythons] = ROWS.map(|help| format!("= help: {help}"));
+    attributes.set_item("picture", picture.replace(&ours, &pythons))?;
     let more = PyList::empty(py);
     for next in error.diagnostics().skip(1) {
         let next_attributes = diagnostic(py, text, next)?;
@@ -83,7 +88,8 @@ fn diagnostic<'py>(
     }
     attributes.set_item("message", &found.message)?;
     attributes.set_item("spans", spans)?;
-    attributes.set_item("help", found.help.as_deref())?;
+    let help = found.help.as_deref();
+    attributes.set_item("help", help.map(|help| help.replace(ROWS[0], ROWS[1])))?;
     attributes.set_item("correction", found.correction())?;
     Ok(attributes)
 }

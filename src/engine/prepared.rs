@@ -19,7 +19,7 @@ use crate::plan::{BindError, Bound, Value, bind, compile, sources};
 use crate::sql;
 
 const ROWS_HELP: &str =
-    "`select` returns the nodes of a snapshot, of `@*`, or of `@mode=union` and `@mode=latest`";
+    "`rows` returns the nodes of a snapshot, of `@*`, or of `@mode=union` and `@mode=latest`";
 const RANGE_HELP: &str =
     "`range` returns the diffs of a range; `@mode=union` or `@mode=latest` returns rows";
 
