@@ -91,7 +91,7 @@ pub(super) struct Select {
 impl Run for Select {
     fn run(&self, color: Color) -> Result<Exit, Failure> {
         if self.via == Via::Sql {
-            return self.run_sql();
+            return self.run_sql(color);
         }
         let how = How {
             engine: self.edition.engine(),
@@ -110,7 +110,7 @@ impl Run for Select {
 
 impl Select {
     /// Runs the selector in the database of a store.
-    fn run_sql(&self) -> Result<Exit, Failure> {
+    fn run_sql(&self, color: Color) -> Result<Exit, Failure> {
         let (names, selectors) = operands::split(&self.inputs, &self.selectors)?;
         let ([name], [selector]) = (names, selectors) else {
             return Err(
@@ -129,7 +129,7 @@ impl Select {
             count: self.count,
             fail_if_empty: self.fail_if_empty,
         };
-        select_sql::select(&self.edition.engine(), name, selector, rows)
+        select_sql::select(&self.edition.engine(), name, selector, rows, color)
     }
 
     /// Runs the selectors on each session.

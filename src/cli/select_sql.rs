@@ -1,11 +1,11 @@
 //! `pactql select --via sql`: the database answers a selector by itself.
 
-use super::command::print;
-use super::options::Format;
-use super::output::printable;
+use super::command::{print, say};
+use super::options::{Color, Format};
+use super::output::{counted, printable};
 use super::sessions;
 use crate::engine::{Engine, SqlRow};
-use crate::present::stores::{Access, Address, without_passwords};
+use crate::present::stores::{Access, Address, none_of, without_passwords};
 use crate::present::{Exit, Failure};
 use clap::ValueEnum;
 use serde_json::json;
@@ -35,6 +35,7 @@ pub(super) fn select(
     source: &str,
     selector: &str,
     rows: Rows,
+    color: Color,
 ) -> Result<Exit, Failure> {
     let Some(address) = Address::of(source) else {
         return Err(
@@ -48,6 +49,14 @@ pub(super) fn select(
     }
     let store = sessions::open_store(address.store, Access::Read)?;
     let prepared = engine.prepare(selector)?;
+    for warning in prepared.warnings() {
+        say(&warning.render(prepared.text(), color.for_errors()));
+    }
+    let asked = match address.is_several() {
+        true => store.count(address.glob())?,
+        // A name that no session has is an error, as it is without `--via sql`.
+        false => store.session(address.glob()).map(|_| 1)?,
+    };
     let statement = store.statement(address.glob(), &prepared)?;
     let name = without_passwords(address.store);
     let mut out = String::new();
@@ -70,6 +79,15 @@ pub(super) fn select(
         let _ = writeln!(out, "{found}");
     }
     print(&out)?;
+    if found == 0 {
+        say(&match asked {
+            0 => format!("note: {}\n", none_of(address)),
+            asked => format!(
+                "note: nothing was found in {}\n",
+                counted(asked as u64, "session")
+            ),
+        });
+    }
     match found == 0 && rows.fail_if_empty {
         true => Ok(Exit::Empty),
         false => Ok(Exit::Ok),

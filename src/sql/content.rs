@@ -35,8 +35,13 @@ impl Predicates {
                 if !quoted.is_empty() {
                     let list = quoted.join(", ");
                     parts.push(format!("(not {json} or {scalar}) and {text} in ({list})"));
-                    let members = texts.iter().map(|wanted| self.member(test, wanted));
-                    let members: Vec<String> = members.collect::<Result<_, _>>()?;
+                    let members = match (self.dialect, texts.len()) {
+                        (Dialect::Sqlite, 2..) => vec![self.members(&quoted)],
+                        _ => {
+                            let members = texts.iter().map(|wanted| self.member(test, wanted));
+                            members.collect::<Result<_, _>>()?
+                        }
+                    };
                     // A list has all of the values, of which null is none.
                     if !null {
                         let list = format!("{json} and substr({text}, 1, 1) = '['");
@@ -79,6 +84,18 @@ impl Predicates {
             false => ("b.text", "b.json"),
         };
         format!("case when {json} and substr({text}, 1, 1) in ({marks}) then {text} else '[]' end")
+    }
+
+    /// Whether a content that is a list has elements with all of these texts, which are quoted, in SQLite: one
+    /// subquery, as a statement has only so many.
+    fn members(&self, quoted: &[String]) -> String {
+        let list = self.structure("'['");
+        let element = "case e.type when 'text' then e.value when 'true' then e.type when 'false' then e.type \
+                       when 'integer' then b.text -> e.fullkey when 'real' then b.text -> e.fullkey end";
+        let (texts, count) = (quoted.join(", "), quoted.len());
+        format!(
+            "(select count(distinct {element}) from json_each({list}) e where {element} in ({texts})) = {count}"
+        )
     }
 
     /// Whether a content that is a list has an element with this text.
@@ -179,11 +196,13 @@ impl Predicates {
                 )
             }
             Dialect::Spark => {
-                // The strings of the text that are no names of members, each read as JSON.
-                let text = "from_json(concat('[\"', s, '\"]'), 'array<string>')[0]";
+                // The strings of the text, names of members with what follows them, each but those read as JSON.
+                // A name has to be taken whole: after its end the next string begins.
+                let string = "'\"[^\"\\\\\\\\]*+(?:\\\\\\\\.[^\"\\\\\\\\]*+)*+\"(?:\\\\s*:)?'";
+                let text = "from_json(concat('[', case when endswith(s, ':') then 'null' else s end, ']'), \
+                            'array<string>')[0]";
                 let found = self.search(test, text, literals)?;
-                let string = "'\"([^\"\\\\\\\\]*+(?:\\\\\\\\.[^\"\\\\\\\\]*+)*+)\"(?!\\\\s*:)'";
-                format!("exists(regexp_extract_all({json}, {string}, 1), s -> {found})")
+                format!("exists(regexp_extract_all({json}, {string}, 0), s -> {found})")
             }
         })
     }

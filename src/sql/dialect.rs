@@ -206,12 +206,15 @@ impl Dialect {
 
     /// The RFC 3339 text of nanoseconds since 1970, in UTC, with nine decimals.
     pub(super) fn iso(self, nanos: &str) -> String {
-        let rest = format!("((({nanos}) % 1000000000 + 1000000000) % 1000000000)");
+        let part = format!("(({nanos}) % 1000000000)");
+        let rest = format!("(({part} + 1000000000) % 1000000000)");
+        // Towards zero first: the least number has no second below it.
         let seconds = match self {
-            Self::DuckDb => format!("(({nanos}) - {rest}) // 1000000000"),
-            Self::Spark => format!("(({nanos}) - {rest}) div 1000000000"),
-            Self::Sqlite | Self::Postgres => format!("(({nanos}) - {rest}) / 1000000000"),
+            Self::DuckDb => format!("(({nanos}) - {part}) // 1000000000"),
+            Self::Spark => format!("(({nanos}) - {part}) div 1000000000"),
+            Self::Sqlite | Self::Postgres => format!("(({nanos}) - {part}) / 1000000000"),
         };
+        let seconds = format!("({seconds} - case when {part} < 0 then 1 else 0 end)");
         match self {
             Self::Sqlite => format!(
                 "strftime('%Y-%m-%dT%H:%M:%S', {seconds}, 'unixepoch') || printf('.%09dZ', {rest})"

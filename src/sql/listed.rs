@@ -4,7 +4,7 @@ use crate::ir::{Mode, Query, Time};
 
 use super::error::Refused;
 use super::order::{Arrangement, add_paths, window};
-use super::predicate::{Needs, PARENT, Predicates, TTL};
+use super::predicate::{Needs, PARENT, Predicates, ttl};
 use super::tables::Tables;
 use super::words::{Select, With, names};
 
@@ -113,7 +113,7 @@ impl Lister<'_> {
             select.columns.extend([
                 "n.version".to_owned(),
                 format!("{PARENT} as parent"),
-                format!("{TTL} as ttl"),
+                format!("{} as ttl", ttl("n", "c")),
             ]);
         }
         let mut order = Vec::new();

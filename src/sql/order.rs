@@ -18,6 +18,19 @@ pub(super) enum Arrangement {
     Turns { ascending: bool },
 }
 
+/// The keys of key order, of a node at `n`, each with its way (LANGUAGE §6).
+pub(super) fn key_order() -> [(String, &'static str); 5] {
+    // Depth 0, 1, 2, …, then negative, then none.
+    let group = format!("case when {DEPTH} >= 0 then 0 when {DEPTH} < 0 then 1 else 2 end");
+    [
+        (group, ""),
+        (format!("coalesce({DEPTH}, 0)"), ""),
+        ("n.created_at_ns".to_owned(), " desc"),
+        ("n.creation_index".to_owned(), " desc"),
+        ("n.id".to_owned(), ""),
+    ]
+}
+
 impl Arrangement {
     pub(super) fn of(query: &Query) -> Self {
         let pinned = |operand: &Operand| *operand != Operand::Literal(Literal::Null);
@@ -54,18 +67,10 @@ impl Arrangement {
     pub(super) fn keys(self) -> Vec<String> {
         let unit = UNIT_ORDER.map(|column| format!("f.{column}"));
         let document = unit.iter().cloned().chain(["f.pre".to_owned()]);
-        // Depth 0, 1, 2, …, then negative, then none.
-        let group = format!("case when {DEPTH} >= 0 then 0 when {DEPTH} < 0 then 1 else 2 end");
-        let depth = format!("coalesce({DEPTH}, 0)");
+        let [(group, _), (depth, _), ..] = key_order();
         match self {
             Self::Document => document.collect(),
-            Self::Key => vec![
-                group,
-                depth,
-                "n.created_at_ns desc".to_owned(),
-                "n.creation_index desc".to_owned(),
-                "n.id".to_owned(),
-            ],
+            Self::Key => key_order().map(|(key, way)| format!("{key}{way}")).to_vec(),
             Self::Post => {
                 // `^seq` comes after its turns, the root after everything.
                 let rank = "case n.class when '^root' then 9 when '^seq' then 1 else f.rank end"

@@ -62,9 +62,13 @@ pub(super) struct Predicates {
 /// The depth of `n`.
 pub(super) const DEPTH: &str = "coalesce(n.base_depth, d.depth)";
 
-/// The ttl of `n` as it reads in the snapshot.
-pub(super) const TTL: &str = "case when n.expires is null then n.ttl \
-     when n.expires > c.cycle then n.expires - c.cycle else 0 end";
+/// The ttl of a node as it reads in a snapshot.
+pub(super) fn ttl(node: &str, snapshot: &str) -> String {
+    format!(
+        "case when {node}.expires is null then {node}.ttl when {node}.expires > {snapshot}.cycle \
+         then {node}.expires - {snapshot}.cycle else 0 end"
+    )
+}
 
 /// The id of the parent of `n`.
 pub(super) const PARENT: &str = "coalesce(np.id, case when n.parent_pre is null then t.parent end)";
@@ -86,6 +90,27 @@ impl Predicates {
             Test::Depth(set) => Ok(self.depth(set)),
             Test::Attr(test) => self.attr(test),
         }
+    }
+
+    /// The conditions of all tests of a step. Several tags that it has are one condition.
+    pub(super) fn tests(&mut self, tests: &[Test]) -> Result<Vec<String>, Refused> {
+        let mut tags = Vec::new();
+        let mut conditions = Vec::new();
+        let several = tests.iter().filter(|test| tag(test).is_some()).count() > 1;
+        for test in tests {
+            match tag(test) {
+                Some((test, text)) if several => {
+                    self.literals(test)?;
+                    tags.push(text.to_owned());
+                }
+                _ => conditions.push(self.test(test)?),
+            }
+        }
+        if several {
+            self.needs.attr = true;
+            conditions.push(self.tagged(&distinct(tags)));
+        }
+        Ok(conditions)
     }
 
     fn depth(&mut self, set: &DepthSet) -> String {
@@ -160,7 +185,7 @@ impl Predicates {
             Attr::Cadence => Ok(self.number(test.op, "n.cadence", &literals)),
             Attr::Ttl => {
                 self.needs.cycle = true;
-                Ok(self.number(test.op, &format!("({TTL})"), &literals))
+                Ok(self.number(test.op, &format!("({})", ttl("n", "c")), &literals))
             }
             Attr::Facet(facet) => Ok(self.facet(*facet, test.op, &literals)),
         }
@@ -258,21 +283,18 @@ impl Predicates {
         if let Some(text) = literal(&pattern) {
             return Ok(self.dialect.contains(column, &text));
         }
-        if self.dialect == Dialect::Sqlite {
-            let pattern = self.dialect.text(&pattern);
-            return Ok(format!("pactql_search({column}, {pattern})"));
-        }
-        let pattern = translate(self.dialect, &pattern).map_err(|why| {
-            Refused::new(
-                test,
-                format!("the pattern means something else there, as {why}"),
-            )
-        })?;
-        let pattern = self.dialect.text(&pattern);
+        let there = || {
+            let pattern = translate(self.dialect, &pattern).map_err(|why| {
+                let reason = format!("the pattern means something else there, as {why}");
+                Refused::new(test, reason)
+            });
+            Ok(self.dialect.text(&pattern?))
+        };
         Ok(match self.dialect {
-            Dialect::DuckDb => format!("regexp_matches({column}, {pattern})"),
-            Dialect::Postgres => format!("{column} ~ {pattern}"),
-            Dialect::Sqlite | Dialect::Spark => format!("{column} rlike {pattern}"),
+            Dialect::Sqlite => format!("pactql_search({column}, {})", self.dialect.text(&pattern)),
+            Dialect::DuckDb => format!("regexp_matches({column}, {})", there()?),
+            Dialect::Postgres => format!("{column} ~ {}", there()?),
+            Dialect::Spark => format!("{column} rlike {}", there()?),
         })
     }
 
@@ -360,6 +382,20 @@ impl Predicates {
         )
     }
 
+    /// Whether all of some texts are among the tags.
+    fn tagged(&self, texts: &[String]) -> String {
+        let rows = self.rows("tags");
+        if let [text] = texts {
+            let text = self.dialect.text(text);
+            return format!("exists (select 1 {rows} and a.ordinal >= 0 and a.text = {text})");
+        }
+        let list: Vec<String> = texts.iter().map(|text| self.dialect.text(text)).collect();
+        let (list, count) = (list.join(", "), list.len());
+        format!(
+            "(select count(distinct a.text) {rows} and a.ordinal >= 0 and a.text in ({list})) = {count}"
+        )
+    }
+
     fn tags(&self, test: &AttrTest, literals: &[&Literal]) -> Result<String, Refused> {
         let rows = self.rows("tags");
         let has = |condition: &str| format!("exists (select 1 {rows}{condition})");
@@ -369,10 +405,7 @@ impl Predicates {
             (true, true) => format!("not {}", has("")),
             // A list never has null as a member, and one value never equals two.
             (true, false) => "false".to_owned(),
-            (false, _) => all(texts.iter().map(|text| {
-                let text = self.dialect.text(text);
-                has(&format!(" and a.ordinal >= 0 and a.text = {text}"))
-            })),
+            (false, _) => self.tagged(&texts),
         };
         Ok(match test.op {
             Op::Eq => equal,
@@ -488,6 +521,17 @@ impl Predicates {
 
 /// The first cycle of a node's id.
 const BORN: &str = "coalesce(n.cycle, y.cycle)";
+
+/// The tag that a test wants, if it wants one.
+fn tag(test: &Test) -> Option<(&AttrTest, &str)> {
+    match test {
+        Test::Attr(test) if test.attr == Attr::Tags && test.op == Op::Eq => match &test.operand {
+            Operand::Literal(Literal::Text(text)) => Some((test, text)),
+            _ => None,
+        },
+        _ => None,
+    }
+}
 
 fn type_test(test: TypeTest) -> String {
     match test {

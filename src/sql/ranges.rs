@@ -4,7 +4,7 @@ use crate::ir::{Mode, Query};
 
 use super::error::Refused;
 use super::order::Arrangement;
-use super::predicate::{Needs, Predicates};
+use super::predicate::{Needs, Predicates, ttl};
 use super::tables::Tables;
 use super::words::{Select, With, any, names};
 
@@ -58,10 +58,7 @@ fn pairs(mode: Mode) -> Select {
 
 /// The rows of the newer lists that the older ones do not have, or have otherwise.
 fn newer(listed: &str) -> Select {
-    // Null differs from a value, and not from null.
-    let differs = |column: &str| {
-        format!("m.{column} <> o.{column} or (m.{column} is null) <> (o.{column} is null)")
-    };
+    let differs = |column: &str| unlike(&format!("m.{column}"), &format!("o.{column}"));
     let kind = "case when o.id is null then 'added' else 'changed' end as change";
     let differences = [
         "o.id is null".to_owned(),
@@ -242,14 +239,6 @@ fn moved() -> Select {
         filters: names(&["b.id <> a.id"]),
         ..Select::default()
     }
-}
-
-/// The ttl of a match as it reads in a snapshot.
-fn ttl(row: &str, snapshot: &str) -> String {
-    format!(
-        "case when {row}.expires is null then {row}.ttl when {row}.expires > {snapshot}.cycle \
-         then {row}.expires - {snapshot}.cycle else 0 end"
-    )
 }
 
 /// Whether two values differ, of which null is one.

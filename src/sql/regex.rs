@@ -10,12 +10,12 @@ use regex_syntax::hir::{Class, Hir, HirKind, Look, Repetition};
 
 use super::dialect::Dialect;
 
-/// The most that a repetition may count to, by dialect.
-fn most(dialect: Dialect) -> u32 {
+/// How far a repetition may count, and repetitions inside each other, multiplied.
+fn most(dialect: Dialect) -> (u32, u32) {
     match dialect {
-        Dialect::Postgres => 255,
-        Dialect::DuckDb => 1000,
-        Dialect::Sqlite | Dialect::Spark => u32::MAX,
+        Dialect::Postgres => (255, 1_000),
+        Dialect::DuckDb => (1_000, 1_000),
+        Dialect::Sqlite | Dialect::Spark => (u32::MAX, u32::MAX),
     }
 }
 
@@ -38,11 +38,12 @@ pub(super) fn literal(pattern: &str) -> Option<String> {
 pub(super) fn translate(dialect: Dialect, pattern: &str) -> Result<String, String> {
     let hir = regex_syntax::parse(pattern).map_err(|_| "it is no regular expression".to_owned())?;
     let mut out = String::new();
-    write(dialect, &hir, &mut out)?;
+    write(dialect, &hir, 1, &mut out)?;
     Ok(out)
 }
 
-fn write(dialect: Dialect, hir: &Hir, out: &mut String) -> Result<(), String> {
+/// Writes a part, which the repetitions that it is in repeat so many times.
+fn write(dialect: Dialect, hir: &Hir, times: u32, out: &mut String) -> Result<(), String> {
     match hir.kind() {
         HirKind::Empty => out.push_str("(?:)"),
         HirKind::Literal(literal) => {
@@ -57,27 +58,27 @@ fn write(dialect: Dialect, hir: &Hir, out: &mut String) -> Result<(), String> {
         }
         HirKind::Class(class) => write_class(dialect, class, out)?,
         HirKind::Look(look) => out.push_str(look_of(dialect, *look)?),
-        HirKind::Repetition(repetition) => write_repetition(dialect, repetition, out)?,
-        HirKind::Capture(capture) => group(dialect, &capture.sub, out)?,
+        HirKind::Repetition(repetition) => write_repetition(dialect, repetition, times, out)?,
+        HirKind::Capture(capture) => group(dialect, &capture.sub, times, out)?,
         HirKind::Concat(parts) => parts.iter().try_for_each(|part| match part.kind() {
-            HirKind::Alternation(_) => group(dialect, part, out),
-            _ => write(dialect, part, out),
+            HirKind::Alternation(_) => group(dialect, part, times, out),
+            _ => write(dialect, part, times, out),
         })?,
         HirKind::Alternation(parts) => {
             for (index, part) in parts.iter().enumerate() {
                 if index > 0 {
                     out.push('|');
                 }
-                write(dialect, part, out)?;
+                write(dialect, part, times, out)?;
             }
         }
     }
     Ok(())
 }
 
-fn group(dialect: Dialect, hir: &Hir, out: &mut String) -> Result<(), String> {
+fn group(dialect: Dialect, hir: &Hir, times: u32, out: &mut String) -> Result<(), String> {
     out.push_str("(?:");
-    write(dialect, hir, out)?;
+    write(dialect, hir, times, out)?;
     out.push(')');
     Ok(())
 }
@@ -161,14 +162,22 @@ fn write_class(dialect: Dialect, class: &Class, out: &mut String) -> Result<(), 
 fn write_repetition(
     dialect: Dialect,
     repetition: &Repetition,
+    times: u32,
     out: &mut String,
 ) -> Result<(), String> {
     let Repetition { min, max, sub, .. } = repetition;
-    let limit = most(dialect);
-    if (*min).max(max.unwrap_or(0)) > limit {
-        return Err(format!("it repeats a part more than {limit} times"));
+    let (most, together) = most(dialect);
+    let count = (*min).max(max.unwrap_or(0));
+    if count > most {
+        return Err(format!("it repeats a part more than {most} times"));
     }
-    group(dialect, sub, out)?;
+    let times = times.saturating_mul(count.max(1));
+    if times > together {
+        return Err(format!(
+            "repetitions inside each other repeat a part more than {together} times"
+        ));
+    }
+    group(dialect, sub, times, out)?;
     let _ = match (min, max) {
         (0, None) => write!(out, "*"),
         (1, None) => write!(out, "+"),

@@ -85,16 +85,37 @@ pub fn compile_with(
     build(query, dialect, options).map_err(|refused| refused.into_error(query, dialect))
 }
 
+/// Refuses settings that the dialect cannot say.
+fn check(dialect: Dialect, options: &Options) -> Result<(), Refused> {
+    for (what, text) in [
+        ("the schema", &options.schema),
+        ("the pattern of names", &options.sessions),
+    ] {
+        if text.contains('\0') {
+            return Err(Refused::setting(
+                what,
+                "no statement has a text with U+0000",
+            ));
+        }
+    }
+    if dialect == Dialect::Spark && options.schema.contains("${") {
+        return Err(Refused::setting(
+            "the schema",
+            "Spark puts a setting in the place of `${name}`, also in a name",
+        ));
+    }
+    Ok(())
+}
+
+/// The tables that a statement of SQLite may join, less than the 1,000 that it allows (`SQLITE_MAX_EXPR_DEPTH`).
+const TABLES: usize = 960;
+
 fn build(query: &Query, dialect: Dialect, options: &Options) -> Result<Statement, Refused> {
     let schema = match options.schema.as_str() {
         "" => String::new(),
         name => format!("{}.", dialect.name_of(name)),
     };
-    for text in [&options.schema, &options.sessions] {
-        if text.contains('\0') {
-            return Err(Refused::new(text, "no statement has a text with U+0000"));
-        }
-    }
+    check(dialect, options)?;
     let tables = Tables {
         dialect,
         schema,
@@ -140,6 +161,12 @@ fn build(query: &Query, dialect: Dialect, options: &Options) -> Result<Statement
             (with, end)
         }
     };
+    if dialect == Dialect::Sqlite && with.tables(&end) > TABLES {
+        return Err(Refused::whole(
+            "a union of so many groups",
+            "a statement joins at most 1,000 tables there",
+        ));
+    }
     let body = format!("{with}\n{end}");
     if dialect == Dialect::Sqlite && body.contains("pactql_search(") {
         text.push_str(

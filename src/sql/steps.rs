@@ -9,6 +9,7 @@ use crate::ir::{Axis, Chain, Class, NodeStep, Pick, Step, Tail, Test, TypeTest, 
 
 use super::dialect::Dialect;
 use super::error::Refused;
+use super::order::key_order;
 use super::predicate::{Needs, Predicates};
 use super::tables::{Tables, UNIT_ORDER};
 use super::words::{Select, With, all, names};
@@ -293,8 +294,7 @@ impl Steps<'_> {
             select.columns.push(WIDE_COLUMN.to_owned());
         }
         let mut predicates = Predicates::new(self.dialect(), self.tables.table("attr"), core);
-        for test in &step.tests {
-            let condition = predicates.test(test)?;
+        for condition in predicates.tests(&step.tests)? {
             select.add_filter(condition);
         }
         if class.is_none() {
@@ -334,8 +334,11 @@ impl Steps<'_> {
         let by_key = step.pinned_key().is_some();
         let order: Vec<String> = if by_key {
             predicates.needs.depth = true;
-            select.columns.extend(KEY_COLUMNS.map(str::to_owned));
-            KEY_ORDER.map(str::to_owned).to_vec()
+            let keys = key_order().into_iter().enumerate().map(|(at, (key, way))| {
+                select.columns.push(format!("{key} as k_{at}"));
+                format!("k_{at}{way}")
+            });
+            keys.collect()
         } else {
             let unit = UNIT_ORDER.into_iter().chain(["pre"]);
             unit.map(str::to_owned).collect()
@@ -443,18 +446,6 @@ const HEIGHT_COLUMN: &str =
 
 /// Which units a node reaches besides its own: those of the sequence, or all.
 const WIDE_COLUMN: &str = "case n.class when '^root' then 2 when '^seq' then 1 else 0 end as wide";
-
-/// The columns of key order (LANGUAGE §6).
-const KEY_COLUMNS: [&str; 5] = [
-    "case when coalesce(n.base_depth, d.depth) >= 0 then 0 \
-     when coalesce(n.base_depth, d.depth) < 0 then 1 else 2 end as k_group",
-    "coalesce(n.base_depth, d.depth, 0) as k_depth",
-    "n.created_at_ns as k_ns",
-    "n.creation_index as k_index",
-    "n.id as k_id",
-];
-
-const KEY_ORDER: [&str; 5] = ["k_group", "k_depth", "k_ns desc", "k_index desc", "k_id"];
 
 /// The name under which a column is handed on.
 fn named(column: &str) -> String {

@@ -2,8 +2,13 @@
 
 use std::fmt::{self, Display, Formatter};
 
+use hashbrown::HashMap;
+
 /// More conditions than this are put in groups: an expression may be only so deep.
 const WIDE: usize = 100;
+
+/// More tables in a union than this are put in groups.
+const MANY: usize = 30;
 
 /// All of some conditions.
 pub(super) fn all(conditions: impl IntoIterator<Item = String>) -> String {
@@ -33,8 +38,9 @@ fn join(conditions: Vec<String>, word: &str, none: &str) -> String {
         return none.to_owned();
     }
     if conditions.len() > WIDE {
+        // `is true` keeps an engine from taking the groups apart again.
         let groups = conditions.chunks(WIDE);
-        let groups = groups.map(|group| join(group.to_vec(), word, none));
+        let groups = groups.map(|group| format!("{} is true", join(group.to_vec(), word, none)));
         return join(groups.collect(), word, none);
     }
     format!("({})", conditions.join(&format!(" {word} ")))
@@ -85,7 +91,9 @@ impl Select {
             let before = if index == 0 { "from" } else { " " };
             write!(f, "\n{indent}{before} {line}")?;
         }
-        for (index, line) in self.filters.iter().enumerate() {
+        let grouped = (self.filters.len() > WIDE).then(|| vec![all(self.filters.clone())]);
+        let filters = grouped.as_ref().unwrap_or(&self.filters);
+        for (index, line) in filters.iter().enumerate() {
             let before = if index == 0 { "where" } else { "  and" };
             write!(f, "\n{indent}{before} {line}")?;
         }
@@ -112,9 +120,23 @@ impl With {
         self.add_union(name, vec![select]);
     }
 
-    /// Adds one of the rows of several, each once.
+    /// Adds one of the rows of several, each once. Of many, some are put together before.
     pub(super) fn add_union(&mut self, name: &str, selects: Vec<Select>) {
-        self.0.push((name.to_owned(), selects));
+        if selects.len() <= MANY {
+            self.0.push((name.to_owned(), selects));
+            return;
+        }
+        let mut parts = Vec::new();
+        for (index, part) in selects.chunks(MANY).enumerate() {
+            let own = format!("{name}_{}", index + 1);
+            self.0.push((own.clone(), part.to_vec()));
+            parts.push(Select {
+                columns: names(&["*"]),
+                from: vec![own],
+                ..Select::default()
+            });
+        }
+        self.add_union(name, parts);
     }
 }
 
@@ -122,6 +144,28 @@ impl With {
     /// Adds those of another one after its own.
     pub(super) fn append(&mut self, other: Self) {
         self.0.extend(other.0);
+    }
+}
+
+impl With {
+    /// How many tables a statement with these and an end joins, where every name is replaced by what it
+    /// is for.
+    pub(super) fn tables(&self, end: &Select) -> usize {
+        let mut known: HashMap<&str, usize> = HashMap::new();
+        let count = |known: &HashMap<&str, usize>, select: &Select| {
+            let tables = select.from.iter().map(|line| {
+                let joined = line.split_once("join ").map_or(&**line, |(_, table)| table);
+                let name = joined.split(' ').next().unwrap_or_default();
+                1 + known.get(name).copied().unwrap_or(0)
+            });
+            tables.fold(0, usize::saturating_add)
+        };
+        for (name, selects) in &self.0 {
+            let all = selects.iter().map(|select| count(&known, select));
+            let all = all.fold(0, usize::saturating_add);
+            known.insert(name, all);
+        }
+        count(&known, end)
     }
 }
 

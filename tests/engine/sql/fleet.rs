@@ -55,7 +55,7 @@ pub(super) fn answers(rows: &[Vec<Value>], shape: Shape) -> Answers {
     answers
 }
 
-/// The sessions of a fleet: random ones.
+/// The sessions of a fleet that selectors are made for: random ones.
 fn samples() -> BTreeMap<String, (Arc<Session>, Sample)> {
     let sessions = (0..SESSIONS).map(|seed| {
         let sample = Sample::new(seed * 7919 + 5);
@@ -65,10 +65,44 @@ fn samples() -> BTreeMap<String, (Arc<Session>, Sample)> {
     sessions.collect()
 }
 
-fn fill(store: &Store, samples: &BTreeMap<String, (Arc<Session>, Sample)>) {
-    for (name, (session, _)) in samples {
+/// All sessions of a fleet: those, and one that has what they rarely have.
+fn fill(
+    store: &Store,
+    samples: &BTreeMap<String, (Arc<Session>, Sample)>,
+) -> BTreeMap<String, Arc<Session>> {
+    let random = samples
+        .iter()
+        .map(|(name, (session, _))| (name.clone(), Arc::clone(session)));
+    let fixed = (super::fixed::NAME.to_owned(), super::fixed::session());
+    let sessions: BTreeMap<String, Arc<Session>> = random.chain([fixed]).collect();
+    for (name, session) in &sessions {
         store.import(name, session, None).unwrap();
     }
+    sessions
+}
+
+/// The selectors of a fleet, of all editions: fixed ones, and random ones for its sessions.
+fn selectors(
+    committed: bool,
+    samples: &BTreeMap<String, (Arc<Session>, Sample)>,
+) -> Vec<(Edition, String)> {
+    let fixed = super::fixed::selectors(40).into_iter();
+    let mut all: Vec<_> = fixed.map(|text| (Edition::Canonical, text)).collect();
+    for edition in [Edition::V01, Edition::Depth, Edition::Canonical] {
+        let mut rng = Rng::new(77);
+        let mut left = cases();
+        while left > 0 {
+            let (_, sample) = rng.pick(&samples.values().collect::<Vec<_>>());
+            let sel = selectors::selector(&mut rng, &sample.session, edition);
+            let sel = at(&mut rng, &sample.session, edition, &sel);
+            let unset = sel.time == crate::support::selector::Time::Omitted;
+            if !(committed && edition != Edition::V01 && unset) {
+                left -= 1;
+                all.push((edition, text::variant(&sel, edition, &mut rng)));
+            }
+        }
+    }
+    all
 }
 
 /// Compares the answers of `ask` with those of the engine. `committed`: working states are not there.
@@ -76,64 +110,58 @@ fn compare(
     dialect: Dialect,
     committed: bool,
     samples: &BTreeMap<String, (Arc<Session>, Sample)>,
+    sessions: &BTreeMap<String, Arc<Session>>,
     mut ask: impl FnMut(&Statement) -> Result<Answers, String>,
 ) {
     let (mut asked, mut found, mut refused, mut wrong) = (0, 0, 0, Vec::new());
-    for edition in [Edition::V01, Edition::Depth, Edition::Canonical] {
+    for (edition, written) in selectors(committed, samples) {
         let engine = builder(edition);
-        let mut rng = Rng::new(77);
-        let mut left = cases();
-        while left > 0 {
-            let (_, sample) = rng.pick(&samples.values().collect::<Vec<_>>());
-            let sel = selectors::selector(&mut rng, &sample.session, edition);
-            let sel = at(&mut rng, &sample.session, edition, &sel);
-            if committed
-                && edition != Edition::V01
-                && sel.time == crate::support::selector::Time::Omitted
-            {
+        let statement = match engine.sql(&written, dialect, &Options::default()) {
+            Err(error) if error.code() == Code::Sql => {
+                refused += 1;
                 continue;
             }
-            let written = text::variant(&sel, edition, &mut rng);
-            let statement = match engine.sql(&written, dialect, &Options::default()) {
-                Err(error) if error.code() == Code::Sql => {
-                    refused += 1;
-                    continue;
-                }
-                statement => statement.unwrap(),
-            };
-            left -= 1;
-            let mut expected = Answers::new();
-            for (name, (session, _)) in samples {
-                let rows = rows(&engine, session, &written).unwrap();
-                if !rows.is_empty() {
-                    expected.insert(name.clone(), rows);
-                }
+            statement => statement.unwrap(),
+        };
+        let mut expected = Answers::new();
+        for (name, session) in sessions {
+            let rows = rows(&engine, session, &written).unwrap();
+            if !rows.is_empty() {
+                expected.insert(name.clone(), rows);
             }
-            asked += 1;
-            found += usize::from(!expected.is_empty());
-            let got = ask(&statement);
-            if got.as_ref() != Ok(&expected) {
-                let mut say = format!("{written}\n{}", statement.text());
-                match got {
-                    Err(error) => say.push_str(&format!("\n  {error}")),
-                    Ok(got) => {
-                        let differs = |name: &&String| got.get(*name) != expected.get(*name);
-                        let names = got.keys().chain(expected.keys());
-                        if let Some(name) = names.clone().find(differs) {
-                            say.push_str(&format!(
-                                "\n  {name} sql: {:?}\n  {name} engine: {:?}",
-                                got.get(name),
-                                expected.get(name)
-                            ));
-                        }
+        }
+        asked += 1;
+        found += usize::from(!expected.is_empty());
+        let got = ask(&statement);
+        if got.as_ref() != Ok(&expected) {
+            let mut say = format!("{written}\n{}", statement.text());
+            match got {
+                Err(error) => say.push_str(&format!("\n  {error}")),
+                Ok(got) => {
+                    let differs = |name: &&String| got.get(*name) != expected.get(*name);
+                    let names = got.keys().chain(expected.keys());
+                    if let Some(name) = names.clone().find(differs) {
+                        say.push_str(&format!(
+                            "\n  {name} sql: {:?}\n  {name} engine: {:?}",
+                            got.get(name),
+                            expected.get(name)
+                        ));
                     }
                 }
-                wrong.push(say);
             }
+            wrong.push(say);
         }
     }
     println!("{dialect}: {asked} selectors, {found} with an answer, {refused} refused");
     let count = wrong.len();
+    for say in &mut wrong {
+        // A statement of a wide selector is long.
+        let end = say
+            .char_indices()
+            .nth(8_000)
+            .map_or(say.len(), |(at, _)| at);
+        say.truncate(end);
+    }
     wrong.truncate(3);
     assert!(count == 0, "{count} differ:\n{}", wrong.join("\n\n"));
     assert!(found * 2 >= asked, "only {found} of {asked} find anything");
@@ -149,13 +177,13 @@ fn over_parquet(dialect: Dialect) {
     let folder = Folder::quick();
     let store = Store::open(&folder.file("x.db")).unwrap();
     let samples = samples();
-    fill(&store, &samples);
+    let sessions = fill(&store, &samples);
     let directory = folder.file("fleet");
     store
         .export_parquet(&directory, &ParquetExport::default().buckets(4))
         .unwrap();
     let setup = parquet_views(dialect, &directory, None).unwrap();
-    compare(dialect, true, &samples, |statement| {
+    compare(dialect, true, &samples, &sessions, |statement| {
         let rows = process.ask(dialect.name(), &setup, statement.text())?;
         Ok(answers(&rows, statement.shape()))
     });
@@ -183,8 +211,8 @@ fn postgresql_answers_as_the_engine_does() {
     };
     let store = Store::open(&server.url("fleet")).unwrap();
     let samples = samples();
-    fill(&store, &samples);
-    compare(Dialect::Postgres, false, &samples, |statement| {
+    let sessions = fill(&store, &samples);
+    compare(Dialect::Postgres, false, &samples, &sessions, |statement| {
         let mut answers = Answers::new();
         let ran = store.run_statement(statement, |row| {
             let (session, line) = match row {

@@ -2,6 +2,7 @@
 
 mod differential;
 mod examples;
+mod fixed;
 #[cfg(feature = "parquet")]
 mod fleet;
 mod injection;

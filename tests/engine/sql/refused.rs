@@ -4,7 +4,7 @@ use pactql::sql::{Dialect, Options};
 use pactql::{Code, Engine};
 
 /// The dialects that refuse a construct, and a selector with it.
-const REFUSED: [(&str, &[Dialect]); 9] = {
+const REFUSED: [(&str, &[Dialect]); 11] = {
     use Dialect::{DuckDb, Postgres, Spark, Sqlite};
     [
         (
@@ -15,6 +15,8 @@ const REFUSED: [(&str, &[Dialect]); 9] = {
         (r"@t0 .cb[content~'(?mR)^a$']", &[DuckDb, Postgres, Spark]),
         (r"@t0 .cb[key~'a{300}']", &[Postgres]),
         (r"@t0 .cb[key~'a{1001}']", &[DuckDb, Postgres]),
+        (r"@t0 .cb[key~'(a{40}){40}']", &[DuckDb, Postgres]),
+        (r"@t0 .cb[key~'(?:(?:ab){2}){250}|(x+){200}']", &[]),
         ("@t0 .cb[content='1.50']", &[DuckDb, Spark]),
         ("@t0 .cb[role=$role]", &[Sqlite, DuckDb, Postgres, Spark]),
         ("@t0 .cb @limit=$n", &[Sqlite, DuckDb, Postgres, Spark]),
@@ -82,4 +84,45 @@ fn the_error_shows_the_construct_and_the_reason() {
         )
         .unwrap_err();
     insta::assert_snapshot!(error.render(pactql::ColorChoice::Never));
+}
+
+/// SQLite joins so many tables, and the others any number.
+#[test]
+fn a_union_of_too_many_groups_is_refused_for_sqlite() {
+    let engine = Engine::new();
+    for (groups, may) in [(110, true), (256, false)] {
+        let groups: Vec<String> = (0..groups).map(|n| format!(".cb[role='r{n}']")).collect();
+        let selector = format!("@t0 {}", groups.join(", "));
+        for dialect in Dialect::ALL {
+            let statement = engine.sql(&selector, dialect, &Options::default());
+            let refused = statement.err().map(|error| error.code());
+            let expected = (dialect == Dialect::Sqlite && !may).then_some(Code::Sql);
+            assert_eq!(refused, expected, "{dialect} {}", groups.len());
+        }
+    }
+}
+
+/// What is no literal of a statement may not say anything either.
+#[test]
+fn settings_that_a_dialect_cannot_say_are_refused() {
+    let engine = Engine::new();
+    for (schema, sessions, by) in [
+        ("a\0", "", &Dialect::ALL[..]),
+        ("", "a\0", &Dialect::ALL[..]),
+        ("${spark.app.name}", "", &[Dialect::Spark][..]),
+        ("", "${spark.app.name}", &[][..]),
+    ] {
+        let options = Options {
+            sessions: sessions.to_owned(),
+            schema: schema.to_owned(),
+        };
+        for dialect in Dialect::ALL {
+            let statement = engine.sql("@t0 .cb", dialect, &options);
+            assert_eq!(
+                statement.is_err(),
+                by.contains(&dialect),
+                "{dialect} {schema:?}"
+            );
+        }
+    }
 }

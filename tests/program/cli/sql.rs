@@ -71,6 +71,9 @@ fn a_statement_is_printed() {
 fn what_cannot_be_asked_is_said() {
     let scratch = Scratch::new("sql-wrong");
     let store = store(&scratch);
+    let none = format!("{store}#nope");
+    let nope = ["select", &none, "@t0 .cb", "--via", "sql"];
+    fails(&nope, 4, "E_SESSION_NOT_FOUND");
     fails(&["sql", "@t0 .cb[content_hash='x']"], 2, "E_SQL");
     fails(&["sql", "@t0 .cb["], 2, "E_SELECTOR_INVALID");
     fails(
