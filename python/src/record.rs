@@ -2,6 +2,7 @@
 //!
 //! Only the writer's thread calls it, so nothing here is fast at the cost of being clear.
 
+use crate::forks::shared;
 use pactql::interop::Redaction;
 use pactql::record::{ProviderCall, StreamedReply};
 use pactql::{Provider, Store};
@@ -42,7 +43,7 @@ struct Inner {
 impl Recorder {
     #[new]
     fn new(py: Python<'_>, url: &str) -> PyResult<Self> {
-        let store = py.detach(|| Store::open(url));
+        let store = shared(py, || Store::open(url));
         let store = store.map_err(|error| PyRuntimeError::new_err(error.to_string()))?;
         let inner = Inner {
             recorder: pactql::record::Recorder::new(store),
@@ -55,7 +56,7 @@ impl Recorder {
 
     /// Writes calls in one transaction. Returns for each why it was not written, or `None`.
     fn record(&self, py: Python<'_>, rows: Vec<Row>) -> PyResult<Vec<Option<String>>> {
-        py.detach(|| {
+        shared(py, || {
             let mut inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
             inner.record(rows)
         })

@@ -38,6 +38,14 @@ class State:
 
 STATE = State()
 
+#: What the page on recording asks.
+REPLIES = (
+    ("Where is my refund?", "On its way."),
+    ("how long does it take?", "Five working days."),
+    ("Where is order 7?", "At your door."),
+    ("ada@example.org", "Hello, Ada."),
+)
+
 
 def said(body: Any) -> str:
     """All that the last message says, as text."""
@@ -81,7 +89,8 @@ class Handler(BaseHTTPRequestHandler):
             return None
         if "slow" in text:
             time.sleep(3)
-        reply = f"Reply {number} to “{text[:20]}”."
+        reply = next((reply for asked, reply in REPLIES if asked in text), None)
+        reply = reply or f"Reply {number} to “{text[:20]}”."
         if self.path.endswith("/chat/completions"):
             whole, events = chat(body, text, reply, number)
         elif self.path.endswith("/responses"):
@@ -306,8 +315,15 @@ def messages(body: Any, text: str, reply: str, number: int) -> Tuple[Any, Iterat
     return whole, events()
 
 
+class Quiet(ThreadingHTTPServer):
+    """One that says nothing of clients that hang up."""
+
+    def handle_error(self, *_: Any) -> None:
+        pass
+
+
 if __name__ == "__main__":
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server = Quiet(("127.0.0.1", 0), Handler)
     server.daemon_threads = True
     print(server.server_address[1], flush=True)
     # It ends with whoever started it.

@@ -21,6 +21,8 @@ QUEUE_BYTES = 256 << 20
 BATCH_CALLS = 64
 #: How long the writer waits for more calls after the first of a batch, in seconds.
 LINGER = 0.02
+#: How long the writer waits before it tries a transaction again, in seconds.
+RETRY_SECONDS = 0.2
 #: How long the end of the program waits for what is not written yet, in seconds.
 EXIT_SECONDS = 5.0
 
@@ -295,7 +297,7 @@ class _Writer:
                 calls.append(call)
         if not rows:
             return
-        for call, why in zip(calls, opened[0].record(rows)):
+        for call, why in zip(calls, _again(opened[0].record, rows)):
             if why is None:
                 call.recorder.recorded += 1
             else:
@@ -328,6 +330,17 @@ class _Writer:
 
                 native._leak(writer._native)
             writer._reset()
+
+
+def _again(record: Callable[[List[Any]], List[Optional[str]]], rows: List[Any]) -> List[Optional[str]]:
+    """Writes calls; once more if the database was in the way, which other writers may have been."""
+    try:
+        return record(rows)
+    except RuntimeError as error:
+        if not str(error).startswith("the database of the store"):
+            raise
+    time.sleep(RETRY_SECONDS)
+    return record(rows)
 
 
 def _redaction(redact: Redact) -> Any:
