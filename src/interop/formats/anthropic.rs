@@ -4,7 +4,7 @@
 //! kind `text`, `thinking`, `call`, `result`, `image` and `document`. Results are in messages of the
 //! user, and their blocks have the role `tool`. The `input` of a call is JSON text, in the order it
 //! came in. Parts of other types, such as those of tools that the provider runs, are kept as they
-//! are. [`Provider::Anthropic`](crate::Provider::Anthropic) gives equal requests back, with the help
+//! are. [`Provider::Anthropic`] gives equal requests back, with the help
 //! of these custom fields:
 //!
 //! | field | on | value |

@@ -2,7 +2,7 @@
 //!
 //! Text, tool call, tool result and image parts become blocks of kind `text`, `call`, `result`
 //! and `image`. Custom fields keep what no header of the tree expresses, so that
-//! [`Provider::OpenAi`](crate::Provider::OpenAi) can return equal messages:
+//! [`Provider::OpenAi`] can return equal messages:
 //!
 //! | field | on | value |
 //! |---|---|---|

@@ -3,7 +3,7 @@
 //! Each item is a message here; neighbouring items of the model are one reply. Text, calls, results,
 //! reasoning, images and files become blocks of kind `text`, `call`, `result`, `thinking`, `image`
 //! and `document`. Items of other types, such as calls of hosted tools, are kept as they are.
-//! [`Provider::OpenAiResponses`](crate::Provider::OpenAiResponses) gives equal requests back, with the
+//! [`Provider::OpenAiResponses`] gives equal requests back, with the
 //! help of these custom fields:
 //!
 //! | field | on | value |
