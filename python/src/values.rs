@@ -43,7 +43,16 @@ fn parameter(value: &Bound<'_, PyAny>) -> PyResult<Value> {
         return Ok(Value::Text(text.to_str()?.into()));
     }
     if value.is_instance_of::<PyList>() || value.is_instance_of::<PyTuple>() {
-        let items = value.try_iter()?.map(|item| parameter(&item?));
+        let items = value.try_iter()?.map(|item| {
+            let item = item?;
+            // A list inside a list is no value, however deep; one may hold itself.
+            match item.is_instance_of::<PyList>() || item.is_instance_of::<PyTuple>() {
+                true => Err(PyTypeError::new_err(
+                    "a list of a parameter has no lists in it",
+                )),
+                false => parameter(&item),
+            }
+        });
         return Ok(Value::List(items.collect::<PyResult<_>>()?));
     }
     let class = value.get_type();

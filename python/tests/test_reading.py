@@ -175,7 +175,7 @@ def test_parameters(session: pactql.Session, selector: str, values: dict[str, An
 
 @pytest.mark.parametrize(
     ("value", "error"),
-    [(2**70, OverflowError), (float("nan"), ValueError), (float("inf"), ValueError), (object(), TypeError), (b"x", TypeError)],
+    [(2**70, OverflowError), (float("nan"), ValueError), (float("inf"), ValueError), (object(), TypeError), (b"x", TypeError), ([["a"]], TypeError)],
 )
 def test_values_that_are_none(session: pactql.Session, value: Any, error: type[Exception]) -> None:
     with pytest.raises(error):

@@ -479,3 +479,17 @@ def test_what_runs_on_the_thread_of_the_caller(
     assert seen[0][0] is threading.current_thread()
     assert isinstance(seen[0][1], bytes) and seen[0][2] is bytes
     assert written == ["pactql-recording"]
+
+
+def test_a_function_that_ends_the_program_does_not_end_the_writer(server: Server, path: str) -> None:
+    def leave(value: Any) -> Any:
+        raise SystemExit(1)
+
+    recorder = Recorder(path, redact=leave)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RecordingWarning)
+        client = pactql.record(openai_client(server), recorder)
+        for _ in range(2):
+            client.chat.completions.create(model="m", messages=[{"role": "user", "content": "hello"}])
+            assert recorder.flush(30)
+    assert recorder.failures == 2

@@ -238,7 +238,7 @@ class _Writer:
             last = self._gather(mine, item, batch, marks)
             try:
                 self._write(batch, opened)
-            except Exception as error:  # noqa: BLE001 - the thread goes on
+            except BaseException as error:  # noqa: BLE001 - the thread goes on, whatever a function of the user's raises
                 self._fail_all(batch, f"{type(error).__name__}: {error}")
             for mark in marks:
                 mark.ready.set()
@@ -289,7 +289,7 @@ class _Writer:
         for call in batch:
             try:
                 row = call.row(native._assemble, call.recorder._function)
-            except Exception as error:  # noqa: BLE001 - a fault of one call, or of a function of the user's
+            except BaseException as error:  # noqa: BLE001 - a fault of one call, or of a function of the user's
                 call.recorder._failed(f"{type(error).__name__}: {error}")
                 continue
             if row is not None:
