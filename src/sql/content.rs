@@ -196,8 +196,8 @@ impl Predicates {
                 )
             }
             Dialect::Spark => {
-                // The strings of the text, names of members with what follows them, each but those read as JSON.
-                // A name has to be taken whole: after its end the next string begins.
+                // Finds each string of the text, and the colon with the name of a member; names count as null.
+                // A name is found whole, so that the next string begins after it.
                 let string = "'\"[^\"\\\\\\\\]*+(?:\\\\\\\\.[^\"\\\\\\\\]*+)*+\"(?:\\\\s*:)?'";
                 let text = "from_json(concat('[', case when endswith(s, ':') then 'null' else s end, ']'), \
                             'array<string>')[0]";

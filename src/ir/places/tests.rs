@@ -79,7 +79,7 @@ fn finds_what_the_regex_crate_finds() {
     }
 }
 
-/// So many matches that the search begins to count its work; each needs a look at the rest of the text.
+/// So many matches that the search begins to count its work; each reads the rest of the text.
 #[test]
 fn many_matches_are_found_in_linear_time() {
     let text = "ab".repeat(50_000);
