@@ -55,7 +55,12 @@ impl Recorder {
     }
 
     /// Writes calls in one transaction. Returns for each why it was not written, or `None`.
-    fn record(&self, py: Python<'_>, rows: Vec<Row>) -> PyResult<Vec<Option<String>>> {
+    fn record(&self, py: Python<'_>, rows: Vec<Bound<'_, PyAny>>) -> PyResult<Vec<Option<String>>> {
+        // One that cannot be read leaves the others as they are.
+        let rows: Vec<Result<Row, String>> = rows
+            .into_iter()
+            .map(|row| row.extract().map_err(|error: PyErr| error.to_string()))
+            .collect();
         shared(py, || {
             let mut inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
             inner.record(rows)
@@ -64,16 +69,25 @@ impl Recorder {
 }
 
 impl Inner {
-    fn record(&mut self, rows: Vec<Row>) -> PyResult<Vec<Option<String>>> {
+    fn record(&mut self, rows: Vec<Result<Row, String>>) -> PyResult<Vec<Option<String>>> {
         let mut calls = Vec::with_capacity(rows.len());
+        let mut unread = Vec::with_capacity(rows.len());
         for row in rows {
-            calls.push(self.call(row)?);
+            match row {
+                Ok(row) => {
+                    calls.push(self.call(row)?);
+                    unread.push(None);
+                }
+                Err(why) => unread.push(Some(why)),
+            }
         }
         let done = self.recorder.record(&calls);
         let done = done.map_err(|error| PyRuntimeError::new_err(error.to_string()))?;
-        let why = done
-            .into_iter()
-            .map(|call| call.err().map(|error| error.to_string()));
+        let mut done = done.into_iter();
+        let why = unread.into_iter().map(|unread| match unread {
+            Some(why) => Some(why),
+            None => done.next()?.err().map(|error| error.to_string()),
+        });
         Ok(why.collect())
     }
 

@@ -6,12 +6,14 @@
 use super::builder::{Builder, Numbers};
 use super::formats::read_call;
 use super::log::{About, Event, Field, Message, Origin};
+use super::redact::mend_surrogates;
 use super::report::Report;
 use crate::index::Snapshot;
 use crate::render::Provider;
 use crate::tree::hash::text_hash;
 use crate::tree::json::Reader;
 use crate::tree::shallow::{get, members, string};
+use std::borrow::Cow;
 use std::rc::Rc;
 
 /// What of a message is compared with those of earlier calls: its role, its texts and calls. A reply says the same
@@ -89,7 +91,7 @@ impl LiveCall {
         let request = object(request).map_err(|why| format!("the request is {why}"))?;
         let response = response.and_then(|response| object(response).ok());
         let mut report = Report::default();
-        let read = read_call(provider, request, response, &mut report);
+        let read = read_call(provider, &request, response.as_deref(), &mut report);
         let mut request = read.request;
         let (started, ended) = times;
         for message in &mut request.reply {
@@ -221,8 +223,19 @@ impl Begun {
     }
 }
 
-/// The text of a JSON object without white space around it.
-fn object(text: &str) -> Result<&str, &'static str> {
+/// The text of a JSON object without white space around it, and with U+FFFD in the place of halves of surrogate
+/// pairs.
+fn object(text: &str) -> Result<Cow<'_, str>, &'static str> {
+    match value(text) {
+        Err(why) => match mend_surrogates(text) {
+            Some((mended, _)) => value(&mended).map(|value| Cow::Owned(value.to_owned())),
+            None => Err(why),
+        },
+        Ok(value) => Ok(Cow::Borrowed(value)),
+    }
+}
+
+fn value(text: &str) -> Result<&str, &'static str> {
     let mut reader = Reader::new(text);
     let value = reader.skip_value().map_err(|_| "not JSON")?;
     if reader.end().is_err() || !reader.problems().is_empty() {

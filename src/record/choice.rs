@@ -4,6 +4,7 @@
 //! session a call.
 
 use crate::interop::Print;
+use crate::tree::hash::{hex, text_hash};
 
 /// How well a request goes on with a session; more is better.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -72,17 +73,30 @@ pub(super) fn has_last_reply(request: &[Print], session: &[Print]) -> bool {
     })
 }
 
-/// Whether `name` is `base`, or `base/` and a number.
-pub(super) fn is_of(name: &str, base: &str) -> bool {
+/// Whether a session may go on with calls of a name: its name is that, or has a number put after it, and no calls of
+/// another name have begun it. A name that a caller gives may look like one with a number.
+pub(super) fn is_of(name: &str, source: &str, base: &str) -> bool {
     let Some(rest) = name.strip_prefix(base) else {
         return false;
     };
     let digits = |rest: &str| !rest.is_empty() && rest.bytes().all(|byte| byte.is_ascii_digit());
-    rest.is_empty() || rest.strip_prefix('/').is_some_and(digits)
+    let is_named = rest.is_empty() || rest.strip_prefix('/').is_some_and(digits);
+    is_named && (!source.starts_with(RECORDING) || source.starts_with(&origin(base)))
 }
 
-/// Where a session comes from that begins with these messages: what finds it again in a store.
-pub(super) fn source(request: &[Print]) -> String {
+/// What the source of a session begins with that calls have begun.
+const RECORDING: &str = "recording ";
+
+/// What it begins with if these were calls of a name.
+fn origin(base: &str) -> String {
+    let hash = text_hash(base);
+    let half = hash.first_chunk::<8>().map_or(&hash[..], |half| half);
+    format!("{RECORDING}{} ", hex(half))
+}
+
+/// Where a session comes from that calls of a name have begun with these messages: what finds it again in a store.
+pub(super) fn source(base: &str, request: &[Print]) -> String {
     let first = request.iter().find(|print| !print.system);
-    format!("recording {:016x}", first.map_or(0, |first| first.number()))
+    let first = first.map_or(0, |first| first.number());
+    format!("{}{first:016x}", origin(base))
 }

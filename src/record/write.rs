@@ -33,7 +33,6 @@ pub(super) struct Sessions {
 /// A session as it was when it was written or read last.
 #[derive(Debug)]
 struct Known {
-    name: String,
     changed: i64,
     newest: Option<Arc<Snapshot>>,
     numbers: Numbers,
@@ -120,15 +119,15 @@ impl Sessions {
         let prints = live.prints();
         if let Some(response) = live.previous() {
             for row in ledger.of_response(base, response)? {
-                if is_of(row.name(), base) && self.know(ledger, &row)? {
+                if is_of(row.name(), row.source(), base) && self.know(ledger, &row)? {
                     return Ok(row);
                 }
             }
         }
-        let source = source(&prints);
+        let source = source(base, &prints);
         let mut best: Option<(Fit, Row)> = None;
         for row in ledger.of_source(&source)? {
-            if !is_of(row.name(), base) || !self.know(ledger, &row)? {
+            if !is_of(row.name(), row.source(), base) || !self.know(ledger, &row)? {
                 continue;
             }
             let known = self.known.get(&row.id());
@@ -160,14 +159,13 @@ impl Sessions {
     ) -> Result<Option<Row>, Error> {
         let known = self.known.iter();
         let mut found: Vec<(u64, i64)> = known
-            .filter(|(_, known)| is_of(&known.name, base))
             .filter(|(_, known)| has_last_reply(prints, &known.prints))
             .map(|(id, known)| (known.used, *id))
             .collect();
         found.sort_unstable();
         for (_, id) in found.into_iter().rev() {
             if let Some(row) = ledger.by_id(id)?
-                && is_of(row.name(), base)
+                && is_of(row.name(), row.source(), base)
                 && self.know(ledger, &row)?
             {
                 return Ok(Some(row));
@@ -210,7 +208,6 @@ impl Sessions {
             numbers.note(&id);
         }
         let mut known = Known {
-            name: row.name().to_owned(),
             changed: row.changed(),
             prints: Vec::new(),
             numbers,
@@ -262,14 +259,12 @@ impl Sessions {
         self.clock += 1;
         let known = self.known.entry(row.id());
         let known = known.or_insert_with(|| Known {
-            name: String::new(),
             changed: 0,
             newest: None,
             numbers: Numbers::default(),
             prints: Vec::new(),
             used: 0,
         });
-        known.name = row.name().to_owned();
         known.changed = row.changed();
         known.used = self.clock;
         if commits {

@@ -1,6 +1,7 @@
 //! The sessions of a store: rows of `session`, by name.
 
 use super::error::StoreError;
+use super::schema::RECORDED;
 use super::sql::{Database, Row, collect, first, int, parameters, text};
 use super::sums::{seal_session, sum};
 
@@ -87,19 +88,28 @@ pub(crate) fn by_id(
     )
 }
 
-/// The sessions that come from a source and that no context writes or has written, in byte order of names. Linear
-/// in the sessions of the store.
+/// The sessions that a recorder began with a source and that no context writes or has written, in byte order of names.
+/// Logarithmic in the sessions of the store.
 pub(crate) fn of_source(
     database: &mut dyn Database,
     source: &str,
 ) -> Result<Vec<Entry>, StoreError> {
     let now = database.now_ns()?;
-    let sql = format!(
-        "{SELECT} where s.source = ?1 and s.runtime is null and not exists (select 1 from lease l \
-         where l.session_id = s.session_id and l.expires_at_ns > ?2) order by s.name"
-    );
+    let recorded = RECORDED.replace("source", "s.source");
+    let sql = format!("{SELECT} where s.source = ?1 and {recorded} and {FREE} order by s.name");
     collect(database, &sql, &[source.into(), now.into()], entry)
 }
+
+/// A session by its number, if no context writes or has written it.
+pub(crate) fn free(database: &mut dyn Database, session: i64) -> Result<Option<Entry>, StoreError> {
+    let now = database.now_ns()?;
+    let sql = format!("{SELECT} where s.session_id = ?1 and {FREE}");
+    first(database, &sql, &[session.into(), now.into()], entry)
+}
+
+/// No context writes the session, at the time of the second parameter, or has written it.
+const FREE: &str = "s.runtime is null and not exists (select 1 from lease l \
+     where l.session_id = s.session_id and l.expires_at_ns > ?2)";
 
 /// The numbers of the sessions whose name is `name`, or `name/` and more, and that have a block of a response in
 /// their newest state. Linear in the nodes of those.

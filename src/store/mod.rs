@@ -59,7 +59,7 @@ pub(crate) use candidates::{
     Candidate, Glob, Hit, candidates, count, hits, last, listed, matching, near,
 };
 pub(crate) use catalog::{
-    Entry, Listed, all, by_id, find, get, last_number, of_response, of_source,
+    Entry, Listed, all, by_id, find, free, get, last_number, of_response, of_source,
 };
 pub use columnar::parquet_views;
 #[cfg(feature = "parquet")]

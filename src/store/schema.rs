@@ -165,6 +165,9 @@ pub(crate) fn is_short(text: &str) -> bool {
 /// The most characters of a text in an index; each may have four bytes.
 const SHORT: usize = 500;
 
+/// The rows that the index of sources has. A query says so, or it is answered without the index.
+pub(crate) const RECORDED: &str = "substr(source, 1, 10) = 'recording '";
+
 /// Indexes besides the keys: name, table, columns, and which rows.
 const INDEXES: &[(&str, &str, &str, &str)] = &[
     (
@@ -180,6 +183,8 @@ const INDEXES: &[(&str, &str, &str, &str)] = &[
         "parent_id",
         "parent_id is not null",
     ),
+    // A recorder finds the sessions that begin as a call does.
+    ("session_by_source", "session", "source", RECORDED),
     // What is in force, in document order: the newest turns are at its end, and counting them reads
     // nothing else.
     (

@@ -678,6 +678,107 @@ fn sessions_of_others_are_left_alone() {
     assert!(refused[0].is_err() && refused[1].is_ok());
 }
 
+/// A name that a caller gives may look like one that a number was put after.
+#[test]
+fn sessions_of_other_names_are_left_alone() {
+    let home = Home::new();
+    let api = Provider::OpenAi;
+    let ask = |name: &str, messages: &[Value]| with_reply(api, name, &request(api, messages), "b");
+    let first = [user("a")];
+    let more = [user("a"), assistant("b"), user("c")];
+    let mut recorder = home.recorder();
+    let calls = [ask("order/2", &first), ask("order", &first)];
+    assert_eq!(record(&mut recorder, &calls), ["order/2", "order"]);
+    let calls = [ask("order", &more), ask("order/2", &more)];
+    assert_eq!(record(&mut recorder, &calls), ["order", "order/2"]);
+    // Another conversation, in this process and in one that knows nothing yet.
+    let other = [user("x")];
+    assert_eq!(record(&mut recorder, &[ask("order", &other)]), ["order/3"]);
+    let calls = [ask("order/2", &other), ask("order", &more)];
+    assert_eq!(record(&mut home.recorder(), &calls), ["order/2/2", "order"]);
+    // What only the last reply says.
+    let last = with_reply(api, "order", &request(api, &more), "last");
+    let late = [user("summary"), assistant("last"), user("d")];
+    let calls = [last.clone(), ask("order/2", &late), ask("order", &late)];
+    assert_eq!(
+        record(&mut recorder, &calls),
+        ["order", "order/2/3", "order"]
+    );
+}
+
+#[test]
+fn halves_of_surrogate_pairs_are_replaced() {
+    let home = Home::new();
+    let mut recorder = home.recorder();
+    let api = Provider::OpenAi;
+    let mut call = with_reply(api, "s", &request(api, &[user("half")]), "reply");
+    for text in [&mut call.request, call.response.as_mut().expect("one")] {
+        *text = text
+            .replace("half", "half \\ud83d")
+            .replace("reply", "reply \\ude00");
+    }
+    record(&mut recorder, &[call]);
+    let session = session(recorder.store(), "s");
+    let sent = sent(&session, api);
+    assert_eq!(sent, [request(api, &[user("half \u{fffd}")])]);
+    let newest = session.history().latest().expect("a snapshot").clone();
+    let thread = pactql::render::Thread::of(&newest, pactql::render::Scope::All);
+    let rendered = render(&thread, api).expect("a thread");
+    let rendered: Value = serde_json::from_str(&rendered).expect("JSON");
+    assert_eq!(rendered["messages"][1]["content"], "reply \u{fffd}");
+}
+
+/// What is recorded is the same in both databases.
+#[cfg(all(unix, feature = "postgres"))]
+#[test]
+fn calls_are_recorded_into_postgres() {
+    let server = match crate::store::server::Server::start() {
+        Ok(server) => server,
+        Err(why) => {
+            println!("SKIPPED: {why}");
+            return;
+        }
+    };
+    let home = Home::new();
+    let here = home.path().to_string_lossy().into_owned();
+    for url in [here, server.url("recording")] {
+        let mut recorder = Recorder::new(Store::open(&url).expect("a store"));
+        let mut wanted: Vec<(String, Provider, Vec<Value>)> = Vec::new();
+        for api in APIS {
+            let name = format!("{api:?}");
+            let mut messages = vec![user("a")];
+            let mut requests = Vec::new();
+            for reply in ["b", "c", "d"] {
+                requests.push(request(api, &messages));
+                let call = with_reply(api, &name, &request(api, &messages), reply);
+                assert_eq!(record(&mut recorder, &[call]), [&*name]);
+                messages.extend([assistant(reply), user("more")]);
+            }
+            let mut failed = call(api, &name, &request(api, &messages));
+            failed.error = Some("HTTP 500".to_owned());
+            assert_eq!(record(&mut recorder, &[failed]), [&*name]);
+            wanted.push((name, api, requests));
+        }
+        for (name, api, requests) in wanted {
+            let session = session(recorder.store(), &name);
+            assert_eq!(sent(&session, api), requests);
+            assert_eq!(session.history().attempts().len(), 1);
+        }
+        // One that knows nothing yet goes on.
+        let more = [
+            user("a"),
+            assistant("b"),
+            user("more"),
+            assistant("c"),
+            user("end"),
+        ];
+        let api = Provider::OpenAi;
+        let call = with_reply(api, "OpenAi", &request(api, &more), "e");
+        let mut other = Recorder::new(Store::open(&url).expect("a store"));
+        assert_eq!(record(&mut other, &[call]), ["OpenAi"]);
+    }
+}
+
 #[test]
 fn secrets_never_enter() {
     let home = Home::new();

@@ -10,9 +10,10 @@ of Chat Completions, with the reply and its usage. What the provider was sent is
 
 from __future__ import annotations
 
+import copy
 import json
 import os
-from typing import Any, Callable, Dict, List, Optional, Sequence, Union
+from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple, Union
 from uuid import UUID
 
 from langchain_core.callbacks import BaseCallbackHandler
@@ -20,7 +21,7 @@ from langchain_core.messages import BaseMessage, convert_to_openai_messages
 from langchain_core.outputs import ChatGeneration, LLMResult
 
 from .recording._call import Call
-from .recording._recorder import Recorder, Redact
+from .recording._recorder import Recorder, Redact, is_off
 
 __all__ = ["RecordingHandler"]
 
@@ -44,14 +45,10 @@ class RecordingHandler(BaseCallbackHandler):
     ) -> None:
         self._session = session
         self._calls: Dict[UUID, Call] = {}
-        #: `None` where recording is turned off.
-        self.recorder: Optional[Recorder] = None
-        if os.environ.get("PACTQL_RECORD") == "0":
-            return
-        if isinstance(store, Recorder):
-            self.recorder = store
-        else:
-            self.recorder = Recorder(store, redact=redact)
+        if isinstance(store, Recorder) and store.closed and not is_off():
+            raise ValueError("the recorder is closed")
+        #: Records nothing where recording is turned off.
+        self.recorder = store if isinstance(store, Recorder) else Recorder(store, redact=redact)
 
     def on_chat_model_start(
         self,
@@ -62,18 +59,20 @@ class RecordingHandler(BaseCallbackHandler):
         metadata: Optional[Dict[str, Any]] = None,
         **kwargs: Any,
     ) -> None:
-        """Notes a call. The messages are read when it is written."""
-        if self.recorder is None:
+        """Notes a call: copies of the messages, which the program may change later. They are converted when the call is
+        written."""
+        if self.recorder.closed:
             return
         try:
             session = self._session() if callable(self._session) else self._session
             if session is None:
                 session = (metadata or {}).get("thread_id", "recording")
-            sent = list(messages[0]) if messages else []
-            parameters = dict(kwargs.get("invocation_params") or {})
+            sent, size = _kept(messages[0] if messages else ())
+            parameters, more = _copied(dict(kwargs.get("invocation_params") or {}))
             call = Call(
-                self.recorder, "openai", str(session), lambda: _request(sent, parameters)
+                self.recorder, "openai", str(session), lambda: _request(_restored(sent), parameters)
             )
+            call.size = size + more
             self._calls[run_id] = call
         except Exception as error:  # noqa: BLE001 - nothing may reach the caller
             self.recorder._failed(f"{type(error).__name__}: {error}")
@@ -82,7 +81,7 @@ class RecordingHandler(BaseCallbackHandler):
         """Notes the reply."""
         call = self._calls.pop(run_id, None)
         if call is not None:
-            call.chunks.append(lambda: _response(response))
+            self._reply(call, response)
             call.finish()
 
     def on_llm_error(self, error: BaseException, *, run_id: UUID, **kwargs: Any) -> None:
@@ -90,9 +89,66 @@ class RecordingHandler(BaseCallbackHandler):
         call = self._calls.pop(run_id, None)
         if call is not None:
             response = kwargs.get("response")
-            if isinstance(response, LLMResult) and response.generations:
-                call.chunks.append(lambda: _response(response))
-            call.fail(error)
+            if isinstance(response, LLMResult):
+                self._reply(call, response)
+            call.fail(error, quotes=True)
+
+    def _reply(self, call: Call, result: LLMResult) -> None:
+        """Notes a copy of the first reply."""
+        try:
+            generations = result.generations[0] if result.generations else []
+            if generations and isinstance(generations[0], ChatGeneration):
+                kept, size = _kept([generations[0].message])
+                call.chunks.append(lambda: _response(_restored(kept)[0]))
+                call.size += size
+        except Exception as error:  # noqa: BLE001 - nothing may reach the caller
+            self.recorder._failed(f"{type(error).__name__}: {error}")
+
+
+#: A message, and its fields as they were.
+_Kept = Tuple[BaseMessage, Dict[str, Any]]
+
+
+def _kept(messages: Sequence[BaseMessage]) -> Tuple[List[_Kept], int]:
+    """Messages as they are now, and roughly the bytes that they hold. Copies what the program may change, and makes no
+    messages of it: that takes longer."""
+    size = 0
+    kept = []
+    for message in messages:
+        fields = message.__dict__.copy()
+        for name, value in fields.items():
+            if isinstance(value, str):
+                size += len(value)
+            elif value and isinstance(value, (list, dict)):
+                fields[name], more = _copied(value)
+                size += more
+        kept.append((message, fields))
+    return kept, size
+
+
+def _restored(kept: Sequence[_Kept]) -> List[BaseMessage]:
+    """The messages as they were."""
+    messages = []
+    for message, fields in kept:
+        restored = copy.copy(message)
+        restored.__dict__.update(fields)
+        messages.append(restored)
+    return messages
+
+
+def _copied(value: Any) -> Tuple[Any, int]:
+    """A value whose lists and dictionaries nobody else has, and roughly the bytes of its texts."""
+    if isinstance(value, str):
+        return value, len(value)
+    if isinstance(value, (list, tuple)):
+        pairs = [_copied(part) for part in value]
+        return [part for part, _ in pairs], sum(size for _, size in pairs)
+    if isinstance(value, dict):
+        members = {name: _copied(part) for name, part in value.items()}
+        return {name: part for name, (part, _) in members.items()}, sum(
+            size for _, size in members.values()
+        )
+    return value, 0
 
 
 def _text(value: Any) -> str:
@@ -113,12 +169,8 @@ def _request(messages: Sequence[BaseMessage], parameters: Dict[str, Any]) -> str
     return _text(request)
 
 
-def _response(result: LLMResult) -> Optional[str]:
-    """The first reply in the form of Chat Completions."""
-    generations = result.generations[0] if result.generations else []
-    if not generations or not isinstance(generations[0], ChatGeneration):
-        return None
-    message = generations[0].message
+def _response(message: BaseMessage) -> str:
+    """A reply in the form of Chat Completions."""
     about = dict(getattr(message, "response_metadata", None) or {})
     counted = dict(getattr(message, "usage_metadata", None) or {})
     usage: Dict[str, Any] = {}

@@ -438,7 +438,7 @@ def test_a_full_queue_drops_the_oldest(
     recorder = Recorder(path, queue_calls=4)
     client = pactql.record(openai_client(server), recorder, session="d")
     # Nobody writes yet.
-    monkeypatch.setattr(recorder._writer, "_start", lambda: None)
+    monkeypatch.setattr(recorder._writer, "_awake", lambda: None)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         for number in range(10):
@@ -459,6 +459,7 @@ def test_what_runs_on_the_thread_of_the_caller(
     recorder = Recorder(path)
     client = pactql.record(openai_client(server), recorder, session="w")
     seen: List[Any] = []
+    assert recorder._writer is not None
     put = recorder._writer.put
 
     def look(call: Any) -> None:

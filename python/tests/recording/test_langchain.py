@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from typing import Any, Iterator, List, Optional
 
 import pactql
@@ -22,6 +23,7 @@ from langchain_core.messages import (  # noqa: E402
 )
 from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResult  # noqa: E402
 from pactql.langchain import RecordingHandler  # noqa: E402
+from pactql.recording import Recorder  # noqa: E402
 
 from .conftest import attempts, sent, texts  # noqa: E402
 
@@ -127,4 +129,45 @@ def test_it_can_be_switched_off(path: str, monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setenv("PACTQL_RECORD", "0")
     handler = RecordingHandler(path)
     assert Model().invoke("x", config={"callbacks": [handler]}).tool_calls
-    assert handler.recorder is None and pactql.recorder(handler) is None
+    assert handler.recorder.closed and handler.recorder.flush()
+    assert not os.path.exists(path)
+
+
+def test_messages_that_change_afterwards(path: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    handler = RecordingHandler(path, session="c")
+    message = HumanMessage([{"type": "text", "text": "as it was"}])
+    config: Any = {"callbacks": [handler]}
+    # Nobody writes yet.
+    monkeypatch.setattr(handler.recorder._writer, "_awake", lambda: None)
+    reply = Model().invoke([message], config=config)
+    message.content[0]["text"] = "as it is"  # type: ignore[index]
+    reply.content = "something else"
+    reply.tool_calls[0]["args"]["order"] = 43
+    monkeypatch.undo()
+    flush(handler)
+    assert texts(path, "c") == ["as it was", "", '{"order": 42}']
+
+
+def test_an_error_is_redacted_and_large_calls_are_counted(path: str) -> None:
+    recorder = Recorder(path, redact=lambda body: "gone" if isinstance(body, str) else body)
+    handler = RecordingHandler(recorder, session="e")
+    with pytest.raises(RuntimeError, match="no"):
+        Model().invoke("fail", config={"callbacks": [handler]})
+    flush(handler)
+    [attempt] = attempts(path, "e")
+    assert attempt["error"] == "RuntimeError: gone"
+    sizes: List[int] = []
+    assert recorder._writer is not None
+    put = recorder._writer.put
+
+    def noted(call: Any) -> None:
+        sizes.append(call.size)
+        put(call)
+
+    recorder._writer.put = noted  # type: ignore[method-assign]
+    Model().invoke("x" * 10_000, config={"callbacks": [handler]})
+    flush(handler)
+    assert 10_000 < sizes[0] < 20_000
+    recorder.close()
+    with pytest.raises(ValueError, match="closed"):
+        RecordingHandler(recorder)

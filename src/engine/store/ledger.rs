@@ -27,6 +27,11 @@ impl Row {
         &self.entry.name
     }
 
+    /// Where it comes from, empty if nobody said.
+    pub(crate) fn source(&self) -> &str {
+        self.entry.source.as_deref().unwrap_or_default()
+    }
+
     /// Grows with every write.
     pub(crate) fn changed(&self) -> i64 {
         self.entry.changed
@@ -96,12 +101,7 @@ impl Ledger<'_> {
 
     /// A session by its number, if no context writes or has written it.
     pub(crate) fn by_id(&mut self, id: i64) -> Result<Option<Row>, Error> {
-        let Some(entry) = store::by_id(self.database, id)? else {
-            return Ok(None);
-        };
-        let source = entry.source.clone().unwrap_or_default();
-        let free = self.of_source(&source)?;
-        Ok(free.into_iter().find(|row| row.id() == id))
+        Ok(store::free(self.database, id)?.map(|entry| Row { entry }))
     }
 
     /// The sessions whose name is `name`, or `name/` and a number, and whose newest snapshot has a reply of this

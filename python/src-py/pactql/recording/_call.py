@@ -6,7 +6,7 @@ import json
 import os
 import sys
 import time
-from typing import TYPE_CHECKING, Any, Callable, List, Optional, Protocol, Tuple
+from typing import TYPE_CHECKING, Any, Callable, List, NamedTuple, Optional, Protocol, Tuple
 
 if TYPE_CHECKING:
     from ._recorder import Recorder
@@ -36,13 +36,15 @@ class Call:
         "chunks",
         "done",
         "ended_ns",
-        "error",
         "headers",
         "latency_ns",
         "pid",
         "recorder",
+        "reason",
         "request",
+        "said",
         "session",
+        "size",
         "started_ns",
         "status",
         "stopped",
@@ -59,28 +61,27 @@ class Call:
         self.headers: Any = None
         #: Pieces of the response as they came over the wire, or what gives the response.
         self.chunks: List[Any] = []
-        self.error: Optional[str] = None
+        #: What went wrong, and words of the API in it.
+        self.reason: Optional[str] = None
+        self.said: Optional[str] = None
         #: Whether the caller ended it before the response was whole.
         self.stopped = False
         self.done = False
+        #: Roughly the bytes that it holds; whoever gives a function as the request or the response says them.
+        self.size = len(request) if isinstance(request, bytes) else 0
         self.pid = os.getpid()
         self.started_ns = time.time_ns()
         self._clock = time.perf_counter_ns()
         self.ended_ns = 0
         self.latency_ns = 0
 
-    def size(self) -> int:
-        """Roughly the bytes that it holds."""
-        request = len(self.request) if isinstance(self.request, bytes) else 0
-        return request + sum(len(chunk) for chunk in self.chunks if isinstance(chunk, bytes))
-
-    def fail(self, error: BaseException) -> None:
-        """Ends a call that raised."""
+    def fail(self, error: BaseException, quotes: bool = False) -> None:
+        """Ends a call that raised. `quotes` is whether the text of the error may have a response in it."""
         # Whoever stops a program or a task raises what is no `Exception`.
         if isinstance(error, Exception):
-            text = str(error)
-            name = type(error).__name__
-            self.error = f"{name}: {text}" if text else name
+            name, text = type(error).__name__, str(error)
+            self.reason = name if quotes or not text else f"{name}: {text}"
+            self.said = text if quotes and text else None
         else:
             self.stopped = True
         self.finish()
@@ -92,6 +93,7 @@ class Call:
         self.done = True
         self.latency_ns = time.perf_counter_ns() - self._clock
         self.ended_ns = self.started_ns + self.latency_ns
+        self.size += sum(len(chunk) for chunk in self.chunks if isinstance(chunk, bytes))
         # A copy of the process has a copy of the call.
         if self.pid == os.getpid():
             self.recorder._submit(self)
@@ -103,57 +105,93 @@ class Call:
             return None
         request = self.request() if callable(self.request) else self.request
         request = request.decode("utf-8", "replace") if isinstance(request, bytes) else request
-        response, error, whole = self._response(assemble)
-        stopped = self.stopped and not whole
+        reply = self._reply(assemble)
+        response, said = reply.response, reply.said
         if redact is not None:
-            request = _redacted(request, redact)
-            response = None if response is None else _redacted(response, redact)
-            if request is None:
+            kept = [None if text is None else _redacted(text, redact) for text in (request, response, said)]
+            if kept.count(None) > (request, response, said).count(None):
+                # There is nothing to keep of one of them.
                 return None
+            request, response, said = kept
+        if said is not None and len(said) > ERROR_TEXT:
+            said = said[:ERROR_TEXT] + "…"
+        error = ": ".join(part for part in (reply.reason, said) if part) or None
         header = self.headers.get if self.headers is not None else lambda _: None
         return (
             self.api,
-            self.session,
-            request,
-            response,
-            error,
-            stopped,
+            _scalars(self.session),
+            _scalars(request),
+            None if response is None else _scalars(response),
+            None if error is None else _scalars(error),
+            self.stopped and not reply.whole,
             self.started_ns,
             self.ended_ns,
             self.latency_ns // 1_000_000,
             header("x-request-id") or header("request-id"),
         )
 
-    def _response(self, assemble: Assemble) -> Tuple[Optional[str], Optional[str], bool]:
-        """The response as one JSON text, why there is none or only a part, and whether it is whole."""
+    def _reply(self, assemble: Assemble) -> "_Reply":
+        """What came back."""
         if self.chunks and callable(self.chunks[0]):
-            return self.chunks[0](), self.error, self.error is None
+            return _Reply(self.chunks[0](), self.reason, self.said, self.reason is None)
         text = _decoded(self.chunks, self.headers)
         if self.status is not None and self.status >= 400:
-            shown = text if len(text) <= ERROR_TEXT else text[:ERROR_TEXT] + "…"
-            return None, f"HTTP {self.status}: {shown}" if shown else f"HTTP {self.status}", False
+            return _Reply(None, f"HTTP {self.status}", text or None, False)
         if self.status is None or not text:
-            return None, self.error, False
+            return _Reply(None, self.reason, self.said, False)
         kind = self.headers.get("content-type") or ""
         if kind.startswith("text/event-stream"):
             response, whole, wrong = assemble(self.api, text)
-            error = self.error if wrong is None else wrong
-            if not whole and error is None and not self.stopped:
-                error = "the stream ended before the reply did"
-            return response, None if whole and wrong is None else error, whole
-        try:
-            is_object = isinstance(json.loads(text), dict)
-        except ValueError:
-            is_object = False
-        if is_object:
-            return text, self.error, True
-        return None, self.error or (None if self.stopped else "the response is no JSON object"), False
+            if wrong is not None:
+                return _Reply(response, None, wrong, whole)
+            if whole:
+                return _Reply(response, None, None, True)
+            if self.reason is None and not self.stopped:
+                return _Reply(response, "the stream ended before the reply did", None, False)
+            return _Reply(response, self.reason, self.said, False)
+        if isinstance(_parsed(text), dict):
+            return _Reply(text, self.reason, self.said, True)
+        if self.reason is None and not self.stopped:
+            return _Reply(None, "the response is no JSON object", None, False)
+        return _Reply(None, self.reason, self.said, False)
+
+
+class _Reply(NamedTuple):
+    """What came back of a call."""
+
+    #: The response as one JSON text, or what came of it.
+    response: Optional[str]
+    #: What went wrong, and words of the API in it.
+    reason: Optional[str]
+    said: Optional[str]
+    whole: bool
+
+
+def _parsed(text: str) -> Any:
+    """The value of a JSON text; of any other, the text."""
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return text
 
 
 def _redacted(text: str, redact: Callable[[Any], Any]) -> Optional[str]:
-    """A JSON text without what a function takes out of its value; `None` if nothing may be kept."""
-    value = redact(json.loads(text))
-    return None if value is None else json.dumps(value, ensure_ascii=False)
+    """A text without what a function takes out of its value; `None` if nothing may be kept."""
+    value = _parsed(text)
+    kept = redact(value)
+    if kept is None:
+        return None
+    is_text = isinstance(value, str) and isinstance(kept, str)
+    return str(kept) if is_text else json.dumps(kept, ensure_ascii=False)
+
+
+def _scalars(text: str) -> str:
+    """A text that can be stored: U+FFFD is in the place of halves of surrogate pairs."""
+    try:
+        text.encode("utf-8")
+        return text
+    except UnicodeEncodeError:
+        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 def _decoded(chunks: List[bytes], headers: Any) -> str:

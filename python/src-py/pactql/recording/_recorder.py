@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import atexit
+import collections
 import os
 import queue
 import threading
 import time
 import warnings
 import weakref
-from typing import Any, Callable, Dict, List, Optional, Sequence, Union
+from typing import Any, Callable, Deque, Dict, List, Optional, Sequence, Union
 
 from ._call import Call
 
 #: Calls that wait to be written, at most; then the oldest is dropped.
 QUEUE_CALLS = 10_000
-#: Bytes of requests and responses that wait, at most, roughly.
+#: Bytes of requests and responses that wait, at most, roughly, besides the newest call.
 QUEUE_BYTES = 256 << 20
 #: Calls of one transaction, at most.
 BATCH_CALLS = 64
@@ -29,6 +30,15 @@ EXIT_SECONDS = 5.0
 #: What is taken out before anything is written: patterns, a function of a parsed body, or `False` for nothing but
 #: what authorizes requests.
 Redact = Union[None, bool, str, Sequence[str], Callable[[Any], Any]]
+
+
+#: Values of the environment variable `PACTQL_RECORD` that turn recording off.
+_OFF = frozenset(("0", "false", "no", "off"))
+
+
+def is_off() -> bool:
+    """Whether recording is turned off for the process."""
+    return os.environ.get("PACTQL_RECORD", "").strip().lower() in _OFF
 
 
 class RecordingWarning(RuntimeWarning):
@@ -48,7 +58,9 @@ class Recorder:
     """Writes provider calls into a store, behind the threads that make them.
 
     Clients and callbacks share one: ``record(client, recorder)`` instead of a path. Recorders of one store share a
-    thread. All counts are of this recorder.
+    thread, which ends when the last of them is closed or collected. All counts are of this recorder.
+
+    Where recording is turned off (``PACTQL_RECORD=0``) it opens nothing and records nothing.
     """
 
     #: Calls that are in the store.
@@ -72,12 +84,17 @@ class Recorder:
         #: Why the last failure was one.
         self.last_error: Optional[str] = None
         self._warned = False
-        self._closed = False
         self._limits = (max(1, queue_calls), max(1, queue_bytes))
         self._function, self._patterns = _redaction(redact)
         _check_patterns(self._patterns)
-        self._writer = _Writer.of(os.fspath(store))
-        self._writer.join(self)
+        self._url = os.fspath(store)
+        self._closed = is_off()
+        self._writer: Optional[_Writer] = None
+        if not self._closed:
+            self._writer = _Writer.joined(self._url, self)
+            # One that nobody closed leaves when it is collected.
+            self._leave = weakref.finalize(self, self._writer.leave)
+            self._leave.atexit = False
 
     def __repr__(self) -> str:
         counts = f"recorded={self.recorded}, failures={self.failures}, dropped={self.dropped}"
@@ -86,18 +103,28 @@ class Recorder:
     @property
     def store(self) -> str:
         """The path or address of the store."""
-        return self._writer.url
+        return self._url
+
+    @property
+    def closed(self) -> bool:
+        """Whether it records no more."""
+        return self._closed
+
+    def shares(self, other: "Recorder") -> bool:
+        """Whether both record into one store."""
+        return self._writer is not None and self._writer is other._writer
 
     def flush(self, timeout: Optional[float] = None) -> bool:
         """Waits until every call that has ended is in the store, or has failed. Returns false if the time, in
         seconds, was too short."""
-        return self._writer.flush(timeout)
+        return self._writer is None or self._writer.flush(timeout)
 
     def close(self, timeout: Optional[float] = EXIT_SECONDS) -> bool:
         """Writes what waits, as `flush` does, and records no more. Clients go on working."""
-        done = self._writer.flush(timeout)
+        done = self.flush(timeout)
         self._closed = True
-        self._writer.leave(self)
+        if self._writer is not None:
+            self._leave()
         return done
 
     def __enter__(self) -> "Recorder":
@@ -109,19 +136,16 @@ class Recorder:
     def _submit(self, call: Call) -> None:
         """Takes a call that has ended. Runs in the caller's thread, or wherever garbage is collected."""
         try:
-            if not self._closed:
+            if not self._closed and self._writer is not None:
                 self._writer.put(call)
         except Exception as error:  # noqa: BLE001 - nothing may reach the caller
             self._failed(f"{type(error).__name__}: {error}")
 
-    def _failed(self, why: str, calls: int = 1) -> None:
-        self.failures += calls
+    def _failed(self, why: str) -> None:
+        with _Writer._guard:
+            self.failures += 1
         self.last_error = why
         self._warn(f"a call was not recorded: {why}")
-
-    def _dropped(self) -> None:
-        self.dropped += 1
-        self._warn("more calls are made than can be written: the oldest are dropped")
 
     def _warn(self, text: str) -> None:
         if self._warned:
@@ -135,118 +159,126 @@ class Recorder:
 
 
 class _Writer:
-    """The thread that writes into one store, and its queue."""
+    """The thread that writes into one store, and its queue.
+
+    Calls also end where garbage is collected, and that may be anywhere, also while a lock is held. So there is one lock
+    for all writers, whoever holds it may take it again, and while it is held nothing waits and no code of others runs.
+    """
 
     _all: Dict[str, "_Writer"] = {}
     _guard = threading.RLock()
 
     def __init__(self, url: str) -> None:
         self.url = url
+        #: How many recorders are open, and those of them that are alive.
+        self._users = 0
         self._recorders: "weakref.WeakSet[Recorder]" = weakref.WeakSet()
         self._reset()
 
     @classmethod
-    def of(cls, url: str) -> "_Writer":
-        """The writer of a store."""
+    def joined(cls, url: str, recorder: Recorder) -> "_Writer":
+        """The writer of a store, for one recorder more."""
         is_path = "://" not in url and not url.startswith("sqlite:")
         key = os.path.abspath(url) if is_path else url
         with cls._guard:
             writer = cls._all.get(key)
             if writer is None:
                 writer = cls._all[key] = cls(key)
+            writer._users += 1
+            writer._recorders.add(recorder)
             return writer
 
     def _reset(self) -> None:
         """Begins with nothing waiting and nothing open."""
-        # Its `put` may be called anywhere, also where garbage is collected.
         self._queue: "queue.SimpleQueue[Union[Call, _Mark, None]]" = queue.SimpleQueue()
-        self._lock = threading.RLock()
         self._bytes = 0
-        self._thread: Optional[threading.Thread] = None
+        #: Marks before which nothing is left in the queue: they hold once the batch in progress is written.
+        self._passed: Deque[_Mark] = collections.deque()
+        self._running = False
         self._native: Any = None
 
-    def join(self, recorder: Recorder) -> None:
-        with self._lock:
-            self._recorders.add(recorder)
-
-    def leave(self, recorder: Recorder) -> None:
-        """Ends the thread after the last recorder has left."""
-        with self._lock:
-            self._recorders.discard(recorder)
-            if not self._recorders and self._thread is not None:
+    def leave(self) -> None:
+        """One recorder less. The thread ends after the last one."""
+        with self._guard:
+            self._users -= 1
+            if self._users == 0 and self._running:
                 self._queue.put(None)
-                self._thread = None
 
     def put(self, call: Call) -> None:
-        size = call.size()
+        """Adds a call. While there are too many, or too large ones, the oldest are dropped."""
         calls, size_limit = call.recorder._limits
-        with self._lock:
-            self._bytes += size
-            full = self._queue.qsize() >= calls or self._bytes > size_limit
-        if full:
-            self._drop_oldest()
-        self._queue.put(call)
-        if self._thread is None:
-            self._start()
+        dropped: List[Call] = []
+        with self._guard:
+            self._bytes += call.size
+            while self._queue.qsize() >= calls or self._bytes > size_limit:
+                oldest = self._oldest()
+                if oldest is None:
+                    break
+                self._bytes -= oldest.size
+                oldest.recorder.dropped += 1
+                dropped.append(oldest)
+            self._queue.put(call)
+        for oldest in dropped:
+            oldest.recorder._warn("more calls are made than can be written: the oldest are dropped")
+        self._awake()
 
-    def _drop_oldest(self) -> None:
-        """A later call of the same session has the messages of the earlier ones, so the oldest is missed least."""
-        marks: List[_Mark] = []
+    def _oldest(self) -> Optional[Call]:
+        """Takes the call that waits longest: a later one of its session has its messages, so it is missed least."""
         try:
             while True:
                 oldest = self._queue.get_nowait()
                 if isinstance(oldest, Call):
-                    self._taken(oldest)
-                    oldest.recorder._dropped()
-                    break
+                    return oldest
                 if isinstance(oldest, _Mark):
-                    marks.append(oldest)
+                    self._passed.append(oldest)
         except queue.Empty:
-            pass
-        for mark in marks:
-            self._queue.put(mark)
+            return None
 
-    def _taken(self, call: Call) -> None:
-        size = call.size()
-        with self._lock:
-            self._bytes -= size
-
-    def _start(self) -> None:
-        with self._lock:
-            if self._thread is None:
-                thread = threading.Thread(target=self._run, name="pactql-recording", daemon=True)
-                self._thread = thread
-                thread.start()
+    def _awake(self) -> None:
+        """Starts the thread, if there is none."""
+        with self._guard:
+            if self._running:
+                return
+            self._running = True
+        try:
+            threading.Thread(target=self._run, name="pactql-recording", daemon=True).start()
+        except BaseException:
+            self._running = False
+            raise
 
     def flush(self, timeout: Optional[float]) -> bool:
-        if self._thread is None and self._queue.empty():
-            return True
         mark = _Mark()
-        self._queue.put(mark)
-        self._start()
+        with self._guard:
+            if not self._running and self._queue.empty():
+                return True
+            self._queue.put(mark)
+        self._awake()
         return mark.ready.wait(timeout)
 
     def _run(self) -> None:
-        mine = self._queue
+        mine, passed = self._queue, self._passed
         opened: List[Any] = []
         while True:
-            item = mine.get()
-            if item is None:
-                break
             batch: List[Call] = []
             marks: List[_Mark] = []
-            last = self._gather(mine, item, batch, marks)
             try:
+                self._gather(mine, mine.get(), batch, marks)
                 self._write(batch, opened)
             except BaseException as error:  # noqa: BLE001 - the thread goes on, whatever a function of the user's raises
                 self._fail_all(batch, f"{type(error).__name__}: {error}")
+            while passed:
+                marks.append(passed.popleft())
             for mark in marks:
                 mark.ready.set()
-            if last:
-                break
-        with self._lock:
-            if opened and self._native is opened[0]:
-                self._native = None
+            # A recorder may be alive only as long as its calls.
+            del batch, marks
+            with self._guard:
+                if self._users == 0 and mine.empty():
+                    self._running = False
+                    self._native = None
+                    if self._all.get(self.url) is self:
+                        del self._all[self.url]
+                    return
 
     def _gather(
         self,
@@ -254,25 +286,24 @@ class _Writer:
         item: Union[Call, _Mark, None],
         batch: List[Call],
         marks: List[_Mark],
-    ) -> bool:
-        """Takes what waits, up to a batch. Returns whether the thread is to end."""
+    ) -> None:
+        """Takes what waits, up to a batch."""
         until = time.monotonic() + LINGER
         while True:
-            if item is None:
-                return True
             if isinstance(item, Call):
-                self._taken(item)
                 batch.append(item)
-            else:
+                with self._guard:
+                    self._bytes -= item.size
+            elif item is not None:
                 marks.append(item)
-            # Someone waits, or there is enough.
-            rest = 0.0 if marks or len(batch) >= BATCH_CALLS else until - time.monotonic()
             if len(batch) >= BATCH_CALLS:
-                return False
+                return
+            # Someone may wait, or nobody is left.
+            rest = 0.0 if marks or item is None else until - time.monotonic()
             try:
                 item = mine.get(timeout=rest) if rest > 0 else mine.get_nowait()
             except queue.Empty:
-                return False
+                return
 
     def _write(self, batch: List[Call], opened: List[Any]) -> None:
         """Writes calls in one transaction. `opened` has the store, once there is something to write."""
@@ -324,7 +355,7 @@ class _Writer:
         """A copy of the process has no writing thread, and must not touch what that one has open. What waits is the
         parent's to write."""
         cls._guard = threading.RLock()
-        for writer in cls._all.values():
+        for writer in list(cls._all.values()):
             if writer._native is not None:
                 from pactql import _pactql as native
 

@@ -150,6 +150,16 @@ class _Transport:
         return getattr(self.inner, name)
 
 
+def without(transport: Any, recorder: Recorder) -> Any:
+    """The transport without those around it that record into the store of a recorder."""
+    if not isinstance(transport, _Transport):
+        return transport
+    inner = without(transport.inner, recorder)
+    if transport.tap.recorder.shares(recorder):
+        return inner
+    return transport if inner is transport.inner else type(transport)(inner, transport.tap)
+
+
 class SyncTransport(_Transport):
     """A transport that notes calls and leaves them as they are."""
 
