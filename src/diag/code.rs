@@ -59,6 +59,8 @@ pub enum Code {
     Cancelled,
     /// `E_SQL`: a construct of the selector that a dialect of SQL cannot say.
     Sql,
+    /// `E_MISSING`: there is no such store.
+    Missing,
     /// `E_STORE`: the store cannot be read or written, or is damaged.
     Store,
 }
@@ -90,6 +92,7 @@ impl Code {
             Self::StoreVersion => "E_STORE_VERSION",
             Self::Cancelled => "E_CANCELLED",
             Self::Sql => "E_SQL",
+            Self::Missing => "E_MISSING",
             Self::Store => "E_STORE",
         }
     }

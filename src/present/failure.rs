@@ -184,7 +184,7 @@ impl Failure {
             // The text of a node, not a selector.
             Self::Selector(error, _) => match error.code() {
                 Code::Input => Exit::Input,
-                Code::SessionNotFound => Exit::Missing,
+                Code::SessionNotFound | Code::Missing => Exit::Missing,
                 Code::SessionExists => Exit::Usage,
                 Code::SessionBusy | Code::LeaseLost | Code::Store | Code::StoreVersion => Exit::Io,
                 _ => Exit::Selector,

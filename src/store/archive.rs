@@ -367,6 +367,10 @@ impl StoreError {
     fn code_and_help(&self) -> (Code, Option<&'static str>) {
         match self {
             Self::Unread(failure) => (failure.code, None),
+            Self::Missing(_) => (
+                Code::Missing,
+                Some("check the path, or let opening the store make it"),
+            ),
             Self::NoSession(_) => (
                 Code::SessionNotFound,
                 Some("`pactql sessions` lists the sessions of a store"),

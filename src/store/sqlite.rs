@@ -66,6 +66,9 @@ const ROW: &str = "pactql_row";
 const SEARCH: &str = "pactql_search";
 const PURE: FunctionFlags = FunctionFlags::SQLITE_DETERMINISTIC;
 
+/// The longest that SQLite waits: it counts milliseconds in 31 bits.
+const LONGEST_BUSY: Duration = Duration::from_millis(i32::MAX as u64);
+
 /// The device and the number of a file.
 pub(super) type FileId = (u64, u64);
 
@@ -83,7 +86,7 @@ pub(super) fn file_id(path: &Path) -> std::io::Result<Option<FileId>> {
 
 impl Sqlite {
     /// Opens a file. Whether it is a store is not looked at. `busy` is how long a transaction that writes
-    /// waits for another one.
+    /// waits for another one, at most [`LONGEST_BUSY`].
     ///
     /// # Errors
     ///
@@ -116,6 +119,7 @@ impl Sqlite {
             Access::ReadOnly => OpenFlags::SQLITE_OPEN_READ_ONLY,
         };
         let connection = Connection::open_with_flags(&path, flags).map_err(|e| said(&path, &e))?;
+        let busy = busy.min(LONGEST_BUSY);
         let mut made = Self {
             connection,
             path,

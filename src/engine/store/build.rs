@@ -31,7 +31,7 @@ pub enum Durability {
 ///     .durability(Durability::Batched)
 ///     .must_exist();
 /// let error = builder.open("missing.db").unwrap_err();
-/// assert_eq!(error.code(), pactql::Code::Store);
+/// assert_eq!(error.code(), pactql::Code::Missing);
 /// ```
 #[derive(Debug)]
 #[must_use]

@@ -28,6 +28,35 @@ fn texts(context: &mut Context) -> Vec<String> {
         .collect()
 }
 
+/// Any time can be given, also one that SQLite, which counts milliseconds in 31 bits, cannot wait for.
+#[test]
+fn a_store_waits_and_holds_leases_for_any_time() {
+    let folder = Folder::quick();
+    let path = folder.file("x.db");
+    let most = u64::from(i32::MAX.unsigned_abs());
+    for millis in [0, most, most + 1, u64::MAX] {
+        let time = Duration::from_millis(millis);
+        let builder = Store::builder().busy(time).lease(time);
+        let store = builder.open(&path).unwrap();
+        let mut context = store.write(&format!("a{millis}")).unwrap();
+        add(&mut context, "text");
+        context.commit().unwrap();
+    }
+    Store::builder().busy(Duration::MAX).open(&path).unwrap();
+}
+
+/// A store that is missing is an input that is missing, not a store that cannot be read.
+#[test]
+fn a_missing_store_has_a_code_and_advice() {
+    let folder = Folder::quick();
+    let path = folder.file("none.db");
+    for builder in [Store::builder().must_exist(), Store::builder().read_only()] {
+        let error = builder.open(&path).unwrap_err();
+        assert_eq!(error.code(), Code::Missing);
+        assert!(error.first().help.is_some(), "{error}");
+    }
+}
+
 #[test]
 fn a_second_writer_is_refused_and_loses_nothing() {
     let folder = Folder::quick();
