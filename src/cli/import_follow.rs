@@ -9,6 +9,7 @@ use super::import_read::{File, Inputs, Named, name_sessions};
 use super::import_store::{Brought, Into};
 use super::interrupt::leave;
 use crate::engine::Store;
+use crate::interop::unique;
 use crate::present::{Exit, Failure, counted, printable};
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -97,7 +98,7 @@ impl Followed {
         };
         let stems = &mut self.stems;
         let seen = self.seen.entry(file.path.clone()).or_insert_with(|| Seen {
-            stem: super::import_read::unique(&file.stem, stems),
+            stem: unique(&file.stem, stems),
             ..Seen::default()
         });
         if seen.state == Some(state) || state.0 == 0 {

@@ -8,7 +8,7 @@ use super::sessions::open_store;
 use super::words::quoted;
 use crate::engine::Store;
 use crate::history::Session;
-use crate::interop::{ImportOptions, ImportedSession, Report, import, where_messages};
+use crate::interop::{self, ImportOptions, ImportedSession, Known, Report, import, where_messages};
 use crate::present::stores::{Access, Address, intact, none_of, without_passwords};
 use crate::present::{Exit, Failure, sessions as opened};
 use crate::tree::InputError;
@@ -319,7 +319,7 @@ impl Inputs<'_> {
             let source = without_passwords(&source).into_owned();
             let made = Made::Stored(Arc::clone(&opened), info.name.clone(), info.snapshots);
             read.sessions.push(Named {
-                name: unique(&info.name, taken),
+                name: interop::unique(&info.name, taken),
                 source: Some(source),
                 log: None,
                 made,
@@ -355,7 +355,7 @@ fn below(name: &str) -> Result<Vec<File>, Failure> {
         let parts = inside.iter().map(|part| part.to_string_lossy());
         let inside = parts.collect::<Vec<_>>().join("/");
         File {
-            stem: input::stem(&inside).to_owned(),
+            stem: interop::stem(&inside).to_owned(),
             path: file.display().to_string(),
         }
     });
@@ -437,94 +437,18 @@ pub(super) fn name_sessions(
     taken: &mut HashSet<String>,
 ) {
     let File { path, stem } = file;
-    let owners = owners(&imported);
-    let is_whole = |at: usize| owners.get(at).is_some_and(Option::is_none);
-    let whole = (0..imported.len()).filter(|at| is_whole(*at)).count();
-    let digits = imported.len().to_string().len();
-    let plain = |at: usize| match whole {
-        0 | 1 => stem.clone(),
-        _ => format!("{stem}-{:0digits$}", at + 1),
-    };
-    for (at, made) in imported.into_iter().enumerate() {
-        let name = match (&made, owners.get(at)) {
-            (Made::Log(log), _) if log.parent.is_some() => {
-                let parent = log.parent.as_deref().unwrap_or_default();
-                let name = log.name.as_deref().unwrap_or_default();
-                format!("{}{name}", beside(stem, parent))
-            }
-            (_, Some(Some((owner, rest)))) => format!("{}{rest}", plain(*owner)),
-            _ => plain(at),
-        };
-        sessions.push(Named {
-            name: unique(&safe(&name), taken),
-            source: (path != input::STDIN).then(|| path.clone()),
-            log,
-            made,
-        });
-    }
-}
-
-/// For each session of a log, if it is a fork or a subagent of another one: which, and how its name goes
-/// on after that one's.
-fn owners(imported: &[Made]) -> Vec<Option<(usize, String)>> {
-    let name_of = |made: &Made| match made {
-        Made::Log(log) => log.name.clone(),
-        _ => None,
-    };
-    let names: Vec<Option<String>> = imported.iter().map(name_of).collect();
-    let owner = |(at, name): (usize, &Option<String>)| {
-        let name = name.as_deref()?;
-        // A log of one session does not name it.
-        if name.starts_with(['~', '/']) {
-            return Some((0, name.to_owned()));
-        }
-        let before = names.get(..at).unwrap_or_default().iter().enumerate();
-        let mut before = before;
-        before.find_map(|(owner, other)| {
-            let rest = name.strip_prefix(other.as_deref()?)?;
-            rest.starts_with(['~', '/'])
-                .then(|| (owner, rest.to_owned()))
-        })
-    };
-    names.iter().enumerate().map(owner).collect()
-}
-
-/// The name of a session whose log is beside that of its subagent, in `ID/subagents/` or in one directory
-/// with it.
-fn beside(stem: &str, parent: &str) -> String {
-    let mut parts: Vec<&str> = stem.split('/').collect();
-    parts.pop();
-    if parts.last() == Some(&"subagents") {
-        parts.pop();
-        if parts.last() == Some(&parent) {
-            parts.pop();
-        }
-    }
-    parts.push(parent);
-    parts.join("/")
-}
-
-/// A name that a store takes, and that is no path out of a directory: logs name their subagents.
-fn safe(name: &str) -> String {
-    let parts = name.split('/').map(|part| match part {
-        "" | "." | ".." => "_".to_owned(),
-        part => part.replace(
-            |letter: char| letter.is_control() || "*\\".contains(letter),
-            "_",
-        ),
+    let known = imported.iter().map(|made| match made {
+        Made::Log(log) => Known::of(log),
+        Made::Session(_) | Made::Stored(..) => Known::default(),
     });
-    parts.collect::<Vec<_>>().join("/")
-}
-
-/// A name that is not taken: inputs in different directories may have the same one.
-pub(super) fn unique(plain: &str, taken: &mut HashSet<String>) -> String {
-    let mut name = plain.to_owned();
-    let mut again = 2;
-    while !taken.insert(name.clone()) {
-        name = format!("{plain}-{again}");
-        again += 1;
-    }
-    name
+    let names = interop::names(stem, &known.collect::<Vec<_>>(), taken);
+    let named = names.into_iter().zip(imported);
+    sessions.extend(named.map(|(name, made)| Named {
+        name,
+        source: (path != input::STDIN).then(|| path.clone()),
+        log,
+        made,
+    }));
 }
 
 /// The file name of a log without its endings.
@@ -535,6 +459,6 @@ fn stem(log: &str) -> String {
     let name = name.filter(|name| name != "-");
     name.map_or_else(
         || "session".to_owned(),
-        |name| input::stem(&name).to_owned(),
+        |name| interop::stem(&name).to_owned(),
     )
 }

@@ -4,6 +4,7 @@ use super::options::Limits;
 use super::words::{in_quotes, is_selector, quoted};
 use crate::diag::{Code, Diagnostic, Error, nearest};
 use crate::files::output;
+use crate::interop::stem;
 use crate::present::{Exit, Failure};
 use crate::tree::source::{read_all, read_file};
 use std::io::{self, Write};
@@ -81,17 +82,6 @@ fn near(path: &Path) -> Option<PathBuf> {
     let found = nearest(stem(name), names.iter().map(|name| stem(name)))?;
     let found = names.iter().find(|name| stem(name) == found)?;
     Some(shown.join(found))
-}
-
-/// A name without the endings of sessions and logs.
-pub(super) fn stem(name: &str) -> &str {
-    let mut stem = name;
-    for ending in [".gz", ".jsonl", ".ndjson", ".json"] {
-        if let Some(rest) = stem.strip_suffix(ending).filter(|rest| !rest.is_empty()) {
-            stem = rest;
-        }
-    }
-    stem
 }
 
 /// The first directory of a path that does not exist.

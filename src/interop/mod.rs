@@ -10,6 +10,7 @@
 //! | read | records | events of sessions | `formats`, `log`, `usage` |
 //! | build | events | nodes by cycle | `output`, `builder`, `pairing`, `nodes` |
 //! | write | nodes | documents | `recording`, `spool` |
+//! | name | sessions of a log | their names | `names` |
 //! | go on | a snapshot, one call | the next document | `live`, `events` |
 //!
 //! The other direction starts from a
@@ -35,6 +36,7 @@ mod json;
 #[cfg(feature = "store")]
 mod live;
 mod log;
+mod names;
 mod nodes;
 mod output;
 mod pairing;
@@ -67,6 +69,9 @@ pub(crate) use input::where_messages;
 pub use input::{ImportOptions, MessageLocation};
 #[cfg(feature = "store")]
 pub(crate) use live::{Begun, LiveCall, Print};
+#[cfg(feature = "cli")]
+pub(crate) use names::{Known, names, unique};
+pub use names::{session_names, stem};
 pub use pointer::Pointer;
 pub use recording::Recording;
 pub use redact::Redaction;
