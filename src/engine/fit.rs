@@ -41,9 +41,16 @@ impl Selection {
     /// Reads every block's text once, on several threads. The result does not depend on their
     /// number.
     pub fn fit(&self, query: &Query, budget: u64) -> Fit<'_> {
+        Fit::of(self.nodes(), query, budget)
+    }
+}
+
+impl<'a> Fit<'a> {
+    /// As [`Selection::fit`], of these nodes, in any order.
+    pub fn of(nodes: impl IntoIterator<Item = Node<'a>>, query: &Query, budget: u64) -> Self {
         let mut others = 0;
         let mut blocks = Vec::new();
-        for node in self.nodes().take_while(|_| !stopped()) {
+        for node in nodes.into_iter().take_while(|_| !stopped()) {
             if node.row().class() == NodeClass::Block {
                 blocks.push(node);
             } else {
@@ -70,7 +77,7 @@ impl Selection {
             Chosen::new(query, measure, id.to_owned(), version, text)
         });
         let chosen = chosen.collect();
-        Fit {
+        Self {
             nodes: filling.chosen.iter().map(|&at| blocks[at]).collect(),
             resolution: Resolution::new(query, budget, &filling, chosen),
             others,

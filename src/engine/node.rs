@@ -108,9 +108,14 @@ impl<'a> Node<'a> {
     }
 
     /// The content as a JSON value. Numbers beyond 64 bits are rounded. `None` if it is absent, or
-    /// nested in more than 127 levels; [`Node::text`] has those.
+    /// nested in more than 127 levels; [`Node::content_json`] has every digit and level.
     pub fn content(self) -> Option<Value> {
         self.0.field("content").and_then(value)
+    }
+
+    /// The content as JSON text, as it was written. `None` if it is absent.
+    pub fn content_json(self) -> Option<&'a str> {
+        self.0.field("content")
     }
 
     /// The tags, in the order stored.
@@ -175,14 +180,34 @@ impl<'a> Node<'a> {
     /// A custom attribute: a field that is not a header (LANGUAGE §5). Values as in
     /// [`Node::content`].
     pub fn attribute(self, name: &str) -> Option<Value> {
-        let custom = !is_header(name);
-        custom.then(|| self.0.field(name)).flatten().and_then(value)
+        self.attribute_json(name).and_then(value)
     }
 
     /// The custom attributes, sorted by name, without those nested in more than 127 levels.
     pub fn attributes(self) -> impl Iterator<Item = (&'a str, Value)> {
-        let custom = self.0.fields().filter(|(name, _)| !is_header(name));
+        let custom = self.attributes_json();
         custom.filter_map(|(name, json)| Some((name, value(json)?)))
+    }
+
+    /// A custom attribute as JSON text, as it was written: with every digit, and of any depth.
+    ///
+    /// ```
+    /// let document = r#"{"root":{"id":"r","children":[{"id":"^ah","children":[
+    ///     {"id":"b","offset":1,"data_n":123456789012345678901234567890}]}]}}"#;
+    /// let session = pactql::Session::from_slice(document.as_bytes())?;
+    /// let blocks = pactql::Engine::new().rows(&session, ".cb")?;
+    /// let block = blocks.nodes().next().unwrap();
+    /// assert_eq!(block.attribute_json("data_n"), Some("123456789012345678901234567890"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn attribute_json(self, name: &str) -> Option<&'a str> {
+        let custom = !is_header(name);
+        custom.then(|| self.0.field(name)).flatten()
+    }
+
+    /// The custom attributes as [`Node::attribute_json`] gives them, sorted by name.
+    pub fn attributes_json(self) -> impl Iterator<Item = (&'a str, &'a str)> {
+        self.0.fields().filter(|(name, _)| !is_header(name))
     }
 
     /// The parent; `None` for the root.

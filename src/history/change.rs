@@ -51,8 +51,8 @@ impl Delta {
             .map(move |(name, newer, older)| (name, value(newer), value(older)))
     }
 
-    /// Name, newer value and older value, as JSON text.
-    pub(crate) fn texts(&self) -> impl Iterator<Item = (&str, &str, &str)> {
+    /// As [`Delta::iter`], as JSON text: with every digit.
+    pub fn texts(&self) -> impl Iterator<Item = (&str, &str, &str)> {
         self.0
             .iter()
             .map(|(name, newer, older)| (name.as_str(), newer.get(), older.get()))
