@@ -5,8 +5,7 @@ use crate::errors::OrRaise;
 use crate::forks::{self, Origin};
 use crate::range::RangeDiff;
 use crate::selection::{Inner, Selection};
-use crate::values::RangeArguments;
-use pactql::{Answer, SessionAnswer};
+use pactql::{Answer, RangeOptions, SessionAnswer};
 use pyo3::IntoPyObjectExt;
 use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
@@ -73,7 +72,7 @@ impl Drop for StoreAnswers {
 }
 
 impl StoreAnswers {
-    /// Asks the sessions whose name matches a pattern.
+    /// Asks the sessions whose name matches a pattern: for what changed, if there are options for that.
     ///
     /// # Errors
     /// Those of the selector, a selector of the other kind, and those of the database.
@@ -82,10 +81,10 @@ impl StoreAnswers {
         store: Arc<pactql::Store>,
         glob: &str,
         prepared: pactql::Prepared,
-        changes: bool,
-        options: RangeArguments,
+        options: Option<RangeOptions>,
     ) -> PyResult<Self> {
-        let options = options.options()?;
+        let changes = options.is_some();
+        let options = options.unwrap_or_default();
         let engine = Arc::clone(store.engine());
         let asked = forks::shared(py, || {
             // Over a session without snapshots both kinds say whether the selector is theirs.

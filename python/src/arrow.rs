@@ -11,14 +11,13 @@ use arrow_schema::{ArrowError, DataType, Field, Schema, SchemaRef};
 use pactql::{Answer, RangeDiff};
 use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
-use serde_json::{Map, Value};
 use std::sync::{Arc, LazyLock};
 
 /// The most rows of a batch.
 const ROWS: usize = 8_192;
 
-/// The bytes of texts after which a batch ends: its offsets have 32 bits.
-const TEXTS: usize = 32 << 20;
+/// The bytes of a batch, after which it ends: its offsets have 32 bits, and a reader may hold several.
+const BYTES: usize = 32 << 20;
 
 /// A capsule with the stream of some batches.
 ///
@@ -81,8 +80,8 @@ fn texts() -> DataType {
 enum From {
     /// Nodes, from a position on.
     Nodes(Arc<Inner>, usize),
-    /// Changes, from a position among all of them on.
-    Changes(Arc<RangeDiff>, Option<Arc<str>>, usize),
+    /// Changes, from a place among all of them on.
+    Changes(Arc<RangeDiff>, Option<Arc<str>>, Place),
     /// Nothing is left.
     Nothing,
 }
@@ -109,7 +108,7 @@ impl Batches {
     pub(crate) fn of_changes(diff: Arc<RangeDiff>, session: Option<Arc<str>>) -> Self {
         Self {
             schema: Arc::clone(&CHANGES),
-            from: From::Changes(diff, session, 0),
+            from: From::Changes(diff, session, Place::default()),
             store: None,
         }
     }
@@ -136,7 +135,9 @@ impl Batches {
         let found = next.map_err(|error| ArrowError::ExternalError(Box::new(error)))?;
         self.from = match found.answer {
             Answer::Rows(rows) => From::Nodes(left.inner(rows, &found.session), 0),
-            Answer::Range(diff) => From::Changes(Arc::new(diff), Some(found.session.into()), 0),
+            Answer::Range(diff) => {
+                From::Changes(Arc::new(diff), Some(found.session.into()), Place::default())
+            }
         };
         Ok(true)
     }
@@ -179,36 +180,32 @@ impl RecordBatchReader for Batches {
 
 /// The columns of the nodes from a position on, which moves; `None` at the end.
 fn nodes(inner: &Inner, at: &mut usize) -> Option<Vec<ArrayRef>> {
-    let all = inner.nodes();
-    let left = all.get(*at..).filter(|left| !left.is_empty())?;
     let mut texts: [StringBuilder; 9] = Default::default();
     let mut numbers: [Int64Builder; 9] = Default::default();
     let mut tags = ListBuilder::new(StringBuilder::new());
     let (mut rows, mut bytes) = (0, 0);
-    for node in left.iter().take(ROWS) {
+    for node in inner.nodes_from(*at).take(ROWS) {
         let content = node.text();
-        bytes += content.len();
-        if rows > 0 && bytes > TEXTS {
-            break;
-        }
-        rows += 1;
-        let attributes: Map<String, Value> = node
-            .attributes()
-            .map(|(name, value)| (name.to_owned(), value))
-            .collect();
-        let attributes = (!attributes.is_empty()).then(|| Value::Object(attributes).to_string());
-        let parent = node.parent().map(pactql::Node::id);
-        for (column, text) in texts.iter_mut().zip([
+        let attributes = attributes(node);
+        let row = [
             inner.name(),
             Some(node.id()),
-            parent,
+            node.parent().map(pactql::Node::id),
             Some(node.node_type()),
             node.role(),
             node.kind(),
             node.key(),
             Some(&*content),
             attributes.as_deref(),
-        ]) {
+        ];
+        let tags_of: Vec<String> = node.tags().collect();
+        bytes += row.iter().flatten().map(|text| text.len()).sum::<usize>();
+        bytes += tags_of.iter().map(String::len).sum::<usize>();
+        if rows > 0 && bytes > BYTES {
+            break;
+        }
+        rows += 1;
+        for (column, text) in texts.iter_mut().zip(row) {
             column.append_option(text);
         }
         for (column, number) in numbers.iter_mut().zip([
@@ -224,10 +221,13 @@ fn nodes(inner: &Inner, at: &mut usize) -> Option<Vec<ArrayRef>> {
         ]) {
             column.append_option(number);
         }
-        for tag in node.tags() {
+        for tag in tags_of {
             tags.values().append_value(tag);
         }
         tags.append(true);
+    }
+    if rows == 0 {
+        return None;
     }
     *at += rows;
     let mut texts = texts
@@ -247,73 +247,121 @@ fn nodes(inner: &Inner, at: &mut usize) -> Option<Vec<ArrayRef>> {
     Some(columns)
 }
 
+/// The custom attributes of a node as the text of a JSON object: values as they were written, so that numbers have
+/// all their digits. `None` if it has none.
+fn attributes(node: pactql::Node<'_>) -> Option<String> {
+    let mut object = String::new();
+    for (name, value) in node.attributes_json() {
+        object.push(if object.is_empty() { '{' } else { ',' });
+        // A text always has a form in JSON.
+        object.push_str(&serde_json::to_string(name).unwrap_or_default());
+        object.push(':');
+        object.push_str(value);
+    }
+    (!object.is_empty()).then(|| object + "}")
+}
+
+/// Where a change is: behind so many pairs and so many rows of the next one. Reading goes on there without passing
+/// what was read.
+#[derive(Clone, Copy, Default)]
+struct Place {
+    pairs: usize,
+    rows: usize,
+    /// The number of all rows before.
+    ord: i64,
+}
+
 /// A change as a row.
 struct Row<'a> {
     newer: i64,
     older: i64,
     what: &'static str,
     id: &'a str,
-    ord: i64,
     change: Option<&'a pactql::Change>,
 }
 
-/// All changes of a diff: of each pair the added nodes, the removed and the changed ones.
-fn rows(diff: &RangeDiff) -> impl Iterator<Item = Row<'_>> {
-    let mut ord = 0;
-    let rows = diff.diffs.iter().flat_map(|pair| {
-        let row = move |what, id, change| Row {
-            newer: pair.from.cycle,
-            older: pair.to.cycle,
-            what,
-            id,
-            ord: 0,
-            change,
-        };
-        let added = pair.added_ids.iter().map(move |id| row("added", id, None));
-        let removed = pair
-            .removed_ids
-            .iter()
-            .map(move |id| row("removed", id, None));
-        let changed = pair.changed.iter();
-        let changed = changed.map(move |change| row("changed", &change.id, Some(change)));
-        added.chain(removed).chain(changed)
-    });
-    rows.map(move |row| {
-        ord += 1;
-        Row { ord, ..row }
-    })
+/// A row of a pair: its added nodes come first, then the removed and the changed ones.
+fn row(pair: &pactql::PairDiff, at: usize) -> Option<Row<'_>> {
+    let (added, removed) = (&pair.added_ids, &pair.removed_ids);
+    let row = |what, id, change| Row {
+        newer: pair.from.cycle,
+        older: pair.to.cycle,
+        what,
+        id,
+        change,
+    };
+    if let Some(id) = added.get(at) {
+        return Some(row("added", id, None));
+    }
+    let at = at - added.len();
+    if let Some(id) = removed.get(at) {
+        return Some(row("removed", id, None));
+    }
+    let change = pair.changed.get(at - removed.len())?;
+    Some(row("changed", &change.id, Some(change)))
 }
 
-/// The columns of the changes from a position on, which moves; `None` at the end.
-fn changes(diff: &RangeDiff, session: Option<&str>, at: &mut usize) -> Option<Vec<ArrayRef>> {
+impl Place {
+    /// The row that is here, or where the next pair with rows begins. Goes there.
+    fn row<'a>(&mut self, diff: &'a RangeDiff) -> Option<Row<'a>> {
+        while let Some(pair) = diff.diffs.get(self.pairs) {
+            if let Some(row) = row(pair, self.rows) {
+                return Some(row);
+            }
+            self.pairs += 1;
+            self.rows = 0;
+        }
+        None
+    }
+
+    /// Goes past a row.
+    fn advance(&mut self) {
+        self.rows += 1;
+        self.ord += 1;
+    }
+}
+
+/// The columns of the changes from a place on, which moves; `None` at the end.
+fn changes(diff: &RangeDiff, session: Option<&str>, at: &mut Place) -> Option<Vec<ArrayRef>> {
     let mut texts: [StringBuilder; 5] = Default::default();
     let mut numbers: [Int64Builder; 3] = Default::default();
     let mut fields = ListBuilder::new(StringBuilder::new());
     let (mut count, mut bytes) = (0, 0);
-    for row in rows(diff).skip(*at).take(ROWS) {
+    while count < ROWS {
+        let Some(row) = at.row(diff) else {
+            break;
+        };
         let json = |value: Result<String, _>| value.ok();
         let delta = row.change.filter(|change| !change.delta.is_empty());
         let delta = delta.and_then(|change| json(serde_json::to_string(&change.delta)));
         let content = row.change.and_then(|change| change.content_diff.as_ref());
         let content = content.and_then(|content| json(serde_json::to_string(content)));
-        bytes += content.as_ref().map_or(0, String::len) + delta.as_ref().map_or(0, String::len);
-        if count > 0 && bytes > TEXTS {
-            break;
-        }
-        count += 1;
-        for (column, text) in texts.iter_mut().zip([
+        let columns = [
             session,
             Some(row.what),
             Some(row.id),
             delta.as_deref(),
             content.as_deref(),
-        ]) {
+        ];
+        let names = row.change.map_or(&[][..], |change| &change.fields);
+        bytes += columns
+            .iter()
+            .flatten()
+            .map(|text| text.len())
+            .sum::<usize>();
+        bytes += names.iter().map(String::len).sum::<usize>();
+        if count > 0 && bytes > BYTES {
+            break;
+        }
+        count += 1;
+        at.advance();
+        for (column, text) in texts.iter_mut().zip(columns) {
             column.append_option(text);
         }
-        for (column, number) in numbers.iter_mut().zip([row.newer, row.older, row.ord]) {
+        for (column, number) in numbers.iter_mut().zip([row.newer, row.older, at.ord]) {
             column.append_value(number);
         }
-        for field in row.change.map_or(&[][..], |change| &change.fields) {
+        for field in names {
             fields.values().append_value(field);
         }
         fields.append(true);
@@ -321,7 +369,6 @@ fn changes(diff: &RangeDiff, session: Option<&str>, at: &mut usize) -> Option<Ve
     if count == 0 {
         return None;
     }
-    *at += count;
     let mut texts = texts
         .into_iter()
         .map(|mut column| Arc::new(column.finish()) as ArrayRef);

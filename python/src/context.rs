@@ -6,6 +6,7 @@ use crate::forks::{self, Origin};
 use crate::json;
 use crate::selection::Selection;
 use crate::session::Session;
+use crate::values::prepared;
 use pactql::{Code, ContextBuilder, Message, NewNode, Policy};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
@@ -233,12 +234,8 @@ impl Context {
         params: Option<&Bound<'_, PyAny>>,
         named: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<Selection> {
-        let values = crate::values::named(params, named)?;
-        let rows = self.with(py, |context| {
-            let prepared = context.engine().prepare(selector)?;
-            let prepared = crate::values::bound(prepared, values)?;
-            prepared.rows_in(&context.history())
-        })?;
+        let prepared = prepared(py, &self.engine, selector, params, named)?;
+        let rows = self.with(py, |context| prepared.rows_in(&context.history()))?;
         Ok(Selection::new(
             rows,
             Arc::clone(&self.engine),

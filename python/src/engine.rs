@@ -6,7 +6,7 @@ use crate::json;
 use crate::range::RangeDiff;
 use crate::selection::Selection;
 use crate::session::Session;
-use crate::values::{RangeArguments, by_name, edition, named, prepare};
+use crate::values::{bound_to, by_name, edition, prepared, range_options};
 use pactql::ExplainOptions;
 use pactql::sql::{Dialect, Options};
 use pyo3::prelude::*;
@@ -51,7 +51,7 @@ impl Engine {
     /// Compiles a selector, which may have parameters such as `$role`.
     #[pyo3(signature = (selector, /))]
     fn prepare(&self, py: Python<'_>, selector: &str) -> PyResult<Prepared> {
-        let prepared = prepare(py, &self.engine, selector, Vec::new())?;
+        let prepared = prepared(py, &self.engine, selector, None, None)?;
         Ok(Prepared { prepared })
     }
 
@@ -65,8 +65,7 @@ impl Engine {
         params: Option<&Bound<'_, PyAny>>,
         named: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<Selection> {
-        let values = crate::values::named(params, named)?;
-        let prepared = prepare(py, &self.engine, selector, values)?;
+        let prepared = prepared(py, &self.engine, selector, params, named)?;
         session.rows(py, &self.engine, &prepared)
     }
 
@@ -213,54 +212,26 @@ impl Prepared {
         params: Option<&Bound<'_, PyAny>>,
         named: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<Selection> {
-        let prepared = self.bound(py, params, named)?;
+        let prepared = bound_to(py, &self.prepared, params, named)?;
         session.rows(py, &session.engine, &prepared)
     }
 
     /// What changed in a session, of a selector of a range.
-    #[pyo3(signature = (session, /, params = None, *, content = None, context_lines = 3, materialize = Vec::new(), max_snapshots = None, max_changes = None, stats = false, **named))]
-    #[expect(clippy::too_many_arguments, reason = "keywords")]
+    #[pyo3(signature = (session, /, params = None, **named), text_signature = "($self, session, /, params=None, *, content=None, context_lines=3, materialize=(), max_snapshots=None, max_changes=None, stats=False, **named)")]
     fn range(
         &self,
         py: Python<'_>,
         session: &Session,
         params: Option<&Bound<'_, PyAny>>,
-        content: Option<String>,
-        context_lines: usize,
-        materialize: Vec<String>,
-        max_snapshots: Option<usize>,
-        max_changes: Option<usize>,
-        stats: bool,
         named: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<RangeDiff> {
-        let options = RangeArguments {
-            content,
-            context_lines,
-            materialize,
-            max_snapshots,
-            max_changes,
-            stats,
-        };
-        let prepared = self.bound(py, params, named)?;
-        session.changes(py, &prepared, options)
+        let options = range_options(named)?;
+        let prepared = bound_to(py, &self.prepared, params, named)?;
+        session.changes(py, &prepared, &options)
     }
 
     fn __repr__(&self) -> String {
         format!("Prepared({:?})", self.prepared.text())
-    }
-}
-
-impl Prepared {
-    fn bound(
-        &self,
-        py: Python<'_>,
-        params: Option<&Bound<'_, PyAny>>,
-        keywords: Option<&Bound<'_, PyDict>>,
-    ) -> PyResult<pactql::Prepared> {
-        let values = named(params, keywords)?;
-        let prepared = self.prepared.clone();
-        py.detach(|| crate::values::bound(prepared, values))
-            .or_raise(py)
     }
 }
 

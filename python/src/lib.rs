@@ -6,7 +6,7 @@
 //!
 //! | subject | files |
 //! |---|---|
-//! | conversion | `errors`, `json`, `values` |
+//! | conversion | `errors`, `json`, `sequence`, `values` |
 //! | reading | `engine`, `session`, `selection`, `node`, `range` |
 //! | stores and writing | `store`, `answers`, `context` |
 //! | recording | `record` |
@@ -32,6 +32,7 @@ mod program;
 mod range;
 mod record;
 mod selection;
+mod sequence;
 mod session;
 mod store;
 mod values;

@@ -5,9 +5,8 @@ use crate::forks;
 use crate::json;
 use crate::session::{Session, engine_or};
 use crate::values::{Source, by_name};
-use pactql::interop::{Format, ImportOptions, Imported as Log, ImportedSession};
+use pactql::interop::{Format, ImportOptions, Imported as Log, session_names, stem};
 use pyo3::prelude::*;
-use std::path::Path;
 use std::sync::Arc;
 
 /// What was read of a log.
@@ -48,18 +47,18 @@ pub(crate) fn read(
             (bytes, Some(path))
         }
     };
-    let stem = name
-        .map(str::to_owned)
-        .or_else(|| path.as_deref().map(stem));
-    let stem = stem.unwrap_or_else(|| "session".to_owned());
-    let source = path.map(|path| path.display().to_string());
+    let file = path.as_deref().and_then(|path| path.file_name());
+    let file = file.map(|file| file.to_string_lossy());
+    let of_file = file.as_deref().map_or("session", stem);
+    let stem = name.unwrap_or(of_file);
+    let source = path.as_deref().map(|path| path.display().to_string());
     let read = forks::shared(py, || {
         let Log {
             sessions,
             report,
             format,
         } = pactql::interop::import(&bytes, &options)?;
-        let names = names(&sessions, &stem);
+        let names = session_names(stem, &sessions);
         let mut read = Vec::with_capacity(sessions.len());
         for (session, name) in sessions.iter().zip(names) {
             let mut lines = Vec::new();
@@ -76,51 +75,6 @@ pub(crate) fn read(
         })
     });
     Ok((read.or_raise(py)?, source))
-}
-
-/// The name of a file without its endings.
-fn stem(path: &Path) -> String {
-    let name = path.file_name().unwrap_or_default().to_string_lossy();
-    let name = name.strip_suffix(".gz").unwrap_or(&name);
-    let endings = [".jsonl", ".ndjson", ".json", ".traj", ".db"];
-    let short = endings.iter().find_map(|ending| name.strip_suffix(ending));
-    match short.unwrap_or(name) {
-        "" => "session".to_owned(),
-        short => short.to_owned(),
-    }
-}
-
-/// A name for each session: that of the log, with a number where there are several. A branch or a subagent is named
-/// after the session it belongs to, which comes before it.
-fn names(sessions: &[ImportedSession], stem: &str) -> Vec<String> {
-    let part = |session: &ImportedSession| {
-        let name = session.name.clone();
-        name.filter(|name| name.starts_with(['~', '/']))
-    };
-    let whole = sessions
-        .iter()
-        .filter(|session| part(session).is_none())
-        .count();
-    let digits = sessions.len().to_string().len();
-    let mut owner = stem.to_owned();
-    let mut names: Vec<String> = Vec::with_capacity(sessions.len());
-    for (at, session) in sessions.iter().enumerate() {
-        let name = match part(session) {
-            Some(part) => format!("{owner}{part}"),
-            None if whole <= 1 => stem.to_owned(),
-            None => format!("{stem}-{:0digits$}", at + 1),
-        };
-        if part(session).is_none() {
-            owner.clone_from(&name);
-        }
-        let taken = |name: &str| names.iter().any(|known| known == name);
-        let again = (2..).map(|number| format!("{name}-{number}"));
-        let free = std::iter::once(name.clone())
-            .chain(again)
-            .find(|name| !taken(name));
-        names.push(free.unwrap_or(name));
-    }
-    names
 }
 
 /// A log that was read.
@@ -151,7 +105,7 @@ impl Imported {
     /// How much of it was understood, kept verbatim and skipped.
     #[getter]
     fn report<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        json::value(py, &self.report.to_json())
+        json::report(py, &self.report.to_json())
     }
 
     /// The report in words.

@@ -1,11 +1,11 @@
 //! `Node`, and lists of nodes that keep alive what they are from.
 
 use crate::json;
+use crate::values::name_of;
 use pyo3::exceptions::PyKeyError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 use self_cell::self_cell;
-use serde_json::Value;
 use std::collections::hash_map::DefaultHasher;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
@@ -153,17 +153,7 @@ impl Node {
     /// The content as a value; `None` if there is none.
     #[getter]
     fn content<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        let node = self.node();
-        match node.content() {
-            Some(Value::Array(_) | Value::Object(_) | Value::Number(_)) => {
-                json::loads(py, &node.text())
-            }
-            Some(plain) => json::value(py, &plain),
-            None => match &*node.text() {
-                "" => Ok(py.None().into_bound(py)),
-                deep => json::loads(py, deep),
-            },
-        }
+        json::value(py, self.node().content_json().unwrap_or("null"))
     }
 
     /// SHA-256 of the content.
@@ -176,19 +166,27 @@ impl Node {
     #[getter]
     fn attrs<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let attributes = PyDict::new(py);
-        for (name, value) in self.node().attributes() {
-            attributes.set_item(name, json::value(py, &value)?)?;
+        for (name, value) in self.node().attributes_json() {
+            attributes.set_item(name, json::value(py, value)?)?;
         }
         Ok(attributes)
     }
 
     /// A custom attribute: `node["data_call_id"]`.
-    fn __getitem__<'py>(&self, py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyAny>> {
-        match self.node().attribute(name) {
-            Some(value) => json::value(py, &value),
-            None => Err(PyKeyError::new_err(name.to_owned())),
+    fn __getitem__<'py>(&self, name: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        let named = name_of(
+            "a node is indexed by the names of its custom attributes",
+            name,
+        )?;
+        match self.node().attribute_json(&named) {
+            Some(value) => json::value(name.py(), value),
+            None => Err(PyKeyError::new_err(named)),
         }
     }
+
+    /// A node is not a collection: `attrs` has its attributes, `children` its children.
+    #[classattr]
+    const __iter__: Option<bool> = None;
 
     /// A custom attribute, or `default` if the node has none of this name.
     #[pyo3(signature = (name, default = None, /))]
@@ -198,15 +196,16 @@ impl Node {
         name: &str,
         default: Option<Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        match self.node().attribute(name) {
-            Some(value) => json::value(py, &value),
+        match self.node().attribute_json(name) {
+            Some(value) => json::value(py, value),
             None => Ok(default.unwrap_or_else(|| py.None().into_bound(py))),
         }
     }
 
     /// Whether there is a custom attribute of this name.
-    fn __contains__(&self, name: &str) -> bool {
-        self.node().attribute(name).is_some()
+    fn __contains__(&self, name: &Bound<'_, PyAny>) -> bool {
+        let name = name.extract::<String>();
+        name.is_ok_and(|name| self.node().attribute_json(&name).is_some())
     }
 
     /// The offset among its siblings.
@@ -324,8 +323,8 @@ impl Node {
         if let Some(parent) = node.parent() {
             dict.set_item("parent_id", parent.id())?;
         }
-        for (name, value) in node.attributes() {
-            dict.set_item(name, json::value(py, &value)?)?;
+        for (name, value) in node.attributes_json() {
+            dict.set_item(name, json::value(py, value)?)?;
         }
         dict.set_item("content", self.content(py)?)?;
         Ok(dict)

@@ -2,9 +2,12 @@
 
 use crate::arrow;
 use crate::json;
-use pyo3::exceptions::{PyIndexError, PyTypeError};
+use crate::sequence::{Position, positions};
+use pyo3::exceptions::PyIndexError;
 use pyo3::prelude::*;
-use pyo3::types::{PyCapsule, PyDict, PyIterator, PyList};
+use pyo3::types::{PyCapsule, PyDict, PyIterator, PyList, PySlice};
+use std::collections::hash_map::DefaultHasher;
+use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
 /// What changed between the snapshots of a range: a sequence of pairs, newest first.
@@ -25,6 +28,23 @@ impl RangeDiff {
             diff: Arc::new(diff),
             name,
         }
+    }
+
+    /// The pair at a position that it has.
+    fn pair(&self, at: usize) -> PairDiff {
+        let diff = Arc::clone(&self.diff);
+        PairDiff { diff, at }
+    }
+
+    fn pairs<'py>(
+        &self,
+        py: Python<'py>,
+        positions: impl IntoIterator<Item = usize>,
+    ) -> PyResult<Bound<'py, PyList>> {
+        let pairs = positions
+            .into_iter()
+            .map(|at| Bound::new(py, self.pair(at)));
+        PyList::new(py, pairs.collect::<PyResult<Vec<_>>>()?)
     }
 }
 
@@ -91,28 +111,22 @@ impl RangeDiff {
     }
 
     fn __iter__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyIterator>> {
-        let pairs = (0..self.__len__()).map(|at| {
-            let diff = Arc::clone(&self.diff);
-            Bound::new(py, PairDiff { diff, at })
-        });
-        PyList::new(py, pairs.collect::<PyResult<Vec<_>>>()?)?.try_iter()
+        self.pairs(py, 0..self.__len__())?.try_iter()
     }
 
-    fn __getitem__(&self, index: &Bound<'_, PyAny>) -> PyResult<PairDiff> {
-        let at: isize = index
-            .extract()
-            .map_err(|_| PyTypeError::new_err("a diff is indexed by integers"))?;
-        let at = if at < 0 {
-            at + self.diff.diffs.len().cast_signed()
-        } else {
-            at
-        };
-        let at = usize::try_from(at)
-            .ok()
-            .filter(|at| *at < self.diff.diffs.len());
-        let diff = Arc::clone(&self.diff);
-        at.map(|at| PairDiff { diff, at })
-            .ok_or_else(|| PyIndexError::new_err("diff index out of range"))
+    fn __reversed__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyIterator>> {
+        self.pairs(py, (0..self.__len__()).rev())?.try_iter()
+    }
+
+    /// The pair at a position, or the list of those of a slice.
+    fn __getitem__<'py>(&self, index: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        let (py, length) = (index.py(), self.__len__());
+        if let Ok(slice) = index.cast::<PySlice>() {
+            return Ok(self.pairs(py, positions(slice, length)?)?.into_any());
+        }
+        let at = Position::of("a diff", index)?.within(length);
+        let at = at.ok_or_else(|| PyIndexError::new_err("diff index out of range"))?;
+        Ok(Bound::new(py, self.pair(at))?.into_any())
     }
 
     /// All of it as dictionaries and lists, with the names of the JSON that `pactql select` prints.
@@ -221,6 +235,21 @@ impl PairDiff {
         !self.pair().is_empty()
     }
 
+    /// Whether it is the same pair of the same diff.
+    fn __eq__(&self, other: &Bound<'_, PyAny>) -> bool {
+        let other = other.cast::<Self>();
+        other.is_ok_and(|other| {
+            let other = other.get();
+            Arc::ptr_eq(&self.diff, &other.diff) && self.at == other.at
+        })
+    }
+
+    fn __hash__(&self) -> u64 {
+        let mut hasher = DefaultHasher::new();
+        (Arc::as_ptr(&self.diff), self.at).hash(&mut hasher);
+        hasher.finish()
+    }
+
     fn __repr__(&self) -> String {
         let pair = self.pair();
         format!(
@@ -252,8 +281,8 @@ pub(crate) struct Change {
 impl Change {
     fn of(py: Python<'_>, change: &pactql::Change) -> PyResult<Self> {
         let delta = PyDict::new(py);
-        for (name, newer, older) in change.delta.iter() {
-            delta.set_item(name, (json::value(py, &newer)?, json::value(py, &older)?))?;
+        for (name, newer, older) in change.delta.texts() {
+            delta.set_item(name, (json::value(py, newer)?, json::value(py, older)?))?;
         }
         let content_diff = change.content_diff.as_ref();
         let content_diff = content_diff

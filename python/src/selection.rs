@@ -5,10 +5,11 @@ use crate::errors::OrRaise;
 use crate::forks;
 use crate::json;
 use crate::node::{Handle, List, Node};
-use crate::values::prepare;
+use crate::sequence::{Position, positions};
+use crate::values::prepared;
 use pactql::SelectionAddress;
 use pactql::budget::Query;
-use pyo3::exceptions::{PyIndexError, PyTypeError, PyValueError};
+use pyo3::exceptions::{PyIndexError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyDict, PyList, PySlice};
 use std::collections::HashMap;
@@ -79,16 +80,11 @@ impl Inner {
         Handle::new(self.list(), self.position(at))
     }
 
-    /// All nodes, in order. Called without the interpreter lock.
-    pub(crate) fn nodes(&self) -> Vec<pactql::Node<'_>> {
+    /// The nodes, in order, from a position on. Called without the interpreter lock.
+    pub(crate) fn nodes_from(&self, at: usize) -> impl Iterator<Item = pactql::Node<'_>> {
         let nodes = self.list().nodes();
-        match &self.picked {
-            Some(picked) => picked
-                .iter()
-                .filter_map(|at| nodes.get(*at).copied())
-                .collect(),
-            None => nodes.to_vec(),
-        }
+        let positions = at..self.count();
+        positions.filter_map(|at| nodes.get(self.position(at)).copied())
     }
 
     /// The session's name in a store.
@@ -192,17 +188,12 @@ impl Selection {
         if let Ok(slice) = index.cast::<PySlice>() {
             return Ok(Bound::new(py, self.slice(py, slice)?)?.into_any());
         }
-        let at: isize = index
-            .extract()
-            .map_err(|_| PyTypeError::new_err("a selection is indexed by integers and slices"))?;
+        let at = Position::of("a selection", index)?;
         let handle = py.detach(|| {
             // First, so that counting does not run the selector once more.
             self.inner.list();
-            let length = self.inner.count().cast_signed();
-            let at = if at < 0 { at + length } else { at };
-            usize::try_from(at)
-                .ok()
-                .and_then(|at| self.inner.handle(at))
+            let at = at.within(self.inner.count())?;
+            self.inner.handle(at)
         });
         let handle = handle.ok_or_else(|| PyIndexError::new_err("selection index out of range"))?;
         Ok(Bound::new(py, Node::new(handle))?.into_any())
@@ -214,28 +205,30 @@ impl Selection {
             return false;
         };
         let node = node.get();
-        py.detach(|| self.inner.nodes().contains(&node.node()))
+        py.detach(|| self.inner.nodes_from(0).any(|known| known == node.node()))
     }
 
     /// The position of a node.
-    #[pyo3(signature = (node, start = 0, stop = isize::MAX, /))]
+    #[pyo3(signature = (node, start = Position(0), stop = Position(isize::MAX), /), text_signature = "($self, node, start=0, stop=9223372036854775807, /)")]
     fn index(
         &self,
         py: Python<'_>,
         node: &Bound<'_, PyAny>,
-        start: isize,
-        stop: isize,
+        start: Position,
+        stop: Position,
     ) -> PyResult<usize> {
         let missing = || PyValueError::new_err("the node is not in the selection");
         let node = node.cast::<Node>().map_err(|_| missing())?.get();
         let found = py.detach(|| {
-            let nodes = self.inner.nodes();
-            let length = nodes.len().cast_signed();
-            let from_end = |at: isize| if at < 0 { (at + length).max(0) } else { at };
-            nodes.iter().enumerate().position(|(at, known)| {
-                let at = at.cast_signed();
-                at >= from_end(start) && at < from_end(stop) && *known == node.node()
-            })
+            self.inner.list();
+            let length = self.inner.count();
+            let (start, stop) = (start.front(length), stop.front(length));
+            let mut nodes = self
+                .inner
+                .nodes_from(start)
+                .take(stop.saturating_sub(start));
+            let found = nodes.position(|known| known == node.node());
+            found.map(|at| start + at)
         });
         found.ok_or_else(missing)
     }
@@ -250,7 +243,7 @@ impl Selection {
     fn ids<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
         let ids = py.detach(|| match (&self.inner.picked, self.inner.list.get()) {
             (None, None) => self.inner.rows.to_ids(),
-            _ => self.inner.nodes().iter().map(|node| node.id()).collect(),
+            _ => self.inner.nodes_from(0).map(pactql::Node::id).collect(),
         });
         PyList::new(py, ids)
     }
@@ -258,7 +251,7 @@ impl Selection {
     /// The contents as texts, as `Node.text` gives them.
     fn texts<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
         let texts = py.detach(|| {
-            let nodes = self.inner.nodes().into_iter();
+            let nodes = self.inner.nodes_from(0);
             nodes.map(pactql::Node::text).collect::<Vec<_>>()
         });
         PyList::new(py, texts)
@@ -288,8 +281,7 @@ impl Selection {
         params: Option<&Bound<'_, PyAny>>,
         named: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<Self> {
-        let values = crate::values::named(params, named)?;
-        let filter = prepare(py, &self.inner.engine, selector, values)?;
+        let filter = prepared(py, &self.inner.engine, selector, params, named)?;
         let kept = py.detach(|| self.inner.filter(&filter)).or_raise(py)?;
         Ok(Self::of(kept))
     }
@@ -297,15 +289,10 @@ impl Selection {
     /// The blocks that fit so many tokens, best first: scored by their texts against a query.
     #[pyo3(signature = (budget, /, query = ""))]
     fn fit(&self, py: Python<'_>, budget: u64, query: &str) -> PyResult<Fit> {
-        if self.inner.picked.is_some() {
-            return Err(PyValueError::new_err(
-                "`fit` takes a selection without a step, such as one of `[:10]`",
-            ));
-        }
         let query = Query::new(query);
         let (fit, list, positions) = forks::shared(py, || {
-            let fit = self.inner.rows.fit(&query, budget);
             let list = self.inner.list();
+            let fit = pactql::Fit::of(self.inner.nodes_from(0), &query, budget);
             // An id is in a selection once.
             let all = list.nodes().iter().enumerate();
             let all: HashMap<&str, usize> = all.map(|(at, node)| (node.id(), at)).collect();
@@ -354,9 +341,10 @@ impl Selection {
 
     /// Its nodes as dictionaries.
     fn to_dicts<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyDict>>> {
-        let length = self.__len__(py);
         let handles = py.detach(|| {
-            let handles = (0..length).filter_map(|at| self.inner.handle(at));
+            // First, so that counting does not run the selector once more.
+            self.inner.list();
+            let handles = (0..self.inner.count()).filter_map(|at| self.inner.handle(at));
             handles.collect::<Vec<_>>()
         });
         let dicts = handles
@@ -385,10 +373,9 @@ impl Selection {
 
     fn __repr__(&self, py: Python<'_>) -> String {
         let (length, first) = py.detach(|| {
-            let nodes = self.inner.nodes();
-            let first = nodes.iter().take(SHOWN);
+            let first = self.inner.nodes_from(0).take(SHOWN);
             (
-                nodes.len(),
+                self.inner.count(),
                 first.map(|node| node.id().to_owned()).collect::<Vec<_>>(),
             )
         });
@@ -412,7 +399,7 @@ impl Selection {
             if bound.is_none() {
                 Ok(None)
             } else {
-                bound.extract().map(Some)
+                bound.extract::<Position>().map(|at| Some(at.0))
             }
         };
         let (start, stop, step) = (bound("start")?, bound("stop")?, bound("step")?);
@@ -428,15 +415,12 @@ impl Selection {
                 Self::of(self.inner.with_rows(rows))
             }));
         }
-        let length = self.__len__(py).cast_signed();
-        let found = slice.indices(length)?;
-        let positions = (0..found.slicelength)
-            .map(|at| found.start + at.cast_signed() * found.step)
-            .filter_map(|at| usize::try_from(at).ok());
-        let positions: Vec<usize> = positions.collect();
-        Ok(Self::of(
-            py.detach(|| self.inner.pick(positions.into_iter())),
-        ))
+        let length = py.detach(|| {
+            self.inner.list();
+            self.inner.count()
+        });
+        let positions = positions(slice, length)?;
+        Ok(Self::of(py.detach(|| self.inner.pick(positions))))
     }
 }
 

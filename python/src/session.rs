@@ -6,7 +6,8 @@ use crate::forks::{self, Origin};
 use crate::json;
 use crate::range::RangeDiff;
 use crate::selection::Selection;
-use crate::values::{RangeArguments, Source, by_name, prepare};
+use crate::values::{Source, by_name, prepared, range_options};
+use pactql::RangeOptions;
 use pactql::inspect::{self, By, Part, PrefixOptions, TokenOptions, Tokenizer};
 use pactql::interop::write_session;
 use pyo3::exceptions::PyFileExistsError;
@@ -85,11 +86,10 @@ impl Session {
         &self,
         py: Python<'_>,
         prepared: &pactql::Prepared,
-        options: RangeArguments,
+        options: &RangeOptions,
     ) -> PyResult<RangeDiff> {
-        let options = options.options()?;
         self.check(py)?;
-        let diff = forks::shared(py, || prepared.range_with(&self.session, &options));
+        let diff = forks::shared(py, || prepared.range_with(&self.session, options));
         Ok(RangeDiff::new(diff.or_raise(py)?, self.name.clone()))
     }
 
@@ -206,8 +206,7 @@ impl Session {
         params: Option<&Bound<'_, PyAny>>,
         named: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<Selection> {
-        let values = crate::values::named(params, named)?;
-        let prepared = prepare(py, &self.engine, selector, values)?;
+        let prepared = prepared(py, &self.engine, selector, params, named)?;
         self.rows(py, &self.engine, &prepared)
     }
 
@@ -216,32 +215,17 @@ impl Session {
     /// >>> diff = session.range("@t-2..@t0 .cb[kind='call']")
     /// >>> [(pair.newer.label, pair.added) for pair in diff]
     /// [('@t0', ['cb:c5']), ('@t-1', [])]
-    #[pyo3(signature = (selector, /, params = None, *, content = None, context_lines = 3, materialize = Vec::new(), max_snapshots = None, max_changes = None, stats = false, **named))]
-    #[expect(clippy::too_many_arguments, reason = "keywords")]
+    #[pyo3(signature = (selector, /, params = None, **named), text_signature = "($self, selector, /, params=None, *, content=None, context_lines=3, materialize=(), max_snapshots=None, max_changes=None, stats=False, **named)")]
     fn range(
         &self,
         py: Python<'_>,
         selector: &str,
         params: Option<&Bound<'_, PyAny>>,
-        content: Option<String>,
-        context_lines: usize,
-        materialize: Vec<String>,
-        max_snapshots: Option<usize>,
-        max_changes: Option<usize>,
-        stats: bool,
         named: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<RangeDiff> {
-        let options = RangeArguments {
-            content,
-            context_lines,
-            materialize,
-            max_snapshots,
-            max_changes,
-            stats,
-        };
-        let values = crate::values::named(params, named)?;
-        let prepared = prepare(py, &self.engine, selector, values)?;
-        self.changes(py, &prepared, options)
+        let options = range_options(named)?;
+        let prepared = prepared(py, &self.engine, selector, params, named)?;
+        self.changes(py, &prepared, &options)
     }
 
     /// How a selector is read and planned; with `analyze`, also what running it here did.

@@ -7,13 +7,12 @@ use crate::errors::{OrRaise, plain};
 use crate::forks::{self, Origin};
 use crate::logs;
 use crate::session::{Session, engine_or};
-use crate::values::{RangeArguments, prepare};
+use crate::values::{name_of, prepared, range_options, seconds};
 use pactql::{Code, Durability, Retention};
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
+use pyo3::types::{PyDict, PyIterator, PyList};
 use std::path::PathBuf;
 use std::sync::{Arc, RwLock};
-use std::time::Duration;
 
 /// Sessions in a SQLite file, or in a schema of PostgreSQL. Threads and processes share it: one writes a session at
 /// a time, any number read it.
@@ -91,7 +90,6 @@ impl Store {
         owner: Option<String>,
         engine: Option<&Engine>,
     ) -> PyResult<Self> {
-        let seconds = |seconds: f64| Duration::try_from_secs_f64(seconds).map_err(PyErr::from);
         let mut builder = pactql::Store::builder().engine(engine_or(engine));
         if !create {
             builder = builder.must_exist();
@@ -103,10 +101,10 @@ impl Store {
             builder = builder.memory(bytes);
         }
         if let Some(lasts) = lease {
-            builder = builder.lease(seconds(lasts)?);
+            builder = builder.lease(seconds("lease", lasts)?);
         }
         if let Some(longest) = busy {
-            builder = builder.busy(seconds(longest)?);
+            builder = builder.busy(seconds("busy", longest)?);
         }
         if batched {
             builder = builder.durability(Durability::Batched);
@@ -167,14 +165,35 @@ impl Store {
     }
 
     /// As `session`.
-    fn __getitem__(&self, py: Python<'_>, name: &str) -> PyResult<Session> {
-        self.session(py, name)
+    fn __getitem__(&self, name: &Bound<'_, PyAny>) -> PyResult<Session> {
+        let named = name_of("a store is indexed by the names of its sessions", name)?;
+        self.session(name.py(), &named)
+    }
+
+    /// The names of its sessions, in order.
+    fn __iter__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyIterator>> {
+        let found = self.with(py, |store| store.sessions(""))?;
+        PyList::new(py, found.into_iter().map(|info| info.name))?.try_iter()
+    }
+
+    /// The number of its sessions.
+    fn __len__(&self, py: Python<'_>) -> PyResult<usize> {
+        Ok(self.with(py, |store| store.sessions(""))?.len())
+    }
+
+    /// A store without sessions is one, too.
+    #[expect(clippy::unused_self, reason = "a method of Python")]
+    fn __bool__(&self) -> bool {
+        true
     }
 
     /// Whether it has a session of this name.
-    fn __contains__(&self, py: Python<'_>, name: &str) -> PyResult<bool> {
+    fn __contains__(&self, py: Python<'_>, name: &Bound<'_, PyAny>) -> PyResult<bool> {
         let store = self.get(py)?;
-        match py.detach(|| store.session(name)) {
+        let Ok(name) = name.extract::<String>() else {
+            return Ok(false);
+        };
+        match py.detach(|| store.session(&name)) {
             Ok(_) => Ok(true),
             Err(error) if error.code() == Code::SessionNotFound => Ok(false),
             Err(error) => Err(error).or_raise(py),
@@ -222,47 +241,24 @@ impl Store {
         named: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<StoreAnswers> {
         let store = self.get(py)?;
-        let values = crate::values::named(params, named)?;
-        let prepared = prepare(py, store.engine(), selector, values)?;
-        StoreAnswers::new(
-            py,
-            store,
-            sessions,
-            prepared,
-            false,
-            RangeArguments::default(),
-        )
+        let prepared = prepared(py, store.engine(), selector, params, named)?;
+        StoreAnswers::new(py, store, sessions, prepared, None)
     }
 
     /// As `select`, of a selector of a range: an iterator over names and diffs.
-    #[pyo3(signature = (selector, /, params = None, *, sessions = "", content = None, context_lines = 3, materialize = Vec::new(), max_snapshots = None, max_changes = None, stats = false, **named))]
-    #[expect(clippy::too_many_arguments, reason = "keywords")]
+    #[pyo3(signature = (selector, /, params = None, *, sessions = "", **named), text_signature = "($self, selector, /, params=None, *, sessions='', content=None, context_lines=3, materialize=(), max_snapshots=None, max_changes=None, stats=False, **named)")]
     fn range(
         &self,
         py: Python<'_>,
         selector: &str,
         params: Option<&Bound<'_, PyAny>>,
         sessions: &str,
-        content: Option<String>,
-        context_lines: usize,
-        materialize: Vec<String>,
-        max_snapshots: Option<usize>,
-        max_changes: Option<usize>,
-        stats: bool,
         named: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<StoreAnswers> {
-        let options = RangeArguments {
-            content,
-            context_lines,
-            materialize,
-            max_snapshots,
-            max_changes,
-            stats,
-        };
+        let options = range_options(named)?;
         let store = self.get(py)?;
-        let values = crate::values::named(params, named)?;
-        let prepared = prepare(py, store.engine(), selector, values)?;
-        StoreAnswers::new(py, store, sessions, prepared, true, options)
+        let prepared = prepared(py, store.engine(), selector, params, named)?;
+        StoreAnswers::new(py, store, sessions, prepared, Some(options))
     }
 
     /// The selector as the statement of SQL that answers it in this store.
@@ -375,7 +371,7 @@ impl Store {
             retention = retention.keep(newest);
         }
         if let Some(seconds) = older_than {
-            retention = retention.older_than(Duration::try_from_secs_f64(seconds)?);
+            retention = retention.older_than(self::seconds("older_than", seconds)?);
         }
         if dry_run {
             retention = retention.dry_run();

@@ -9,6 +9,7 @@ use pyo3::types::{
     PyBool, PyByteArray, PyBytes, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple,
 };
 use std::path::PathBuf;
+use std::time::Duration;
 
 use crate::errors::OrRaise;
 
@@ -66,13 +67,18 @@ fn parameter(value: &Bound<'_, PyAny>) -> PyResult<Value> {
 ///
 /// # Errors
 /// A name that is no text, or that both have; values as in [`parameter`].
-pub(crate) fn named(
+fn named(
     mapping: Option<&Bound<'_, PyAny>>,
     keywords: Option<&Bound<'_, PyDict>>,
 ) -> PyResult<Vec<(String, Value)>> {
     let mut found: Vec<(String, Value)> = Vec::new();
     if let Some(mapping) = mapping {
-        for item in mapping.call_method0("items")?.try_iter()? {
+        let Ok(items) = mapping.getattr("items") else {
+            let class = mapping.get_type();
+            let message = format!("`params` is a mapping, and not {}", class.name()?);
+            return Err(PyTypeError::new_err(message));
+        };
+        for item in items.call0()?.try_iter()? {
             let (name, value): (String, Bound<'_, PyAny>) = item?.extract()?;
             found.push((name, parameter(&value)?));
         }
@@ -93,10 +99,7 @@ pub(crate) fn named(
 ///
 /// # Errors
 /// Those of [`Prepared::bind`].
-pub(crate) fn bound(
-    prepared: Prepared,
-    values: Vec<(String, Value)>,
-) -> Result<Prepared, pactql::Error> {
+fn bound(prepared: Prepared, values: Vec<(String, Value)>) -> Result<Prepared, pactql::Error> {
     if values.is_empty() {
         // Parameters without values are refused when it runs, with their places.
         return Ok(prepared);
@@ -150,54 +153,124 @@ pub(crate) fn by_name<T: Copy>(
     choice(what, word, found, &names)
 }
 
-/// The options of a range as Python gives them.
-#[derive(Default)]
-pub(crate) struct RangeArguments {
-    pub(crate) content: Option<String>,
-    pub(crate) context_lines: usize,
-    pub(crate) materialize: Vec<String>,
-    pub(crate) max_snapshots: Option<usize>,
-    pub(crate) max_changes: Option<usize>,
-    pub(crate) stats: bool,
+/// A selector with the values of its parameters, which `select` and the like take in `params` and as keywords.
+///
+/// # Errors
+/// Those of the selector and of the values.
+pub(crate) fn prepared(
+    py: Python<'_>,
+    engine: &pactql::Engine,
+    selector: &str,
+    params: Option<&Bound<'_, PyAny>>,
+    keywords: Option<&Bound<'_, PyDict>>,
+) -> PyResult<Prepared> {
+    let values = named(params, keywords)?;
+    let prepared = py.detach(|| bound(engine.prepare(selector)?, values));
+    prepared.or_raise(py)
 }
 
-impl RangeArguments {
-    /// The options.
-    ///
-    /// # Errors
-    /// A word that names nothing.
-    pub(crate) fn options(self) -> PyResult<RangeOptions> {
-        let mut options = RangeOptions::default().stats(self.stats);
-        if let Some(word) = self.content {
-            let all = ["unified", "jsonpatch", "tokens"];
-            let mode = choice(
-                "form of a content diff",
-                &word,
-                ContentMode::named(&word),
-                &all,
-            )?;
-            let content = ContentOptions::default().mode(mode);
-            options = options.content(content.context_lines(self.context_lines));
-        }
-        let mut fields = Vec::with_capacity(self.materialize.len());
-        for word in &self.materialize {
-            let all = Material::ALL.map(Material::name);
-            fields.push(choice(
-                "field to materialize",
-                word,
-                Material::named(word),
-                &all,
-            )?);
-        }
-        options = options.materialize(fields);
-        if let Some(most) = self.max_snapshots {
-            options = options.max_snapshots(most);
-        }
-        if let Some(most) = self.max_changes {
-            options = options.max_changes(most);
-        }
-        Ok(options)
+/// As [`prepared`], of a selector that is compiled already.
+///
+/// # Errors
+/// Those of the values.
+pub(crate) fn bound_to(
+    py: Python<'_>,
+    prepared: &Prepared,
+    params: Option<&Bound<'_, PyAny>>,
+    keywords: Option<&Bound<'_, PyDict>>,
+) -> PyResult<Prepared> {
+    let values = named(params, keywords)?;
+    let prepared = prepared.clone();
+    py.detach(|| bound(prepared, values)).or_raise(py)
+}
+
+/// Takes the options of `range` from its keywords. What is left are values of parameters.
+///
+/// # Errors
+/// An option of another type, or a word that names nothing.
+pub(crate) fn range_options(keywords: Option<&Bound<'_, PyDict>>) -> PyResult<RangeOptions> {
+    let mut options = RangeOptions::default();
+    if let Some(stats) = taken::<bool>(keywords, "stats")? {
+        options = options.stats(stats);
     }
+    let lines = taken::<usize>(keywords, "context_lines")?.unwrap_or(CONTEXT_LINES);
+    if let Some(word) = taken::<Option<String>>(keywords, "content")?.flatten() {
+        let all = ["unified", "jsonpatch", "tokens"];
+        let found = ContentMode::named(&word);
+        let mode = choice("form of a content diff", &word, found, &all)?;
+        options = options.content(ContentOptions::default().mode(mode).context_lines(lines));
+    }
+    let mut fields = Vec::new();
+    for word in taken::<Vec<String>>(keywords, "materialize")?.unwrap_or_default() {
+        let all = Material::ALL.map(Material::name);
+        let found = Material::named(&word);
+        fields.push(choice("field to materialize", &word, found, &all)?);
+    }
+    options = options.materialize(fields);
+    if let Some(most) = taken::<Option<usize>>(keywords, "max_snapshots")?.flatten() {
+        options = options.max_snapshots(most);
+    }
+    if let Some(most) = taken::<Option<usize>>(keywords, "max_changes")?.flatten() {
+        options = options.max_changes(most);
+    }
+    Ok(options)
+}
+
+/// How many unchanged lines are beside the changed ones of a text, unless another number is given.
+const CONTEXT_LINES: usize = 3;
+
+/// Takes a keyword.
+///
+/// # Errors
+/// A value of another type.
+fn taken<'py, T>(keywords: Option<&Bound<'py, PyDict>>, name: &str) -> PyResult<Option<T>>
+where
+    T: for<'a> FromPyObject<'a, 'py, Error: Into<PyErr>>,
+{
+    let Some(keywords) = keywords else {
+        return Ok(None);
+    };
+    let Some(value) = keywords.get_item(name)? else {
+        return Ok(None);
+    };
+    keywords.del_item(name)?;
+    let value = value.extract::<T>().map_err(|error| {
+        let error: PyErr = error.into();
+        match error.is_instance_of::<PyTypeError>(keywords.py()) {
+            true => {
+                PyTypeError::new_err(format!("argument '{name}': {}", error.value(keywords.py())))
+            }
+            false => error,
+        }
+    });
+    value.map(Some)
+}
+
+/// A name that something is indexed by.
+///
+/// # Errors
+/// Another value; `what` says what is expected.
+pub(crate) fn name_of(what: &str, value: &Bound<'_, PyAny>) -> PyResult<String> {
+    match value.cast::<PyString>() {
+        Ok(name) => Ok(name.to_str()?.to_owned()),
+        Err(_) => {
+            let class = value.get_type();
+            let message = format!("{what}, and not by {}", class.name()?);
+            Err(PyTypeError::new_err(message))
+        }
+    }
+}
+
+/// A duration in seconds.
+///
+/// # Errors
+/// A number that no duration has.
+pub(crate) fn seconds(name: &str, value: f64) -> PyResult<Duration> {
+    Duration::try_from_secs_f64(value).map_err(|_| {
+        PyValueError::new_err(format!(
+            "`{name}` is a number of seconds, 0 or more and finite, and not {value}"
+        ))
+    })
 }
 
 /// What is read: a path, or bytes.
@@ -239,18 +312,4 @@ impl Source {
         let bytes = class.call1((value,))?;
         Ok(bytes.cast::<PyBytes>()?.as_bytes().to_vec())
     }
-}
-
-/// Prepares a selector and gives it values, without the interpreter lock.
-///
-/// # Errors
-/// Those of the selector and of the values.
-pub(crate) fn prepare(
-    py: Python<'_>,
-    engine: &pactql::Engine,
-    selector: &str,
-    values: Vec<(String, Value)>,
-) -> PyResult<Prepared> {
-    let prepared = py.detach(|| bound(engine.prepare(selector)?, values));
-    prepared.or_raise(py)
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -90,6 +91,55 @@ def test_a_store_is_a_table(session: pactql.Session, tmp_path: Path) -> None:
     assert list(zip(table["session"], table["id"])) == [(name, id) for name in "abc" for id in ids]
     changes = by_pyarrow(store.range("@t-1..@t0 .cb"))
     assert set(changes["session"]) == {"a", "b", "c"}
+
+
+def test_attributes_keep_every_digit() -> None:
+    block = '{"id":"b","offset":1,"data_d":0.10000000000000000555,"data_n":12345678901234567890123,"data_\\u00e9\\"":[1]}'
+    document = f'{{"root":{{"id":"r","children":[{{"id":"^ah","children":[{block},{{"id":"c","offset":2}}]}}]}}}}'
+    attributes = by_pyarrow(pactql.Session.parse(document).select(".cb"))["attrs"]
+    assert attributes == ['{"data_d":0.10000000000000000555,"data_n":12345678901234567890123,"data_é\\"":[1]}', None]
+
+
+def test_batches_count_all_that_is_in_them() -> None:
+    """A batch ends after 32 MiB, wherever they are: in texts, attributes, tags or the names of what changed."""
+    pyarrow = pytest.importorskip("pyarrow")
+    long = "x" * (1 << 20)
+
+    def sizes(source: object) -> list[int]:
+        return [batch.num_rows for batch in pyarrow.RecordBatchReader.from_stream(source)]
+
+    def document(cycle: int, **fields: Any) -> str:
+        blocks = [{"id": f"b{at}", "offset": at + 1, **fields} for at in range(70)]
+        return json.dumps({"cycle": cycle, "root": {"id": "r", "children": [{"id": "^ah", "children": blocks}]}})
+
+    for fields in ({"content": long}, {"data_a": long}, {"data_a": [long]}, {"tags": [long]}, {"key": long}, {"data_" + long: 1}):
+        found = sizes(pactql.Session.parse(document(1, **fields)).select(".cb"))
+        assert sum(found) == 70 and max(found) <= 32, (list(fields)[0][:10], found)
+    lines = f'{document(1)}\n{document(2, **{"data_" + long: 1})}'
+    found = sizes(pactql.Session.parse(lines).range("@t-1..@t0 .cb"))
+    assert sum(found) == 70 and max(found) <= 32, found
+
+
+def test_batches_of_a_diff_go_on_where_they_ended() -> None:
+    """Pairs that end inside a batch, at its end, and without changes."""
+    pyarrow = pytest.importorskip("pyarrow")
+    lines = []
+    for cycle, count in enumerate([0, 8191, 8191, 8192, 3, 0, 0, 9000], start=1):
+        blocks = [{"id": f"b{at}", "offset": at + 1, "data_c": cycle // 3} for at in range(count)]
+        tree = {"id": "r", "children": [{"id": "^ah", "children": blocks}]}
+        lines.append(json.dumps({"cycle": cycle, "root": tree}))
+    diff = pactql.Session.parse("\n".join(lines)).range("@history .cb")
+    expected = []
+    for pair in diff:
+        place = (pair.newer.cycle, pair.older.cycle)
+        expected += [(*place, "added", id) for id in pair.added]
+        expected += [(*place, "removed", id) for id in pair.removed]
+        expected += [(*place, "changed", change.id) for change in pair.changed]
+    batches = list(pyarrow.RecordBatchReader.from_stream(diff))
+    assert len(expected) > 30_000 and all(batch.num_rows == 8192 for batch in batches[:-1])
+    table = pyarrow.Table.from_batches(batches).to_pydict()
+    assert list(zip(table["newer"], table["older"], table["change"], table["id"])) == expected
+    assert table["ord"] == list(range(1, len(expected) + 1))
 
 
 def test_batches_have_a_limit() -> None:

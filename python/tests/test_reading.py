@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import pickle
-from collections.abc import Collection, Reversible
+from collections.abc import Collection, Iterable, Reversible
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -80,6 +81,44 @@ def test_content_keeps_every_digit_and_the_order() -> None:
     assert content == DOCUMENT["root"]["children"][1]["children"][1]["content"]  # type: ignore[index]
 
 
+NUMBERS = ["12345678901234567890123", "-98765432109876543210987", "9223372036854775807", "9223372036854775808", "-9223372036854775809",
+           "18446744073709551616", "0", "-0", "-1", "1.0", "1e3", "0.1", "5e-324", "1" + "0" * 300, "[1,12345678901234567890123]",
+           '{"z":{"a":98765432109876543210987},"b":[-0.5]}', '"a\\u00e9\\n"', '"é"', '""', "true", "false", "null", "[" * 300 + "]" * 300]
+
+
+@pytest.mark.parametrize("text", NUMBERS, ids=lambda text: text[:30])
+def test_values_are_those_of_json(text: str) -> None:
+    """Attributes and contents are what `json.loads` makes of them: integers with all their digits."""
+    block = f'{{"id":"b","offset":1,"content":{text},"data_v":{text}}}'
+    document = f'{{"root":{{"id":"r","children":[{{"id":"^ah","children":[{block}]}}]}}}}'
+    node = pactql.Session.parse(document).select(".cb")[0]
+    expected = json.loads(text)
+    for found in (node.attrs["data_v"], node["data_v"], node.get("data_v"), node.content, node.to_dict()["data_v"]):
+        assert found == expected and type(found) is type(expected)
+    assert "data_v" in node
+
+
+def test_a_change_keeps_every_digit() -> None:
+    numbers = [2**70, 2**70 + 1, -(2**70)]
+    lines = [
+        {"cycle": at + 1, "root": {"id": "r", "children": [{"id": "^ah", "children": [{"id": "b", "offset": 1, "data_n": number}]}]}}
+        for at, number in enumerate(numbers)
+    ]
+    diff = pactql.Session.parse("\n".join(map(json.dumps, lines))).range("@history .cb")
+    assert [change.delta["data_n"] for pair in diff for change in pair.changed] == [
+        (numbers[2], numbers[1]), (numbers[1], numbers[0]),
+    ]
+
+
+def test_a_node_is_not_a_collection() -> None:
+    node = small().select("@t0 .cb[id='b']")[0]
+    with pytest.raises(TypeError, match="not iterable"):
+        list(node)  # type: ignore[call-overload]
+    with pytest.raises(TypeError, match="by the names of its custom attributes, and not by int"):
+        node[0]  # type: ignore[index]
+    assert not isinstance(node, Iterable) and 0 not in node
+
+
 def test_a_node_outlives_what_it_is_from() -> None:
     node = small().select("@t0 .cb[id='b']")[0]
     parent = node.parent
@@ -113,11 +152,67 @@ def test_a_selection_is_a_sequence(session: pactql.Session) -> None:
         blocks.index(session.select("@t-1 .cb")[0])
 
 
+HUGE = 10**30
+
+
+class Index:
+    """A whole number that is not an `int`."""
+
+    def __init__(self, value: int) -> None:
+        self.value = value
+
+    def __index__(self) -> int:
+        return self.value
+
+
+def test_positions_are_those_of_lists(session: pactql.Session) -> None:
+    blocks, diff = session.select("@t0 .cb"), session.range("@history .cb")
+    sequences: list[Any] = [blocks, diff]
+    for sequence in sequences:
+        items = list(sequence)
+        for at in (0, 1, -1, len(items) - 1, -len(items), True, Index(1), Index(-1)):
+            assert sequence[at] == items[at]
+        for at in (len(items), -len(items) - 1, HUGE, -HUGE, 2**63, -(2**63), Index(HUGE)):
+            with pytest.raises(IndexError, match="out of range"):
+                sequence[at]
+        for wrong in ("0", 1.0, None, (0,)):
+            with pytest.raises(TypeError, match="is indexed by integers and slices, and not by"):
+                sequence[wrong]
+        for bounds in (("a", None), (1.5, None), (None, "a")):
+            with pytest.raises(TypeError):
+                sequence[slice(*bounds)]
+        with pytest.raises(ValueError, match="slice step cannot be zero"):
+            sequence[::0]
+    for node in (blocks[0], blocks[5], blocks[-1]):
+        ids = blocks.ids()
+        for start in (0, 3, -3, HUGE, -HUGE):
+            for stop in (0, 3, -3, len(ids), HUGE, -HUGE):
+                try:
+                    expected = ids.index(node.id, start, stop)
+                except ValueError:
+                    with pytest.raises(ValueError):
+                        blocks.index(node, start, stop)
+                else:
+                    assert blocks.index(node, start, stop) == expected
+
+
+def test_a_diff_is_a_sequence(session: pactql.Session) -> None:
+    diff = session.range("@history .cb")
+    pairs = list(diff)
+    assert len(pairs) == len(diff) == 5 and list(reversed(diff)) == pairs[::-1]
+    for which in SLICES:
+        assert diff[which] == pairs[which]
+    assert diff[0] in diff and diff[0] != diff[1] and hash(diff[0]) == hash(pairs[0])
+    assert session.range("@history .cb")[0] not in diff
+
+
 SLICES = [
     slice(*bounds)
     for bounds in [
         (None,), (3,), (2, 5), (5, 2), (0, 0), (4, None), (-3, None), (None, -2), (2, -2), (-4, -1),
-        (None, None, 2), (1, None, 3), (None, None, -1), (7, 2, -2), (100, 200), (-100, 3), (2, 100),
+        (None, None, 2), (1, None, 3), (None, None, -1), (7, 2, -2), (100, 200), (-100, 3), (2, 100), (1, -1),
+        (10**30, None), (None, 10**30), (-(10**30), None), (None, -(10**30)), (None, None, 10**30), (None, None, -(10**30)),
+        (-(10**30), 10**30, 2), (2**63 - 1, None), (-(2**63), 3),
     ]
 ]
 
@@ -274,6 +369,32 @@ def test_fit_and_tokens(session: pactql.Session) -> None:
     assert sum(group["tokens"] for group in newest["groups"]) == newest["tokens"]
     assert len(session.prefix()["steps"]) == 6 and len(session.steps()["steps"]) == 6
     assert pactql.count_tokens("hello world") == 2
+
+
+def test_any_slice_fits_a_budget(session: pactql.Session) -> None:
+    blocks = session.select("@t0 .cb")
+    for which in (slice(1, -1), slice(None, None, 2), slice(None, None, -1), slice(2, 5), slice(0, 0)):
+        part = blocks[which]
+        fit = part.fit(60, "refund order")
+        assert all(node in part for node in fit.nodes) and fit.resolution["selection"]["tokens_used"] <= 60
+        # The order of the nodes does not matter: the best of them are taken.
+        again = session.select("@t0 .cb[id=$ids]", ids=part.ids()).fit(60, "refund order") if part else None
+        assert [node.id for node in fit.nodes] == [node.id for node in again.nodes] if again else not fit.nodes
+
+
+def test_options_of_ranges_have_types(session: pactql.Session) -> None:
+    prepared = pactql.Engine().prepare("@history .cb[role=$role]")
+    asks: list[Any] = [partial(session.range, "@history .cb[role=$role]"), partial(prepared.range, session)]
+    for ask in asks:
+        plain = ask(role="user", content=None, max_snapshots=None, max_changes=None)
+        assert plain.to_dict() == ask(params={"role": "user"}).to_dict()
+        for wrong in ({"stats": "yes"}, {"content": 5}, {"context_lines": "a"}, {"materialize": 5}, {"max_snapshots": "a"}, {"max_changes": 1.5}):
+            with pytest.raises(TypeError, match=f"argument '{next(iter(wrong))}'"):
+                ask(role="user", **wrong)
+        with pytest.raises(OverflowError):
+            ask(role="user", max_changes=-1)
+    with pytest.raises(TypeError, match="`params` is a mapping, and not list"):
+        session.select("@t0 .cb", ["a"])  # type: ignore[arg-type]
 
 
 def test_render_is_the_request(fixtures: Path) -> None:

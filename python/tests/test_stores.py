@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pactql
 import pytest
@@ -88,8 +91,45 @@ def test_forks_names_and_ends(store: pactql.Store, tmp_path: Path) -> None:
     store.backup(tmp_path / "copy.db")
     with pactql.Store.open(tmp_path / "copy.db", create=False, read_only=True) as copy:
         assert [each.name for each in copy.sessions()] == ["plants", "support/1"]
-    with pytest.raises(pactql.StoreError):
-        pactql.Store.open(tmp_path / "missing.db", create=False)
+
+
+def test_a_store_that_is_missing(url: str) -> None:
+    missing: list[Any] = [{"create": False}, {"read_only": True}]
+    for options in missing:
+        with pytest.raises(pactql.InputMissing) as raised:
+            pactql.Store.open(url, **options)
+        assert raised.value.code == "E_MISSING" and raised.value.help and isinstance(raised.value, FileNotFoundError)
+    with pytest.raises(pactql.InputMissing):
+        pactql.Store.migrate(url)
+    pactql.Store.open(url).close()
+    pactql.Store.open(url, create=False).close()
+
+
+@pytest.mark.parametrize("seconds", [0, 0.5, 2147483.647, 2147484.0, 2**40])
+def test_a_store_waits_for_any_time(url: str, seconds: float) -> None:
+    with pactql.Store.open(url, busy=seconds, lease=seconds) as store:
+        assert list(store) == []
+
+
+@pytest.mark.parametrize("seconds", [-1, -0.001, float("nan"), float("inf"), -float("inf"), 1e300])
+def test_times_that_are_none(tmp_path: Path, seconds: float) -> None:
+    path = tmp_path / "x.db"
+    with pytest.raises(ValueError, match="`busy` is a number of seconds"):
+        pactql.Store.open(path, busy=seconds)
+    with pytest.raises(ValueError, match="`lease` is a number of seconds"):
+        pactql.Store.open(path, lease=seconds)
+    with pytest.raises(ValueError, match="`older_than` is a number of seconds"):
+        pactql.Store.open(path).prune(older_than=seconds)
+
+
+def test_a_store_has_its_sessions_by_name(store: pactql.Store, tmp_path: Path) -> None:
+    assert list(store) == ["plants", "support/1"] and len(store) == 2 and store
+    assert {name: len(store[name]) for name in store} == {"plants": 4, "support/1": 6}
+    assert 1 not in store and None not in store
+    with pytest.raises(TypeError, match="by the names of its sessions, and not by int"):
+        store[0]  # type: ignore[index]
+    empty = pactql.Store.open(tmp_path / "empty.db")
+    assert empty and len(empty) == 0 and list(empty) == []
 
 
 def test_writing(store: pactql.Store, url: str) -> None:
@@ -186,6 +226,34 @@ def test_logs(store: pactql.Store, fixtures: Path) -> None:
         pactql.import_log(b"{")
     with pytest.raises(ValueError, match="format of logs"):
         pactql.import_log(path, format="acme")
+
+
+def test_sessions_of_logs_have_the_names_of_the_command_line(fixtures: Path, tmp_path: Path) -> None:
+    """Logs with several sessions, subagents and branches, and files with odd names."""
+    logs = sorted(fixtures.glob("*.openai*.json*")) + sorted(fixtures.glob("*claude*")) + sorted(fixtures.glob("chat.*"))
+    say = {"role": "user", "content": "a"}
+    for name, log in {
+        "two.json": [[say], [say]],
+        "a.json.gz.ndjson": [say],
+        ".json": [say],
+        "back\\slash*.json": [say],
+        "many.jsonl.json": [[say]] * 12,
+    }.items():
+        path = tmp_path / name
+        path.write_text(json.dumps(log))
+        logs.append(path)
+    assert len(logs) > 6
+    for number, log in enumerate(logs):
+        store = tmp_path / f"{number}.db"
+        words = [sys.executable, "-m", "pactql", "import", str(log), "-o", str(store)]
+        done = subprocess.run(words, capture_output=True, text=True, timeout=120)
+        try:
+            names = sorted(str(each.name) for each in pactql.import_log(log).sessions)
+        except pactql.InputError:
+            assert done.returncode != 0, log
+            continue
+        assert done.returncode == 0, done.stderr
+        assert names == list(pactql.Store.open(store)), log
 
 
 def test_budgets(tmp_path: Path) -> None:
