@@ -134,6 +134,21 @@ fn grown(commits: usize) -> String {
     lines
 }
 
+/// A session of lines that each add a turn with one block of some 400 bytes.
+fn grown_little(commits: usize) -> String {
+    let mut lines =
+        r#"{"cycle":1,"root":{"id":"r","children":[{"id":"q","nodeType":"^seq"}]}}"#.to_owned();
+    for cycle in 2..=commits {
+        let content = format!("{cycle} words ").repeat(33);
+        lines.push_str(&format!(
+            r#"
+{{"base": {}, "cycle": {cycle}, "remove": [], "replace": [{{"content": "{content}", "created_at_ns": {cycle}, "id": "b{cycle}", "nodeType": "cb", "parent_id": "t{cycle}", "role": "user"}}, {{"created_at_ns": {cycle}, "id": "t{cycle}", "nodeType": "mt", "parent_id": "q"}}]}}"#,
+            cycle - 1
+        ));
+    }
+    lines
+}
+
 /// Writing an export and reading it again takes far less than the session itself, and is linear in what changed.
 fn an_export_is_verified_line_by_line() {
     let verify = |commits: usize| {
@@ -174,6 +189,7 @@ fn a_session_is_verified_in_twice_its_file() {
         ("one document", document(0..16_000, 1)),
         ("lines of documents", lines.collect()),
         ("differences", grown(800)),
+        ("differences of a small turn each", grown_little(20_000)),
     ] {
         fs::write(&path, &text).expect("a file");
         let verify = || {

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 use hashbrown::HashMap;
 
+use super::records::Records;
 use super::{Field, Posting, Segment};
 use crate::tree::alias::{CADENCE, TAGS};
 use crate::tree::{Fields, is_header, text_list};
@@ -60,11 +61,11 @@ pub(super) struct Collector<'a> {
 }
 
 impl<'a> Collector<'a> {
-    /// Reads the records of some rows, given by their byte ranges in `payload`; `first` is the row
+    /// Reads the records of some rows, given by their places in `payload`; `first` is the row
     /// of the first one. Linear, plus sorting of names, tags and values.
-    pub(super) fn read(&mut self, payload: &'a [u8], records: &[(u32, u32)], first: u32) {
-        for (row, &(start, end)) in (first..).zip(records) {
-            let record = || Fields::new(&payload[start as usize..end as usize]);
+    pub(super) fn read(&mut self, payload: &'a Records, places: &[(u32, u32)], first: u32) {
+        for (row, &place) in (first..).zip(places) {
+            let record = || Fields::new(payload.get(place));
             let (mut has_tags, mut has_cadence) = (false, false);
             for (name, value) in record().raw() {
                 // The headers that nearly every node has.

@@ -2,14 +2,13 @@
 
 use std::borrow::Cow;
 use std::ops::Range;
-use std::sync::Arc;
 
 use hashbrown::HashTable;
 
 use super::attributes::{Attributes, Collector};
 use super::hash::hash_text;
 use super::ids::Ids;
-use super::records::Records;
+use super::records::{Collected, Records};
 use super::segment::{CORE, LEVEL_POSTINGS};
 use super::{DictColumn, IntColumn, Posting, Segment, Unit, UnitKind};
 use crate::tree::{Dictionary, NONE, NodeClass, Present, Row, Tree};
@@ -30,7 +29,7 @@ pub(super) struct SegmentBuilder {
     numbers: [Vec<i64>; 7],
     ttl_stored: Vec<u32>,
     ids: Ids,
-    payload: Records,
+    payload: Collected,
     payload_at: Vec<(u32, u32)>,
     irregular_cores: bool,
 }
@@ -141,7 +140,7 @@ impl SegmentBuilder {
     pub(super) fn begin_whole(&mut self, tree: &Tree) {
         self.begin_tree(tree);
         self.reserve(tree.rows.len(), 0);
-        self.payload = Records::Shared(Arc::clone(&tree.payload));
+        self.payload = Collected::of(&tree.payload);
     }
 
     /// Reserves memory for more rows, with so many bytes of ids.
@@ -158,18 +157,14 @@ impl SegmentBuilder {
         self.payload_at.reserve(rows);
     }
 
-    /// Reserves memory for more bytes of payload records.
-    pub(super) fn reserve_payload(&mut self, records: impl Iterator<Item = (u32, u32)>) {
-        let bytes = records.map(|(start, end)| (end - start) as usize);
-        self.payload.reserve(bytes.sum());
-    }
-
     /// Reserves memory for a unit of `tree`; its implicit core may need a little more.
     pub(super) fn reserve_for(&mut self, tree: &Tree, rows: Range<u32>) {
         let unit = &tree.rows[rows.start as usize..rows.end as usize];
-        self.reserve_payload(unit.iter().map(|row| row.payload));
-        let ids = unit.iter().map(|row| (row.id.1 - row.id.0) as usize);
-        self.reserve(unit.len(), ids.sum());
+        let length = |(start, end): (u32, u32)| (end - start) as usize;
+        let records = unit.iter().map(|row| length(row.payload)).sum();
+        self.payload.reserve(records);
+        let ids = unit.iter().map(|row| length(row.id)).sum();
+        self.reserve(unit.len(), ids);
     }
 
     fn add_unit(&mut self, kind: UnitKind, version: u64) {
@@ -274,8 +269,8 @@ impl SegmentBuilder {
             row.creation_index,
         ]);
         self.ids.push(tree.id(at));
-        let record = self.payload.add(&tree.payload, row.payload);
-        self.payload_at.push(record);
+        let place = self.payload.add_from(&tree.payload, row.payload);
+        self.payload_at.push(place);
     }
 
     #[inline]
@@ -397,22 +392,34 @@ impl SegmentBuilder {
             .ttl_stored
             .for_each_in(rows.clone(), |row| stored.push(shifted(row)));
         self.ids.append(&segment.ids, rows.clone());
-        for &record in &segment.payload_at[at] {
-            let record = self.payload.add(&segment.payload, record);
-            self.payload_at.push(record);
+        if rows == (0..segment.len()) {
+            let moved = self.payload.append(&segment.payload);
+            let places = segment.payload_at.iter();
+            let places = places.map(|(start, end)| (start + moved, end + moved));
+            return self.payload_at.extend(places);
         }
+        let records = segment.payload_at[at].iter();
+        let places = records.map(|&place| self.payload.add(segment.payload.get(place)));
+        self.payload_at.extend(places);
     }
 
     /// The segment of all units added, which come from trees.
-    pub(super) fn finish(self) -> Segment {
+    pub(super) fn finish(mut self) -> Segment {
+        let records = self.payload.finish();
         let mut attributes = Collector::default();
-        attributes.read(self.payload.bytes(), &self.payload_at, 0);
+        attributes.read(&records, &self.payload_at, 0);
         let attributes = attributes.finish(self.len());
-        self.finish_with(attributes)
+        self.finish_with(records, attributes)
     }
 
-    /// The segment of all units added, which has these attributes.
-    pub(super) fn finish_with(mut self, attributes: Attributes) -> Segment {
+    /// The segment of all units added, which come from segments and have these attributes.
+    pub(super) fn finish_merged(mut self, attributes: Attributes) -> Segment {
+        let records = self.payload.finish();
+        self.finish_with(records, attributes)
+    }
+
+    /// The segment of all units added, which has these records and attributes.
+    fn finish_with(mut self, payload: Records, attributes: Attributes) -> Segment {
         let rows = self.len();
         let directory = self.directory();
         self.fill_ttls();
@@ -474,7 +481,7 @@ impl SegmentBuilder {
             class: self.class.into(),
             present: self.present.into(),
             ids: self.ids,
-            payload: self.payload.finish(),
+            payload,
             payload_at: self.payload_at.into(),
             irregular_cores: self.irregular_cores,
             has_loose: self.units.iter().any(|unit| unit.kind == UnitKind::Loose),

@@ -102,11 +102,6 @@ fn join(runs: &mut Vec<Run>, joined: Range<usize>) -> Merge {
     let mut attributes = Collector::default();
     let mut dead = RoaringBitmap::new();
     builder.reserve(parts.iter().map(|part| rows(part).len()).sum(), 0);
-    builder.reserve_payload(parts.iter().flat_map(|part| {
-        let rows = rows(part);
-        let records = &part.0.payload_at[rows.start as usize..rows.end as usize];
-        records.iter().copied()
-    }));
     for part in &parts {
         let (segment, units, masked) = part;
         let (rows, first) = (rows(part), builder.len());
@@ -118,12 +113,12 @@ fn join(runs: &mut Vec<Run>, joined: Range<usize>) -> Merge {
         if rows == (0..segment.len()) {
             attributes.copy(segment, first);
         } else {
-            let records = &segment.payload_at[rows.start as usize..rows.end as usize];
-            attributes.read(&segment.payload, records, first);
+            let places = &segment.payload_at[rows.start as usize..rows.end as usize];
+            attributes.read(&segment.payload, places, first);
         }
     }
     let attributes = attributes.finish(builder.len());
-    let output = Arc::new(builder.finish_with(attributes));
+    let output = Arc::new(builder.finish_merged(attributes));
     let units = 0..output.units().len() as u32;
     let dead = (!dead.is_empty()).then(|| Arc::new(dead));
     runs.insert(at, (Arc::clone(&output), units, dead));

@@ -16,11 +16,11 @@
 //! | exceptions | [`Segment::has_loose_units`], [`Segment::has_irregular_cores`] |
 
 use std::ops::Range;
-use std::sync::Arc;
 
 use hashbrown::HashTable;
 
 use super::ids::{IdView, Ids};
+use super::records::Records;
 use super::{DictColumn, IntColumn, Posting};
 use crate::tree::{NodeClass, Present};
 
@@ -125,7 +125,7 @@ pub struct Segment {
     pub(super) fields: Box<[Field]>,
     pub(super) ids: Ids,
     pub(super) directory: HashTable<u32>,
-    pub(super) payload: Arc<Vec<u8>>,
+    pub(super) payload: Records,
     pub(super) payload_at: Box<[(u32, u32)]>,
     pub(super) irregular_cores: bool,
     pub(super) has_loose: bool,
@@ -361,8 +361,7 @@ impl Segment {
 
     /// The payload record of a row (see [`crate::tree::payload`]).
     pub fn payload(&self, row: u32) -> &[u8] {
-        let (start, end) = self.payload_at[row as usize];
-        &self.payload[start as usize..end as usize]
+        self.payload.get(self.payload_at[row as usize])
     }
 
     /// Heap size in bytes, without payload records and id text.

@@ -38,7 +38,7 @@ impl Sizes {
             usize::try_from(bytes / part).map_or(most, |bytes| bytes.clamp(least, most))
         };
         Self {
-            batch: part(8, 1 << 20, 8 << 20),
+            batch: part(16, 1 << 20, 8 << 20),
             window: part(4, 1 << 20, 64 << 20),
             margin: part(8, 1 << 19, 32 << 20),
         }
@@ -156,14 +156,19 @@ impl Stream {
         sizes: Sizes,
     ) -> io::Result<Option<Self>> {
         let mut text = Text::new(reader, limits.max_input);
-        let fits = text.fill(sizes.window)?;
+        // The first line of lines is mostly in a batch, which is less than a window.
+        let mut fits = text.fill(sizes.batch)?;
+        let lines = is_lines_by_name(path) || is_lines(text.rest());
+        if !lines {
+            fits = fits && text.fill(sizes.window)?;
+        }
         let start = text.rest();
         if !fits || start.trim_ascii().is_empty() || start.starts_with(b"\xEF\xBB\xBF") {
             return Ok(None);
         }
         Ok(Some(Self {
             file: path.into(),
-            lines: is_lines_by_name(path) || is_lines(start),
+            lines: lines || is_lines(start),
             text,
             sizes,
             size: usize::try_from(size).unwrap_or(0),
