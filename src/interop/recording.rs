@@ -7,6 +7,7 @@
 
 use super::json::json_text;
 use super::spool::{Spool, Spooled};
+use crate::cancel::check;
 use crate::tree::documents::Documents;
 use std::collections::HashMap;
 use std::io::{self, Write};
@@ -174,6 +175,7 @@ impl Recording {
         let mut state = TreeState::default();
         let mut line = String::new();
         for (index, change) in changes.iter().enumerate() {
+            check().map_err(io::Error::other)?;
             let cycle = index + 1;
             line.clear();
             state.apply(change);

@@ -6,6 +6,7 @@
 
 use super::json::quoted;
 use super::report::Report;
+use crate::cancel::stopped;
 use crate::tree::shallow::string;
 use regex_automata::meta::Regex;
 use std::borrow::Cow;
@@ -102,13 +103,28 @@ fn is_of_span(name: &str) -> bool {
     header.is_some_and(is_secret)
 }
 
+/// Bytes that are passed over between two looks at the token.
+const PIECE: usize = 1 << 16;
+
+/// More bytes than a mark of secrets has.
+const OVERLAP: usize = 32;
+
 /// Whether a text can have secrets of its own. Most logs have not, and are not looked at closely.
 fn may_have_secrets(text: &str) -> bool {
     static MARKS: LazyLock<Option<Regex>> = LazyLock::new(|| {
         let marks = "uthorization|eaders\"|EADERS\"|http\\.re|pi_key|pi-key|pikey";
         Regex::new(marks).ok()
     });
-    MARKS.as_ref().is_none_or(|marks| marks.is_match(text))
+    // By pieces that overlap by more than a mark has, to look in between whether the work is cancelled.
+    let mut pieces = (0..text.len()).step_by(PIECE);
+    MARKS.as_ref().is_none_or(|marks| {
+        pieces.any(|start| {
+            let start = text.floor_char_boundary(start);
+            let end = text.ceil_char_boundary(start + PIECE + OVERLAP);
+            let piece = text.get(start..end).unwrap_or_default();
+            stopped() || marks.is_match(piece)
+        })
+    })
 }
 
 /// Keys that providers and services give out, by how they begin: of OpenAI and Anthropic, AWS, GitHub, Google, Slack,
@@ -204,8 +220,15 @@ struct Scan<'a, 'p, 'r> {
 impl<'a> Scan<'a, '_, '_> {
     fn run(&mut self) {
         let bytes = self.text.as_bytes();
-        let mut at = 0;
+        let (mut at, mut look) = (0, PIECE);
         while let Some(byte) = bytes.get(at) {
+            if at >= look {
+                // Whoever cancelled the work drops what was read.
+                if stopped() {
+                    return;
+                }
+                look = at + PIECE;
+            }
             at = match byte {
                 b'"' => self.string(at),
                 b'{' | b'[' => {

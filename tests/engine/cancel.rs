@@ -175,6 +175,40 @@ fn importing_stops() {
     });
 }
 
+/// Where lines are a tree they are read once more, and written: each of these passes looks at the token, too. After it was set
+/// the lines that are left are not read.
+#[test]
+fn importing_a_tree_of_lines_stops() {
+    use pactql::interop::{ImportOptions, import};
+    let mut log = String::new();
+    for n in 0..500_usize {
+        let role = ["user", "assistant"][n % 2];
+        let parent = match n.checked_sub(1) {
+            Some(parent) => format!("\"u{parent}\""),
+            None => "null".to_owned(),
+        };
+        let _ = writeln!(
+            log,
+            "{{\"type\":\"{role}\",\"uuid\":\"u{n}\",\"parentUuid\":{parent},\"sessionId\":\"s\",\
+             \"isSidechain\":false,\"timestamp\":\"2026-03-02T09:00:00Z\",\"message\":{{\"role\":\"{role}\",\
+             \"id\":\"m{n}\",\"model\":\"m\",\"content\":[{{\"type\":\"text\",\"text\":\"{n}\"}}]}}}}"
+        );
+    }
+    stops("import", 1_700, 550, || {
+        let Ok(imported) = import(log.as_bytes(), &ImportOptions::default()) else {
+            return;
+        };
+        for session in &imported.sessions {
+            let _ = session.recording.write_jsonl(&mut Vec::new(), false);
+        }
+    });
+    // A text without a line is looked at for secrets in pieces.
+    let log = format!("[\"{}\"]", "a".repeat(4 << 20));
+    stops("secrets", 60, 3, || {
+        let _ = pactql::interop::Redaction::apply(&[], &log);
+    });
+}
+
 #[test]
 fn caches_stop() {
     let place = std::env::temp_dir().join(format!("pactql-cancel-{}", std::process::id()));

@@ -1,5 +1,6 @@
 //! What a log format is to the importer: a reader of records.
 
+use crate::cancel::stopped;
 use crate::interop::output::Output;
 use crate::tree::accepted::Accepted;
 
@@ -39,7 +40,8 @@ pub(in crate::interop) struct InMemory<'a>(pub(in crate::interop) &'a [Record<'a
 
 impl Records for InMemory<'_> {
     fn again(&self, number: usize, read: &mut dyn FnMut(&Record<'_>)) {
-        if let Some(record) = self.0.get(number) {
+        // Whoever cancelled the work drops what was read.
+        if let Some(record) = self.0.get(number).filter(|_| !stopped()) {
             read(record);
         }
     }
