@@ -18,12 +18,16 @@ use crate::support::random::Rng;
 use crate::support::selector::Edition;
 use crate::support::{selectors, text};
 
-/// Selectors for each dialect and edition: 504 in all, or what `PACTQL_FLEET_CASES` says a third of.
-fn cases() -> usize {
+/// Selectors for each edition: 504 in all dialects together, or what `PACTQL_FLEET_CASES` says a third of in each. Spark takes
+/// seconds for one, so it has fewer of the 504.
+fn cases(dialect: Dialect) -> usize {
     let asked = std::env::var("PACTQL_FLEET_CASES").ok();
-    asked
-        .and_then(|cases| cases.parse().ok())
-        .map_or(56, |cases: usize| cases.div_ceil(9))
+    let asked: Option<usize> = asked.and_then(|cases| cases.parse().ok());
+    match (asked, dialect) {
+        (Some(cases), _) => cases.div_ceil(9),
+        (None, Dialect::Spark) => 20,
+        (None, _) => 74,
+    }
 }
 
 /// The sessions that are asked.
@@ -83,6 +87,7 @@ fn fill(
 
 /// The selectors of a fleet, of all editions: fixed ones, and random ones for its sessions.
 fn selectors(
+    dialect: Dialect,
     committed: bool,
     samples: &BTreeMap<String, (Arc<Session>, Sample)>,
 ) -> Vec<(Edition, String)> {
@@ -90,7 +95,7 @@ fn selectors(
     let mut all: Vec<_> = fixed.map(|text| (Edition::Canonical, text)).collect();
     for edition in [Edition::V01, Edition::Depth, Edition::Canonical] {
         let mut rng = Rng::new(77);
-        let mut left = cases();
+        let mut left = cases(dialect);
         while left > 0 {
             let (_, sample) = rng.pick(&samples.values().collect::<Vec<_>>());
             let sel = selectors::selector(&mut rng, &sample.session, edition);
@@ -114,7 +119,7 @@ fn compare(
     mut ask: impl FnMut(&Statement) -> Result<Answers, String>,
 ) {
     let (mut asked, mut found, mut refused, mut wrong) = (0, 0, 0, Vec::new());
-    for (edition, written) in selectors(committed, samples) {
+    for (edition, written) in selectors(dialect, committed, samples) {
         let engine = builder(edition);
         let statement = match engine.sql(&written, dialect, &Options::default()) {
             Err(error) if error.code() == Code::Sql => {
