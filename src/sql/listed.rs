@@ -56,18 +56,29 @@ pub(super) struct Lister<'l> {
 }
 
 impl Lister<'_> {
-    /// Adds the lists of some matches. Returns their name.
-    pub(super) fn list(mut self, found: &str) -> Result<String, Refused> {
+    /// Adds the lists of some matches. Returns their name, and what their rows are in order by.
+    pub(super) fn list(mut self, found: &str) -> Result<(String, String), Refused> {
         let order = self.matched(found)?;
+        let controls = &self.query.controls;
+        let is_whole = !controls.unique && window(controls)?.is_none();
+        if self.tables.has_ids_only() && self.lists == Lists::One && is_whole {
+            // Nobody asks for the place of a row in the list.
+            let keys: Vec<&str> = order
+                .iter()
+                .map(|key| key.trim_start_matches("m."))
+                .collect();
+            let keys = keys.iter().map(|key| format!("r.{key}"));
+            return Ok(("matched".to_owned(), keys.collect::<Vec<_>>().join(", ")));
+        }
         self.ranked(&order);
         let mut name = "listed";
         if self.query.controls.unique {
             name = self.unique(name);
         }
-        match window(&self.query.controls)? {
-            Some((first, kept)) => Ok(self.page(name, first, kept).to_owned()),
-            None => Ok(name.to_owned()),
+        if let Some((first, kept)) = window(&self.query.controls)? {
+            name = self.page(name, first, kept);
         }
+        Ok((name.to_owned(), "r.ord".to_owned()))
     }
 
     /// Adds `matched`: the matches that pass the filters, with the keys of their order, which are returned.

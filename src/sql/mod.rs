@@ -23,6 +23,7 @@ mod tables;
 mod words;
 
 pub use dialect::{Dialect, UnknownDialect};
+pub(crate) use statement::compile_group;
 pub use statement::{Options, Shape, Statement};
 #[doc(hidden)]
 pub use statement::{compile, compile_with};

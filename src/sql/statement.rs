@@ -10,7 +10,7 @@ use super::order::Arrangement;
 use super::predicate::Needs;
 use super::ranges;
 use super::steps::Steps;
-use super::tables::Tables;
+use super::tables::{Sessions, Tables};
 use super::words::{Select, With, names};
 
 /// What the rows of a [`Statement`] are.
@@ -82,7 +82,29 @@ pub fn compile_with(
     dialect: Dialect,
     options: &Options,
 ) -> Result<Statement, Error> {
-    build(query, dialect, options).map_err(|refused| refused.into_error(query, dialect))
+    let built = check(dialect, options).and_then(|()| {
+        let sessions = Sessions::Named(options.sessions.clone());
+        build(query, dialect, &options.schema, sessions)
+    });
+    built.map_err(|refused| refused.into_error(query, dialect))
+}
+
+/// The statement of a query over so many sessions, whose numbers are its parameters; `None` if it is not one of nodes. Its
+/// rows are the name of the session and the id. It is made once, and run for each group of sessions.
+///
+/// # Errors
+/// As [`compile_with`].
+pub(crate) fn compile_group(
+    query: &Query,
+    dialect: Dialect,
+    sessions: usize,
+) -> Result<Option<String>, Error> {
+    if query.is_none() || Lists::of(query) == Lists::Each {
+        return Ok(None);
+    }
+    let built = build(query, dialect, "", Sessions::Numbered(sessions));
+    let built = built.map_err(|refused| refused.into_error(query, dialect))?;
+    Ok(Some(built.text))
 }
 
 /// Refuses settings that the dialect cannot say.
@@ -110,16 +132,20 @@ fn check(dialect: Dialect, options: &Options) -> Result<(), Refused> {
 /// The tables that a statement of SQLite may join, less than the 1,000 that it allows (`SQLITE_MAX_EXPR_DEPTH`).
 const TABLES: usize = 960;
 
-fn build(query: &Query, dialect: Dialect, options: &Options) -> Result<Statement, Refused> {
-    let schema = match options.schema.as_str() {
+fn build(
+    query: &Query,
+    dialect: Dialect,
+    schema: &str,
+    sessions: Sessions,
+) -> Result<Statement, Refused> {
+    let schema = match schema {
         "" => String::new(),
         name => format!("{}.", dialect.name_of(name)),
     };
-    check(dialect, options)?;
     let tables = Tables {
         dialect,
         schema,
-        sessions: options.sessions.clone(),
+        sessions,
         once: false,
     };
     let lists = Lists::of(query);
@@ -224,7 +250,7 @@ fn write(query: &Query, tables: &Tables, lists: Lists) -> Result<(With, Select, 
     let end = if tables.once && lists == Lists::Each {
         ranges::changes_of_units(query, tables, &found, &mut needs, &mut steps)?
     } else {
-        let listed = Lister {
+        let (listed, order) = Lister {
             query,
             tables,
             lists,
@@ -234,6 +260,7 @@ fn write(query: &Query, tables: &Tables, lists: Lists) -> Result<(With, Select, 
         .list(&found)?;
         match lists {
             Lists::Each => ranges::changes(query, tables, &listed, &mut steps),
+            _ if tables.has_ids_only() => ids(tables, &listed, &order),
             _ => nodes(tables, &listed),
         }
     };
@@ -256,6 +283,18 @@ fn found(ends: Vec<String>, tables: &Tables, with: &mut With) -> String {
     });
     with.add_union("found", selects.collect());
     "found".to_owned()
+}
+
+/// The names of sessions and the ids, in order.
+fn ids(tables: &Tables, listed: &str, order: &str) -> Select {
+    let session = tables.table("session");
+    let session = format!("join {session} z on z.session_id = r.session_id");
+    Select {
+        columns: names(&["z.name as session", "r.id"]),
+        from: vec![format!("{listed} r"), tables.ordered(&session)],
+        end: vec![format!("order by session, {order}")],
+        ..Select::default()
+    }
 }
 
 /// The end of a statement whose rows are nodes.

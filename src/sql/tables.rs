@@ -19,14 +19,34 @@ pub(super) const UNIT_ORDER: [&str; 5] = [
 /// The tables that [`Tables::chosen`] puts others in the place of. All but `snapshot` are partitioned.
 const CHOSEN: [&str; 4] = ["snapshot", "placement", "node", "attr"];
 
+/// Which sessions are asked.
+#[derive(Clone, Debug)]
+pub(super) enum Sessions {
+    /// Those whose name matches; an empty pattern is all.
+    Named(String),
+    /// So many, whose numbers are the parameters of the statement; only ids are asked for.
+    Numbered(usize),
+}
+
+impl Sessions {
+    /// The condition on the number of a session, if they are numbered.
+    fn numbered(&self, column: &str) -> Option<String> {
+        let Self::Numbered(count) = self else {
+            return None;
+        };
+        let parameters: Vec<String> = (1..=*count).map(|number| format!("?{number}")).collect();
+        Some(format!("{column} in ({})", parameters.join(", ")))
+    }
+}
+
 /// Where the tables are.
 #[derive(Clone, Debug)]
 pub(super) struct Tables {
     pub(super) dialect: Dialect,
     /// The quoted name of their schema and a dot, or nothing.
     pub(super) schema: String,
-    /// Which sessions are asked; empty for all.
-    pub(super) sessions: String,
+    /// Which sessions are asked.
+    pub(super) sessions: Sessions,
     /// Whether each version of a unit is asked once, at the newest of the snapshots that has it.
     pub(super) once: bool,
 }
@@ -34,7 +54,20 @@ pub(super) struct Tables {
 impl Tables {
     /// Whether one session of partitioned files is asked, so that [`Tables::chosen`] says which files.
     pub(super) fn is_one(&self) -> bool {
-        self.dialect.is_parquet() && !self.sessions.is_empty() && !self.sessions.contains('*')
+        self.dialect.is_parquet() && self.pattern().is_some_and(|pattern| !pattern.contains('*'))
+    }
+
+    /// Whether nothing but the names of sessions and the ids is asked for.
+    pub(super) fn has_ids_only(&self) -> bool {
+        matches!(self.sessions, Sessions::Numbered(_))
+    }
+
+    /// The pattern that names of sessions match, if not all do.
+    fn pattern(&self) -> Option<&str> {
+        match &self.sessions {
+            Sessions::Named(pattern) => Some(&**pattern).filter(|pattern| !pattern.is_empty()),
+            Sessions::Numbered(_) => None,
+        }
     }
 
     /// What steps hand on of the unit of a node: its order, and where units are asked once its first snapshot.
@@ -62,9 +95,9 @@ impl Tables {
     /// Puts the rows of the session that is asked in the place of tables, if it is one, before the rest. Engines know its bucket
     /// before they read those tables, and open no file of another; a join alone does not do that in Spark.
     pub(super) fn chosen(&self, needs: Needs, rest: With) -> With {
-        if !self.is_one() {
+        let Some(pattern) = self.pattern().filter(|_| self.is_one()) else {
             return rest;
-        }
+        };
         let mut with = With::default();
         let session = self.table("session");
         with.add(
@@ -72,7 +105,7 @@ impl Tables {
             Select {
                 columns: names(&["z.session_id", "z.bucket"]),
                 from: vec![format!("{session} z")],
-                filters: vec![self.dialect.name_matches("z.name", &self.sessions)],
+                filters: vec![self.dialect.name_matches("z.name", pattern)],
                 ..Select::default()
             },
         );
@@ -165,15 +198,14 @@ impl Tables {
             ..Select::default()
         };
         let newest = |with: &mut With, filter: &str| {
+            let filter = Some(filter.to_owned()).filter(|filter| !filter.is_empty());
+            let numbered = self.sessions.numbered("session_id");
             with.add(
                 "newest",
                 Select {
                     columns: names(&["session_id", "max(seq) as seq", "min(seq) as oldest"]),
                     from: vec![snapshot.clone()],
-                    filters: Some(filter.to_owned())
-                        .into_iter()
-                        .filter(|f| !f.is_empty())
-                        .collect(),
+                    filters: filter.into_iter().chain(numbered).collect(),
                     end: vec!["group by session_id".to_owned()],
                     ..Select::default()
                 },
@@ -218,14 +250,17 @@ impl Tables {
                 self.range(newer, older, &mut select, newest, joined, with)
             }
         }
-        if !self.sessions.is_empty() && !self.is_one() {
+        select
+            .filters
+            .extend(self.sessions.numbered("s.session_id"));
+        if let Some(pattern) = self.pattern().filter(|_| !self.is_one()) {
             let session = self.table("session");
             select
                 .from
                 .push(format!("join {session} z on z.session_id = s.session_id"));
             select
                 .filters
-                .push(self.dialect.name_matches("z.name", &self.sessions));
+                .push(self.dialect.name_matches("z.name", pattern));
         }
         if matches!(query.time, Time::Range(..)) && query.controls.mode == Mode::Reduce {
             with.add("ranged", select);

@@ -4,6 +4,7 @@ use std::sync::{Arc, Mutex};
 
 use hashbrown::HashMap;
 
+use super::grouped::Grouped;
 use super::open::{self, OpenSessions};
 use crate::diag::{Code, Error};
 use crate::engine::answer::Answer;
@@ -31,6 +32,8 @@ pub(super) struct Asking {
     pub(super) options: RangeOptions,
     /// What it reads of each session, if that is known.
     pub(super) foreseen: Option<Foreseen>,
+    /// The statement that answers sessions which are not in memory, if only ids are wanted of many.
+    pub(super) grouped: Option<Arc<Grouped>>,
     /// By the number of a session as it was listed: the part that its answer is in.
     pub(super) among: Arc<HashMap<i64, Among>>,
 }

@@ -4,6 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use super::asking::{Asking, at_of};
+use super::open;
 use super::sweep::Sweep;
 use crate::diag::Error;
 use crate::engine::answer::Answer;
@@ -169,6 +170,9 @@ impl Found {
 
 /// The ids of some sessions, which are read together.
 fn ids(asking: &Asking, list: &[Listed]) -> Vec<Result<SessionIds, Error>> {
+    if let Some(found) = by_statement(asking, list) {
+        return found.finish().map(Ok).collect();
+    }
     let sessions = asking.sessions(list);
     let mut found = Found::default();
     // An error, and the number of sessions found before it.
@@ -195,6 +199,27 @@ fn ids(asking: &Asking, list: &[Listed]) -> Vec<Result<SessionIds, Error>> {
         answers.insert(at, Err(error));
     }
     answers
+}
+
+/// The ids of some sessions of which none is in memory, as the database finds them; `None` if it does not.
+fn by_statement(asking: &Asking, list: &[Listed]) -> Option<Found> {
+    let grouped = asking.grouped.as_ref()?;
+    if !open::lock(&asking.open).are_new(list) {
+        return None;
+    }
+    let mut found = Found::default();
+    let done = grouped.ask(&asking.core, list, |name, id| {
+        if found.last_session() != Some(name) {
+            found.begin(name);
+        }
+        found.push(id);
+    });
+    // What is wrong with one of them shows when it is read.
+    if !done.unwrap_or(false) {
+        return None;
+    }
+    open::lock(&asking.open).note_asked(list);
+    Some(found)
 }
 
 /// Adds the ids of a session, if what decides them is in memory. `false` if it is not.

@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex};
 use hashbrown::HashMap;
 
 use super::asking::{Asking, SessionAnswer};
+use super::grouped::Grouped;
 use super::open::{self, OpenSessions};
 use super::sweep::Sweep;
 use super::{SessionIds, Store, StoreIds};
@@ -131,8 +132,12 @@ impl Store {
             }
         }
         let possible = self.possible(prepared, &glob)?;
+        let grouped = (possible.len() >= GROUPED)
+            .then(|| Grouped::of(prepared, self.dialect()))
+            .flatten();
         let asking = Asking {
             foreseen: prepared.foreseen_of_ids(),
+            grouped: grouped.map(Arc::new),
             ..self.asking(prepared)
         };
         Ok(StoreIds::of(asking, possible))
@@ -144,6 +149,7 @@ impl Store {
             open: Arc::clone(&self.open),
             foreseen: prepared.foreseen(),
             among: Arc::default(),
+            grouped: None,
             prepared: prepared.clone(),
             options: RangeOptions::default(),
         }
@@ -212,6 +218,9 @@ impl Store {
 
 /// Sessions, and parts of them by their numbers.
 type Units = (Vec<Listed>, HashMap<i64, Among>);
+
+/// So many sessions are worth a statement of their own.
+const GROUPED: usize = 64;
 
 /// So many sessions are worth a connection of its own that tells whether a list of them is up to date.
 const MANY: i64 = 1_000;

@@ -20,6 +20,7 @@
 mod asking;
 mod build;
 mod by_sql;
+mod grouped;
 mod ids;
 mod import;
 mod ledger;
@@ -109,6 +110,11 @@ impl Store {
     /// The engine that runs the selectors of this store.
     pub fn engine(&self) -> &Arc<Engine> {
         &self.engine
+    }
+
+    /// How many sessions are open for reading, within the budget of memory.
+    pub fn open_sessions(&self) -> usize {
+        open::lock(&self.open).len()
     }
 
     /// A session for reading: the newest commit at the time of the call, and what came before. Nothing of

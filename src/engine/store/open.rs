@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use hashbrown::HashMap;
+use roaring::RoaringTreemap;
 
 use crate::diag::{Code, Diagnostic, Error};
 use crate::engine::lazy::Foreseen;
@@ -27,6 +28,10 @@ pub(super) struct OpenSessions {
     clock: u64,
     /// All sessions of the store, and the number of its last commit when they were listed.
     list: Option<(i64, Arc<[Listed]>)>,
+    /// Sessions that were asked without being opened.
+    asked: RoaringTreemap,
+    /// Whether a session had to go, as all together were over the budget.
+    is_short: bool,
 }
 
 #[derive(Debug)]
@@ -59,7 +64,34 @@ impl OpenSessions {
             growing: Vec::new(),
             clock: 0,
             list: None,
+            asked: RoaringTreemap::new(),
+            is_short: false,
         }
+    }
+
+    /// Whether none of some sessions is open, and none was asked before, so that it is worth being opened now. Where
+    /// not all that are asked can stay in memory, it is not.
+    pub(super) fn are_new(&self, list: &[Listed]) -> bool {
+        let mut numbers = list.iter().map(|listed| listed.session);
+        numbers.all(|id| {
+            let was_asked = u64::try_from(id).is_ok_and(|id| self.asked.contains(id));
+            !self.by_id.contains_key(&id) && (self.is_short || !was_asked)
+        })
+    }
+
+    /// Notes that sessions were asked without being opened.
+    pub(super) fn note_asked(&mut self, list: &[Listed]) {
+        let numbers = list.iter().map(|listed| u64::try_from(listed.session));
+        self.asked.extend(numbers.flatten());
+    }
+
+    /// The bytes that sessions which are asked together may take.
+    pub(super) fn share(&self) -> usize {
+        self.memory / SHARE
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.by_id.len()
     }
 
     /// All sessions, if they were listed when the last commit had this number.
@@ -72,7 +104,7 @@ impl OpenSessions {
     pub(super) fn keep_list(&mut self, version: i64, list: &Arc<[Listed]>) {
         let names = list.iter().map(|listed| listed.name.len());
         let bytes = size_of_val(&**list) + names.sum::<usize>();
-        self.list = (bytes <= self.memory / SHARE).then(|| (version, Arc::clone(list)));
+        self.list = (bytes <= self.share()).then(|| (version, Arc::clone(list)));
     }
 
     /// Whether these sessions are open as they are listed.
@@ -88,7 +120,7 @@ impl OpenSessions {
     /// as many may be in memory besides. None are open at first, and then it is 1.
     pub(super) fn fitting(&self) -> usize {
         let average = self.total / self.by_id.len().max(1);
-        (self.memory / SHARE).checked_div(average).unwrap_or(1)
+        self.share().checked_div(average).unwrap_or(1)
     }
 
     /// The open session of a number, which is used now.
@@ -172,6 +204,7 @@ impl OpenSessions {
                 .get(&oldest)
                 .is_some_and(|open| open.used == used)
             {
+                self.is_short = true;
                 self.remove(oldest);
             }
         }

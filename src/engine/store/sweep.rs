@@ -110,7 +110,12 @@ impl<T: Send + 'static> Sweep<T> {
 
     /// The next sessions to ask.
     fn chunk(&self) -> Range<usize> {
-        let fitting = open::lock(&self.asking.open).fitting();
+        let fitting = {
+            let open = open::lock(&self.asking.open);
+            let grouped = self.asking.grouped.as_ref();
+            let by_statement = grouped.map_or(0, |grouped| grouped.fitting(open.share()));
+            open.fitting().max(by_statement)
+        };
         let least = match self.asking.among.is_empty() {
             true => CHUNK.0,
             false => FEW_UNITS,

@@ -5,6 +5,7 @@ mod examples;
 mod fixed;
 #[cfg(feature = "parquet")]
 mod fleet;
+mod grouped;
 mod injection;
 #[cfg(feature = "parquet")]
 mod plans;
