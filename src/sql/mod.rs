@@ -23,6 +23,7 @@ mod tables;
 mod words;
 
 pub use dialect::{Dialect, UnknownDialect};
+#[cfg(feature = "store")]
 pub(crate) use statement::compile_group;
 pub use statement::{Options, Shape, Statement};
 #[doc(hidden)]

@@ -94,6 +94,7 @@ pub fn compile_with(
 ///
 /// # Errors
 /// As [`compile_with`].
+#[cfg(feature = "store")]
 pub(crate) fn compile_group(
     query: &Query,
     dialect: Dialect,

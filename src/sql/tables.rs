@@ -25,6 +25,7 @@ pub(super) enum Sessions {
     /// Those whose name matches; an empty pattern is all.
     Named(String),
     /// So many, whose numbers are the parameters of the statement; only ids are asked for.
+    #[cfg_attr(not(feature = "store"), expect(dead_code, reason = "a store asks so"))]
     Numbered(usize),
 }
 
