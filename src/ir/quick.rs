@@ -4,10 +4,12 @@
 //! what is done then.
 
 use std::ops::Range;
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::panic::{RefUnwindSafe, UnwindSafe};
+use std::sync::{Arc, OnceLock};
 
 use regex_automata::hybrid::dfa::{Cache, DFA};
 use regex_automata::nfa::thompson::{self, NFA, WhichCaptures};
+use regex_automata::util::pool::Pool;
 use regex_automata::util::prefilter::Prefilter;
 use regex_automata::{Anchored, Input, MatchKind, Span};
 use regex_syntax::hir::Hir;
@@ -35,11 +37,15 @@ pub(super) struct Quick {
     backwards: OnceLock<Option<Automaton>>,
 }
 
-/// An automaton, and the memory for it of each thread.
+/// Makes the memory for an automaton.
+type Make = Box<dyn Fn() -> Cache + Send + Sync + UnwindSafe + RefUnwindSafe>;
+
+/// An automaton, and the memory for it. Each text takes some and gives it back, so threads must not wait for each other
+/// there: a short text is searched in the time of a lock.
 #[derive(Debug)]
 struct Automaton {
-    dfa: DFA,
-    caches: Mutex<Vec<Cache>>,
+    dfa: Arc<DFA>,
+    caches: Pool<Cache, Make>,
 }
 
 impl Automaton {
@@ -61,19 +67,17 @@ impl Automaton {
             .unicode_word_boundary(true)
             .prefilter(prefilter);
         let dfa = DFA::builder().configure(config).build_from_nfa(nfa).ok()?;
+        let dfa = Arc::new(dfa);
+        let make = Arc::clone(&dfa);
+        let make: Make = Box::new(move || make.create_cache());
         Some(Self {
             dfa,
-            caches: Mutex::default(),
+            caches: Pool::new(make),
         })
     }
 
     fn run<T>(&self, work: impl FnOnce(&DFA, &mut Cache) -> T) -> T {
-        let lock = || self.caches.lock().unwrap_or_else(PoisonError::into_inner);
-        let taken = lock().pop();
-        let mut cache = taken.unwrap_or_else(|| self.dfa.create_cache());
-        let done = work(&self.dfa, &mut cache);
-        lock().push(cache);
-        done
+        work(&self.dfa, &mut self.caches.get())
     }
 }
 
