@@ -27,6 +27,9 @@ type Row = (
     Option<Vec<String>>,
 );
 
+/// The most characters of what an API says of an error that an attempt keeps.
+const ERROR_CHARS: usize = 4_000;
+
 /// Writes calls into a store.
 #[pyclass(frozen, module = "pactql._pactql", name = "_Recorder")]
 pub(crate) struct Recorder {
@@ -120,7 +123,15 @@ impl Inner {
                 self.patterns.entry(patterns).or_insert(read)
             }
         };
-        Ok(call.redacted(patterns))
+        let mut call = call.redacted(patterns);
+        // Not before: half of a key is none that a pattern knows.
+        if let Some(error) = &mut call.error
+            && let Some((end, _)) = error.char_indices().nth(ERROR_CHARS)
+        {
+            error.truncate(end);
+            error.push('…');
+        }
+        Ok(call)
     }
 }
 

@@ -2,6 +2,7 @@
 
 use crate::interop::{Redaction, assemble};
 use crate::render::Provider;
+use serde::de::IgnoredAny;
 
 /// A provider call as a recorder is given it. See [`Recorder`](super::Recorder).
 #[derive(Clone, Debug)]
@@ -56,9 +57,16 @@ impl ProviderCall {
         // What is no JSON is redacted as a string of it.
         let plain = |text: &str| {
             let quoted = serde_json::Value::from(text).to_string();
-            serde_json::from_str(&json(&quoted)).unwrap_or_default()
+            serde_json::from_str::<String>(&json(&quoted)).unwrap_or_default()
         };
-        call.error = self.error.as_deref().map(plain);
+        // An API says what went wrong in JSON, after words of whoever asked it.
+        let error = |text: &str| match text.find('{').map(|at| text.split_at(at)) {
+            Some((before, said)) if serde_json::from_str::<IgnoredAny>(said).is_ok() => {
+                plain(before) + &json(said)
+            }
+            _ => plain(text),
+        };
+        call.error = self.error.as_deref().map(error);
         call
     }
 }

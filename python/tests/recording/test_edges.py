@@ -266,6 +266,41 @@ def test_a_name_may_look_like_one_with_a_number(server: Server, path: str) -> No
     }
 
 
+def test_secrets_of_an_error_are_gone_wherever_they_are(path: str) -> None:
+    key = "sk-proj-0123456789abcdefghijABCDEFGHIJ"
+    http: Any = getattr(openai._base_client, "httpx2", None) or getattr(openai._base_client, "httpx")
+    for number, body in enumerate(
+        (
+            {"error": {"message": "x" * (3_980 - number) + key}, "rest": "y" * 9_000}
+            for number in range(0, 20, 3)
+        )
+    ):
+        body["request"] = {"headers": {"authorization": "Bearer TOPSECRETVALUE"}}
+        transport = http.MockTransport(lambda request, body=body: http.Response(401, json=body))
+        client = pactql.record(
+            openai.OpenAI(base_url="http://nowhere.invalid", api_key="k", max_retries=0, http_client=http.Client(transport=transport)),
+            path,
+            session=f"k{number}",
+        )
+        with pytest.raises(openai.AuthenticationError):
+            ask(client, "x")
+        flush(client)
+        [attempt] = attempts(path, f"k{number}")
+        assert len(attempt["error"]) == 4_001 and attempt["error"].startswith("HTTP 401: {")
+    with open(path, "rb") as file:
+        stored = file.read()
+    assert b"sk-proj-" not in stored and b"TOPSECRETVALUE" not in stored
+
+
+def test_writers_that_wrote_nothing_are_forgotten(tmp_path: Path) -> None:
+    from pactql.recording._recorder import _Writer
+
+    before = len(_Writer._all)
+    for number in range(3):
+        Recorder(tmp_path / f"{number}.db").close()
+    assert len(_Writer._all) == before
+
+
 def test_azure_is_recorded_and_bedrock_refused(server: Server, path: str) -> None:
     azure = openai.AzureOpenAI(base_url=f"{server.url}/v1", api_key="k", api_version="2024-10-21")
     client = pactql.record(azure, path, session="z")

@@ -52,8 +52,13 @@ impl StoreIds {
     /// were given already stay as they are.
     #[must_use]
     pub fn with_options(mut self, options: RangeOptions) -> Self {
-        let asking = self.0.asking().clone();
-        self.0.ask(Asking { options, ..asking });
+        let asking = Asking {
+            options,
+            // The statement has none.
+            grouped: None,
+            ..self.0.asking().clone()
+        };
+        self.0.ask(asking);
         self
     }
 }

@@ -108,7 +108,10 @@ impl Store {
 
     /// The ids of what a selector of rows finds in every session whose name matches `glob`, as
     /// [`Store::select_in`] finds it. Faster where nothing else is wanted: of a selector that asks for an
-    /// id, a key or the value of a custom attribute in one step, nothing but the answer is read.
+    /// id, a key or the value of a custom attribute in one step, nothing but the answer is read. Of other selectors the
+    /// database answers the sessions that are asked for the first time, if there are 64 and more, by a statement for each 32;
+    /// those that are asked again are opened. What a statement does not read of a session may be damaged without a word:
+    /// [`Store::verify`] finds that.
     ///
     /// # Errors
     /// As [`Store::select`]; a selector that compares the snapshots of a range.

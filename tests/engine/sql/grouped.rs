@@ -118,6 +118,14 @@ fn sessions_are_opened_when_they_are_asked_again() {
     assert_eq!(later, rows(&open(0), selector).unwrap());
     assert_eq!(later.len(), 70);
     assert!(later.iter().any(|(name, _)| name == "s99"));
+    // Options of a range are kept, which no statement has.
+    let options = pactql::RangeOptions::default();
+    let fresh = open(256 << 20);
+    let found = fresh
+        .select_ids("", selector)
+        .unwrap()
+        .with_options(options);
+    assert_eq!((found.count(), fresh.open_sessions() > 0), (70, true));
     // Few are opened at once.
     let few = open(256 << 20);
     assert_eq!(few.select_ids("s1*", selector).unwrap().count(), 10);

@@ -11,9 +11,6 @@ from typing import TYPE_CHECKING, Any, Callable, List, NamedTuple, Optional, Pro
 if TYPE_CHECKING:
     from ._recorder import Recorder
 
-#: The most characters of a failed response that an attempt keeps.
-ERROR_TEXT = 4_000
-
 #: What the writer gives the native part: API, session, request, response, error, canceled, times, latency, request id.
 Row = Tuple[
     str, str, str, Optional[str], Optional[str], bool, int, int, Optional[int], Optional[str]
@@ -113,8 +110,6 @@ class Call:
                 # There is nothing to keep of one of them.
                 return None
             request, response, said = kept
-        if said is not None and len(said) > ERROR_TEXT:
-            said = said[:ERROR_TEXT] + "…"
         error = ": ".join(part for part in (reply.reason, said) if part) or None
         header = self.headers.get if self.headers is not None else lambda _: None
         return (

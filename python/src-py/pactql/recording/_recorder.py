@@ -201,8 +201,12 @@ class _Writer:
         """One recorder less. The thread ends after the last one."""
         with self._guard:
             self._users -= 1
-            if self._users == 0 and self._running:
+            if self._users > 0:
+                return
+            if self._running:
                 self._queue.put(None)
+            elif self._queue.empty() and self._all.get(self.url) is self:
+                del self._all[self.url]
 
     def put(self, call: Call) -> None:
         """Adds a call. While there are too many, or too large ones, the oldest are dropped."""
