@@ -38,6 +38,7 @@ fn memory_follows_nodes_and_changes() {
     an_index_is_small();
     a_long_session_shares_its_rows();
     a_difference_costs_what_it_changes();
+    a_unit_that_changes_keeps_its_contents();
     a_written_session_keeps_what_changed();
     whole_snapshots_find_the_sharing_again();
     counting_lists_nothing();
@@ -118,41 +119,40 @@ fn a_bomb_takes_what_the_limit_allows() {
     fs::remove_file(path).expect("removed");
 }
 
-/// A session of commits of one turn of 10 KB each.
-fn grown(commits: usize) -> String {
-    let mut lines =
-        r#"{"cycle":1,"root":{"id":"r","children":[{"id":"q","nodeType":"^seq"}]}}"#.to_owned();
+/// A session of lines after a first one with a root, `^sys` and `^seq`; each replaces what `nodes` says of its cycle.
+fn lines(commits: usize, nodes: impl Fn(usize) -> String) -> String {
+    let mut lines = r#"{"cycle":1,"root":{"id":"r","children":[{"id":"s","nodeType":"^sys"},{"id":"q","nodeType":"^seq"}]}}"#.to_owned();
     for cycle in 2..=commits {
-        let content = format!("{cycle} words ").repeat(1_000);
+        let (base, nodes) = (cycle - 1, nodes(cycle));
         lines.push_str(&format!(
-            "\n{{\"base\":{},\"cycle\":{cycle},\"remove\":[],\"replace\":[\
-             {{\"id\":\"t{cycle}\",\"nodeType\":\"mt\",\"created_at_ns\":{cycle},\"parent_id\":\"q\"}},\
-             {{\"id\":\"b{cycle}\",\"nodeType\":\"cb\",\"content\":\"{content}\",\"parent_id\":\"t{cycle}\"}}]}}",
-            cycle - 1
+            "\n{{\"base\":{base},\"cycle\":{cycle},\"remove\":[],\"replace\":[{nodes}]}}"
         ));
     }
     lines
 }
 
-/// A session of lines that each add a turn with one block of some 400 bytes.
-fn grown_little(commits: usize) -> String {
-    let mut lines =
-        r#"{"cycle":1,"root":{"id":"r","children":[{"id":"q","nodeType":"^seq"}]}}"#.to_owned();
-    for cycle in 2..=commits {
-        let content = format!("{cycle} words ").repeat(33);
-        lines.push_str(&format!(
-            r#"
-{{"base": {}, "cycle": {cycle}, "remove": [], "replace": [{{"content": "{content}", "created_at_ns": {cycle}, "id": "b{cycle}", "nodeType": "cb", "parent_id": "t{cycle}", "role": "user"}}, {{"created_at_ns": {cycle}, "id": "t{cycle}", "nodeType": "mt", "parent_id": "q"}}]}}"#,
-            cycle - 1
-        ));
-    }
-    lines
+/// A block that says a word with its number so many times.
+fn block(id: usize, parent: &str, number: usize, times: usize) -> String {
+    let content = format!("{number} words ").repeat(times);
+    format!(
+        r#"{{"id":"b{id}","nodeType":"cb","role":"user","content":"{content}","parent_id":"{parent}"}}"#
+    )
+}
+
+/// A session of lines that each add a turn with one block of so many times two words.
+fn grown(commits: usize, times: usize) -> String {
+    lines(commits, |cycle| {
+        let block = block(cycle, &format!("t{cycle}"), cycle, times);
+        format!(
+            r#"{{"id":"t{cycle}","nodeType":"mt","created_at_ns":{cycle},"parent_id":"q"}},{block}"#
+        )
+    })
 }
 
 /// Writing an export and reading it again takes far less than the session itself, and is linear in what changed.
 fn an_export_is_verified_line_by_line() {
     let verify = |commits: usize| {
-        let lines = grown(commits);
+        let lines = grown(commits, 1_000);
         let session = Session::from_slice(lines.as_bytes()).expect("a session");
         let history = session.history();
         let working = history.working().map(|working| &**working);
@@ -188,8 +188,8 @@ fn a_session_is_verified_in_twice_its_file() {
     for (name, text) in [
         ("one document", document(0..16_000, 1)),
         ("lines of documents", lines.collect()),
-        ("differences", grown(800)),
-        ("differences of a small turn each", grown_little(20_000)),
+        ("differences", grown(800, 1_000)),
+        ("differences of a small turn each", grown(20_000, 33)),
     ] {
         fs::write(&path, &text).expect("a file");
         let verify = || {
@@ -334,6 +334,31 @@ fn a_difference_costs_what_it_changes() {
     let (short, long) = (work(250), work(2_000));
     println!("250 commits ask for {short} bytes, 2,000 for {long}");
     assert!(long < short * 13, "{short} bytes became {long}");
+}
+
+/// Lines that add a block of 11 KB to `^sys`, or change one of its 250 blocks: all of it is indexed again each time, but the
+/// contents that stay are there once.
+fn a_unit_that_changes_keeps_its_contents() {
+    for (name, text, most) in [
+        (
+            "grows",
+            lines(600, |cycle| block(cycle, "s", cycle, 1_000)),
+            8,
+        ),
+        (
+            "changes",
+            lines(5_000, |cycle| block(cycle % 250, "s", cycle, 60)),
+            30,
+        ),
+    ] {
+        let (session, held) = load(text.as_bytes());
+        println!(
+            "{} bytes of lines whose `^sys` {name} hold {held}",
+            text.len()
+        );
+        assert!(held < most * text.len(), "{} bytes hold {held}", text.len());
+        assert_eq!(session.history().committed().len(), text.lines().count());
+    }
 }
 
 /// A thousand snapshots of a session of 10,000 nodes that gets ten more in each: little more than

@@ -6,6 +6,7 @@ use std::ops::Range;
 use hashbrown::HashTable;
 
 use super::attributes::{Attributes, Collector};
+use super::fresh::{Earlier, Ttl};
 use super::hash::hash_text;
 use super::ids::Ids;
 use super::records::{Collected, Records};
@@ -77,29 +78,6 @@ const IMPLIED: &str = "\0";
 /// First character of a given nodeType.
 const GIVEN: &str = "\u{1}";
 
-/// What the ttls of a tree's rows mean.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum Ttl<'a> {
-    /// They count down from this cycle.
-    CountFrom(i64),
-    /// They stay as they are.
-    Stay,
-    /// Those of these rows of the tree, ascending, are the cycles in which they expire; others stay.
-    ExpireAt(&'a [u32]),
-}
-
-impl Ttl<'_> {
-    /// The cycle in which the ttl of row `at` expires; `None` if it stays as it is.
-    #[inline]
-    fn expires(self, at: u32, ttl: i64) -> Option<i64> {
-        match self {
-            Self::CountFrom(cycle) => ttl.checked_add(cycle),
-            Self::Stay => None,
-            Self::ExpireAt(rows) => rows.binary_search(&at).is_ok().then_some(ttl),
-        }
-    }
-}
-
 /// An open row of the unit that is read.
 struct Open {
     /// Its row in the segment.
@@ -157,12 +135,15 @@ impl SegmentBuilder {
         self.payload_at.reserve(rows);
     }
 
-    /// Reserves memory for a unit of `tree`; its implicit core may need a little more.
-    pub(super) fn reserve_for(&mut self, tree: &Tree, rows: Range<u32>) {
+    /// Reserves memory for a unit of `tree`, and for its records if they are `copied`; its implicit core may need a
+    /// little more.
+    pub(super) fn reserve_for(&mut self, tree: &Tree, rows: Range<u32>, copied: bool) {
         let unit = &tree.rows[rows.start as usize..rows.end as usize];
         let length = |(start, end): (u32, u32)| (end - start) as usize;
-        let records = unit.iter().map(|row| length(row.payload)).sum();
-        self.payload.reserve(records);
+        if copied {
+            let records = unit.iter().map(|row| length(row.payload)).sum();
+            self.payload.reserve(records);
+        }
         let ids = unit.iter().map(|row| length(row.id)).sum();
         self.reserve(unit.len(), ids);
     }
@@ -177,7 +158,7 @@ impl SegmentBuilder {
         self.turns += u32::from(kind == UnitKind::Turn);
     }
 
-    /// Adds the rows of a unit of `tree`, whose ttls are of the form `ttls`.
+    /// Adds the rows of a unit of `tree`, whose ttls are of the form `ttls`. What is as it was `earlier` is not copied.
     pub(super) fn add_tree_unit(
         &mut self,
         tree: &Tree,
@@ -185,6 +166,7 @@ impl SegmentBuilder {
         kind: UnitKind,
         version: u64,
         ttls: Ttl<'_>,
+        mut earlier: Option<Earlier<'_>>,
     ) {
         self.add_unit(kind, version);
         let mut open: Vec<Open> = Vec::new();
@@ -200,6 +182,13 @@ impl SegmentBuilder {
             }
             let own = self.len();
             self.add_tree_row(tree, at, open.last().map_or(NONE, |top| top.row), ttls);
+            let known = earlier
+                .as_mut()
+                .and_then(|earlier| earlier.record(tree, at));
+            self.payload_at.push(match known {
+                Some((records, place)) => self.payload.add_shared(records, place),
+                None => self.payload.add_from(&tree.payload, row.payload),
+            });
             let cored =
                 matches!(row.class, NodeClass::Turn | NodeClass::Head) && !has_core(tree, at);
             open.push(Open {
@@ -237,7 +226,7 @@ impl SegmentBuilder {
         }
     }
 
-    /// Adds row `at` of `tree`, without its end.
+    /// Adds row `at` of `tree`, without its end and its record.
     #[inline]
     fn add_tree_row(&mut self, tree: &Tree, at: u32, parent: u32, ttls: Ttl<'_>) {
         let row = &tree.rows[at as usize];
@@ -269,8 +258,6 @@ impl SegmentBuilder {
             row.creation_index,
         ]);
         self.ids.push(tree.id(at));
-        let place = self.payload.add_from(&tree.payload, row.payload);
-        self.payload_at.push(place);
     }
 
     #[inline]

@@ -8,8 +8,8 @@ use std::collections::BTreeSet;
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::build::Ttl;
 use super::copy::TreeBuilder;
+use super::fresh::Ttl;
 use super::merge::Merge;
 use super::snapshot::Run;
 use super::writer::{Layout, Ttls, UnitRows, UnitSource, locate, units};

@@ -12,7 +12,7 @@
 //! | columns and posting lists | `bits`, `posting`, `column`, `dictionary`, `ids`, `hash` |
 //! | segments | `segment`, `build`, `records`, `attributes` |
 //! | snapshots | `snapshot`, `view`, `unit`, `changes`, `copy` |
-//! | writing | `writer`, `commit`, `restore`, `merge` |
+//! | writing | `writer`, `commit`, `restore`, `merge`, `fresh` |
 
 mod attributes;
 mod bits;
@@ -23,6 +23,7 @@ mod commit;
 mod copy;
 mod dictionary;
 mod follow;
+mod fresh;
 mod hash;
 mod ids;
 mod merge;

@@ -1,12 +1,18 @@
 //! Payload records of segments, in chunks that segments share.
 //!
 //! A merge takes large chunks as they are and copies small ones together, so what a merge copies is not there twice, however
-//! large the segments are. This file must not know what a record says.
+//! large the segments are. A unit that changes takes the records that stay as they are from its version before. This file must
+//! not know what a record says.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 /// A merge shares chunks of so many bytes and more.
 const SHARED: usize = 1 << 18;
+
+/// Chunks keep all of the memory that they are parts of. More than so many bytes that no record has are too many, if they are
+/// also more than the records.
+const UNUSED: usize = 1 << 16;
 
 /// The payload records of a segment. A record has a place: its byte range in all chunks, one after the other.
 #[derive(Debug, Default)]
@@ -15,22 +21,31 @@ pub(super) struct Records {
     chunks: Box<[Chunk]>,
 }
 
+/// A part of the memory that segments share.
 #[derive(Clone, Debug)]
 struct Chunk {
     /// Bytes in the chunks before it.
     start: u32,
-    bytes: Arc<Vec<u8>>,
+    /// Where it begins in the memory.
+    from: u32,
+    len: u32,
+    memory: Arc<Vec<u8>>,
 }
 
 impl Chunk {
     fn end(&self) -> u32 {
-        self.start + self.bytes.len() as u32
+        self.start + self.len
+    }
+
+    fn bytes(&self) -> &[u8] {
+        self.get((self.start, self.end()))
     }
 
     /// The bytes of a place inside it.
     #[inline]
     fn get(&self, (start, end): (u32, u32)) -> &[u8] {
-        &self.bytes[(start - self.start) as usize..(end - self.start) as usize]
+        let at = |place: u32| (place - self.start + self.from) as usize;
+        &self.memory[at(start)..at(end)]
     }
 }
 
@@ -40,7 +55,7 @@ impl Records {
     pub(super) fn get(&self, place: (u32, u32)) -> &[u8] {
         match &*self.chunks {
             [only] => only.get(place),
-            chunks => find(chunks, place),
+            chunks => find(chunks, place).map_or(&[], |chunk| chunk.get(place)),
         }
     }
 
@@ -50,15 +65,14 @@ impl Records {
     }
 }
 
-/// The record at a place, in one of several chunks.
+/// The chunk that has a place; `None` if no byte is there.
 #[inline(never)]
-fn find(chunks: &[Chunk], place: (u32, u32)) -> &[u8] {
+fn find(chunks: &[Chunk], place: (u32, u32)) -> Option<&Chunk> {
     if place.0 == place.1 {
-        return &[];
+        return None;
     }
     let after = chunks.partition_point(|chunk| chunk.start <= place.0);
-    let chunk = after.checked_sub(1).and_then(|at| chunks.get(at));
-    chunk.map_or(&[], |chunk| chunk.get(place))
+    after.checked_sub(1).and_then(|at| chunks.get(at))
 }
 
 /// Collects the records of a segment that is built.
@@ -79,7 +93,7 @@ impl Collected {
             ..Self::default()
         };
         if !bytes.is_empty() {
-            all.share(bytes);
+            all.share(bytes, 0..bytes.len() as u32);
         }
         all
     }
@@ -108,20 +122,44 @@ impl Collected {
         (start, self.len())
     }
 
+    /// Adds the record that is at a place of another segment, without copying it, and returns its place.
+    pub(super) fn add_shared(&mut self, records: &Records, place: (u32, u32)) -> (u32, u32) {
+        let start = self.len();
+        let Some(chunk) = find(&records.chunks, place) else {
+            return (start, start);
+        };
+        let from = place.0 - chunk.start + chunk.from;
+        let len = place.1 - place.0;
+        match self.chunks.last_mut() {
+            Some(last)
+                if self.rest.is_empty()
+                    && Arc::ptr_eq(&last.memory, &chunk.memory)
+                    && last.from + last.len == from =>
+            {
+                last.len += len;
+            }
+            _ => {
+                self.flush();
+                self.share(&chunk.memory, from..from + len);
+            }
+        }
+        (start, start + len)
+    }
+
     /// Adds all records of a segment. The places that they have there move by what is returned.
     pub(super) fn append(&mut self, records: &Records) -> u32 {
         let moved = self.len();
         for chunk in &records.chunks {
-            if chunk.bytes.len() >= SHARED {
+            if chunk.len as usize >= SHARED {
                 self.flush();
-                self.share(&chunk.bytes);
+                self.share(&chunk.memory, chunk.from..chunk.from + chunk.len);
                 continue;
             }
             // What is enough for a chunk is allocated once, as doubling would copy it again.
             if self.rest.capacity() == 0 {
-                self.rest.reserve_exact(chunk.bytes.len());
+                self.rest.reserve_exact(chunk.len as usize);
             }
-            self.rest.extend_from_slice(&chunk.bytes);
+            self.rest.extend_from_slice(chunk.bytes());
             if self.rest.len() >= SHARED {
                 self.flush();
             }
@@ -134,10 +172,12 @@ impl Collected {
         self.chunks.last().map_or(0, Chunk::end) + self.rest.len() as u32
     }
 
-    fn share(&mut self, bytes: &Arc<Vec<u8>>) {
+    fn share(&mut self, memory: &Arc<Vec<u8>>, part: Range<u32>) {
         self.chunks.push(Chunk {
             start: self.len(),
-            bytes: Arc::clone(bytes),
+            from: part.start,
+            len: part.end - part.start,
+            memory: Arc::clone(memory),
         });
     }
 
@@ -148,12 +188,30 @@ impl Collected {
         }
         let mut bytes = std::mem::take(&mut self.rest);
         bytes.shrink_to_fit();
-        self.share(&Arc::new(bytes));
+        let part = 0..bytes.len() as u32;
+        self.share(&Arc::new(bytes), part);
+    }
+
+    /// Bytes that the chunks keep in memory. Linear in chunks, but for sorting them.
+    fn kept(&self) -> usize {
+        let memory = self.chunks.iter().map(|chunk| &chunk.memory);
+        let mut memory: Vec<_> = memory.collect();
+        memory.sort_unstable_by_key(|memory| Arc::as_ptr(memory));
+        memory.dedup_by_key(|memory| Arc::as_ptr(memory));
+        memory.iter().map(|memory| memory.len()).sum()
     }
 
     /// The records; nothing is left.
     pub(super) fn finish(&mut self) -> Records {
         self.flush();
+        let used = self.len() as usize;
+        if self.chunks.len() > 1 && self.kept() > 2 * used + UNUSED {
+            // Every record keeps its place.
+            let chunks = std::mem::take(&mut self.chunks);
+            let bytes = chunks.iter().map(Chunk::bytes).collect::<Vec<_>>();
+            self.rest = bytes.concat();
+            self.flush();
+        }
         Records {
             chunks: std::mem::take(&mut self.chunks).into(),
         }
@@ -210,10 +268,76 @@ mod tests {
         assert_eq!(again.append(&merged), 0);
         let again = again.finish();
         let shared = merged.chunks.iter().filter(|chunk| {
-            let same = |other: &Chunk| Arc::ptr_eq(&chunk.bytes, &other.bytes);
+            let same = |other: &Chunk| Arc::ptr_eq(&chunk.memory, &other.memory);
             again.chunks.iter().any(same)
         });
         assert_eq!(shared.count(), 3);
+    }
+
+    #[test]
+    fn records_that_stay_are_shared() {
+        let (old, places) = segment(&[300, 0, 4_000, 20, 500]);
+        let mut new = Collected::default();
+        let mut made = Vec::new();
+        // The third record is another one, and the last two change places.
+        for at in [0, 1] {
+            made.push(new.add_shared(&old, places[at]));
+        }
+        made.push(new.add(b"another"));
+        for at in [4, 3, 2] {
+            made.push(new.add_shared(&old, places[at]));
+        }
+        let new = new.finish();
+        let wanted = [
+            old.get(places[0]),
+            b"",
+            b"another",
+            old.get(places[4]),
+            old.get(places[3]),
+            old.get(places[2]),
+        ];
+        let found: Vec<&[u8]> = made.iter().map(|place| new.get(*place)).collect();
+        assert!(found == wanted);
+        let same = |chunk: &&Chunk| Arc::ptr_eq(&chunk.memory, &old.chunks[0].memory);
+        assert_eq!(new.chunks.iter().filter(same).count(), 4);
+
+        // What follows each other there does here.
+        let mut again = Collected::default();
+        let all: Vec<_> = places
+            .iter()
+            .map(|place| again.add_shared(&old, *place))
+            .collect();
+        assert_eq!(all, places);
+        let again = again.finish();
+        assert_eq!(again.chunks.len(), 1);
+
+        // Parts of a merge are parts of the same memory.
+        let mut merged = Collected::default();
+        assert_eq!(merged.append(&new), 0);
+        let merged = merged.finish();
+        assert!(
+            made.iter()
+                .zip(wanted)
+                .all(|(place, record)| merged.get(*place) == record)
+        );
+    }
+
+    #[test]
+    fn a_small_part_of_memory_does_not_keep_it() {
+        let (old, places) = segment(&[UNUSED * 2, 10, 10]);
+        for (with_large, chunks) in [(false, 1), (true, 3)] {
+            let mut new = Collected::default();
+            let mut made = vec![new.add(b"new"), new.add_shared(&old, places[2])];
+            if with_large {
+                made.push(new.add_shared(&old, places[0]));
+            }
+            let new = new.finish();
+            assert_eq!(new.get(made[0]), b"new");
+            assert_eq!(new.get(made[1]), old.get(places[2]));
+            assert_eq!(new.chunks.len(), chunks);
+            let keeps = |chunk: &Chunk| Arc::ptr_eq(&chunk.memory, &old.chunks[0].memory);
+            assert_eq!(new.chunks.iter().any(keeps), with_large);
+        }
     }
 
     #[test]

@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use roaring::RoaringBitmap;
 
-use super::build::Ttl;
 use super::commit::{Key, UnitAt, insertion_point, splice};
+use super::fresh::Ttl;
 use super::merge::Merge;
 use super::writer::{Layout, UnitRows, UnitSource};
 use super::{Meta, Segment, Snapshot, UnitKind, Writer};

@@ -9,7 +9,7 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::build::Ttl;
+use super::fresh::{Earlier, Ttl};
 use super::merge::{Merge, merge, push_run};
 use super::snapshot::Run;
 use super::{Meta, Segment, SegmentBuilder, Snapshot, UnitKind};
@@ -163,7 +163,14 @@ impl Writer {
                 Match::Different => {}
             }
         }
-        UnitSource::fresh(unit, ttls)
+        let mut source = UnitSource::fresh(unit, ttls);
+        if let (UnitSource::Fresh { earlier, .. }, Some((previous, piece, at))) =
+            (&mut source, found)
+        {
+            let segment = &previous.pieces()[piece].segment;
+            *earlier = Some((Arc::clone(segment), segment.unit_rows(at)));
+        }
+        source
     }
 
     /// The snapshot of these units, in document order.
@@ -197,6 +204,7 @@ impl Writer {
                     unit,
                     ttls,
                     version,
+                    earlier,
                 } => {
                     let group = group(unit.kind);
                     let other = |(_, current): &(_, UnitKind)| *current != group;
@@ -211,8 +219,12 @@ impl Writer {
                         }
                         (builder, group)
                     });
-                    builder.reserve_for(tree, unit.rows.clone());
-                    builder.add_tree_unit(tree, unit.rows, unit.kind, version, ttls);
+                    let earlier = earlier.as_ref().filter(|_| layout != Layout::Whole);
+                    let earlier = earlier.and_then(|(segment, rows)| {
+                        Earlier::of(segment, rows.clone(), tree, unit.rows.clone())
+                    });
+                    builder.reserve_for(tree, unit.rows.clone(), earlier.is_none());
+                    builder.add_tree_unit(tree, unit.rows, unit.kind, version, ttls, earlier);
                 }
             }
         }
@@ -247,6 +259,8 @@ pub(super) enum UnitSource<'a> {
         unit: UnitRows,
         ttls: Ttl<'a>,
         version: u64,
+        /// Where the unit is in the snapshot before.
+        earlier: Option<(Arc<Segment>, Range<u32>)>,
     },
     /// So many turns are left out here.
     Gap(u32),
@@ -259,6 +273,7 @@ impl<'a> UnitSource<'a> {
             unit,
             ttls,
             version: NEXT_VERSION.fetch_add(1, Ordering::Relaxed),
+            earlier: None,
         }
     }
 }

@@ -1,0 +1,84 @@
+//! What a unit that is indexed anew is given besides its rows: what its ttls mean, and the unit as it was before. It must not
+//! know how a segment is built.
+
+use std::ops::Range;
+
+use super::Segment;
+use super::hash::hash_text;
+use super::records::Records;
+use crate::tree::Tree;
+
+/// What the ttls of a tree's rows mean.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Ttl<'a> {
+    /// They count down from this cycle.
+    CountFrom(i64),
+    /// They stay as they are.
+    Stay,
+    /// Those of these rows of the tree, ascending, are the cycles in which they expire; others stay.
+    ExpireAt(&'a [u32]),
+}
+
+impl Ttl<'_> {
+    /// The cycle in which the ttl of row `at` expires; `None` if it stays as it is.
+    #[inline]
+    pub(super) fn expires(self, at: u32, ttl: i64) -> Option<i64> {
+        match self {
+            Self::CountFrom(cycle) => ttl.checked_add(cycle),
+            Self::Stay => None,
+            Self::ExpireAt(rows) => rows.binary_search(&at).is_ok().then_some(ttl),
+        }
+    }
+}
+
+/// Fewer bytes of records are copied sooner than shared.
+const LEAST: usize = 1 << 14;
+
+/// A unit in the snapshot before, whose records are shared where they are the same.
+#[derive(Debug)]
+pub(super) struct Earlier<'a> {
+    segment: &'a Segment,
+    rows: Range<u32>,
+    /// The row after the one that was found last.
+    next: u32,
+}
+
+impl<'a> Earlier<'a> {
+    /// That of a unit of `tree`; `None` if its records are too small.
+    pub(super) fn of(
+        segment: &'a Segment,
+        rows: Range<u32>,
+        tree: &Tree,
+        unit: Range<u32>,
+    ) -> Option<Self> {
+        let unit = tree.rows.get(unit.start as usize..unit.end as usize)?;
+        let bytes = unit.iter().map(|row| row.payload.1 - row.payload.0);
+        (bytes.sum::<u32>() as usize >= LEAST).then_some(Self {
+            segment,
+            next: rows.start,
+            rows,
+        })
+    }
+
+    /// The record of the node with the id of row `at`, if it is the same as that of the row. Linear in the record; most
+    /// rows come after each other in both.
+    pub(super) fn record(&mut self, tree: &Tree, at: u32) -> Option<(&'a Records, (u32, u32))> {
+        let id = tree.id(at);
+        while self.rows.contains(&self.next) && self.segment.is_core(self.next) {
+            self.next += 1;
+        }
+        let is_next = self.rows.contains(&self.next) && self.segment.id(self.next) == id;
+        let row = match is_next {
+            true => self.next,
+            false => {
+                let wanted = |row| self.rows.contains(&row);
+                self.segment.find(hash_text(id), id, wanted)?
+            }
+        };
+        self.next = row + 1;
+        let (start, end) = tree.rows.get(at as usize)?.payload;
+        let own = tree.payload.get(start as usize..end as usize)?;
+        let is_same = self.segment.payload(row) == own;
+        is_same.then(|| (&self.segment.payload, self.segment.payload_at[row as usize]))
+    }
+}
