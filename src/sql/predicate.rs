@@ -22,6 +22,8 @@ pub(super) struct Needs {
     pub(super) depth: bool,
     /// Whether only nodes of turns are of interest, so that `d` is there.
     pub(super) turns: bool,
+    /// Whether `p` has turns only, with their depths.
+    pub(super) turns_placed: bool,
     /// `c`, the snapshot.
     pub(super) cycle: bool,
     /// `b`, the content.
@@ -39,11 +41,17 @@ impl Needs {
     pub(super) fn add(&mut self, other: Self) {
         self.depth |= other.depth;
         self.turns |= other.turns;
+        self.turns_placed |= other.turns_placed;
         self.cycle |= other.cycle;
         self.body |= other.body;
         self.parent |= other.parent;
         self.born |= other.born;
         self.attr |= other.attr;
+    }
+
+    /// Whether the table of turns is read.
+    pub(super) fn reads_turns(self) -> bool {
+        self.depth || self.turns_placed
     }
 }
 
@@ -55,6 +63,8 @@ pub(super) struct Predicates {
     pub(super) attr: String,
     /// Whether the step may match an implicit core, whose headers are null.
     pub(super) core: bool,
+    /// Whether there is a `p`, the placement of the unit of `n`.
+    pub(super) placed: bool,
     /// What the conditions read besides `n`.
     pub(super) needs: Needs,
 }
@@ -79,6 +89,7 @@ impl Predicates {
             dialect,
             attr,
             core,
+            placed: false,
             needs: Needs::default(),
         }
     }
@@ -118,6 +129,10 @@ impl Predicates {
         let turns = set.ranges().iter().all(|(low, _)| *low >= 1);
         let column = match (near, turns) {
             (true, _) => "n.base_depth",
+            (false, true) if self.placed => {
+                self.needs.turns_placed = true;
+                "p.depth"
+            }
             (false, turns) => {
                 self.needs.depth = true;
                 self.needs.turns |= turns;

@@ -268,7 +268,7 @@ fn write(query: &Query, tables: &Tables, lists: Lists) -> Result<(With, Select, 
     tables.extras(needs, &mut with);
     with.append(steps);
     let with = tables.chosen(needs, with);
-    let fixed = !(needs.depth || needs.cycle || needs.parent || needs.born);
+    let fixed = !(needs.reads_turns() || needs.cycle || needs.parent || needs.born);
     Ok((with, end, fixed && !crossed))
 }
 

@@ -216,13 +216,12 @@ impl Steps<'_> {
 
     /// The joins of what some conditions read, after the rows of a step at `rows`.
     fn add_joins(&mut self, select: &mut Select, needs: Needs, rows: &str) {
-        let mut joins = self.tables.joins(needs, rows);
-        if needs.turns && rows == "p" {
+        if needs.turns_placed {
             // Which turns they are is known before their nodes are read.
-            let turns = joins.remove(0).replace("n.unit_id", "p.unit_id");
-            select.from.insert(1, turns);
+            let node = self.tables.join_node("n", "p", "p.unit_id", "");
+            select.from = vec!["turns p".to_owned(), self.tables.ordered(&node)];
         }
-        select.from.extend(joins);
+        select.from.extend(self.tables.joins(needs, rows));
         self.needs.add(needs);
     }
 
@@ -294,6 +293,7 @@ impl Steps<'_> {
             select.columns.push(WIDE_COLUMN.to_owned());
         }
         let mut predicates = Predicates::new(self.dialect(), self.tables.table("attr"), core);
+        predicates.placed = rows == "p";
         for condition in predicates.tests(&step.tests)? {
             select.add_filter(condition);
         }

@@ -360,19 +360,17 @@ impl Tables {
     /// What the steps read besides, as they need it: `turns` with the depths of turns, `parents` with the
     /// parents of the top nodes of units, `born` with the first cycle of each id.
     pub(super) fn extras(&self, needs: Needs, with: &mut With) {
-        if needs.depth {
+        if needs.reads_turns() {
             with.add(
                 "turns",
                 Select {
                     columns: vec![
-                        "session_id".to_owned(),
-                        "seq".to_owned(),
-                        "unit_id".to_owned(),
+                        "p.*".to_owned(),
                         "row_number() over (partition by session_id, seq order by sibling_offset desc, \
                          created_at_ns desc, creation_index desc, top desc) as depth"
                             .to_owned(),
                     ],
-                    from: vec!["placed".to_owned()],
+                    from: vec!["placed p".to_owned()],
                     filters: vec!["turn".to_owned()],
                     ..Select::default()
                 },

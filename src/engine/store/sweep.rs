@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, sync_channel};
+use std::sync::mpsc::{Receiver, TryRecvError, sync_channel};
 
 use rayon::prelude::*;
 
@@ -41,6 +41,16 @@ pub(super) struct Sweep<T> {
     ready: VecDeque<Result<T, Error>>,
     /// Those that are asked meanwhile.
     coming: Option<Coming<T>>,
+    threads: Threads,
+}
+
+/// How many threads ask the sessions of a chunk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Threads {
+    /// As many as there are cores: whoever reads the answers waits for them.
+    All,
+    /// One, as answers are there before they are read. Others would take the reader's core.
+    One,
 }
 
 /// Sessions that another thread asks.
@@ -59,6 +69,7 @@ impl<T: Send + 'static> Sweep<T> {
             asked: 0,
             ready: VecDeque::new(),
             coming: None,
+            threads: Threads::All,
         }
     }
 
@@ -90,7 +101,9 @@ impl<T: Send + 'static> Sweep<T> {
             let answered = match self.coming.take() {
                 Some(coming) => {
                     self.asked = coming.sessions.end;
-                    match coming.wait() {
+                    let (answered, threads) = coming.wait();
+                    self.threads = threads;
+                    match answered {
                         Ok(answered) => answered,
                         Err(panic) => resume_unwind(panic),
                     }
@@ -98,7 +111,12 @@ impl<T: Send + 'static> Sweep<T> {
                 None if self.asked < self.list.len() => {
                     let sessions = self.chunk();
                     self.asked = sessions.end;
-                    chunk(&self.asking, self.answer, &self.list[sessions])
+                    chunk(
+                        &self.asking,
+                        self.answer,
+                        &self.list[sessions],
+                        Threads::All,
+                    )
                 }
                 None => return None,
             };
@@ -134,9 +152,9 @@ impl<T: Send + 'static> Sweep<T> {
         let sessions = self.chunk();
         let (asking, answer) = (Arc::clone(&self.asking), self.answer);
         let (list, range) = (Arc::clone(&self.list), sessions.clone());
-        let tokens = cancel::here();
+        let (tokens, threads) = (cancel::here(), self.threads);
         rayon::spawn(move || {
-            let work = || tokens.within(|| chunk(&asking, answer, &list[range]));
+            let work = || tokens.within(|| chunk(&asking, answer, &list[range], threads));
             let done = catch_unwind(AssertUnwindSafe(work));
             // The store may be closed as soon as it is known to be done.
             drop((asking, list));
@@ -147,9 +165,14 @@ impl<T: Send + 'static> Sweep<T> {
 }
 
 impl<T> Coming<T> {
-    fn wait(&self) -> std::thread::Result<Answered<T>> {
+    /// The answers, and how many threads the next ones are worth.
+    fn wait(&self) -> (std::thread::Result<Answered<T>>, Threads) {
+        let (answered, threads) = match self.answered.try_recv() {
+            Err(TryRecvError::Empty) => (self.answered.recv().ok(), Threads::All),
+            ready => (ready.ok(), Threads::One),
+        };
         // The other end answers before it is dropped.
-        self.answered.recv().unwrap_or_else(|_| Ok(Vec::new()))
+        (answered.unwrap_or_else(|| Ok(Vec::new())), threads)
     }
 }
 
@@ -160,8 +183,17 @@ impl<T> Drop for Coming<T> {
     }
 }
 
-/// Answers the sessions of a chunk, in parallel.
-fn chunk<T: Send>(asking: &Asking, answer: Answer<T>, list: &[Listed]) -> Answered<T> {
+/// Answers the sessions of a chunk.
+fn chunk<T: Send>(
+    asking: &Asking,
+    answer: Answer<T>,
+    list: &[Listed],
+    threads: Threads,
+) -> Answered<T> {
+    if threads == Threads::One {
+        let groups = list.chunks(GROUP);
+        return groups.flat_map(|group| answer(asking, group)).collect();
+    }
     // What is in memory is answered sooner than another thread begins.
     if list.len() <= GROUP && open::lock(&asking.open).has_all(list) {
         return answer(asking, list);
