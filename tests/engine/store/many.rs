@@ -266,6 +266,21 @@ fn a_long_list_comes_in_order_and_may_be_left() {
     for store in [&large, &large, &small, &small] {
         assert_eq!(names(store), [wanted.clone(), wanted.clone()]);
     }
+    // A reader that is slower than what it reads: after the first chunks one thread asks the rest.
+    let slow = |name: String| {
+        if name.ends_with("00") {
+            std::thread::sleep(std::time::Duration::from_millis(30));
+        }
+        name
+    };
+    for store in [&large, &small] {
+        let answers = store.select("@t0 .cb").unwrap();
+        let answers = answers.map(|found| slow(found.unwrap().session));
+        assert_eq!(answers.collect::<Vec<_>>(), wanted);
+        let ids = store.select_ids("", "@t0 .cb").unwrap();
+        let ids = ids.map(|found| slow(found.unwrap().session().to_owned()));
+        assert_eq!(ids.collect::<Vec<_>>(), wanted);
+    }
     // On a thread that others may be waiting for.
     let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build();
     let found = pool.unwrap().install(|| names(&large));
