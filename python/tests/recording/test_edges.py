@@ -34,6 +34,14 @@ def eventually(holds: Callable[[], bool]) -> bool:
     return False
 
 
+def asleep(recorder: Recorder, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """The writer of a recorder, which writes nothing until `monkeypatch` is undone."""
+    writer = recorder._writer
+    assert writer is not None
+    monkeypatch.setattr(writer, "_awake", lambda: None)
+    return writer
+
+
 def test_a_recorded_client_that_is_gone_leaves_the_connections_open(server: Server, path: str) -> None:
     original = openai_client(server)
     stream = ask(original, "stream-slow", stream=True)
@@ -210,10 +218,7 @@ def test_what_waits_is_bounded_in_bytes(
 ) -> None:
     recorder = Recorder(path, queue_bytes=20_000)
     client = pactql.record(openai_client(server), recorder, session="b")
-    writer = recorder._writer
-    assert writer is not None
-    # Nobody writes yet.
-    monkeypatch.setattr(writer, "_awake", lambda: None)
+    writer = asleep(recorder, monkeypatch)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RecordingWarning)
         for number in range(9):
@@ -232,9 +237,7 @@ def test_whoever_flushes_is_not_forgotten_where_calls_are_dropped(
 ) -> None:
     recorder = Recorder(path, queue_calls=2)
     client = pactql.record(openai_client(server), recorder, session="m")
-    writer = recorder._writer
-    assert writer is not None
-    monkeypatch.setattr(writer, "_awake", lambda: None)
+    writer = asleep(recorder, monkeypatch)
     flushed: List[bool] = []
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RecordingWarning)
