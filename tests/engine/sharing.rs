@@ -8,6 +8,8 @@ use pactql::internals::index::{NodeRef, Segment, Snapshot, Writer};
 use pactql::internals::tree::read_lines;
 use pactql::{History, Session};
 
+use crate::support::random::Rng;
+
 /// One block of a turn.
 fn block(id: &str, offset: i64, ttl: Option<i64>) -> String {
     let ttl = ttl.map_or("null".to_owned(), |ttl| ttl.to_string());
@@ -202,4 +204,87 @@ fn turns_that_go_and_come_back_read_right() {
             .collect()
     });
     assert_reads_alike(&lines, &history);
+}
+
+/// Blocks of each unit of a session that changes at random: their ids and contents.
+type Units = BTreeMap<&'static str, Vec<(String, String)>>;
+
+/// A block with a content, as a document has it, or a difference that says its parent.
+fn large(id: &str, content: &str, index: usize, parent: Option<&str>) -> String {
+    let parent = parent.map_or(String::new(), |parent| {
+        format!(r#","parent_id":"{parent}""#)
+    });
+    format!(
+        r#"{{"id":"{id}","nodeType":"cb","creation_index":{index},"data_n":"{}","content":"{content}"{parent}}}"#,
+        content.len()
+    )
+}
+
+/// The document of a cycle with these blocks.
+fn large_document(cycle: usize, units: &Units) -> String {
+    let blocks = |unit: &str| {
+        let blocks = units[unit].iter().enumerate();
+        let blocks = blocks.map(|(at, (id, content))| large(id, content, at, None));
+        blocks.collect::<Vec<_>>().join(",")
+    };
+    format!(
+        r#"{{"cycle":{cycle},"root":{{"id":"r","children":[{{"id":"s","nodeType":"^sys","children":[{}]}},{{"id":"q","nodeType":"^seq","children":[{{"id":"t","nodeType":"mt","children":[{}]}}]}},{{"id":"a","nodeType":"^ah","children":[{}]}}]}}}}"#,
+        blocks("s"),
+        blocks("t"),
+        blocks("a")
+    )
+}
+
+/// Units with more contents than are copied, in which blocks are added, changed, removed and put elsewhere: what is shared
+/// of their earlier versions is what each snapshot says, in whole documents and in differences.
+#[test]
+fn units_with_large_contents_share_what_stays() {
+    let mut rng = Rng::new(11);
+    let mut units: Units = ["s", "t", "a"].map(|unit| (unit, Vec::new())).into();
+    let mut whole = large_document(1, &units);
+    let mut differences = whole.clone();
+    for cycle in 2..=400 {
+        let unit = *rng.pick(&["s", "t", "a"]);
+        let blocks = units.get_mut(unit).unwrap();
+        let before = blocks.clone();
+        // Most of a unit goes now and then.
+        let kept = if cycle % 60 == 0 { 2 } else { usize::MAX };
+        blocks.truncate(kept);
+        let at = rng.below(blocks.len() + 1);
+        let content = format!("{cycle} ").repeat(1 + rng.below(900));
+        match rng.below(4) {
+            0 if at < blocks.len() => blocks[at].1 = content,
+            1 if at < blocks.len() => drop(blocks.remove(at)),
+            2 if at < blocks.len() => {
+                let block = blocks.remove(at);
+                blocks.push(block);
+            }
+            _ => blocks.insert(at, (format!("b{cycle}"), content)),
+        }
+        let is_gone = |id: &str| blocks.iter().all(|(other, _)| other != id);
+        let gone = before.iter().filter(|(id, _)| is_gone(id));
+        let gone: Vec<String> = gone.map(|(id, _)| format!(r#""{id}""#)).collect();
+        let named = blocks.iter().enumerate();
+        let named = named.filter(|(index, block)| before.get(*index) != Some(*block));
+        let named = named.map(|(index, (id, content))| large(id, content, index, Some(unit)));
+        let _ = write!(
+            differences,
+            "\n{{\"base\":{},\"cycle\":{cycle},\"remove\":[{}],\"replace\":[{}]}}",
+            cycle - 1,
+            gone.join(","),
+            named.collect::<Vec<_>>().join(",")
+        );
+        let _ = write!(whole, "\n{}", large_document(cycle, &units));
+    }
+    let read = |text: &str| Session::from_slice(text.as_bytes()).expect("a session");
+    let (of_documents, of_differences) = (read(&whole).history(), read(&differences).history());
+    assert_reads_alike(&whole, &of_documents);
+    for (one, other) in of_documents
+        .committed()
+        .iter()
+        .zip(of_differences.committed())
+    {
+        assert_eq!(contents(one), contents(other));
+    }
+    assert_eq!(of_differences.committed().len(), 400);
 }
