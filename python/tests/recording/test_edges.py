@@ -134,6 +134,24 @@ def test_threads_are_given_back(server: Server, tmp_path: Path) -> None:
     assert flush(again).recorded == 1 and writing() == 1
 
 
+def test_a_store_that_was_removed_is_made_anew(server: Server, path: str) -> None:
+    client = pactql.record(openai_client(server), path, session="s")
+    ask(client, "before")
+    flush(client)
+    for end in ("", "-wal", "-shm"):
+        Path(path + end).unlink(missing_ok=True)
+    ask(client, "after")
+    assert flush(client).recorded == 2
+    assert texts(path, "s")[0] == "after"
+
+
+def test_no_name_is_the_usual_name(server: Server, path: str) -> None:
+    client = pactql.record(openai_client(server), path, session=lambda: None)
+    ask(client, "x")
+    flush(client)
+    assert list(sent(path, "openai")) == ["recording"]
+
+
 def test_halves_of_surrogate_pairs_are_replaced(server: Server, path: str) -> None:
     def redact(body: Any) -> Any:
         if isinstance(body, dict) and "messages" in body:

@@ -55,6 +55,19 @@ def test_a_program_that_fails_has_recorded(server: Server, path: str) -> None:
     assert sent(path, "openai") == {"x": server.requests()}
 
 
+def test_a_program_ends_with_a_stream_that_is_open(server: Server, path: str) -> None:
+    program = """
+stream = client.chat.completions.create(model="m", messages=[{"role": "user", "content": "x"}], stream=True)
+pieces = iter(stream)
+while not next(pieces).choices[0].delta.content:
+    pass
+"""
+    # The interpreter closes the stream when no thread can be started any more.
+    end(start(program, path, server, "x"))
+    assert sent(path, "openai") == {"x": server.requests()}
+    assert [attempt["status"] for attempt in attempts(path, "x")] == ["canceled"]
+
+
 def test_several_processes_record_into_one_store(server: Server, path: str) -> None:
     program = """
 texts = []

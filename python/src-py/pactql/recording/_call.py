@@ -71,6 +71,7 @@ class Call:
         self._clock = time.perf_counter_ns()
         self.ended_ns = 0
         self.latency_ns = 0
+        recorder._open.add(self)
 
     def fail(self, error: BaseException, quotes: bool = False) -> None:
         """Ends a call that raised. `quotes` is whether the text of the error may have a response in it."""
@@ -83,11 +84,18 @@ class Call:
             self.stopped = True
         self.finish()
 
+    def stop(self) -> None:
+        """Ends a call before its response is whole."""
+        if not self.done:
+            self.stopped = True
+            self.finish()
+
     def finish(self) -> None:
         """Ends the call and hands it to the writer. Only the first time counts."""
         if self.done:
             return
         self.done = True
+        self.recorder._open.discard(self)
         self.latency_ns = time.perf_counter_ns() - self._clock
         self.ended_ns = self.started_ns + self.latency_ns
         self.size += sum(len(chunk) for chunk in self.chunks if isinstance(chunk, bytes))

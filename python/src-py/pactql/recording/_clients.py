@@ -22,7 +22,7 @@ _ANTHROPIC = (("/messages", "anthropic"),)
 def record(
     client: Client,
     store: Union[str, "os.PathLike[str]", Recorder],
-    session: Union[str, Callable[[], str]] = "recording",
+    session: Union[str, Callable[[], Optional[str]]] = "recording",
     *,
     redact: Redact = None,
 ) -> Client:
@@ -32,7 +32,8 @@ def record(
     made from one. The one that is returned shares its connections; ``with_options`` and ``copy`` of it record, too.
 
     ``store`` is the path of a SQLite file, ``postgres://…``, or a `Recorder`. ``session`` names the session, or is a
-    function that gives the name at each call, such as ``variable.get`` of a context variable. A call goes on with the
+    function that gives the name at each call, such as ``variable.get`` of a context variable (``recording`` where it gives
+    ``None``). A call goes on with the
     session of that name that it shares its longest beginning with; other conversations are ``session/2``, ….
 
     ``redact`` says what is taken out before anything is written: patterns (regular expressions) beside the built-in

@@ -6,11 +6,12 @@ import atexit
 import collections
 import os
 import queue
+import sys
 import threading
 import time
 import warnings
 import weakref
-from typing import Any, Callable, Deque, Dict, List, Optional, Sequence, Union
+from typing import Any, Callable, Deque, Dict, List, Optional, Sequence, Set, Union
 
 from ._call import Call
 
@@ -24,6 +25,8 @@ BATCH_CALLS = 64
 LINGER = 0.02
 #: How long the writer waits before it tries a transaction again, in seconds.
 RETRY_SECONDS = 0.2
+#: How an error begins that is the database's; after another one, trying again would be of no use.
+_DATABASE = "E_STORE: the database of the store"
 #: How long the end of the program waits for what is not written yet, in seconds.
 EXIT_SECONDS = 5.0
 
@@ -84,6 +87,8 @@ class Recorder:
         #: Why the last failure was one.
         self.last_error: Optional[str] = None
         self._warned = False
+        #: Calls that have begun and not ended.
+        self._open: Set[Call] = set()
         self._limits = (max(1, queue_calls), max(1, queue_bytes))
         self._function, self._patterns = _redaction(redact)
         _check_patterns(self._patterns)
@@ -210,6 +215,9 @@ class _Writer:
 
     def put(self, call: Call) -> None:
         """Adds a call. While there are too many, or too large ones, the oldest are dropped."""
+        if sys.is_finalizing():
+            # No thread runs any more, and whoever starts one waits for it for ever.
+            raise RuntimeError("the program has ended")
         calls, size_limit = call.recorder._limits
         dropped: List[Call] = []
         with self._guard:
@@ -252,6 +260,8 @@ class _Writer:
 
     def flush(self, timeout: Optional[float]) -> bool:
         mark = _Mark()
+        if sys.is_finalizing():
+            return self._queue.empty()
         with self._guard:
             if not self._running and self._queue.empty():
                 return True
@@ -332,11 +342,28 @@ class _Writer:
                 calls.append(call)
         if not rows:
             return
-        for call, why in zip(calls, _again(opened[0].record, rows)):
+        for call, why in zip(calls, self._record(rows, opened)):
             if why is None:
                 call.recorder.recorded += 1
             else:
                 call.recorder._failed(why)
+
+    def _record(self, rows: List[Any], opened: List[Any]) -> List[Optional[str]]:
+        """Writes calls; once more if the database was in the way: other writers may have been, or its file is gone."""
+        try:
+            written: List[Optional[str]] = opened[0].record(rows)
+            return written
+        except RuntimeError as error:
+            if not str(error).startswith(_DATABASE):
+                raise
+        time.sleep(RETRY_SECONDS)
+        from pactql import _pactql as native
+
+        # What is open may be a file that was removed, or a connection that was cut.
+        opened[:] = [native._Recorder(self.url)]
+        self._native = opened[0]
+        written = opened[0].record(rows)
+        return written
 
     @staticmethod
     def _fail_all(batch: List[Call], why: str) -> None:
@@ -345,9 +372,12 @@ class _Writer:
 
     @classmethod
     def _at_exit(cls) -> None:
-        """Writes what waits, in bounded time for all stores together."""
+        """Writes what waits, in bounded time for all stores together. Calls in progress end here."""
         end = time.monotonic() + EXIT_SECONDS
         for writer in list(cls._all.values()):
+            for recorder in list(writer._recorders):
+                for call in list(recorder._open):
+                    call.stop()
             if not writer.flush(max(0.0, end - time.monotonic())):
                 waiting = writer._queue.qsize()
                 for recorder in list(writer._recorders):
@@ -365,17 +395,6 @@ class _Writer:
 
                 native._leak(writer._native)
             writer._reset()
-
-
-def _again(record: Callable[[List[Any]], List[Optional[str]]], rows: List[Any]) -> List[Optional[str]]:
-    """Writes calls; once more if the database was in the way, which other writers may have been."""
-    try:
-        return record(rows)
-    except RuntimeError as error:
-        if not str(error).startswith("the database of the store"):
-            raise
-    time.sleep(RETRY_SECONDS)
-    return record(rows)
 
 
 def _redaction(redact: Redact) -> Any:

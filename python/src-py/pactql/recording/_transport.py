@@ -42,7 +42,9 @@ class Tap:
             for ending, api in self.paths:
                 if path.endswith(ending):
                     session = self.session() if callable(self.session) else self.session
-                    return Call(self.recorder, api, str(session), request.content)
+                    # A context variable may have no name yet.
+                    session = "recording" if session is None else str(session)
+                    return Call(self.recorder, api, session, request.content)
         except Exception as error:  # noqa: BLE001 - nothing may reach the caller
             self._failed(error)
         return None
@@ -80,10 +82,10 @@ class _Tee:
         self._call = call
 
     def _end(self, whole: bool) -> None:
-        call = self._call
-        if not call.done:
-            call.stopped = not whole
-            call.finish()
+        if whole:
+            self._call.finish()
+        else:
+            self._call.stop()
 
     def __del__(self) -> None:
         # A stream that nobody read to its end, nor closed.
