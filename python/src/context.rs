@@ -196,7 +196,8 @@ impl Context {
         protect: Option<u32>,
     ) -> PyResult<Self> {
         let (builder, engine) = builder(&session.engine, edition, max_nodes, max_tokens, protect)?;
-        let context = py.detach(|| builder.resume(&session.session));
+        let session = session.shared(py)?;
+        let context = py.detach(|| builder.resume(&session));
         Ok(Self::of(context.or_raise(py)?, engine, None))
     }
 

@@ -108,7 +108,10 @@ impl Engine {
         analyze: bool,
         verbose: bool,
     ) -> PyResult<Explain> {
-        let session = session.map(|session| Arc::clone(&session.session));
+        let session = match session {
+            Some(session) => Some(session.shared(py)?),
+            None => None,
+        };
         explain(py, &self.engine, session, selector, analyze, verbose)
     }
 

@@ -68,6 +68,15 @@ impl Session {
         self.origin.map_or(Ok(()), |origin| origin.check(py))
     }
 
+    /// The session of the library, for what reads all of it.
+    ///
+    /// # Errors
+    /// The process was forked since.
+    pub(crate) fn shared(&self, py: Python<'_>) -> PyResult<Arc<pactql::Session>> {
+        self.check(py)?;
+        Ok(Arc::clone(&self.session))
+    }
+
     /// The rows of a selector.
     pub(crate) fn rows(
         &self,
@@ -237,8 +246,7 @@ impl Session {
         analyze: bool,
         verbose: bool,
     ) -> PyResult<Explain> {
-        self.check(py)?;
-        let session = Some(Arc::clone(&self.session));
+        let session = Some(self.shared(py)?);
         explain(py, &self.engine, session, selector, analyze, verbose)
     }
 

@@ -294,7 +294,8 @@ impl Store {
         session: &Session,
         source: Option<&str>,
     ) -> PyResult<()> {
-        self.with(py, |store| store.import(name, &session.session, source))
+        let session = session.shared(py)?;
+        self.with(py, |store| store.import(name, &session, source))
     }
 
     /// Brings the sessions of a log into the store. Those that are there from when the log was shorter get what is

@@ -166,6 +166,14 @@ def test_a_forked_process_goes_on(large: pactql.Session, tmp_path: Path) -> None
     assert in_child(twice) == "done"
     for call in (store.sessions, lambda: stored.select("@t0 .cb"), lambda: next(answers), context.commit):
         assert in_child(call) == "StoreError"
+    # Also what takes a session of the store, which would be read over the connection of the parent.
+    taking: list[Callable[[], object]] = [
+        lambda: pactql.Engine().explain(SELECTOR, stored, analyze=True),
+        lambda: pactql.Context.resume(stored),
+        lambda: pactql.Store.open(tmp_path / "own.db").add("s", stored),
+    ]
+    for each in taking:
+        assert in_child(each) == "StoreError"
     assert in_child(store.close) == in_child(context.close) == "done"
     # The parent has all of it as before.
     context.append("user", "x")
