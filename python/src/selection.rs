@@ -7,8 +7,8 @@ use crate::json;
 use crate::node::{Handle, List, Node};
 use crate::sequence::{Position, positions};
 use crate::values::prepared;
-use pactql::SelectionAddress;
 use pactql::budget::Query;
+use pactql::{EmptyReason, SelectionAddress};
 use pyo3::exceptions::{PyIndexError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyDict, PyList, PySlice};
@@ -334,8 +334,17 @@ impl Selection {
     /// Why nothing was found, in words; empty if something was.
     fn why_empty(&self, py: Python<'_>) -> Vec<String> {
         py.detach(|| {
-            let reasons = self.inner.rows.why_empty();
-            reasons.iter().map(ToString::to_string).collect()
+            // What was picked is of rows that may well be there.
+            if self.inner.picked.as_ref().is_some_and(Vec::is_empty) && self.inner.rows.count() > 0
+            {
+                return vec![NARROWED.to_owned()];
+            }
+            let reasons = self.inner.rows.why_empty().into_iter();
+            let words = reasons.map(|reason| match reason {
+                EmptyReason::Narrowed => NARROWED.to_owned(),
+                other => other.to_string(),
+            });
+            words.collect()
         })
     }
 
@@ -423,6 +432,9 @@ impl Selection {
         Ok(Self::of(py.detach(|| self.inner.pick(positions))))
     }
 }
+
+/// Why a selection is empty of which the selector found something: the library's words are for its own methods.
+const NARROWED: &str = "a slice or `where` left no node";
 
 /// How many ids `repr` shows.
 const SHOWN: usize = 5;

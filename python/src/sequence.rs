@@ -29,7 +29,7 @@ impl Position {
     /// # Errors
     /// No integer.
     pub(crate) fn of(what: &str, index: &Bound<'_, PyAny>) -> PyResult<Self> {
-        let class = index.get_type();
+        let class = index.get_type().name()?;
         index.extract().map_err(|error: PyErr| {
             match error.is_instance_of::<PyTypeError>(index.py()) {
                 true => PyTypeError::new_err(format!(

@@ -176,7 +176,8 @@ def test_positions_are_those_of_lists(session: pactql.Session) -> None:
             with pytest.raises(IndexError, match="out of range"):
                 sequence[at]
         for wrong in ("0", 1.0, None, (0,)):
-            with pytest.raises(TypeError, match="is indexed by integers and slices, and not by"):
+            kind = type(wrong).__name__
+            with pytest.raises(TypeError, match=f"is indexed by integers and slices, and not by {kind}$"):
                 sequence[wrong]
         for bounds in (("a", None), (1.5, None), (None, "a")):
             with pytest.raises(TypeError):
@@ -246,6 +247,12 @@ def test_nothing_found_says_why(session: pactql.Session) -> None:
     assert not nothing and nothing.first() is None and nothing.ids() == []
     assert nothing.why_empty() == ["no node has `rol`; did you mean `role`?"]
     assert repr(nothing) == "<Selection: no nodes>"
+    # What is said of slices and of `where` has the names that they have in Python.
+    blocks = session.select("@t0 .cb")
+    for narrowed in (blocks[100:], blocks[::-1][100:], blocks[::-1].where(".cb[role='nobody']"), blocks.where("none")):
+        assert narrowed.ids() == [] and narrowed.why_empty() == ["a slice or `where` left no node"]
+    assert nothing[::-1].why_empty() == nothing.why_empty()
+    assert blocks[::-1].why_empty() == []
 
 
 @pytest.mark.parametrize(
