@@ -299,7 +299,8 @@ impl Context {
     ///
     /// With `call_id` the text is the result of that tool call. `calls` are tool calls, each an id, the name of the
     /// tool and its arguments; `images` are URLs; `parts` are blocks as dictionaries.
-    #[pyo3(signature = (role, text = "", /, *, call_id = None, calls = Vec::new(), images = Vec::new(), parts = Vec::new()))]
+    #[pyo3(signature = (role, text = "", /, *, call_id = None, calls = Vec::new(), images = Vec::new(), parts = Vec::new()),
+        text_signature = "($self, role, text='', /, *, call_id=None, calls=(), images=(), parts=())")]
     #[expect(clippy::too_many_arguments, reason = "keywords")]
     fn append(
         &self,
@@ -316,7 +317,8 @@ impl Context {
     }
 
     /// Adds the model's reply, and ends the attempt that is running. Returns the ids of its blocks.
-    #[pyo3(signature = (text = "", /, *, calls = Vec::new(), parts = Vec::new()))]
+    #[pyo3(signature = (text = "", /, *, calls = Vec::new(), parts = Vec::new()),
+        text_signature = "($self, text='', /, *, calls=(), parts=())")]
     fn reply(
         &self,
         py: Python<'_>,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import subprocess
 import sys
@@ -99,6 +100,7 @@ def test_a_store_that_is_missing(url: str) -> None:
         with pytest.raises(pactql.InputMissing) as raised:
             pactql.Store.open(url, **options)
         assert raised.value.code == "E_MISSING" and raised.value.help and isinstance(raised.value, FileNotFoundError)
+        assert raised.value.errno == errno.ENOENT
     with pytest.raises(pactql.InputMissing):
         pactql.Store.migrate(url)
     pactql.Store.open(url).close()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from typing import Any
 
 
@@ -75,7 +76,11 @@ class InputError(Error, ValueError):
 
 
 class InputMissing(Error, FileNotFoundError):
-    """There is no such file or directory."""
+    """There is no such file or directory. `errno` is that of the system."""
+
+    def __init__(self, message: str = "", /, **attributes: Any) -> None:
+        super().__init__(message, **attributes)
+        self.errno = errno.ENOENT
 
     def __str__(self) -> str:
         return Error.__str__(self)
