@@ -5,7 +5,7 @@
 //! Both run on one thread; writing is not measured. Each is run several times in turn, and the fastest
 //! counts. The target is a ratio of at most 3.
 
-use pactql::interop::{ImportOptions, import};
+use pactql::logs::{ImportOptions, import};
 use serde_json::{Value, json};
 use std::hint::black_box;
 use std::time::{Duration, Instant};

@@ -18,7 +18,7 @@ use flate2::read::GzDecoder;
 use memory::{Counting, measure};
 use pactql::inspect::share::{Page, PageOptions, Redactor, page, receipt};
 use pactql::inspect::{Counts, Tokenizer};
-use pactql::interop::{ImportOptions, import};
+use pactql::logs::{ImportOptions, import};
 use pactql::{History, Session};
 use serde_json::Value;
 use std::io::Read as _;

@@ -28,7 +28,7 @@ use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use pactql::interop::{ImportOptions, MessageLocation, Pointer, import};
+use pactql::logs::{ImportOptions, MessageLocation, Pointer, import};
 use pactql::{Context, Durability, Session, StepClock, Store};
 use serde_json::{Value, json};
 use support::by_hand::{ByHand, Rows};

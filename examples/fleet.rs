@@ -76,7 +76,7 @@ pub(crate) fn session(number: u64) -> Result<Session, Box<dyn Error>> {
         context.commit()?;
     }
     let mut lines = Vec::new();
-    pactql::interop::write_session(context.history().committed(), None, false, &mut lines)?;
+    pactql::logs::write_session(context.history().committed(), None, false, &mut lines)?;
     Ok(Session::from_slice(&lines)?)
 }
 

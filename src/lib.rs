@@ -44,7 +44,7 @@
 //! | lower, normalize | AST, edition | `Query` | `ir` |
 //! | plan, bind | query, values | `Plan`, `Bound` | `plan` |
 //! | execute | bound plan, snapshot | rows in result order | `exec` |
-//! | read | bytes | `Tree` | `tree`, [`interop`] |
+//! | read | bytes | `Tree` | `tree`, [`logs`] |
 //! | index | trees | `Snapshot` | `index` |
 //! | compare, merge | rows of many snapshots | diffs, one list | `history` |
 //! | answer | selector, session | [`Selection`], [`RangeDiff`] | `engine` |
@@ -57,38 +57,26 @@
 //! `docs/architecture.md` describes each module, `docs/language.md` the selectors. JSON values in
 //! the interface are those of `serde_json`, which is part of it.
 
+mod app;
 pub mod budget;
-mod cancel;
-#[cfg(feature = "cli")]
-#[doc(hidden)]
-pub mod cli;
-mod diag;
 mod engine;
-mod exec;
-mod files;
 mod history;
 mod index;
 pub mod inspect;
-pub mod interop;
-mod ir;
-#[cfg(feature = "mcp")]
-mod mcp;
-mod plan;
-#[cfg(feature = "cli")]
-mod present;
-#[cfg(feature = "store")]
-pub mod record;
+pub mod logs;
+mod query;
 pub mod render;
 mod runtime;
-mod scratch;
-pub mod sql;
 #[cfg(feature = "store")]
 mod store;
-mod syntax;
+mod support;
 mod tree;
 
-pub use cancel::{Cancel, Cancelled};
-pub use diag::{Code, ColorChoice, Diagnostic, Error, Label, Severity, Warning};
+#[cfg(feature = "cli")]
+#[doc(hidden)]
+pub use app::cli;
+pub use query::sql;
+
 #[cfg(feature = "tokio")]
 pub use engine::AsyncContext;
 pub use engine::{
@@ -104,8 +92,6 @@ pub use engine::{
 };
 #[cfg(feature = "parquet")]
 pub use engine::{ParquetExport, ParquetExported, ParquetImported};
-pub use exec::Counters;
-pub use files::{FileError, SessionFile, write_context};
 pub use history::{
     At, Attempt, AttemptStatus, Attempts, Blame, BlameEvent, BlameKind, Change, ChangedNode,
     Children, ContentDiff, ContentMode, ContentOptions, ContentSummary, Delta, DiffOptions,
@@ -114,27 +100,42 @@ pub use history::{
     SnapshotRef, Snapshots, SnapshotsIter, TokenHunk, TokenRun, blame,
 };
 pub use index::Snapshot;
-pub use ir::{Address, Edition};
-pub use plan::Value;
+pub use logs::file::{FileError, SessionFile, write_context};
+pub use query::exec::Counters;
+pub use query::ir::{Address, Edition};
+pub use query::plan::Value;
 pub use render::{Provider, RenderError, Thread, render};
 pub use runtime::{
     Clock, Commit, Limit, Measure, NewNode, Policy, Reference, Scope, StepClock, SystemClock,
 };
 #[cfg(feature = "store")]
 pub use store::parquet_views;
+pub use support::cancel::{Cancel, Cancelled};
+pub use support::diag::{Code, ColorChoice, Diagnostic, Error, Label, Severity, Warning};
 pub use tree::{Fault, InputError, SourceError};
 
 /// The phases themselves, for this project's benches, fuzz targets and white-box tests. Not part of
 /// the crate's interface: anything here may change in any release.
 #[doc(hidden)]
 pub mod internals {
-    /// Declares a public module with everything that a private module has public.
+    /// Declares public modules with everything that private ones have public.
     macro_rules! open {
-        ($($module:ident)*) => {
-            $(#[allow(missing_docs)] pub mod $module { pub use crate::$module::*; })*
+        ($($($module:ident)::+ as $name:ident,)*) => {
+            $(#[allow(missing_docs)] pub mod $name { pub use crate::$($module)::+::*; })*
         };
     }
-    open!(diag engine exec history index ir plan sql syntax tree);
+    open! {
+        support::diag as diag,
+        engine as engine,
+        query::exec as exec,
+        history as history,
+        index as index,
+        query::ir as ir,
+        query::plan as plan,
+        query::sql as sql,
+        query::syntax as syntax,
+        tree as tree,
+    }
 }
 
 /// Compiles and runs the Rust blocks of the documents.

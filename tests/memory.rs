@@ -7,7 +7,7 @@
 mod support;
 
 use pactql::budget::{BuildOptions, Cache, Indexing, Query, build};
-use pactql::interop::{ImportOptions, import_file, lost_in_export};
+use pactql::logs::{ImportOptions, import_file, lost_in_export};
 use pactql::{Context, Engine, Session, StepClock, Store};
 use std::fs;
 use std::io::Write;

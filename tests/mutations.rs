@@ -16,7 +16,7 @@ use std::time::UNIX_EPOCH;
 use memory::{Counting, asked_by, measure};
 use mutate::Mutations;
 use pactql::budget::{BuildOptions, Cache, Indexing, Query, build, verify};
-use pactql::interop::{ImportOptions, import, write_session};
+use pactql::logs::{ImportOptions, import, write_session};
 use pactql::{Engine, Session};
 
 #[global_allocator]

@@ -3,7 +3,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use pactql::interop::write_session;
+use pactql::logs::write_session;
 use pactql::Session;
 
 fn exported(session: &Session) -> Vec<u8> {

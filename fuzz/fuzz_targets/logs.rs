@@ -3,7 +3,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use pactql::interop::{ImportOptions, import};
+use pactql::logs::{ImportOptions, import};
 
 fuzz_target!(|bytes: &[u8]| {
     for lenient in [false, true] {

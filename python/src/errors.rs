@@ -1,7 +1,7 @@
 //! Errors of the library as exceptions. The classes are in `pactql._errors`; here they get their values.
 
 use pactql::budget::CacheError;
-use pactql::interop::LogError;
+use pactql::logs::LogError;
 use pactql::{ColorChoice, Diagnostic, InputError, LoadError, RenderError, SourceError};
 use pyo3::IntoPyObjectExt;
 use pyo3::prelude::*;

@@ -5,7 +5,7 @@ use crate::forks;
 use crate::json;
 use crate::session::{Session, engine_or};
 use crate::values::{Source, by_name};
-use pactql::interop::{Format, ImportOptions, Imported as Log, session_names, stem};
+use pactql::logs::{Format, ImportOptions, Imported as Log, session_names, stem};
 use pyo3::prelude::*;
 use std::sync::Arc;
 
@@ -14,13 +14,13 @@ pub(crate) struct Read {
     /// Each session with its name.
     pub(crate) sessions: Vec<(String, pactql::Session)>,
     format: Option<&'static str>,
-    report: pactql::interop::Report,
+    report: pactql::logs::Report,
 }
 
 /// Reads a log from a path, or from bytes. Also returns the path.
 ///
 /// # Errors
-/// The file cannot be read; those of [`pactql::interop::import()`].
+/// The file cannot be read; those of [`pactql::logs::import()`].
 pub(crate) fn read(
     py: Python<'_>,
     log: &Bound<'_, PyAny>,
@@ -57,7 +57,7 @@ pub(crate) fn read(
             sessions,
             report,
             format,
-        } = pactql::interop::import(&bytes, &options)?;
+        } = pactql::logs::import(&bytes, &options)?;
         let names = session_names(stem, &sessions);
         let mut read = Vec::with_capacity(sessions.len());
         for (session, name) in sessions.iter().zip(names) {
@@ -65,10 +65,10 @@ pub(crate) fn read(
             session
                 .recording
                 .write_jsonl(&mut lines, false)
-                .map_err(pactql::interop::LogError::Io)?;
+                .map_err(pactql::logs::LogError::Io)?;
             read.push((name, pactql::Session::from_slice(&lines)?));
         }
-        Ok::<_, pactql::interop::LogError>(Read {
+        Ok::<_, pactql::logs::LogError>(Read {
             sessions: read,
             format: format.map(Format::name),
             report,
@@ -82,7 +82,7 @@ pub(crate) fn read(
 pub(crate) struct Imported {
     sessions: Vec<Py<Session>>,
     format: Option<&'static str>,
-    report: pactql::interop::Report,
+    report: pactql::logs::Report,
 }
 
 #[pymethods]

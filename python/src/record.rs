@@ -3,8 +3,8 @@
 //! Only the writer's thread calls it, so nothing here is fast at the cost of being clear.
 
 use crate::forks::shared;
-use pactql::interop::Redaction;
-use pactql::record::{ProviderCall, StreamedReply};
+use pactql::logs::Redaction;
+use pactql::logs::record::{ProviderCall, StreamedReply};
 use pactql::{Provider, Store};
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
@@ -37,7 +37,7 @@ pub(crate) struct Recorder {
 }
 
 struct Inner {
-    recorder: pactql::record::Recorder,
+    recorder: pactql::logs::record::Recorder,
     /// Patterns that were read.
     patterns: HashMap<Option<Vec<String>>, Vec<Redaction>>,
 }
@@ -49,7 +49,7 @@ impl Recorder {
         let store = shared(py, || Store::open(url));
         let store = store.map_err(|error| PyRuntimeError::new_err(error.to_string()))?;
         let inner = Inner {
-            recorder: pactql::record::Recorder::new(store),
+            recorder: pactql::logs::record::Recorder::new(store),
             patterns: HashMap::new(),
         };
         Ok(Self {

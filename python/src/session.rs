@@ -9,7 +9,7 @@ use crate::selection::Selection;
 use crate::values::{Source, by_name, prepared, range_options};
 use pactql::RangeOptions;
 use pactql::inspect::{self, By, Part, PrefixOptions, TokenOptions, Tokenizer};
-use pactql::interop::write_session;
+use pactql::logs::write_session;
 use pyo3::exceptions::PyFileExistsError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;

@@ -10,8 +10,8 @@ use super::manifest::{
     version_of,
 };
 use super::terms::Collector;
-use crate::cancel;
-use crate::scratch::Part;
+use crate::support::cancel;
+use crate::support::scratch::Part;
 use crate::tree::hash::hex;
 use crate::tree::timestamp::rfc3339;
 use serde::Serialize;

@@ -9,7 +9,7 @@ use super::manifest::{
 use super::resolution::{Chosen, Resolution};
 use super::score::{Measure, Query};
 use super::terms::Terms;
-use crate::cancel;
+use crate::support::cancel;
 use rayon::prelude::*;
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -1,6 +1,6 @@
 //! What can be wrong with a cache or its sources.
 
-use crate::cancel::Cancelled;
+use crate::support::cancel::Cancelled;
 use std::io;
 use std::path::{Path, PathBuf};
 use thiserror::Error;

@@ -1,9 +1,9 @@
 //! The answer to a selector: rows or the diffs of a range.
 
 use super::selection::Selection;
-use crate::diag::Warning;
-use crate::exec::Counters;
 use crate::history::RangeDiff;
+use crate::query::exec::Counters;
+use crate::support::diag::Warning;
 
 /// The answer to a selector, from [`Engine::select`](crate::Engine::select).
 ///

@@ -13,9 +13,9 @@ use quick_cache::sync::{Cache, DefaultLifecycle};
 
 use super::prepared::Prepared;
 use super::statement::Statement;
-use crate::diag::Error;
-use crate::ir::{Edition, Purpose};
-use crate::plan::{Plan, Shape, compile};
+use crate::query::ir::{Edition, Purpose};
+use crate::query::plan::{Plan, Shape, compile};
+use crate::support::diag::Error;
 
 type Texts = Cache<Arc<str>, Prepared, ByHeld, DefaultHashBuilder>;
 type Shapes = Cache<Box<[u8]>, Arc<Plan>, ByHeld, DefaultHashBuilder>;
@@ -192,7 +192,7 @@ impl PlanCache {
         purpose: Purpose,
         texts: Option<&Texts>,
     ) -> Result<(Prepared, Outcome), Error> {
-        let lowered = crate::ir::compile_for(text, edition, purpose)?;
+        let lowered = crate::query::ir::compile_for(text, edition, purpose)?;
         let shape = Shape::of(&lowered.query);
         let known = texts.and_then(|_| self.shapes.get(shape.bytes()));
         let (plan, outcome) = match known {

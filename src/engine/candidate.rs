@@ -1,8 +1,8 @@
 //! What a bound selector requires of a session before any node of it can match: for the query that asks a
 //! store which sessions are worth opening.
 
-use crate::ir::{Address, Attr, Axis, Class, Time, TypeTest};
-use crate::plan::{Bound, BoundChain, BoundStep, BoundTest, BoundTests, Compare, TextTest};
+use crate::query::ir::{Address, Attr, Axis, Class, Time, TypeTest};
+use crate::query::plan::{Bound, BoundChain, BoundStep, BoundTest, BoundTests, Compare, TextTest};
 use crate::store::{Candidate, Hit};
 use crate::tree::{NodeClass, is_header};
 

@@ -7,14 +7,14 @@ use hashbrown::HashSet;
 use super::inventory::Inventory;
 use super::reason::EmptyReason;
 use super::unknown::{Unknown, time_of};
-use crate::cancel::stopped;
-use crate::exec::{Input, Rows, Trace, count, run, run_untailed};
 use crate::history::{History, Position, Union, run_union};
 use crate::index::Snapshot;
-use crate::ir::{
+use crate::query::exec::{Input, Rows, Trace, count, run, run_untailed};
+use crate::query::ir::{
     Axis, Chain, Class, Controls, DepthSet, Edition, Mode, NodeStep, Query, Step, Test, TypeTest,
 };
-use crate::plan::{Bound, bind, compile, sources};
+use crate::query::plan::{Bound, bind, compile, sources};
+use crate::support::cancel::stopped;
 use crate::tree::NodeClass;
 
 /// A selector that found nothing, and where.

@@ -7,12 +7,12 @@ use serde::Serialize;
 
 use super::cache::PlanCache;
 use super::prepared::Prepared;
-use crate::diag::{Error, Warning};
-use crate::exec::{self, Counters, Input, Reason, Strategy, Trace, Want};
 use crate::history::{History, Lookup, Moment, Position, RangeOptions, Session, SnapshotsIter};
 use crate::index::Snapshot;
-use crate::ir::{Edition, Time};
-use crate::plan::{Bound, Operator, operand_label, sources};
+use crate::query::exec::{self, Counters, Input, Reason, Strategy, Trace, Want};
+use crate::query::ir::{Edition, Time};
+use crate::query::plan::{Bound, Operator, operand_label, sources};
+use crate::support::diag::{Error, Warning};
 
 /// What an explanation shows beyond the plan. See the example of [`Explain`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -212,7 +212,7 @@ pub(super) fn explain(
     let time = time.and_then(|history| answering(&history));
     let passes = if options.verbose {
         let mut passes = Vec::new();
-        crate::ir::compile_observed(text, edition, &mut |name, query| {
+        crate::query::ir::compile_observed(text, edition, &mut |name, query| {
             passes.push(Pass {
                 name: name.to_owned(),
                 query: query.to_string(),
@@ -222,7 +222,7 @@ pub(super) fn explain(
     } else {
         Vec::new()
     };
-    let sugar = crate::ir::desugar(text, edition)?
+    let sugar = crate::query::ir::desugar(text, edition)?
         .into_iter()
         .map(|sugar| Desugared {
             written: sugar.written,

@@ -5,10 +5,10 @@ use super::cache::{CacheStats, PlanCache};
 use super::explain::{self, Explain, ExplainOptions};
 use super::prepared::Prepared;
 use super::selection::Selection;
-use crate::diag::{Error, Warning};
 use crate::history::{RangeDiff, RangeOptions, Session};
-use crate::ir::{Edition, Purpose};
-use crate::sql::{self, Dialect, Statement};
+use crate::query::ir::{Edition, Purpose};
+use crate::query::sql::{self, Dialect, Statement};
+use crate::support::diag::{Error, Warning};
 
 /// Default capacity of the plan cache, in selector texts.
 const CACHED_TEXTS: usize = 4096;
@@ -225,7 +225,7 @@ impl Engine {
     /// Every error of the selector; or `E_EDITION`, at a construct that the other edition
     /// cannot express.
     pub fn translate(&self, text: &str, to: Edition) -> Result<String, Error> {
-        crate::ir::translate(text, self.edition, to)
+        crate::query::ir::translate(text, self.edition, to)
     }
 
     /// Explains a selector: its normalized text, its plan and, with a session and

@@ -8,7 +8,7 @@ use rayon::prelude::*;
 use super::node::Node;
 use super::selection::Selection;
 use crate::budget::{Candidate, Chosen, Measure, Query, Resolution, fill, version_of};
-use crate::cancel::{self, stopped};
+use crate::support::cancel::{self, stopped};
 use crate::tree::NodeClass;
 
 /// The blocks of a [`Selection`] that fit a number of tokens, from [`Selection::fit`].

@@ -6,9 +6,9 @@ use std::sync::Arc;
 
 use hashbrown::HashSet;
 
-use crate::cancel::stopped;
 use crate::index::{NodeRef, Snapshot};
-use crate::ir::{Attr, HEADERS, normal_type};
+use crate::query::ir::{Attr, HEADERS, normal_type};
+use crate::support::cancel::stopped;
 use crate::tree::NodeClass;
 
 /// The values of an attribute, each with its number of nodes.

@@ -4,10 +4,10 @@
 
 use std::sync::Arc;
 
-use crate::diag::Error;
 use crate::history::{AttemptEntry, Attempts};
 use crate::index::Snapshot;
 use crate::store::{AttemptRow, Change, Core, Job, SessionWriter, StoreError, Work};
+use crate::support::diag::Error;
 
 /// What a context has to keep: a commit, or its working state.
 #[derive(Debug)]

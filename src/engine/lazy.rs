@@ -12,8 +12,6 @@ use std::sync::Arc;
 use super::answer::Answer;
 use super::prepared::Prepared;
 use super::selection::{Selection, Target};
-use crate::diag::Error;
-use crate::exec::Trace;
 #[cfg(feature = "store")]
 use crate::history::Session;
 use crate::history::{
@@ -21,8 +19,10 @@ use crate::history::{
     capped,
 };
 use crate::index::Snapshot;
-use crate::ir::{Address, Mode, RangeEnd, Time};
-use crate::plan::Bound;
+use crate::query::exec::Trace;
+use crate::query::ir::{Address, Mode, RangeEnd, Time};
+use crate::query::plan::Bound;
+use crate::support::diag::Error;
 
 /// What a selector reads of a session, as far as that is known before its history is.
 #[cfg(feature = "store")]

@@ -5,9 +5,9 @@ use serde::Serialize;
 use super::facade::Engine;
 use super::prepared::Prepared;
 use super::statement::whole;
-use crate::diag::{Code, Diagnostic, Error};
 use crate::history::{At, DiffOptions, RangeOptions, Session, SnapshotDiff, Unresolved, diff};
-use crate::ir::{Address, Mode};
+use crate::query::ir::{Address, Mode};
+use crate::support::diag::{Code, Diagnostic, Error};
 
 /// The matches of a selector, snapshot by snapshot.
 ///

@@ -1,9 +1,9 @@
 //! The nodes and ids of a selection, one by one. It knows nothing of how rows are found.
 
 use super::node::Node;
-use crate::exec::RowIter;
 use crate::history::Snapshots;
 use crate::index::Snapshot;
+use crate::query::exec::RowIter;
 
 /// Snapshots, and pairs of an index into them and a row.
 type ManyRows<'a> = (&'a Snapshots, std::slice::Iter<'a, (u32, u32)>);

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use crate::exec::{Counters, Input, Inside, Tail};
 use crate::history::Moment;
 use crate::index::NodeRef;
-use crate::plan::Bound;
+use crate::query::exec::{Counters, Input, Inside, Tail};
+use crate::query::plan::Bound;
 
 /// An operation on rows.
 #[derive(Clone, Debug)]

@@ -6,10 +6,10 @@
 
 use super::facade::Engine;
 use super::prepared::Prepared;
-use crate::diag::{Error, Warning};
-use crate::exec::{Input, SessionStats, Trace, run, run_with_cores};
 use crate::index::{NodeRef, Snapshot};
-use crate::ir::{Insertion, Purpose};
+use crate::query::exec::{Input, SessionStats, Trace, run, run_with_cores};
+use crate::query::ir::{Insertion, Purpose};
+use crate::support::diag::{Error, Warning};
 
 /// The nodes that a mutation changes, from [`Engine::targets`].
 #[derive(Debug)]

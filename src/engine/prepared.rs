@@ -7,16 +7,16 @@ use super::pipeline::Op;
 use super::reason::EmptyReason;
 use super::selection::{Selection, Target};
 use super::statement::{Statement, whole};
-use crate::cancel;
-use crate::diag::{Code, Diagnostic, Error, Warning};
-use crate::exec::Trace;
 use crate::history::{
     History, Lookup, Moment, RangeDiff, RangeOptions, Session, SnapshotRange, Union, Unresolved,
     capped, run_range,
 };
-use crate::ir::{Mode, Operand, Query, Time};
-use crate::plan::{BindError, Bound, Value, bind, compile, sources};
-use crate::sql;
+use crate::query::exec::Trace;
+use crate::query::ir::{Mode, Operand, Query, Time};
+use crate::query::plan::{BindError, Bound, Value, bind, compile, sources};
+use crate::query::sql;
+use crate::support::cancel;
+use crate::support::diag::{Code, Diagnostic, Error, Warning};
 
 const ROWS_HELP: &str =
     "`rows` returns the nodes of a snapshot, of `@*`, or of `@mode=union` and `@mode=latest`";
@@ -137,7 +137,7 @@ impl Prepared {
         if let Some((name, _)) = values.iter().find(|(name, _)| unknown(name)) {
             let message = format!("the selector has no parameter `${name}`");
             let mut diagnostic = whole(&statement.text, Code::SelectorInvalid, message);
-            if let Some(near) = crate::diag::nearest(name, known.iter().copied()) {
+            if let Some(near) = crate::support::diag::nearest(name, known.iter().copied()) {
                 diagnostic = diagnostic.with_help(format!("there is `${near}`"));
             }
             return Err(Error::new(&statement.text, diagnostic));

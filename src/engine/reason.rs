@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::Serialize;
 
-use crate::syntax::quote;
+use crate::query::syntax::quote;
 
 /// A reason why a selection is empty, from [`Selection::why_empty`](crate::Selection::why_empty).
 /// Displays as one line without a full stop.

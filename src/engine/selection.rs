@@ -14,12 +14,12 @@ use super::nodes::{Ids, Nodes};
 use super::pipeline::{Op, Pipeline};
 use super::reason::EmptyReason;
 use super::statement::Statement;
-use crate::cancel::stopped;
-use crate::diag::Warning;
-use crate::exec::{Counters, Input, Rows, Trace, count, is_local, run, run_while};
 use crate::history::{LoadFailure, Moment, Position, Union, run_union};
 use crate::index::Snapshot;
-use crate::plan::Bound;
+use crate::query::exec::{Counters, Input, Rows, Trace, count, is_local, run, run_while};
+use crate::query::plan::Bound;
+use crate::support::cancel::stopped;
+use crate::support::diag::Warning;
 
 /// Nodes of immutable snapshots, in result order. Nothing is copied; rows are found when first
 /// asked for, so that [`Selection::count`] needs no list and [`Selection::limit`] stops early.

@@ -3,9 +3,9 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use crate::diag::{Code, Diagnostic, Error, Warning};
-use crate::ir::{Edition, Insertion, Lowered, Query};
-use crate::plan::{BindError, Plan};
+use crate::query::ir::{Edition, Insertion, Lowered, Query};
+use crate::query::plan::{BindError, Plan};
+use crate::support::diag::{Code, Diagnostic, Error, Warning};
 
 /// A compiled selector. The values of the plan's slots are in the query.
 #[derive(Debug)]

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use super::facade::Engine;
-use crate::diag::{Code, Diagnostic, Error};
 use crate::history::{At, History, Lookup, Position};
 use crate::index::Snapshot;
-use crate::ir::Address;
+use crate::query::ir::Address;
+use crate::support::diag::{Code, Diagnostic, Error};
 
 impl Engine {
     /// The snapshots that a time such as `@t0`, `@c12`, `@t-3..@t0`, `@history` or `@*` means, oldest

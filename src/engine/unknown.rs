@@ -2,13 +2,13 @@
 
 use super::inventory::{Inventory, Values};
 use super::reason::EmptyReason;
-use crate::diag::{nearest, nearest_at};
 use crate::history::History;
-use crate::ir::{
+use crate::query::ir::{
     Attr, AttrTest, Class, Edition, Literal, Op, Operand, Query, Step, Tail, Test, TypeTest,
 };
-use crate::syntax::quote;
-use crate::syntax::words::tag_text;
+use crate::query::syntax::quote;
+use crate::query::syntax::words::tag_text;
+use crate::support::diag::{nearest, nearest_at};
 use crate::tree::NodeClass;
 
 /// The most values among which the nearest is looked for: each is compared letter by letter.

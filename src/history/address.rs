@@ -8,10 +8,10 @@ use super::attempt::Attempts;
 use super::first_seen::FirstSeen;
 use super::label::end_label;
 use super::snapshots::Snapshots;
-use crate::cancel::stopped;
-use crate::exec::SessionStats;
 use crate::index::{Merge, Snapshot};
-use crate::ir::{Address, RangeEnd, Time};
+use crate::query::exec::SessionStats;
+use crate::query::ir::{Address, RangeEnd, Time};
+use crate::support::cancel::stopped;
 
 /// The committed snapshots of a session and its working state, at one moment. Immutable.
 ///

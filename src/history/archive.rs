@@ -10,8 +10,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use super::attempt::Attempts;
-use crate::diag::{Code, Diagnostic, Error};
 use crate::index::Snapshot;
+use crate::support::diag::{Code, Diagnostic, Error};
 
 /// The position of a snapshot in a [`History`](crate::History).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

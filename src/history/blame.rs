@@ -4,8 +4,8 @@ use serde::Serialize;
 
 use super::address::History;
 use super::change::{Delta, change_of};
-use crate::cancel::stopped;
 use crate::index::NodeRef;
+use crate::support::cancel::stopped;
 
 /// The history of one node. See the example of [`blame`].
 #[derive(Clone, Debug, Serialize)]

@@ -7,8 +7,8 @@ use std::sync::Arc;
 use hashbrown::{HashMap, HashSet};
 
 use super::snapshots::Snapshots;
-use crate::cancel::stopped;
 use crate::index::{Piece, Segment};
+use crate::support::cancel::stopped;
 
 /// The cycle in which each id occurs first.
 #[derive(Debug, Default)]

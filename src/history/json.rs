@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use crate::ir::Number;
+use crate::query::ir::Number;
 use crate::tree::canonical::canonical;
 use crate::tree::json::unescape;
 

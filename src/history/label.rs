@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::ir::RangeEnd;
+use crate::query::ir::RangeEnd;
 
 /// How a snapshot is named in a result. See the example of [`RangeDiff`](crate::RangeDiff).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]

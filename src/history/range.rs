@@ -15,12 +15,12 @@ use super::address::{History, SnapshotRange};
 use super::change::{Change, change_of, counterpart};
 use super::content::{ContentOptions, Labels, Material, content_diff, materialize};
 use super::label::SnapshotRef;
-use crate::cancel::{self, stopped};
-use crate::diag::{Code, Warning};
-use crate::exec::{Counters, Input, Rows, Trace, run, run_in};
 use crate::index::{Bits, Changes, Snapshot};
-use crate::ir::{Mode, RangeEnd};
-use crate::plan::Bound;
+use crate::query::exec::{Counters, Input, Rows, Trace, run, run_in};
+use crate::query::ir::{Mode, RangeEnd};
+use crate::query::plan::Bound;
+use crate::support::cancel::{self, stopped};
+use crate::support::diag::{Code, Warning};
 
 /// What a range returns besides its diffs, and caps (source 000 §4, LANGUAGE §8).
 ///

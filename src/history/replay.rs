@@ -9,9 +9,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use super::archive::{Archive, LoadFailure, Part, Position, Source};
 use super::{History, Session};
-use crate::cancel::{Cancelled, stopped};
-use crate::diag::Code;
 use crate::index::{Follower, Snapshot};
+use crate::support::cancel::{Cancelled, stopped};
+use crate::support::diag::Code;
 use crate::tree::documents::Documents;
 use crate::tree::read_document;
 

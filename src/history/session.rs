@@ -7,8 +7,8 @@ use arc_swap::{ArcSwap, Guard};
 
 use super::History;
 use super::attempt::Attempts;
-use crate::cancel::stopped;
 use crate::index::{Merge, Meta, Snapshot, Writer};
+use crate::support::cancel::stopped;
 use crate::tree::stream::{Next, Stream};
 use crate::tree::{
     Body, Delta, Document, Header, InOrder, InputError, Limits, Runtime, SourceError, Step, Tree,

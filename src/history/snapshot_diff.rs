@@ -12,11 +12,11 @@ use super::address::{History, Unresolved};
 use super::archive::{LoadFailure, Position};
 use super::change::{Change, Delta, change_of, counterpart};
 use super::content::{ContentDiff, ContentOptions, Labels, content_diff};
-use crate::cancel::stopped;
-use crate::exec::{Input, Trace, run};
 use crate::index::{Bits, NodeRef, Snapshot};
-use crate::ir::Address;
-use crate::plan::Bound;
+use crate::query::exec::{Input, Trace, run};
+use crate::query::ir::Address;
+use crate::query::plan::Bound;
+use crate::support::cancel::stopped;
 use crate::tree::NodeClass;
 
 /// The address of one snapshot: a committed one or the working state. Example: [`SnapshotDiff`].

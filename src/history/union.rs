@@ -7,10 +7,10 @@ use hashbrown::HashSet;
 use super::address::{History, SnapshotRange};
 use super::range::same_spine;
 use super::snapshots::SnapshotsIter;
-use crate::cancel::stopped;
-use crate::exec::{Input, Tail, Trace, run_in, run_untailed};
 use crate::index::{Changes, NodeRef, Snapshot};
-use crate::plan::Bound;
+use crate::query::exec::{Input, Tail, Trace, run_in, run_untailed};
+use crate::query::plan::Bound;
+use crate::support::cancel::stopped;
 
 /// Neighbouring committed snapshots, read as one list in which each id occurs once.
 #[derive(Clone, Debug)]

@@ -13,7 +13,7 @@ use super::fresh::{Earlier, Ttl};
 use super::merge::{Merge, merge, push_run};
 use super::snapshot::Run;
 use super::{Meta, Segment, SegmentBuilder, Snapshot, UnitKind};
-use crate::cancel::stopped;
+use crate::support::cancel::stopped;
 use crate::tree::{NodeClass, Present, Tree};
 
 /// Versions are unique in the process, so they also differ between sessions.

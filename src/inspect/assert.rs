@@ -8,9 +8,9 @@ use super::prefix::{PrefixOptions, PrefixStep, Prefixes, prefixes};
 use super::prices::Prices;
 use super::tokenizer::Tokenizer;
 use super::unused::unused;
-use crate::diag::{Code, Diagnostic, Error};
 use crate::engine::Engine;
 use crate::history::Session;
+use crate::support::diag::{Code, Diagnostic, Error};
 use serde::Serialize;
 use std::fmt;
 

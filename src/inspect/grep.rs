@@ -2,16 +2,16 @@
 
 use super::groups::role;
 use super::part::{Part, Region};
-use crate::cancel::stopped;
-use crate::diag::{Code, Diagnostic, Error};
 #[cfg(feature = "store")]
 use crate::engine::Store;
 use crate::engine::{Engine, searched};
 use crate::history::{At, Session};
 use crate::index::{NodeRef, Snapshot};
 #[cfg(feature = "store")]
-use crate::ir::Required;
-use crate::ir::{Pattern, Patterns};
+use crate::query::ir::Required;
+use crate::query::ir::{Pattern, Patterns};
+use crate::support::cancel::stopped;
+use crate::support::diag::{Code, Diagnostic, Error};
 use hashbrown::HashMap;
 use serde::Serialize;
 use std::ops::Range;

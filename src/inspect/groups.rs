@@ -5,8 +5,8 @@
 
 use super::counts::{Counts, Totals};
 use super::part::Region;
-use crate::cancel::stopped;
 use crate::index::{NodeRef, Snapshot, UnitRef};
+use crate::support::cancel::stopped;
 use crate::tree::shallow::string;
 use hashbrown::HashMap;
 use serde::Serialize;

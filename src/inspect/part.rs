@@ -1,9 +1,9 @@
 //! Which snapshots of a session a report is about, and which of their blocks.
 
-use crate::diag::Error;
 use crate::engine::Engine;
 use crate::history::{At, History};
 use crate::index::{NodeRef, Snapshot, UnitKind};
+use crate::support::diag::Error;
 use crate::tree::NodeClass;
 use serde::Serialize;
 use std::ops::Range;

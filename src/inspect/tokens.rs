@@ -6,11 +6,11 @@ use super::groups::{By, Group, Groups};
 use super::part::{Part, Region};
 use super::prices::{Money, Prices};
 use super::tokenizer::Tokenizer;
-use crate::cancel::stopped;
-use crate::diag::Error;
 use crate::engine::Engine;
 use crate::history::{At, Session};
 use crate::index::{NodeRef, Snapshot};
+use crate::support::cancel::stopped;
+use crate::support::diag::Error;
 use serde::Serialize;
 use std::ops::Range;
 

@@ -4,9 +4,9 @@ use super::counts::{Counts, Totals};
 use super::groups::{By, Group, Groups, sort};
 use super::part::Part;
 use super::tokenizer::Tokenizer;
-use crate::diag::Error;
 use crate::engine::Engine;
 use crate::history::Session;
+use crate::support::diag::Error;
 use serde::Serialize;
 
 /// Sizes of blocks in groups over any number of sessions.

@@ -7,7 +7,7 @@
 //!
 //! This file knows texts. It must not know models.
 
-use crate::cancel::stopped;
+use crate::support::cancel::stopped;
 use hashbrown::{DefaultHashBuilder, HashTable};
 use regex_automata::meta::Regex;
 use regex_automata::{Anchored, Input};
@@ -279,7 +279,7 @@ fn slice<'a>(bytes: &'a [u8], &(start, end, _): &(u32, u32, u32)) -> &'a [u8] {
 #[cfg(test)]
 mod tests {
     use super::{Vocabulary, count, count_ascii, count_pieces, pieces};
-    use crate::cancel::Cancel;
+    use crate::support::cancel::Cancel;
 
     #[test]
     fn pieces_are_the_whole_text() {

@@ -1,5 +1,5 @@
 //! Messages that were imported in Anthropic's form, as they were, with the help of the custom fields
-//! described in `interop::formats::anthropic`.
+//! described in `logs::formats::anthropic`.
 
 use super::block::ThreadBlock;
 use super::json::{list, object, push_member, quoted, value};

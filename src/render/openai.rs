@@ -2,7 +2,7 @@
 //!
 //! A session with tools or parameters is a request, an object; any other is the list of its
 //! messages. Imported blocks become the messages they came from again, with the help of the custom
-//! fields described in `interop::openai`. Other blocks become one message each, except that
+//! fields described in `logs::openai`. Other blocks become one message each, except that
 //! adjacent assistant blocks of one container become one message, and so do adjacent results of one
 //! call. Results come right after their calls.
 

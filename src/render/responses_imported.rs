@@ -1,5 +1,5 @@
 //! Items that were imported in the form of Responses, as they were, with the help of the custom
-//! fields described in `interop::formats::responses`.
+//! fields described in `logs::formats::responses`.
 
 use super::block::ThreadBlock;
 use super::json::{list, object, push_member, quoted};

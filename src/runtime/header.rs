@@ -3,7 +3,7 @@
 
 use super::node::NewNode;
 use super::refusal::{Refusal, header, input, region};
-use crate::diag::nearest_at;
+use crate::support::diag::nearest_at;
 use crate::tree::alias::{CADENCE, TAGS};
 use crate::tree::check::class_of;
 use crate::tree::hash::{content_hash, hex};

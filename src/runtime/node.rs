@@ -3,7 +3,7 @@
 //! The members are JSON texts by name, in the order given. [`super::header`] checks them.
 
 use super::refusal::{Refusal, input};
-use crate::cancel::Cancelled;
+use crate::support::cancel::Cancelled;
 use crate::tree::canonical::write_string;
 use crate::tree::json::{Halt, MAX_NESTING, Problem, ProblemKind, Reader};
 
@@ -53,7 +53,7 @@ impl NewNode {
     /// # Errors
     /// `E_INPUT`: text that is not JSON or not an object, a key given twice, half a surrogate pair, a number
     /// outside the range of a double, children that are not a list of objects.
-    pub fn json(text: &str) -> Result<Self, crate::diag::Error> {
+    pub fn json(text: &str) -> Result<Self, crate::support::diag::Error> {
         Self::read_json(text).map_err(|refusal| refusal.about(text))
     }
 

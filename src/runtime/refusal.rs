@@ -1,6 +1,6 @@
 //! Why a mutation was refused.
 
-use crate::diag::{Code, Diagnostic, Error};
+use crate::support::diag::{Code, Diagnostic, Error};
 
 /// A mutation that was refused. It has changed nothing.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

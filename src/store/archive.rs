@@ -16,9 +16,9 @@ use super::queue::lock;
 use super::records;
 use super::session::retired;
 use super::sql::{Database, collect, first, int};
-use crate::diag::Code;
 use crate::history::{Attempts, LoadFailure, Part, Position, Source};
 use crate::index::{Meta, Snapshot, UnitKind};
+use crate::support::diag::Code;
 
 /// A session as it was at one moment.
 #[derive(Debug)]
@@ -356,7 +356,7 @@ impl From<StoreError> for LoadFailure {
     }
 }
 
-impl From<StoreError> for crate::diag::Error {
+impl From<StoreError> for crate::support::diag::Error {
     fn from(error: StoreError) -> Self {
         LoadFailure::from(error).into()
     }

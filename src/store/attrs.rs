@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use crate::ir::Number;
+use crate::query::ir::Number;
 use crate::tree::is_header;
 use crate::tree::json::unescape;
 use crate::tree::shallow::elements;

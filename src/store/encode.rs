@@ -12,7 +12,7 @@ use super::attrs::{Attr, custom, plain, text_attr};
 use super::present;
 use crate::history::tracked;
 use crate::index::{NodeRef, UnitKey, UnitKind};
-use crate::ir::normal_type;
+use crate::query::ir::normal_type;
 use crate::tree::alias::{CADENCE, TAGS};
 use crate::tree::canonical::{write_string, write_value};
 use crate::tree::shallow::elements;

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use super::sql::Dialect;
-use crate::ir::Required;
+use crate::query::ir::Required;
 
 /// The characters of a run.
 const LENGTH: usize = 3;

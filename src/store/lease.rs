@@ -2,7 +2,7 @@
 
 use super::error::StoreError;
 use super::sql::{Database, Value, first, int, text};
-use crate::cancel;
+use crate::support::cancel;
 use crate::tree::timestamp::rfc3339_of_nanos;
 
 /// The right to write a session.

@@ -3,8 +3,8 @@
 //! This file knows no database.
 
 use super::error::StoreError;
-use crate::cancel::{self, Cancelled};
-use crate::scratch::Part;
+use crate::support::cancel::{self, Cancelled};
+use crate::support::scratch::Part;
 use std::path::Path;
 
 /// The name of a copy that is not whole, in a directory of its own.

@@ -8,7 +8,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use super::error::StoreError;
 use super::home::Home;
 use super::session::{Job, all_fail, run};
-use crate::cancel;
+use crate::support::cancel;
 
 /// Steps that wait.
 #[derive(Debug, Default)]

@@ -19,8 +19,8 @@ use super::error::StoreError;
 use super::new_file::{cancelled, into_new_file};
 use super::sql::{Database, Dialect, Each, Row, Value};
 use super::wide::{Kind, Wide};
-use crate::cancel::{self, free, stopped};
-use crate::ir::Patterns;
+use crate::query::ir::Patterns;
+use crate::support::cancel::{self, free, stopped};
 
 /// Statements that stay prepared; the store has fewer.
 const STATEMENTS: usize = 256;

@@ -16,7 +16,7 @@ use super::load::restore_unit;
 use super::sql::{Database, Dialect, Value, collect, first, int, text};
 use super::texts::{create, drop_text_index, through};
 use crate::index::Snapshot;
-use crate::ir::Required;
+use crate::query::ir::Required;
 
 /// The folded texts of a unit, which is alone in a snapshot.
 pub(crate) type TextsOf = fn(&Snapshot) -> Vec<String>;

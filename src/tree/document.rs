@@ -15,7 +15,7 @@ use super::fault::{Fault, Faults, InputError, Lines, Position};
 use super::json::{Halt, Reader, named, shorten};
 use super::model::Tree;
 use super::seal::unsealed;
-use crate::cancel::{self, stopped};
+use crate::support::cancel::{self, stopped};
 
 /// One snapshot document, with a whole tree or a delta.
 #[derive(Debug)]

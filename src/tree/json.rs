@@ -14,7 +14,7 @@ use std::borrow::Cow;
 pub use super::text::{Text, unescape};
 use super::text::{find_special, hex4};
 pub(crate) use super::text::{named, not_integer, shorten};
-use crate::cancel::stopped;
+use crate::support::cancel::stopped;
 
 /// How deep arrays and objects may nest in one value.
 pub const MAX_NESTING: usize = 1_000;

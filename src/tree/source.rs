@@ -15,7 +15,7 @@ use super::fault::InputError;
 use super::json::Reader;
 #[cfg(feature = "cli")]
 use super::seal::{Ending, ending};
-use crate::cancel::stopped;
+use crate::support::cancel::stopped;
 
 /// How much input is taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

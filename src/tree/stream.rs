@@ -15,7 +15,7 @@ use super::document::{Document, Line, lines, read_document};
 use super::large::Large;
 use super::seal;
 use super::source::{Limits, is_lines, is_lines_by_name, unpacked};
-use crate::cancel;
+use crate::support::cancel;
 
 /// Files of fewer bytes are read as a whole.
 const LARGE: u64 = 1 << 20;

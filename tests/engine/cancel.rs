@@ -164,7 +164,7 @@ fn reading_stops() {
 
 #[test]
 fn importing_stops() {
-    use pactql::interop::{ImportOptions, import};
+    use pactql::logs::{ImportOptions, import};
     let mut log = String::new();
     for n in 0..2_000 {
         let role = ["user", "assistant"][n % 2];
@@ -179,7 +179,7 @@ fn importing_stops() {
 /// the lines that are left are not read.
 #[test]
 fn importing_a_tree_of_lines_stops() {
-    use pactql::interop::{ImportOptions, import};
+    use pactql::logs::{ImportOptions, import};
     let mut log = String::new();
     for n in 0..500_usize {
         let role = ["user", "assistant"][n % 2];
@@ -205,7 +205,7 @@ fn importing_a_tree_of_lines_stops() {
     // A text without a line is looked at for secrets in pieces.
     let log = format!("[\"{}\"]", "a".repeat(4 << 20));
     stops("secrets", 60, 3, || {
-        let _ = pactql::interop::Redaction::apply(&[], &log);
+        let _ = pactql::logs::Redaction::apply(&[], &log);
     });
 }
 

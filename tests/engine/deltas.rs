@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use pactql::internals::index::{Meta, NodeRef, Snapshot, Writer};
 use pactql::internals::tree::{Body, arrange, read_document, read_slice};
-use pactql::interop::{write_document, write_members};
+use pactql::logs::{write_document, write_members};
 use pactql::{Answer, Edition, Engine, History, Session};
 
 use crate::support::random::{self, Rng};

@@ -8,7 +8,7 @@ use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use flate2::read::GzDecoder;
-use pactql::interop::{ImportOptions, MessageLocation, Pointer, import};
+use pactql::logs::{ImportOptions, MessageLocation, Pointer, import};
 
 use crate::support::engine::{self, Engine};
 use crate::support::selector::{Edition, Sel, Time};
@@ -196,7 +196,7 @@ fn copies_of_recorded_sessions_give_the_same_bytes() {
         let history = store.session(name).unwrap().history();
         history.fetch_all().unwrap();
         let mut bytes = Vec::new();
-        pactql::interop::write_session(history.committed(), None, true, &mut bytes).unwrap();
+        pactql::logs::write_session(history.committed(), None, true, &mut bytes).unwrap();
         bytes
     };
     let store = open("in.db");

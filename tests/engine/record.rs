@@ -1,7 +1,7 @@
 //! Provider calls that are recorded: what was sent comes back equal, sessions go on, failures are attempts.
 
-use pactql::interop::{ImportOptions, Redaction, import};
-use pactql::record::{ProviderCall, Recorder, StreamedReply};
+use pactql::logs::record::{ProviderCall, Recorder, StreamedReply};
+use pactql::logs::{ImportOptions, Redaction, import};
 use pactql::{AttemptStatus, Message, Provider, Session, Store, render};
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -476,7 +476,7 @@ fn a_recording_is_what_an_import_makes_of_the_calls() {
                 _ => {}
             }
         }
-        let format = pactql::interop::Format::ALL
+        let format = pactql::logs::Format::ALL
             .into_iter()
             .find(|format| format.name() == api.name());
         let options = ImportOptions {
@@ -493,7 +493,7 @@ fn a_recording_is_what_an_import_makes_of_the_calls() {
         let mut recorded = Vec::new();
         let session = session(&store, "s");
         let history = session.history();
-        pactql::interop::write_session(history.committed().iter(), None, true, &mut recorded)
+        pactql::logs::write_session(history.committed().iter(), None, true, &mut recorded)
             .expect("documents");
         let trees = |bytes: &[u8]| -> Vec<Value> {
             let text = String::from_utf8(bytes.to_vec()).expect("text");

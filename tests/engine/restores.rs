@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use pactql::internals::index::{Layout, NodeRef, Snapshot, UnitPart, Writer};
 use pactql::internals::tree::Tree;
-use pactql::interop::write_document;
+use pactql::logs::write_document;
 
 use crate::support::kept::{Kept, Restorer};
 use crate::support::random::{self, Case, same};

@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::Context;
-use crate::diag::Error;
 use crate::engine::facade::Engine;
 use crate::history::{History, Position, Session};
 use crate::index::Snapshot;
-use crate::ir::Edition;
+use crate::query::ir::Edition;
 use crate::runtime::{Clock, Policy, SystemClock, Workspace};
+use crate::support::diag::Error;
 
 /// Settings of a [`Context`], from [`Context::builder`].
 ///

@@ -6,9 +6,9 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::{Context, ContextBuilder};
-use crate::diag::{Code, Diagnostic, Error};
 use crate::history::{AttemptEntry, Attempts, Session};
 use crate::runtime::Memory;
+use crate::support::diag::{Code, Diagnostic, Error};
 
 /// The state of a context that no snapshot document has. As JSON it is one object.
 ///

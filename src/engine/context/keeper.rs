@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use super::Context;
-use crate::diag::Error;
 use crate::engine::keeper::{Keeper, Step};
 use crate::index::Snapshot;
 use crate::runtime::{Commit, Memory, Pending};
+use crate::support::diag::Error;
 
 impl Context {
     /// Keeps the working state in the store, so that another process can go on with it. A context that is

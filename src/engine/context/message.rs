@@ -1,8 +1,8 @@
 //! Messages: the everyday way to fill a turn.
 
 use super::Context;
-use crate::diag::Error;
 use crate::runtime::{Insertion, NewNode, Target};
+use crate::support::diag::Error;
 use crate::tree::NodeClass;
 
 /// A message: a role, and parts that become blocks.

@@ -47,9 +47,9 @@ pub(super) use write::index_at;
 
 use super::facade::Engine;
 use super::selection::Selection;
-use crate::diag::Error;
 use crate::history::{History, Session};
 use crate::runtime::{Clock, Reference, Workspace};
+use crate::support::diag::Error;
 
 /// One session being written (RUNTIME §3): its working state, and the commits it makes.
 ///

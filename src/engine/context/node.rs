@@ -1,8 +1,8 @@
 //! What a node can be given as.
 
-use crate::diag::{Code, Diagnostic, Error};
-use crate::ir::{Edition, short_node};
+use crate::query::ir::{Edition, short_node};
 use crate::runtime::NewNode;
+use crate::support::diag::{Code, Diagnostic, Error};
 
 /// Something that describes a node: a [`NewNode`], a text (a JSON object, or the short form
 /// `block:text { key='hero' } "content"`), or a JSON value.

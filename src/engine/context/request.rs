@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use super::Context;
-use crate::diag::{Code, Diagnostic, Error};
 use crate::history::{Attempt, AttemptStatus, Attempts, History};
 use crate::index::Snapshot;
 use crate::render::{self, Provider, RenderError, Scope, Thread};
+use crate::support::diag::{Code, Diagnostic, Error};
 use crate::tree::canonical::canonical;
 use crate::tree::shallow::{get, members, string};
 

@@ -1,8 +1,8 @@
 //! The system prompt, the tools and the parameters of the requests to come.
 
 use super::Context;
-use crate::diag::{Code, Diagnostic, Error};
 use crate::runtime::NewNode;
+use crate::support::diag::{Code, Diagnostic, Error};
 use crate::tree::json::Reader;
 use crate::tree::shallow::{get, members, string};
 

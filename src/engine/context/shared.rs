@@ -7,10 +7,10 @@ use tokio::sync::{Mutex, OwnedMutexGuard};
 use tokio::task::spawn_blocking;
 
 use super::{Context, IntoNode, Message, Request};
-use crate::diag::Error;
 use crate::history::Session;
 use crate::render::Provider;
 use crate::runtime::Commit;
+use crate::support::diag::Error;
 
 /// A [`Context`] that many tasks share (feature `tokio`). Cheap to clone.
 ///

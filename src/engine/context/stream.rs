@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::Context;
-use crate::diag::{Diagnostic, Error};
+use crate::support::diag::{Diagnostic, Error};
 
 /// A block that grows. Adding text costs the text; the block is put together when it is read or
 /// committed.

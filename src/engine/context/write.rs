@@ -5,11 +5,11 @@ use std::sync::Arc;
 
 use super::Context;
 use super::node::{IntoNode, short_form};
-use crate::diag::{Code, Diagnostic, Error};
 use crate::history::{History, Position, Session};
 use crate::index::Snapshot;
-use crate::ir::{Address, Insertion};
+use crate::query::ir::{Address, Insertion};
 use crate::runtime::{self, Commit, Made, NewNode, Reference, Refusal, Target, Workspace};
+use crate::support::diag::{Code, Diagnostic, Error};
 use crate::tree::NodeClass;
 
 impl Context {

@@ -6,12 +6,12 @@ use hashbrown::HashMap;
 
 use super::grouped::Grouped;
 use super::open::{self, OpenSessions};
-use crate::diag::{Code, Error};
 use crate::engine::answer::Answer;
 use crate::engine::lazy::Foreseen;
 use crate::engine::prepared::Prepared;
 use crate::history::{Part, RangeOptions, Session};
 use crate::store::{self, Among, Core, Listed, StoreError};
+use crate::support::diag::{Code, Error};
 
 /// The answer of one session. See [`Store::select`](crate::Store::select).
 #[derive(Debug)]

@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use super::Store;
 use super::open::OpenSessions;
-use crate::diag::Error;
 use crate::engine::facade::Engine;
 use crate::store::{Core, Home, HomeOptions, WriteOptions};
+use crate::support::diag::Error;
 
 /// When a commit is written to the disk (STORE §3). It is durable when it returns in both cases.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

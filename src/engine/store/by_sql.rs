@@ -1,12 +1,12 @@
 //! Selectors that the database itself answers, as statements (STORE §5).
 
 use super::Store;
-use crate::diag::Error;
 use crate::engine::Prepared;
-use crate::sql::{Dialect, Options, Shape, Statement};
+use crate::query::sql::{Dialect, Options, Shape, Statement};
 #[cfg(feature = "cli")]
 use crate::store::parquet_views;
 use crate::store::{Row, StoreError};
+use crate::support::diag::Error;
 
 /// The statements that make the views of an export to Parquet, for a dialect that reads such files; `None`
 /// for the others.

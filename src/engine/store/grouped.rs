@@ -7,7 +7,7 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::engine::prepared::Prepared;
-use crate::sql::{Dialect, compile_group};
+use crate::query::sql::{Dialect, compile_group};
 use crate::store::{Core, Listed, StoreError};
 
 /// Sessions that one statement asks.

@@ -6,13 +6,13 @@ use std::sync::Arc;
 use super::asking::{Asking, at_of};
 use super::open;
 use super::sweep::Sweep;
-use crate::diag::Error;
 use crate::engine::answer::Answer;
 use crate::engine::candidate::Exact;
 use crate::engine::selection::ids_of;
-use crate::exec::{Input, Trace, run};
 use crate::history::{Position, RangeOptions, Session};
+use crate::query::exec::{Input, Trace, run};
 use crate::store::{self, Database, Glob, Listed, StoreError};
+use crate::support::diag::Error;
 
 /// The ids of what a selector finds in many sessions, in byte order of their names. See
 /// [`Store::select_ids`](crate::Store::select_ids).

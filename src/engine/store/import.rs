@@ -4,10 +4,10 @@ use std::borrow::Borrow;
 use std::sync::Arc;
 
 use super::{Store, open};
-use crate::diag::Error;
 use crate::engine::context::Kept;
 use crate::history::{History, Session};
 use crate::store::{AttemptRow, Beside, Database, Import, StoreError};
+use crate::support::diag::Error;
 
 /// The most sessions of a transaction.
 const SESSIONS: usize = 256;

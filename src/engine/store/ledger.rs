@@ -7,10 +7,10 @@
 use std::sync::Arc;
 
 use super::{Store, open};
-use crate::diag::Error;
 use crate::history::{AttemptEntry, Attempts};
 use crate::index::Snapshot;
 use crate::store::{self, AttemptRow, Database, Entry, Import, StoreError};
+use crate::support::diag::Error;
 
 /// A session as it is in the transaction.
 #[derive(Clone, Debug)]

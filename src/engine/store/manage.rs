@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use super::texts::texts_of;
 use super::{Store, open};
-use crate::diag::Error;
 use crate::engine::context::{Kept, index_at};
 use crate::store::{self, Entry, Glob, Keep, Removed, StoreError};
+use crate::support::diag::Error;
 
 /// A session of a store, as it is listed.
 ///

@@ -9,11 +9,11 @@ use super::grouped::Grouped;
 use super::open::{self, OpenSessions};
 use super::sweep::Sweep;
 use super::{SessionIds, Store, StoreIds};
-use crate::diag::Error;
 use crate::engine::candidate::{candidate, exact};
 use crate::engine::prepared::Prepared;
 use crate::history::{Part, RangeOptions};
 use crate::store::{self, Among, Core, Glob, Listed, StoreError};
+use crate::support::diag::Error;
 
 /// The answers of many sessions, in byte order of their names. See [`Store::select`].
 #[derive(Debug)]

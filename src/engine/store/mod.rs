@@ -55,10 +55,10 @@ use self::open::OpenSessions;
 use super::context::{Context, ContextBuilder, Kept};
 use super::facade::Engine;
 use super::keeper::Keeper;
-use crate::diag::Error;
 use crate::history::Session;
 use crate::runtime::Commit;
 use crate::store::{self, Core, StoreError};
+use crate::support::diag::Error;
 
 /// Sessions in a SQLite file or, with the feature `postgres`, in PostgreSQL (STORE §1 to §4).
 ///
@@ -214,7 +214,7 @@ impl Store {
             false => Ok(Vec::new()),
         };
         let names = names.unwrap_or_default();
-        match crate::diag::nearest(name, names.iter().map(String::as_str)) {
+        match crate::support::diag::nearest(name, names.iter().map(String::as_str)) {
             Some(near) => error.with_help(format!("there is `{near}`")),
             None => error,
         }

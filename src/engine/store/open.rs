@@ -6,10 +6,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use hashbrown::HashMap;
 use roaring::RoaringTreemap;
 
-use crate::diag::{Code, Diagnostic, Error};
 use crate::engine::lazy::Foreseen;
 use crate::history::{Archive, History, Part, Position, Session};
 use crate::store::{self, Among, Core, Entry, Extent, Listed, Newest, StoreError, Stored};
+use crate::support::diag::{Code, Diagnostic, Error};
 
 /// Open sessions, those that were used longest ago first to go.
 #[derive(Debug)]

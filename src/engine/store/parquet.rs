@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use super::Store;
-use crate::diag::Error;
 use crate::store;
+use crate::support::diag::Error;
 
 /// What [`Store::export_parquet`] copies.
 ///

@@ -13,9 +13,9 @@ use rayon::prelude::*;
 
 use super::asking::Asking;
 use super::open;
-use crate::cancel;
-use crate::diag::Error;
 use crate::store::Listed;
+use crate::support::cancel;
+use crate::support::diag::Error;
 
 /// At least so many sessions are asked at once, and at most so many.
 const CHUNK: (usize, usize) = (8, 256);

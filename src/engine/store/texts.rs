@@ -1,11 +1,11 @@
 //! The text index: which sessions may have a text, without reading them.
 
 use super::Store;
-use crate::diag::Error;
 use crate::engine::searched::searched;
 use crate::index::Snapshot;
-use crate::ir::{Required, fold};
+use crate::query::ir::{Required, fold};
 use crate::store::{self, Glob};
+use crate::support::diag::Error;
 
 /// The text index of a store. See [`Store::index_text`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

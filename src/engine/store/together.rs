@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use crate::diag::{Code, Diagnostic, Error};
 use crate::engine::context::Context;
 use crate::runtime::Commit;
 use crate::store::Core;
+use crate::support::diag::{Code, Diagnostic, Error};
 
 /// Commits contexts of one store in one transaction.
 pub(super) fn commit_all<'c>(

@@ -10,13 +10,13 @@
 
 use super::locate;
 use super::pieces::{self, Place};
-use crate::cancel::stopped;
 use crate::history::History;
 use crate::index::{NodeRef, Snapshot, UnitRef};
 use crate::render::{
     self, Head, Provider, RenderError, Source, Thread, ThreadBlock, grouping_of, head_of,
     is_in_head,
 };
+use crate::support::cancel::stopped;
 use crate::tree::NodeClass;
 use std::borrow::Cow;
 use std::collections::HashMap;

@@ -4,7 +4,7 @@
 //! of a text that are JSON literals are read as well, four levels deep. This file must not know
 //! sessions.
 
-use crate::ir::{Pattern, PatternError, Patterns};
+use crate::query::ir::{Pattern, PatternError, Patterns};
 use crate::tree::shallow::string;
 use std::borrow::Cow;
 

@@ -18,10 +18,10 @@ use ::parquet::schema::types::{ColumnPath, Type as Schema, TypePtr};
 use sha2::{Digest, Sha256};
 
 use super::layout::Table;
-use crate::scratch::Part;
 use crate::store::error::StoreError;
 use crate::store::schema::Type;
 use crate::store::sql::Row;
+use crate::support::scratch::Part;
 use crate::tree::hash::hex;
 
 /// The most rows of a row group. Engines skip whole ones, by their least and greatest values.

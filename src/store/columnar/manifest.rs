@@ -11,8 +11,8 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use super::file::{Written, hash_of};
-use crate::scratch::Part;
 use crate::store::error::StoreError;
+use crate::support::scratch::Part;
 
 /// The directory of the manifests. Engines pass over names that begin so.
 pub(super) const DIRECTORY: &str = "_pactql";

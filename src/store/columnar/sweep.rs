@@ -12,8 +12,8 @@ use hashbrown::HashSet;
 
 use super::layout::{Place, TABLES, Table};
 use super::manifest::{Bucket, DIRECTORY, remove};
-use crate::scratch::is_part;
 use crate::store::error::StoreError;
+use crate::support::scratch::is_part;
 
 /// Removes the parts and the files that no manifest names. Nobody else writes the copy. Files of a bucket that was being
 /// written stay: its placements may refer to them already, and the bucket is written again and cleaned then. Returns

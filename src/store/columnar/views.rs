@@ -5,9 +5,9 @@
 use std::fmt::Write;
 
 use super::layout::{Place, TABLES, Table};
-use crate::diag::Error;
-use crate::sql::Dialect;
+use crate::query::sql::Dialect;
 use crate::store::error::StoreError;
+use crate::support::diag::Error;
 
 /// The statements that make a view for each table of STORE §2 over the files of a copy: of `directory`, which
 /// may be a path or a URL such as `s3://archive/agents`, in `schema`, which must exist, or else as
@@ -145,7 +145,7 @@ fn is_strange(c: char) -> bool {
 #[cfg(test)]
 mod tests {
     use super::parquet_views;
-    use crate::sql::Dialect;
+    use crate::query::sql::Dialect;
 
     #[test]
     fn names_are_quoted_and_patterns_refused() {

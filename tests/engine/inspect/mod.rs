@@ -14,7 +14,7 @@ mod waste;
 mod wording;
 
 use pactql::Session;
-use pactql::interop::{ImportOptions, import};
+use pactql::logs::{ImportOptions, import};
 
 /// The requests of a synthetic agent that books trains: five calls, four tools, one model.
 const TRAVEL: &[u8] = include_bytes!("../../../fixtures/travel.openai.json");

@@ -2,7 +2,7 @@
 //! sessions.
 
 use pactql::inspect::{Cause, Part, PrefixOptions, Prefixes, Tokenizer, prefixes};
-use pactql::interop::{ImportOptions, import};
+use pactql::logs::{ImportOptions, import};
 use pactql::{Engine, Provider, Session};
 use proptest::prelude::*;
 use serde_json::value::RawValue;

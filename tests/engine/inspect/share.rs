@@ -2,7 +2,7 @@
 
 use pactql::inspect::share::{Page, PageOptions, Receipt, Redactor, page, receipt};
 use pactql::inspect::{Counts, Part, Region, ShowOptions, Shown, ShownBlock, Tokenizer, show};
-use pactql::interop::{ImportOptions, import};
+use pactql::logs::{ImportOptions, import};
 use pactql::{Engine, History, Session};
 use proptest::prelude::*;
 use serde_json::{Value, json};

@@ -589,8 +589,8 @@ fn imported_messages_are_translated_for_other_apis() {
             {"type": "text", "text": "a"}, {"type": "text", "text": "b"}]},
         {"role": "tool", "tool_call_id": "c2", "content": "c"},
         {"role": "assistant", "content": [{"type": "refusal", "refusal": "No."}]}]);
-    let options = pactql::interop::ImportOptions::default();
-    let imported = pactql::interop::import(log.to_string().as_bytes(), &options).unwrap();
+    let options = pactql::logs::ImportOptions::default();
+    let imported = pactql::logs::import(log.to_string().as_bytes(), &options).unwrap();
     let mut lines = Vec::new();
     imported.sessions[0]
         .recording

@@ -231,7 +231,7 @@ fn serializations_are_stable() {
     let written = |session: &Session| {
         let history = session.history();
         let mut out = Vec::new();
-        pactql::interop::write_document(&history.committed()[0], &mut out).unwrap();
+        pactql::logs::write_document(&history.committed()[0], &mut out).unwrap();
         String::from_utf8(out).unwrap()
     };
     let first = written(&session);

@@ -44,7 +44,7 @@ impl pactql::Clock for Hand {
 /// The document of a snapshot.
 pub(crate) fn document(snapshot: &Snapshot) -> String {
     let mut out = Vec::new();
-    pactql::interop::write_document(snapshot, &mut out).unwrap();
+    pactql::logs::write_document(snapshot, &mut out).unwrap();
     String::from_utf8(out).unwrap().trim_end().to_owned()
 }
 

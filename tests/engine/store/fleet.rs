@@ -77,7 +77,7 @@ fn views_have_the_rows_of_the_tables() {
         // Only what was committed is in a copy.
         let mut lines = Vec::new();
         let history = session.history();
-        pactql::interop::write_session(history.committed(), None, false, &mut lines).unwrap();
+        pactql::logs::write_session(history.committed(), None, false, &mut lines).unwrap();
         let session = Session::from_slice(&lines).unwrap();
         store
             .import(&format!("it's/{name}"), &session, Some("a file"))

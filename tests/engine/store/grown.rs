@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use pactql::interop::{ImportOptions, import};
+use pactql::logs::{ImportOptions, import};
 use pactql::{Code, Context, Message, Session, Store};
 use serde_json::{Value, json};
 
@@ -18,7 +18,7 @@ fn sessions(log: &[u8], name: &str, replayed: bool) -> Option<Vec<(String, Sessi
         .iter()
         .all(|session| session.name.is_none());
     let several = several && imported.sessions.len() > 1;
-    let named = |(at, session): (usize, pactql::interop::ImportedSession)| {
+    let named = |(at, session): (usize, pactql::logs::ImportedSession)| {
         let mut bytes = Vec::new();
         let recording = &session.recording;
         recording.write_jsonl(&mut bytes, false).expect("memory");

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use pactql::internals::index::{Meta, Snapshot, Writer};
 use pactql::internals::tree::canonical::canonical;
 use pactql::internals::tree::{Document, arrange, read_document, read_lines};
-use pactql::interop::{write_document, write_session};
+use pactql::logs::{write_document, write_session};
 use proptest::prelude::*;
 
 use crate::support::random::{Rng, config};

@@ -1,0 +1,186 @@
+//! The answers of `select`, in every format.
+
+use super::fit;
+use super::options::{Color, Format, Paint, Tint};
+use super::output;
+use super::preview::{Previews, with_calls};
+use crate::app::present::Failure;
+use crate::app::present::answer::{Budget, Found};
+use crate::engine::{Answer, Engine, Prepared};
+use crate::history::{RangeDiff, RangeOptions};
+use std::fmt::Write as _;
+
+/// The resolved arguments of a run.
+pub(super) struct How {
+    pub(super) engine: Engine,
+    pub(super) options: RangeOptions,
+    pub(super) budget: Option<Budget>,
+    pub(super) format: Format,
+    pub(super) count: bool,
+    pub(super) color: Color,
+}
+
+/// What tells an answer from others of the same run: its session if there are several, its
+/// selector if there are several.
+#[derive(Clone, Copy)]
+pub(super) struct Labels<'a> {
+    pub(super) session: Option<&'a str>,
+    pub(super) selector: Option<&'a str>,
+}
+
+impl<'a> Labels<'a> {
+    /// Those there are, with the names of the members that they are in JSON.
+    fn named(self) -> Vec<(&'static str, &'a str)> {
+        let labels = [("session", self.session), ("selector", self.selector)];
+        let labels = labels.into_iter();
+        labels
+            .filter_map(|(name, label)| Some((name, label?)))
+            .collect()
+    }
+
+    /// A line above an answer; empty without labels.
+    fn title(self, paint: Paint) -> String {
+        let labels: Vec<&str> = self.named().iter().map(|(_, label)| *label).collect();
+        match labels.is_empty() {
+            true => String::new(),
+            false => paint.tint(Tint::Name, &format!("{}:", labels.join("  "))) + "\n",
+        }
+    }
+
+    /// What a line of an answer begins with: each label and a tab.
+    pub(super) fn prefix(self) -> String {
+        let labels = self.named().into_iter();
+        labels
+            .map(|(_, label)| format!("{}\t", output::printable(label)))
+            .collect()
+    }
+}
+
+/// Appends an answer.
+pub(super) fn append(
+    found: &Found<'_>,
+    prepared: &Prepared,
+    labels: Labels<'_>,
+    how: &How,
+    out: &mut String,
+) -> Result<(), Failure> {
+    let paint = how.color.for_results();
+    let (title, prefix) = (labels.title(paint), labels.prefix());
+    let previews = || Previews::of(prepared.query(), paint);
+    let no_nodes = || {
+        Failure::value("a range has differences, not nodes")
+            .with_help("--format json, table or ids")
+    };
+    match (how.format, found.answer, &found.fit) {
+        (Format::Json | Format::Auto, ..) => {
+            let value = found.json(how.count)?;
+            let name = if how.count { "count" } else { "result" };
+            let labels = labels.named();
+            match labels.is_empty() {
+                true => out.extend([&*value, "\n"]),
+                false => {
+                    out.push('{');
+                    for (name, label) in labels {
+                        let _ = write!(out, "\"{name}\":{},", output::quoted(label));
+                    }
+                    let _ = writeln!(out, "\"{name}\":{value}}}");
+                }
+            }
+        }
+        _ if how.count => out.extend([&*prefix, &*found.json(true)?, "\n"]),
+        (Format::Tree, _, Some(_)) => {
+            return Err(Failure::value(
+                "`--format tree` cannot show the order that a budget chooses",
+            )
+            .with_help("--format json, table, ids or nodes"));
+        }
+        (Format::Table, _, Some(fit)) => out.extend([&*title, &*fit::table(fit, &previews())]),
+        (Format::Table, Answer::Rows(rows), None) => {
+            let whole = with_calls(rows)?;
+            let nodes = whole.as_ref().unwrap_or(rows).nodes();
+            out.extend([&*title, &*output::table(nodes, &previews())]);
+        }
+        (Format::Table, Answer::Range(diff), None) => {
+            out.push_str(&title);
+            summary(diff, paint, out);
+        }
+        (Format::Ids, Answer::Range(diff), None) => changes(diff, &prefix, out),
+        (Format::Ids, ..) => {
+            for node in found.nodes().into_iter().flatten() {
+                out.extend([&*prefix, node.id(), "\n"]);
+            }
+        }
+        (Format::Nodes, ..) => {
+            for node in found.nodes().ok_or_else(no_nodes)? {
+                output::node_json(node, &labels.named(), out);
+            }
+        }
+        (Format::Tree, _, None) => {
+            let rows = found.answer.rows().ok_or_else(no_nodes)?;
+            let whole = with_calls(rows)?;
+            let nodes = whole.as_ref().unwrap_or(rows).nodes();
+            out.extend([&*title, &*output::tree(nodes, &previews())]);
+        }
+    }
+    Ok(())
+}
+
+/// Appends that a session has no match, where matches are counted.
+pub(super) fn append_none(labels: Labels<'_>, how: &How, out: &mut String) {
+    match how.format {
+        Format::Json | Format::Auto => {
+            out.push('{');
+            for (name, label) in labels.named() {
+                let _ = write!(out, "\"{name}\":{},", output::quoted(label));
+            }
+            out.push_str("\"count\":0}\n");
+        }
+        _ => out.extend([&*labels.prefix(), "0\n"]),
+    }
+}
+
+/// One line for each change: the pair of snapshots, a sign, the id.
+fn changes(diff: &RangeDiff, prefix: &str, out: &mut String) {
+    for block in &diff.diffs {
+        let pair = format!("{prefix}{}..{}", block.from.label, block.to.label);
+        let added = block.added_ids.iter().map(|id| ('+', id));
+        let removed = block.removed_ids.iter().map(|id| ('-', id));
+        let changed = block.changed.iter().map(|change| ('~', &change.id));
+        for (sign, id) in added.chain(removed).chain(changed) {
+            let _ = writeln!(out, "{pair}\t{sign}\t{id}");
+        }
+    }
+}
+
+/// The changes as text: under each pair of snapshots what was added, removed and changed.
+fn summary(diff: &RangeDiff, paint: Paint, out: &mut String) {
+    for block in &diff.diffs {
+        let (newer, older) = (&block.from.label, &block.to.label);
+        let (added, removed) = (block.added_ids.len(), block.removed_ids.len());
+        let changed = block.changed.len();
+        let place = paint.tint(Tint::Place, &format!("{newer} after {older}"));
+        let _ = writeln!(
+            out,
+            "{place}: {added} added, {removed} removed, {changed} changed"
+        );
+        let added = block.added_ids.iter().map(|id| ('+', Tint::Added, id));
+        let removed = block.removed_ids.iter().map(|id| ('-', Tint::Removed, id));
+        for (sign, tint, id) in added.chain(removed) {
+            let line = format!("{sign} {}", output::printable(id));
+            let _ = writeln!(out, "  {}", paint.tint(tint, &line));
+        }
+        for change in &block.changed {
+            let (id, fields) = (output::printable(&change.id), change.fields.join(", "));
+            let line = paint.tint(Tint::Changed, &format!("~ {id} ({fields})"));
+            let _ = writeln!(out, "  {line}");
+            let content = change.content_diff.as_deref();
+            let lines = content.and_then(|content| content.diff.as_deref());
+            for line in lines.unwrap_or_default().lines() {
+                let _ = writeln!(out, "      {}", output::printable(line));
+            }
+        }
+    }
+    if diff.diffs.is_empty() {
+        out.push_str("one snapshot, nothing to compare\n");
+    }
+}

@@ -1,0 +1,133 @@
+//! `pactql blame`: the history of one node.
+
+use super::command::Run;
+use super::options::{Color, Paint, TextOrJson, Tint};
+use super::output;
+use super::sessions::SessionArgs;
+use super::typed::options;
+use super::words::{exists, in_quotes, is_file, is_selector, quoted};
+use crate::app::present::stores::intact;
+use crate::app::present::{Exit, Failure};
+use crate::engine::Engine;
+use crate::history::{Blame as Life, BlameKind, Session, blame};
+use crate::support::diag::nearest_at;
+use clap::Args;
+use std::fmt::Write as _;
+
+/// Show in which cycles a node was added, changed and removed.
+///
+/// Prints one event a line, oldest first: the headers and fields that changed and, if they are
+/// short, their values before and after. The working state comes last.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  pactql blame session.jsonl cb:u1
+  pactql blame session.jsonl sys:banner --format json")]
+pub(super) struct Blame {
+    #[command(flatten)]
+    session: SessionArgs,
+    /// The id of the node.
+    #[arg(allow_hyphen_values = true)]
+    id: String,
+    /// Text or JSON.
+    #[arg(long, value_enum, default_value_t)]
+    format: TextOrJson,
+}
+
+impl Run for Blame {
+    fn run(&self, color: Color) -> Result<Exit, Failure> {
+        let name = self.session.name();
+        if is_file(&self.id) && !exists(name) {
+            return Err(
+                Failure::usage("the session comes first, then the id").with_help(format!(
+                    "pactql blame {} {}{}",
+                    quoted(&self.id),
+                    quoted(name),
+                    options()
+                )),
+            );
+        }
+        let session = self.session.open()?;
+        session.moment().fetch_all()?;
+        let life = blame(&session.moment(), &self.id);
+        intact(&session)?;
+        let life = life.ok_or_else(|| self.unknown(&session))?;
+        output::print_as(self.format.is_json(), &life, || {
+            text(&life, color.for_results())
+        })
+    }
+}
+
+impl Blame {
+    /// The failure for an id that no node has.
+    fn unknown(&self, session: &Session) -> Failure {
+        let name = quoted(self.session.name());
+        let plain = self.id.strip_prefix('#').unwrap_or(&self.id);
+        let known = blame(&session.moment(), plain).is_some();
+        if known {
+            return Failure::usage("the id of a node is written without `#` here").with_help(
+                format!("pactql blame {name} {}{}", quoted(plain), options()),
+            );
+        }
+        let every = Engine::new().rows(session, "@* *").ok();
+        let ids = every.iter().flat_map(|every| every.nodes());
+        let ids: Vec<&str> = ids.take(MOST_IDS).map(|node| node.id()).collect();
+        let ending = format!(":{plain}");
+        let ends = ids.iter().find(|id| id.ends_with(&ending)).copied();
+        if is_selector(&self.id) {
+            let failure = Failure::usage("`blame` takes the id of a node, not a selector");
+            let found = Engine::new().rows(session, &self.id).ok();
+            let first = found.iter().flat_map(|found| found.nodes()).next();
+            let selector = in_quotes(&self.id);
+            return failure.with_help(match first.map(|node| node.id()).or(ends) {
+                Some(id) => format!("pactql blame {name} {}{}", quoted(id), options()),
+                None => format!("`pactql log {name} {selector}` counts the changes of all matches"),
+            });
+        }
+        let id = output::printable(&self.id);
+        let failure = Failure::value(format!("no snapshot has a node with the id `{id}`"));
+        match ends.or_else(|| nearest_at(LIKENESS, &self.id, ids)) {
+            Some(near) => failure.with_help(format!("did you mean `{near}`?")),
+            None => failure.with_help(format!("pactql select {name} \"@* *\" --format ids")),
+        }
+    }
+}
+
+/// The most ids that a mistyped one is compared with.
+const MOST_IDS: usize = 10_000;
+
+/// How like an id a mistyped one is: short ids are alike by chance.
+const LIKENESS: f64 = 0.6;
+
+/// One line for each event, with the values that changed below it.
+fn text(life: &Life, paint: Paint) -> String {
+    let mut out = String::new();
+    let widths = life.events.iter().map(|event| event.snapshot.len());
+    let width = widths.max().unwrap_or(0);
+    for event in &life.events {
+        let place = paint.tint(Tint::Place, &format!("{:width$}", event.snapshot));
+        let _ = write!(out, "{place}  ");
+        match &event.kind {
+            BlameKind::Appeared { parent } => {
+                let mut words = "appeared".to_owned();
+                if let Some(parent) = parent {
+                    let _ = write!(words, " under {}", output::printable(parent));
+                }
+                let _ = writeln!(out, "{}", paint.tint(Tint::Added, &words));
+            }
+            BlameKind::Went => {
+                let _ = writeln!(out, "{}", paint.tint(Tint::Removed, "went"));
+            }
+            BlameKind::Changed { fields, delta } => {
+                let fields: Vec<String> = fields
+                    .iter()
+                    .map(|field| output::printable(field))
+                    .collect();
+                let words = format!("changed {}", fields.join(", "));
+                let _ = writeln!(out, "{}", paint.tint(Tint::Changed, &words));
+                output::values(delta, &mut out);
+            }
+        }
+    }
+    out
+}

@@ -1,0 +1,178 @@
+//! Inputs and output files.
+
+use super::options::Limits;
+use super::words::{in_quotes, is_selector, quoted};
+use crate::app::present::{Exit, Failure};
+use crate::logs::file::output;
+use crate::logs::stem;
+use crate::support::diag::{Code, Diagnostic, Error, nearest};
+use crate::tree::source::{read_all, read_file};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+/// The argument that means standard input.
+pub(super) const STDIN: &str = "-";
+
+/// What standard input is called in messages.
+pub(super) const STDIN_NAME: &str = "standard input";
+
+/// What an input is called in messages.
+pub(super) fn name(input: &str) -> PathBuf {
+    PathBuf::from(if input == STDIN { STDIN_NAME } else { input })
+}
+
+/// Adds to a missing input what may have been meant: the name next to it in its directory, or that
+/// it is a selector.
+pub(super) fn explain_missing(failure: Failure, name: &str) -> Failure {
+    if failure.exit() != Exit::Missing {
+        return failure;
+    }
+    if is_selector(name) {
+        return Failure::usage("expected a session, found a selector").with_help(format!(
+            "pactql select SESSION {0}, or pactql check {0}",
+            in_quotes(name)
+        ));
+    }
+    if name.is_empty() {
+        return Failure::usage("expected the path of a session, found an empty word");
+    }
+    if name.contains('*') {
+        return failure.with_help(format!(
+            "`*` is for the shell, which leaves quotes alone: write {name} without quotes"
+        ));
+    }
+    let path = Path::new(name);
+    match (near(path), missing_directory(path)) {
+        (Some(near), _) => {
+            let near = near.display().to_string();
+            failure.with_help(format!("did you mean {}?", quoted(&near)))
+        }
+        (None, Some(missing)) => {
+            failure.with_help(format!("there is no directory {}", missing.display()))
+        }
+        (None, None) => failure,
+    }
+}
+
+/// The path that is most like a missing one: of each name that does not exist, the nearest in its
+/// directory is taken.
+fn near(path: &Path) -> Option<PathBuf> {
+    if path.exists() {
+        return Some(path.to_owned());
+    }
+    let parent = path.parent().unwrap_or(Path::new(""));
+    let (directory, shown) = match parent.as_os_str().is_empty() {
+        true => (PathBuf::from("."), PathBuf::new()),
+        false => (near(parent)?, near(parent)?),
+    };
+    let name = path.file_name()?.to_str()?;
+    if directory.join(name).exists() {
+        return Some(shown.join(name));
+    }
+    let entries = std::fs::read_dir(&directory).ok()?.flatten();
+    let names = entries.map(|entry| entry.file_name().to_string_lossy().into_owned());
+    let is_wanted = |name: &String| {
+        // A directory is no help where the ending of a file was typed.
+        let is_file = path.extension().is_none() || !directory.join(name).is_dir();
+        !name.starts_with('.') && is_file
+    };
+    let mut names: Vec<String> = names.filter(is_wanted).collect();
+    names.sort_unstable();
+    // The endings of all sessions are alike.
+    let found = nearest(stem(name), names.iter().map(|name| stem(name)))?;
+    let found = names.iter().find(|name| stem(name) == found)?;
+    Some(shown.join(found))
+}
+
+/// The first directory of a path that does not exist.
+fn missing_directory(path: &Path) -> Option<&Path> {
+    let parents = path
+        .ancestors()
+        .skip(1)
+        .filter(|parent| !parent.as_os_str().is_empty());
+    parents.filter(|parent| !parent.exists()).last()
+}
+
+/// Reads a whole file or, for `-`, standard input; gzip is unpacked.
+///
+/// # Errors
+/// A missing or unreadable file; an input larger than the limit.
+pub(super) fn read(name: &str, limits: &Limits) -> Result<Vec<u8>, Failure> {
+    let limits = limits.source();
+    let bytes = if name == STDIN {
+        read_all(io::stdin().lock(), Path::new(STDIN_NAME), limits)
+    } else {
+        read_file(Path::new(name), limits)
+    };
+    bytes.map_err(|error| explain_missing(error.into(), name))
+}
+
+/// Refuses to write to a file that exists, unless it may be replaced, or that is read (RUNTIME §7). A
+/// new file in a directory that is read would be part of that session the next time.
+///
+/// # Errors
+/// It exists, or it is one of `inputs` or in one of them.
+pub(super) fn check_output(name: &str, inputs: &[&str], force: bool) -> Result<(), Failure> {
+    let path = Path::new(name);
+    // Devices and pipes are written to, not replaced.
+    if path.exists() && !path.is_file() {
+        return Ok(());
+    }
+    let place = path.canonicalize().or_else(|_| {
+        let parent = path.parent().filter(|parent| *parent != Path::new(""));
+        let parent = parent.unwrap_or(Path::new(".")).canonicalize()?;
+        io::Result::Ok(parent.join(path.file_name().unwrap_or_default()))
+    });
+    let is_read = |input: &&&str| {
+        let input = Path::new(input).canonicalize();
+        matches!((&input, &place), (Ok(input), Ok(place)) if place.starts_with(input))
+    };
+    if let Some(input) = inputs.iter().find(is_read) {
+        let message = match Path::new(input).is_dir() {
+            true => format!("the output {name} is in the input {input}"),
+            false => format!("the output {name} is the input"),
+        };
+        return Err(Failure::usage(message).with_help("write to another file, then move it"));
+    }
+    match path.metadata() {
+        Err(_) => Ok(()),
+        Ok(data) if data.permissions().readonly() => {
+            Err(Failure::usage(format!("the output {name} is read-only"))
+                .with_help("write to another file"))
+        }
+        Ok(_) if force => Ok(()),
+        Ok(_) => {
+            Err(Failure::usage(format!("the output {name} exists"))
+                .with_help("`--force` replaces it"))
+        }
+    }
+}
+
+/// Writes a file as a whole, so that a failure leaves the old one, or none; see [`output`].
+///
+/// # Errors
+/// Those of the writer and of the file system.
+pub(super) fn write(
+    name: &str,
+    produce: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+) -> Result<(), Failure> {
+    output(Path::new(name), produce).map_err(|error| Failure::output(name, &error))
+}
+
+/// The lines of a file of selectors, without line endings (LF or CRLF) and a leading byte order
+/// mark. The error of a line that is not UTF-8 is its readable part.
+pub(super) fn lines(bytes: &[u8]) -> impl Iterator<Item = Result<&str, String>> {
+    let bytes = bytes.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(bytes);
+    bytes.split_inclusive(|byte| *byte == b'\n').map(|line| {
+        let line = line.strip_suffix(b"\n").unwrap_or(line);
+        let line = line.strip_suffix(b"\r").unwrap_or(line);
+        std::str::from_utf8(line).map_err(|_| String::from_utf8_lossy(line).into_owned())
+    })
+}
+
+/// The error of a selector that is not UTF-8.
+pub(super) fn not_utf8(line: &str) -> Error {
+    let at = line.find('\u{fffd}').unwrap_or(0);
+    let mistake = Diagnostic::error(Code::SelectorInvalid, "the selector is not UTF-8");
+    Error::new(line, mistake.at(at..at, "here"))
+}

@@ -1,0 +1,433 @@
+//! What the commands that inspect sessions share: which sessions, which of their snapshots, and which
+//! nodes of those.
+
+use super::command::say;
+use super::options::{Limits, Paint, Tint};
+use super::sessions::{self, open_store};
+use crate::app::present::stores::{Access, Address, intact, none_of, without_passwords};
+use crate::app::present::{Exit, Failure, printable};
+use crate::engine::Store;
+use crate::history::Session;
+use crate::inspect::{Part, Prices};
+use crate::tree::shallow::{get, members, string};
+use crate::tree::timestamp::nanos_of_rfc3339;
+use clap::Args;
+use std::sync::Arc;
+
+/// How many files are read together.
+const TOGETHER: usize = 32;
+
+/// The sessions of a command, and the part of each that it is about.
+#[derive(Args, Debug)]
+pub(super) struct Inspected {
+    /// Sessions: files, directories, `STORE#name`, `STORE#glob`, `STORE`, or `-` for standard input.
+    #[arg(value_name = "SESSION", required = true)]
+    sessions: Vec<String>,
+    #[command(flatten)]
+    part: PartArgs,
+    #[command(flatten)]
+    choice: Choice,
+    #[command(flatten)]
+    limits: Limits,
+}
+
+impl Inspected {
+    /// Which snapshots, and which nodes of them.
+    pub(super) fn part(&self) -> Part {
+        self.part.part()
+    }
+
+    /// As [`Inspected::part`], of all snapshots if none is asked for.
+    pub(super) fn part_or_all(&self) -> Part {
+        self.part.part_of(Part::all())
+    }
+
+    /// Whether a range of snapshots is asked for.
+    pub(super) fn is_range(&self) -> bool {
+        self.part.over.is_some()
+    }
+
+    /// As [`Choice::each`].
+    ///
+    /// # Errors
+    /// As [`Choice::each`].
+    pub(super) fn each(
+        &self,
+        visit: impl FnMut(&Opened) -> Result<(), Failure>,
+    ) -> Result<usize, Failure> {
+        self.choice.each(&self.sessions, &self.limits, visit)
+    }
+
+    /// As [`Inspected::each`]; of a store only the sessions are opened that `among` names. The others
+    /// are counted.
+    ///
+    /// # Errors
+    /// As [`Choice::each`]; what `among` returns.
+    pub(super) fn each_among(
+        &self,
+        among: Among<'_>,
+        visit: impl FnMut(&Opened) -> Result<(), Failure>,
+    ) -> Result<usize, Failure> {
+        self.choice
+            .each_among(&self.sessions, &self.limits, Some(among), visit)
+    }
+}
+
+/// Says which sessions of a store, whose name matches a pattern, need to be opened, in byte order of
+/// their names; `None` for all.
+pub(super) type Among<'a> = &'a dyn Fn(&Store, &str) -> Result<Option<Vec<String>>, Failure>;
+
+/// Which snapshots of a session, and which nodes of them.
+#[derive(Args, Debug)]
+pub(super) struct PartArgs {
+    /// One snapshot, such as @t0, @t-2 or @c12 [default: the working state, or else the newest].
+    #[arg(long, value_name = "ADDRESS", allow_hyphen_values = true)]
+    at: Option<String>,
+    /// A range of snapshots, such as @history or @t-9..@t0.
+    #[arg(
+        long,
+        value_name = "RANGE",
+        allow_hyphen_values = true,
+        conflicts_with = "at"
+    )]
+    over: Option<String>,
+    /// Only the nodes that a selector without a time matches, and what is below them.
+    #[arg(long = "where", value_name = "SELECTOR", allow_hyphen_values = true)]
+    selector: Option<String>,
+}
+
+impl PartArgs {
+    /// The same for the library.
+    pub(super) fn part(&self) -> Part {
+        self.part_of(Part::default())
+    }
+
+    /// The same, where `default` are the snapshots if none is asked for.
+    fn part_of(&self, default: Part) -> Part {
+        let (at, over) = (self.at.as_deref(), self.over.as_deref());
+        part(default, at, over, self.selector.as_deref())
+    }
+}
+
+/// A snapshot or a range, and a selector, for the library; `default` has the snapshots if there is neither.
+pub(super) fn part(
+    default: Part,
+    at: Option<&str>,
+    over: Option<&str>,
+    selector: Option<&str>,
+) -> Part {
+    let part = match over.or(at) {
+        None => default,
+        Some("working") => default.at(""),
+        // As of other commands, the `@` may be left out.
+        Some(time) if time.starts_with(['t', 'c']) => default.at(format!("@{time}")),
+        Some(time) => default.at(time),
+    };
+    match selector {
+        Some(selector) => part.only(selector),
+        None => part,
+    }
+}
+
+/// What tokens cost.
+#[derive(Args, Debug)]
+pub(super) struct PriceArgs {
+    /// A table of prices in place of the one in the program: {"date": …, "models": {NAME: {"input": …,
+    /// "cached_input": …, "cache_write": …, "output": …}}}, in dollars a million tokens.
+    #[arg(long, value_name = "FILE")]
+    prices: Option<String>,
+}
+
+impl PriceArgs {
+    /// The table.
+    ///
+    /// # Errors
+    /// It cannot be read.
+    pub(super) fn table(&self) -> Result<Prices, Failure> {
+        let Some(file) = &self.prices else {
+            return Ok(Prices::default());
+        };
+        let text = std::fs::read_to_string(file).map_err(|error| Failure::file(file, &error))?;
+        Prices::parse(&text)
+            .map_err(|error| Failure::plain(Exit::Input, format!("{file}: {error}")))
+    }
+}
+
+/// Why there is no price: of which model, and in which table.
+pub(super) fn no_price(model: Option<&str>, date: &str) -> String {
+    match model {
+        Some(model) => {
+            let model = printable(model);
+            format!("no cost: the prices of {date} have no model `{model}`; see --prices\n")
+        }
+        None => "no cost: the session names no model\n".to_owned(),
+    }
+}
+
+/// Which sessions of a store.
+#[derive(Args, Debug)]
+pub(super) struct Choice {
+    /// Only sessions of a store whose newest snapshot was committed at this time or later: a date, or a
+    /// date and a time with its zone, such as 2026-01-31T09:00:00Z.
+    #[arg(long, value_name = "TIME", value_parser = first_of_day, help_heading = "Sessions of a store")]
+    since: Option<i64>,
+    /// Only sessions of a store whose newest snapshot was committed at this time or earlier.
+    #[arg(long, value_name = "TIME", value_parser = last_of_day, help_heading = "Sessions of a store")]
+    until: Option<i64>,
+    /// Only sessions of a store whose newest snapshot has this value in `meta` or `meta.request`, such as
+    /// model=gpt-4o; may be given several times, and all must hold.
+    #[arg(long, value_name = "KEY=VALUE", value_parser = pair, help_heading = "Sessions of a store")]
+    meta: Vec<(String, String)>,
+}
+
+/// A session that is open.
+pub(super) struct Opened {
+    /// What names it, without passwords.
+    pub(super) name: String,
+    pub(super) session: Arc<Session>,
+    /// Whether it may be one of several, so that what is said of it names it.
+    pub(super) several: bool,
+}
+
+impl Opened {
+    /// The name, if there may be several.
+    pub(super) fn label(&self) -> Option<&str> {
+        self.several.then_some(&*self.name)
+    }
+
+    /// Appends its name as a line, if there may be several, with an empty line after what is there.
+    pub(super) fn title(&self, paint: Paint, out: &mut String) {
+        if let Some(name) = self.label() {
+            let before = if out.is_empty() { "" } else { "\n" };
+            out.extend([before, &paint.tint(Tint::Name, &printable(name)), "\n"]);
+        }
+    }
+
+    /// What went wrong with this session.
+    pub(super) fn failure(&self, error: crate::support::diag::Error) -> Failure {
+        Failure::in_session(error, self.label())
+    }
+}
+
+impl Choice {
+    fn is_all(&self) -> bool {
+        self.since.is_none() && self.until.is_none() && self.meta.is_empty()
+    }
+
+    /// Opens the sessions that words name, in the order of the words and in a store of the names, and
+    /// gives each to `visit`. Those of a store are open one at a time, and only those that were chosen.
+    /// Returns how many there were; says so if there was none.
+    ///
+    /// # Errors
+    /// A session that is missing or cannot be read; what `visit` returns.
+    pub(super) fn each(
+        &self,
+        words: &[String],
+        limits: &Limits,
+        visit: impl FnMut(&Opened) -> Result<(), Failure>,
+    ) -> Result<usize, Failure> {
+        self.each_among(words, limits, None, visit)
+    }
+
+    /// As [`Choice::each`] and [`Inspected::each_among`].
+    fn each_among(
+        &self,
+        words: &[String],
+        limits: &Limits,
+        among: Option<Among<'_>>,
+        mut visit: impl FnMut(&Opened) -> Result<(), Failure>,
+    ) -> Result<usize, Failure> {
+        let mut count = 0;
+        let mut several = words.len() > 1;
+        let of_store = |word: &String| Address::of(word).is_some();
+        for run in words.chunk_by(|a, b| !of_store(a) && !of_store(b)) {
+            if let Some(address) = run.first().and_then(|word| Address::of(word)) {
+                several |= address.is_several();
+                count += self.of_store(address, several, among, &mut visit)?;
+                continue;
+            }
+            if let Some(word) = run.first().filter(|_| !self.is_all()) {
+                let message = format!(
+                    "`--since`, `--until` and `--meta` choose sessions of a store, and `{word}` is none"
+                );
+                return Err(Failure::usage(message)
+                    .with_help("pactql import FILE... -o STORE.db puts sessions into a store"));
+            }
+            let (names, directory) = sessions::expand(run)?;
+            several |= directory;
+            for names in names.chunks(TOGETHER) {
+                let opened = sessions::open_all(names, limits)
+                    .map_err(|failure| sessions::explain_directory(failure, run))?;
+                for (name, session) in names.iter().zip(opened) {
+                    let name = without_passwords(name).into_owned();
+                    visit(&Opened {
+                        name,
+                        session,
+                        several,
+                    })?;
+                    count += 1;
+                }
+            }
+        }
+        Ok(count)
+    }
+
+    fn of_store(
+        &self,
+        address: Address<'_>,
+        several: bool,
+        among: Option<Among<'_>>,
+        visit: &mut impl FnMut(&Opened) -> Result<(), Failure>,
+    ) -> Result<usize, Failure> {
+        let store = open_store(address.store, Access::Read)?;
+        let among = match among {
+            // An index is of the whole store: asking it can cost more than reading one session.
+            Some(among) if address.is_several() => among(&store, address.glob())?,
+            _ => None,
+        };
+        let (names, count) = match (address.is_several(), self.is_all(), among) {
+            (false, true, _) => (vec![address.one()?.to_owned()], 1),
+            (true, true, Some(among)) => {
+                let count = store.count(address.glob())?;
+                if count == 0 {
+                    return Err(Failure::plain(Exit::Missing, none_of(address)));
+                }
+                (among, count)
+            }
+            (_, _, among) => {
+                let mut names = self.names(&store, address)?;
+                let count = names.len();
+                if let Some(among) = among {
+                    // Both are in byte order.
+                    names.retain(|name| among.binary_search(name).is_ok());
+                }
+                (names, count)
+            }
+        };
+        for name in &names {
+            let session = store.session(name)?;
+            let opened = Opened {
+                name: format!("{}#{name}", without_passwords(address.store)),
+                session,
+                several,
+            };
+            visit(&opened)?;
+            intact(&opened.session)?;
+        }
+        Ok(count)
+    }
+
+    /// The names of the chosen sessions of a store. Opens none.
+    fn names(&self, store: &Store, address: Address<'_>) -> Result<Vec<String>, Failure> {
+        let mut found = store.sessions(address.glob())?;
+        let all = found.len();
+        if all == 0 {
+            return Err(Failure::plain(Exit::Missing, none_of(address)));
+        }
+        found.retain(|info| {
+            let after = self
+                .since
+                .is_none_or(|since| info.committed_at_ns >= Some(since));
+            let before = |until| info.committed_at_ns.is_some_and(|time| time <= until);
+            after && self.until.is_none_or(before)
+        });
+        let mut names: Vec<String> = found.into_iter().map(|info| info.name).collect();
+        if !self.meta.is_empty() {
+            let metas = store.metas(address.glob())?;
+            let fit = |name: &String| {
+                // Both lists are in byte order.
+                let at = metas.binary_search_by(|(known, _)| known.cmp(name)).ok();
+                let meta = at.and_then(|at| metas.get(at)?.1.as_deref());
+                meta.is_some_and(|meta| self.meta.iter().all(|pair| has(meta, pair)))
+            };
+            names.retain(fit);
+        }
+        if names.is_empty() {
+            let sessions = crate::app::present::counted(all as u64, "session");
+            let store = without_passwords(address.store);
+            say(&format!("note: none of {sessions} of {store} was chosen\n"));
+        }
+        Ok(names)
+    }
+}
+
+/// Whether `meta`, or the request in it, has a value.
+fn has(meta: &str, (key, value): &(String, String)) -> bool {
+    let meta = members(meta);
+    let request = get(&meta, "request").map(|request| {
+        let text = string(request);
+        members(text.as_deref().unwrap_or(request))
+            .iter()
+            .any(|(name, found)| name == key && is(found, value))
+    });
+    get(&meta, key).is_some_and(|found| is(found, value)) || request == Some(true)
+}
+
+/// Whether a JSON value is a text, or is written like it.
+fn is(json: &str, value: &str) -> bool {
+    match string(json) {
+        Some(text) => text == value,
+        None => json == value,
+    }
+}
+
+fn pair(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((key, value)) if !key.is_empty() => Ok((key.to_owned(), value.to_owned())),
+        _ => Err("expected KEY=VALUE, such as model=gpt-4o".to_owned()),
+    }
+}
+
+pub(super) fn first_of_day(text: &str) -> Result<i64, String> {
+    time(text, "T00:00:00Z")
+}
+
+fn last_of_day(text: &str) -> Result<i64, String> {
+    time(text, "T23:59:59.999999999Z")
+}
+
+/// A time in nanoseconds since 1970; of a date alone, with the rest.
+fn time(text: &str, rest: &str) -> Result<i64, String> {
+    let whole = match text.len() {
+        10 => nanos_of_rfc3339(&format!("{text}{rest}")),
+        _ => nanos_of_rfc3339(text),
+    };
+    whole.ok_or_else(|| {
+        "expected a date such as 2026-01-31, or a time such as 2026-01-31T09:00:00Z".to_owned()
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{first_of_day, has, last_of_day};
+
+    #[test]
+    fn days() {
+        let day = 86_400_000_000_000;
+        assert_eq!(first_of_day("1970-01-02"), Ok(day));
+        assert_eq!(last_of_day("1970-01-02"), Ok(2 * day - 1));
+        assert_eq!(last_of_day("1970-01-02T00:00:00Z"), Ok(day));
+        assert!(first_of_day("2026-02-30").is_err() && first_of_day("now").is_err());
+    }
+
+    #[test]
+    fn values_of_meta() {
+        let meta = r#"{"source":"transcript","request":{"model":"gpt-4o","n":1},"tries":2}"#;
+        for (key, value, expected) in [
+            ("model", "gpt-4o", true),
+            ("model", "gpt-4", false),
+            ("n", "1", true),
+            ("source", "transcript", true),
+            ("tries", "2", true),
+            ("none", "", false),
+        ] {
+            assert_eq!(
+                has(meta, &(key.into(), value.into())),
+                expected,
+                "{key}={value}"
+            );
+        }
+        let text = r#"{"request":"{\"model\":\"o3\"}"}"#;
+        assert!(has(text, &("model".into(), "o3".into())));
+    }
+}

@@ -1,0 +1,194 @@
+//! How the program ends before a command is done: signals, and `--timeout`.
+//!
+//! A thread waits for signals and sets the token that the command runs under, which ends soon then. If it
+//! does not, the thread ends the program itself. No temporary file stays behind either way.
+
+use super::command::say;
+use crate::app::present::{Exit, Failure};
+use crate::support::cancel::Cancel;
+use crate::support::scratch;
+use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
+use std::sync::mpsc;
+use std::thread;
+use std::time::Duration;
+
+/// How long a command has to end by itself.
+const GRACE: Duration = Duration::from_millis(100);
+
+/// The exit code of the signal that came; 0 for none.
+static SIGNAL: AtomicU8 = AtomicU8::new(0);
+
+/// Whether the command deals with signals itself.
+static LEFT: AtomicBool = AtomicBool::new(false);
+
+/// Whether the result is made, and a pager shows it.
+static SHOWN: AtomicBool = AtomicBool::new(false);
+
+/// Leaves signals to the command from now on.
+pub(super) fn leave() {
+    LEFT.store(true, Ordering::SeqCst);
+}
+
+/// From now on a pager shows the result: Ctrl-C is a key of the pager, and the time of the command is over. Other
+/// signals end the program, and with it what the pager reads.
+pub(super) fn show() {
+    SHOWN.store(true, Ordering::SeqCst);
+}
+
+/// Whether a pager has shown the result. After that a deadline no longer makes the command fail.
+pub(super) fn is_shown() -> bool {
+    SHOWN.load(Ordering::SeqCst)
+}
+
+/// Begins to wait for signals and, if there is one, for the end of the time. Returns the token for the
+/// command. The time ends the program with this failure.
+pub(super) fn watch(
+    timeout: Option<Duration>,
+    report: impl Fn(&Failure) + Send + 'static,
+) -> Cancel {
+    let cancel = timeout.map_or_else(Cancel::new, Cancel::after);
+    wait_for_signals(cancel.clone());
+    if let Some(timeout) = timeout {
+        // Without a thread the command still ends at one of its own looks at the token.
+        let _ = thread::Builder::new().spawn(move || {
+            thread::sleep(timeout.saturating_add(GRACE));
+            if !is_shown() {
+                end(late(timeout), report);
+            }
+        });
+    }
+    cancel
+}
+
+/// The failure of a command that took longer than it may.
+fn late(timeout: Duration) -> Failure {
+    let message = format!("not done within {timeout:?}");
+    Failure::plain(Exit::Late, message).with_help("`--timeout` takes a longer time")
+}
+
+/// How a command that was cancelled ends.
+pub(super) fn failure(timeout: Option<Duration>) -> Failure {
+    match (signalled(), timeout) {
+        (Some(exit), _) => Failure::plain(exit, "interrupted"),
+        (None, Some(timeout)) => late(timeout),
+        (None, None) => Failure::plain(Exit::Interrupted, "interrupted"),
+    }
+}
+
+/// The exit code of the signal that came, if one did.
+fn signalled() -> Option<Exit> {
+    let code = SIGNAL.load(Ordering::SeqCst);
+    let all = [Exit::Interrupted, Exit::Terminated, Exit::HungUp];
+    all.into_iter().find(|exit| *exit as u8 == code)
+}
+
+/// Ends the program. Whoever has standard error may not read it, or another thread may wait there: then the
+/// failure is not reported.
+fn end(failure: Failure, report: impl FnOnce(&Failure) + Send + 'static) -> ! {
+    scratch::end();
+    let code = i32::from(failure.exit() as u8);
+    let (done, reported) = mpsc::channel();
+    let reporter = thread::Builder::new().spawn(move || {
+        report(&failure);
+        let _ = done.send(());
+    });
+    if reporter.is_ok() {
+        let _ = reported.recv_timeout(GRACE);
+    }
+    std::process::exit(code);
+}
+
+/// Whether whoever started the program has it ignore a signal, as `nohup` does. Known on Linux only.
+#[cfg(unix)]
+fn is_ignored(signal: i32) -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
+    mask.is_some_and(|mask| mask >> (signal - 1) & 1 == 1)
+}
+
+#[cfg(unix)]
+fn wait_for_signals(cancel: Cancel) {
+    use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+    // Without them, signals do what they do to any program.
+    let mut wanted = vec![SIGINT, SIGTERM, SIGHUP];
+    wanted.retain(|signal| !is_ignored(*signal));
+    let Ok(mut signals) = signal_hook::iterator::Signals::new(wanted) else {
+        return;
+    };
+    let _ = thread::Builder::new().spawn(move || {
+        for signal in signals.forever() {
+            if LEFT.load(Ordering::SeqCst) || signal == SIGINT && is_shown() {
+                continue;
+            }
+            let exit = match signal {
+                SIGINT => Exit::Interrupted,
+                SIGTERM => Exit::Terminated,
+                _ => Exit::HungUp,
+            };
+            SIGNAL.store(exit as u8, Ordering::SeqCst);
+            cancel.cancel();
+            thread::sleep(GRACE);
+            end(failure(None), |_| say("interrupted\n"));
+        }
+    });
+}
+
+#[cfg(not(unix))]
+fn wait_for_signals(_: Cancel) {}
+
+/// Reads a time such as `500ms`, `30s`, `5m` or `1h`; a number alone is seconds.
+///
+/// # Errors
+/// Something else, or no time at all.
+pub(super) fn time(text: &str) -> Result<Duration, String> {
+    let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+    let milliseconds = match &text[digits.len()..] {
+        "ms" => 1,
+        "" | "s" => 1_000,
+        "m" => 60_000,
+        "h" => 3_600_000,
+        _ => 0,
+    };
+    let number = digits.parse::<u64>().ok();
+    let time = number.and_then(|number| number.checked_mul(milliseconds));
+    time.filter(|time| *time > 0)
+        .map(Duration::from_millis)
+        .ok_or_else(|| "expected a time, such as `500ms`, `30s` or `5m`".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::time;
+
+    #[test]
+    fn times_have_units() {
+        for (text, milliseconds) in [
+            ("500ms", 500),
+            ("2", 2_000),
+            ("30s", 30_000),
+            ("5m", 300_000),
+            ("1h", 3_600_000),
+        ] {
+            assert_eq!(
+                time(text).map(|time| time.as_millis()),
+                Ok(milliseconds),
+                "{text}"
+            );
+        }
+        for text in [
+            "",
+            "s",
+            "0",
+            "0ms",
+            "1d",
+            "-1s",
+            "1.5s",
+            "1 s",
+            "99999999999999999999",
+            "18446744073709551615h",
+        ] {
+            assert!(time(text).is_err(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,508 @@
+//! `pactql select`: the nodes that a selector finds.
+
+use super::answers::{How, Labels, append, append_none};
+use super::command::{Run, print, say};
+use super::fit::FitArgs;
+use super::options::{Color, EditionName, Format, Limits, RangeArgs};
+use super::select_sql::{Rows, Via};
+use super::{input, operands, output, select_sql, sessions};
+use crate::app::present::answer::Found;
+use crate::app::present::stores::{Access, Address, intact, none_of, without_passwords};
+use crate::app::present::{Exit, Failure};
+use crate::engine::{Answer, Prepared, SessionAnswer, Store};
+use crate::history::Session;
+use crate::support::diag::{Code, Diagnostic, Error};
+use clap::Args;
+use std::collections::HashSet;
+use std::io::{self, Write};
+use std::sync::Arc;
+
+/// Find nodes with a selector.
+///
+/// The result is an ordered list of ids, or for a range of snapshots the differences between
+/// neighbours. With several sessions, each result is labelled with the path of its session; with
+/// several selectors, with the selector. A directory of single documents is one session; with a
+/// JSON Lines file among several files in it, each file is a session. `STORE#name` is a session of a
+/// store, `STORE#glob` those whose names match, `STORE` all: in byte order of names, only those in which
+/// something is found, printed while others are asked.
+#[derive(Args, Debug)]
+#[command(override_usage = "\
+pactql select [OPTIONS] <SESSION> <SELECTOR>
+       pactql select [OPTIONS] <SESSION>... -e <SELECTOR>
+       pactql select [OPTIONS] <SESSION> --file <FILE>")]
+#[command(after_help = "\
+Examples:
+  pactql select session.jsonl \"@t0 ^seq .mt:depth(1) .cb[role='assistant']\"
+  pactql select session.jsonl \"@t0 .cb[kind='call']\" --format nodes
+  pactql select runs/*.jsonl -e \"@t0 .cb[kind='result']\" --count
+  pactql select runs/ -e \"@t0 .cb[content~'refund']\" -l
+  pactql select \"agents.db#support-*\" \"@t0 .cb[kind='call']\"
+  pactql select agents.db \"@t0 .cb[kind='call']\" --via sql
+  pactql select session.jsonl -e \"@t0 .cb[kind='call']\" -e \"@t0 .cb[kind='result']\"
+  pactql select session.jsonl \"@t-3..@t0 .cb[ttl<=1]\" --format json
+  pactql select session.jsonl \"@history .cb\" --include-content --stats --max-changes 20
+  pactql select session.jsonl \"@history .cb[kind='call'] @mode=latest\"
+  pactql select session.jsonl \"@t0 .cb\" --budget 2000 --query \"refund policy\"
+  pactql select session.jsonl --file selectors.txt --format json
+
+Exit codes: 0 ok, also if nothing is found, 2 invalid selector, 8 nothing found with --fail-if-empty.")]
+pub(super) struct Select {
+    /// Sessions: files, directories, stores and their sessions, or `-` for standard input. The last
+    /// argument is the selector, unless -e or --file gives it.
+    #[arg(value_name = "SESSION", required = true)]
+    inputs: Vec<String>,
+    /// A selector; may be given several times.
+    #[arg(short = 'e', long = "selector", value_name = "SELECTOR")]
+    #[arg(allow_hyphen_values = true)]
+    selectors: Vec<String>,
+    /// Run every line of a file as a selector; prints one line of JSON for each, which is the
+    /// error if there is one.
+    #[arg(long, value_name = "FILE", conflicts_with = "selectors")]
+    file: Option<String>,
+    /// How the result is printed.
+    #[arg(long, value_enum, default_value_t)]
+    format: Format,
+    /// Print only the number of nodes; of several sessions only those with any.
+    #[arg(long)]
+    count: bool,
+    /// With --count: print the sessions with none, too.
+    #[arg(long, requires = "count")]
+    all: bool,
+    /// Print only the paths of the sessions in which something is found.
+    #[arg(short, long, conflicts_with_all = ["count", "file", "budget"])]
+    list: bool,
+    /// Exit with code 8 if nothing is found.
+    #[arg(long)]
+    fail_if_empty: bool,
+    /// Who answers: with `sql` the database of a store, by one statement (`pactql sql` prints it).
+    #[arg(long, value_enum, default_value_t, hide_default_value = true)]
+    #[arg(conflicts_with_all = ["file", "list", "all"])]
+    via: Via,
+    #[command(flatten)]
+    range: RangeArgs,
+    #[command(flatten)]
+    fit: FitArgs,
+    #[command(flatten)]
+    edition: EditionName,
+    #[command(flatten)]
+    limits: Limits,
+}
+
+impl Run for Select {
+    fn run(&self, color: Color) -> Result<Exit, Failure> {
+        if self.via == Via::Sql {
+            return self.run_sql(color);
+        }
+        let how = How {
+            engine: self.edition.engine(),
+            options: self.range.options(),
+            budget: self.fit.budget()?,
+            format: self.format.resolve(),
+            count: self.count,
+            color,
+        };
+        match &self.file {
+            Some(file) => self.run_file(file, &how),
+            None => self.run_sessions(&how),
+        }
+    }
+}
+
+impl Select {
+    /// Runs the selector in the database of a store.
+    fn run_sql(&self, color: Color) -> Result<Exit, Failure> {
+        let (names, selectors) = operands::split(&self.inputs, &self.selectors)?;
+        let ([name], [selector]) = (names, selectors) else {
+            return Err(
+                Failure::usage("`--via sql` takes one store and one selector")
+                    .with_help("pactql select STORE SELECTOR --via sql"),
+            );
+        };
+        if self.range.are_given() || self.fit.budget()?.is_some() {
+            return Err(Failure::usage(
+                "`--via sql` has the rows of a selector, without budgets and options of ranges",
+            )
+            .with_help("leave `--via sql` out"));
+        }
+        let rows = Rows {
+            format: self.format.resolve(),
+            count: self.count,
+            fail_if_empty: self.fail_if_empty,
+        };
+        select_sql::select(&self.edition.engine(), name, selector, rows, color)
+    }
+
+    /// Runs the selectors on each session.
+    fn run_sessions(&self, how: &How) -> Result<Exit, Failure> {
+        let (names, selectors) = operands::split(&self.inputs, &self.selectors)?;
+        // An invalid selector is reported before anything is read.
+        let prepared: Vec<Prepared> = selectors
+            .iter()
+            .map(|selector| how.engine.prepare(selector))
+            .collect::<Result<_, _>>()?;
+        if let Some(error) = prepared.iter().find_map(unbound) {
+            return Err(error.into());
+        }
+        let (sources, several) = self.sources(names)?;
+        let mut run = Answers {
+            select: self,
+            how,
+            several,
+            out: String::new(),
+            said: Vec::new(),
+            empty: None,
+            found: 0,
+            listed: Vec::new(),
+            seen: HashSet::new(),
+            sessions: 0,
+        };
+        for source in &sources {
+            match source {
+                Source::Session(name, session) => run.add_session(name, session, &prepared)?,
+                Source::Store(address) => run.add_store(*address, &prepared)?,
+            }
+        }
+        run.finish()
+    }
+
+    /// What the names of sessions mean, in their order; also whether answers are labelled. All sessions but
+    /// those of whole stores are opened.
+    fn sources<'n>(&self, names: &'n [String]) -> Result<(Vec<Source<'n>>, bool), Failure> {
+        let mut several = names.len() > 1;
+        let mut sources = Vec::new();
+        for run in names.chunk_by(|a, b| whole(a).is_none() && whole(b).is_none()) {
+            if let Some(address) = run.first().and_then(|name| whole(name)) {
+                several = true;
+                sources.push(Source::Store(address));
+                continue;
+            }
+            let (found, directory) = sessions::expand(run)?;
+            let opened = sessions::open_all(&found, &self.limits)
+                .map_err(|failure| sessions::explain_directory(failure, run))?;
+            several |= directory;
+            let opened = found.into_iter().zip(opened);
+            sources.extend(opened.map(|(name, session)| Source::Session(name, session)));
+        }
+        Ok((sources, several))
+    }
+
+    /// Runs each line of a file of selectors on one session.
+    fn run_file(&self, file: &str, how: &How) -> Result<Exit, Failure> {
+        if !matches!(self.format, Format::Auto | Format::Json) {
+            return Err(
+                Failure::value("--file answers in JSON only").with_help("leave `--format` out")
+            );
+        }
+        let [name] = &self.inputs[..] else {
+            return Err(
+                Failure::usage("--file takes one session and no other selector")
+                    .with_help("pactql select SESSION --file FILE"),
+            );
+        };
+        if name == input::STDIN && file == input::STDIN {
+            return Err(Failure::usage("standard input can be read once only")
+                .with_help("give the session or the selectors as a file"));
+        }
+        let selectors = input::read(file, &self.limits)?;
+        let session = sessions::open(name, &self.limits)?;
+        let mut out = io::BufWriter::with_capacity(1 << 16, io::stdout().lock());
+        let mut exit = Exit::Ok;
+        let mut found = 0;
+        for line in input::lines(&selectors) {
+            let text = match run_line(&session, line, how) {
+                Ok((text, count)) => {
+                    found += count;
+                    text
+                }
+                Err(failure @ Failure::Plain(Exit::Internal, ..)) => return Err(failure),
+                Err(failure) => {
+                    exit = Exit::Selector;
+                    failure.json().to_string()
+                }
+            };
+            intact(&session)?;
+            writeln!(out, "{text}")?;
+        }
+        out.flush()?;
+        Ok(match exit {
+            Exit::Ok if self.fail_if_empty && found == 0 => Exit::Empty,
+            exit => exit,
+        })
+    }
+}
+
+/// What is asked.
+enum Source<'a> {
+    /// A session, and its name.
+    Session(String, Arc<Session>),
+    /// The sessions of a store, or those whose names match.
+    Store(Address<'a>),
+}
+
+/// The address of sessions of a store, if a name is one of several.
+fn whole(name: &str) -> Option<Address<'_>> {
+    Address::of(name).filter(|address| address.is_several())
+}
+
+/// The error for a selector with a parameter.
+fn unbound(prepared: &Prepared) -> Option<Error> {
+    let name = format!("${}", prepared.params().first()?);
+    let text = prepared.text();
+    let at = text.find(&name)?;
+    let mistake = Diagnostic::error(Code::SelectorInvalid, format!("`{name}` has no value"))
+        .at(at..at + name.len(), "this parameter")
+        .with_help("values of parameters cannot be given here; write the value in its place");
+    Some(Error::new(text, mistake))
+}
+
+/// The answers of a run, while they are found.
+struct Answers<'a> {
+    select: &'a Select,
+    how: &'a How,
+    /// Whether the answers are labelled with their sessions.
+    several: bool,
+    out: String,
+    /// Remarks that were made, each once.
+    said: Vec<String>,
+    /// The remarks on the first answer without rows of several; they are made if all are.
+    empty: Option<String>,
+    /// The rows or changes of all answers.
+    found: usize,
+    /// The sessions in which something was found, for JSON.
+    listed: Vec<String>,
+    /// The same, to find them.
+    seen: HashSet<String>,
+    /// How many sessions were asked.
+    sessions: usize,
+}
+
+/// The bytes of answers that are kept before they are printed, of stores.
+const BUFFER: usize = 1 << 16;
+
+impl Answers<'_> {
+    /// What tells an answer from the others.
+    fn labels<'l>(&self, name: &'l str, prepared: &'l Prepared, selectors: usize) -> Labels<'l> {
+        Labels {
+            session: self.several.then_some(name),
+            selector: (selectors > 1).then(|| prepared.text()),
+        }
+    }
+
+    /// Runs the selectors on a session.
+    fn add_session(
+        &mut self,
+        name: &str,
+        session: &Session,
+        prepared: &[Prepared],
+    ) -> Result<(), Failure> {
+        self.sessions += 1;
+        let name = &*without_passwords(name);
+        for each in prepared {
+            let labels = self.labels(name, each, prepared.len());
+            let answer = each
+                .select_with(session, &self.how.options)
+                .map_err(|error| Failure::in_session(error, labels.session))?;
+            self.add(name, &answer, Some(session), each, labels)?;
+            intact(session)?;
+        }
+        Ok(())
+    }
+
+    /// Runs the selectors on the sessions of a store, and prints while others are asked.
+    fn add_store(&mut self, address: Address<'_>, prepared: &[Prepared]) -> Result<(), Failure> {
+        let store = sessions::open_store(address.store, Access::Read)?;
+        let glob = address.glob();
+        if self.add_ids(&store, address, prepared)? {
+            return Ok(());
+        }
+        let mut streams = Vec::new();
+        for each in prepared {
+            let answers = store.select_prepared(glob, each)?;
+            streams.push(answers.with_options(self.how.options.clone()));
+        }
+        let mut all = match self.select.all {
+            true => store.sessions(glob)?,
+            false => Vec::new(),
+        };
+        all.reverse();
+        let before = self.found;
+        let mut next = Vec::new();
+        for stream in &mut streams {
+            next.push(stream.next().transpose()?);
+        }
+        loop {
+            let named = next.iter().flatten().map(|answer| &answer.session);
+            let first = match all.pop() {
+                Some(info) => info.name,
+                None => match named.min() {
+                    Some(name) => name.clone(),
+                    None => break,
+                },
+            };
+            let name = format!("{}#{first}", without_passwords(address.store));
+            for ((next, stream), each) in next.iter_mut().zip(&mut streams).zip(prepared) {
+                let labels = self.labels(&name, each, prepared.len());
+                match next.take_if(|answer| answer.session == first) {
+                    Some(SessionAnswer { answer, .. }) => {
+                        self.add(&name, &answer, None, each, labels)?;
+                        *next = stream.next().transpose()?;
+                    }
+                    None if self.select.all => append_none(labels, self.how, &mut self.out),
+                    None => {}
+                }
+            }
+            if self.out.len() > BUFFER {
+                print(&std::mem::take(&mut self.out))?;
+            }
+        }
+        if self.found > before {
+            return Ok(());
+        }
+        self.add_nothing(&store, address, prepared)
+    }
+
+    /// Adds the ids that one selector of rows finds in the sessions of a store, where nothing else is wanted:
+    /// then less is read. Returns whether it did.
+    fn add_ids(
+        &mut self,
+        store: &Store,
+        address: Address<'_>,
+        prepared: &[Prepared],
+    ) -> Result<bool, Failure> {
+        let (select, how) = (self.select, self.how);
+        let [each] = prepared else {
+            return Ok(false);
+        };
+        let only_ids = select.format == Format::Ids && how.budget.is_none();
+        if !only_ids || how.count || select.list || !each.warnings().is_empty() {
+            return Ok(false);
+        }
+        // Of a range of differences the other way says what is wrong.
+        let Ok(answers) = store.select_ids_prepared(address.glob(), each) else {
+            return Ok(false);
+        };
+        let before = self.found;
+        for answer in answers.with_options(how.options.clone()) {
+            let answer = answer?;
+            let name = format!("{}#{}", without_passwords(address.store), answer.session());
+            let prefix = self.labels(&name, each, 1).prefix();
+            for id in answer.ids() {
+                self.out.extend([&*prefix, id, "\n"]);
+            }
+            self.found += answer.ids().len();
+            if self.out.len() > BUFFER {
+                print(&std::mem::take(&mut self.out))?;
+            }
+        }
+        if self.found == before {
+            self.add_nothing(store, address, prepared)?;
+        }
+        Ok(true)
+    }
+
+    /// Notes that nothing was found in the sessions of a store.
+    fn add_nothing(
+        &mut self,
+        store: &Store,
+        address: Address<'_>,
+        prepared: &[Prepared],
+    ) -> Result<(), Failure> {
+        let asked = store.count(address.glob())?;
+        self.sessions += asked;
+        if asked == 0 {
+            say(&format!("note: {}\n", none_of(address)));
+        } else if self.empty.is_none() {
+            self.empty = self.why_empty(store, address.glob(), prepared);
+        }
+        Ok(())
+    }
+
+    /// Why the first session of a store, in which nothing was found, has nothing; `None` if that cannot be
+    /// said.
+    fn why_empty(&self, store: &Store, glob: &str, prepared: &[Prepared]) -> Option<String> {
+        let first = store.sessions(glob).ok()?.into_iter().next()?;
+        let session = store.session(&first.name).ok()?;
+        let prepared = prepared.first()?;
+        let answer = prepared.select_with(&session, &self.how.options).ok()?;
+        let found = Found::new(&answer, self.how.budget.as_ref()).ok()?;
+        let as_json = self.select.format == Format::Json;
+        let color = self.how.color.for_errors();
+        Some(found.remarks(prepared, Some(&session), as_json, color))
+    }
+
+    /// Adds the answer to a selector of a session.
+    fn add(
+        &mut self,
+        name: &str,
+        answer: &Answer,
+        session: Option<&Session>,
+        prepared: &Prepared,
+        labels: Labels<'_>,
+    ) -> Result<(), Failure> {
+        let (select, how) = (self.select, self.how);
+        let found = Found::new(answer, how.budget.as_ref())?;
+        let count = found.count();
+        self.found += count;
+        if count > 0 && select.list && self.seen.insert(name.to_owned()) {
+            match select.format {
+                Format::Json => self.listed.push(name.to_owned()),
+                _ => self.out.extend([name, "\n"]),
+            }
+        }
+        let left_out = how.count && self.several && count == 0 && !select.all;
+        if !select.list && !left_out {
+            append(&found, prepared, labels, how, &mut self.out)?;
+        }
+        if count == 0 && self.empty.is_some() {
+            // Why an answer is empty costs more than the answer.
+            return Ok(());
+        }
+        let color = how.color.for_errors();
+        let as_json = select.format == Format::Json;
+        let remarks = found.remarks(prepared, session, as_json, color);
+        if count == 0 && self.several {
+            self.empty.get_or_insert(remarks);
+        } else if !self.said.contains(&remarks) {
+            say(&remarks);
+            self.said.push(remarks);
+        }
+        Ok(())
+    }
+
+    /// Prints the answers.
+    fn finish(self) -> Result<Exit, Failure> {
+        if self.found == 0 {
+            say(self.empty.as_deref().unwrap_or_default());
+            if self.several {
+                // Of none it was said that there are none.
+                if self.sessions > 0 {
+                    let sessions = output::counted(self.sessions as u64, "session");
+                    say(&format!("note: nothing was found in {sessions}\n"));
+                }
+            }
+        }
+        match self.select.list && self.select.format == Format::Json {
+            true => output::print_as(true, &self.listed, String::new)?,
+            false => print(&self.out)?,
+        };
+        Ok(match self.found {
+            0 if self.select.fail_if_empty => Exit::Empty,
+            _ => Exit::Ok,
+        })
+    }
+}
+
+/// Runs one line of a file; returns the answer as one JSON value, and the number of its rows.
+fn run_line(
+    session: &Session,
+    line: Result<&str, String>,
+    how: &How,
+) -> Result<(String, usize), Failure> {
+    let line = line.map_err(|line| input::not_utf8(&line))?;
+    let answer = how.engine.select_with(session, line, &how.options)?;
+    for warning in answer.warnings() {
+        say(&warning.render(line, how.color.for_errors()));
+    }
+    let found = Found::new(&answer, how.budget.as_ref())?;
+    Ok((found.json(how.count)?, found.count()))
+}

@@ -1,0 +1,306 @@
+//! The sessions that commands read, with a spinner while one loads that takes long.
+
+use super::command::say;
+use super::input;
+use super::options::Limits;
+use super::progress::Progress;
+use super::words::quoted;
+use crate::app::present::stores::{self, Access, Address, none_of};
+use crate::app::present::{Exit, Failure, sessions as opened};
+use crate::engine::{Context, ContextBuilder, Store};
+use crate::history::Session;
+use crate::index::Snapshot;
+use crate::tree::seal::Ending;
+use crate::tree::source::{
+    ending_of, is_lines_by_name, read_all, read_file, read_files, sessions_in,
+};
+use clap::Args;
+use rayon::prelude::*;
+use std::collections::HashMap;
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// The session of a command that reads one.
+#[derive(Args, Debug)]
+pub(super) struct SessionArgs {
+    /// The session: a file, a directory, `STORE#name`, or `-` for standard input.
+    session: String,
+    #[command(flatten)]
+    limits: Limits,
+}
+
+impl SessionArgs {
+    /// The path of the session.
+    pub(super) fn name(&self) -> &str {
+        &self.session
+    }
+
+    /// How the file of the session ends; `None` of anything but a file of lines. Reads it again.
+    ///
+    /// # Errors
+    /// The file cannot be read.
+    pub(super) fn ending(&self) -> Result<Option<Ending>, Failure> {
+        let path = Path::new(&self.session);
+        if Address::of(&self.session).is_some() || !path.is_file() || !is_lines_by_name(path) {
+            return Ok(None);
+        }
+        Ok(Some(ending_of(path)?))
+    }
+
+    /// Opens the session.
+    ///
+    /// # Errors
+    /// As [`open`].
+    pub(super) fn open(&self) -> Result<Arc<Session>, Failure> {
+        open(&self.session, &self.limits)
+    }
+
+    /// Opens another session with the same limits, and finds the snapshot at `address`: as
+    /// [`SessionArgs::open_at`].
+    ///
+    /// # Errors
+    /// As [`SessionArgs::open_at`].
+    pub(super) fn open_other(
+        &self,
+        name: &str,
+        address: Option<&str>,
+    ) -> Result<(Arc<Session>, Arc<Snapshot>), Failure> {
+        let session = open(name, &self.limits)?;
+        let address = address.filter(|address| *address != "@working");
+        let snapshot = opened::at(&session, address)?;
+        Ok((session, snapshot))
+    }
+
+    /// Opens the session and finds the snapshot at `address`; without one, the working state,
+    /// or else the newest snapshot.
+    ///
+    /// # Errors
+    /// As [`open`]; an address that cannot be read, or that the session has no snapshot at.
+    pub(super) fn open_at(
+        &self,
+        address: Option<&str>,
+    ) -> Result<(Arc<Session>, Arc<Snapshot>), Failure> {
+        let session = self.open()?;
+        let snapshot = opened::at(&session, address)?;
+        Ok((session, snapshot))
+    }
+}
+
+/// Opens a session: a file, a directory, a session of a store, or standard input for `-`. A log of one
+/// session is imported in memory. Says what is odd about it.
+///
+/// # Errors
+/// A missing, unreadable or invalid input.
+pub(super) fn open(name: &str, limits: &Limits) -> Result<Arc<Session>, Failure> {
+    let progress = Progress::spinner(format!("reading {name}"));
+    let (session, remarks) = read(name, limits, &Stores::default())?;
+    drop(progress);
+    say(&remarks);
+    Ok(session)
+}
+
+/// Stores that are open for reading, so that each is opened once.
+#[derive(Default)]
+struct Stores(Mutex<HashMap<String, Arc<Store>>>);
+
+impl Stores {
+    fn session(&self, address: Address<'_>) -> Result<Arc<Session>, Failure> {
+        let name = address.one()?;
+        let mut open = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let store = match open.get(address.store) {
+            Some(store) => Arc::clone(store),
+            None => {
+                let store = Arc::new(open_store(address.store, Access::Read)?);
+                open.insert(address.store.to_owned(), Arc::clone(&store));
+                store
+            }
+        };
+        drop(open);
+        Ok(store.session(name)?)
+    }
+}
+
+/// Opens a store.
+///
+/// # Errors
+/// As [`stores::open`], with what may have been meant if it is missing.
+pub(super) fn open_store(name: &str, access: Access) -> Result<Store, Failure> {
+    stores::open(name, access)
+        .map_err(|failure| input::explain_missing(failure, stores::path(name).unwrap_or(name)))
+}
+
+/// Refuses a store that is missing, with what may have been meant.
+///
+/// # Errors
+/// It is missing.
+pub(super) fn explain_missing_store(name: &str) -> Result<(), Failure> {
+    stores::check_exists(name)
+        .map_err(|failure| input::explain_missing(failure, stores::path(name).unwrap_or(name)))
+}
+
+/// A context that goes on with a copy of a session, from a file or a store, and that writes neither.
+///
+/// # Errors
+/// As [`open`]; a working state that no mutation could have made.
+pub(super) fn resume(
+    name: &str,
+    limits: &Limits,
+    builder: ContextBuilder,
+) -> Result<Context, Failure> {
+    match Address::of(name) {
+        Some(address) => {
+            let session = address.one()?;
+            stores::resume(&open_store(address.store, Access::Read)?, session, builder)
+        }
+        None => Ok(builder.resume(&*open(name, limits)?)?),
+    }
+}
+
+/// Reads a session, and what is to be said of it: a log is imported in memory.
+fn read(name: &str, limits: &Limits, stores: &Stores) -> Result<(Arc<Session>, String), Failure> {
+    if let Some(address) = Address::of(name) {
+        let session = stores.session(address)?;
+        let remarks = opened::remarks(&session);
+        return Ok((session, remarks));
+    }
+    let (session, bytes) = if name == input::STDIN {
+        let path = input::name(name);
+        match read_all(std::io::stdin().lock(), &path, limits.source()) {
+            Ok(bytes) if bytes.trim_ascii().is_empty() => {
+                (opened::build(Ok(Vec::new()), path), Vec::new())
+            }
+            Ok(bytes) => {
+                let documents = read_files([(Ok(bytes.clone()), path.clone())]);
+                (opened::build(documents, path), bytes)
+            }
+            Err(error) => (Err(error.into()), Vec::new()),
+        }
+    } else {
+        let path = Path::new(name);
+        let session = opened::open(path, limits.source());
+        let may_be_log = matches!(
+            session,
+            Err(Failure::Input(..) | Failure::Plain(Exit::Input, ..))
+        );
+        let bytes = match may_be_log && path.is_file() {
+            true => read_file(path, limits.source()).unwrap_or_default(),
+            false => Vec::new(),
+        };
+        (session, bytes)
+    };
+    let session = match session {
+        Ok(session) => session,
+        Err(failure) => {
+            let log = opened::of_log(name, &bytes);
+            return match log {
+                Some((session, note)) => {
+                    let remarks = opened::remarks(&session);
+                    Ok((Arc::new(session), note + &remarks))
+                }
+                None => Err(input::explain_missing(failure, name)),
+            };
+        }
+    };
+    let remarks = opened::remarks(&session);
+    Ok((Arc::new(session), remarks))
+}
+
+/// The sessions that names mean: a directory of sessions is replaced by its files, a store by its
+/// sessions. Also whether there was such a name.
+///
+/// # Errors
+/// A directory or a store that cannot be read; a store in which no session matches.
+pub(super) fn expand(names: &[String]) -> Result<(Vec<String>, bool), Failure> {
+    let mut all = Vec::new();
+    let mut several = false;
+    for name in names {
+        if let Some(address) = Address::of(name) {
+            if address.is_several() {
+                several = true;
+                let store = open_store(address.store, Access::Read)?;
+                let found = store.sessions(address.glob())?;
+                if found.is_empty() {
+                    return Err(Failure::plain(Exit::Missing, none_of(address)));
+                }
+                let found = found.iter();
+                all.extend(found.map(|info| format!("{}#{}", address.store, info.name)));
+            } else {
+                all.push(name.clone());
+            }
+            continue;
+        }
+        match sessions_in(Path::new(name))? {
+            Some(files) => {
+                several = true;
+                all.extend(files.iter().map(|file| file.display().to_string()));
+            }
+            None => all.push(name.clone()),
+        }
+    }
+    Ok((all, several))
+}
+
+/// Says which files of a directory are sessions, if the failure is that of another one in it.
+pub(super) fn explain_directory(failure: Failure, names: &[String]) -> Failure {
+    let text = failure.to_string();
+    let endings = [".jsonl", ".jsonl.gz", ".ndjson", ".ndjson.gz"];
+    for name in names {
+        let Ok(Some(files)) = sessions_in(Path::new(name)) else {
+            continue;
+        };
+        let files: Vec<String> = files
+            .iter()
+            .map(|file| file.display().to_string())
+            .collect();
+        let is_lines = |file: &&String| endings.iter().any(|ending| file.ends_with(ending));
+        let mut others = files.iter().filter(|file| !is_lines(file));
+        if !others.any(|other| text.contains(other.as_str())) {
+            continue;
+        }
+        let has = |ending: &&&str| files.iter().any(|file| file.ends_with(**ending));
+        let folder = name.trim_end_matches('/');
+        let globs = endings.iter().filter(has);
+        let globs: Vec<String> = globs
+            .map(|end| format!("{}/*{end}", quoted(folder)))
+            .collect();
+        return failure.with_help(format!("name the sessions: {}", globs.join(" ")));
+    }
+    failure
+}
+
+/// Opens several sessions in parallel. Of several failures the first in order is returned.
+///
+/// # Errors
+/// As [`open`]; standard input named twice.
+pub(super) fn open_all(names: &[String], limits: &Limits) -> Result<Vec<Arc<Session>>, Failure> {
+    if let [name] = names {
+        return Ok(vec![open(name, limits)?]);
+    }
+    if names.iter().filter(|name| *name == input::STDIN).count() > 1 {
+        return Err(Failure::usage("standard input can be read once only")
+            .with_help("give `-` once, and the other sessions as files"));
+    }
+    let progress = Progress::bar(names.len());
+    let stores = Stores::default();
+    let opened: Vec<Result<(Arc<Session>, String), Failure>> = names
+        .par_iter()
+        .map(|name| {
+            let session = read(name, limits, &stores);
+            progress.step();
+            session
+        })
+        .collect();
+    drop(progress);
+    let opened = opened.into_iter().collect::<Result<Vec<_>, _>>()?;
+    // Each remark once, however many sessions it is true of.
+    let mut said = Vec::new();
+    let mut sessions = Vec::with_capacity(opened.len());
+    for (session, remarks) in opened {
+        if !said.contains(&remarks) {
+            say(&remarks);
+            said.push(remarks);
+        }
+        sessions.push(session);
+    }
+    Ok(sessions)
+}

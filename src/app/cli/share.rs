@@ -1,0 +1,245 @@
+//! `pactql share`: a session to give away, as a page or as a receipt without content.
+
+use super::command::{Run, print, say, stream};
+use super::input;
+use super::options::{Color, TextOrJson};
+use super::output::clean;
+use super::sessions::SessionArgs;
+use super::tokens::tokenizer;
+use crate::app::present::stores::{Address, intact};
+use crate::app::present::{Exit, Failure, answer, counted};
+use crate::history::{History, Session};
+use crate::inspect::share::{PageOptions, Receipt, ReceiptStep, Redactor, page, receipt};
+use crate::inspect::{Call, Counts, Tokenizer};
+use clap::Args;
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::path::Path;
+
+/// Write a session as one page for a browser, or as a receipt without content.
+///
+/// `--html` is one file that asks for nothing from anywhere: a timeline of the steps, and of each step
+/// its tree, what changed, tokens, and what broke the prefix; by mouse and by keyboard. It has the
+/// texts of the session, except what `--redact` takes out. `--receipt` has none of them: counts, sizes
+/// and SHA-256 of each block, and names of tools and models.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  pactql share session.jsonl --html -o session.html
+  pactql share agents.db#support-42 --html --redact 'sk-[A-Za-z0-9]+' -o session.html
+  pactql share session.jsonl --receipt --format text
+  pactql share session.jsonl --receipt -o receipt.json")]
+pub(super) struct Share {
+    #[command(flatten)]
+    session: SessionArgs,
+    /// A page for a browser.
+    #[arg(long, conflicts_with = "receipt")]
+    html: bool,
+    /// Counts, sizes and hashes, without content.
+    #[arg(long)]
+    receipt: bool,
+    /// With --html: write `[redacted]` for what this regular expression matches, in texts, names and ids.
+    #[arg(long, value_name = "PATTERN", conflicts_with = "receipt")]
+    #[arg(allow_hyphen_values = true)]
+    redact: Vec<String>,
+    /// The file to write [default: standard output].
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<String>,
+    /// Replace the file if it exists.
+    #[arg(long)]
+    force: bool,
+    /// How tokens are counted: o200k, cl100k or bytes/4 [default: as the session's model counts].
+    #[arg(long, value_name = "NAME", value_parser = tokenizer)]
+    tokenizer: Option<Tokenizer>,
+    /// With --receipt: text or JSON. How errors are printed.
+    #[arg(long, value_enum, default_value_t)]
+    format: TextOrJson,
+}
+
+impl Run for Share {
+    fn run(&self, _: Color) -> Result<Exit, Failure> {
+        if !self.html && !self.receipt {
+            return Err(Failure::usage("`share` needs `--html` or `--receipt`")
+                .with_help("`--html` is a page with the texts, `--receipt` has none of them"));
+        }
+        let output = self.output.as_deref().filter(|path| *path != input::STDIN);
+        let mut redactor = Redactor::new(&self.redact).map_err(|error| {
+            let help = error.help;
+            Failure::value(error.to_string()).with_help(help)
+        })?;
+        if let Some(path) = output {
+            input::check_output(path, &[self.session.name()], self.force)?;
+        }
+        let session = self.session.open()?;
+        let history = session.history();
+        history.fetch_all()?;
+        intact(&session)?;
+        let mut counts = Counts::new(self.tokenizer.unwrap_or_else(|| fitting(&history)));
+        if history.working().is_some() {
+            say("note: the working state is left out: it is no step yet\n");
+        }
+        if self.receipt {
+            let receipt = receipt(&history, None, &mut counts);
+            return self.write_receipt(&receipt, output);
+        }
+        let options = PageOptions::titled(self.title(&session));
+        let page = page(&history, &options, &mut redactor, &mut counts);
+        if !redactor.is_empty() {
+            say(&remarks(&redactor));
+        }
+        match output {
+            Some(path) => input::write(path, |out| page.write_html(out)).map(|()| Exit::Ok),
+            None => stream(|out| page.write_html(out)),
+        }
+    }
+}
+
+impl Share {
+    /// What the page is called: a path of this machine is nobody else's business.
+    fn title(&self, session: &Session) -> String {
+        let name = self.session.name();
+        if let Some(name) = session.name() {
+            return name.to_owned();
+        }
+        match Address::of(name) {
+            _ if name == input::STDIN => input::STDIN_NAME.to_owned(),
+            Some(address) => address.one().unwrap_or(name).to_owned(),
+            None => {
+                let file = Path::new(name).file_name().unwrap_or_default();
+                file.to_string_lossy().into_owned()
+            }
+        }
+    }
+
+    fn write_receipt(&self, receipt: &Receipt, output: Option<&str>) -> Result<Exit, Failure> {
+        let is_json = match self.format {
+            // A file is for a program.
+            TextOrJson::Auto => output.is_some() || self.format.is_json(),
+            format => format.is_json(),
+        };
+        let text = match is_json {
+            true => answer::json(receipt)? + "\n",
+            false => text_of(receipt),
+        };
+        match output {
+            Some(path) => {
+                input::write(path, |out| out.write_all(text.as_bytes())).map(|()| Exit::Ok)
+            }
+            None => print(&text),
+        }
+    }
+}
+
+/// The tokenizer of the newest model that a snapshot names.
+fn fitting(history: &History) -> Tokenizer {
+    let mut newest = history.committed().iter().rev();
+    let model = newest.find_map(|snapshot| Call::of(snapshot).model);
+    model.map_or_else(Tokenizer::default, |model| Tokenizer::for_model(&model))
+}
+
+/// How many matches were taken out, and which patterns took out none.
+fn remarks(redactor: &Redactor) -> String {
+    let count = redactor.count();
+    let matches = match count {
+        1 => "1 match".to_owned(),
+        _ => format!("{count} matches"),
+    };
+    let mut text = format!("redacted {matches}\n");
+    for pattern in redactor.unmatched() {
+        let _ = writeln!(text, "warning: nothing matches `{}`", clean(pattern, 80));
+    }
+    text
+}
+
+/// A receipt as lines: a step, what it is made of, and the blocks that come and go.
+fn text_of(receipt: &Receipt) -> String {
+    let steps = receipt.steps.len() as u64;
+    let blocks = receipt.blocks.len() as u64;
+    let mut out = format!(
+        "{}, {}; tokens by {}, requests as {}\n",
+        counted(steps, "step"),
+        counted(blocks, "distinct block"),
+        receipt.tokenizer,
+        receipt.provider.name()
+    );
+    if receipt.reconstructed {
+        out.push_str("requests are reconstructed from a transcript\n");
+    }
+    let mut list: Vec<u32> = Vec::new();
+    for step in &receipt.steps {
+        write_step(&mut out, step);
+        for (at, removed, added) in &step.changes {
+            let gone = list.splice(*at..*at + *removed, added.iter().copied());
+            for block in gone {
+                let _ = writeln!(out, "  - {}", block + 1);
+            }
+            for at in added {
+                let Some(block) = receipt.blocks.get(*at as usize) else {
+                    continue;
+                };
+                let what: Vec<&str> = [Some(block.role), Some(block.kind), block.tool.as_deref()]
+                    .into_iter()
+                    .flatten()
+                    .chain(block.error.then_some("error"))
+                    .collect();
+                let _ = writeln!(
+                    out,
+                    "  + {}  {}  {}, {}, {}",
+                    at + 1,
+                    block.sha256,
+                    what.join(" "),
+                    counted(block.bytes, "byte"),
+                    counted(block.tokens, "token")
+                );
+            }
+        }
+    }
+    out
+}
+
+fn write_step(out: &mut String, step: &ReceiptStep) {
+    let _ = write!(out, "\n@c{}", step.cycle);
+    for word in [&step.time, &step.model].into_iter().flatten() {
+        let _ = write!(out, "  {word}");
+    }
+    let _ = writeln!(
+        out,
+        "  {}, {}, {}",
+        counted(step.blocks as u64, "block"),
+        counted(step.bytes, "byte"),
+        counted(step.tokens, "token")
+    );
+    let listed = |counts: &BTreeMap<&str, u64>| {
+        let counts: Vec<String> = counts
+            .iter()
+            .map(|(name, n)| format!("{name} {n}"))
+            .collect();
+        counts.join(", ")
+    };
+    let _ = writeln!(out, "  roles   {}", listed(&step.by_role));
+    let _ = writeln!(out, "  kinds   {}", listed(&step.by_kind));
+    let calls: Vec<String> = step
+        .calls
+        .iter()
+        .map(|(name, n)| format!("{name} {n}"))
+        .collect();
+    if !calls.is_empty() {
+        let _ = writeln!(out, "  calls   {}", calls.join(", "));
+    }
+    if step.compaction {
+        let _ = writeln!(out, "  compaction");
+    }
+    if step.failed > 0 {
+        let _ = writeln!(out, "  failed  {}", counted(step.failed as u64, "call"));
+    }
+    if let Some(prefix) = &step.prefix {
+        let _ = write!(out, "  prefix  {}", counted(prefix.bytes, "byte"));
+        if let Some(percent) = prefix.reused_percent {
+            let _ = write!(out, ", {percent} % of the request before kept");
+        }
+        if let (Some(cause), Some(place)) = (&prefix.cause, prefix.place) {
+            let _ = write!(out, ", broken by {} in {place}", cause.replace('_', " "));
+        }
+        out.push('\n');
+    }
+}

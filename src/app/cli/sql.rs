@@ -1,0 +1,109 @@
+//! `pactql sql`: a selector as a statement of SQL.
+
+use super::command::{Run, print, say};
+use super::operands;
+use super::options::{Color, EditionName};
+use crate::app::present::stores::Address;
+use crate::app::present::{Exit, Failure};
+use crate::engine::{Engine, views};
+use crate::query::sql::{Dialect, Options};
+use clap::Args;
+
+/// Print a selector as one statement of SQL, or the views it reads.
+///
+/// An engine that exists answers the statement where the data lies: SQLite and PostgreSQL over a store,
+/// DuckDB and Spark over its export to Parquet (`pactql export STORE --parquet DIR`), after the statements
+/// that --create-views prints. Rows are session, seq, snapshot, id and ord; of a range session, newer,
+/// older, change, id and ord.
+#[derive(Args, Debug)]
+#[command(override_usage = "\
+pactql sql [OPTIONS] <SELECTOR>
+       pactql sql [OPTIONS] --create-views <DIR>")]
+#[command(after_help = "\
+Examples:
+  pactql sql \"@t0 ^seq .mt:depth(1-3) .cb[kind='call']\"
+  pactql sql \"@t0 .cb[kind='call']\" --sessions \"support-*\" | sqlite3 agents.db
+  pactql sql --create-views fleet --dialect duckdb > views.sql
+  pactql sql \"@t0 .cb[kind='call']\" --dialect duckdb | cat views.sql - | duckdb")]
+pub(super) struct Sql {
+    /// The selector.
+    #[arg(value_name = "SELECTOR", required_unless_present = "views")]
+    selector: Option<String>,
+    /// Whose SQL: sqlite, duckdb, postgres or spark.
+    #[arg(long, default_value = "sqlite", value_name = "DIALECT")]
+    dialect: String,
+    /// Only sessions whose name matches, where `*` is any text without `/`.
+    #[arg(
+        long,
+        value_name = "GLOB",
+        default_value = "",
+        hide_default_value = true
+    )]
+    sessions: String,
+    /// The schema of the tables.
+    #[arg(
+        long,
+        value_name = "NAME",
+        default_value = "",
+        hide_default_value = true
+    )]
+    schema: String,
+    /// Print the statements that make views over the Parquet files of a directory or a bucket.
+    #[arg(long = "create-views", value_name = "DIR")]
+    #[arg(conflicts_with_all = ["selector", "sessions"])]
+    views: Option<String>,
+    #[command(flatten)]
+    edition: EditionName,
+}
+
+impl Run for Sql {
+    fn run(&self, _: Color) -> Result<Exit, Failure> {
+        let dialect: Dialect = self
+            .dialect
+            .parse()
+            .map_err(|error| Failure::value(format!("`--dialect {}`: {error}", self.dialect)))?;
+        match (&self.views, &self.selector) {
+            (Some(directory), _) => self.print_views(directory, dialect),
+            (None, Some(selector)) => self.print_statement(selector, dialect),
+            (None, None) => Err(Failure::usage("`sql` needs a selector")),
+        }
+    }
+}
+
+impl Sql {
+    fn print_statement(&self, selector: &str, dialect: Dialect) -> Result<Exit, Failure> {
+        if let Some(address) = Address::of(selector) {
+            return Err(Failure::usage(format!(
+                "`{selector}` is a store; `sql` prints a statement and asks no store"
+            ))
+            .with_help(format!(
+                "pactql select {} SELECTOR --via sql",
+                address.store
+            )));
+        }
+        operands::check_selector("sql", selector)?;
+        let engine: Engine = self.edition.engine();
+        let options = Options {
+            sessions: self.sessions.clone(),
+            schema: self.schema.clone(),
+        };
+        let prepared = engine.prepare(selector)?;
+        for warning in prepared.warnings() {
+            say(&warning.render(prepared.text(), crate::support::diag::ColorChoice::Never));
+        }
+        let statement = prepared.sql(dialect, &options)?;
+        print(&format!("{};\n", statement.text()))
+    }
+
+    fn print_views(&self, directory: &str, dialect: Dialect) -> Result<Exit, Failure> {
+        let schema = Some(&*self.schema).filter(|schema| !schema.is_empty());
+        let Some(views) = views(dialect, directory, schema) else {
+            return Err(Failure::value(format!(
+                "`--create-views` makes views over Parquet files, which {dialect} does not read"
+            ))
+            .with_help("--dialect duckdb or spark"));
+        };
+        let views = views?;
+        print(&format!("{};\n", views.join(";\n\n")))
+    }
+}

@@ -1,0 +1,445 @@
+//! What the commands that write share: the session, where it goes, nodes and fields, and what is printed.
+
+use super::command::{print, say};
+use super::input::{self, STDIN};
+use super::options::{EditionName, Limits, TextFirst};
+use super::sessions::{self, open_store};
+use super::wait::Wait;
+use super::words::{exists, is_selector, quoted};
+use crate::app::present::notes;
+use crate::app::present::stores::{Access, Address, Which};
+use crate::app::present::{Exit, Failure, answer, sessions as opened};
+use crate::engine::{Context, ContextBuilder, short_form};
+use crate::history::Session;
+use crate::logs::file::{FileError, SessionFile, write_context, write_file};
+use crate::runtime::{NewNode, Policy, StepClock};
+use clap::Args;
+use std::path::Path;
+
+/// The session of a command that writes one.
+#[derive(Args, Debug)]
+pub(super) struct WriteArgs {
+    /// The session: a file or `STORE#name`, which is written in place. With -o also a directory, a
+    /// compressed file, or `-` for standard input.
+    session: String,
+    /// Write the session to another file or to `STORE#name`, and leave this one as it is.
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<String>,
+    /// Replace the file of -o if it exists.
+    #[arg(long, requires = "output")]
+    force: bool,
+    #[command(flatten)]
+    wait: Wait,
+    #[command(flatten)]
+    how: HowArgs,
+    #[command(flatten)]
+    limits: Limits,
+}
+
+/// How a command that writes reads selectors, takes times and prints.
+#[derive(Args, Debug)]
+pub(super) struct HowArgs {
+    /// How the result is printed.
+    #[arg(long, value_enum, default_value_t)]
+    format: TextFirst,
+    #[command(flatten)]
+    pub(super) edition: EditionName,
+    /// Nanoseconds since 1970 that the clock always reads, so that runs can be repeated.
+    #[arg(long, value_name = "NS", hide = true)]
+    clock: Option<i64>,
+}
+
+impl HowArgs {
+    /// The settings of a context.
+    pub(super) fn builder(&self) -> ContextBuilder {
+        let builder = Context::builder().edition(self.edition.edition());
+        match self.clock {
+            Some(at) => builder.clock(StepClock::new(at, 0)),
+            None => builder,
+        }
+    }
+
+    /// Whether results are JSON.
+    pub(super) fn is_json(&self) -> bool {
+        self.format == TextFirst::Json
+    }
+
+    /// Prints the ids of nodes: one a line, or a list.
+    pub(super) fn print_ids(&self, ids: &[String]) -> Result<Exit, Failure> {
+        if self.is_json() {
+            return print(&(answer::json(&ids)? + "\n"));
+        }
+        print(&ids.iter().map(|id| format!("{id}\n")).collect::<String>())
+    }
+}
+
+/// A session that is open to be written, and where it goes.
+pub(super) enum Writing<'a> {
+    /// Its own file, which is locked.
+    InPlace(Box<SessionFile>),
+    /// Its store, whose lease it holds.
+    Stored(Box<Context>),
+    /// Another file.
+    Elsewhere(Box<Context>, &'a str),
+}
+
+impl WriteArgs {
+    /// How the command reads and prints.
+    pub(super) fn how(&self) -> &HowArgs {
+        &self.how
+    }
+
+    /// The largest input.
+    pub(super) fn limits(&self) -> &Limits {
+        &self.limits
+    }
+
+    /// The argument that is the session.
+    pub(super) fn name(&self) -> &str {
+        &self.session
+    }
+
+    /// Reads the session, to look at it only.
+    ///
+    /// # Errors
+    /// A missing, unreadable or invalid session; an output.
+    pub(super) fn read(&self) -> Result<Context, Failure> {
+        if self.output.is_some() {
+            return Err(Failure::usage(
+                "a list changes nothing, so `-o` has nothing to write",
+            ));
+        }
+        sessions::resume(&self.session, &self.limits, self.how.builder())
+    }
+
+    /// Opens the session; in place it is locked until it is saved.
+    ///
+    /// # Errors
+    /// A missing, unreadable or invalid session; one that another process writes; an output that exists.
+    pub(super) fn open(&self) -> Result<Writing<'_>, Failure> {
+        self.open_with(Policy::new())
+    }
+
+    /// As [`WriteArgs::open`], with a policy for its commits.
+    ///
+    /// # Errors
+    /// As [`WriteArgs::open`].
+    pub(super) fn open_with(&self, policy: Policy) -> Result<Writing<'_>, Failure> {
+        let builder = || self.how.builder().policy(policy.clone());
+        if is_selector(&self.session) && !exists(&self.session) {
+            return Err(Failure::usage(format!(
+                "expected a session first, found the selector `{}`",
+                self.session
+            ))
+            .with_help("the session comes first, then the selector"));
+        }
+        if let Some(output) = &self.output {
+            check_target(output, &[&self.session], self.force)?;
+            let context = sessions::resume(&self.session, &self.limits, builder())?;
+            return Ok(Writing::Elsewhere(Box::new(context), output));
+        }
+        if self.session == STDIN {
+            return Err(Failure::usage("standard input cannot be written in place")
+                .with_help("-o FILE writes the session to a file"));
+        }
+        if let Some(address) = Address::of(&self.session) {
+            return Ok(Writing::Stored(Box::new(
+                self.open_stored(address, builder)?,
+            )));
+        }
+        let path = Path::new(&self.session);
+        let open = || SessionFile::open_limited(path, builder(), self.limits.source());
+        self.wait.until_free(|| match open() {
+            Ok(file) => Ok(Writing::InPlace(Box::new(file))),
+            Err(FileError::Load(error)) => {
+                // With the advice that all commands give.
+                let advised = opened::open(path, self.limits.source()).err();
+                let failure = advised.unwrap_or_else(|| Failure::load(error));
+                Err(input::explain_missing(failure, &self.session))
+            }
+            Err(error) => Err(error.into()),
+        })
+    }
+
+    /// Opens a session of a store, which must be there, to write it.
+    fn open_stored(
+        &self,
+        address: Address<'_>,
+        builder: impl Fn() -> ContextBuilder,
+    ) -> Result<Context, Failure> {
+        let name = address.one()?;
+        let store = open_store(address.store, Access::Write)?;
+        self.wait.until_free(|| {
+            // A session that is missing would be made.
+            store.session(name)?;
+            Ok(store.write_with(name, builder())?)
+        })
+    }
+}
+
+impl Writing<'_> {
+    /// The context.
+    pub(super) fn context(&mut self) -> &mut Context {
+        match self {
+            Self::InPlace(file) => file.context(),
+            Self::Stored(context) | Self::Elsewhere(context, _) => context,
+        }
+    }
+
+    /// Writes the session.
+    ///
+    /// # Errors
+    /// The file system's.
+    pub(super) fn save(self) -> Result<(), Failure> {
+        match self {
+            Self::InPlace(mut file) => Ok(file.save()?),
+            Self::Stored(mut context) => Ok(context.save()?),
+            Self::Elsewhere(context, output) => write_to(output, *context),
+        }
+    }
+
+    /// Writes the session after a commit, which a store has already.
+    ///
+    /// # Errors
+    /// As [`Writing::save`].
+    pub(super) fn save_commit(self) -> Result<(), Failure> {
+        match self {
+            Self::Stored(_) => Ok(()),
+            other => other.save(),
+        }
+    }
+
+    /// Saves, then prints the ids: what is printed is on the disk. If there are none, nothing is written,
+    /// and notes say why.
+    ///
+    /// # Errors
+    /// Those of [`Writing::save`] and of standard output.
+    pub(super) fn finish(
+        mut self,
+        how: &HowArgs,
+        selector: &str,
+        ids: &[String],
+        empty: Exit,
+    ) -> Result<Exit, Failure> {
+        if !ids.is_empty() {
+            self.save()?;
+            return how.print_ids(ids);
+        }
+        let mut lines = String::new();
+        if let Ok(selection) = self.context().select(selector) {
+            match how.is_json() {
+                true => notes::of_empty_json(selection.why_empty(), &mut lines),
+                false => notes::of_empty(&selection.why_empty(), &mut lines),
+            }
+        }
+        say(&lines);
+        how.print_ids(ids)?;
+        Ok(empty)
+    }
+}
+
+/// Writes a session to a file, or to a new session of a store.
+///
+/// # Errors
+/// The file system's, and those of the store; a session of that name.
+pub(super) fn write_to(output: &str, mut context: Context) -> Result<(), Failure> {
+    let Some(address) = Address::of(output) else {
+        return Ok(write_file(Path::new(output), context)?);
+    };
+    let name = new_name(address)?;
+    // All that a file of it would have.
+    let mut bytes = Vec::new();
+    write_context(&mut context, &mut bytes)?;
+    let session = Session::from_slice(&bytes)
+        .map_err(|error| Failure::internal(format!("the session cannot be read: {error}")))?;
+    Ok(open_store(address.store, Access::Create)?.import(name, &session, None)?)
+}
+
+/// The name of a session that is to be made.
+///
+/// # Errors
+/// There is none, or it is a pattern.
+pub(super) fn new_name(address: Address<'_>) -> Result<&str, Failure> {
+    let store = address.store;
+    match address.which {
+        Which::One(name) if !name.is_empty() => Ok(name),
+        Which::Matching(name) => Err(Failure::usage(format!(
+            "the name of a session has no `*`, and `{name}` has one"
+        ))),
+        Which::One(_) | Which::All => Err(Failure::usage(format!(
+            "expected the name of a session in the store {store}"
+        ))
+        .with_help(format!("such as {store}#session"))),
+    }
+}
+
+/// Checks where a session is written to: a file, or a new session of a store.
+///
+/// # Errors
+/// Standard output; a compressed file; a file that exists, unless it may be replaced, or that is one of
+/// `inputs`; no name of a session.
+pub(super) fn check_target(name: &str, inputs: &[&str], force: bool) -> Result<(), Failure> {
+    if let Some(address) = Address::of(name) {
+        let session = new_name(address)?;
+        return match force {
+            true => Err(no_force(address.store, session)),
+            false => Ok(()),
+        };
+    }
+    check_plain_file(name)?;
+    input::check_output(name, inputs, force)
+}
+
+/// Why `--force` does not replace a session of a store.
+pub(super) fn no_force(store: &str, session: &str) -> Failure {
+    Failure::usage("`--force` replaces files, and no session of a store").with_help(format!(
+        "to replace it, first: pactql delete {} --yes",
+        quoted(&format!("{store}#{session}"))
+    ))
+}
+
+/// Checks that a session can be written to a file of this name.
+///
+/// # Errors
+/// Standard output; a compressed file.
+pub(super) fn check_plain_file(name: &str) -> Result<(), Failure> {
+    if name == STDIN {
+        return Err(Failure::usage("the session cannot go to standard output")
+            .with_help("-o FILE; `pactql export FILE --jsonl` prints a session"));
+    }
+    match name.strip_suffix(".gz") {
+        Some(plain) => Err(
+            Failure::usage(format!("{name}: a session is not written compressed"))
+                .with_help(format!("write it to {plain}")),
+        ),
+        None => Ok(()),
+    }
+}
+
+/// A node on the command line.
+#[derive(Args, Debug)]
+pub(super) struct NodeArgs {
+    /// The node: a JSON object, the short form such as `block:text { role=user } "Hello"`, `@FILE`, or
+    /// `-` for standard input.
+    #[arg(value_name = "NODE", required_unless_present = "content_file")]
+    node: Option<String>,
+    /// Take the content from a file, or from standard input for `-`; NODE gives the rest.
+    #[arg(long, value_name = "FILE")]
+    content_file: Option<String>,
+}
+
+impl NodeArgs {
+    /// Reads the node.
+    ///
+    /// # Errors
+    /// A file that cannot be read; text that is no node.
+    pub(super) fn read(&self, args: &WriteArgs) -> Result<NewNode, Failure> {
+        let node = match &self.node {
+            None => NewNode::new().kind("text"),
+            Some(word) => {
+                let text = text_of(word, args)?;
+                let text = text.trim();
+                match text.starts_with('{') {
+                    true => NewNode::json(text)?,
+                    false => {
+                        let edition = args.how.edition.edition();
+                        short_form(text, edition, self.content_file.is_none())?
+                    }
+                }
+            }
+        };
+        let Some(file) = &self.content_file else {
+            return Ok(node);
+        };
+        if [args.name(), self.node.as_deref().unwrap_or_default()].contains(&STDIN) && file == STDIN
+        {
+            return Err(read_twice());
+        }
+        if node.member("content").is_some_and(|json| json != "null") {
+            return Err(Failure::usage("the content is given twice")
+                .with_help("`--content-file` gives it: leave it out of NODE"));
+        }
+        Ok(node.content(&read_text(file, args)?))
+    }
+}
+
+/// The text that a word means: that of a file for `@FILE`, of standard input for `-`.
+///
+/// # Errors
+/// A file that cannot be read.
+pub(super) fn text_of(word: &str, args: &WriteArgs) -> Result<String, Failure> {
+    match word.strip_prefix('@') {
+        Some(file) if !file.is_empty() => read_text(file, args),
+        _ if word == STDIN && args.name() == STDIN => Err(read_twice()),
+        _ if word == STDIN => read_text(word, args),
+        _ => Ok(word.to_owned()),
+    }
+}
+
+fn read_twice() -> Failure {
+    Failure::usage("standard input can be read once only").with_help("give the other as a file")
+}
+
+fn read_text(file: &str, args: &WriteArgs) -> Result<String, Failure> {
+    let bytes = input::read(file, args.limits())?;
+    String::from_utf8(bytes).map_err(|_| {
+        let name = input::name(file);
+        Failure::plain(Exit::Input, format!("{} is not UTF-8", name.display()))
+    })
+}
+
+/// Headers whose values are texts, so `key=12` is the text `12`.
+const TEXTS: [&str; 6] = [
+    "role",
+    "kind",
+    "key",
+    "content",
+    "content_hash",
+    "provenance",
+];
+
+/// Reads the fields of an update: one JSON object, or `name=value` words.
+///
+/// # Errors
+/// A word that is neither; JSON that is no object.
+pub(super) fn fields(words: &[String], args: &WriteArgs) -> Result<NewNode, Failure> {
+    if let [word] = words
+        && (word == STDIN || word.starts_with(['{', '@']))
+    {
+        return Ok(NewNode::json(text_of(word, args)?.trim())?);
+    }
+    let mut fields = NewNode::new();
+    for word in words {
+        let (name, value) = word.split_once('=').ok_or_else(|| {
+            let message = format!("expected `name=value` or a JSON object, found `{word}`");
+            Failure::usage(message).with_help("ttl=2 priority=5, or '{\"ttl\": 2}'")
+        })?;
+        let json: Option<serde_json::Value> = match TEXTS.contains(&name) && value != "null" {
+            true => None,
+            false => serde_json::from_str(value).ok(),
+        };
+        fields = match json {
+            Some(_) => fields.set_json(name, value),
+            None => fields.set(name, value),
+        };
+    }
+    Ok(fields)
+}
+
+impl From<FileError> for Failure {
+    fn from(error: FileError) -> Self {
+        let message = error.to_string();
+        match error {
+            FileError::Load(error) => Self::load(error),
+            FileError::Context(error) => error.into(),
+            FileError::Exists(_) => Self::usage(message).with_help("give a new name"),
+            FileError::Busy(_) => Self::Busy(
+                message,
+                "wait until it is done, then run the command again".to_owned(),
+            ),
+            FileError::NotInPlace(..) => Self::plain(Exit::Io, message)
+                .with_help("-o FILE writes the session to another file"),
+            FileError::Io(path, error) => Self::output(&path.display().to_string(), &error),
+        }
+    }
+}

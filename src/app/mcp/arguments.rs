@@ -1,0 +1,350 @@
+//! The arguments of tools: one table gives the schema that clients read and the check of what they
+//! send.
+
+use crate::app::present::{Failure, clean};
+use crate::support::diag::nearest;
+use serde_json::{Map, Value, json};
+
+/// One argument of a tool.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Parameter {
+    name: &'static str,
+    kind: Kind,
+    required: bool,
+    /// A value, as JSON.
+    example: &'static str,
+    about: &'static str,
+}
+
+/// The type of an argument.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Kind {
+    /// A string.
+    Text,
+    /// A whole number, at least this.
+    Count(u64),
+    /// `true` or `false`; false if it is left out.
+    Flag,
+    /// One of these strings.
+    Word(&'static [&'static str]),
+    /// A list of these strings.
+    Words(&'static [&'static str]),
+}
+
+impl Parameter {
+    /// An optional argument; `example` is JSON, `about` says what it is for.
+    pub(super) const fn new(
+        name: &'static str,
+        kind: Kind,
+        example: &'static str,
+        about: &'static str,
+    ) -> Self {
+        Self {
+            name,
+            kind,
+            required: false,
+            example,
+            about,
+        }
+    }
+
+    /// Whether its example is a value that it can have.
+    #[cfg(test)]
+    pub(super) fn takes_its_example(&self) -> bool {
+        serde_json::from_str(self.example).is_ok_and(|value| self.takes(&value))
+    }
+
+    /// The same as a required argument.
+    pub(super) const fn required(self) -> Self {
+        Self {
+            required: true,
+            ..self
+        }
+    }
+
+    /// Its JSON Schema.
+    fn schema(&self) -> Value {
+        let mut schema = match self.kind {
+            Kind::Text => json!({"type": "string"}),
+            Kind::Count(least) => json!({"type": "integer", "minimum": least}),
+            Kind::Flag => json!({"type": "boolean"}),
+            Kind::Word(words) => json!({"type": "string", "enum": words}),
+            Kind::Words(words) => {
+                json!({"type": "array", "items": {"type": "string", "enum": words}})
+            }
+        };
+        let description = format!("{} Example: {}", self.about, self.example);
+        schema["description"] = Value::from(description);
+        schema
+    }
+
+    /// Whether it can have this value.
+    fn takes(&self, value: &Value) -> bool {
+        let one_of = |words: &[&str], value: &Value| {
+            value.as_str().is_some_and(|value| words.contains(&value))
+        };
+        match self.kind {
+            Kind::Text => value.is_string(),
+            Kind::Count(least) => whole(value).is_some_and(|value| value >= least),
+            Kind::Flag => value.is_boolean(),
+            Kind::Word(words) => one_of(words, value),
+            Kind::Words(words) => value
+                .as_array()
+                .is_some_and(|values| values.iter().all(|value| one_of(words, value))),
+        }
+    }
+
+    /// Its type as text.
+    fn expected(&self) -> String {
+        match self.kind {
+            Kind::Text => "a string".to_owned(),
+            Kind::Count(least) => format!("a whole number, {least} or more"),
+            Kind::Flag => "true or false".to_owned(),
+            Kind::Word(words) => format!("one of {}", words.join(", ")),
+            Kind::Words(words) => format!("a list of {}", words.join(", ")),
+        }
+    }
+}
+
+/// A whole number from 0; at most `u64::MAX`. JSON Schema calls a number an integer whose fraction is zero, however it
+/// is spelled: `1.0` and `1e3` are.
+fn whole(value: &Value) -> Option<u64> {
+    value.as_u64().or_else(|| {
+        let number = value.as_f64().filter(|number| number.fract() == 0.0)?;
+        (number >= 0.0).then_some(number as u64)
+    })
+}
+
+/// The JSON Schema of the arguments of a tool. Members are in the order of their names.
+pub(super) fn schema(parameters: &[Parameter]) -> Map<String, Value> {
+    let required: Vec<&str> = parameters
+        .iter()
+        .filter(|parameter| parameter.required)
+        .map(|parameter| parameter.name)
+        .collect();
+    let properties: Map<String, Value> = parameters
+        .iter()
+        .map(|parameter| (parameter.name.to_owned(), parameter.schema()))
+        .collect();
+    let mut schema = Map::new();
+    schema.insert("type".to_owned(), Value::from("object"));
+    schema.insert("properties".to_owned(), Value::Object(properties));
+    schema.insert("additionalProperties".to_owned(), Value::Bool(false));
+    if !required.is_empty() {
+        schema.insert("required".to_owned(), Value::from(required));
+    }
+    schema
+}
+
+/// Arguments that a tool's table does not allow.
+#[derive(Debug)]
+pub(super) struct Wrong {
+    pub(super) failure: Failure,
+    /// The argument, if it is its value that is wrong.
+    pub(super) value_of: Option<&'static str>,
+}
+
+impl From<Failure> for Wrong {
+    fn from(failure: Failure) -> Self {
+        Self {
+            failure,
+            value_of: None,
+        }
+    }
+}
+
+/// Arguments that a tool's table allows.
+#[derive(Debug)]
+pub(super) struct Arguments(Map<String, Value>);
+
+impl Arguments {
+    /// Checks what a client sent against the table of a tool. `null` means left out.
+    ///
+    /// # Errors
+    /// The first unknown argument by name (`E_USAGE`), or else the first argument of the table
+    /// that is missing (`E_USAGE`) or has a value that it cannot have (`E_VALUE`).
+    pub(super) fn check(
+        tool: &str,
+        parameters: &[Parameter],
+        mut sent: Map<String, Value>,
+    ) -> Result<Self, Wrong> {
+        sent.retain(|_, value| !value.is_null());
+        let known = |name: &str| parameters.iter().find(|parameter| parameter.name == name);
+        if let Some(name) = sent.keys().find(|name| known(name).is_none()) {
+            let shown = clean(name, 80);
+            let failure = Failure::usage(format!("{tool} has no argument `{shown}`"));
+            let names = parameters.iter().map(|parameter| parameter.name);
+            let failure = match nearest(name, names.clone()) {
+                Some(meant) => failure.with_help(format!("did you mean `{meant}`?")),
+                None if parameters.is_empty() => failure.with_help("it takes none"),
+                None => {
+                    let names: Vec<&str> = names.collect();
+                    failure.with_help(format!("it takes {}", names.join(", ")))
+                }
+            };
+            return Err(failure.into());
+        }
+        for parameter in parameters {
+            let name = parameter.name;
+            match sent.get(name) {
+                None if parameter.required => {
+                    return Err(
+                        Failure::usage(format!("{tool} needs the argument `{name}`"))
+                            .with_help(format!("{name}: {}", parameter.about))
+                            .into(),
+                    );
+                }
+                Some(value) if !parameter.takes(value) => {
+                    let expected = parameter.expected();
+                    let shown = clean(&value.to_string(), 80);
+                    let message = format!("`{name}` must be {expected}, not {shown}");
+                    return Err(Wrong {
+                        failure: Failure::value(message),
+                        value_of: Some(name),
+                    });
+                }
+                _ => {}
+            }
+        }
+        Ok(Self(sent))
+    }
+
+    /// A string, if it was sent.
+    pub(super) fn text(&self, name: &str) -> Option<&str> {
+        self.0.get(name)?.as_str()
+    }
+
+    /// A string that the table requires.
+    pub(super) fn needed(&self, name: &str) -> &str {
+        self.text(name).unwrap_or_default()
+    }
+
+    /// A number, if it was sent.
+    pub(super) fn count(&self, name: &str) -> Option<u64> {
+        whole(self.0.get(name)?)
+    }
+
+    /// A number as a `usize`, if it was sent; at most `usize::MAX`.
+    pub(super) fn size(&self, name: &str) -> Option<usize> {
+        let count = self.count(name)?;
+        Some(usize::try_from(count).unwrap_or(usize::MAX))
+    }
+
+    /// A flag.
+    pub(super) fn flag(&self, name: &str) -> bool {
+        self.0.get(name).and_then(Value::as_bool).unwrap_or(false)
+    }
+
+    /// The words of a list; empty if it was not sent.
+    pub(super) fn words(&self, name: &str) -> impl Iterator<Item = &str> {
+        let list = self.0.get(name).and_then(Value::as_array);
+        list.into_iter().flatten().filter_map(Value::as_str)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Arguments, Kind, Parameter, schema};
+    use serde_json::{Value, json};
+
+    const TABLE: [Parameter; 5] = [
+        Parameter::new("cache", Kind::Text, r#""c""#, "Where.").required(),
+        Parameter::new("budget", Kind::Count(0), "4", "How many."),
+        Parameter::new("moves", Kind::Flag, "true", "Whether."),
+        Parameter::new("mode", Kind::Word(&["one", "two"]), r#""one""#, "Which."),
+        Parameter::new(
+            "fields",
+            Kind::Words(&["a", "b"]),
+            r#"["a"]"#,
+            "Which ones.",
+        ),
+    ];
+
+    fn check(sent: Value) -> Result<Arguments, String> {
+        let Value::Object(sent) = sent else {
+            return Err("no object".to_owned());
+        };
+        Arguments::check("tool", &TABLE, sent).map_err(|wrong| wrong.failure.to_string())
+    }
+
+    #[test]
+    fn what_the_table_allows_is_read() {
+        let read = check(json!({"cache": "x", "budget": u64::MAX, "fields": ["b"], "mode": null}));
+        let read = read.expect("good arguments");
+        assert_eq!(read.needed("cache"), "x");
+        assert_eq!(read.count("budget"), Some(u64::MAX));
+        assert_eq!((read.flag("moves"), read.text("mode")), (false, None));
+        assert_eq!(read.words("fields").collect::<Vec<_>>(), ["b"]);
+        assert_eq!(read.words("others").count(), 0);
+    }
+
+    #[test]
+    fn a_number_without_a_fraction_is_whole() {
+        for (spelled, read) in [
+            ("1.0", Some(1)),
+            ("1e3", Some(1000)),
+            ("-0.0", Some(0)),
+            ("0", Some(0)),
+            ("18446744073709551615", Some(u64::MAX)),
+            ("1e300", Some(u64::MAX)),
+            ("1.5", None),
+            ("-1.0", None),
+            ("-1", None),
+        ] {
+            let number: Value = serde_json::from_str(spelled).expect("a number");
+            let read_as = check(json!({"cache": "x", "budget": number}));
+            assert_eq!(
+                read_as.ok().and_then(|a| a.count("budget")),
+                read,
+                "{spelled}"
+            );
+        }
+    }
+
+    #[test]
+    fn what_it_does_not_allow_is_reported() {
+        for (sent, message) in [
+            (json!({}), "error[E_USAGE]: tool needs the argument `cache`"),
+            (json!({"cache": null}), "needs the argument `cache`"),
+            (json!({"cache": "x", "bugdet": 1}), "did you mean `budget`?"),
+            (
+                json!({"cache": "x", "zzzzzzzz": 1}),
+                "it takes cache, budget, moves, mode, fields",
+            ),
+            (
+                json!({"cache": 1}),
+                "error[E_VALUE]: `cache` must be a string, not 1",
+            ),
+            (
+                json!({"cache": "x", "budget": -1}),
+                "must be a whole number, 0 or more",
+            ),
+            (
+                json!({"cache": "x", "budget": 1.5}),
+                "`budget` must be a whole number, 0 or more, not 1.5",
+            ),
+            (json!({"cache": "x", "budget": "1"}), "0 or more, not \"1\""),
+            (json!({"cache": "x", "moves": "yes"}), "true or false"),
+            (json!({"cache": "x", "mode": "three"}), "one of one, two"),
+            (
+                json!({"cache": "x", "fields": ["a", "c"]}),
+                "a list of a, b",
+            ),
+            (json!({"cache": "x", "fields": "a"}), "a list of a, b"),
+        ] {
+            let error = check(sent.clone()).expect_err(message);
+            assert!(error.contains(message), "{sent}: {error}");
+        }
+    }
+
+    #[test]
+    fn the_schema_says_the_same() {
+        let schema = Value::Object(schema(&TABLE));
+        assert_eq!(schema["required"], json!(["cache"]));
+        assert_eq!(schema["properties"]["budget"]["minimum"], 0);
+        let about = &schema["properties"]["cache"]["description"];
+        assert_eq!(about, "Where. Example: \"c\"");
+        assert_eq!(schema["properties"]["mode"]["enum"], json!(["one", "two"]));
+        assert_eq!(schema["additionalProperties"], false);
+    }
+}

@@ -1,0 +1,340 @@
+//! Sessions that stay loaded between calls.
+
+use super::root::{Refusal, Root};
+use super::stores::Stores;
+use crate::app::present::stores::{Address, Which};
+use crate::app::present::{Exit, Failure, sessions};
+use crate::history::Session;
+use crate::support::cancel;
+use crate::tree::source::{is_several, read_all, read_files};
+use crate::tree::{Limits, SourceError};
+use cap_std::fs::Metadata;
+use quick_cache::Weighter;
+use quick_cache::sync::{Cache, GuardResult};
+use std::ffi::OsString;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+/// The total bytes of the files whose sessions are kept; a larger session is loaded for each call.
+const KEPT_BYTES: u64 = 1 << 30;
+
+/// The least weight of a session, in bytes, so that at most 64 are kept.
+const LEAST_BYTES: u64 = KEPT_BYTES / 64;
+
+/// How long a call waits for another one's loading until it asks whether it is cancelled.
+const LOOK: Duration = Duration::from_millis(20);
+
+/// How often a session is looked up again when its files change meanwhile.
+const TRIES: usize = 3;
+
+/// Loaded sessions by their path below the root.
+#[derive(Debug)]
+pub(super) struct Kept {
+    cache: Cache<PathBuf, Loaded, BySize>,
+    limits: Limits,
+    stores: Stores,
+}
+
+/// A session, and the state of its files just before they were read.
+#[derive(Clone, Debug)]
+struct Loaded {
+    stamp: Stamp,
+    session: Arc<Session>,
+    /// What is to be said of it: that it is a log, fields with doubtful names.
+    said: Arc<str>,
+}
+
+/// The state of a session's files, by name: a later change makes it another one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Stamp(Arc<[Part]>);
+
+/// The state of one file.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Part {
+    /// Its name in the session's directory; empty if the session is one file.
+    name: OsString,
+    /// Its path below the root, without links.
+    place: PathBuf,
+    bytes: u64,
+    modified: Option<SystemTime>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct BySize;
+
+impl Weighter<PathBuf, Loaded> for BySize {
+    fn weight(&self, _: &PathBuf, loaded: &Loaded) -> u64 {
+        loaded.stamp.bytes().max(LEAST_BYTES)
+    }
+}
+
+impl Kept {
+    /// An empty store; `limits` hold for every session.
+    pub(super) fn new(limits: Limits) -> Self {
+        Self {
+            cache: Cache::with_weighter(64, KEPT_BYTES, BySize),
+            limits,
+            stores: Stores::default(),
+        }
+    }
+
+    /// The stores that are open.
+    pub(super) fn stores(&self) -> &Stores {
+        &self.stores
+    }
+
+    /// The session that a client calls `name`: of a store as it is now, or else from memory if its files have the lengths and
+    /// times they had. Concurrent calls for one session load it once.
+    ///
+    /// # Errors
+    /// A name that leads out of the root, or a file of a session's directory that does; the
+    /// errors of reading a session.
+    pub(super) fn open(&self, root: &Root, name: &str) -> Result<Arc<Session>, Failure> {
+        // A file or a directory may have such a name.
+        if let Some(address) = Address::spelled(name)
+            && !root.handle().is_dir(name)
+            && (address.which == Which::All || !root.handle().is_file(name))
+        {
+            return self.stores.session(root, address);
+        }
+        let place = root.resolve(name).map_err(|refusal| {
+            refusal.or_missing(|| SourceError::Missing(PathBuf::from(name)).into())
+        })?;
+        let load = |stamp: &Stamp| self.load(root, stamp, Path::new(name));
+        for _ in 0..TRIES {
+            let stamp = Stamp::of(root, &place, name)?;
+            self.cache.remove_if(&place, |loaded| loaded.stamp != stamp);
+            let loaded = self.loaded(&place, || {
+                let (session, said) = load(&stamp)?;
+                // What a cancelled call has read may be a part.
+                cancel::check()?;
+                Ok(Loaded {
+                    stamp: stamp.clone(),
+                    said: (said + &sessions::remarks(&session)).into(),
+                    session: Arc::new(session),
+                })
+            })?;
+            // A concurrent call may have loaded it from files in another state.
+            if loaded.stamp == stamp {
+                return Ok(loaded.session);
+            }
+        }
+        let (session, _) = load(&Stamp::of(root, &place, name)?)?;
+        Ok(Arc::new(session))
+    }
+
+    /// The session at `place`, which one call loads while others wait for it, or until they are cancelled.
+    fn loaded(
+        &self,
+        place: &PathBuf,
+        load: impl FnOnce() -> Result<Loaded, Failure>,
+    ) -> Result<Loaded, Failure> {
+        loop {
+            match self.cache.get_value_or_guard(place, Some(LOOK)) {
+                GuardResult::Value(loaded) => return Ok(loaded),
+                GuardResult::Guard(guard) => {
+                    let loaded = load()?;
+                    // It is dropped at once if it is too large to keep.
+                    let _ = guard.insert(loaded.clone());
+                    return Ok(loaded);
+                }
+                GuardResult::Timeout => cancel::check()?,
+            }
+        }
+    }
+
+    /// What is to be said of a session that was opened by this name, lines or nothing.
+    pub(super) fn said(&self, root: &Root, name: &str) -> Arc<str> {
+        let place = root.resolve(name).ok();
+        let loaded = place.and_then(|place| self.cache.get(&place));
+        loaded.map_or_else(|| "".into(), |loaded| loaded.said)
+    }
+
+    /// Reads a session, or a log of one; messages call it `path`. A log has a note that says so.
+    fn load(&self, root: &Root, stamp: &Stamp, path: &Path) -> Result<(Session, String), Failure> {
+        let read = |part: &Part, called: &Path| {
+            let failed = |error| SourceError::Io(called.to_owned(), error);
+            let file = root.handle().open(&part.place).map_err(failed)?;
+            read_all(file, called, self.limits)
+        };
+        let called: Vec<PathBuf> = stamp.0.iter().map(|part| part.called(path)).collect();
+        if is_several(&called) {
+            return Err(Failure::several(path, &called));
+        }
+        let documents = read_files(stamp.0.iter().map(|part| {
+            let called = part.called(path);
+            (read(part, &called), called)
+        }));
+        let failure = match sessions::build(documents, path.to_owned()) {
+            Ok(session) => return Ok((session, String::new())),
+            Err(failure) => failure,
+        };
+        let [part] = &*stamp.0 else {
+            return Err(sessions::advise_on_directory(failure));
+        };
+        if !part.name.is_empty() {
+            return Err(sessions::advise_on_directory(failure));
+        }
+        if failure.exit() == Exit::Input
+            && let Ok(bytes) = read(part, path)
+            && let Some(log) = sessions::of_log(&path.to_string_lossy(), &bytes)
+        {
+            return Ok(log);
+        }
+        Err(sessions::advise_on_file(failure, path, part.bytes, || {
+            read(part, path)
+        }))
+    }
+}
+
+impl Part {
+    /// What messages call it; `session` is what they call the session.
+    fn called(&self, session: &Path) -> PathBuf {
+        match self.name.is_empty() {
+            true => session.to_owned(),
+            false => session.join(&self.name),
+        }
+    }
+}
+
+impl Stamp {
+    /// The state of the session at `place`, which clients call `name`.
+    ///
+    /// # Errors
+    /// It is neither a file nor a directory, or a link in the directory leads out of the root;
+    /// failures of the file system.
+    fn of(root: &Root, place: &Path, name: &str) -> Result<Self, Failure> {
+        let failed = |error: io::Error| Failure::file(name, &error);
+        let part = |name: OsString, place: PathBuf, data: &Metadata| Part {
+            name,
+            place,
+            bytes: data.len(),
+            modified: data.modified().ok().map(|time| time.into_std()),
+        };
+        let data = root.handle().metadata(place).map_err(failed)?;
+        if data.is_file() {
+            let part = part(OsString::new(), place.to_owned(), &data);
+            return Ok(Self([part].into()));
+        }
+        if !data.is_dir() {
+            let message = format!("{name} is neither a file nor a directory");
+            return Err(Failure::value(message));
+        }
+        let mut parts = Vec::new();
+        for file in root.handle().read_dir(place).map_err(failed)? {
+            let file_name = file.map_err(failed)?.file_name();
+            // Hidden files and directories are not part of a session.
+            if file_name.as_encoded_bytes().starts_with(b".") {
+                continue;
+            }
+            let called = format!("{name}/{}", file_name.to_string_lossy());
+            match root.without_links(&place.join(&file_name), &called) {
+                // Removed meanwhile, or a link to nothing.
+                Err(Refusal::Missing) => {}
+                Err(Refusal::Failure(failure)) => return Err(failure),
+                Ok(place) => {
+                    let data = root.handle().metadata(&place).map_err(failed)?;
+                    if data.is_file() {
+                        parts.push(part(file_name, place, &data));
+                    }
+                }
+            }
+        }
+        parts.sort_unstable();
+        Ok(Self(parts.into()))
+    }
+
+    /// The bytes of all files.
+    fn bytes(&self) -> u64 {
+        self.0.iter().map(|part| part.bytes).sum()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Kept, Stamp};
+    use crate::app::mcp::root::Root;
+    use crate::tree::Limits;
+    use std::fs;
+    use std::path::Path;
+    use std::sync::Arc;
+    use std::time::{Duration, SystemTime};
+
+    #[test]
+    fn a_session_is_read_once_by_all_calls() {
+        // Tests run in the package's directory.
+        let root = Root::open(Path::new(".")).expect("a directory");
+        let kept = Kept::new(Limits::default());
+        let open = |name: &str| kept.open(&root, name).expect("a session");
+        let first = open("fixtures/support-agent.jsonl");
+        std::thread::scope(|scope| {
+            for name in [
+                "fixtures/support-agent.jsonl",
+                "./fixtures//support-agent.jsonl",
+            ] {
+                let (first, open) = (&first, &open);
+                scope.spawn(move || assert!(Arc::ptr_eq(first, &open(name)), "{name}"));
+            }
+        });
+        assert!(!Arc::ptr_eq(&first, &open("fixtures/greenhouse.jsonl")));
+        // Failures are not kept: each call has its own.
+        for _ in 0..2 {
+            assert!(kept.open(&root, "Cargo.toml").is_err());
+        }
+        // A log is imported, and said to be one.
+        assert_eq!(&*kept.said(&root, "fixtures/support-agent.jsonl"), "");
+        assert_eq!(&*kept.said(&root, "fixtures/chat.openai.json"), "");
+        open("fixtures/chat.openai.json");
+        let said = kept.said(&root, "fixtures/chat.openai.json");
+        assert!(
+            said.starts_with("note: fixtures/chat.openai.json is a log"),
+            "{said}"
+        );
+    }
+
+    #[test]
+    fn a_state_is_that_of_names_lengths_and_times() {
+        let dir = std::env::temp_dir().join(format!("pactql-kept-{}", std::process::id()));
+        let _ = fs::remove_dir_all(&dir);
+        fs::create_dir_all(dir.join("session/below")).expect("a directory");
+        let root = Root::open(&dir).expect("a directory");
+        let place = dir.join("session");
+        let state = || Stamp::of(&root, Path::new("session"), "session");
+        let stamp = || state().expect("a state");
+        let write = |name: &str, text: &str| fs::write(place.join(name), text).expect("a file");
+        write("a.json", "{}");
+        let one = stamp();
+        assert_eq!(one, stamp());
+        // Hidden files and directories are not part of a session.
+        write(".hidden", "x");
+        write("below/c.json", "x");
+        assert_eq!(one, stamp());
+        write("b.json", "{}");
+        let two = stamp();
+        assert_ne!(one, two);
+        write("b.json", "{} ");
+        let longer = stamp();
+        assert_ne!(two, longer);
+        let file = fs::File::options().append(true).open(place.join("b.json"));
+        let before = SystemTime::now() - Duration::from_secs(60);
+        file.and_then(|file| file.set_modified(before))
+            .expect("a file");
+        assert_ne!(longer, stamp());
+        #[cfg(unix)]
+        {
+            // A file of the session that is really elsewhere.
+            std::os::unix::fs::symlink(std::env::current_exe().expect("us"), place.join("z.json"))
+                .expect("a link");
+            let refusal = state().expect_err("a file outside");
+            assert!(
+                refusal
+                    .to_string()
+                    .contains("`session/z.json` is not inside"),
+                "{refusal}"
+            );
+        }
+        let _ = fs::remove_dir_all(&dir);
+    }
+}

@@ -1,0 +1,62 @@
+//! The tools of the Model Context Protocol, on standard input and output (RUNTIME §6).
+//!
+//! ```text
+//! server           handshake, list and calls; with `transport` the only file that knows the SDK
+//!   transport      lines as messages, and how many are on their way
+//!     lines        the streams, and their ends
+//!       load       counts of what is on its way
+//!     malformed    the id of a request that cannot be read
+//!   log            messages on standard error
+//!   options        what is asked of a server
+//!   tools          names and arguments
+//!     refusal      failures as clients know them
+//!     arguments    one table for schemas and checks
+//!     parameters   arguments of several tools
+//!     context      caches of documents
+//!     pact         sessions
+//!     sessions     which sessions there are
+//!       found      files that may be sessions
+//!       described  what a session has
+//!       state      what calls share: engines, the root, loaded sessions
+//!         kept     sessions that stay loaded
+//!           stores stores that stay open
+//!             root the directory that may be read
+//! ```
+//! [`crate::app::present`] and the modules below it make the results, in the same bytes as the command
+//! line's. This module does not know the command line, and writes no file; SQLite makes its own beside a store.
+
+mod arguments;
+mod context;
+mod described;
+mod found;
+mod inspect;
+mod kept;
+mod lines;
+mod load;
+mod log;
+mod malformed;
+mod options;
+mod pact;
+mod parameters;
+mod refusal;
+mod root;
+mod server;
+mod sessions;
+mod state;
+mod stores;
+mod tools;
+mod transport;
+
+pub(crate) use options::Options;
+
+use crate::app::present::Failure;
+use std::path::Path;
+
+/// Serves a directory on standard input and output until either ends.
+///
+/// # Errors
+/// There is no such directory; a client that does not speak the protocol.
+pub(crate) fn serve(dir: &Path, options: &Options) -> Result<(), Failure> {
+    let root = root::Root::open(dir)?;
+    server::serve(state::ServerState::new(root, options.limits), options)
+}

@@ -1,0 +1,16 @@
+//! The programs: the command line and the server of the Model Context Protocol, with what both share.
+//!
+//! | part | what it has |
+//! |---|---|
+//! | `present` | sessions by path, answers as JSON, notes, failures with codes |
+//! | `cli` | commands, terminals, exit codes |
+//! | `mcp` | tools over the protocol |
+//!
+//! Nothing may import it.
+
+#[cfg(feature = "cli")]
+pub mod cli;
+#[cfg(feature = "mcp")]
+mod mcp;
+#[cfg(feature = "cli")]
+mod present;

@@ -1,0 +1,160 @@
+//! Answers to selectors: the blocks that fit a budget, JSON, and remarks.
+
+use super::failure::Failure;
+use super::notes;
+use super::text::counted;
+use crate::budget::Query;
+use crate::engine::{Answer, Explain, Fit, Node, Prepared};
+use crate::history::Session;
+use crate::support::cancel::check;
+use crate::support::diag::ColorChoice;
+use serde::Serialize;
+use std::fmt::Write as _;
+use std::io::{self, Write};
+
+/// A result as one line of JSON, without a line feed.
+///
+/// # Errors
+/// None that input can cause.
+pub(crate) fn json(result: &impl Serialize) -> Result<String, Failure> {
+    let mut text = Text::default();
+    serde_json::to_writer(&mut text, result).map_err(|error| match check() {
+        Err(cancelled) => cancelled.into(),
+        Ok(()) => Failure::internal(error.to_string()),
+    })?;
+    String::from_utf8(text.bytes).map_err(|error| Failure::internal(error.to_string()))
+}
+
+/// A text in memory, whose writing ends if the work is cancelled.
+#[derive(Default)]
+struct Text {
+    bytes: Vec<u8>,
+    /// How long it was when that was asked last.
+    asked: usize,
+}
+
+impl Write for Text {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        /// How many bytes are written until it is asked again.
+        const BYTES: usize = 1 << 16;
+        if self.bytes.len() - self.asked >= BYTES {
+            self.asked = self.bytes.len();
+            check().map_err(io::Error::other)?;
+        }
+        self.bytes.extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// An explanation as one line of JSON, without a line feed.
+pub(crate) fn explanation(explain: &Explain) -> String {
+    explain.to_json().to_string()
+}
+
+/// A number of tokens, and the query that decides which blocks come first.
+#[derive(Debug)]
+pub(crate) struct Budget {
+    pub(crate) query: Query,
+    pub(crate) tokens: u64,
+}
+
+/// The answer to a selector, and the blocks of it that fit if there is a budget.
+#[derive(Debug)]
+pub(crate) struct Found<'a> {
+    pub(crate) answer: &'a Answer,
+    pub(crate) fit: Option<Fit<'a>>,
+}
+
+impl<'a> Found<'a> {
+    /// Chooses the blocks that fit.
+    ///
+    /// # Errors
+    /// A budget for a range.
+    pub(crate) fn new(answer: &'a Answer, budget: Option<&Budget>) -> Result<Self, Failure> {
+        let fit = match (budget, answer) {
+            (None, _) => None,
+            (Some(Budget { query, tokens }), Answer::Rows(rows)) => Some(rows.fit(query, *tokens)),
+            (Some(_), Answer::Range(_)) => return Err(Failure::budget_of_range()),
+        };
+        Ok(Self { answer, fit })
+    }
+
+    /// One JSON value: the blocks that fit (in the form of `context resolve`), a list of ids, or
+    /// the differences of a range; with `count`, only how many there are.
+    ///
+    /// # Errors
+    /// None that input can cause.
+    pub(crate) fn json(&self, count: bool) -> Result<String, Failure> {
+        match (&self.fit, self.answer) {
+            _ if count => Ok(self.count().to_string()),
+            (Some(fit), _) => json(&fit.resolution),
+            (None, Answer::Rows(rows)) => json(&rows.to_ids()),
+            (None, Answer::Range(diff)) => json(diff),
+        }
+    }
+
+    /// The number of nodes or changes.
+    pub(crate) fn count(&self) -> usize {
+        match &self.fit {
+            Some(fit) => fit.nodes.len(),
+            None => self.answer.count(),
+        }
+    }
+
+    /// The nodes in the order of the result; `None` for a range.
+    pub(crate) fn nodes(&self) -> Option<Box<dyn Iterator<Item = Node<'_>> + '_>> {
+        match (&self.fit, self.answer) {
+            (Some(fit), _) => Some(Box::new(fit.nodes.iter().copied())),
+            (None, Answer::Rows(rows)) => Some(Box::new(rows.nodes())),
+            (None, Answer::Range(_)) => None,
+        }
+    }
+
+    /// Notes and warnings, one a line: nodes that a budget did not consider, the warnings of the
+    /// selector and of its range, what a range left out and, if nothing was found, why: as one
+    /// line of JSON if `as_json` is set. Why a range is empty takes the session.
+    pub(crate) fn remarks(
+        &self,
+        prepared: &Prepared,
+        session: Option<&Session>,
+        as_json: bool,
+        color: ColorChoice,
+    ) -> String {
+        let mut lines = String::new();
+        if let Some(fit) = self.fit.as_ref().filter(|fit| fit.others > 0) {
+            let others = counted(fit.others as u64, "node");
+            let _ = writeln!(
+                lines,
+                "note: a budget takes blocks only; {others} found are none"
+            );
+        }
+        for warning in self.answer.warnings() {
+            lines.push_str(&warning.render(prepared.text(), color));
+        }
+        let why = match self.answer {
+            Answer::Range(diff) => {
+                let left_out = diff.errors.iter().map(|error| &error.message);
+                for message in diff.warnings.iter().chain(left_out) {
+                    let _ = writeln!(lines, "warning: {message}");
+                }
+                match diff.rows() {
+                    // The answer was made, so no error is left.
+                    0 => session
+                        .and_then(|session| prepared.why_empty(session).ok())
+                        .unwrap_or_default(),
+                    _ => Vec::new(),
+                }
+            }
+            Answer::Rows(rows) => rows.why_empty(),
+        };
+        match as_json {
+            true => notes::of_empty_json(why, &mut lines),
+            false => notes::of_empty(&why, &mut lines),
+        }
+        lines
+    }
+}

@@ -1,0 +1,401 @@
+//! How a command ends: exit codes, and failures with everything needed to report them.
+
+use super::text::printable;
+use crate::budget::CacheError;
+use crate::history::LoadError;
+use crate::history::LoadFailure;
+use crate::support::cancel::Cancelled;
+use crate::support::diag::{Code, ColorChoice, Diagnostic, Error};
+use crate::tree::{InputError, SourceError};
+use serde_json::{Value, json};
+use std::fmt::{self, Write as _};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::{ExitCode, Termination};
+
+/// The exit codes of every command (RUNTIME §7).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Exit {
+    /// 0: success.
+    Ok = 0,
+    /// 1: the command line is invalid.
+    Usage = 1,
+    /// 2: a selector is invalid or cannot be run on this session, or a mutation is refused (every
+    /// `E_*` except `E_INPUT`).
+    Selector = 2,
+    /// 3: an option has an invalid value.
+    Value = 3,
+    /// 4: an input does not exist.
+    Missing = 4,
+    /// 5: an input is invalid (`E_INPUT`).
+    Input = 5,
+    /// 6: reading or writing failed.
+    Io = 6,
+    /// 7: a bug in the program.
+    Internal = 7,
+    /// 8: nothing was found, under `--fail-if-empty`.
+    Empty = 8,
+    /// 9: a session does not meet the conditions of `assert`.
+    Unmet = 9,
+    /// 124: it took longer than `--timeout` allows.
+    Late = 124,
+    /// 129: the terminal was closed (SIGHUP).
+    HungUp = 129,
+    /// 130: it was interrupted (SIGINT, Ctrl-C).
+    Interrupted = 130,
+    /// 143: it was asked to end (SIGTERM).
+    Terminated = 143,
+}
+
+impl Exit {
+    /// The exit code if nothing was found.
+    pub(crate) fn of_empty(fail_if_empty: bool) -> Self {
+        match fail_if_empty {
+            true => Self::Empty,
+            false => Self::Ok,
+        }
+    }
+}
+
+impl Termination for Exit {
+    fn report(self) -> ExitCode {
+        ExitCode::from(self as u8)
+    }
+}
+
+/// Why a command ends early.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Failure {
+    /// A selector is invalid or cannot be run; with the session, if there are several.
+    Selector(#[source] Box<Error>, Option<String>),
+    /// Inputs are not sessions or logs: the faults of each file, and advice.
+    Input(Vec<(PathBuf, InputError)>, Option<String>),
+    /// An input of many files is invalid: a message, and each fault as a file and a message.
+    Faults(String, Vec<(String, String)>),
+    /// Reading or writing failed: exit code, and a message with the cause.
+    Io(Exit, String),
+    /// Everything else: exit code, message, advice.
+    Plain(Exit, String, Option<String>),
+    /// Another process is writing the session: message, advice.
+    Busy(String, String),
+    /// The reader of standard output closed it. This is not reported.
+    ClosedPipe,
+}
+
+impl Failure {
+    /// An invalid command line.
+    pub(crate) fn usage(message: impl Into<String>) -> Self {
+        Self::plain(Exit::Usage, message)
+    }
+
+    /// An option with an invalid value.
+    pub(crate) fn value(message: impl Into<String>) -> Self {
+        Self::plain(Exit::Value, message)
+    }
+
+    /// A session of a store that is there already.
+    pub(crate) fn exists(message: String, help: String) -> Self {
+        let diagnostic = Diagnostic::error(Code::SessionExists, message).with_help(help);
+        Error::new("", diagnostic).into()
+    }
+
+    /// A bug in the program.
+    pub(crate) fn internal(message: impl Into<String>) -> Self {
+        Self::plain(Exit::Internal, message)
+    }
+
+    /// A failure without advice.
+    pub(crate) fn plain(exit: Exit, message: impl Into<String>) -> Self {
+        Self::Plain(exit, message.into(), None)
+    }
+
+    /// A budget for the differences of a range.
+    pub(crate) fn budget_of_range() -> Self {
+        Self::value("a range has differences, not blocks to choose from")
+            .with_help("a budget takes one snapshot, @*, @mode=union or @mode=latest")
+    }
+
+    /// A selector's error in one of several sessions.
+    pub(crate) fn in_session(error: Error, session: Option<&str>) -> Self {
+        Self::Selector(Box::new(error), session.map(str::to_owned))
+    }
+
+    /// A failed write to `name`, or a read that fails for a reason other than a missing input.
+    pub(crate) fn output(name: &str, error: &io::Error) -> Self {
+        Self::Io(Exit::Io, format!("{name}: {}", reason(error)))
+    }
+
+    /// A failed read of the file `name`.
+    pub(crate) fn file(name: &str, error: &io::Error) -> Self {
+        let exit = match error.kind() {
+            io::ErrorKind::NotFound => Exit::Missing,
+            _ => Exit::Io,
+        };
+        Self::Io(exit, format!("{name}: {}", reason(error)))
+    }
+
+    /// A directory of several sessions where one is expected.
+    pub(crate) fn several(path: &Path, files: &[PathBuf]) -> Self {
+        let (path, count) = (path.display(), files.len());
+        let failure = Self::usage(format!(
+            "expected one session, and `{path}` is a directory of {count}"
+        ));
+        let is_lines = |file: &&PathBuf| file.to_string_lossy().contains(".jsonl");
+        match files.iter().find(is_lines).or(files.first()) {
+            Some(first) => failure.with_help(format!("name one of them: {}", first.display())),
+            None => failure,
+        }
+    }
+
+    /// A session that could not be loaded.
+    pub(crate) fn load(error: LoadError) -> Self {
+        match error {
+            LoadError::Source(error) => error.into(),
+            LoadError::Input(error) => {
+                Self::Input(vec![(PathBuf::from("the session"), error)], None)
+            }
+        }
+    }
+
+    /// Adds advice to a plain failure or an invalid input.
+    pub(crate) fn with_help(self, help: impl Into<String>) -> Self {
+        match self {
+            Self::Plain(exit, message, _) => Self::Plain(exit, message, Some(help.into())),
+            Self::Input(files, _) => Self::Input(files, Some(help.into())),
+            other => other,
+        }
+    }
+
+    /// Replaces the advice of a failure that has some, or can have.
+    pub(crate) fn advised(self, help: impl Into<String>) -> Self {
+        match self {
+            Self::Selector(error, session) => {
+                Self::Selector(Box::new(error.with_help(help)), session)
+            }
+            Self::Busy(message, _) => Self::Busy(message, help.into()),
+            other => other.with_help(help),
+        }
+    }
+
+    /// The exit code of the command.
+    pub(crate) fn exit(&self) -> Exit {
+        match self {
+            // The text of a node, not a selector.
+            Self::Selector(error, _) => match error.code() {
+                Code::Input => Exit::Input,
+                Code::SessionNotFound | Code::Missing => Exit::Missing,
+                Code::SessionExists => Exit::Usage,
+                Code::SessionBusy | Code::LeaseLost | Code::Store | Code::StoreVersion => Exit::Io,
+                _ => Exit::Selector,
+            },
+            Self::Busy(..) => Exit::Io,
+            Self::Input(..) | Self::Faults(..) => Exit::Input,
+            Self::Io(exit, _) | Self::Plain(exit, ..) => *exit,
+            Self::ClosedPipe => Exit::Ok,
+        }
+    }
+
+    /// The failure as text. Every line ends in a line feed.
+    pub(crate) fn text(&self, color: ColorChoice) -> String {
+        let mut text = String::new();
+        let _ = match self {
+            Self::Selector(error, session) => {
+                text = error.render(color);
+                match session {
+                    Some(session) => writeln!(text, "note: in the session {session}"),
+                    None => Ok(()),
+                }
+            }
+            Self::Input(files, help) => {
+                for (path, error) in files {
+                    let name = path.display();
+                    let _ = writeln!(text, "error[{}]: {name} is invalid", InputError::CODE);
+                    for line in error.to_string().lines() {
+                        let _ = writeln!(text, "  {line}");
+                    }
+                }
+                write_help(&mut text, help.as_ref())
+            }
+            Self::Faults(message, faults) => {
+                text = format!("error[{}]: {message}\n", InputError::CODE);
+                for (file, fault) in faults {
+                    let (file, fault) = (printable(file), printable(fault));
+                    let _ = writeln!(text, "  {file}: {fault}");
+                }
+                Ok(())
+            }
+            Self::Io(exit, message) => writeln!(text, "error[{}]: {message}", code(*exit)),
+            Self::Busy(message, help) => {
+                let _ = writeln!(text, "error[{BUSY}]: {message}");
+                write_help(&mut text, Some(help))
+            }
+            Self::Plain(exit, message, help) => {
+                let _ = writeln!(text, "error[{}]: {message}", code(*exit));
+                write_help(&mut text, help.as_ref())
+            }
+            Self::ClosedPipe => Ok(()),
+        };
+        text
+    }
+
+    /// The failure as `{"error":{"code","message","spans","help"}}`.
+    pub(crate) fn json(&self) -> Value {
+        match self {
+            Self::Selector(error, session) => {
+                let mut json = error.to_json();
+                if let Some(session) = session {
+                    json["error"]["session"] = Value::from(session.as_str());
+                }
+                json
+            }
+            Self::Input(files, help) => input_json(files, help.as_ref()),
+            Self::Faults(message, faults) => {
+                let faults = faults.iter();
+                let faults =
+                    faults.map(|(file, message)| json!({"file": file, "message": message}));
+                let mut json = error_json(InputError::CODE, message, None);
+                json["error"]["faults"] = faults.collect();
+                json
+            }
+            Self::Io(exit, message) => error_json(code(*exit), message, None),
+            Self::Busy(message, help) => error_json(BUSY, message, Some(help)),
+            Self::Plain(exit, message, help) => error_json(code(*exit), message, help.as_ref()),
+            Self::ClosedPipe => Value::Null,
+        }
+    }
+}
+
+/// The code of [`Failure::Busy`] (RUNTIME §7).
+const BUSY: &str = "E_SESSION_BUSY";
+
+fn write_help(text: &mut String, help: Option<&String>) -> fmt::Result {
+    match help {
+        Some(help) => writeln!(text, "help: {help}"),
+        None => Ok(()),
+    }
+}
+
+fn error_json(code: &str, message: &str, help: Option<&String>) -> Value {
+    let mut body = json!({"code": code, "message": message, "spans": []});
+    if let Some(help) = help {
+        body["help"] = json!(help);
+    }
+    json!({ "error": body })
+}
+
+fn input_json(files: &[(PathBuf, InputError)], help: Option<&String>) -> Value {
+    let shown = |path: &Path| path.display().to_string();
+    let names: Vec<String> = files.iter().map(|(path, _)| shown(path)).collect();
+    let faults = files.iter().flat_map(|(path, error)| {
+        error.faults.iter().map(move |fault| {
+            json!({
+                "file": shown(path),
+                "path": fault.path,
+                "message": fault.message,
+                "offset": fault.offset,
+                "line": fault.line,
+                "column": fault.column,
+            })
+        })
+    });
+    let message = format!("invalid: {}", names.join(", "));
+    let mut json = error_json(InputError::CODE, &message, help);
+    json["error"]["faults"] = faults.collect();
+    json["error"]["more"] = json!(files.iter().map(|(_, error)| error.more).sum::<usize>());
+    json
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        Self::in_session(error, None)
+    }
+}
+
+impl From<LoadFailure> for Failure {
+    fn from(failure: LoadFailure) -> Self {
+        Error::from(failure).into()
+    }
+}
+
+impl From<SourceError> for Failure {
+    fn from(error: SourceError) -> Self {
+        match error {
+            SourceError::Missing(_) => Self::plain(Exit::Missing, error.to_string()),
+            SourceError::Io(path, error) => Self::file(&path.display().to_string(), &error),
+            SourceError::Invalid(files) => Self::Input(files, None),
+            SourceError::Several(path, files) => Self::several(&path, &files),
+        }
+    }
+}
+
+impl From<CacheError> for Failure {
+    fn from(error: CacheError) -> Self {
+        let message = error.to_string();
+        match error {
+            CacheError::Missing(_) => Self::plain(Exit::Missing, message),
+            CacheError::Exists(_) => Self::usage(message).with_help("--force replaces a cache"),
+            CacheError::Foreign(..) => Self::usage(message),
+            CacheError::Invalid(_, faults) | CacheError::Sources(_, faults) => {
+                let faults = faults.into_iter();
+                let faults = faults.map(|fault| (fault.file, fault.message));
+                Self::Faults(message, faults.collect())
+            }
+            // Whoever cancelled it says why.
+            CacheError::Cancelled(_) => Self::plain(Exit::Interrupted, message),
+            // A file that vanished while it was read is a failed read, not a missing cache.
+            CacheError::Io(path, error) => Self::output(&path.display().to_string(), &error),
+        }
+    }
+}
+
+/// Work that is cancelled; the program says by what.
+impl From<Cancelled> for Failure {
+    fn from(cancelled: Cancelled) -> Self {
+        Self::plain(Exit::Interrupted, cancelled.to_string())
+    }
+}
+
+/// A failed write to standard output; for a file see [`Failure::output`].
+impl From<io::Error> for Failure {
+    fn from(error: io::Error) -> Self {
+        match error.kind() {
+            io::ErrorKind::BrokenPipe => Self::ClosedPipe,
+            _ => Self::output("standard output", &error),
+        }
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.text(ColorChoice::Never).trim_end())
+    }
+}
+
+/// The error code of a failure that has only an exit code.
+fn code(exit: Exit) -> &'static str {
+    match exit {
+        Exit::Usage => "E_USAGE",
+        // Errors of selectors have their own codes, so this one is about a query's text.
+        Exit::Selector => "E_QUERY",
+        Exit::Value => "E_VALUE",
+        Exit::Missing => "E_MISSING",
+        Exit::Input => InputError::CODE,
+        Exit::Io => "E_IO",
+        Exit::Late | Exit::HungUp | Exit::Interrupted | Exit::Terminated => {
+            Code::Cancelled.as_str()
+        }
+        Exit::Ok | Exit::Internal | Exit::Empty | Exit::Unmet => "E_INTERNAL",
+    }
+}
+
+/// The message of the operating system without its error number, beginning in lower case.
+fn reason(error: &io::Error) -> String {
+    let text = error.to_string();
+    let end = text.find(" (os error").unwrap_or(text.len());
+    let mut text = text[..end].to_owned();
+    if let Some(first) = text.get_mut(..1) {
+        first.make_ascii_lowercase();
+    }
+    text
+}

@@ -1,0 +1,309 @@
+//! Sessions by path, and snapshots by address.
+
+use super::failure::{Exit, Failure};
+use super::text::{counted, printable};
+use crate::history::{At, Session};
+use crate::index::{NodeRef, Snapshot};
+use crate::logs::{Fate, Format, ImportOptions, ImportedSession, import, where_messages};
+use crate::query::ir::Address;
+use crate::support::diag::{Code, Diagnostic, Error};
+use crate::tree::source::{read_file, read_source};
+use crate::tree::{Document, InputError, Limits, SourceError};
+use std::fmt::Write;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// Files larger than this many bytes take a while to read.
+pub(crate) const LARGE: u64 = 16 << 20;
+
+/// Opens a session: a file or a directory.
+///
+/// # Errors
+/// A missing, unreadable, empty or invalid input; with advice if it is a chat log or a directory of
+/// several sessions.
+pub(crate) fn open(path: &Path, limits: Limits) -> Result<Session, Failure> {
+    if let Some(session) = Session::streamed(path, limits) {
+        return Ok(session);
+    }
+    let session = build(read_source(path, limits), path.to_owned());
+    session.map_err(|failure| match path.metadata() {
+        Ok(data) if data.is_dir() => advise_on_directory(failure),
+        Ok(data) => advise_on_file(failure, path, data.len(), || read_file(path, limits)),
+        Err(_) => failure,
+    })
+}
+
+/// The smallest document, as advice.
+const DOCUMENT: &str =
+    "expected a snapshot document, or one a line, such as {\"root\": {\"children\": []}}";
+
+/// Adds to an invalid directory's faults what a directory is read as.
+pub(crate) fn advise_on_directory(failure: Failure) -> Failure {
+    match failure {
+        Failure::Input(..) => failure.with_help(
+            "a directory of documents is one session; with a .jsonl file in it, each file is a session",
+        ),
+        other => other,
+    }
+}
+
+/// Says of an invalid file that it is a chat log, and how to make a session of it; or, if it has
+/// nothing in it, what was expected. `read` returns the file's bytes.
+pub(crate) fn advise_on_file(
+    failure: Failure,
+    path: &Path,
+    bytes: u64,
+    read: impl FnOnce() -> Result<Vec<u8>, SourceError>,
+) -> Failure {
+    if !matches!(failure, Failure::Input(..)) || bytes >= LARGE {
+        return failure;
+    }
+    // What cannot be read is not empty: the failure says why.
+    let Ok(bytes) = read() else {
+        return failure;
+    };
+    let path = path.display();
+    match bytes.trim_ascii() {
+        b"" => nothing(&format!("{path} is empty")),
+        b"[]" => nothing(&format!("{path} is an empty list")),
+        b"{}" => failure.with_help(DOCUMENT),
+        _ => match import_line(&path.to_string(), &bytes) {
+            Some(line) => {
+                let message = format!("{path} is a chat log, not a session");
+                Failure::plain(Exit::Input, message).with_help(line)
+            }
+            None => failure,
+        },
+    }
+}
+
+/// The command that imports a log, if the input is one that has messages.
+fn import_line(path: &str, bytes: &[u8]) -> Option<String> {
+    let path = match path.contains(char::is_whitespace) {
+        true => format!("\"{path}\""),
+        false => path.to_owned(),
+    };
+    let imported = import(bytes, &ImportOptions::default()).ok();
+    let imported = imported.filter(|imported| imported.report.messages(Fate::Understood) > 0);
+    Some(match imported.map(|imported| imported.sessions.len()) {
+        Some(1) => format!("pactql import {path} -o session.jsonl"),
+        Some(_) => format!("pactql import {path} -o sessions/"),
+        None => {
+            let pointer = where_messages(bytes)?;
+            format!("pactql import {path} --messages '{pointer}' -o sessions/")
+        }
+    })
+}
+
+/// The session of a log, and a note that says that it was one. Branches and subagents of the session are
+/// left out. `None` if the bytes are no log, or one of several sessions.
+pub(crate) fn of_log(name: &str, bytes: &[u8]) -> Option<(Session, String)> {
+    if bytes.trim_ascii().is_empty() {
+        return None;
+    }
+    let imported = import(bytes, &ImportOptions::default()).ok()?;
+    let belongs = |session: &ImportedSession| {
+        let name = session.name.as_deref().unwrap_or_default();
+        name.starts_with('~') || name.starts_with('/')
+    };
+    let (others, own): (Vec<_>, Vec<_>) = imported.sessions.iter().partition(|one| belongs(one));
+    let [session] = own[..] else {
+        return None;
+    };
+    if imported.report.messages(Fate::Understood) == 0 {
+        return None;
+    }
+    let mut documents = Vec::new();
+    session.recording.write_jsonl(&mut documents, false).ok()?;
+    let session = Session::from_slice(&documents).ok()?;
+    let format = imported.format.map_or("", Format::name);
+    let (without, keeps) = match others.len() as u64 {
+        0 => (String::new(), "it"),
+        count => (
+            format!(" without {}", counted(count, "branch or subagent")),
+            "all",
+        ),
+    };
+    let note = format!(
+        "note: {} is a log ({format}), imported for this answer{without}; `pactql import` keeps {keeps}\n",
+        printable(name)
+    );
+    Some((session, note))
+}
+
+/// An input without a document.
+pub(crate) fn nothing(message: &str) -> Failure {
+    Failure::plain(Exit::Input, message).with_help(DOCUMENT)
+}
+
+/// Builds a session of documents that were read from `path`.
+///
+/// # Errors
+/// They could not be read, are not a session, or are none.
+pub(crate) fn build(
+    documents: Result<Vec<Document>, SourceError>,
+    path: PathBuf,
+) -> Result<Session, Failure> {
+    let documents = documents?;
+    if documents.is_empty() {
+        let name = path.display();
+        return Err(nothing(&match path.is_dir() {
+            true => format!("the directory {name} has no snapshot documents"),
+            false => format!("{name} is empty"),
+        }));
+    }
+    Session::from_documents(documents).map_err(|error| Failure::Input(by_file(error, &path), None))
+}
+
+/// Fields that are kept as custom ones, though their names are nearly those of headers.
+const NEARLY: [(&str, &str); 9] = [
+    ("node_type", "nodeType"),
+    ("nodetype", "nodeType"),
+    ("NodeType", "nodeType"),
+    ("node-type", "nodeType"),
+    ("parentId", "parent_id"),
+    ("createdAtNs", "created_at_ns"),
+    ("createdAtIso", "created_at_iso"),
+    ("creationIndex", "creation_index"),
+    ("contentHash", "content_hash"),
+];
+
+/// The versions of the specification that documents are read by.
+const VERSIONS: [&str; 2] = ["PACT/0.1", "PACT/0.1.0"];
+
+/// Warnings about a session that was read, one a line: fields whose names are nearly those of
+/// headers, a version that is not known.
+pub(crate) fn remarks(session: &Session) -> String {
+    let history = session.history();
+    let mut lines = String::new();
+    if history.is_lazy() {
+        // It was remarked on when it was imported, and would have to be loaded.
+        return lines;
+    }
+    let Some(newest) = history.latest() else {
+        return lines;
+    };
+    let has = |name: &str| {
+        let mut pieces = newest.pieces().iter();
+        pieces.any(|piece| piece.segment().custom(name).is_some())
+    };
+    let untyped = |node: NodeRef<'_>| node.field("type").is_some() && node.node_type().is_none();
+    let nearly = NEARLY.iter().filter(|(name, _)| has(name)).copied();
+    let typed = (has("type") && newest.nodes().any(untyped)).then_some(("type", "nodeType"));
+    for (name, header) in nearly.chain(typed) {
+        let _ = writeln!(
+            lines,
+            "warning: `{name}` is kept as a custom field of nodes; the header is `{header}`"
+        );
+    }
+    let version = newest
+        .spec_version()
+        .and_then(|json| serde_json::from_str(json).ok());
+    let version: Option<String> = version;
+    if let Some(version) = version.filter(|version| !VERSIONS.contains(&&**version)) {
+        let version = printable(&version);
+        let _ = writeln!(
+            lines,
+            "warning: the spec_version `{version}` is not known; the documents are read as {}",
+            VERSIONS[0]
+        );
+    }
+    lines
+}
+
+/// Groups the faults of a session by file; faults without a file belong to `path`.
+fn by_file(error: InputError, path: &Path) -> Vec<(PathBuf, InputError)> {
+    let mut files: Vec<(PathBuf, InputError)> = Vec::new();
+    for mut fault in error.faults {
+        let file = fault.file.take();
+        let file = file.as_deref().unwrap_or(path);
+        match files.last_mut() {
+            Some((last, error)) if last == file => error.faults.push(fault),
+            _ => {
+                let faults = vec![fault];
+                files.push((file.to_owned(), InputError { faults, more: 0 }));
+            }
+        }
+    }
+    if let Some((_, last)) = files.last_mut() {
+        last.more = error.more;
+    }
+    files
+}
+
+/// The snapshot at an address such as `@t0` or `@c12`; without one, the working state, or else the
+/// newest snapshot.
+///
+/// # Errors
+/// An invalid address, or one that the session has no snapshot at.
+pub(crate) fn at(session: &Session, address: Option<&str>) -> Result<Arc<Snapshot>, Failure> {
+    let history = session.history();
+    let Some(text) = address else {
+        At::Working.fetch(&history)?;
+        return history
+            .latest()
+            .cloned()
+            .ok_or_else(|| Failure::plain(Exit::Input, "the session has no snapshots"));
+    };
+    let address = parse_address(text).ok_or_else(|| {
+        no_address(text)
+            .with_help("@t0 is the newest, @t-2 two commits back, @c12 that of cycle 12")
+    })?;
+    At::Committed(address).fetch(&history)?;
+    history.at(address).cloned().map_err(|error| {
+        let diagnostic = Diagnostic::error(Code::SnapshotNotFound, "no such snapshot");
+        let diagnostic = diagnostic.at(0..text.len(), error.why);
+        Error::new(text, diagnostic.with_help(error.which)).into()
+    })
+}
+
+/// Parses the address of a snapshot, or `working`.
+///
+/// # Errors
+/// It is neither.
+pub(crate) fn place(text: &str) -> Result<At, Failure> {
+    if text == "working" {
+        return Ok(At::Working);
+    }
+    let address = parse_address(text).ok_or_else(|| {
+        no_address(text).with_help(
+            "@t0 is the newest, @t-2 two commits back, @c12 that of cycle 12, \
+             `working` the working state",
+        )
+    })?;
+    Ok(At::Committed(address))
+}
+
+fn no_address(text: &str) -> Failure {
+    Failure::value(format!(
+        "expected the address of a snapshot, found `{text}`"
+    ))
+}
+
+/// Parses `@t0`, `@t-2`, `@c12`; the `@` is optional.
+fn parse_address(text: &str) -> Option<Address> {
+    text.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::parse_address;
+    use crate::query::ir::Address;
+
+    #[test]
+    fn addresses() {
+        for (text, expected) in [
+            ("@t0", Some(Address::Back(0))),
+            ("t-3", Some(Address::Back(3))),
+            ("@c12", Some(Address::Cycle(12))),
+            ("@t3", None),
+            ("@t-+3", None),
+            ("@t-", None),
+            ("@c", None),
+            ("", None),
+            ("@*", None),
+        ] {
+            assert_eq!(parse_address(text), expected, "{text}");
+        }
+    }
+}

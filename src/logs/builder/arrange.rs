@@ -1,0 +1,476 @@
+//! The messages that the model is sent as nodes: times, turns, and what changed since the commit
+//! before.
+
+use super::{Builder, Entry, Place, Shown, ToolEntry, Turn};
+use crate::logs::json::{push_integer, quoted};
+use crate::logs::log::{Part, Tool};
+use crate::logs::nodes::Draft;
+use crate::logs::recording::{HEAD, Node, ROOT, SEQ, SYS};
+use std::collections::{HashMap, HashSet};
+use std::ops::Range;
+use std::rc::Rc;
+
+/// The time from one message to the next in a log without times: message `n` (from 1) is `n`
+/// seconds after the epoch.
+const SECOND: i64 = 1_000_000_000;
+
+/// The space between the times of two tools.
+const TOOL_STEP: i64 = 1_000;
+
+/// The place of `^sys` among the turns.
+const SYSTEM: i64 = i64::MIN;
+
+impl Entry {
+    fn blocks(&self) -> usize {
+        self.message.parts.len().max(1)
+    }
+
+    /// The time of the last block. The turn and its core are one and two nanoseconds older than
+    /// the first.
+    fn end_ns(&self) -> i64 {
+        self.order_ns + 1 + self.blocks() as i64
+    }
+}
+
+impl Place {
+    fn id(self) -> String {
+        match self {
+            Self::System => SYS.to_owned(),
+            Self::Turn(number) => numbered("mc:", number),
+        }
+    }
+}
+
+/// A block that no message has any more.
+struct Orphan {
+    id: String,
+    order_ns: i64,
+    place: Place,
+}
+
+impl Orphan {
+    /// The block `n`, from 0, of message `number`.
+    fn of(number: usize, n: usize, shown: &Shown) -> Self {
+        Self {
+            id: block_id(number, n),
+            order_ns: shown.order_ns + 2 + n as i64,
+            place: shown.place,
+        }
+    }
+}
+
+impl Builder {
+    /// Puts the messages from index `from` on into the tree, and takes out those that are gone.
+    /// Linear in them.
+    pub(super) fn arrange(&mut self, from: usize) {
+        self.open();
+        let from = match self.changed.take() {
+            Some(changed) => from.min(self.turn_of(changed)),
+            None => from,
+        };
+        // The open turn may get more messages.
+        let open = self.turns.last().filter(|turn| !turn.sealed);
+        let from = match open {
+            Some(turn) => from.min(turn.start),
+            None => from,
+        };
+        self.order(from);
+        let lead = self.lead();
+        let system = match self.turns.first() {
+            // System messages stay what they were, unless the list is a new one.
+            Some(_) if from > 0 => from,
+            _ => lead,
+        };
+        let mut orphans = Vec::new();
+        let first = self.change.put.len();
+        for at in from..system {
+            self.place(at, Place::System, &mut orphans);
+        }
+        self.place_tools();
+        let order = |node: &Node| (node.created_at_ns, node.creation_index);
+        self.change.put[first..].sort_by_key(order);
+        let kept = self.turns.partition_point(|turn| turn.start < from);
+        let old = self.turns.split_off(kept);
+        self.cut(system.max(from), &old, &mut orphans);
+        self.remove(kept, &old, orphans);
+        self.arranged = self.entries.len();
+    }
+
+    /// The index of the first message of the turn of one; 0 for a system message.
+    fn turn_of(&self, at: usize) -> usize {
+        let before = self.turns.partition_point(|turn| turn.start <= at);
+        let turn = before.checked_sub(1).and_then(|last| self.turns.get(last));
+        turn.map_or(0, |turn| turn.start)
+    }
+
+    /// The number of system messages at the start.
+    pub(super) fn lead(&self) -> usize {
+        let system = |entry: &&Entry| entry.message.system;
+        self.entries.iter().take_while(system).count()
+    }
+
+    /// Makes the root and the regions.
+    fn open(&mut self) {
+        if std::mem::replace(&mut self.opened, true) {
+            return;
+        }
+        let time = self.entries.iter().find_map(|entry| entry.time);
+        if let Some(time) = time {
+            self.timed = true;
+            self.base = time.saturating_sub(2 * SECOND);
+        }
+        for (at, id) in [ROOT, SYS, SEQ, HEAD].into_iter().enumerate() {
+            let made = self.make();
+            self.change.put.push(
+                Draft {
+                    id: id.to_owned(),
+                    parent: if at == 0 { "" } else { ROOT }.to_owned(),
+                    node_type: id,
+                    made,
+                    order_ns: self.base + at as i64,
+                    time,
+                    ..Draft::default()
+                }
+                .write(),
+            );
+        }
+    }
+
+    /// Gives the messages from index `from` on times that rise. One that has a time keeps it, if
+    /// it can.
+    fn order(&mut self, from: usize) {
+        let before = from.checked_sub(1).map(|at| self.entries[at].end_ns());
+        let mut end = before.unwrap_or(self.base + 3);
+        let mut at = from;
+        while at < self.entries.len() {
+            if self.entries[at].order_ns > end {
+                end = self.entries[at].end_ns();
+                at += 1;
+                continue;
+            }
+            // A run of messages without a place, up to one that has it.
+            let known = (at + 1..self.entries.len()).find(|&at| self.entries[at].order_ns > end);
+            let run = at..known.unwrap_or(self.entries.len());
+            let limit = known.map(|at| self.entries[at].order_ns);
+            for at in run.clone() {
+                let entry = &self.entries[at];
+                let own = match entry.time {
+                    Some(time) => time,
+                    None if self.timed => end + 1,
+                    None => self.base + entry.number as i64 * SECOND,
+                };
+                let mut order_ns = own.max(end + 1);
+                if let Some(limit) = limit {
+                    let share = (limit - end) / (run.end - at + 1) as i64;
+                    order_ns = order_ns.min(end + share.max(1));
+                }
+                self.entries[at].order_ns = order_ns;
+                end = self.entries[at].end_ns();
+            }
+            at = run.end;
+        }
+    }
+
+    /// Cuts the messages from index `from` on into turns and puts them into the tree. Those of
+    /// `old` that hold one of the messages keep their numbers.
+    fn cut(&mut self, from: usize, old: &[Turn], orphans: &mut Vec<Orphan>) {
+        let known: HashMap<usize, &Turn> = old.iter().map(|turn| (turn.number, turn)).collect();
+        let mut used = HashSet::new();
+        let mut start = from;
+        while start < self.entries.len() {
+            let rest = &self.entries[start..];
+            let end = rest.iter().position(|entry| entry.ends);
+            let sealed = end.is_some();
+            let range = start..end.map_or(self.entries.len(), |at| start + at + 1);
+            let number = self.entries[range.clone()].iter().rev().find_map(|entry| {
+                match entry.shown.as_ref()?.place {
+                    Place::Turn(number) if !used.contains(&number) => {
+                        known.contains_key(&number).then_some(number)
+                    }
+                    _ => None,
+                }
+            });
+            let old = number.and_then(|number| known.get(&number).copied());
+            used.extend(number);
+            self.turn(range.clone(), sealed, old);
+            let number = self.turns.last().map_or(0, |turn| turn.number);
+            for at in range.clone() {
+                self.place(at, Place::Turn(number), orphans);
+            }
+            start = range.end;
+        }
+    }
+
+    /// Adds the turn of some messages, and its node where it is new or another than before.
+    fn turn(&mut self, range: Range<usize>, sealed: bool, old: Option<&Turn>) {
+        let first = self.entries[range.start].order_ns;
+        let before = self.turns.last().map(|turn| turn.order_ns);
+        let number = match old {
+            Some(old) => old.number,
+            None => {
+                self.numbered_turns += 1;
+                self.numbered_turns
+            }
+        };
+        let order_ns = match (old, before) {
+            (Some(old), None) => old.order_ns,
+            (Some(old), Some(before)) if old.order_ns > before + 1 => old.order_ns,
+            (_, Some(before)) => first.max(before + 2),
+            (None, None) => first,
+        };
+        let time = self.entries[range.start].time;
+        let moved = old.is_none_or(|old| old.order_ns != order_ns || old.sealed != sealed);
+        let mut turn = old.and_then(|old| old.turn);
+        if sealed && moved {
+            let made = *turn.get_or_insert_with(|| self.make());
+            let mut node = Draft::container(numbered("mt:", number), SEQ, "mt", made);
+            (node.order_ns, node.time) = (order_ns, time);
+            self.change.put.push(node.write());
+        }
+        let core = old.map_or_else(|| self.make(), |old| old.core);
+        if moved {
+            let parent = if sealed {
+                numbered("mt:", number)
+            } else {
+                HEAD.to_owned()
+            };
+            let mut node = Draft::container(numbered("mc:", number), &parent, "mc", core);
+            (node.order_ns, node.time) = (order_ns + 1, time);
+            self.change.put.push(node.write());
+        }
+        self.turns.push(Turn {
+            number,
+            start: range.start,
+            sealed,
+            order_ns,
+            turn,
+            core,
+        });
+    }
+
+    /// Puts the blocks of a message into the tree where they are new or changed. Blocks that it no
+    /// longer has go to `orphans`.
+    fn place(&mut self, at: usize, place: Place, orphans: &mut Vec<Orphan>) {
+        let entry = &self.entries[at];
+        let shown = entry.shown.clone();
+        let stays = |shown: &&Shown| shown.place == place && shown.order_ns == entry.order_ns;
+        let same = shown.as_ref().filter(stays);
+        if same.is_some_and(|shown| Rc::ptr_eq(&shown.message, &entry.message)) {
+            return;
+        }
+        let message = Rc::clone(&entry.message);
+        let (number, time, reply_of, first) =
+            (entry.number, entry.time, entry.reply_of, entry.order_ns + 2);
+        let response = entry.response.as_deref().map(quoted);
+        let same = same
+            .filter(|shown| shown.message.role == message.role)
+            .cloned();
+        let empty = [Part::default()];
+        let parts = match &message.parts[..] {
+            [] => &empty,
+            parts => parts,
+        };
+        for (n, part) in parts.iter().enumerate() {
+            let made = match self.entries[at].made.get(n) {
+                Some(made) => *made,
+                None => {
+                    let made = self.make();
+                    self.entries[at].made.push(made);
+                    made
+                }
+            };
+            if same
+                .as_ref()
+                .is_some_and(|shown| shown.message.parts.get(n) == Some(part))
+            {
+                continue;
+            }
+            let mut fields = vec![("data_message".into(), number.to_string())];
+            fields.extend(reply_of.map(|cycle| ("data_reply".into(), cycle.to_string())));
+            let of_response = response.clone();
+            fields.extend(of_response.map(|id| ("data_response".into(), id)));
+            self.change.put.push(
+                Draft {
+                    id: block_id(number, n),
+                    parent: place.id(),
+                    node_type: "cb",
+                    made,
+                    order_ns: first + n as i64,
+                    time,
+                    role: message.role.as_deref(),
+                    part: Some(part),
+                    fields,
+                    ..Draft::default()
+                }
+                .write(),
+            );
+        }
+        if let Some(shown) = shown {
+            let had = shown.message.parts.len().max(1);
+            orphans.extend((parts.len()..had).map(|n| Orphan::of(number, n, &shown)));
+        }
+        let entry = &mut self.entries[at];
+        entry.shown = Some(Shown {
+            order_ns: entry.order_ns,
+            message,
+            place,
+        });
+    }
+
+    /// Removes turns that are gone, and blocks whose turn is not.
+    fn remove(&mut self, kept: usize, old: &[Turn], mut orphans: Vec<Orphan>) {
+        let now = self.turns[kept..].iter();
+        let now: HashMap<usize, bool> = now.map(|turn| (turn.number, turn.sealed)).collect();
+        let mut lost = HashSet::new();
+        for turn in old {
+            match (turn.sealed, now.get(&turn.number)) {
+                (_, None) => {
+                    lost.insert(Place::Turn(turn.number));
+                    let kind = if turn.sealed { "mt" } else { "mc" };
+                    let at = (turn.order_ns, turn.order_ns);
+                    self.removed.push((at, format!("{kind}:{}", turn.number)));
+                }
+                (true, Some(false)) => {
+                    let at = (turn.order_ns, turn.order_ns);
+                    self.removed.push((at, format!("mt:{}", turn.number)));
+                }
+                _ => {}
+            }
+        }
+        for entry in std::mem::take(&mut self.gone) {
+            if let Some(shown) = entry.shown {
+                let had = shown.message.parts.len().max(1);
+                orphans.extend((0..had).map(|n| Orphan::of(entry.number, n, &shown)));
+            }
+        }
+        // The order of the snapshot before: ^sys, then turn by turn.
+        let turns: HashMap<usize, i64> = old
+            .iter()
+            .map(|turn| (turn.number, turn.order_ns))
+            .collect();
+        for orphan in orphans {
+            let turn = match orphan.place {
+                Place::System => SYSTEM,
+                Place::Turn(number) => turns.get(&number).copied().unwrap_or_default(),
+            };
+            if !lost.contains(&orphan.place) {
+                self.removed.push(((turn, orphan.order_ns), orphan.id));
+            }
+        }
+    }
+
+    /// Puts the tools into the tree where they are new or changed, and takes out those that are
+    /// gone. A tool is known by its name.
+    fn place_tools(&mut self) {
+        let Some(tools) = self.new_tools.take() else {
+            return;
+        };
+        if tools.iter().eq(self.tools.iter().map(|entry| &entry.tool)) {
+            return;
+        }
+        let mut old: Vec<Option<ToolEntry>> = std::mem::take(&mut self.tools)
+            .into_iter()
+            .map(Some)
+            .collect();
+        let mut by_name: HashMap<String, Vec<usize>> = HashMap::new();
+        for (at, entry) in old.iter().enumerate().rev() {
+            let name = entry.as_ref().map(|entry| entry.tool.name.clone());
+            by_name
+                .entry(name.unwrap_or_default())
+                .or_default()
+                .push(at);
+        }
+        let found: Vec<Option<ToolEntry>> = tools
+            .iter()
+            .map(|tool| old[by_name.get_mut(&tool.name)?.pop()?].take())
+            .collect();
+        for entry in old.into_iter().flatten() {
+            let at = (SYSTEM, entry.order_ns);
+            self.removed.push((at, format!("cb:tool-{}", entry.number)));
+        }
+        let lead = self.lead().checked_sub(1);
+        let first = lead.map_or(self.base + 3, |at| self.entries[at].end_ns());
+        let orders: Vec<Option<i64>> = found
+            .iter()
+            .map(|entry| entry.as_ref().map(|entry| entry.order_ns))
+            .collect();
+        let orders = rising(&orders, first);
+        for ((tool, entry), order_ns) in tools.into_iter().zip(found).zip(orders) {
+            self.place_tool(tool, entry, order_ns);
+        }
+    }
+
+    fn place_tool(&mut self, tool: Tool, old: Option<ToolEntry>, order_ns: i64) {
+        let same = |old: &ToolEntry| old.tool == tool && old.order_ns == order_ns;
+        let changed = !old.as_ref().is_some_and(same);
+        let (number, made) = match old {
+            Some(old) => (old.number, old.made),
+            None => {
+                self.numbered_tools += 1;
+                (self.numbered_tools, self.make())
+            }
+        };
+        if changed {
+            let mut part = Part::new("tool", quoted(&tool.definition));
+            if let Some(form) = tool.form {
+                part.set("data_form", quoted(form));
+            }
+            let key = (!tool.name.is_empty()).then_some(&*tool.name);
+            self.change.put.push(
+                Draft {
+                    id: format!("cb:tool-{number}"),
+                    parent: SYS.to_owned(),
+                    node_type: "cb",
+                    made,
+                    order_ns,
+                    role: Some("system"),
+                    key,
+                    part: Some(&part),
+                    ..Draft::default()
+                }
+                .write(),
+            );
+        }
+        self.tools.push(ToolEntry {
+            tool,
+            number,
+            order_ns,
+            made,
+        });
+    }
+}
+
+/// The id of the block `n`, from 0, of message `number`.
+fn block_id(number: usize, n: usize) -> String {
+    let mut id = numbered("cb:", number);
+    id.push('-');
+    push_integer(n as i64 + 1, &mut id);
+    id
+}
+
+/// An id that is a number.
+fn numbered(prefix: &str, number: usize) -> String {
+    let mut id = String::with_capacity(16);
+    id.push_str(prefix);
+    push_integer(number as i64, &mut id);
+    id
+}
+
+/// Rising times, all after `end`. One that is known stays where it can.
+fn rising(known: &[Option<i64>], mut end: i64) -> Vec<i64> {
+    let mut orders = Vec::with_capacity(known.len());
+    for (at, order) in known.iter().enumerate() {
+        let next = known[at + 1..]
+            .iter()
+            .flatten()
+            .find(|next| **next > end + 1);
+        let order = match (order, next) {
+            (Some(order), _) if *order > end => *order,
+            (_, Some(next)) => end + ((next - end) / 2).clamp(1, TOOL_STEP),
+            (_, None) => end + TOOL_STEP,
+        };
+        orders.push(order);
+        end = order;
+    }
+    orders
+}

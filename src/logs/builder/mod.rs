@@ -1,0 +1,366 @@
+//! From what a log says happened to a session: the part of importing that all formats share.
+//!
+//! A [`Builder`] is given the [`Event`]s of one session and holds what the model is sent now, a
+//! list of messages. Each reply and each request commits a cycle. Leading system messages and tools
+//! are in `^sys`; each reply ends a turn; what follows the last reply is in `^ah`. Messages, turns
+//! and tools are numbered as they first appear and keep their numbers for good, so a log that has
+//! grown, and a request without the oldest messages, change no id.
+//!
+//! Siblings are ordered by `created_at_ns`. It is the time of the log, or one second a message where
+//! a log has no times; a node that comes to stand between older ones gets a time between theirs.
+//! This file must not know log formats.
+
+mod arrange;
+#[cfg(feature = "store")]
+mod resume;
+
+#[cfg(feature = "store")]
+pub(crate) use resume::Numbers;
+
+use crate::logs::json::{json_text, quoted};
+use crate::logs::log::{About, Call, Event, Field, Message, Origin, Part, Request, Tool};
+use crate::logs::nodes::Made;
+use crate::logs::pairing::pair;
+use crate::logs::recording::{Change, Recording};
+use std::rc::Rc;
+
+/// Makes one session.
+#[derive(Default)]
+pub(super) struct Builder {
+    pub(super) about: About,
+    recording: Recording,
+    /// What has changed since the last commit.
+    change: Change,
+    /// The nodes it removes, with the time of their turn and their own.
+    removed: Vec<((i64, i64), String)>,
+    /// The number of nodes made in this cycle.
+    made: i64,
+    opened: bool,
+    /// Whether the log has times.
+    timed: bool,
+    /// The time of the call whose messages are added.
+    now: Option<i64>,
+    /// The time of the root.
+    base: i64,
+    entries: Vec<Entry>,
+    /// Messages that are no longer sent and still in the tree.
+    gone: Vec<Entry>,
+    /// How many of `entries`, from the first, are in the tree.
+    arranged: usize,
+    /// The first of them that is another than in the tree, if one is.
+    changed: Option<usize>,
+    /// The turns of `entries`, the open one last.
+    turns: Vec<Turn>,
+    tools: Vec<ToolEntry>,
+    new_tools: Option<Vec<Tool>>,
+    /// The last numbers given.
+    messages: usize,
+    numbered_turns: usize,
+    numbered_tools: usize,
+    parameters: Option<String>,
+    attempts: Vec<String>,
+}
+
+/// A message that the model is sent.
+struct Entry {
+    message: Rc<Message>,
+    number: usize,
+    /// Its position among the messages of a transcript.
+    serial: usize,
+    /// The cycle whose reply it is.
+    reply_of: Option<i64>,
+    /// The id of the response whose reply it is.
+    response: Option<String>,
+    /// Whether it is the last of a reply.
+    ends: bool,
+    order_ns: i64,
+    time: Option<i64>,
+    /// When its blocks were made.
+    made: Vec<Made>,
+    shown: Option<Shown>,
+}
+
+/// What of a message is in the tree.
+#[derive(Clone)]
+struct Shown {
+    message: Rc<Message>,
+    place: Place,
+    order_ns: i64,
+}
+
+/// Where the blocks of a message are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Place {
+    System,
+    /// The core of the turn of this number.
+    Turn(usize),
+}
+
+#[derive(Clone)]
+struct Turn {
+    number: usize,
+    /// Index of the first of its entries.
+    start: usize,
+    sealed: bool,
+    order_ns: i64,
+    /// When the turn and its core were made.
+    turn: Option<Made>,
+    core: Made,
+}
+
+struct ToolEntry {
+    tool: Tool,
+    number: usize,
+    order_ns: i64,
+    made: Made,
+}
+
+impl Builder {
+    pub(super) fn new(about: About, recording: Recording) -> Self {
+        Self {
+            about,
+            recording,
+            ..Self::default()
+        }
+    }
+
+    pub(super) fn event(&mut self, event: Event) {
+        match event {
+            Event::Message(message) => self.push(Rc::new(message), None),
+            Event::Reply(messages, call) => {
+                self.reply(messages);
+                self.arrange(self.arranged);
+                self.commit(call);
+            }
+            Event::Request(request) => self.request(request),
+            Event::Context(messages, call) => {
+                self.keep_seen(|entry| messages.contains(&entry.message));
+                self.replace(messages.into_iter().map(Rc::new).collect(), false);
+                self.arrange(0);
+                self.commit(call);
+            }
+            Event::Compaction {
+                summary,
+                kept_from,
+                call,
+            } => self.compact(summary, kept_from, call),
+            Event::Tools(tools) => self.new_tools = Some(tools),
+            Event::Parameters(parameters) => self.parameters = Some(parameters),
+            Event::Failed(attempt) => self.attempts.push(attempt),
+            Event::Child { call, session } => self.link(&call, &session),
+        }
+    }
+
+    /// Names the session of a subagent on the call that started it.
+    fn link(&mut self, call: &str, session: &str) {
+        let is_call =
+            |part: &Part| part.kind == Some("call") && part.field("data_call_id") == Some(call);
+        let has_call = |entry: &Entry| entry.message.parts.iter().any(is_call);
+        let Some(at) = self.entries.iter().rposition(has_call) else {
+            return;
+        };
+        let mut message = Message::clone(&self.entries[at].message);
+        for part in message.parts.iter_mut().filter(|part| is_call(part)) {
+            if part.field("data_child_session").is_none() {
+                part.set("data_child_session", session.to_owned());
+            }
+        }
+        self.entries[at].message = Rc::new(message);
+        self.changed = Some(self.changed.map_or(at, |before| before.min(at)));
+    }
+
+    /// The session. Messages after the last cycle are its working state; so is a session without
+    /// any cycle.
+    pub(super) fn finish(mut self) -> Recording {
+        if self.arranged < self.entries.len()
+            || self.recording.snapshots() == 0
+            || self.new_tools.is_some()
+            || !self.attempts.is_empty()
+        {
+            self.arrange(self.arranged);
+            let mut change = self.take_change();
+            change.meta = self.meta(&[]);
+            self.recording.working = Some(change);
+        }
+        self.recording
+    }
+
+    /// The number of cycles so far.
+    pub(super) fn cycles(&self) -> usize {
+        self.recording.snapshots()
+    }
+
+    fn cycle(&self) -> i64 {
+        self.recording.snapshots() as i64 + 1
+    }
+
+    fn make(&mut self) -> Made {
+        self.made += 1;
+        Made {
+            cycle: self.cycle(),
+            index: self.made - 1,
+        }
+    }
+
+    /// Adds a message at the end.
+    fn push(&mut self, message: Rc<Message>, reply_of: Option<i64>) {
+        self.messages += 1;
+        self.entries.push(Entry {
+            number: self.messages,
+            serial: self.messages - 1,
+            reply_of,
+            response: message.response.clone(),
+            ends: false,
+            order_ns: i64::MIN,
+            time: message.time.or(self.now),
+            made: Vec::new(),
+            shown: None,
+            message,
+        });
+    }
+
+    fn reply(&mut self, messages: Vec<Message>) {
+        let cycle = self.cycle();
+        for message in messages {
+            self.push(Rc::new(message), Some(cycle));
+        }
+        if let Some(last) = self.entries.last_mut() {
+            last.ends = true;
+        }
+    }
+
+    fn request(&mut self, request: Request) {
+        self.now = request.call.time;
+        self.replace(request.messages, true);
+        if !request.reply.is_empty() {
+            self.reply(request.reply);
+        }
+        self.new_tools = Some(request.tools);
+        if request.parameters.is_some() {
+            self.parameters = request.parameters;
+        }
+        self.arrange(0);
+        self.commit(request.call);
+        self.now = None;
+    }
+
+    /// Commits messages that no snapshot has yet, if one of them is about to go: what is summarized is
+    /// sent for that, and what no snapshot has is lost.
+    fn keep_seen(&mut self, stays: impl Fn(&Entry) -> bool) {
+        if !self.entries[self.arranged..].iter().all(stays) {
+            self.arrange(self.arranged);
+            self.commit(Call::default());
+        }
+    }
+
+    fn compact(&mut self, summary: Vec<Message>, kept_from: usize, call: Call) {
+        let lead = self.lead();
+        let system = self
+            .entries
+            .get(lead)
+            .map_or(usize::MAX, |entry| entry.serial);
+        self.keep_seen(|entry| entry.serial < system || entry.serial >= kept_from);
+        let old = std::mem::take(&mut self.entries);
+        let mut rest = Vec::new();
+        for (at, entry) in old.into_iter().enumerate() {
+            if at < lead {
+                self.entries.push(entry);
+            } else if entry.serial >= kept_from {
+                rest.push(entry);
+            } else {
+                self.gone.push(entry);
+            }
+        }
+        for message in summary {
+            self.push(Rc::new(message), None);
+        }
+        self.entries.append(&mut rest);
+        self.arrange(0);
+        self.commit(call);
+    }
+
+    /// Makes `messages` what the model is sent. Those that were there keep their numbers.
+    fn replace(&mut self, messages: Vec<Rc<Message>>, rewritten: bool) {
+        let before: Vec<&Rc<Message>> = self.entries.iter().map(|entry| &entry.message).collect();
+        let pairs = pair(&before, &messages, rewritten);
+        let mut old: Vec<Option<Entry>> = std::mem::take(&mut self.entries)
+            .into_iter()
+            .map(Some)
+            .collect();
+        for (message, pair) in messages.into_iter().zip(pairs) {
+            match pair.and_then(|at| old[at].take()) {
+                Some(mut entry) => {
+                    entry.message = message;
+                    self.entries.push(entry);
+                }
+                None => self.push(message, None),
+            }
+        }
+        for at in 0..self.entries.len() {
+            let next = self.entries.get(at + 1);
+            let goes_on = self.about.joined && next.is_some_and(|next| next.message.reply);
+            self.entries[at].ends = self.entries[at].message.reply && !goes_on;
+        }
+        self.gone.extend(old.into_iter().flatten());
+    }
+
+    fn commit(&mut self, call: Call) {
+        let mut change = self.take_change();
+        change.meta = self.meta(&call.meta);
+        if !call.usage.is_empty() {
+            change.usage = Some(object(call.usage));
+        }
+        self.attempts.clear();
+        self.recording.push(change);
+        self.made = 0;
+    }
+
+    fn take_change(&mut self) -> Change {
+        let mut change = std::mem::take(&mut self.change);
+        self.removed.sort_unstable();
+        change.remove = self.removed.drain(..).map(|(_, id)| id).collect();
+        change
+    }
+
+    /// The `meta` of a snapshot.
+    fn meta(&self, call: &[Field]) -> Option<String> {
+        let source = match self.about.origin {
+            Origin::Request => "request",
+            Origin::Transcript => "transcript",
+        };
+        let mut fields: Vec<Field> = vec![("source".into(), quoted(source))];
+        if let Some(parameters) = &self.parameters {
+            fields.push(("request".into(), parameters.clone()));
+        }
+        if !self.attempts.is_empty() {
+            fields.push(("attempts".into(), format!("[{}]", self.attempts.join(","))));
+        }
+        // The first of a name counts.
+        for field in call.iter().chain(&self.about.meta) {
+            if !fields.iter().any(|(name, _)| *name == field.0) {
+                fields.push(field.clone());
+            }
+        }
+        Some(object(fields))
+    }
+}
+
+/// A canonical object of canonical values.
+fn object(mut fields: Vec<Field>) -> String {
+    fields.sort_unstable();
+    let length = fields
+        .iter()
+        .map(|(name, value)| name.len() + value.len() + 4);
+    let mut out = String::with_capacity(length.sum::<usize>() + 2);
+    out.push('{');
+    for (at, (name, value)) in fields.iter().enumerate() {
+        if at > 0 {
+            out.push(',');
+        }
+        json_text(name, &mut out);
+        out.push(':');
+        out.push_str(value);
+    }
+    out.push('}');
+    out
+}

@@ -1,0 +1,310 @@
+//! Going on with a session of which only the newest snapshot is at hand.
+//!
+//! Everything that a [`Builder`] knows is in the tree that it made, but for the numbers of messages, turns and
+//! tools that are gone: [`Numbers`] has the last ones that were given. A tree that no builder made is refused.
+
+use super::{Builder, Entry, Place, Shown, ToolEntry, Turn};
+use crate::index::{NodeRef, Snapshot};
+use crate::logs::log::{About, Message, Part, Tool};
+use crate::logs::nodes::Made;
+use crate::logs::recording::{Recording, SYS};
+use crate::render::Provider;
+use crate::tree::NodeClass;
+use crate::tree::canonical::canonical;
+use crate::tree::shallow::string;
+use crate::tree::timestamp::nanos_of_rfc3339;
+use std::rc::Rc;
+
+/// The last numbers that were given to messages, turns and tools.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Numbers {
+    messages: usize,
+    turns: usize,
+    tools: usize,
+}
+
+impl Numbers {
+    /// Notes an id that is or was used.
+    pub(crate) fn note(&mut self, id: &str) {
+        let number = |text: &str| text.parse::<usize>().unwrap_or(0);
+        if let Some(tool) = id.strip_prefix("cb:tool-") {
+            self.tools = self.tools.max(number(tool));
+        } else if let Some((message, _)) =
+            id.strip_prefix("cb:").and_then(|rest| rest.split_once('-'))
+        {
+            self.messages = self.messages.max(number(message));
+        } else if let Some(turn) = id.strip_prefix("mt:").or_else(|| id.strip_prefix("mc:")) {
+            self.turns = self.turns.max(number(turn));
+        }
+    }
+}
+
+/// The kinds of blocks that messages become.
+const KINDS: [&str; 8] = [
+    "text", "result", "call", "image", "document", "thinking", "summary", "error",
+];
+
+/// Fields of a block that are not its part's.
+const OWN: [&str; 3] = ["data_message", "data_reply", "data_response"];
+
+impl Builder {
+    /// The builder of a session after its newest snapshot; `None` if no builder made it.
+    pub(in crate::logs) fn after(
+        snapshot: &Snapshot,
+        numbers: Numbers,
+        about: About,
+    ) -> Option<Self> {
+        let cycles = usize::try_from(snapshot.cycle()).ok()?;
+        let root = snapshot.root();
+        let mut numbers = numbers;
+        snapshot.nodes().for_each(|node| numbers.note(node.id()));
+        let mut reading = Reading {
+            builder: Self {
+                opened: true,
+                timed: true,
+                base: root.created_at_ns(),
+                messages: numbers.messages,
+                numbered_turns: numbers.turns,
+                numbered_tools: numbers.tools,
+                ..Self::new(about, Recording::passed(cycles))
+            },
+            places: Vec::new(),
+        };
+        for region in root.children() {
+            match region.class() {
+                NodeClass::Sys => reading.system(region)?,
+                NodeClass::Seq => {
+                    for turn in region.children() {
+                        reading.sealed(turn)?;
+                    }
+                }
+                NodeClass::Head => {
+                    for core in region.children() {
+                        reading.core(core, None)?;
+                    }
+                }
+                _ => return None,
+            }
+        }
+        Some(reading.finish())
+    }
+
+    /// The last numbers given.
+    pub(in crate::logs) fn numbers(&self) -> Numbers {
+        Numbers {
+            messages: self.messages,
+            turns: self.numbered_turns,
+            tools: self.numbered_tools,
+        }
+    }
+
+    /// The messages that were sent last, and the reply; of each whether it is of that.
+    pub(in crate::logs) fn sent(&self) -> impl Iterator<Item = (&Rc<Message>, bool)> {
+        let newest = self.cycle() - 1;
+        let entries = self.entries.iter();
+        entries.map(move |entry| (&entry.message, entry.reply_of == Some(newest)))
+    }
+
+    /// The messages up to the reply that a response is, but for texts that only their own request has.
+    pub(in crate::logs) fn up_to(&self, response: &str) -> Option<Vec<Rc<Message>>> {
+        let is_it = |entry: &Entry| entry.response.as_deref() == Some(response);
+        let last = self.entries.iter().rposition(is_it)?;
+        let is_own = |message: &Message| {
+            let shape = message
+                .parts
+                .first()
+                .and_then(|part| part.field("data_shape"));
+            shape == Some("\"instructions\"")
+        };
+        let sent = self.entries.iter().take(last + 1);
+        let sent = sent.map(|entry| &entry.message);
+        Some(sent.filter(|message| !is_own(message)).cloned().collect())
+    }
+
+    /// Ends the session here. Returns the document of the last snapshot that was committed since it was
+    /// resumed.
+    pub(in crate::logs) fn into_last(self) -> Option<String> {
+        self.recording.into_last()
+    }
+}
+
+/// A builder whose tree is being read.
+struct Reading {
+    builder: Builder,
+    /// Where the messages are.
+    places: Vec<Place>,
+}
+
+impl Reading {
+    /// Reads `^sys`: system messages and tools.
+    fn system(&mut self, region: NodeRef<'_>) -> Option<()> {
+        if region.id() != SYS {
+            return None;
+        }
+        for block in region.children() {
+            let Some(tool) = block.id().strip_prefix("cb:tool-") else {
+                self.block(block, Place::System)?;
+                continue;
+            };
+            let form = block.field("data_form").and_then(string);
+            let form =
+                form.map(|form| Provider::ALL.into_iter().find(|known| known.name() == form));
+            let form = match form {
+                Some(known) => Some(known?.name()),
+                None => None,
+            };
+            self.builder.tools.push(ToolEntry {
+                tool: Tool {
+                    form,
+                    name: block.key().unwrap_or_default().to_owned(),
+                    definition: string(block.field("content")?)?.into_owned(),
+                },
+                number: tool.parse().ok()?,
+                order_ns: block.created_at_ns(),
+                made: made(block)?,
+            });
+        }
+        Some(())
+    }
+
+    /// Reads a sealed turn.
+    fn sealed(&mut self, turn: NodeRef<'_>) -> Option<()> {
+        let mut cores = turn.children();
+        let (core, None) = (cores.next()?, cores.next()) else {
+            return None;
+        };
+        self.core(core, Some(turn))
+    }
+
+    /// Reads the core of a turn.
+    fn core(&mut self, core: NodeRef<'_>, turn: Option<NodeRef<'_>>) -> Option<()> {
+        let number = core.id().strip_prefix("mc:")?;
+        if turn.is_some_and(|turn| turn.id().strip_prefix("mt:") != Some(number)) {
+            return None;
+        }
+        let number = number.parse().ok()?;
+        let sealed = turn.map(made);
+        if sealed.is_some_and(|made| made.is_none()) {
+            return None;
+        }
+        self.builder.turns.push(Turn {
+            number,
+            start: self.builder.entries.len(),
+            sealed: turn.is_some(),
+            order_ns: core.created_at_ns().checked_sub(1)?,
+            turn: sealed.flatten(),
+            core: made(core)?,
+        });
+        for block in core.children() {
+            self.block(block, Place::Turn(number))?;
+        }
+        Some(())
+    }
+
+    /// Reads a block of a message.
+    fn block(&mut self, block: NodeRef<'_>, place: Place) -> Option<()> {
+        let (number, n) = block.id().strip_prefix("cb:")?.split_once('-')?;
+        let (number, n): (usize, usize) = (number.parse().ok()?, n.parse().ok()?);
+        let part = part(block)?;
+        let made = made(block)?;
+        let time = block.field("created_at_iso").and_then(string);
+        let time = time.and_then(|time| nanos_of_rfc3339(&time));
+        let known = self.builder.entries.last_mut();
+        if let Some(entry) = known.filter(|entry| entry.number == number) {
+            if entry.made.len() + 1 != n || self.places.last() != Some(&place) {
+                return None;
+            }
+            // Nobody else has it yet.
+            let message = Rc::make_mut(&mut entry.message);
+            message.role = role_of(message.role.take(), block, part.role);
+            message.reply = message.role.as_deref() == Some("assistant");
+            message.parts.push(part);
+            entry.made.push(made);
+            entry.time = entry.time.or(time);
+            return Some(());
+        }
+        if n != 1 {
+            return None;
+        }
+        let response = block.field("data_response").and_then(string);
+        let response = response.map(|id| id.into_owned());
+        let role = role_of(None, block, part.role);
+        let message = Message {
+            system: place == Place::System,
+            reply: role.as_deref() == Some("assistant"),
+            role,
+            time: None,
+            parts: vec![part],
+            response: response.clone(),
+        };
+        self.places.push(place);
+        self.builder.entries.push(Entry {
+            number,
+            serial: number.saturating_sub(1),
+            reply_of: block.field("data_reply").and_then(|raw| raw.parse().ok()),
+            response,
+            ends: false,
+            order_ns: block.created_at_ns().checked_sub(2)?,
+            time,
+            made: vec![made],
+            shown: None,
+            message: Rc::new(message),
+        });
+        Some(())
+    }
+
+    /// The builder, which knows what of each message is in the tree.
+    fn finish(mut self) -> Builder {
+        for (entry, place) in self.builder.entries.iter_mut().zip(self.places) {
+            entry.shown = Some(Shown {
+                message: Rc::clone(&entry.message),
+                place,
+                order_ns: entry.order_ns,
+            });
+        }
+        self.builder.arranged = self.builder.entries.len();
+        self.builder
+    }
+}
+
+/// The role of a message: that of a block which has none of its own. Results of Anthropic are in messages of
+/// the user.
+fn role_of(known: Option<String>, block: NodeRef<'_>, own: Option<&str>) -> Option<String> {
+    match own {
+        None => block.role().map(str::to_owned),
+        Some(_) => known.or_else(|| Some("user".to_owned())),
+    }
+}
+
+/// When a node was made.
+fn made(node: NodeRef<'_>) -> Option<Made> {
+    Some(Made {
+        cycle: node.cycle()?,
+        index: node.creation_index(),
+    })
+}
+
+/// The part that a block was made of.
+fn part(block: NodeRef<'_>) -> Option<Part> {
+    let kind = match block.kind() {
+        None => None,
+        Some(kind) => Some(*KINDS.iter().find(|known| **known == kind)?),
+    };
+    let mut part = Part {
+        kind,
+        ..Part::default()
+    };
+    for (name, value) in block.fields() {
+        if name == "content" {
+            part.content = Some(canonical(value));
+        } else if name.starts_with("data_") && !OWN.contains(&name) {
+            part.data.push((name.to_owned().into(), canonical(value)));
+        }
+    }
+    let form = part.field("data_form");
+    if form == Some("\"anthropic\"") && block.role() == Some("tool") {
+        part.role = Some("tool");
+    }
+    part.data.sort_unstable();
+    Some(part)
+}

@@ -1,0 +1,211 @@
+//! ATIF: the trajectories of Harbor, `{"schema_version": "ATIF-v1.…", "agent": …, "steps": […]}`.
+//!
+//! A step of the agent is a reply: reasoning, text and calls; its observation is the results, which
+//! come before the next reply. Steps that were copied from another trajectory, or in which no model
+//! was called, are messages and no cycles. Trajectories of subagents that are in the file are sessions
+//! of their own, named by their id, and the call that started one has its id in `data_child_session`.
+//! `data_record` of a step's first block keeps the members that have no field.
+
+use super::fields::{get_string, text};
+use super::reader::{Reader, Record, Records, Sniff};
+use super::requests::tools;
+use super::transcript::{call, content, keep, message, model, record, result, time_of};
+use crate::logs::json::{canonical, quoted};
+use crate::logs::log::{About, Call, Event, Field, Message, Part};
+use crate::logs::output::{Output, SessionId};
+use crate::logs::report::{Fate, Report};
+use crate::logs::usage;
+use crate::tree::shallow::{Member, ValueType, elements, get, members, value_type};
+
+/// A trajectory says its version.
+pub(super) fn sniff(_record: &Record<'_>, found: &[Member<'_>]) -> Sniff {
+    let version = text(found, "schema_version").unwrap_or_default();
+    match version.starts_with("ATIF") {
+        true => Sniff::Yes,
+        false => Sniff::No,
+    }
+}
+
+/// Reads trajectories, each a session.
+pub(super) struct Atif;
+
+impl Reader for Atif {
+    fn record(&mut self, record: &Record<'_>, _: &dyn Records, out: &mut Output) {
+        let found = members(record.raw);
+        trajectory(&found, record.location(), None, out);
+    }
+}
+
+/// The members of a trajectory that are not kept in `meta.record`.
+const KNOWN: [&str; 2] = ["steps", "subagent_trajectories"];
+
+fn trajectory(
+    found: &[Member<'_>],
+    location: String,
+    parent: Option<(&str, &str)>,
+    out: &mut Output,
+) {
+    let steps = get(found, "steps");
+    let Some(steps) = steps.filter(|raw| value_type(raw) == ValueType::Array) else {
+        out.report.line(Fate::Skipped, "without steps");
+        return;
+    };
+    out.report.line(Fate::Understood, "trajectory");
+    let mut meta = record(found, &KNOWN, &mut out.report);
+    let own = id_of(found).unwrap_or_default();
+    let name = parent.map(|(parent, name)| match parent {
+        "" => name.to_owned(),
+        parent => format!("{parent}/{name}"),
+    });
+    let name = name.or_else(|| Some(own.clone()).filter(|own| !own.is_empty()));
+    if parent.is_some() {
+        meta.push(("parent".into(), "{\"session\":\"..\"}".to_owned()));
+    }
+    let session = out.session(About {
+        location: location.clone(),
+        name: name.clone(),
+        meta,
+        ..About::default()
+    });
+    let agent = get(found, "agent").map(members).unwrap_or_default();
+    let found_tools = tools(get(&agent, "tool_definitions"), &mut out.report);
+    if !found_tools.is_empty() {
+        out.event(session, Event::Tools(found_tools));
+    }
+    let mut last = None;
+    let name = name.unwrap_or_default();
+    for raw in elements(steps) {
+        let step = members(raw);
+        let used = get_string(&step, "model_name").or(get_string(&agent, "model_name"));
+        if used.is_some() && used != last {
+            out.event(session, Event::Parameters(model(used.unwrap_or_default())));
+            last = used;
+        }
+        read(raw, &step, session, out);
+    }
+    let children = get(found, "subagent_trajectories").unwrap_or_default();
+    for (at, raw) in elements(children).into_iter().enumerate() {
+        let child = members(raw);
+        let id = id_of(&child).unwrap_or_else(|| format!("{}", at + 1));
+        let location = format!("{location}/subagent_trajectories/{at}");
+        trajectory(&child, location, Some((&name, &id)), out);
+    }
+}
+
+fn id_of(found: &[Member<'_>]) -> Option<String> {
+    let id = text(found, "trajectory_id").or_else(|| text(found, "session_id"));
+    id.map(|id| id.into_owned())
+}
+
+/// The members of a step that have a field.
+const OF_STEP: [&str; 9] = [
+    "step_id",
+    "timestamp",
+    "source",
+    "message",
+    "reasoning_content",
+    "tool_calls",
+    "observation",
+    "metrics",
+    "model_name",
+];
+
+fn read(raw: &str, step: &[Member<'_>], session: SessionId, out: &mut Output) {
+    let time = time_of(step, "timestamp");
+    let role = match text(step, "source").as_deref() {
+        Some("system") => "system",
+        Some("user") => "user",
+        Some("agent") => "assistant",
+        _ => {
+            out.report.message(Fate::Verbatim, "of unknown source");
+            let message = Message {
+                time,
+                parts: vec![Part::verbatim("message", None, raw)],
+                ..Message::default()
+            };
+            out.event(session, Event::Message(message));
+            return;
+        }
+    };
+    let report = &mut out.report;
+    let observation = get(step, "observation").map(members).unwrap_or_default();
+    let results: Vec<Vec<Member<'_>>> = elements(get(&observation, "results").unwrap_or_default())
+        .into_iter()
+        .map(members)
+        .collect();
+    let mut parts = Vec::new();
+    let reasoning = get_string(step, "reasoning_content").filter(|raw| *raw != "\"\"");
+    content(reasoning, "thinking", &mut parts, report);
+    let said = get(step, "message").filter(|raw| role != "assistant" || *raw != "\"\"");
+    content(said, "text", &mut parts, report);
+    for raw in elements(get(step, "tool_calls").unwrap_or_default()) {
+        parts.push(read_call(raw, &results, report));
+    }
+    let mut made = message(role, parts, report);
+    made.time = time;
+    keep(&mut made, step, &OF_STEP, report);
+    let called = get(step, "llm_call_count") != Some("0");
+    let copied = get(step, "is_copied_context") == Some("true");
+    let event = match role == "assistant" && called && !copied {
+        true => Event::Reply(vec![made], used(step)),
+        false => Event::Message(made),
+    };
+    out.event(session, event);
+    for found in &results {
+        let id = get_string(found, "source_call_id");
+        let mut made = result(id, None, get(found, "content"), &mut out.report);
+        made.time = time;
+        keep(
+            &mut made,
+            found,
+            &["source_call_id", "content"],
+            &mut out.report,
+        );
+        out.event(session, Event::Message(made));
+    }
+}
+
+/// A call of a step with these results. One that started a subagent names its session.
+fn read_call(raw: &str, results: &[Vec<Member<'_>>], report: &mut Report) -> Part {
+    let found = members(raw);
+    let id = get_string(&found, "tool_call_id");
+    let (function, arguments) = (
+        get_string(&found, "function_name"),
+        get(&found, "arguments"),
+    );
+    let (Some(_), Some(arguments)) = (function, arguments) else {
+        report.part(Fate::Verbatim, "call");
+        return Part::verbatim("call", Some("call"), raw);
+    };
+    let mut part = call(id, function, arguments, report);
+    let known = ["tool_call_id", "function_name", "arguments"];
+    part.keep_rest("data_call", &found, &known);
+    let own = results
+        .iter()
+        .filter(|found| id.is_some() && get(found, "source_call_id") == id);
+    let child = own.clone().find_map(|found| {
+        let refs = elements(get(found, "subagent_trajectory_ref")?);
+        id_of(&members(refs.first()?))
+    });
+    if let Some(child) = child {
+        part.set("data_child_session", quoted(&format!("/{child}")));
+    }
+    part
+}
+
+/// What a step says of its call.
+fn used(step: &[Member<'_>]) -> Call {
+    let Some(raw) = get(step, "metrics").filter(|raw| raw.starts_with('{')) else {
+        return Call::default();
+    };
+    let mut fields: Vec<Field> = usage::fields(raw);
+    let found = members(raw);
+    for name in ["cached_tokens", "cost_usd"] {
+        let value = get(&found, name).filter(|raw| *raw != "null");
+        fields.extend(value.map(|raw| (name.into(), canonical(raw))));
+    }
+    Call {
+        usage: fields,
+        ..Call::default()
+    }
+}

@@ -1,0 +1,161 @@
+//! Logs whose lines name the line before them: a tree, of which each path to a leaf is a session.
+//!
+//! The path to the newest leaf is the session; every other leaf is one that was forked from it. This
+//! file knows ids and parents of lines, not what they say.
+
+use super::reader::{Record, Records};
+use crate::logs::log::About;
+use crate::logs::output::Output;
+use std::collections::{HashMap, HashSet};
+use std::rc::Rc;
+
+/// How a line is counted that is there twice.
+pub(super) const REPEATED: &str = "a line that is there already";
+
+/// A line of a log. What it says is read again where it is needed: a log can be larger than memory.
+#[derive(Clone, Debug)]
+pub(super) struct Line {
+    pub(super) id: Option<Rc<str>>,
+    /// The number of its record.
+    pub(super) number: usize,
+    /// What makes lines of several branches one.
+    pub(super) key: Option<Rc<str>>,
+    /// Whether it is of a reply of the model.
+    pub(super) is_reply: bool,
+    /// The index of the line before it.
+    parent: Option<usize>,
+}
+
+/// The lines so far.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Branches {
+    lines: Vec<Line>,
+    /// The newest line of each id.
+    by_id: HashMap<Rc<str>, usize>,
+}
+
+impl Branches {
+    /// Adds a line. One without an id belongs to every path. Returns false if the line is there already: a
+    /// session that was resumed repeats lines.
+    pub(super) fn push(
+        &mut self,
+        record: &Record<'_>,
+        id: Option<&str>,
+        parent: Option<&str>,
+        records: &dyn Records,
+    ) -> bool {
+        let at = self.lines.len();
+        // A parent is the newest line of its id so far: an id that is repeated later cuts nothing.
+        let parent = parent.and_then(|id| self.by_id.get(id)).copied();
+        let id: Option<Rc<str>> = id.map(Rc::from);
+        if let Some(id) = &id {
+            let earlier = self.by_id.get(id).and_then(|at| self.lines.get(*at));
+            let is_same = |line: &Line| records.read(line.number, |line| line.raw == record.raw);
+            if earlier.and_then(is_same) == Some(true) {
+                return false;
+            }
+            self.by_id.insert(Rc::clone(id), at);
+        }
+        self.lines.push(Line {
+            id,
+            number: record.number,
+            key: None,
+            is_reply: false,
+            parent,
+        });
+        true
+    }
+
+    /// Says of the newest line what makes lines of several branches one, and whether it is of a reply.
+    pub(super) fn set_key(&mut self, key: Option<Rc<str>>, is_reply: bool) {
+        if let Some(line) = self.lines.last_mut() {
+            (line.key, line.is_reply) = (key, is_reply);
+        }
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.lines.is_empty()
+    }
+
+    pub(super) fn lines(&self) -> &[Line] {
+        &self.lines
+    }
+
+    /// Makes lines with one key one path in the order of the log, where they are branches of each other.
+    pub(super) fn join_siblings(&mut self) {
+        let mut last: HashMap<Rc<str>, usize> = HashMap::new();
+        for at in 0..self.lines.len() {
+            // A child of an earlier line of a key follows the last line of it.
+            let of_key = |at: usize| {
+                let key = self.lines.get(at)?.key.as_deref()?;
+                last.get(key).copied()
+            };
+            let before = of_key(at).or_else(|| {
+                let parent = self.lines.get(at)?.parent?;
+                of_key(parent).or(Some(parent))
+            });
+            if let Some(line) = self.lines.get_mut(at) {
+                line.parent = before;
+                if let Some(key) = &line.key {
+                    last.insert(Rc::clone(key), at);
+                }
+            }
+        }
+    }
+
+    /// Reads each path. `read` begins the session of its lines and returns the number of cycles
+    /// after each of them. What is counted is counted once a line.
+    pub(super) fn read(
+        &self,
+        out: &mut Output,
+        mut read: impl FnMut(&[&Line], About, &mut Output) -> Vec<usize>,
+    ) {
+        let paths = self.paths();
+        let mut first: Option<(HashSet<usize>, HashMap<usize, usize>)> = None;
+        for (at, path) in paths.iter().enumerate() {
+            let lines: Vec<&Line> = path.iter().map(|at| &self.lines[*at]).collect();
+            let mut about = About::default();
+            let Some((main, cycles)) = &first else {
+                let cycles = read(&lines, about, out);
+                let cycles = path.iter().copied().zip(cycles).collect();
+                first = Some((path.iter().copied().collect(), cycles));
+                continue;
+            };
+            let shared = path.iter().rev().find(|at| main.contains(at));
+            let cycle = shared.and_then(|at| cycles.get(at)).copied().unwrap_or(0);
+            about.name = Some(format!("~{}", at + 1));
+            about.meta.push(("forked_at".into(), cycle.to_string()));
+            // Lines of the main path are counted there.
+            let report = out.report.clone();
+            read(&lines, about, out);
+            out.report = report;
+        }
+    }
+
+    /// The paths to the leaves, that to the newest first; each in the order of the log.
+    fn paths(&self) -> Vec<Vec<usize>> {
+        let parent = |at: usize| self.lines[at].parent;
+        let inner: HashSet<usize> = (0..self.lines.len()).filter_map(parent).collect();
+        let leaves = (0..self.lines.len()).rev();
+        let leaves = leaves.filter(|at| self.lines[*at].id.is_some() && !inner.contains(at));
+        let everywhere: Vec<usize> = (0..self.lines.len())
+            .filter(|at| self.lines[*at].id.is_none())
+            .collect();
+        let mut paths: Vec<Vec<usize>> = leaves
+            .map(|leaf| {
+                let path = std::iter::successors(Some(leaf), |at| parent(*at));
+                let mut path: Vec<usize> = path.chain(everywhere.iter().copied()).collect();
+                path.sort_unstable();
+                path
+            })
+            .collect();
+        if paths.is_empty() && !self.lines.is_empty() {
+            paths.push(everywhere);
+        }
+        // Forks in the order in which they were begun.
+        if let Some((_, forks)) = paths.split_first_mut() {
+            forks.reverse();
+        }
+        paths
+    }
+}

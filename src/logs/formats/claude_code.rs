@@ -1,0 +1,558 @@
+//! Sessions of Claude Code: one object a line, each naming the line before it.
+//!
+//! A transcript: the system prompt and the tools are not in it. Messages are those of Anthropic's
+//! API ([`super::anthropic`]). A response is written as several lines with one `message.id`, which
+//! are one message here; its usage is counted once. Where tools run side by side, lines of one
+//! response and their results are branches of each other and belong to one path. The shape is
+//! undocumented and moves: lines of unknown type are counted, not refused.
+
+use super::anthropic::{call, of_content};
+use super::branches::{Branches, Line, REPEATED};
+use super::fields::{count_unread, get_string, text, time};
+use super::reader::{Reader, Record, Records, Sniff};
+use crate::logs::json::{canonical, quoted};
+use crate::logs::log::{About, Call, Event, Message, Part, object_without};
+use crate::logs::output::{Output, SessionId};
+use crate::logs::report::Fate;
+use crate::tree::accepted::{Accepted, members};
+use crate::tree::shallow::{Member, get, string};
+use std::borrow::Cow;
+use std::collections::{BTreeSet, HashMap, HashSet};
+use std::rc::Rc;
+
+/// Lines of messages have a session, an id and a parent.
+pub(super) fn sniff(_: &Record<'_>, found: &[Member<'_>]) -> Sniff {
+    let has = |name| get(found, name).is_some();
+    let kind = text(found, "type").unwrap_or_default();
+    let is_message = matches!(&*kind, "user" | "assistant" | "system");
+    match is_message && has("sessionId") && has("uuid") && has("parentUuid") {
+        true => Sniff::Yes,
+        false if kind == "summary" && has("leafUuid") => Sniff::Maybe,
+        false => Sniff::No,
+    }
+}
+
+/// Collects the lines of a log. Its sessions are given out at the end, when all branches are known.
+#[derive(Default)]
+pub(super) struct ClaudeCode {
+    main: Branches,
+    /// The lines of subagents in the same file, by the first of each.
+    agents: Vec<(String, Branches)>,
+    /// The subagent of each of their lines.
+    agent_of: HashMap<String, usize>,
+    /// The id of the response that each call is of.
+    responses: HashMap<String, Rc<str>>,
+}
+
+/// A subagent in the file of its session.
+struct Child {
+    /// The number of its first line.
+    first: usize,
+    /// Its session, after the name of that in which it was started, as JSON.
+    session: String,
+}
+
+/// The subagents in a file by what they were asked.
+type Children = HashMap<String, Child>;
+
+impl Reader for ClaudeCode {
+    fn record(&mut self, record: &Record<'_>, records: &dyn Records, out: &mut Output) {
+        let json = record.json;
+        let found = json.members(record.raw);
+        let kind = text(&found, "type").unwrap_or_default();
+        let id = text(&found, "uuid");
+        if !matches!(&*kind, "user" | "assistant" | "system" | "attachment") || id.is_none() {
+            out.report.line(Fate::Skipped, reason(&kind));
+            return;
+        }
+        count_unread(&found, &OF_LINE, "", &mut out.report);
+        let message = json.inside(&found, "message");
+        if kind == "assistant" {
+            count_unread(&message, &OF_RESPONSE, "message.", &mut out.report);
+        }
+        let key = self.key(&message, json);
+        let parent = text(&found, "parentUuid").or_else(|| text(&found, "logicalParentUuid"));
+        let parent = parent.as_deref();
+        let lines = match get(&found, "isSidechain") == Some("true") {
+            false => &mut self.main,
+            true => {
+                let agent = parent.and_then(|parent| self.agent_of.get(parent));
+                let agent = agent.copied().unwrap_or_else(|| {
+                    let name = text(&found, "agentId").map(|id| id.into_owned());
+                    let name = name.unwrap_or_else(|| format!("agent-{}", self.agents.len() + 1));
+                    self.agents.push((name, Branches::default()));
+                    self.agents.len() - 1
+                });
+                let id = id.as_deref().unwrap_or_default();
+                self.agent_of.insert(id.to_owned(), agent);
+                &mut self.agents[agent].1
+            }
+        };
+        match lines.push(record, id.as_deref(), parent, records) {
+            true => lines.set_key(key, kind == "assistant"),
+            false => out.report.line(Fate::Skipped, REPEATED),
+        }
+    }
+
+    fn finish(&mut self, records: &dyn Records, out: &mut Output) {
+        let alone = self.main.is_empty();
+        let mut children = Children::new();
+        for (name, lines) in &self.agents {
+            let first = lines.lines().first().map(|line| line.number);
+            if let Some((first, prompt)) = first.and_then(|at| Some((at, prompt(at, records)?))) {
+                let session = quoted(&format!("/{name}"));
+                children.insert(prompt, Child { first, session });
+            }
+        }
+        self.main.join_siblings();
+        self.main.read(out, |lines, about, out| {
+            tell(lines, about, &children, records, out)
+        });
+        let calls = match self.agents.is_empty() {
+            true => HashMap::new(),
+            false => calls(self.main.lines(), records),
+        };
+        for (name, lines) in &mut self.agents {
+            let first = lines.lines().first().map(|line| line.number);
+            let call = first.and_then(|first| prompt(first, records));
+            let call = call.and_then(|prompt| calls.get(&prompt));
+            let mut parent = "{\"session\":\"..\"}".to_owned();
+            if let Some(call) = call {
+                parent = format!("{{\"call_id\":{call},\"session\":\"..\"}}");
+            }
+            let log = first.and_then(|first| {
+                let id = |line: &Record<'_>| {
+                    let found = line.json.members(line.raw);
+                    text(&found, "sessionId").map(Cow::into_owned)
+                };
+                records.read(first, id).flatten()
+            });
+            lines.join_siblings();
+            lines.read(out, |lines, mut about, out| {
+                let fork = about.name.take().unwrap_or_default();
+                about.name = Some(format!("/{name}{fork}"));
+                about.parent = log.clone().filter(|_| alone);
+                about.meta.push(("parent".into(), parent.clone()));
+                tell(lines, about, &HashMap::new(), records, out)
+            });
+        }
+    }
+}
+
+/// The ids of calls by the prompt that each has for a subagent, both as JSON.
+fn calls(lines: &[Line], records: &dyn Records) -> HashMap<String, String> {
+    let mut found = HashMap::new();
+    for line in lines.iter().filter(|line| line.is_reply) {
+        records.again(line.number, &mut |line| {
+            let json = line.json;
+            let record = json.members(line.raw);
+            let message = json.inside(&record, "message");
+            for part in json.elements(get(&message, "content").unwrap_or_default()) {
+                let part = json.members(part);
+                let input = json.inside(&part, "input");
+                if let (Some(prompt), Some(id)) = (get_string(&input, "prompt"), get(&part, "id")) {
+                    found.insert(canonical(prompt), canonical(id));
+                }
+            }
+        });
+    }
+    found
+}
+
+/// The members of a line that are read, say where it is written, or are counted elsewhere.
+const OF_LINE: [&str; 26] = [
+    "type",
+    "uuid",
+    "parentUuid",
+    "logicalParentUuid",
+    "sessionId",
+    "agentId",
+    "isSidechain",
+    "timestamp",
+    "message",
+    "requestId",
+    "toolUseResult",
+    "isApiErrorMessage",
+    "isCompactSummary",
+    "subtype",
+    "compactMetadata",
+    "attachment",
+    // Of the first line, for the session.
+    "cwd",
+    "version",
+    "gitBranch",
+    // Of lines for people, and how they were shown.
+    "userType",
+    "isMeta",
+    "isVisibleInTranscriptOnly",
+    "level",
+    "content",
+    // Of failed calls, which are kept whole.
+    "error",
+    "retryAttempt",
+];
+
+/// The members of a response that are read, and those that every one has.
+const OF_RESPONSE: [&str; 8] = [
+    "id",
+    "type",
+    "role",
+    "model",
+    "content",
+    "stop_reason",
+    "stop_sequence",
+    "usage",
+];
+
+/// Why a line is not a part of a session.
+fn reason(kind: &str) -> &'static str {
+    match kind {
+        "summary" => "summary (a title)",
+        "file-history-snapshot" => "file-history-snapshot (files, not messages)",
+        "queue-operation" => "queue-operation (repeats a message)",
+        "progress" => "progress (of a tool that is running)",
+        _ => "another type",
+    }
+}
+
+/// The text that a subagent was started with, in the record of this number.
+fn prompt(number: usize, records: &dyn Records) -> Option<String> {
+    let read = |line: &Record<'_>| {
+        let json = line.json;
+        let found = json.members(line.raw);
+        let message = json.members(get(&found, "message")?);
+        let content = get(&message, "content")?;
+        let content = match json.elements(content).first() {
+            Some(part) => get(&json.members(part), "text")?,
+            None => content,
+        };
+        Some(canonical(content))
+    };
+    records.read(number, read).flatten()
+}
+
+impl ClaudeCode {
+    /// What makes lines of several branches one: the id of a response, for its lines and for the results of
+    /// its calls.
+    fn key(&mut self, message: &[Member<'_>], json: Accepted<'_>) -> Option<Rc<str>> {
+        let id: Option<Rc<str>> = text(message, "id").map(Rc::from);
+        let mut key = id.clone();
+        for part in json.elements(get(message, "content").unwrap_or_default()) {
+            let part = json.members(part);
+            match (text(&part, "type").as_deref(), &id) {
+                (Some("tool_use"), Some(id)) => {
+                    let call = text(&part, "id").unwrap_or_default();
+                    self.responses.insert(call.into_owned(), Rc::clone(id));
+                }
+                (Some("tool_result"), _) => {
+                    let call = text(&part, "tool_use_id").unwrap_or_default();
+                    key = self.responses.get(&*call).cloned();
+                }
+                _ => {}
+            }
+        }
+        key
+    }
+}
+
+/// A line without the result that it repeats, but for the subagent that the result names. It is often half
+/// of the line.
+fn without_result(raw: &str, found: &[Member<'_>]) -> Option<String> {
+    let result = get(found, "toolUseResult")?;
+    let start = (result.as_ptr() as usize).checked_sub(raw.as_ptr() as usize)?;
+    let agent = match result.contains("\"agentId\"") {
+        true => get(&members(result), "agentId").unwrap_or("null"),
+        false => "null",
+    };
+    let (before, after) = (raw.get(..start)?, raw.get(start + result.len()..)?);
+    Some(format!("{before}{{\"agentId\":{agent}}}{after}"))
+}
+
+/// Tells one path. Returns the number of cycles after each line.
+fn tell(
+    lines: &[&Line],
+    mut about: About,
+    children: &Children,
+    records: &dyn Records,
+    out: &mut Output,
+) -> Vec<usize> {
+    let known = ["sessionId", "version", "cwd", "gitBranch", "agentId"];
+    let of_log = |line: &Record<'_>| {
+        let mut found = line.json.members(line.raw);
+        found.retain(|(name, _)| known.contains(&&**name));
+        object_without(&found, &[])
+    };
+    let said = lines.first().map(|line| records.read(line.number, of_log));
+    if let Some(said) = said.flatten().flatten() {
+        about.meta.push(("session".into(), said));
+    }
+    let mut path = Path {
+        session: out.session(about),
+        children,
+        prompts: HashMap::new(),
+        model: String::new(),
+        boundary: None,
+    };
+    // All lines of a response, at the first of them.
+    let mut responses: HashMap<&str, Vec<usize>> = HashMap::new();
+    let mut told = HashSet::new();
+    let ids: Vec<Option<&str>> = lines.iter().map(|line| response_id(line)).collect();
+    for (at, id) in ids.iter().enumerate() {
+        if let Some(id) = id {
+            responses.entry(id).or_default().push(at);
+        }
+    }
+    let mut cycles = Vec::with_capacity(lines.len());
+    for (at, line) in lines.iter().enumerate() {
+        match &ids[at] {
+            Some(id) if told.insert(id) => {
+                let all: Vec<&Line> = responses[id].iter().map(|at| lines[*at]).collect();
+                path.response(&all, records, out);
+            }
+            Some(_) => {}
+            None => records.again(line.number, &mut |line| path.line(line, out)),
+        }
+        cycles.push(out.cycles(path.session));
+    }
+    path.end(out);
+    out.close(path.session);
+    cycles
+}
+
+/// The id of the response that a line is of.
+fn response_id(line: &Line) -> Option<&str> {
+    let id = line.key.as_deref().or(line.id.as_deref());
+    id.filter(|_| line.is_reply)
+}
+
+struct Path<'a> {
+    session: SessionId,
+    children: &'a Children,
+    /// What calls ask subagents for, by the id of the call.
+    prompts: HashMap<String, String>,
+    model: String,
+    /// A compaction whose summary has not come yet.
+    boundary: Option<(Option<i64>, String)>,
+}
+
+impl Path<'_> {
+    /// Tells a line that is not of a response.
+    fn line(&mut self, line: &Record<'_>, out: &mut Output) {
+        let found = line.json.members(line.raw);
+        let time = get(&found, "timestamp").and_then(time);
+        let kind = text(&found, "type").unwrap_or_default();
+        match &*kind {
+            "user" => {
+                out.report.line(Fate::Understood, "user");
+                self.user(&found, line, time, out);
+            }
+            "system" => self.system(&found, time, out),
+            _ => {
+                self.end(out);
+                out.report.line(Fate::Verbatim, &kind);
+                out.event(self.session, Event::Message(verbatim(line, &found, time)));
+            }
+        }
+    }
+
+    fn user(
+        &mut self,
+        found: &[Member<'_>],
+        line: &Record<'_>,
+        time: Option<i64>,
+        out: &mut Output,
+    ) {
+        let json = line.json;
+        let message = json.inside(found, "message");
+        let mut message = match of_content(&message, json, &mut out.report) {
+            Some(message) => message,
+            None => {
+                out.report.message(Fate::Verbatim, "of unknown form");
+                verbatim(line, found, time)
+            }
+        };
+        message.time = time;
+        if get(found, "toolUseResult").is_some() {
+            out.report
+                .skipped_member("toolUseResult (repeats a result)");
+        }
+        if get(found, "isCompactSummary") == Some("true") {
+            for part in &mut message.parts {
+                if part.kind == Some("text") {
+                    part.kind = Some("summary");
+                }
+            }
+            let (began, said) = self.boundary.take().unwrap_or((time, "{}".to_owned()));
+            self.compact(vec![message], began, said, out);
+            return;
+        }
+        self.end(out);
+        self.link(&message, found, line, out);
+        out.event(self.session, Event::Message(message));
+    }
+
+    fn system(&mut self, found: &[Member<'_>], time: Option<i64>, out: &mut Output) {
+        let subtype = text(found, "subtype").unwrap_or_default();
+        match &*subtype {
+            "compact_boundary" => {
+                out.report.line(Fate::Understood, "compact_boundary");
+                self.end(out);
+                let said = get(found, "compactMetadata").map_or("{}".to_owned(), canonical);
+                self.boundary = Some((time, said));
+            }
+            "api_error" => {
+                out.report.line(Fate::Understood, "api_error");
+                let known = ["type", "uuid", "parentUuid", "sessionId", "cwd", "version"];
+                let said = object_without(found, &known).unwrap_or_else(|| "{}".to_owned());
+                let failed = format!("{{\"error\":{said},\"status\":\"error\"}}");
+                out.event(self.session, Event::Failed(failed));
+            }
+            _ => out.report.line(
+                Fate::Skipped,
+                &format!("system {subtype} (shown to the user)"),
+            ),
+        }
+    }
+
+    /// A compaction without a summary is one, too.
+    fn end(&mut self, out: &mut Output) {
+        if let Some((time, said)) = self.boundary.take() {
+            self.compact(Vec::new(), time, said, out);
+        }
+    }
+
+    fn compact(
+        &mut self,
+        summary: Vec<Message>,
+        time: Option<i64>,
+        said: String,
+        out: &mut Output,
+    ) {
+        let compaction = Event::Compaction {
+            summary,
+            kept_from: usize::MAX,
+            call: Call {
+                time,
+                meta: vec![("compaction".into(), said)],
+                ..Call::default()
+            },
+        };
+        out.event(self.session, compaction);
+    }
+
+    /// Tells a response, which all its lines make.
+    fn response(&mut self, lines: &[&Line], records: &dyn Records, out: &mut Output) {
+        self.end(out);
+        let mut reply: Option<Message> = None;
+        let mut known = Call::default();
+        let mut read = |line: &Record<'_>| {
+            let json = line.json;
+            let found = json.members(line.raw);
+            out.report.line(Fate::Understood, "assistant");
+            let message = json.inside(&found, "message");
+            if get(&found, "isApiErrorMessage") == Some("true") {
+                let error = get(&message, "content").map_or("null".to_owned(), canonical);
+                let failed = format!("{{\"error\":{error},\"status\":\"error\"}}");
+                out.event(self.session, Event::Failed(failed));
+                return;
+            }
+            let time = get(&found, "timestamp").and_then(time);
+            let Some(part) = of_content(&message, json, &mut out.report) else {
+                out.report.message(Fate::Verbatim, "of unknown form");
+                let whole = verbatim(line, &found, time);
+                out.event(self.session, Event::Message(whole));
+                return;
+            };
+            known = call(&message);
+            known.time = time;
+            let request = get_string(&found, "requestId").map(canonical);
+            known
+                .usage
+                .extend(request.map(|id| ("request_id".into(), id)));
+            self.model(&message, out);
+            match &mut reply {
+                Some(reply) => append(reply, part),
+                None => reply = Some(Message { time, ..part }),
+            }
+        };
+        for line in lines {
+            records.again(line.number, &mut read);
+        }
+        let Some(reply) = reply else {
+            return;
+        };
+        self.note_prompts(&reply);
+        out.event(self.session, Event::Reply(vec![reply], known));
+    }
+
+    fn model(&mut self, message: &[Member<'_>], out: &mut Output) {
+        let Some(model) = get_string(message, "model").map(canonical) else {
+            return;
+        };
+        if model != self.model {
+            let parameters = format!("{{\"model\":{model}}}");
+            out.event(self.session, Event::Parameters(parameters));
+            self.model = model;
+        }
+    }
+
+    /// Notes what the calls of a reply ask subagents for.
+    fn note_prompts(&mut self, reply: &Message) {
+        if self.children.is_empty() {
+            return;
+        }
+        for part in reply.parts.iter().filter(|part| part.kind == Some("call")) {
+            let input = part.content.as_deref().and_then(string);
+            let prompt = input.and_then(|input| get(&members(&input), "prompt").map(canonical));
+            if let (Some(prompt), Some(id)) = (prompt, part.field("data_call_id")) {
+                self.prompts.insert(id.to_owned(), prompt);
+            }
+        }
+    }
+
+    /// Names the session of a subagent on the call that started it: with the result, so that a log that
+    /// grows does not change what was told before. The result names the subagent, or the lines before it
+    /// have one that was asked the same.
+    fn link(&self, message: &Message, found: &[Member<'_>], line: &Record<'_>, out: &mut Output) {
+        let results = message.parts.iter();
+        let calls = results.filter_map(|part| part.field("data_call_id").map(str::to_owned));
+        let calls: BTreeSet<String> = calls.collect();
+        let result = line.json.inside(found, "toolUseResult");
+        let named = text(&result, "agentId").map(|id| quoted(&format!("/{id}")));
+        for call in &calls {
+            let child = self.prompts.get(call);
+            let child = child.and_then(|prompt| self.children.get(prompt));
+            let child = child.filter(|child| child.first < line.number);
+            let child = child.map(|child| child.session.clone());
+            let child = child.or_else(|| named.clone().filter(|_| calls.len() == 1));
+            if let Some(session) = child {
+                let call = call.clone();
+                out.event(self.session, Event::Child { call, session });
+            }
+        }
+    }
+}
+
+/// Adds the parts of another line of a response.
+fn append(reply: &mut Message, more: Message) {
+    for part in &mut reply.parts {
+        part.data.retain(|(name, _)| name != "data_shape");
+    }
+    reply.parts.extend(more.parts.into_iter().map(|mut part| {
+        part.data.retain(|(name, _)| name != "data_shape");
+        part
+    }));
+}
+
+/// A line that is kept as it is, but for the result that it repeats.
+fn verbatim(line: &Record<'_>, found: &[Member<'_>], time: Option<i64>) -> Message {
+    let short = without_result(line.raw, found);
+    let mut part = Part::verbatim("line", None, short.as_deref().unwrap_or(line.raw));
+    part.set("data_form", quoted("anthropic"));
+    Message {
+        role: Some("user".to_owned()),
+        time,
+        parts: vec![part],
+        ..Message::default()
+    }
+}

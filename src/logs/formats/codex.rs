@@ -1,0 +1,280 @@
+//! Rollouts of Codex: one object a line, `{timestamp, type, payload}`.
+//!
+//! A transcript whose items are those of the Responses API ([`super::responses`]). Neighbouring
+//! items of the model are one reply; its usage is in the `token_count` event after it. `compacted`
+//! says what the model was sent from then on. Events repeat items for people and are skipped.
+
+use super::fields::{count_unread, get_string, text, time};
+use super::reader::{Reader, Record, Records, Sniff};
+use super::responses::item;
+use crate::logs::json::{canonical, quoted};
+use crate::logs::log::{About, Call, Event, Field, Message, Part, object_without};
+use crate::logs::output::{Output, SessionId};
+use crate::logs::report::Fate;
+use crate::logs::usage;
+use crate::tree::accepted::{Accepted, elements, members};
+use crate::tree::shallow::{Member, get, string};
+
+/// Every line has a time, a type and a payload.
+pub(super) fn sniff(_: &Record<'_>, found: &[Member<'_>]) -> Sniff {
+    let kind = text(found, "type").unwrap_or_default();
+    let known = matches!(
+        &*kind,
+        "session_meta" | "response_item" | "turn_context" | "compacted" | "event_msg"
+    );
+    match known && get(found, "payload").is_some() {
+        true => Sniff::Yes,
+        false => Sniff::No,
+    }
+}
+
+/// Reads the lines as they come.
+#[derive(Default)]
+pub(super) struct Codex {
+    session: Option<SessionId>,
+    /// Whether the line about the session was read.
+    begun: bool,
+    /// The system prompt, which a compaction keeps.
+    system: Vec<Message>,
+    /// The items of the reply that has not ended.
+    reply: Vec<Message>,
+    /// What is known of its call.
+    call: Call,
+    parameters: String,
+}
+
+impl Reader for Codex {
+    fn record(&mut self, record: &Record<'_>, _: &dyn Records, out: &mut Output) {
+        let json = record.json;
+        let found = json.members(record.raw);
+        let time = get(&found, "timestamp").and_then(time);
+        let payload = json.members(get(&found, "payload").unwrap_or("{}"));
+        let kind = text(&found, "type").unwrap_or_default();
+        let session = match self.session {
+            Some(session) => session,
+            None => {
+                let mut about = About {
+                    location: record.list.to_owned(),
+                    joined: true,
+                    ..About::default()
+                };
+                if kind == "session_meta" {
+                    let known = ["base_instructions"];
+                    let said = object_without(&payload, &known);
+                    about.meta.extend(said.map(|said| ("session".into(), said)));
+                    about
+                        .meta
+                        .extend(parent(&payload).map(|said| ("parent".into(), said)));
+                }
+                *self.session.insert(out.session(about))
+            }
+        };
+        let inner = text(&payload, "type").unwrap_or_default();
+        let known = ["timestamp", "ordinal", "type", "payload"];
+        count_unread(&found, &known, "", &mut out.report);
+        match &*kind {
+            "session_meta" => {
+                out.report.line(Fate::Understood, "session_meta");
+                // A fork repeats the lines of the session that it began in, this one too.
+                if std::mem::replace(&mut self.begun, true) {
+                    return;
+                }
+                self.instructions(&payload, time, session, out);
+            }
+            "turn_context" => {
+                out.report.line(Fate::Understood, "turn_context");
+                self.parameters(&payload, session, out);
+            }
+            "response_item" => {
+                out.report.line(Fate::Understood, "response_item");
+                let raw = get(&found, "payload").unwrap_or("{}");
+                let mut message = item(raw, &payload, json, &mut out.report);
+                message.time = time;
+                self.item(message, session, out);
+            }
+            "compacted" => {
+                out.report.line(Fate::Understood, "compacted");
+                self.compacted(&payload, time, session, out);
+            }
+            "event_msg" => self.event(&inner, &payload, session, out),
+            _ => out.report.line(Fate::Skipped, "another type"),
+        }
+    }
+
+    fn finish(&mut self, _: &dyn Records, out: &mut Output) {
+        if let Some(session) = self.session {
+            self.end(session, out);
+        }
+    }
+}
+
+/// The session in which this one was started as a subagent, or from which it was forked.
+fn parent(payload: &[Member<'_>]) -> Option<String> {
+    let inner = |found: &[Member<'_>], name: &str| -> Option<String> {
+        get(found, name)
+            .filter(|raw| raw.starts_with('{'))
+            .map(str::to_owned)
+    };
+    let source = inner(payload, "source");
+    let agent = source.and_then(|raw| inner(&members(&raw), "subagent"));
+    let spawned = agent.and_then(|raw| inner(&members(&raw), "thread_spawn"));
+    if let Some(raw) = spawned
+        && let Some(id) = get_string(&members(&raw), "parent_thread_id")
+    {
+        return Some(format!("{{\"session_id\":{}}}", canonical(id)));
+    }
+    let id = get_string(payload, "forked_from_id")?;
+    Some(format!(
+        "{{\"forked\":true,\"session_id\":{}}}",
+        canonical(id)
+    ))
+}
+
+impl Codex {
+    /// Ends the reply, if there is one.
+    fn end(&mut self, session: SessionId, out: &mut Output) {
+        if !self.reply.is_empty() {
+            let (reply, call) = (
+                std::mem::take(&mut self.reply),
+                std::mem::take(&mut self.call),
+            );
+            out.event(session, Event::Reply(reply, call));
+        }
+    }
+
+    /// The system prompt, where the log has it.
+    fn instructions(
+        &mut self,
+        payload: &[Member<'_>],
+        time: Option<i64>,
+        session: SessionId,
+        out: &mut Output,
+    ) {
+        let base = get(payload, "base_instructions").unwrap_or("{}");
+        let Some(text) = get_string(&members(base), "text") else {
+            return;
+        };
+        let mut part = Part::new("text", canonical(text));
+        part.set("data_form", "\"openai-responses\"".to_owned());
+        part.set("data_shape", "\"instructions\"".to_owned());
+        let message = Message {
+            role: Some("system".to_owned()),
+            system: true,
+            time,
+            parts: vec![part],
+            ..Message::default()
+        };
+        self.system.push(message.clone());
+        out.event(session, Event::Message(message));
+    }
+
+    fn parameters(&mut self, payload: &[Member<'_>], session: SessionId, out: &mut Output) {
+        let known = [
+            "model",
+            "effort",
+            "summary",
+            "approval_policy",
+            "sandbox_policy",
+        ];
+        count_unread(payload, &known, "turn_context.", &mut out.report);
+        let of_call: Vec<Member<'_>> = payload
+            .iter()
+            .filter(|(name, _)| known.contains(&&**name))
+            .cloned()
+            .collect();
+        let Some(parameters) = object_without(&of_call, &[]) else {
+            return;
+        };
+        if parameters != self.parameters {
+            self.end(session, out);
+            self.parameters.clone_from(&parameters);
+            out.event(session, Event::Parameters(parameters));
+        }
+    }
+
+    fn item(&mut self, message: Message, session: SessionId, out: &mut Output) {
+        if message.reply {
+            self.call.time = message.time;
+            self.reply.push(message);
+            return;
+        }
+        self.end(session, out);
+        out.event(session, Event::Message(message));
+    }
+
+    fn compacted(
+        &mut self,
+        payload: &[Member<'_>],
+        time: Option<i64>,
+        session: SessionId,
+        out: &mut Output,
+    ) {
+        self.end(session, out);
+        let known = ["message", "replacement_history"];
+        let said = object_without(payload, &known).unwrap_or_else(|| "{}".to_owned());
+        let call = Call {
+            time,
+            meta: vec![("compaction".into(), said)],
+            ..Call::default()
+        };
+        let summary = get(payload, "message").and_then(string).unwrap_or_default();
+        let Some(history) = get(payload, "replacement_history") else {
+            let mut part = Part::new("summary", quoted(&summary));
+            part.set("data_form", "\"openai-responses\"".to_owned());
+            let message = Message {
+                role: Some("user".to_owned()),
+                time,
+                parts: vec![part],
+                ..Message::default()
+            };
+            out.event(
+                session,
+                Event::Compaction {
+                    summary: vec![message],
+                    kept_from: usize::MAX,
+                    call,
+                },
+            );
+            return;
+        };
+        let mut messages = self.system.clone();
+        for raw in elements(history) {
+            let mut message = item(raw, &members(raw), Accepted::default(), &mut out.report);
+            message.time = time;
+            for part in &mut message.parts {
+                let content = part.content.as_deref().and_then(string);
+                let content = content.unwrap_or_default();
+                if part.kind == Some("text") && !summary.is_empty() && content.contains(&*summary) {
+                    part.kind = Some("summary");
+                }
+            }
+            messages.push(message);
+        }
+        out.event(session, Event::Context(messages, call));
+    }
+
+    fn event(&mut self, kind: &str, payload: &[Member<'_>], session: SessionId, out: &mut Output) {
+        match kind {
+            "token_count" => {
+                out.report.line(Fate::Understood, "token_count");
+                let info = members(get(payload, "info").unwrap_or("{}"));
+                if let Some(last) = get(&info, "last_token_usage")
+                    && !self.reply.is_empty()
+                {
+                    let fields: Vec<Field> = usage::fields(last);
+                    self.call.usage = fields;
+                }
+            }
+            "error" | "stream_error" => {
+                out.report.line(Fate::Understood, "error");
+                let error = object_without(payload, &["type"]).unwrap_or_else(|| "{}".to_owned());
+                let failed = format!("{{\"error\":{error},\"status\":\"error\"}}");
+                out.event(session, Event::Failed(failed));
+            }
+            _ => out.report.line(
+                Fate::Skipped,
+                "event_msg (repeats an item, or is for people)",
+            ),
+        }
+    }
+}

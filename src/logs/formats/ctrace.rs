@@ -1,0 +1,285 @@
+//! Calls of ctxdiff, one a line, as `interop::ctrace` reads them from a file.
+//!
+//! A call is a request: the blocks that were sent, in order. Which parts were one message is not in the
+//! file, so neighbouring parts of a role are one. Texts of parts are JSON with sorted members. Replies are
+//! in the requests after them, if at all.
+//!
+//! | field | on | value |
+//! |---|---|---|
+//! | `data_label` | any block | the label that the program gave it |
+
+use super::anthropic::Messages;
+use super::calls::Calls;
+use super::fields::{get_string, text};
+use super::openai::Chat;
+use super::reader::{Reader, Record, Records, Sniff};
+use super::requests::{Api, tools};
+use super::responses::Responses;
+use super::transcript::json_in;
+use crate::logs::json::{canonical, push_member, quoted};
+use crate::logs::log::{About, Call, Message, Origin, Request, object_without};
+use crate::logs::output::Output;
+use crate::logs::report::{Fate, Report};
+use crate::logs::usage;
+use crate::tree::shallow::{Member, elements, get, members, string};
+use std::collections::HashMap;
+use std::rc::Rc;
+
+/// A call, as it was read from a file.
+pub(super) fn sniff(_: &Record<'_>, found: &[Member<'_>]) -> Sniff {
+    match text(found, "ctrace").as_deref() == Some("call") {
+        true => Sniff::Yes,
+        false => Sniff::No,
+    }
+}
+
+/// Reads calls. Those of a run are a session, those of its other agents `RUN/AGENT`.
+#[derive(Default)]
+pub(super) struct Ctrace {
+    open: Vec<Calls>,
+    by_name: HashMap<(String, Option<String>), usize>,
+    /// The agent whose call was the first of a run.
+    first: HashMap<String, Option<String>>,
+    /// Messages by the API and their text.
+    seen: HashMap<(Form, String, String), Rc<Message>>,
+}
+
+/// The API that was called.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Form {
+    Chat,
+    Responses,
+    Anthropic,
+}
+
+impl Reader for Ctrace {
+    fn record(&mut self, record: &Record<'_>, _: &dyn Records, out: &mut Output) {
+        let found = members(record.raw);
+        out.report.line(Fate::Understood, "call");
+        let blocks = elements(get(&found, "blocks").unwrap_or_default());
+        let blocks: Vec<Vec<Member<'_>>> = blocks.into_iter().map(members).collect();
+        let is_tool = |block: &&Vec<Member<'_>>| kind(block) == "tool_schema";
+        let definitions = blocks.iter().filter(is_tool);
+        let definitions: Vec<String> = definitions.filter_map(|block| of(block, "text")).collect();
+        let rest: Vec<&Vec<Member<'_>>> = blocks.iter().filter(|block| !is_tool(block)).collect();
+        let form = form(&found, &rest);
+        let mut messages = Vec::new();
+        for (raw, labels) in written(form, &rest) {
+            let key = (form, raw.clone(), labels.join("\n"));
+            let message = match self.seen.get(&key) {
+                Some(message) => Rc::clone(message),
+                None => {
+                    let message = Rc::new(read(form, &raw, &labels, &mut out.report));
+                    self.seen.insert(key, Rc::clone(&message));
+                    message
+                }
+            };
+            messages.push(message);
+        }
+        let mut call = Call {
+            usage: get(&found, "usage").map(usage::fields).unwrap_or_default(),
+            ..Call::default()
+        };
+        let latency = get(&found, "latency_ms").map(canonical);
+        call.usage
+            .extend(latency.map(|latency| ("latency_ms".into(), latency)));
+        let known = [
+            "ctrace",
+            "run",
+            "params",
+            "usage",
+            "latency_ms",
+            "error",
+            "blocks",
+        ];
+        let said = object_without(&found, &known);
+        call.meta.extend(said.map(|said| ("record".into(), said)));
+        let parameters = get(&found, "params").filter(|raw| raw.starts_with('{'));
+        let tools = tools(
+            Some(&format!("[{}]", definitions.join(","))),
+            &mut out.report,
+        );
+        let request = Request {
+            messages,
+            tools,
+            parameters: Some(parameters.map_or("{}".to_owned(), canonical)),
+            reply: Vec::new(),
+            call,
+        };
+        let error = get_string(&found, "error").map(canonical);
+        let attempt = error.map(|error| format!("{{\"error\":{error},\"status\":\"error\"}}"));
+        let at = self.session_of(&found, out);
+        self.open[at].tell(request, attempt, out);
+    }
+
+    fn finish(&mut self, _: &dyn Records, out: &mut Output) {
+        for calls in &mut self.open {
+            calls.end(out);
+        }
+    }
+}
+
+impl Ctrace {
+    fn session_of(&mut self, found: &[Member<'_>], out: &mut Output) -> usize {
+        let run = get(found, "run").unwrap_or("{}");
+        let id = of(&members(run), "id").unwrap_or_default();
+        let agent = of(found, "agent");
+        let first = self.first.entry(id.clone());
+        let first = first.or_insert_with(|| agent.clone());
+        let agent = agent.filter(|agent| Some(agent) != first.as_ref());
+        let key = (id, agent);
+        if let Some(at) = self.by_name.get(&key) {
+            return *at;
+        }
+        let mut meta = vec![("run".into(), canonical(run))];
+        let name = match &key {
+            (id, None) => id.clone(),
+            (id, Some(agent)) => {
+                meta.push(("parent".into(), "{\"session\":\"..\"}".to_owned()));
+                format!("{id}/{agent}")
+            }
+        };
+        self.open.push(Calls::new(out.session(About {
+            name: Some(name),
+            origin: Origin::Request,
+            meta,
+            ..About::default()
+        })));
+        self.by_name.insert(key, self.open.len() - 1);
+        self.open.len() - 1
+    }
+}
+
+fn of(found: &[Member<'_>], name: &str) -> Option<String> {
+    text(found, name).map(|text| text.into_owned())
+}
+
+fn kind<'a>(block: &[Member<'a>]) -> std::borrow::Cow<'a, str> {
+    text(block, "kind").unwrap_or_default()
+}
+
+/// The API that a call is in the form of.
+fn form(found: &[Member<'_>], blocks: &[&Vec<Member<'_>>]) -> Form {
+    if text(found, "provider").is_some_and(|name| name.contains("anthropic")) {
+        return Form::Anthropic;
+    }
+    let is_item = |block: &&Vec<Member<'_>>| {
+        let text = of(block, "text").unwrap_or_default();
+        let part = members(&text);
+        self::text(&part, "type")
+            .is_some_and(|kind| matches!(&*kind, "function_call" | "function_call_output"))
+    };
+    match blocks.iter().any(is_item) {
+        true => Form::Responses,
+        false => Form::Chat,
+    }
+}
+
+/// A message that is being put together.
+#[derive(Default)]
+struct Open {
+    role: String,
+    content: Option<String>,
+    parts: Vec<String>,
+    calls: Vec<String>,
+    labels: Vec<String>,
+}
+
+/// The messages of blocks in the form of an API, each with the labels of its blocks, empty where there is
+/// none.
+fn written(form: Form, blocks: &[&Vec<Member<'_>>]) -> Vec<(String, Vec<String>)> {
+    let mut messages = Vec::new();
+    let mut open: Option<Open> = None;
+    for block in blocks {
+        let role = of(block, "role").unwrap_or_default();
+        let raw = get(block, "text").unwrap_or("\"\"");
+        let body = string(raw).unwrap_or_default();
+        let is_tagged = text(block, "label_source").as_deref() == Some("tagged");
+        let label = of(block, "label").filter(|_| is_tagged).unwrap_or_default();
+        let part = json_in(&body).filter(|body| body.starts_with('{'));
+        let is_part = kind(block) != "message";
+        if let (Form::Responses, true, Some(item)) = (form, is_part, part)
+            && text(&members(item), "type").is_some_and(|kind| kind.starts_with("function_call"))
+        {
+            messages.extend(open.take().map(Open::write));
+            messages.push((item.to_owned(), vec![label]));
+            continue;
+        }
+        let is_call = form == Form::Chat
+            && role == "assistant"
+            && part.is_some_and(|part| get(&members(part), "function").is_some());
+        let goes_on = open.as_ref().is_some_and(|open| {
+            open.role == role
+                && is_part
+                && (is_call || (open.content.is_none() && open.calls.is_empty()))
+        });
+        if !goes_on {
+            messages.extend(open.take().map(Open::write));
+        }
+        let message = open.get_or_insert_with(|| Open {
+            role: role.clone(),
+            ..Open::default()
+        });
+        message.labels.push(label);
+        match (is_part, is_call, part) {
+            (false, ..) => message.content = Some(raw.to_owned()),
+            (true, true, Some(call)) => message.calls.push(call.to_owned()),
+            (true, _, Some(part)) if kind(block) == "content_part" => {
+                message.parts.push(part.to_owned());
+            }
+            // The file describes an image in words, and does not have its bytes.
+            _ if kind(block) == "image" => {
+                let part = format!("{{\"type\":\"image_in_words\",\"text\":{raw}}}");
+                message.parts.push(part);
+            }
+            _ => message.parts.push(text_part(form, &role, raw)),
+        }
+    }
+    messages.extend(open.map(Open::write));
+    messages
+}
+
+/// A text as a part.
+fn text_part(form: Form, role: &str, raw: &str) -> String {
+    let kind = match (form, role) {
+        (Form::Responses, "assistant") => "output_text",
+        (Form::Responses, _) => "input_text",
+        _ => "text",
+    };
+    format!("{{\"type\":\"{kind}\",\"text\":{raw}}}")
+}
+
+impl Open {
+    fn write(self) -> (String, Vec<String>) {
+        let mut out = format!("{{\"role\":{}", quoted(&self.role));
+        match (&self.content, &self.parts[..]) {
+            (Some(content), _) => push_member("content", content, &mut out),
+            (None, []) => push_member("content", "null", &mut out),
+            (None, parts) => push_member("content", &format!("[{}]", parts.join(",")), &mut out),
+        }
+        if !self.calls.is_empty() {
+            push_member(
+                "tool_calls",
+                &format!("[{}]", self.calls.join(",")),
+                &mut out,
+            );
+        }
+        out.push('}');
+        (out, self.labels)
+    }
+}
+
+fn read(form: Form, raw: &str, labels: &[String], report: &mut Report) -> Message {
+    let mut message = match form {
+        Form::Chat => Chat.message(raw, report),
+        Form::Responses => Responses.message(raw, report),
+        Form::Anthropic => Messages.message(raw, report),
+    };
+    message.system = message.role.as_deref() == Some("system");
+    for (part, label) in message.parts.iter_mut().zip(labels) {
+        if !label.is_empty() {
+            part.set("data_label", quoted(label));
+        }
+    }
+    message
+}

@@ -1,0 +1,345 @@
+//! Logs of inspect_ai: `{"eval": …, "samples": [{"id": …, "events": [{"event": "model", …}]}]}`, or
+//! one sample.
+//!
+//! A model event is a request, exactly as inspect_ai gave it to the provider's client, and its
+//! output. The requests of a sample that have messages in common are a session: `ID_epoch_N`, and
+//! `ID_epoch_N/2`, … for other conversations, such as those of a grader. A sample without model events is
+//! a transcript of its `messages`. Texts that the sample keeps as attachments are put back in.
+//!
+//! | field | on | value |
+//! |---|---|---|
+//! | `data_call_id`, `data_call_name` | calls, results | `id` and `function` |
+//! | `data_is_error` | results | true where the result has an `error` |
+//! | `data_record` | first block of a message | other members, such as `source` and `metadata` |
+
+use super::fields::{count_unread, get_string, text};
+use super::reader::{Reader, Record, Records, Sniff};
+use super::requests::{converse, tools};
+use super::transcript::{call, content, keep, message, record, result, time_of};
+use crate::logs::json::{canonical, push_member};
+use crate::logs::log::{About, Call, Event, Field, Message, Origin, Part, Request};
+use crate::logs::output::{Output, SessionId};
+use crate::logs::report::{Fate, Report};
+use crate::tree::shallow::{Member, ValueType, elements, get, members, string, value_type};
+use std::collections::{HashMap, HashSet};
+use std::rc::Rc;
+
+/// A log with an `eval`, or a sample with an `epoch`.
+pub(super) fn sniff(_record: &Record<'_>, found: &[Member<'_>]) -> Sniff {
+    let is = |name, kind| get(found, name).map(value_type) == Some(kind);
+    let is_log = is("eval", ValueType::Object)
+        && (is("samples", ValueType::Array) || is("plan", ValueType::Object));
+    let is_sample = get(found, "epoch").is_some() && is("messages", ValueType::Array);
+    match is_log || is_sample {
+        true => Sniff::Yes,
+        false => Sniff::No,
+    }
+}
+
+/// Reads logs, each sample one session or several.
+pub(super) struct InspectAi;
+
+impl Reader for InspectAi {
+    fn record(&mut self, record_of: &Record<'_>, _: &dyn Records, out: &mut Output) {
+        let found = members(record_of.raw);
+        if get(&found, "eval").is_none() {
+            sample(record_of.raw, record_of.location(), out);
+            return;
+        }
+        for (name, _) in &found {
+            if !matches!(&**name, "samples") {
+                out.report.skipped_member(name);
+            }
+        }
+        let samples = elements(get(&found, "samples").unwrap_or_default());
+        for (at, raw) in samples.into_iter().enumerate() {
+            sample(raw, format!("{}/samples/{at}", record_of.location()), out);
+        }
+    }
+}
+
+/// One conversation of a sample.
+struct Open {
+    session: SessionId,
+    messages: Vec<Rc<Message>>,
+}
+
+/// The conversations of a sample.
+struct Sample {
+    name: String,
+    location: String,
+    meta: Vec<Field>,
+    open: Vec<Open>,
+    /// Messages by their text.
+    read: HashMap<String, Rc<Message>>,
+}
+
+/// The members of a model event that are read.
+const OF_EVENT: [&str; 10] = [
+    "event",
+    "input",
+    "tools",
+    "tool_choice",
+    "config",
+    "model",
+    "output",
+    "error",
+    "timestamp",
+    "completed",
+];
+
+/// The members of a sample that are in the tree.
+const KNOWN: [&str; 3] = ["messages", "events", "attachments"];
+
+fn sample(raw: &str, location: String, out: &mut Output) {
+    let whole = attached(raw);
+    let found = members(whole.as_deref().unwrap_or(raw));
+    out.report.line(Fate::Understood, "sample");
+    let meta = record(&found, &KNOWN, &mut out.report);
+    let id = get(&found, "id").unwrap_or("null");
+    let id = string(id).unwrap_or(id.into());
+    let epoch = get(&found, "epoch").unwrap_or("1");
+    let mut sample = Sample {
+        name: format!("{id}_epoch_{epoch}"),
+        location,
+        meta,
+        open: Vec::new(),
+        read: HashMap::new(),
+    };
+    for raw in elements(get(&found, "events").unwrap_or_default()) {
+        let event = members(raw);
+        match text(&event, "event").as_deref() {
+            Some("model") if get(&event, "input").map(value_type) == Some(ValueType::Array) => {
+                out.report.line(Fate::Understood, "model");
+                sample.call(&event, out);
+            }
+            // Most events are of other kinds; they say nothing of how well the log is understood.
+            other => {
+                let kind = format!("event {}", other.unwrap_or("unknown"));
+                out.report.part(Fate::Skipped, &kind);
+            }
+        }
+    }
+    if sample.open.is_empty() {
+        let session = sample.begin(Origin::Transcript, out);
+        let messages = elements(get(&found, "messages").unwrap_or_default());
+        let messages = messages
+            .into_iter()
+            .map(|raw| read(raw, &mut out.report))
+            .collect();
+        converse(messages, false, session, out);
+    }
+}
+
+/// A sample with its attachments in the place of their names; `None` if it has none. Linear.
+fn attached(raw: &str) -> Option<String> {
+    const MARK: &str = "\"attachment://";
+    let found = members(raw);
+    let attachments: HashMap<_, _> = members(get(&found, "attachments")?).into_iter().collect();
+    let mut whole = String::with_capacity(raw.len());
+    let mut rest = raw;
+    while let Some(at) = rest.find(MARK) {
+        let after = &rest[at + MARK.len()..];
+        let end = after.find('"').unwrap_or(after.len());
+        whole.push_str(&rest[..at]);
+        match attachments.get(&after[..end]) {
+            // A string, not text with quotation marks in it.
+            Some(value) if !rest[..at].ends_with('\\') => {
+                whole.push_str(value);
+                rest = after.get(end + 1..).unwrap_or_default();
+            }
+            _ => {
+                whole.push_str(MARK);
+                rest = after;
+            }
+        }
+    }
+    whole.push_str(rest);
+    Some(whole)
+}
+
+impl Sample {
+    fn begin(&mut self, origin: Origin, out: &mut Output) -> SessionId {
+        let name = match self.open.len() {
+            0 => self.name.clone(),
+            n => format!("{}/{}", self.name, n + 1),
+        };
+        out.session(About {
+            location: self.location.clone(),
+            name: Some(name),
+            origin,
+            meta: self.meta.clone(),
+            ..About::default()
+        })
+    }
+
+    /// Reads a model event.
+    fn call(&mut self, event: &[Member<'_>], out: &mut Output) {
+        let mut messages = Vec::new();
+        for raw in elements(get(event, "input").unwrap_or_default()) {
+            let message = match self.read.get(raw) {
+                Some(message) => Rc::clone(message),
+                None => {
+                    let message = Rc::new(read(raw, &mut out.report));
+                    self.read.insert(raw.to_owned(), Rc::clone(&message));
+                    message
+                }
+            };
+            messages.push(message);
+        }
+        count_unread(event, &OF_EVENT, "event model.", &mut out.report);
+        let at = self.session_of(&messages, out);
+        self.open[at].messages.clone_from(&messages);
+        let session = self.open[at].session;
+        let output = get(event, "output").map(members).unwrap_or_default();
+        let choices = elements(get(&output, "choices").unwrap_or_default());
+        for _ in choices.iter().skip(1) {
+            out.report.part(Fate::Skipped, "another choice");
+        }
+        let choice = choices.first().copied().map(members).unwrap_or_default();
+        let error = get(event, "error").filter(|raw| *raw != "null");
+        let reply = get(&choice, "message").filter(|_| error.is_none());
+        let mut call = used(&output, &choice);
+        call.time = time_of(event, "timestamp");
+        let mut reply: Vec<Message> = reply
+            .map(|raw| read(raw, &mut out.report))
+            .into_iter()
+            .collect();
+        for message in &mut reply {
+            message.reply = true;
+            message.time = time_of(event, "completed").or(call.time);
+        }
+        if let Some(error) = error {
+            let attempt = format!("{{\"error\":{},\"status\":\"error\"}}", canonical(error));
+            out.event(session, Event::Failed(attempt));
+        }
+        let request = Request {
+            messages,
+            tools: tools(get(event, "tools"), &mut out.report),
+            parameters: Some(parameters(event)),
+            reply,
+            call,
+        };
+        out.event(session, Event::Request(request));
+    }
+
+    /// The conversation whose last request has most messages of this one.
+    fn session_of(&mut self, messages: &[Rc<Message>], out: &mut Output) -> usize {
+        // Texts that are equal are one message.
+        let sent = messages.iter().filter(|message| !message.system);
+        let sent: HashSet<*const Message> = sent.map(Rc::as_ptr).collect();
+        let common = |open: &Open| {
+            let had = open.messages.iter().map(Rc::as_ptr);
+            had.filter(|message| sent.contains(message)).count()
+        };
+        let best = self.open.iter().map(common).enumerate();
+        let best = best.filter(|(_, common)| *common > 0);
+        if let Some((at, _)) = best.max_by_key(|(at, common)| (*common, *at)) {
+            return at;
+        }
+        let session = self.begin(Origin::Request, out);
+        self.open.push(Open {
+            session,
+            messages: Vec::new(),
+        });
+        self.open.len() - 1
+    }
+}
+
+/// The parameters of a model event: the model, the choice of tools, and what the configuration sets.
+fn parameters(event: &[Member<'_>]) -> String {
+    let mut out = String::new();
+    for name in ["model", "tool_choice"] {
+        if let Some(value) = get(event, name).filter(|raw| *raw != "null") {
+            push_member(name, value, &mut out);
+        }
+    }
+    for (name, value) in get(event, "config").map(members).unwrap_or_default() {
+        let is_set =
+            value != "null" && !matches!(&*name, "model" | "tool_choice" | "messages" | "tools");
+        if is_set {
+            push_member(&name, value, &mut out);
+        }
+    }
+    canonical(&format!(
+        "{{{}}}",
+        out.strip_prefix(',').unwrap_or_default()
+    ))
+}
+
+/// What an output says of the call.
+fn used(output: &[Member<'_>], choice: &[Member<'_>]) -> Call {
+    let raw = get(output, "usage").filter(|raw| raw.starts_with('{'));
+    let usage = raw.map(members).unwrap_or_default();
+    let mut fields: Vec<Field> = Vec::new();
+    for (name, value) in [
+        ("input_tokens", get(&usage, "input_tokens")),
+        ("output_tokens", get(&usage, "output_tokens")),
+        ("cached_tokens", get(&usage, "input_tokens_cache_read")),
+        (
+            "cache_write_tokens",
+            get(&usage, "input_tokens_cache_write"),
+        ),
+        ("reasoning_tokens", get(&usage, "reasoning_tokens")),
+        ("provider", raw),
+        ("model", get(output, "model")),
+        ("stop_reason", get(choice, "stop_reason")),
+    ] {
+        let value = value.filter(|raw| *raw != "null");
+        fields.extend(value.map(|raw| (name.into(), canonical(raw))));
+    }
+    Call {
+        usage: fields,
+        ..Call::default()
+    }
+}
+
+fn read(raw: &str, report: &mut Report) -> Message {
+    let found = members(raw);
+    let Some(role) = text(&found, "role") else {
+        report.message(Fate::Verbatim, "without a role");
+        return Message {
+            parts: vec![Part::verbatim("message", None, raw)],
+            ..Message::default()
+        };
+    };
+    let mut known = vec!["role", "content", "tool_calls"];
+    let body = get(&found, "content");
+    let mut made = if role == "tool" {
+        known.extend(["tool_call_id", "function"]);
+        let (id, name) = (
+            get_string(&found, "tool_call_id"),
+            get_string(&found, "function"),
+        );
+        let mut made = result(id, name, body, report);
+        if get(&found, "error").is_some_and(|raw| raw != "null") {
+            for part in &mut made.parts {
+                part.set("data_is_error", "true".to_owned());
+            }
+        }
+        made
+    } else {
+        let mut parts = Vec::new();
+        content(body, "text", &mut parts, report);
+        for raw in elements(get(&found, "tool_calls").unwrap_or_default()) {
+            let found = members(raw);
+            let (Some(id), Some(name), Some(arguments)) = (
+                get_string(&found, "id"),
+                get_string(&found, "function"),
+                get(&found, "arguments"),
+            ) else {
+                report.part(Fate::Verbatim, "call");
+                parts.push(Part::verbatim("call", Some("call"), raw));
+                continue;
+            };
+            let mut part = call(Some(id), Some(name), arguments, report);
+            if let Some(error) = get(&found, "parse_error").filter(|raw| *raw != "null") {
+                part.set("data_parse_error", canonical(error));
+            }
+            parts.push(part);
+        }
+        message(&role, parts, report)
+    };
+    keep(&mut made, &found, &known, report);
+    made
+}

@@ -1,0 +1,123 @@
+//! One call by itself: a request body and the response to it, without a log around them.
+
+use super::anthropic::Messages;
+use super::openai::Chat;
+use super::requests::Api;
+use super::responses::Responses;
+use crate::logs::json::{canonical, quoted};
+use crate::logs::log::{Message, Part, Request, object_without};
+use crate::logs::report::{Fate, Report};
+use crate::render::{Provider, ThreadBlock, message_of};
+use crate::tree::shallow::{ValueType, get, members, string, value_type};
+use std::rc::Rc;
+
+/// What a request and its response say.
+#[derive(Default)]
+pub(in crate::logs) struct ReadCall {
+    pub(in crate::logs) request: Request,
+    /// How many of its messages, from the first, no later request has before its own.
+    pub(in crate::logs) own: usize,
+    /// The id of the response whose messages come before those of the request.
+    pub(in crate::logs) previous: Option<String>,
+}
+
+/// Reads a call; each text is a JSON object. Without a response, or with one that is no reply, the request
+/// has none.
+pub(in crate::logs) fn read(
+    provider: Provider,
+    request: &str,
+    response: Option<&str>,
+    report: &mut Report,
+) -> ReadCall {
+    match provider {
+        Provider::Anthropic => of(&Messages, provider, request, response, report),
+        Provider::OpenAiResponses => of(&Responses, provider, request, response, report),
+        Provider::OpenAi | Provider::Thread => of(&Chat, provider, request, response, report),
+    }
+}
+
+fn of(
+    api: &impl Api,
+    provider: Provider,
+    request: &str,
+    response: Option<&str>,
+    report: &mut Report,
+) -> ReadCall {
+    let found = members(request);
+    let lists = api.lists();
+    let mut parsed = api.request(&found, report);
+    let raw = get(&found, lists.messages);
+    let list = raw.map(|raw| api.messages(raw)).unwrap_or_default();
+    // A list without any stays a parameter, and so does what is no list.
+    if list.is_empty() {
+        parsed.taken.retain(|name| *name != lists.messages);
+    }
+    let mut messages = std::mem::take(&mut parsed.system);
+    let own = messages.len();
+    let is_list = raw.map(value_type) == Some(ValueType::Array);
+    for raw in list {
+        let message = api.message(raw, report);
+        let message = match is_list {
+            true => lossless(message, raw, provider, report),
+            false => message,
+        };
+        messages.push(Rc::new(message));
+    }
+    let parameters = object_without(&found, &parsed.taken);
+    let mut read = ReadCall {
+        request: Request {
+            messages,
+            tools: parsed.tools,
+            parameters: Some(parameters.unwrap_or_else(|| "{}".to_owned())),
+            ..Request::default()
+        },
+        own,
+        previous: api.previous(&found),
+    };
+    let response = response.map(members).unwrap_or_default();
+    if let Some((mut reply, call)) = api.response(&response, report) {
+        let id = api.chain_id(&response);
+        for message in &mut reply {
+            message.response.clone_from(&id);
+        }
+        read.request.reply = reply;
+        read.request.call = call;
+    }
+    read
+}
+
+/// A message, if it comes back equal when it is rendered; else the same as it is, in one block.
+fn lossless(message: Message, raw: &str, provider: Provider, report: &mut Report) -> Message {
+    let again = message_of(provider, blocks(&message));
+    if again.is_some_and(|again| canonical(&again) == canonical(raw)) {
+        return message;
+    }
+    report.message(Fate::Verbatim, "of unknown form");
+    let role = get(&members(raw), "role").and_then(string);
+    let role = role.map(|role| role.into_owned());
+    let mut part = Part::verbatim("message", None, raw);
+    if provider != Provider::OpenAi {
+        part.set("data_form", quoted(provider.name()));
+    }
+    Message {
+        reply: role.as_deref() == Some("assistant"),
+        role,
+        parts: vec![part],
+        ..Message::default()
+    }
+}
+
+/// The blocks that a message becomes.
+fn blocks(message: &Message) -> Vec<ThreadBlock> {
+    let empty = [Part::default()];
+    let parts = match &message.parts[..] {
+        [] => &empty,
+        parts => parts,
+    };
+    let block = |part: &Part| {
+        let role = part.role.or(message.role.as_deref());
+        let data = part.data.iter().map(|(name, value)| (&**name, &**value));
+        ThreadBlock::imported(role, part.kind, part.content.as_deref(), data)
+    };
+    parts.iter().map(block).collect()
+}

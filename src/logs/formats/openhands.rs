@@ -1,0 +1,504 @@
+//! OpenHands: lists of events, `{"id": …, "source": …, "action" | "observation": …}`.
+//!
+//! An event of the agent is a reply: its thought is text, the action is a call. An observation
+//! answers the action whose id is its `cause`. Calls that one response of the model made are one
+//! reply, whose results follow it. A `condensation` is a cycle in which the model is sent a summary
+//! in place of the events that it forgets. Changes of the agent's state are not sent to the model
+//! and are skipped.
+//!
+//! | field | on | value |
+//! |---|---|---|
+//! | `data_call_id` | calls, results | the id of the model's call, or else that of the event |
+//! | `data_record` | first block of a message | members of the event that have no field |
+//!
+//! Lists of events are whole logs, or `history` or `trajectory` of a record.
+
+use super::fields::{get_string, text};
+use super::reader::{Reader, Record, Records, Sniff};
+use super::requests::tools;
+use super::transcript::{call, content, keep, message, model, record, result, time_of};
+use crate::logs::json::{canonical, quoted};
+use crate::logs::log::{About, Call, Event, Field, Message, Part};
+use crate::logs::output::{Output, SessionId};
+use crate::logs::report::Fate;
+use crate::logs::usage;
+use crate::tree::shallow::{Member, ValueType, elements, get, members, value_type};
+use std::collections::{HashMap, HashSet};
+
+/// An event, or a record with a list of them.
+pub(super) fn sniff(_record: &Record<'_>, found: &[Member<'_>]) -> Sniff {
+    let is_list = || list_of(found).is_some();
+    match is_event(found) || is_list() {
+        true => Sniff::Yes,
+        false => Sniff::No,
+    }
+}
+
+fn is_event(found: &[Member<'_>]) -> bool {
+    let is_text = |name| get_string(found, name).is_some();
+    is_text("source") && (is_text("action") || is_text("observation"))
+}
+
+/// The member of a record that is a list of events, and the events. Old logs have pairs of them.
+fn list_of<'a>(found: &[Member<'a>]) -> Option<(&'static str, Vec<&'a str>)> {
+    ["history", "trajectory"].into_iter().find_map(|name| {
+        let mut events = Vec::new();
+        for raw in elements(get(found, name)?) {
+            match value_type(raw) {
+                ValueType::Array => events.extend(elements(raw)),
+                _ => events.push(raw),
+            }
+        }
+        is_event(&members(events.first()?)).then_some((name, events))
+    })
+}
+
+/// Reads events.
+#[derive(Default)]
+pub(super) struct OpenHands {
+    /// The session that single events make.
+    run: Option<Run>,
+}
+
+impl Reader for OpenHands {
+    fn record(&mut self, record_of: &Record<'_>, _: &dyn Records, out: &mut Output) {
+        let found = members(record_of.raw);
+        if let Some((name, events)) = list_of(&found) {
+            out.report.line(Fate::Understood, "run");
+            let meta = record(&found, &[name], &mut out.report);
+            let mut run = Run::new(out.session(About {
+                location: record_of.location(),
+                meta,
+                ..About::default()
+            }));
+            for event in events {
+                run.event(event, out);
+            }
+            run.flush(out);
+            return;
+        }
+        let run = self.run.get_or_insert_with(|| {
+            Run::new(out.session(About {
+                location: record_of.list.to_owned(),
+                ..About::default()
+            }))
+        });
+        run.event(record_of.raw, out);
+    }
+
+    fn finish(&mut self, _: &dyn Records, out: &mut Output) {
+        if let Some(run) = &mut self.run {
+            run.flush(out);
+        }
+    }
+}
+
+/// One session.
+struct Run {
+    session: SessionId,
+    /// What the model is sent now, with the ids of the events.
+    sent: Vec<(Vec<i64>, Message)>,
+    /// Id and name, as JSON, of the calls by the id of their event.
+    calls: HashMap<i64, (String, String)>,
+    /// A reply of which more calls may follow.
+    pending: Option<Pending>,
+    model: Option<String>,
+}
+
+/// A reply of several calls, which the log has as an event each.
+struct Pending {
+    /// The id of the response.
+    response: String,
+    /// How many calls are missing.
+    missing: u64,
+    ids: Vec<i64>,
+    message: Message,
+    call: Call,
+    /// What came between them.
+    held: Vec<(Vec<i64>, Message)>,
+}
+
+/// Events that are about the agent and not sent to the model. A `recall` action repeats a message.
+const STATES: [&str; 8] = [
+    "agent_state_changed",
+    "change_agent_state",
+    "condensation_request",
+    "loop_recovery",
+    "null",
+    "pause",
+    "recall",
+    "resume",
+];
+
+/// The members of an event that have a field.
+const KNOWN: [&str; 12] = [
+    "id",
+    "timestamp",
+    "source",
+    "message",
+    "action",
+    "args",
+    "observation",
+    "content",
+    "cause",
+    "tool_call_metadata",
+    "success",
+    "llm_metrics",
+];
+
+impl Run {
+    fn new(session: SessionId) -> Self {
+        Self {
+            session,
+            sent: Vec::new(),
+            calls: HashMap::new(),
+            pending: None,
+            model: None,
+        }
+    }
+
+    fn event(&mut self, raw: &str, out: &mut Output) {
+        let found = members(raw);
+        let id: Vec<i64> = get(&found, "id")
+            .and_then(|raw| raw.parse().ok())
+            .into_iter()
+            .collect();
+        let made = if let Some(action) = text(&found, "action") {
+            self.action(&action, &found, &id, out)
+        } else if let Some(observation) = text(&found, "observation") {
+            self.observation(&observation, &found, out)
+        } else {
+            out.report.line(Fate::Verbatim, "unknown event");
+            Some(Message {
+                parts: vec![Part::verbatim("message", None, raw)],
+                ..Message::default()
+            })
+        };
+        if let Some(mut message) = made {
+            message.time = time_of(&found, "timestamp");
+            self.message(id, message, out);
+        }
+    }
+
+    /// A message that is not a reply of several calls.
+    fn message(&mut self, id: Vec<i64>, message: Message, out: &mut Output) {
+        if let Some(pending) = &mut self.pending {
+            if !message.reply {
+                pending.held.push((id, message));
+                return;
+            }
+            self.flush(out);
+        }
+        self.say(id, message, Call::default(), out);
+    }
+
+    fn say(&mut self, id: Vec<i64>, message: Message, call: Call, out: &mut Output) {
+        self.sent.push((id, message.clone()));
+        let event = match message.reply {
+            true => Event::Reply(vec![message], call),
+            false => Event::Message(message),
+        };
+        out.event(self.session, event);
+    }
+
+    /// Ends a reply.
+    fn flush(&mut self, out: &mut Output) {
+        if let Some(pending) = self.pending.take() {
+            self.say(pending.ids, pending.message, pending.call, out);
+            for (id, message) in pending.held {
+                self.say(id, message, Call::default(), out);
+            }
+        }
+    }
+
+    /// Reads an action. Returns the message that it is, unless it is part of a reply of several.
+    fn action(
+        &mut self,
+        action: &str,
+        found: &[Member<'_>],
+        id: &[i64],
+        out: &mut Output,
+    ) -> Option<Message> {
+        let args = get(found, "args").map(members).unwrap_or_default();
+        let source = text(found, "source").unwrap_or_default();
+        if STATES.contains(&action) {
+            out.report.line(Fate::Skipped, action);
+            return None;
+        }
+        if action == "condensation" {
+            self.condense(found, &args, id, out);
+            return None;
+        }
+        out.report.line(Fate::Understood, "action");
+        if action != "system" && action != "message" && source == "agent" {
+            self.call(action, found, &args, id, out);
+            return None;
+        }
+        let mut parts = Vec::new();
+        let role = match (action, &*source) {
+            ("system", _) => "system",
+            (_, "agent") => "assistant",
+            _ => "user",
+        };
+        let mut known = vec!["content"];
+        if matches!(action, "system" | "message") {
+            content(get(&args, "content"), "text", &mut parts, &mut out.report);
+        } else {
+            // What a person had the agent run.
+            parts.push(call(
+                None,
+                Some(&quoted(action)),
+                get(found, "args").unwrap_or("{}"),
+                &mut out.report,
+            ));
+        }
+        for url in elements(get(&args, "image_urls").unwrap_or_default()) {
+            out.report.part(Fate::Understood, "image");
+            known.push("image_urls");
+            parts.push(Part::new("image", canonical(&format!("{{\"url\":{url}}}"))));
+        }
+        if action == "system" {
+            let tools = tools(get(&args, "tools"), &mut out.report);
+            if !tools.is_empty() {
+                known.push("tools");
+                out.event(self.session, Event::Tools(tools));
+            }
+        }
+        let mut message = message(role, parts, &mut out.report);
+        let rest = rest(found, &args, &known);
+        keep(&mut message, &rest, &[], &mut out.report);
+        Some(message)
+    }
+
+    /// Reads an action that is a call of the model.
+    fn call(
+        &mut self,
+        action: &str,
+        found: &[Member<'_>],
+        args: &[Member<'_>],
+        id: &[i64],
+        out: &mut Output,
+    ) {
+        let about = get(found, "tool_call_metadata")
+            .map(members)
+            .unwrap_or_default();
+        let response = get(&about, "model_response")
+            .map(members)
+            .unwrap_or_default();
+        let event_id = id
+            .first()
+            .map_or("null".to_owned(), |id| format!("\"{id}\""));
+        let call_id = get_string(&about, "tool_call_id").unwrap_or(&event_id);
+        let name = get_string(&about, "function_name").map_or_else(|| quoted(action), canonical);
+        let mut parts = Vec::new();
+        let thought = get_string(args, "thought").filter(|raw| *raw != "\"\"");
+        content(thought, "text", &mut parts, &mut out.report);
+        let own: Vec<Member<'_>> = args
+            .iter()
+            .filter(|(name, _)| name != "thought")
+            .cloned()
+            .collect();
+        let sent = arguments_of(&response, call_id);
+        let in_order = in_order(&own);
+        let arguments = sent.unwrap_or(&in_order);
+        parts.push(call(Some(call_id), Some(&name), arguments, &mut out.report));
+        for id in id {
+            self.calls.insert(*id, (canonical(call_id), name.clone()));
+        }
+        let mut message = message("assistant", parts, &mut out.report);
+        message.time = time_of(found, "timestamp");
+        let mut kept = rest(found, &[], &[]);
+        if sent.is_some() {
+            kept.extend(get(found, "args").map(|raw| ("args".into(), raw)));
+        }
+        kept.push(("action".into(), get(found, "action").unwrap_or("null")));
+        keep(&mut message, &kept, &[], &mut out.report);
+        let response_id = text(&response, "id").unwrap_or_default().into_owned();
+        if let Some(pending) = &mut self.pending
+            && pending.response == response_id
+        {
+            pending.missing = pending.missing.saturating_sub(1);
+            pending.ids.extend(id);
+            pending.message.parts.extend(message.parts);
+            if pending.missing == 0 {
+                self.flush(out);
+            }
+            return;
+        }
+        self.flush(out);
+        let call = self.call_of(&response, out);
+        let total = get(&about, "total_calls_in_response").and_then(|raw| raw.parse().ok());
+        let missing: u64 = total.unwrap_or(1);
+        if missing > 1 && !response_id.is_empty() {
+            self.pending = Some(Pending {
+                response: response_id,
+                missing: missing - 1,
+                ids: id.to_vec(),
+                message,
+                call,
+                held: Vec::new(),
+            });
+            return;
+        }
+        self.say(id.to_vec(), message, call, out);
+    }
+
+    /// What a response says of its call. Tells the model, if it is another than before.
+    fn call_of(&mut self, response: &[Member<'_>], out: &mut Output) -> Call {
+        if let Some(name) = get_string(response, "model") {
+            let parameters = model(name);
+            if self.model.as_ref() != Some(&parameters) {
+                out.event(self.session, Event::Parameters(parameters.clone()));
+                self.model = Some(parameters);
+            }
+        }
+        let mut fields: Vec<Field> = get(response, "usage")
+            .map(usage::fields)
+            .unwrap_or_default();
+        if let Some(id) = get_string(response, "id") {
+            fields.push(("response_id".into(), canonical(id)));
+        }
+        Call {
+            usage: fields,
+            ..Call::default()
+        }
+    }
+
+    fn observation(
+        &mut self,
+        observation: &str,
+        found: &[Member<'_>],
+        out: &mut Output,
+    ) -> Option<Message> {
+        let body = get(found, "content");
+        let is_empty = body.is_none_or(|raw| matches!(raw, "\"\"" | "null"));
+        if STATES.contains(&observation) && (observation != "recall") {
+            out.report.line(Fate::Skipped, observation);
+            return None;
+        }
+        out.report.line(Fate::Understood, "observation");
+        let about = get(found, "tool_call_metadata")
+            .map(members)
+            .unwrap_or_default();
+        let cause = get(found, "cause").and_then(|raw| raw.parse::<i64>().ok());
+        let cause = cause.and_then(|id| self.calls.get(&id)).cloned();
+        let own = get_string(&about, "tool_call_id");
+        let id = own
+            .map(canonical)
+            .or(cause.as_ref().map(|(id, _)| id.clone()));
+        let name = get_string(&about, "function_name").map(canonical);
+        let name = name.or(cause.map(|(_, name)| name));
+        let mut message = match id {
+            Some(id) => result(Some(&id), name.as_deref(), body, &mut out.report),
+            None => {
+                let mut parts = Vec::new();
+                let kind = match observation {
+                    "condense" => "summary",
+                    _ => "text",
+                };
+                if !is_empty {
+                    content(body, kind, &mut parts, &mut out.report);
+                }
+                message("user", parts, &mut out.report)
+            }
+        };
+        let failed = observation == "error" || get(found, "success") == Some("false");
+        if failed && message.role.as_deref() == Some("tool") {
+            for part in &mut message.parts {
+                part.set("data_is_error", "true".to_owned());
+            }
+        }
+        let mut kept = rest(found, &[], &[]);
+        kept.push((
+            "observation".into(),
+            get(found, "observation").unwrap_or("null"),
+        ));
+        keep(&mut message, &kept, &[], &mut out.report);
+        Some(message)
+    }
+
+    /// The model is sent a summary in place of what is forgotten.
+    fn condense(
+        &mut self,
+        found: &[Member<'_>],
+        args: &[Member<'_>],
+        id: &[i64],
+        out: &mut Output,
+    ) {
+        out.report.line(Fate::Understood, "condensation");
+        self.flush(out);
+        let number = |name| get(args, name).and_then(|raw| raw.parse::<i64>().ok());
+        let forgotten: HashSet<i64> =
+            elements(get(args, "forgotten_event_ids").unwrap_or_default())
+                .into_iter()
+                .filter_map(|raw| raw.parse().ok())
+                .collect();
+        let range = number("forgotten_events_start_id").zip(number("forgotten_events_end_id"));
+        let is_forgotten = |(ids, message): &(Vec<i64>, Message)| {
+            let gone = |id: &i64| {
+                forgotten.contains(id) || range.is_some_and(|(from, to)| (from..=to).contains(id))
+            };
+            !message.system && !ids.is_empty() && ids.iter().all(gone)
+        };
+        // What came after the last reply and is forgotten would be in no snapshot.
+        let replied = self.sent.iter().rposition(|(_, message)| message.reply);
+        let unsent = &self.sent[replied.map_or(0, |at| at + 1)..];
+        if unsent.iter().any(is_forgotten) {
+            let all = Event::Context(self.messages(), Call::default());
+            out.event(self.session, all);
+        }
+        let before = self.sent.len();
+        self.sent.retain(|entry| !is_forgotten(entry));
+        let dropped = before - self.sent.len();
+        let mut parts = Vec::new();
+        content(get(args, "summary"), "summary", &mut parts, &mut out.report);
+        if !parts.is_empty() {
+            let mut message = message("user", parts, &mut out.report);
+            message.time = time_of(found, "timestamp");
+            keep(&mut message, &rest(found, &[], &[]), &[], &mut out.report);
+            let at = number("summary_offset").and_then(|at| usize::try_from(at).ok());
+            let at = at.unwrap_or(self.sent.len()).min(self.sent.len());
+            self.sent.insert(at, (id.to_vec(), message));
+        }
+        let call = Call {
+            time: time_of(found, "timestamp"),
+            meta: vec![("compaction".into(), format!("{{\"dropped\":{dropped}}}"))],
+            ..Call::default()
+        };
+        let after = Event::Context(self.messages(), call);
+        out.event(self.session, after);
+    }
+
+    /// What the model is sent now.
+    fn messages(&self) -> Vec<Message> {
+        let messages = self.sent.iter().map(|(_, message)| message.clone());
+        messages.collect()
+    }
+}
+
+/// What of an event has no field: its other members, and those of the arguments.
+fn rest<'a>(found: &[Member<'a>], args: &[Member<'a>], known: &[&str]) -> Vec<Member<'a>> {
+    let own = found.iter().filter(|(name, _)| !KNOWN.contains(&&**name));
+    let args = args.iter().filter(|(name, _)| !known.contains(&&**name));
+    own.chain(args).cloned().collect()
+}
+
+/// The arguments of a call as the model's response has them.
+fn arguments_of<'a>(response: &[Member<'a>], call_id: &str) -> Option<&'a str> {
+    let choices = elements(get(response, "choices")?);
+    let message = members(get(&members(choices.first()?), "message")?);
+    elements(get(&message, "tool_calls")?)
+        .into_iter()
+        .map(members)
+        .find(|found| get(found, "id") == Some(call_id))
+        .and_then(|found| get_string(&members(get(&found, "function")?), "arguments"))
+}
+
+/// An object of members in the order they came in.
+fn in_order(found: &[Member<'_>]) -> String {
+    let members: Vec<String> = found
+        .iter()
+        .map(|(name, value)| format!("{}:{value}", quoted(name)))
+        .collect();
+    format!("{{{}}}", members.join(","))
+}

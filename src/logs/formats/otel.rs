@@ -1,0 +1,352 @@
+//! OTLP/JSON of OpenTelemetry: traces and logs with GenAI or OpenInference attributes.
+//!
+//! A span of a chat is a request, and its outputs are the reply. Spans of one conversation (or,
+//! without one, of one trace) are a session, in the order in which they began; other agents of it
+//! are sessions `NAME/AGENT`. What a span says of its messages is read by [`super::otel_messages`].
+//! A span without messages, whose instrumentation did not record them, is counted as skipped.
+//! This file must not know the form of messages.
+
+use super::calls::Calls;
+use super::fields::{text, time};
+use super::otel_messages::{Chat, Given, chat, is_chat, is_message_event};
+use super::otel_values::{Attributes, any_value, attributes, list, text_of};
+use super::reader::{Reader, Record, Records, Sniff};
+use crate::logs::json::{canonical, push_member, quoted};
+use crate::logs::log::{About, Call, Field, Message, Origin, Request};
+use crate::logs::output::Output;
+use crate::logs::report::Fate;
+use crate::tree::shallow::{Member, ValueType, get, members, string, value_type};
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::rc::Rc;
+
+/// An export of traces or logs, or a span with attributes of one of the two conventions.
+pub(super) fn sniff(record: &Record<'_>, found: &[Member<'_>]) -> Sniff {
+    let is = |name, kind| get(found, name).map(value_type) == Some(kind);
+    if is("resourceSpans", ValueType::Array) || is("resourceLogs", ValueType::Array) {
+        return Sniff::Yes;
+    }
+    let has_id = get(found, "traceId").is_some() || is("context", ValueType::Object);
+    let of_model = ["\"gen_ai.", "\"llm."];
+    match has_id
+        && get(found, "attributes").is_some()
+        && of_model.iter().any(|mark| record.raw.contains(mark))
+    {
+        true => Sniff::Yes,
+        false => Sniff::No,
+    }
+}
+
+/// A span, or what log records say of one that is not in the log.
+#[derive(Default)]
+struct Span {
+    trace: String,
+    id: String,
+    parent: String,
+    start: Option<i64>,
+    end: Option<i64>,
+    given: Given,
+    /// What the status says of a failure, as JSON.
+    error: Option<String>,
+}
+
+/// A log record: when it was written, the name of the event, its body.
+type Logged = (Option<i64>, String, String);
+
+/// Collects spans and log records, which come in any order.
+#[derive(Default)]
+pub(super) struct Otel {
+    spans: Vec<Span>,
+    /// What log records say, by trace and span.
+    logged: BTreeMap<(String, String), Vec<Logged>>,
+}
+
+impl Reader for Otel {
+    fn record(&mut self, record: &Record<'_>, _: &dyn Records, out: &mut Output) {
+        let found = members(record.raw);
+        let mut known = false;
+        for resource in list(&found, "resourceSpans") {
+            known = true;
+            for span in in_scopes(
+                resource,
+                ["scopeSpans", "instrumentationLibrarySpans"],
+                "spans",
+            ) {
+                self.span(&members(span));
+            }
+        }
+        for resource in list(&found, "resourceLogs") {
+            known = true;
+            let scopes = ["scopeLogs", "instrumentationLibraryLogs"];
+            for log in in_scopes(resource, scopes, "logRecords") {
+                self.log(&members(log), out);
+            }
+        }
+        if !known && get(&found, "attributes").is_some() {
+            known = true;
+            self.span(&found);
+        }
+        if !known {
+            out.report
+                .line(Fate::Skipped, "without spans or log records");
+        }
+    }
+
+    fn finish(&mut self, _: &dyn Records, out: &mut Output) {
+        let mut spans = std::mem::take(&mut self.spans);
+        self.join_logs(&mut spans);
+        // Spans are exported when they end.
+        spans.sort_by_key(|span| span.start);
+        let above = above(&spans);
+        let mut told = Told::default();
+        for span in &spans {
+            if !is_chat(&span.given) {
+                // Most spans are of other kinds; they say nothing of how well the log is understood.
+                let kind = span.given.operation();
+                out.report.part(Fate::Skipped, &format!("span {kind}"));
+                continue;
+            }
+            let Some(chat) = chat(&span.given, &mut told.seen, &mut out.report) else {
+                let why = "chat without messages (they were not recorded)";
+                out.report.line(Fate::Skipped, why);
+                continue;
+            };
+            out.report.line(Fate::Understood, "chat");
+            told.tell(span, chat, &above, out);
+        }
+        for calls in &mut told.open {
+            calls.end(out);
+        }
+    }
+}
+
+/// The spans or log records of a resource.
+fn in_scopes<'a>(resource: &'a str, scopes: [&str; 2], name: &str) -> Vec<&'a str> {
+    let found = members(resource);
+    let scopes = scopes.iter().flat_map(|scopes| list(&found, scopes));
+    scopes
+        .flat_map(|scope| list(&members(scope), name))
+        .collect()
+}
+
+/// Nanoseconds, or a time as text.
+fn nanos(found: &[Member<'_>], names: &[&str]) -> Option<i64> {
+    let raw = names.iter().find_map(|name| get(found, name))?;
+    match string(raw).and_then(|text| text.parse::<i64>().ok()) {
+        Some(nanos) => Some(nanos),
+        None => time(raw),
+    }
+    .filter(|nanos| *nanos > 0)
+}
+
+impl Otel {
+    fn span(&mut self, found: &[Member<'_>]) {
+        let context = get(found, "context").map(members).unwrap_or_default();
+        let id = |name: &str, inner: &str| {
+            let found = text(found, name).or_else(|| text(&context, inner));
+            found.unwrap_or_default().into_owned()
+        };
+        let parent = text(found, "parentSpanId").or_else(|| text(found, "parent_id"));
+        let mut span = Span {
+            trace: id("traceId", "trace_id"),
+            id: id("spanId", "span_id"),
+            parent: parent.unwrap_or_default().into_owned(),
+            start: nanos(found, &["startTimeUnixNano", "start_time"]),
+            end: nanos(found, &["endTimeUnixNano", "end_time"]),
+            given: Given {
+                attributes: attributes(get(found, "attributes").unwrap_or_default()),
+                events: Vec::new(),
+            },
+            error: None,
+        };
+        for event in list(found, "events") {
+            let event = members(event);
+            let name = text(&event, "name").unwrap_or_default();
+            let body = object_of(&attributes(get(&event, "attributes").unwrap_or_default()));
+            span.given.add(&name, body);
+        }
+        let status = get(found, "status").map(members).unwrap_or_default();
+        let code = get(&status, "code").or_else(|| get(&status, "status_code"));
+        if matches!(code, Some("2" | "\"STATUS_CODE_ERROR\"" | "\"ERROR\"")) {
+            let message = get(&status, "message").or_else(|| get(&status, "description"));
+            span.error = Some(message.map_or("null".to_owned(), canonical));
+        }
+        self.spans.push(span);
+    }
+
+    /// Keeps a log record that says something of a message.
+    fn log(&mut self, found: &[Member<'_>], out: &mut Output) {
+        let of_record = attributes(get(found, "attributes").unwrap_or_default());
+        let name = text(found, "eventName").map(|name| name.into_owned());
+        let name = name.or_else(|| text_of(&of_record, "event.name"));
+        let name = name.unwrap_or_default();
+        if !is_message_event(&name) {
+            out.report.part(Fate::Skipped, "log record of another kind");
+            return;
+        }
+        let body = get(found, "body").map(any_value).unwrap_or_default();
+        let body = match body.starts_with('{') {
+            true => body,
+            false => object_of(&of_record),
+        };
+        let at = nanos(found, &["timeUnixNano", "observedTimeUnixNano"]);
+        let id = |name| text(found, name).unwrap_or_default().into_owned();
+        let of_span = self.logged.entry((id("traceId"), id("spanId")));
+        of_span.or_default().push((at, name, body));
+    }
+
+    /// Gives the log records to their spans; those of spans that are not here make one.
+    fn join_logs(&mut self, spans: &mut Vec<Span>) {
+        let by_id: HashMap<(String, String), usize> = spans
+            .iter()
+            .enumerate()
+            .map(|(at, span)| ((span.trace.clone(), span.id.clone()), at))
+            .collect();
+        for (id, mut logged) in std::mem::take(&mut self.logged) {
+            logged.sort_by_key(|(at, ..)| *at);
+            let span = match by_id.get(&id).and_then(|at| spans.get_mut(*at)) {
+                Some(span) => span,
+                None => {
+                    spans.push(Span {
+                        trace: id.0,
+                        id: id.1,
+                        start: logged.first().and_then(|(at, ..)| *at),
+                        end: logged.last().and_then(|(at, ..)| *at),
+                        ..Span::default()
+                    });
+                    let last = spans.len() - 1;
+                    &mut spans[last]
+                }
+            };
+            for (_, name, body) in logged {
+                span.given.add(&name, body);
+            }
+        }
+    }
+}
+
+/// Attributes as an object.
+fn object_of(attributes: &Attributes) -> String {
+    let mut out = String::new();
+    for (name, value) in attributes {
+        push_member(name, value, &mut out);
+    }
+    format!("{{{}}}", out.strip_prefix(',').unwrap_or_default())
+}
+
+/// What spans above say of each span: its conversation and its agent.
+struct Above<'a>(HashMap<(&'a str, &'a str), &'a Span>);
+
+fn above(spans: &[Span]) -> Above<'_> {
+    let spans = spans.iter();
+    let by_id = spans.map(|span| ((&*span.trace, &*span.id), span));
+    Above(by_id.collect())
+}
+
+impl Above<'_> {
+    /// The first of the attributes that the span or the nearest span above it has.
+    fn find(&self, span: &Span, names: &[&str]) -> Option<String> {
+        let mut seen = HashSet::new();
+        let mut at = Some(span);
+        while let Some(span) = at.filter(|span| seen.insert(span.id.as_str())) {
+            let of_span = |name: &&str| text_of(&span.given.attributes, name);
+            if let Some(found) = names.iter().find_map(of_span) {
+                return Some(found);
+            }
+            let parent = (span.trace.as_str(), span.parent.as_str());
+            at = self.0.get(&parent).copied();
+        }
+        None
+    }
+}
+
+/// The sessions so far.
+#[derive(Default)]
+struct Told {
+    open: Vec<Calls>,
+    /// By conversation and agent.
+    by_name: HashMap<(String, Option<String>), usize>,
+    /// The agent whose request was the first of a conversation.
+    first: HashMap<String, Option<String>>,
+    /// Messages by their text.
+    seen: HashMap<String, Rc<Message>>,
+}
+
+impl Told {
+    fn tell(&mut self, span: &Span, chat: Chat, above: &Above<'_>, out: &mut Output) {
+        let at = self.session_of(span, above, out);
+        let mut call = Call {
+            time: span.start,
+            usage: chat.usage,
+            meta: Vec::new(),
+        };
+        if let (Some(start), Some(end)) = (span.start, span.end.filter(|_| !chat.reply.is_empty()))
+        {
+            let latency = end.saturating_sub(start) / 1_000_000;
+            call.usage.push(("latency_ms".into(), latency.to_string()));
+        }
+        call.meta.push(("trace".into(), place_of(span)));
+        call.meta
+            .extend(chat.record.map(|rest| ("record".into(), rest)));
+        let mut reply = chat.reply;
+        for message in &mut reply {
+            message.time = span.end.or(span.start);
+        }
+        let request = Request {
+            messages: chat.messages,
+            tools: chat.tools,
+            parameters: Some(chat.parameters),
+            reply,
+            call,
+        };
+        let error = span.error.as_ref();
+        let error = error.filter(|_| request.reply.is_empty());
+        let attempt = error.map(|message| attempt(message, &span.given.attributes));
+        self.open[at].tell(request, attempt, out);
+    }
+
+    /// The session of a span.
+    fn session_of(&mut self, span: &Span, above: &Above<'_>, out: &mut Output) -> usize {
+        let conversation = above.find(span, &["gen_ai.conversation.id", "session.id"]);
+        let conversation = conversation.unwrap_or_else(|| span.trace.clone());
+        let agent = above.find(
+            span,
+            &["gen_ai.agent.name", "gen_ai.agent.id", "agent.name"],
+        );
+        let first = self.first.entry(conversation.clone());
+        let first = first.or_insert_with(|| agent.clone());
+        let agent = agent.filter(|agent| Some(agent) != first.as_ref());
+        let key = (conversation, agent);
+        if let Some(at) = self.by_name.get(&key) {
+            return *at;
+        }
+        let name = match &key {
+            (conversation, Some(agent)) => format!("{conversation}/{agent}"),
+            (conversation, None) => conversation.clone(),
+        };
+        let mut meta: Vec<Field> = Vec::new();
+        if key.1.is_some() {
+            meta.push(("parent".into(), "{\"session\":\"..\"}".to_owned()));
+        }
+        self.open.push(Calls::new(out.session(About {
+            name: Some(name),
+            origin: Origin::Request,
+            meta,
+            ..About::default()
+        })));
+        self.by_name.insert(key, self.open.len() - 1);
+        self.open.len() - 1
+    }
+}
+
+/// A failed call, for `meta.attempts`.
+fn attempt(message: &str, attributes: &Attributes) -> String {
+    let kind = attributes.get("error.type").map_or("null", String::as_str);
+    let kind = canonical(kind);
+    format!("{{\"error\":{{\"message\":{message},\"type\":{kind}}},\"status\":\"error\"}}")
+}
+
+/// The ids of a span.
+fn place_of(span: &Span) -> String {
+    let (span_id, trace) = (quoted(&span.id), quoted(&span.trace));
+    format!("{{\"span_id\":{span_id},\"trace_id\":{trace}}}")
+}

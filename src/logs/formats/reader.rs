@@ -1,0 +1,100 @@
+//! What a log format is to the importer: a reader of records.
+
+use crate::logs::output::Output;
+use crate::support::cancel::stopped;
+use crate::tree::accepted::Accepted;
+
+/// Whether a record is of a format.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(in crate::logs) enum Sniff {
+    #[default]
+    No,
+    /// It could be; another record may show that it is of another format.
+    Maybe,
+    /// Nothing else looks like this.
+    Yes,
+}
+
+/// One record of a log: JSON that was checked.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::logs) struct Record<'a> {
+    pub(in crate::logs) raw: &'a str,
+    /// Where the list of records is; empty for the whole input.
+    pub(in crate::logs) list: &'a str,
+    pub(in crate::logs) at: At,
+    /// What was found when it was checked.
+    pub(in crate::logs) json: Accepted<'a>,
+    /// Its number among the records of its log, from 0.
+    pub(in crate::logs) number: usize,
+}
+
+/// The records of a log, for formats that read one twice. The first time they note its number.
+pub(in crate::logs) trait Records {
+    /// Reads the record of a number again. One that cannot be read a second time is left out, which whoever
+    /// has the records reports.
+    fn again(&self, number: usize, read: &mut dyn FnMut(&Record<'_>));
+}
+
+/// Records in memory.
+pub(in crate::logs) struct InMemory<'a>(pub(in crate::logs) &'a [Record<'a>]);
+
+impl Records for InMemory<'_> {
+    fn again(&self, number: usize, read: &mut dyn FnMut(&Record<'_>)) {
+        // Whoever cancelled the work drops what was read.
+        if let Some(record) = self.0.get(number).filter(|_| !stopped()) {
+            read(record);
+        }
+    }
+}
+
+impl dyn Records + '_ {
+    /// What `read` makes of the record of a number.
+    pub(in crate::logs) fn read<T>(
+        &self,
+        number: usize,
+        read: impl FnOnce(&Record<'_>) -> T,
+    ) -> Option<T> {
+        let (mut read, mut made) = (Some(read), None);
+        self.again(number, &mut |record| {
+            made = read.take().map(|read| read(record));
+        });
+        made
+    }
+}
+
+/// Which record of its list it is.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::logs) enum At {
+    /// The only one.
+    Whole,
+    /// A line, from 1.
+    Line(usize),
+    /// An element, from 0.
+    Element(usize),
+}
+
+impl Record<'_> {
+    /// Where it is.
+    pub(in crate::logs) fn location(&self) -> String {
+        match self.at {
+            At::Whole => self.list.to_owned(),
+            At::Line(number) => format!("line {number}"),
+            At::Element(index) => format!("{}/{index}", self.list),
+        }
+    }
+}
+
+/// Reads the records of one log.
+pub(in crate::logs) trait Reader {
+    /// Reads the next record. `records` has those before it, too.
+    fn record(&mut self, record: &Record<'_>, records: &dyn Records, out: &mut Output);
+
+    /// Reads a list of messages that is everything that was sent in one step. Returns false if
+    /// the format has no lists of messages.
+    fn step(&mut self, _messages: &[&str], _out: &mut Output) -> bool {
+        false
+    }
+
+    /// The log has ended.
+    fn finish(&mut self, _records: &dyn Records, _out: &mut Output) {}
+}

@@ -1,0 +1,92 @@
+//! SWE-agent trajectories: one object with `history` and `trajectory`.
+//!
+//! Where every step has the list of messages that was sent (`messages`, or `query`), each step is a
+//! cycle; else `history` is a conversation. The messages are those of OpenAI chat.
+
+use super::openai::Chat;
+use super::reader::{Reader, Record, Records, Sniff};
+use super::requests::{Api, converse};
+use crate::logs::json::canonical;
+use crate::logs::log::{About, Event, Message, Origin, Request};
+use crate::logs::output::Output;
+use crate::logs::report::Fate;
+use crate::tree::shallow::{Member, ValueType, elements, get, members, value_type};
+use std::collections::HashMap;
+use std::rc::Rc;
+
+/// An object with a history and a trajectory.
+pub(super) fn sniff(_: &Record<'_>, found: &[Member<'_>]) -> Sniff {
+    let is_list = |name| get(found, name).map(value_type) == Some(ValueType::Array);
+    match is_list("trajectory") && is_list("history") {
+        true => Sniff::Yes,
+        false => Sniff::No,
+    }
+}
+
+/// Reads the one record of a trajectory.
+#[derive(Default)]
+pub(super) struct SweAgent;
+
+impl Reader for SweAgent {
+    fn record(&mut self, record: &Record<'_>, _: &dyn Records, out: &mut Output) {
+        let found = members(record.raw);
+        let trajectory = elements(get(&found, "trajectory").unwrap_or("[]"));
+        let lists: Vec<Option<&str>> = trajectory.iter().map(|step| sent(step)).collect();
+        let exact = !lists.is_empty() && lists.iter().all(Option::is_some);
+        let mut about = About {
+            location: record.location(),
+            origin: if exact {
+                Origin::Request
+            } else {
+                Origin::Transcript
+            },
+            ..About::default()
+        };
+        for (name, value) in &found {
+            match &**name {
+                "info" | "environment" => {
+                    out.report.record_member(name);
+                    about.meta.push((name.to_string().into(), canonical(value)));
+                }
+                "history" | "trajectory" => {}
+                _ => out.report.skipped_member(name),
+            }
+        }
+        let session = out.session(about);
+        if !exact {
+            let history = elements(get(&found, "history").unwrap_or("[]"));
+            let read = |raw: &&str| Chat.message(raw, &mut out.report);
+            let messages: Vec<Message> = history.iter().map(read).collect();
+            out.report.line(Fate::Understood, "history");
+            if !trajectory.is_empty() {
+                let steps = trajectory.len();
+                out.report
+                    .note(format!("{steps} steps repeat messages of the history"));
+            }
+            converse(messages, false, session, out);
+            return;
+        }
+        let mut seen: HashMap<&str, Rc<Message>> = HashMap::new();
+        for list in lists.into_iter().flatten() {
+            out.report.line(Fate::Understood, "step");
+            let mut messages = Vec::new();
+            for raw in elements(list) {
+                let report = &mut out.report;
+                let read = || Rc::new(Chat.message(raw, report));
+                messages.push(Rc::clone(seen.entry(raw).or_insert_with(read)));
+            }
+            let request = Request {
+                messages,
+                ..Request::default()
+            };
+            out.event(session, Event::Request(request));
+        }
+    }
+}
+
+/// The messages of a step.
+fn sent(step: &str) -> Option<&str> {
+    let found = members(step);
+    let found = get(&found, "query").or_else(|| get(&found, "messages"));
+    found.filter(|list| value_type(list) == ValueType::Array && *list != "[]")
+}

@@ -1,0 +1,215 @@
+//! From the bytes of a log to sessions.
+
+use super::formats::{Format, InMemory, Record, detect, reader};
+use super::input::{self, Found, ImportOptions, MessageLocation};
+use super::output::Output;
+use super::recording::Recording;
+use super::redact;
+use super::report::{Fate, Report};
+use crate::support::cancel::stopped;
+use crate::tree::fault::InputError;
+
+/// The outcome of [`import`].
+#[derive(Clone, Debug, Default)]
+pub struct Imported {
+    /// The sessions in the order of the input; at least one.
+    pub sessions: Vec<ImportedSession>,
+    /// The counts over all of them.
+    pub report: Report,
+    /// The format that was read; `None` for an empty log.
+    pub format: Option<Format>,
+}
+
+/// One session of an import.
+#[derive(Clone, Debug)]
+pub struct ImportedSession {
+    /// Where it was: a JSON pointer, `line N` with a pointer, or empty for the whole input.
+    pub location: String,
+    /// Its name in the log, if it has one there. One that begins with `~` (another branch) or `/` (a
+    /// subagent) comes after the name of the session it belongs to.
+    pub name: Option<String>,
+    /// The id of the session that it belongs to, if that is in another log.
+    pub parent: Option<String>,
+    /// The session.
+    pub recording: Recording,
+}
+
+/// Reads a log (INSPECT §1). Linear in the input, for a pointer of fixed length.
+///
+/// # Errors
+/// `E_INPUT` with every fault of the JSON, or with the reason why the log was not understood. No
+/// session is returned then.
+pub fn import(bytes: &[u8], options: &ImportOptions) -> Result<Imported, InputError> {
+    let mut counted = Report::default();
+    #[cfg(feature = "store")]
+    let lines;
+    #[cfg(feature = "store")]
+    let bytes = match super::ctrace::is_database(bytes) {
+        true => {
+            lines = super::ctrace::lines(bytes)?;
+            lines.as_bytes()
+        }
+        false => bytes,
+    };
+    let text = redact::redact(input::text(bytes)?, &options.redact, &mut counted);
+    let mut out = Output::default();
+    let mended;
+    let checked = match input::check(&text, options.lenient, &mut out.report) {
+        Ok(checked) => checked,
+        // Half a letter in one line is no reason to refuse all others.
+        Err(error) => {
+            let Some((whole, lines)) = redact::mend_surrogates(&text) else {
+                return Err(error);
+            };
+            mended = whole;
+            out = Output::default();
+            counted.note(halves(&lines));
+            input::check(&mended, options.lenient, &mut out.report)?
+        }
+    };
+    let found = checked.find(options, &mut out.report)?;
+    out.report.add(&counted);
+    let format = options.format.or_else(|| match &found {
+        Found::Records(records) => detect(records),
+        Found::Lists(lists) => lists.iter().find_map(|list| detect(&list.records())),
+    });
+    read(&found, format, options, &mut out)?;
+    finished(out, format, options)
+}
+
+/// The sessions of an output, unless most of the log was not understood.
+pub(super) fn finished(
+    out: Output,
+    format: Option<Format>,
+    options: &ImportOptions,
+) -> Result<Imported, InputError> {
+    if options.location == MessageLocation::Usual && !options.lenient {
+        check_understood(&out.report)?;
+    }
+    let (sessions, mut report) = out.finish();
+    let sessions: Vec<ImportedSession> = sessions
+        .into_iter()
+        .map(|(about, recording)| ImportedSession {
+            location: about.location,
+            name: about.name,
+            parent: about.parent,
+            recording,
+        })
+        .collect();
+    for session in &sessions {
+        report.session(session.recording.snapshots());
+    }
+    Ok(Imported {
+        sessions,
+        report,
+        format,
+    })
+}
+
+/// The most lines that a note names.
+const NAMED: usize = 10;
+
+/// What is said of halves of surrogate pairs.
+pub(super) fn halves(lines: &[usize]) -> String {
+    let named: Vec<String> = lines.iter().take(NAMED).map(usize::to_string).collect();
+    let more = match lines.len().saturating_sub(NAMED) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    let plural = if lines.len() == 1 { "" } else { "s" };
+    format!(
+        "half of a surrogate pair in line{plural} {}{more}: U+FFFD is in its place",
+        named.join(", ")
+    )
+}
+
+/// The formats that a log could be taken for; one, if it can be recognized.
+///
+/// # Errors
+/// As [`import`].
+#[doc(hidden)]
+pub fn claims(bytes: &[u8]) -> Result<Vec<Format>, InputError> {
+    #[cfg(feature = "store")]
+    if super::ctrace::is_database(bytes) {
+        let lines = super::ctrace::lines(bytes)?;
+        return claims(lines.as_bytes());
+    }
+    let options = ImportOptions::default();
+    let mut report = Report::default();
+    let checked = input::check(input::text(bytes)?, false, &mut report)?;
+    let found = checked.find(&options, &mut report)?;
+    Ok(match &found {
+        Found::Records(records) => super::formats::claims(records),
+        Found::Lists(lists) => lists
+            .first()
+            .map(|list| super::formats::claims(&list.records()))
+            .unwrap_or_default(),
+    })
+}
+
+fn read(
+    found: &Found<'_>,
+    format: Option<Format>,
+    options: &ImportOptions,
+    out: &mut Output,
+) -> Result<(), InputError> {
+    // Lists of messages and an empty input are read as chat.
+    let known = format.unwrap_or(Format::OpenAi);
+    match found {
+        Found::Records(records) => {
+            if format.is_none() && !records.is_empty() {
+                return Err(input::unknown(records));
+            }
+            all(known, records, "", out);
+        }
+        Found::Lists(lists) if matches!(options.location, MessageLocation::Steps(_)) => {
+            let mut reader = reader(known);
+            for list in lists {
+                if !reader.step(&list.elements, out) {
+                    return Err(InputError::at_document(format!(
+                        "expected a format with lists of messages, and `{}` has none",
+                        known.name()
+                    )));
+                }
+            }
+            reader.finish(&InMemory(&[]), out);
+        }
+        Found::Lists(lists) => {
+            for list in lists {
+                all(known, &list.records(), &list.location, out);
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Reads the records of one log.
+fn all(format: Format, records: &[Record<'_>], location: &str, out: &mut Output) {
+    let before = out.len();
+    let mut reader = reader(format);
+    let all = InMemory(records);
+    for record in records {
+        // Whoever cancelled the work drops what was read.
+        if stopped() {
+            break;
+        }
+        reader.record(record, &all, out);
+    }
+    reader.finish(&all, out);
+    if out.len() == before {
+        out.empty(location);
+    }
+}
+
+fn check_understood(report: &Report) -> Result<(), InputError> {
+    if !report.is_mostly_unknown() {
+        return Ok(());
+    }
+    let of = |fate| report.lines(fate) + report.messages(fate);
+    let understood = of(Fate::Understood);
+    let all = understood + of(Fate::Verbatim) + of(Fate::Skipped);
+    Err(InputError::at_document(format!(
+        "{understood} of {all} lines were understood; `--lenient` imports them, and keeps or counts \
+         the others"
+    )))
+}

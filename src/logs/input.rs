@@ -1,0 +1,414 @@
+//! Finding the message lists of an input, by content or by pointer. File names play no part.
+
+use super::formats::{At, Format, Record, detect, is_message};
+use super::pointer::Pointer;
+use super::redact::Redaction;
+use super::report::{Fate, Report};
+use crate::support::cancel::stopped;
+use crate::tree::accepted::{Accepted, Jumps};
+use crate::tree::fault::{Faults, InputError};
+use crate::tree::json::{Halt, Reader};
+use crate::tree::shallow::{ValueType, elements, members, value_type};
+use std::ops::Range;
+
+/// Where in an input the messages are.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum MessageLocation {
+    /// Wherever the format has them.
+    #[default]
+    Usual,
+    /// Each match of the pointer is the message list of one session.
+    Messages(Pointer),
+    /// Each match of the pointer is the whole input of one step. All steps make one session, one
+    /// snapshot each.
+    Steps(Pointer),
+}
+
+/// Options of [`import()`](super::import()).
+#[derive(Clone, Debug, Default)]
+pub struct ImportOptions {
+    /// The format of the log; `None` to find it by content.
+    pub format: Option<Format>,
+    /// Where the messages are.
+    pub location: MessageLocation,
+    /// Whether a log is read of which less than half is understood, or some lines of which are no
+    /// JSON.
+    pub lenient: bool,
+    /// What is taken out of the log before it is read.
+    pub redact: Vec<Redaction>,
+}
+
+/// One list of messages.
+#[derive(Debug)]
+pub(super) struct List<'a> {
+    /// Where it was found; empty for the whole input.
+    pub(super) location: String,
+    /// The raw messages.
+    pub(super) elements: Vec<&'a str>,
+    /// The value that they are in.
+    json: Accepted<'a>,
+}
+
+impl<'a> List<'a> {
+    /// Its elements as records.
+    pub(super) fn records(&self) -> Vec<Record<'_>> {
+        let records = self.elements.iter().enumerate();
+        let record = |(number, raw): (usize, &&'a str)| Record {
+            raw,
+            list: &self.location,
+            at: At::Element(number),
+            json: self.json,
+            number,
+        };
+        records.map(record).collect()
+    }
+}
+
+/// What an input holds.
+#[derive(Debug)]
+pub(super) enum Found<'a> {
+    /// The records of one log.
+    Records(Vec<Record<'a>>),
+    /// Lists of messages deeper in it; at least one.
+    Lists(Vec<List<'a>>),
+}
+
+/// An input whose JSON was checked.
+pub(super) struct Checked<'a> {
+    values: Vec<Value<'a>>,
+    /// Whether it is JSON Lines, of at least one value; else it is one value.
+    lines: bool,
+    jumps: Jumps,
+}
+
+/// A value that was checked.
+struct Value<'a> {
+    /// The number of its line, from 1.
+    line: usize,
+    raw: &'a str,
+    /// The line, or the whole text.
+    text: &'a str,
+    jumps: Range<usize>,
+}
+
+impl<'a> Checked<'a> {
+    fn json(&'a self, value: &Value<'a>) -> Accepted<'a> {
+        self.jumps.of(value.text, value.jumps.clone())
+    }
+
+    /// The records, if they are lines and there are several.
+    pub(super) fn lines(&'a self) -> Option<Vec<Record<'a>>> {
+        let records = self.values.iter().enumerate();
+        let record = |(number, value): (usize, &Value<'a>)| Record {
+            raw: value.raw,
+            list: "",
+            at: At::Line(value.line),
+            json: self.json(value),
+            number,
+        };
+        self.lines.then(|| records.map(record).collect())
+    }
+
+    /// Finds the records, or the lists of messages.
+    pub(super) fn find(
+        &'a self,
+        options: &ImportOptions,
+        report: &mut Report,
+    ) -> Result<Found<'a>, InputError> {
+        match &options.location {
+            MessageLocation::Usual => usual(self, options.format, report),
+            MessageLocation::Messages(pointer) | MessageLocation::Steps(pointer) => {
+                at_pointer(self, pointer).map(Found::Lists)
+            }
+        }
+    }
+}
+
+fn at_pointer<'a>(input: &'a Checked<'a>, pointer: &Pointer) -> Result<Vec<List<'a>>, InputError> {
+    let mut lists = Vec::new();
+    for whole in &input.values {
+        let line = match input.lines {
+            true => format!("line {} ", whole.line),
+            false => String::new(),
+        };
+        for (path, value) in pointer.matches(whole.raw) {
+            let location = format!("{line}{path}");
+            if value_type(value) != ValueType::Array {
+                return Err(refuse(format!(
+                    "expected a list of messages at `{location}`, which `{}` matches",
+                    pointer.as_str()
+                )));
+            }
+            lists.push(List {
+                location,
+                elements: elements(value),
+                json: input.json(whole),
+            });
+        }
+    }
+    if lists.is_empty() {
+        return Err(refuse(format!(
+            "expected lists of messages at `{}`, which matches nothing",
+            pointer.as_str()
+        )));
+    }
+    Ok(lists)
+}
+
+/// The records, or lists of messages deeper in an input that has no records of a known format.
+fn usual<'a>(
+    input: &'a Checked<'a>,
+    format: Option<Format>,
+    report: &mut Report,
+) -> Result<Found<'a>, InputError> {
+    let of = |whole: &Value<'a>, raw, number, at| Record {
+        raw,
+        list: "",
+        at,
+        json: input.json(whole),
+        number,
+    };
+    let records: Vec<Record<'a>> = match &input.values[..] {
+        [value] if !input.lines => match value_type(value.raw) {
+            ValueType::Object => vec![of(value, value.raw, 0, At::Whole)],
+            ValueType::Array => input
+                .json(value)
+                .elements(value.raw)
+                .into_iter()
+                .enumerate()
+                .map(|(index, element)| of(value, element, index, At::Element(index)))
+                .collect(),
+            _ => {
+                return Err(refuse(
+                    "expected chat messages: a list, an object with `messages`, or one a line"
+                        .into(),
+                ));
+            }
+        },
+        _ => input.lines().unwrap_or_default(),
+    };
+    if format.is_some() || records.is_empty() || detect(&records).is_some() {
+        return Ok(Found::Records(records));
+    }
+    let first = input.values.first();
+    let below = first.and_then(|value| messages_below(value.raw, DEPTH));
+    let Some(pointer) = below.and_then(|text| Pointer::parse(&text).ok()) else {
+        return Ok(Found::Records(records));
+    };
+    let lists = at_pointer(input, &pointer)?;
+    let place = pointer.as_str();
+    report.note(format!(
+        "found lists of messages at {place} ({})",
+        lists.len()
+    ));
+    Ok(Found::Lists(lists))
+}
+
+/// The error for records of no known format.
+pub(super) fn unknown(records: &[Record<'_>]) -> InputError {
+    let place = records.first().map(Record::location).unwrap_or_default();
+    let place = match &*place {
+        "" => "the top",
+        place => place,
+    };
+    refuse(format!(
+        "expected a message with a `role`, or an object with `messages`, at {place}; \
+         --messages POINTER says where else they are"
+    ))
+}
+
+/// How deep lists of messages are looked for.
+const DEPTH: usize = 4;
+
+/// The pointer to the message lists of an input that has them elsewhere than usual, such as
+/// `/*/traj`; of several places the first. It is looked for in the first element of each list.
+#[cfg(feature = "cli")]
+pub(crate) fn where_messages(bytes: &[u8]) -> Option<String> {
+    let checked = check(text(bytes).ok()?, false, &mut Report::default()).ok()?;
+    messages_below(checked.values.first()?.raw, DEPTH)
+}
+
+fn messages_below(value: &str, depth: usize) -> Option<String> {
+    let depth = depth.checked_sub(1)?;
+    match value_type(value) {
+        ValueType::Array => {
+            let elements = elements(value);
+            if elements.iter().any(|element| is_message(&members(element))) {
+                return Some(String::new());
+            }
+            messages_below(elements.first()?, depth).map(|rest| format!("/*{rest}"))
+        }
+        ValueType::Object => members(value).into_iter().find_map(|(name, member)| {
+            // Nodes of snapshot documents have roles, too.
+            if matches!(&*name, "root" | "children" | "replace") {
+                return None;
+            }
+            let name = name.replace('~', "~0").replace('/', "~1");
+            messages_below(member, depth).map(|rest| format!("/{name}{rest}"))
+        }),
+        _ => None,
+    }
+}
+
+fn refuse(message: String) -> InputError {
+    InputError::at_document(message)
+}
+
+/// The text of an input.
+pub(super) fn text(bytes: &[u8]) -> Result<&str, InputError> {
+    utf8(bytes.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(bytes))
+}
+
+/// As [`text`], of a piece that is not the beginning.
+pub(super) fn utf8(bytes: &[u8]) -> Result<&str, InputError> {
+    simdutf8::compat::from_utf8(bytes).map_err(|error| {
+        let valid = bytes.get(..error.valid_up_to()).unwrap_or_default();
+        let mut faults = Faults::default();
+        faults.add(valid.len(), "malformed JSON: not UTF-8");
+        faults.resolve(std::str::from_utf8(valid).unwrap_or_default())
+    })
+}
+
+/// Checks the JSON of an input and decides whether it is one value or JSON Lines.
+pub(super) fn check<'a>(
+    text: &'a str,
+    lenient: bool,
+    report: &mut Report,
+) -> Result<Checked<'a>, InputError> {
+    let mut reader = Reader::new(text);
+    let mut jumps = Jumps::default();
+    let first = jumps.check(&mut reader);
+    // A value on a line alone with something after it is the first of several lines.
+    if let Ok((value, _)) = &first
+        && reader.peek().is_some()
+        && !value.contains('\n')
+        && text[..reader.offset()]
+            .trim_end_matches([' ', '\t', '\r'])
+            .ends_with('\n')
+    {
+        return lines(text, lenient, report);
+    }
+    let (raw, own) = only_value(text, reader, first)?;
+    let value = Value {
+        line: 1,
+        raw,
+        text,
+        jumps: own,
+    };
+    Ok(Checked {
+        values: vec![value],
+        lines: false,
+        jumps,
+    })
+}
+
+/// `value`, if it was read without a problem and `reader` finds nothing after it.
+fn only_value<T>(
+    text: &str,
+    mut reader: Reader<'_>,
+    value: Result<T, Halt>,
+) -> Result<T, InputError> {
+    let ended = value.is_ok() && reader.end().is_ok();
+    let mut faults = Faults::default();
+    faults.take_problems(&reader);
+    match value {
+        Ok(value) if ended && faults.is_empty() => Ok(value),
+        _ => Err(faults.resolve(text)),
+    }
+}
+
+/// Checks each line and reports the faults of all. A last line that is broken off is left for
+/// later; with `lenient`, lines that are no JSON are counted.
+fn lines<'a>(text: &'a str, lenient: bool, report: &mut Report) -> Result<Checked<'a>, InputError> {
+    let mut values = Vec::new();
+    let mut jumps = Jumps::default();
+    let mut failed: Option<InputError> = None;
+    let mut start = 0;
+    for (index, whole) in text.split_inclusive('\n').enumerate() {
+        if stopped() {
+            return Err(InputError::cancelled());
+        }
+        let is_last = start + whole.len() == text.len() && !whole.ends_with('\n');
+        match line(whole, is_last, lenient, &mut jumps) {
+            Ok(Line::Value { raw, own }) => values.push(Value {
+                line: index + 1,
+                raw: whole.get(raw).unwrap_or_default(),
+                text: whole,
+                jumps: own,
+            }),
+            Ok(other) => other.count(index + 1, report),
+            Err(error) => {
+                let error = error.shifted(index as u64, start as u64);
+                match &mut failed {
+                    Some(failed) => failed.extend(error),
+                    None => failed = Some(error),
+                }
+            }
+        }
+        start += whole.len();
+    }
+    let checked = Checked {
+        values,
+        lines: true,
+        jumps,
+    };
+    failed.map_or(Ok(checked), Err)
+}
+
+/// A line of JSON Lines.
+pub(super) enum Line {
+    Blank,
+    /// A value, by its place in the line, and which jumps are its own.
+    Value {
+        raw: Range<usize>,
+        own: Range<usize>,
+    },
+    /// The last one, broken off.
+    Torn,
+    /// No JSON, and that is passed over.
+    Other,
+}
+
+impl Line {
+    /// Counts what is not read of the line of a number.
+    pub(super) fn count(&self, number: usize, report: &mut Report) {
+        match self {
+            Self::Blank | Self::Value { .. } => {}
+            Self::Torn => {
+                report.line(Fate::Skipped, TORN);
+                report.note(format!("line {number} is not whole: it waits for its rest"));
+            }
+            Self::Other => report.line(Fate::Skipped, "no JSON"),
+        }
+    }
+}
+
+/// Checks a line, which may end in a line feed. `is_last` says that it ends where the log does.
+pub(super) fn line(
+    whole: &str,
+    is_last: bool,
+    lenient: bool,
+    jumps: &mut Jumps,
+) -> Result<Line, InputError> {
+    let line = whole.trim_end_matches(['\n', '\r']);
+    if line.trim_ascii().is_empty() {
+        return Ok(Line::Blank);
+    }
+    let mut reader = Reader::new(line);
+    let value = jumps.check(&mut reader);
+    // Only what is not JSON can have been cut.
+    let is_torn = is_last && value.is_err();
+    match only_value(line, reader, value) {
+        Ok((raw, own)) => {
+            let start = line.len() - line.trim_ascii_start().len();
+            let raw = start..start + raw.len();
+            Ok(Line::Value { raw, own })
+        }
+        Err(_) if is_torn => Ok(Line::Torn),
+        Err(_) if lenient => Ok(Line::Other),
+        Err(error) => Err(error),
+    }
+}
+
+/// How a last line that is broken off is counted.
+const TORN: &str = "not whole yet";

@@ -1,0 +1,84 @@
+//! Logs in, snapshot documents out.
+//!
+//! [`import()`] turns the bytes of a log into sessions. It finds the records (`input`), has a
+//! [`Format`] say what happened (`formats`, one file a format, in the words of `log`), makes trees
+//! of that (`builder`) and yields [`Recording`]s, which write themselves as snapshot documents.
+//!
+//! | step | from | to | files |
+//! |---|---|---|---|
+//! | find | bytes | records, or lists of messages | `ctrace`, `redact`, `input`, `pointer`, `stream` |
+//! | read | records | events of sessions | `formats`, `log`, `usage` |
+//! | build | events | nodes by cycle | `output`, `builder`, `pairing`, `nodes` |
+//! | write | nodes | documents | `recording`, `spool` |
+//! | name | sessions of a log | their names | `names` |
+//! | go on | a snapshot, one call | the next document | `live`, `events` |
+//!
+//! The other direction starts from a
+//! snapshot: [`write_document`] and [`write_session`] write it as documents. As messages it is
+//! written by [`mod@crate::render`].
+//!
+//! This module knows log formats, trees and snapshots. It must not know selectors, files or the
+//! command line.
+
+mod again;
+mod builder;
+#[cfg(feature = "store")]
+mod ctrace;
+mod delta;
+mod equality;
+#[cfg(feature = "store")]
+mod events;
+mod export;
+pub(crate) mod file;
+mod formats;
+mod import;
+mod input;
+mod json;
+#[cfg(feature = "store")]
+mod live;
+mod log;
+mod names;
+mod nodes;
+mod output;
+mod pairing;
+mod pointer;
+#[cfg(feature = "store")]
+pub mod record;
+mod recording;
+mod redact;
+mod report;
+mod spool;
+mod stream;
+mod usage;
+
+#[doc(hidden)]
+pub use again::{Lost, lost_in_export};
+#[cfg(feature = "store")]
+pub(crate) use builder::Numbers;
+pub use delta::write_session;
+#[doc(hidden)]
+pub use equality::{Comparison, Mismatch};
+#[cfg(feature = "store")]
+pub(crate) use events::assemble;
+pub use export::write_document;
+#[doc(hidden)]
+pub use export::write_members;
+pub use formats::Format;
+#[doc(hidden)]
+pub use import::claims;
+pub use import::{Imported, ImportedSession, import};
+#[cfg(feature = "cli")]
+pub(crate) use input::where_messages;
+pub use input::{ImportOptions, MessageLocation};
+#[cfg(feature = "store")]
+pub(crate) use live::{Begun, LiveCall, Print};
+#[cfg(feature = "cli")]
+pub(crate) use names::{Known, names, unique};
+pub use names::{session_names, stem};
+pub use pointer::Pointer;
+pub use recording::Recording;
+pub use redact::Redaction;
+pub use report::{Fate, Report};
+#[cfg(feature = "cli")]
+pub(crate) use stream::is_lines_of_a_log;
+pub use stream::{LogError, import_file};

@@ -1,0 +1,132 @@
+//! What the sessions of logs are called: after the log, and after each other where a log names a fork or a
+//! subagent. It must not know where logs are.
+
+use super::ImportedSession;
+use std::collections::HashSet;
+
+/// The name of a log without the endings of sessions and logs.
+///
+/// ```
+/// assert_eq!(pactql::logs::stem("chat.openai.jsonl.gz"), "chat.openai");
+/// ```
+#[must_use]
+pub fn stem(name: &str) -> &str {
+    let mut stem = name;
+    for ending in [".gz", ".jsonl", ".ndjson", ".json"] {
+        if let Some(rest) = stem.strip_suffix(ending).filter(|rest| !rest.is_empty()) {
+            stem = rest;
+        }
+    }
+    stem
+}
+
+/// A name for each session of a log, as `pactql import` gives them: `stem`, with a number where the log has
+/// several; a fork or a subagent is named after the session it belongs to. All differ, and a store takes
+/// each of them. Linear, but for the sessions before a fork or a subagent with a name of its own.
+///
+/// ```
+/// use pactql::logs::{ImportOptions, import, session_names};
+/// let log = br#"[[{"role":"user","content":"a"}], [{"role":"user","content":"b"}]]"#;
+/// let imported = import(log, &ImportOptions::default())?;
+/// assert_eq!(session_names("chat", &imported.sessions), ["chat-1", "chat-2"]);
+/// # Ok::<(), pactql::InputError>(())
+/// ```
+#[must_use]
+pub fn session_names(stem: &str, sessions: &[ImportedSession]) -> Vec<String> {
+    let known: Vec<Known<'_>> = sessions.iter().map(Known::of).collect();
+    names(stem, &known, &mut HashSet::new())
+}
+
+/// What a log says of the name of a session.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Known<'a> {
+    name: Option<&'a str>,
+    parent: Option<&'a str>,
+}
+
+impl<'a> Known<'a> {
+    pub(crate) fn of(session: &'a ImportedSession) -> Self {
+        Self {
+            name: session.name.as_deref(),
+            parent: session.parent.as_deref(),
+        }
+    }
+}
+
+/// As [`session_names`], of several logs: `taken` has the names of those before.
+pub(crate) fn names(
+    stem: &str,
+    sessions: &[Known<'_>],
+    taken: &mut HashSet<String>,
+) -> Vec<String> {
+    let owners = owners(sessions);
+    let whole = owners.iter().filter(|owner| owner.is_none()).count();
+    let digits = sessions.len().to_string().len();
+    let plain = |at: usize| match whole {
+        0 | 1 => stem.to_owned(),
+        _ => format!("{stem}-{:0digits$}", at + 1),
+    };
+    let named = sessions.iter().zip(owners).enumerate();
+    let named = named.map(|(at, (known, owner))| match (known.parent, owner) {
+        (Some(parent), _) => format!("{}{}", beside(stem, parent), known.name.unwrap_or_default()),
+        (None, Some((owner, rest))) => format!("{}{rest}", plain(owner)),
+        (None, None) => plain(at),
+    });
+    named.map(|name| unique(&safe(&name), taken)).collect()
+}
+
+/// For each session of a log, if it is a fork or a subagent of another one: which, and how its name goes
+/// on after that one's.
+fn owners<'a>(sessions: &[Known<'a>]) -> Vec<Option<(usize, &'a str)>> {
+    let owner = |(at, known): (usize, &Known<'a>)| {
+        let name = known.name?;
+        // A log of one session does not name it.
+        if name.starts_with(['~', '/']) {
+            return Some((0, name));
+        }
+        let mut before = sessions.get(..at).unwrap_or_default().iter().enumerate();
+        before.find_map(|(owner, other)| {
+            let rest = name.strip_prefix(other.name?)?;
+            rest.starts_with(['~', '/']).then_some((owner, rest))
+        })
+    };
+    sessions.iter().enumerate().map(owner).collect()
+}
+
+/// The name of a session whose log is beside that of its subagent, in `ID/subagents/` or in one directory
+/// with it.
+fn beside(stem: &str, parent: &str) -> String {
+    let mut parts: Vec<&str> = stem.split('/').collect();
+    parts.pop();
+    if parts.last() == Some(&"subagents") {
+        parts.pop();
+        if parts.last() == Some(&parent) {
+            parts.pop();
+        }
+    }
+    parts.push(parent);
+    parts.join("/")
+}
+
+/// A name that a store takes, and that is no path out of a directory: logs name their subagents.
+fn safe(name: &str) -> String {
+    let parts = name.split('/').map(|part| match part {
+        "" | "." | ".." => "_".to_owned(),
+        part => part.replace(
+            |letter: char| letter.is_control() || "*\\".contains(letter),
+            "_",
+        ),
+    });
+    parts.collect::<Vec<_>>().join("/")
+}
+
+/// A name that is not taken: logs in different directories may have the same one.
+pub(crate) fn unique(plain: &str, taken: &mut HashSet<String>) -> String {
+    let mut name = plain.to_owned();
+    let mut again = 2;
+    while !taken.insert(name.clone()) {
+        name = format!("{plain}-{again}");
+        again += 1;
+    }
+    name
+}

@@ -1,0 +1,377 @@
+//! From calls to snapshots and attempts.
+
+use super::call::{ProviderCall, Recorded};
+use super::choice::{Fit, fit, has_last_reply, is_of, source};
+use crate::engine::{Ledger, Row};
+use crate::history::{Attempt, AttemptStatus};
+use crate::index::{Follower, Snapshot};
+use crate::logs::{Begun, LiveCall, Numbers, Print, Redaction};
+use crate::render::{Scope, Thread};
+use crate::support::diag::{Code, Diagnostic, Error};
+use crate::tree::canonical::canonical;
+use crate::tree::hash::{hex, text_hash};
+use crate::tree::read_document;
+use crate::tree::timestamp::rfc3339_of_nanos;
+use std::collections::HashMap;
+use std::sync::Arc;
+
+/// The most sessions that are kept in memory.
+const KEPT: usize = 256;
+
+/// What is known of sessions, so that the next call of one need not read it.
+#[derive(Debug, Default)]
+pub(super) struct Sessions {
+    known: HashMap<i64, Known>,
+    /// The one of the call in progress.
+    touched: Option<i64>,
+    /// Counts uses.
+    clock: u64,
+    /// The largest number given after a name.
+    numbers: HashMap<String, u64>,
+}
+
+/// A session as it was when it was written or read last.
+#[derive(Debug)]
+struct Known {
+    changed: i64,
+    newest: Option<Arc<Snapshot>>,
+    numbers: Numbers,
+    /// What was sent last, and the reply.
+    prints: Vec<Print>,
+    used: u64,
+}
+
+/// A snapshot that is about to be written.
+struct Next {
+    snapshot: Arc<Snapshot>,
+    numbers: Numbers,
+    prints: Vec<Print>,
+}
+
+impl Sessions {
+    /// Writes a call.
+    pub(super) fn write(
+        &mut self,
+        ledger: &mut Ledger<'_>,
+        call: &ProviderCall,
+        patterns: &[Redaction],
+    ) -> Result<Recorded, Error> {
+        let call = call.redacted(patterns);
+        let mut live = read(&call)?;
+        let row = self.row_of(ledger, &call.session, &live)?;
+        self.touched = Some(row.id());
+        let status = match (&call.error, call.canceled) {
+            (_, true) => AttemptStatus::Canceled,
+            (Some(_), _) => AttemptStatus::Error,
+            (None, _) => AttemptStatus::Completed,
+        };
+        let failed = status != AttemptStatus::Completed;
+        let has_reply = live.has_reply() || (!failed && call.response.is_some());
+        if failed {
+            live.set_stop(status.as_str());
+        }
+        let attempts = ledger.attempts(&row)?;
+        let cycle = self.cycle(&row);
+        let mut said: Vec<String> = attempts.of_cycle(cycle).map(self::said).collect();
+        said.reverse();
+        let mut attempt = attempt(&call, &live, status, cycle, said.len());
+        if failed {
+            said.push(self::said(&attempt));
+        }
+        let live = if has_reply {
+            live
+        } else {
+            live.without_reply()
+        };
+        let next = self.next(&row, live, said)?;
+        // A cycle of which a call failed says of each what it was sent.
+        let notes = failed || attempts.of_cycle(cycle).next().is_some();
+        let settled = attempts.len();
+        let mut entries = Vec::new();
+        if notes {
+            attempt.params = params(&next.snapshot);
+            let thread = Thread::of(&next.snapshot, Scope::Request);
+            let with = attempts.begun(attempt.clone(), thread.records().collect());
+            entries.extend(with.entries().next().cloned());
+        }
+        let commits = has_reply || !failed;
+        let older = self
+            .known
+            .get(&row.id())
+            .and_then(|known| known.newest.clone());
+        let written = commits.then_some((older.as_deref(), &*next.snapshot));
+        let row = ledger.add(&row, written, (settled, entries))?;
+        self.note(&row, next, commits);
+        Ok(Recorded {
+            session: row.name().to_owned(),
+            cycle,
+            attempt: failed.then_some(attempt.attempt_id),
+        })
+    }
+
+    /// The session that a call goes on with, which is known then.
+    fn row_of(
+        &mut self,
+        ledger: &mut Ledger<'_>,
+        base: &str,
+        live: &LiveCall,
+    ) -> Result<Row, Error> {
+        let prints = live.prints();
+        if let Some(response) = live.previous() {
+            for row in ledger.of_response(base, response)? {
+                if is_of(row.name(), row.source(), base) && self.know(ledger, &row)? {
+                    return Ok(row);
+                }
+            }
+        }
+        let source = source(base, &prints);
+        let mut best: Option<(Fit, Row)> = None;
+        for row in ledger.of_source(&source)? {
+            if !is_of(row.name(), row.source(), base) || !self.know(ledger, &row)? {
+                continue;
+            }
+            let known = self.known.get(&row.id());
+            let said = known.map(|known| &*known.prints).unwrap_or_default();
+            let found = fit(&prints, said, row.committed_at_ns());
+            if let Some(found) = found
+                && best.as_ref().is_none_or(|(best, _)| *best <= found)
+            {
+                best = Some((found, row));
+            }
+        }
+        if let Some((_, row)) = best {
+            return Ok(row);
+        }
+        if let Some(row) = self.with_last_reply(ledger, base, &prints)? {
+            return Ok(row);
+        }
+        let row = self.begin(ledger, base, &source)?;
+        self.know(ledger, &row)?;
+        Ok(row)
+    }
+
+    /// A session in memory whose last reply a request has in it, the one that was used last.
+    fn with_last_reply(
+        &mut self,
+        ledger: &mut Ledger<'_>,
+        base: &str,
+        prints: &[Print],
+    ) -> Result<Option<Row>, Error> {
+        let known = self.known.iter();
+        let mut found: Vec<(u64, i64)> = known
+            .filter(|(_, known)| has_last_reply(prints, &known.prints))
+            .map(|(id, known)| (known.used, *id))
+            .collect();
+        found.sort_unstable();
+        for (_, id) in found.into_iter().rev() {
+            if let Some(row) = ledger.by_id(id)?
+                && is_of(row.name(), row.source(), base)
+                && self.know(ledger, &row)?
+            {
+                return Ok(Some(row));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Begins a session: `base`, or the next number after it.
+    fn begin(&mut self, ledger: &mut Ledger<'_>, base: &str, source: &str) -> Result<Row, Error> {
+        if !ledger.has(base)? {
+            return ledger.begin(base, source);
+        }
+        let mut number = match self.numbers.get(base) {
+            Some(number) => *number,
+            None => ledger.last_number(base)?,
+        };
+        loop {
+            number = number.saturating_add(1);
+            let name = format!("{base}/{number}");
+            if !ledger.has(&name)? {
+                self.numbers.insert(base.to_owned(), number);
+                return ledger.begin(&name, source);
+            }
+        }
+    }
+
+    /// Reads a session, unless it is known as it is. Returns false if it was not made of calls.
+    fn know(&mut self, ledger: &mut Ledger<'_>, row: &Row) -> Result<bool, Error> {
+        self.clock += 1;
+        if let Some(known) = self.known.get_mut(&row.id())
+            && known.changed == row.changed()
+        {
+            known.used = self.clock;
+            return Ok(true);
+        }
+        let newest = ledger.newest(row)?;
+        let mut numbers = Numbers::default();
+        for id in ledger.used(row)? {
+            numbers.note(&id);
+        }
+        let mut known = Known {
+            changed: row.changed(),
+            prints: Vec::new(),
+            numbers,
+            newest,
+            used: self.clock,
+        };
+        if let Some(snapshot) = &known.newest {
+            let Some(begun) = Begun::after(snapshot, numbers) else {
+                return Ok(false);
+            };
+            known.prints = begun.prints();
+        }
+        self.known.insert(row.id(), known);
+        Ok(true)
+    }
+
+    /// The cycle of the next snapshot.
+    fn cycle(&self, row: &Row) -> i64 {
+        let known = self.known.get(&row.id());
+        let newest = known.and_then(|known| known.newest.as_deref());
+        newest.map_or(1, |newest| newest.cycle().saturating_add(1))
+    }
+
+    /// The next snapshot of a session that is known.
+    fn next(&self, row: &Row, live: LiveCall, attempts: Vec<String>) -> Result<Next, Error> {
+        let known = self.known.get(&row.id());
+        let newest = known.and_then(|known| known.newest.clone());
+        let numbers = known.map(|known| known.numbers).unwrap_or_default();
+        let begun = match &newest {
+            Some(newest) => Some(Begun::after(newest, numbers).ok_or_else(|| not_calls(row))?),
+            None => None,
+        };
+        let made = live.document(begun, attempts);
+        let (document, numbers, prints) = made.ok_or_else(|| not_calls(row))?;
+        let document = read_document(document.as_bytes());
+        let document = document.map_err(|error| refused(error.to_string()))?;
+        let cycle = self.cycle(row);
+        let mut follower = newest.map(Follower::after).unwrap_or_default();
+        let snapshot = follower.next(document, cycle).map_err(refused)?;
+        Ok(Next {
+            snapshot,
+            numbers,
+            prints,
+        })
+    }
+
+    /// Notes what was written of a session.
+    fn note(&mut self, row: &Row, next: Next, commits: bool) {
+        self.clock += 1;
+        let known = self.known.entry(row.id());
+        let known = known.or_insert_with(|| Known {
+            changed: 0,
+            newest: None,
+            numbers: Numbers::default(),
+            prints: Vec::new(),
+            used: 0,
+        });
+        known.changed = row.changed();
+        known.used = self.clock;
+        if commits {
+            known.newest = Some(next.snapshot);
+            known.numbers = next.numbers;
+            known.prints = next.prints;
+        } else if known.newest.is_none() {
+            // The call that failed is all that is known of what the session begins with.
+            known.prints = next.prints;
+        }
+    }
+
+    /// Ends the work on a call; what is known of its session holds if it was written.
+    pub(super) fn settle(&mut self, written: bool) {
+        if let Some(id) = self.touched.take()
+            && !written
+        {
+            self.known.remove(&id);
+            self.numbers.clear();
+        }
+    }
+
+    /// Ends a transaction; what is known of sessions holds if it was committed.
+    pub(super) fn end(&mut self, committed: bool) {
+        self.touched = None;
+        if !committed {
+            self.known.clear();
+            self.numbers.clear();
+        }
+        let Some(more) = self.known.len().checked_sub(KEPT) else {
+            return;
+        };
+        let known = self.known.iter();
+        let mut used: Vec<(u64, i64)> = known.map(|(id, known)| (known.used, *id)).collect();
+        used.sort_unstable();
+        for (_, id) in used.iter().take(more) {
+            self.known.remove(id);
+        }
+    }
+}
+
+/// Reads a call.
+fn read(call: &ProviderCall) -> Result<LiveCall, Error> {
+    let text = |text: &str| serde_json::Value::from(text).to_string();
+    let latency = call
+        .latency_ms
+        .map(|latency| ("latency_ms", latency.to_string()));
+    let id = call
+        .request_id
+        .as_deref()
+        .map(|id| ("request_id", text(id)));
+    let usage = latency.into_iter().chain(id).collect();
+    let times = (call.started_at_ns, call.ended_at_ns);
+    let response = call.response.as_deref();
+    LiveCall::read(call.provider, &call.request, response, times, usage).map_err(refused)
+}
+
+/// A call as an attempt of a cycle, the one after `before` others.
+fn attempt(
+    call: &ProviderCall,
+    live: &LiveCall,
+    status: AttemptStatus,
+    cycle: i64,
+    before: usize,
+) -> Attempt {
+    Attempt {
+        attempt_id: format!("a{cycle}-{}", before + 1),
+        cycle_id: cycle,
+        status,
+        started_at: rfc3339_of_nanos(call.started_at_ns),
+        ended_at: Some(rfc3339_of_nanos(call.ended_at_ns)),
+        provider: call.provider.name().to_owned(),
+        model: live.parameter("model"),
+        params: String::new(),
+        token_in: live.counted("input_tokens"),
+        token_out: live.counted("output_tokens"),
+        error: call.error.clone(),
+    }
+}
+
+/// What `meta.attempts` of the cycle's snapshot says of an attempt.
+fn said(attempt: &Attempt) -> String {
+    let mut said = serde_json::json!({
+        "status": attempt.status.as_str(),
+        "started_at": attempt.started_at,
+    });
+    if let (Some(error), Some(said)) = (&attempt.error, said.as_object_mut()) {
+        said.insert("error".to_owned(), error.as_str().into());
+    }
+    canonical(&said.to_string())
+}
+
+/// The hash of the parameters, as attempts have it.
+fn params(snapshot: &Snapshot) -> String {
+    let thread = Thread::of(snapshot, Scope::Request);
+    hex(&text_hash(&canonical(thread.parameters().unwrap_or("{}"))))
+}
+
+/// The error for a session that something else has written meanwhile.
+fn not_calls(row: &Row) -> Error {
+    refused(format!(
+        "the session `{}` was not made of calls",
+        row.name()
+    ))
+}
+
+/// The error for a call that cannot be recorded.
+fn refused(message: impl Into<String>) -> Error {
+    Error::new("", Diagnostic::error(Code::Input, message))
+}

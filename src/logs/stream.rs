@@ -1,0 +1,370 @@
+//! Logs that are read line by line, with memory for what the model is sent and not for the log.
+//!
+//! The first pass checks each line and has the format read it; a format whose lines are a tree notes the
+//! numbers of its lines and has them read again. The documents of the sessions go into a spool. What is
+//! remembered of a line is where it is, and what its format notes of it.
+
+use super::formats::{At, Format, Looks, Record, Records, reader};
+use super::import::{Imported, finished, halves};
+use super::input::{self, ImportOptions, Line, MessageLocation};
+use super::output::Output;
+use super::redact;
+use super::report::Report;
+use super::spool::Spool;
+use crate::support::cancel::stopped;
+use crate::tree::accepted::Jumps;
+use crate::tree::fault::InputError;
+use hashbrown::DefaultHashBuilder;
+use std::borrow::Cow;
+use std::cell::RefCell;
+use std::fs::File;
+use std::hash::BuildHasher;
+use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
+
+/// Why a log could not be imported.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum LogError {
+    /// The log could not be read.
+    #[error(transparent)]
+    Io(#[from] io::Error),
+    /// What was made of it could not be kept.
+    #[error("what is made of the log cannot be kept: {0}")]
+    Spool(#[source] io::Error),
+    /// As of [`import()`](super::import()).
+    #[error(transparent)]
+    Input(#[from] InputError),
+}
+
+/// If one of the first lines has more bytes, the file is taken for a single document and is not read line by line.
+const PROBED: u64 = 64 << 20;
+
+/// The longest line.
+const LINE: u64 = 1 << 30;
+
+/// Reads a log of JSON Lines that may be larger than memory. The documents of its sessions go into `spool`, an
+/// empty file that can be read and written, and stay there as long as the outcome is used. The file is read
+/// up to the length that it has now; a line that is on a branch is read once more for each of its branches.
+///
+/// `None` if the log is of another form than JSON Lines, of a format whose reader keeps all that it reads
+/// (those other than Chat Completions, Anthropic, Claude Code, Codex, pi and ShareGPT), or `options` say where
+/// the messages are: [`import()`](super::import()) reads those. Linear in the lines of all branches; memory is
+/// for what the model is sent last in each session that is open, and some 700 bytes a line.
+///
+/// ```
+/// use pactql::logs::{ImportOptions, import_file};
+/// # let path = std::env::temp_dir().join(format!("pactql-spool-{}", std::process::id()));
+/// let spool = std::fs::File::options().read(true).write(true).create_new(true).open(&path)?;
+/// let log = std::fs::File::open("fixtures/release.claude-code.jsonl")?;
+/// let imported = import_file(&log, spool, &ImportOptions::default())?.expect("JSON Lines");
+/// assert_eq!(imported.sessions.len(), 2); // with the one of a subagent
+/// # std::fs::remove_file(path)?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// # Errors
+/// As [`import()`](super::import()); those of the files. Nothing of the outcome is left then.
+pub fn import_file(
+    log: &File,
+    spool: File,
+    options: &ImportOptions,
+) -> Result<Option<Imported>, LogError> {
+    let log = Log::new(log, options)?;
+    let Some(format) = log.format()? else {
+        return Ok(None);
+    };
+    let spool = Spool::new(spool);
+    let mut out = Output::spooled(spool.clone());
+    log.read(format, &spool, &mut out)?;
+    spool.check().map_err(LogError::Spool)?;
+    Ok(Some(finished(out, Some(format), options)?))
+}
+
+/// Whether [`import_file`] reads a file, as far as its first lines show it.
+#[cfg(feature = "cli")]
+pub(crate) fn is_lines_of_a_log(log: &File, options: &ImportOptions) -> io::Result<bool> {
+    let format = Log::new(log, options)?.format()?;
+    Ok(format.is_some())
+}
+
+/// A log in a file.
+struct Log<'a> {
+    file: RefCell<&'a File>,
+    length: u64,
+    options: &'a ImportOptions,
+    places: RefCell<Vec<Place>>,
+    hasher: DefaultHashBuilder,
+    /// Why a record could not be read again.
+    failure: RefCell<Option<io::Error>>,
+}
+
+/// Where a record is.
+#[derive(Clone, Copy)]
+struct Place {
+    start: u64,
+    length: usize,
+    /// The number of its line.
+    line: usize,
+    /// Of its bytes, by which it is noticed that the log was written anew.
+    hash: u64,
+}
+
+/// The error for a log that was not only appended to.
+fn changed() -> io::Error {
+    io::Error::other("the log has changed while it was read; import it again")
+}
+
+/// The bytes of the log from a place on, whoever else reads it.
+struct Bytes<'b, 'a> {
+    log: &'b Log<'a>,
+    at: u64,
+}
+
+impl Read for Bytes<'_, '_> {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        let left = usize::try_from(self.log.length - self.at).unwrap_or(usize::MAX);
+        let length = into.len().min(left);
+        let mut file = self.log.file.borrow_mut();
+        file.seek(SeekFrom::Start(self.at))?;
+        let read = file.read(into.get_mut(..length).unwrap_or_default())?;
+        self.at += read as u64;
+        Ok(read)
+    }
+}
+
+/// Reads the next line with its line feed; empty at the end.
+fn next_line(from: &mut impl BufRead, line: &mut Vec<u8>) -> io::Result<()> {
+    line.clear();
+    from.take(LINE).read_until(b'\n', line)?;
+    match line.len() as u64 == LINE && !line.ends_with(b"\n") {
+        true => Err(io::Error::other("a line is longer than 1 GiB")),
+        false => Ok(()),
+    }
+}
+
+/// A line as its format reads it.
+struct Prepared<'a> {
+    text: Cow<'a, str>,
+    /// Whether halves of surrogate pairs were replaced in it.
+    halved: bool,
+    line: Line,
+}
+
+impl<'l> Log<'l> {
+    fn new(file: &'l File, options: &'l ImportOptions) -> io::Result<Self> {
+        Ok(Self {
+            length: file.metadata()?.len(),
+            file: RefCell::new(file),
+            options,
+            places: RefCell::default(),
+            hasher: DefaultHashBuilder::default(),
+            failure: RefCell::default(),
+        })
+    }
+
+    fn from(&self, at: u64) -> BufReader<Bytes<'_, 'l>> {
+        BufReader::with_capacity(1 << 20, Bytes { log: self, at })
+    }
+
+    /// The format of the first lines; `None` if the log is not JSON Lines, of no known format, or of one whose
+    /// reader keeps all that it reads.
+    fn format(&self) -> io::Result<Option<Format>> {
+        if self.options.location != MessageLocation::Usual {
+            return Ok(None);
+        }
+        let (mut from, mut line, mut place) = (self.from(0), Vec::new(), 0);
+        let mut jumps = Jumps::default();
+        let mut looks = Looks::default();
+        let (mut lines, mut goes_on) = (0, true);
+        while goes_on || lines < 2 {
+            from.by_ref().take(PROBED).read_until(b'\n', &mut line)?;
+            if line.is_empty() {
+                break;
+            }
+            if line.len() as u64 == PROBED {
+                return Ok(None);
+            }
+            jumps.clear();
+            let mut report = Report::default();
+            let prepared = match self.prepare(&line, place, &mut jumps, &mut report) {
+                Ok(prepared) => prepared,
+                // A document may be on several lines, the first of which is no value.
+                Err(_) if lines == 0 => return Ok(None),
+                Err(_) => break,
+            };
+            if let Line::Value { raw, own } = prepared.line {
+                goes_on = looks.more(&Record {
+                    raw: prepared.text.get(raw).unwrap_or_default(),
+                    list: "",
+                    at: At::Line(1),
+                    json: jumps.of(&prepared.text, own),
+                    number: 0,
+                });
+                lines += 1;
+            } else if !matches!(prepared.line, Line::Blank) && lines == 0 {
+                return Ok(None);
+            }
+            place += line.len() as u64;
+            line.clear();
+        }
+        let format = self.options.format.or(looks.format());
+        Ok(format.filter(|format| lines > 1 && format.is_bounded()))
+    }
+
+    /// Checks the line at a place, and takes out of it what is to be taken out.
+    fn prepare<'a>(
+        &self,
+        bytes: &'a [u8],
+        place: u64,
+        jumps: &mut Jumps,
+        report: &mut Report,
+    ) -> Result<Prepared<'a>, InputError> {
+        let lenient = self.options.lenient;
+        let is_last = place + bytes.len() as u64 == self.length && !bytes.ends_with(b"\n");
+        let text = match place {
+            0 => input::text(bytes)?,
+            _ => input::utf8(bytes)?,
+        };
+        let text = redact::redact(text, &self.options.redact, report);
+        match input::line(&text, is_last, lenient, jumps) {
+            Ok(line) => Ok(Prepared {
+                text,
+                halved: false,
+                line,
+            }),
+            Err(error) => {
+                let Some((mended, _)) = redact::mend_surrogates(&text) else {
+                    return Err(error);
+                };
+                Ok(Prepared {
+                    line: input::line(&mended, is_last, lenient, jumps)?,
+                    text: mended.into(),
+                    halved: true,
+                })
+            }
+        }
+    }
+
+    /// Has a format read every line.
+    fn read(&self, format: Format, spool: &Spool, out: &mut Output) -> Result<(), LogError> {
+        let mut lines = self.from(0);
+        let (mut line, mut number, mut start) = (Vec::new(), 0, 0);
+        let mut jumps = Jumps::default();
+        let mut reader = reader(format);
+        let mut failed: Option<InputError> = None;
+        let mut halved = Vec::new();
+        loop {
+            next_line(&mut lines, &mut line)?;
+            if line.is_empty() {
+                break;
+            }
+            if stopped() {
+                return Err(InputError::cancelled().into());
+            }
+            if spool.has_failed() {
+                return spool.check().map_err(LogError::Spool);
+            }
+            number += 1;
+            let place = start;
+            start += line.len() as u64;
+            jumps.clear();
+            let prepared = match self.prepare(&line, place, &mut jumps, &mut out.report) {
+                Ok(prepared) => prepared,
+                Err(error) => {
+                    let error = error.shifted(number as u64 - 1, place);
+                    match &mut failed {
+                        Some(failed) => failed.extend(error),
+                        None => failed = Some(error),
+                    }
+                    continue;
+                }
+            };
+            if prepared.halved {
+                halved.push(number);
+            }
+            prepared.line.count(number, &mut out.report);
+            // After a fault the others are looked for, and nothing is read.
+            if let (Line::Value { raw, own }, None) = (prepared.line, &failed) {
+                let mut places = self.places.borrow_mut();
+                places.push(Place {
+                    start: place,
+                    length: line.len(),
+                    line: number,
+                    hash: self.hasher.hash_one(&line),
+                });
+                let number_of_record = places.len() - 1;
+                drop(places);
+                let record = Record {
+                    raw: prepared.text.get(raw).unwrap_or_default(),
+                    list: "",
+                    at: At::Line(number),
+                    json: jumps.of(&prepared.text, own),
+                    number: number_of_record,
+                };
+                reader.record(&record, self, out);
+            }
+        }
+        if let Some(failed) = failed {
+            return Err(failed.into());
+        }
+        if start != self.length {
+            return Err(changed().into());
+        }
+        if !halved.is_empty() {
+            out.report.note(halves(&halved));
+        }
+        reader.finish(self, out);
+        if out.len() == 0 {
+            out.empty("");
+        }
+        match self.failure.take() {
+            Some(error) => Err(error.into()),
+            None => Ok(()),
+        }
+    }
+
+    /// Reads a record a second time.
+    fn read_again(&self, number: usize, read: &mut dyn FnMut(&Record<'_>)) -> Result<(), LogError> {
+        let place = self.places.borrow().get(number).copied();
+        let place = place.ok_or(io::Error::from(io::ErrorKind::NotFound))?;
+        let mut bytes = vec![0; place.length];
+        self.read_exactly(place.start, &mut bytes)?;
+        if self.hasher.hash_one(&bytes) != place.hash {
+            return Err(changed().into());
+        }
+        let mut jumps = Jumps::default();
+        // It was counted the first time.
+        let prepared = self.prepare(&bytes, place.start, &mut jumps, &mut Report::default())?;
+        let Line::Value { raw, own } = prepared.line else {
+            return Err(changed().into());
+        };
+        read(&Record {
+            raw: prepared.text.get(raw).unwrap_or_default(),
+            list: "",
+            at: At::Line(place.line),
+            json: jumps.of(&prepared.text, own),
+            number,
+        });
+        Ok(())
+    }
+
+    fn read_exactly(&self, start: u64, into: &mut [u8]) -> io::Result<()> {
+        let mut bytes = Bytes {
+            log: self,
+            at: start,
+        };
+        bytes.read_exact(into)
+    }
+}
+
+impl Records for Log<'_> {
+    fn again(&self, number: usize, read: &mut dyn FnMut(&Record<'_>)) {
+        if let Err(error) = self.read_again(number, read) {
+            let mut failure = self.failure.borrow_mut();
+            failure.get_or_insert(match error {
+                LogError::Io(error) | LogError::Spool(error) => error,
+                LogError::Input(_) => changed(),
+            });
+        }
+    }
+}

@@ -1,0 +1,401 @@
+//! How a test is evaluated in one segment.
+//!
+//! A bound test meets a segment's dictionaries and columns once and becomes an [`Access`]: a
+//! posting list, a union of posting lists, intervals of a packed column or, where nothing is
+//! indexed, a test of each node. This file chooses accesses and tests single rows; `scan` fills
+//! whole windows.
+
+use smallvec::SmallVec;
+
+use super::eval::{node_holds, node_type_holds, scalar, sub_type};
+use super::stats::Input;
+use super::trace::Counters;
+use crate::index::{DictColumn, IntColumn, Piece, Posting, Segment, Snapshot, hash_text};
+use crate::query::ir::{Attr, Class, Facet, TypeTest, normal_type};
+use crate::query::plan::{BoundTest, Compare, Condition, NumberSet, TextTest};
+use crate::support::cancel::stopped;
+use crate::tree::alias::CADENCE;
+use crate::tree::{NodeClass, Present};
+
+/// How a test is evaluated in one segment.
+pub(super) enum Access<'a> {
+    /// No row satisfies it.
+    Never,
+    /// Every row but implicit cores satisfies it.
+    Always,
+    /// One row.
+    Row(u32),
+    /// The rows of a posting list.
+    Posting(&'a Posting),
+    /// The rows of any of several posting lists.
+    Union(SmallVec<[&'a Posting; 8]>),
+    /// Every row but implicit cores and those of several posting lists.
+    Except(SmallVec<[&'a Posting; 8]>),
+    /// The rows whose number in a packed column is in a set.
+    Column {
+        column: &'a IntColumn,
+        set: &'a NumberSet,
+        /// The bit of [`Present`] for rows with a value; `None` if every row has one.
+        given: Option<u8>,
+    },
+    /// The ttl in `cycle`.
+    Ttl { set: &'a NumberSet, cycle: i64 },
+    /// The kind, else the part of the nodeType after the colon; by dictionary code, whether
+    /// the value satisfies the test.
+    Kind {
+        kinds: SmallVec<[bool; 16]>,
+        types: SmallVec<[bool; 16]>,
+    },
+    /// A test of each node.
+    Node(&'a Condition),
+}
+
+/// The node class of a selector's class.
+#[inline]
+pub(super) fn node_class(class: Class) -> NodeClass {
+    match class {
+        Class::Turn => NodeClass::Turn,
+        Class::Container => NodeClass::Container,
+        Class::Block => NodeClass::Block,
+    }
+}
+
+/// The posting list of a test for one role, stored kind or key, without building an [`Access`]:
+/// `Some(None)` if no row has the value, `None` for any other test.
+#[inline]
+pub(super) fn of_one_value<'a>(
+    condition: &Condition,
+    segment: &'a Segment,
+) -> Option<Option<&'a Posting>> {
+    let column = match condition.attr {
+        Attr::Role => segment.roles(),
+        Attr::StoredKind => segment.kinds(),
+        Attr::Key => segment.keys(),
+        _ => return None,
+    };
+    match &condition.compare {
+        Compare::Text(test) => Some(column.rows_of(test.only()?)),
+        _ => None,
+    }
+}
+
+impl<'a> Access<'a> {
+    /// The access for `test` in a segment. Depth tests are left to windows.
+    pub(super) fn new(test: &'a BoundTest, segment: &'a Segment, cycle: i64) -> Self {
+        match test {
+            BoundTest::Depth(_) => Self::Always,
+            BoundTest::Type(test) => Self::of_type(*test, segment),
+            BoundTest::Attr(condition) => Self::of_condition(condition, segment, cycle),
+        }
+    }
+
+    fn of_type(test: TypeTest, segment: &'a Segment) -> Self {
+        let class = |class: NodeClass| segment.of_class(class);
+        match test {
+            TypeTest::Root => Self::Posting(class(NodeClass::Root)),
+            TypeTest::Seq => Self::Posting(class(NodeClass::Seq)),
+            TypeTest::Class(of) => Self::Posting(class(node_class(of))),
+            // Callers remove nested turns: they know the rows of `^seq`.
+            TypeTest::Anchor | TypeTest::TurnOrAnchor => {
+                let regions = [class(NodeClass::Sys), class(NodeClass::Head)];
+                let turns = class(NodeClass::Turn);
+                if regions.iter().all(|region| region.is_empty()) {
+                    Self::Posting(turns)
+                } else {
+                    Self::Union(regions.into_iter().chain([turns]).collect())
+                }
+            }
+        }
+    }
+
+    fn of_condition(condition: &'a Condition, segment: &'a Segment, cycle: i64) -> Self {
+        match (&condition.attr, &condition.compare) {
+            (Attr::Role, Compare::Text(test)) => Self::of_dictionary(test, segment.roles()),
+            (Attr::StoredKind, Compare::Text(test)) => Self::of_dictionary(test, segment.kinds()),
+            (Attr::Key, Compare::Text(test)) => Self::of_dictionary(test, segment.keys()),
+            (Attr::StoredType, Compare::Text(test)) => {
+                Self::of_values(segment.types(), false, |text| {
+                    test.holds(Some(&normal_type(text)))
+                })
+            }
+            (Attr::NodeType, Compare::Text(test)) => {
+                Self::of_values(segment.types(), false, |text| node_type_holds(test, text))
+            }
+            (Attr::Kind, Compare::Text(test)) => Self::of_kind(test, segment),
+            (Attr::Id, Compare::Text(test)) => match test.only() {
+                Some(id) => {
+                    let hash = hash_text(id);
+                    match segment.find(hash, id, |_| true) {
+                        None => Self::Never,
+                        // The snapshot decides which of several rows is live.
+                        Some(row) if segment.find(hash, id, |other| other != row).is_some() => {
+                            Self::Node(condition)
+                        }
+                        Some(row) => Self::Row(row),
+                    }
+                }
+                None => Self::Node(condition),
+            },
+            (Attr::Offset, Compare::Number(set)) => match sign_of(set) {
+                Some(sign) => Self::Posting(segment.of_sign(sign)),
+                None => Self::of_column(segment.offsets(), set, None),
+            },
+            (Attr::Priority, Compare::Number(set)) => {
+                Self::of_column(segment.priorities(), set, None)
+            }
+            (Attr::CreatedAtNs, Compare::Number(set)) => {
+                Self::of_column(segment.creation_times(), set, None)
+            }
+            (Attr::CreationIndex, Compare::Number(set)) => {
+                Self::of_column(segment.creation_indexes(), set, None)
+            }
+            (Attr::Cycle, Compare::Number(set)) => {
+                Self::of_column(segment.cycles(), set, Some(Present::CYCLE))
+            }
+            (Attr::Facet(Facet::Sdepth), Compare::Number(set)) => {
+                Self::of_column(segment.levels(), set, None)
+            }
+            (Attr::Ttl, Compare::Number(set)) => match (set.null, set.ranges.is_empty()) {
+                (false, true) => Self::Never,
+                (true, true) => Self::Except(std::iter::once(segment.with_ttl()).collect()),
+                _ => Self::Ttl { set, cycle },
+            },
+            (Attr::Tags, Compare::Value(test)) => match test.only() {
+                Some(tag) => segment.of_tag(tag).map_or(Self::Never, Self::Posting),
+                None => Self::Node(condition),
+            },
+            (Attr::Custom(name), Compare::Value(test)) => {
+                Self::of_field(name, segment, condition, |json| test.holds(&scalar(json)))
+            }
+            (Attr::Cadence, Compare::Number(set)) => {
+                Self::of_field(CADENCE.name, segment, condition, |json| {
+                    set.contains(json.parse().ok())
+                })
+            }
+            _ => Self::Node(condition),
+        }
+    }
+
+    /// A custom attribute: by the posting lists of its values if it has few.
+    fn of_field(
+        name: &str,
+        segment: &'a Segment,
+        condition: &'a Condition,
+        holds: impl Fn(&str) -> bool,
+    ) -> Self {
+        let null = holds("null");
+        let Some(field) = segment.custom(name) else {
+            return if null { Self::Always } else { Self::Never };
+        };
+        if field.values.is_empty() {
+            return Self::Node(condition);
+        }
+        let chosen = field.values.iter().zip(&field.postings);
+        let postings = |wanted: bool| {
+            chosen
+                .clone()
+                .filter(move |(json, _)| holds(json) == wanted)
+                .map(|(_, rows)| rows)
+        };
+        if null {
+            Self::Except(postings(false).collect())
+        } else {
+            Self::union(postings(true).collect())
+        }
+    }
+
+    fn of_dictionary(test: &TextTest, column: &'a DictColumn) -> Self {
+        if let Some(text) = test.only() {
+            return column.rows_of(text).map_or(Self::Never, Self::Posting);
+        }
+        Self::of_values(column, test.holds(None), |text| test.holds(Some(text)))
+    }
+
+    /// The kind as later editions read it: the stored kind, if no nodeType of the segment has a
+    /// part that decides the test otherwise.
+    fn of_kind(test: &'a TextTest, segment: &'a Segment) -> Self {
+        let types = segment.types().values();
+        let null = test.holds(None);
+        if types.iter().all(|text| test.holds(sub_type(text)) == null) {
+            return Self::of_dictionary(test, segment.kinds());
+        }
+        Self::Kind {
+            kinds: segment
+                .kinds()
+                .values()
+                .iter()
+                .map(|kind| test.holds(Some(kind)))
+                .collect(),
+            types: types
+                .iter()
+                .map(|text| test.holds(sub_type(text)))
+                .collect(),
+        }
+    }
+
+    fn of_values(column: &'a DictColumn, null: bool, holds: impl Fn(&str) -> bool) -> Self {
+        let codes = |wanted: bool| {
+            column
+                .values()
+                .iter()
+                .enumerate()
+                .filter(|(_, value)| holds(value) == wanted)
+                .map(|(code, _)| column.posting(code as u32))
+                .collect::<SmallVec<[&'a Posting; 8]>>()
+        };
+        if null {
+            Self::Except(codes(false))
+        } else {
+            Self::union(codes(true))
+        }
+    }
+
+    fn union(postings: SmallVec<[&'a Posting; 8]>) -> Self {
+        match postings.as_slice() {
+            [] => Self::Never,
+            [posting] => Self::Posting(posting),
+            _ => Self::Union(postings),
+        }
+    }
+
+    fn of_column(column: &'a IntColumn, set: &'a NumberSet, given: Option<u8>) -> Self {
+        if set.is_empty() || (set.ranges.is_empty() && given.is_none()) {
+            return Self::Never;
+        }
+        if set.ranges.ranges() == [(i64::MIN, i64::MAX)] && (set.null || given.is_none()) {
+            return Self::Always;
+        }
+        Self::Column { column, set, given }
+    }
+
+    /// Upper bound of matching rows in the segment; `None` if that takes reading rows.
+    pub(super) fn estimate(&self) -> Option<u32> {
+        match self {
+            Self::Never => Some(0),
+            Self::Row(_) => Some(1),
+            Self::Posting(posting) => Some(posting.len()),
+            Self::Union(postings) => Some(postings.iter().map(|posting| posting.len()).sum()),
+            _ => None,
+        }
+    }
+
+    /// Whether it can fill words, rather than test nodes one by one.
+    pub(super) fn by_words(&self) -> bool {
+        !matches!(self, Self::Node(_))
+    }
+
+    /// Keeps the rows for which [`Access::holds`] is true; none is an implicit core. Chooses the
+    /// way of testing once for all rows.
+    pub(super) fn retain(
+        &self,
+        rows: &mut SmallVec<[u32; 16]>,
+        piece: &Piece,
+        input: Input<'_>,
+        counters: &mut Counters,
+    ) {
+        match self {
+            Self::Always => {}
+            Self::Never => rows.clear(),
+            Self::Posting(posting) => posting.retain(rows),
+            Self::Column {
+                column,
+                set,
+                given: None,
+            } => match set.ranges.ranges() {
+                &[(low, high)] => column.retain(rows, low, high),
+                _ => rows.retain(|row| set.contains(Some(column.get(*row)))),
+            },
+            access => rows.retain(|row| access.holds(piece, *row, input, counters)),
+        }
+    }
+
+    /// Whether a row of the segment satisfies the test; false for implicit cores.
+    #[inline]
+    pub(super) fn holds(
+        &self,
+        piece: &Piece,
+        row: u32,
+        input: Input<'_>,
+        counters: &mut Counters,
+    ) -> bool {
+        let segment = &**piece.segment();
+        match self {
+            Self::Never => false,
+            Self::Always => !segment.is_core(row),
+            Self::Row(one) => *one == row,
+            Self::Posting(posting) => posting.contains(row),
+            Self::Union(postings) => postings.iter().any(|posting| posting.contains(row)),
+            Self::Except(postings) => {
+                !segment.is_core(row) && !postings.iter().any(|posting| posting.contains(row))
+            }
+            Self::Column { column, set, given } => {
+                let given = given.is_none_or(|bit| segment.present(row).has(bit));
+                !segment.is_core(row) && set.contains(given.then(|| column.get(row)))
+            }
+            Self::Ttl { set, cycle } => {
+                !segment.is_core(row) && set.contains(segment.ttl(row, *cycle))
+            }
+            Self::Kind { kinds, types } => {
+                !segment.is_core(row)
+                    && match (segment.kinds().code(row), segment.types().code(row)) {
+                        (Some(kind), _) => kinds[kind as usize],
+                        (None, Some(code)) => types[code as usize],
+                        (None, None) => false,
+                    }
+            }
+            Self::Node(condition) => {
+                // Tests of single nodes read contents: the one thing here that takes long.
+                if stopped() {
+                    return false;
+                }
+                counters.probes += 1;
+                !segment.is_core(row)
+                    && node_holds(
+                        condition,
+                        input.snapshot.node(row + piece.shift()),
+                        input.stats,
+                    )
+            }
+        }
+    }
+}
+
+/// Whether a node row satisfies every test.
+pub(super) fn row_holds(
+    tests: &[BoundTest],
+    row: u32,
+    input: Input<'_>,
+    counters: &mut Counters,
+) -> bool {
+    let snapshot = input.snapshot;
+    let piece = &snapshot.pieces()[snapshot.piece_of(row)];
+    let local = row - piece.shift();
+    tests.iter().all(|test| match test {
+        BoundTest::Depth(depths) => snapshot
+            .depth(row)
+            .is_some_and(|depth| depths.contains(depth)),
+        BoundTest::Type(TypeTest::Anchor) => is_anchor(snapshot, row),
+        test => Access::new(test, piece.segment(), snapshot.cycle())
+            .holds(piece, local, input, counters),
+    })
+}
+
+/// Whether a row is `^sys`, `^ah` or a turn directly under `^seq`.
+fn is_anchor(snapshot: &Snapshot, row: u32) -> bool {
+    let node = snapshot.node(row);
+    match node.class() {
+        NodeClass::Sys | NodeClass::Head => true,
+        NodeClass::Turn => snapshot.depth(row).is_some() && node.level() == 2,
+        _ => false,
+    }
+}
+
+/// The sign of offsets (see [`Segment::of_sign`]) that a set is exactly.
+fn sign_of(set: &NumberSet) -> Option<usize> {
+    match set.ranges.ranges() {
+        [(i64::MIN, -1)] => Some(0),
+        [(0, 0)] => Some(1),
+        [(1, i64::MAX)] => Some(2),
+        _ => None,
+    }
+}

@@ -1,0 +1,328 @@
+//! Strategy "windows": the steps of a chain from left to right, as bit sets over windows.
+
+use std::ops::{ControlFlow, Range};
+
+use super::access::row_holds;
+use super::axis::{Nodes, fill_level, narrow_by_level, reach};
+use super::eval::core_holds;
+use super::fill::fill_tests;
+use super::pick::{Which, pick, pick_groups};
+use super::rows::Rows;
+use super::stats::Input;
+use super::trace::Trace;
+use super::window::{locate, of_depths};
+use super::zone::Zones;
+use crate::index::{Bits, UnitKind};
+use crate::query::ir::{Axis, DepthSet, TypeTest, Zone};
+use crate::query::plan::{
+    Ambient, Bound, BoundChain, BoundFilter, BoundPick, BoundStep, BoundTest,
+};
+
+/// Whether implicit cores are among the matches.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Cores {
+    /// They are in no answer (LANGUAGE §1).
+    Dropped,
+    /// A mutation may put a node into one.
+    Kept,
+}
+
+/// The matches of a plan in document order, before order and tail; only those in `chunk`, which
+/// is whole units, if one is given. A chunk takes separable chains.
+pub(super) fn matches(
+    bound: &Bound,
+    chunk: Option<&Range<u32>>,
+    input: Input<'_>,
+    trace: &mut Trace,
+) -> Rows {
+    matches_and_cores(bound, chunk, Cores::Dropped, input, trace)
+}
+
+/// As [`matches()`], with the implicit cores that match or without.
+pub(super) fn matches_and_cores(
+    bound: &Bound,
+    chunk: Option<&Range<u32>>,
+    cores: Cores,
+    input: Input<'_>,
+    trace: &mut Trace,
+) -> Rows {
+    let mut union = Rows::none();
+    let whole = 0..input.snapshot.end_row();
+    for (index, chain) in bound.chains.iter().enumerate() {
+        trace.begin_chain(index);
+        let rows = run(chain, chunk, cores, input, trace);
+        union = match index {
+            0 => rows,
+            _ => union.union(rows, chunk.unwrap_or(&whole)),
+        };
+    }
+    if bound.filters.is_empty() {
+        return union;
+    }
+    let counters = &mut trace.counters;
+    let rows = union.iter();
+    Rows::List(
+        rows.filter(|&row| match cores == Cores::Kept && is_core(row, input) {
+            true => core_row_holds(&bound.filters, row, input),
+            false => row_holds(&bound.filters, row, input, counters),
+        })
+        .collect(),
+    )
+}
+
+/// Whether a row is an implicit core.
+pub(super) fn is_core(row: u32, input: Input<'_>) -> bool {
+    let piece = &input.snapshot.pieces()[input.snapshot.piece_of(row)];
+    piece.segment().is_core(row - piece.shift())
+}
+
+/// Whether the implicit core at `row` satisfies every test.
+fn core_row_holds(tests: &[BoundTest], row: u32, input: Input<'_>) -> bool {
+    let depth = input.snapshot.depth(row);
+    tests.iter().all(|test| match test {
+        BoundTest::Depth(depths) => depth.is_some_and(|depth| depths.contains(depth)),
+        test => core_holds(test),
+    })
+}
+
+/// The matches of one chain.
+fn run(
+    chain: &BoundChain,
+    chunk: Option<&Range<u32>>,
+    cores: Cores,
+    input: Input<'_>,
+    trace: &mut Trace,
+) -> Rows {
+    let (windows, below_seq) = match locate(chain, chunk, input, trace) {
+        ControlFlow::Break(rows) => return rows,
+        ControlFlow::Continue(located) => located,
+    };
+    let mut bits = Vec::with_capacity(windows.len());
+    for window in windows {
+        bits.push(WindowRun { window, input }.steps(chain, below_seq, cores, trace));
+    }
+    Rows::Bits(bits)
+}
+
+/// The left context of a step.
+enum Context {
+    /// The first step: everything, the root included.
+    Start,
+    /// Nodes.
+    Nodes(Nodes),
+    /// Zones.
+    Zones(Zones),
+}
+
+/// How a step continues its left context.
+#[derive(Clone, Copy)]
+struct Join<'a> {
+    left: &'a Context,
+    axis: Axis,
+    /// The level of the left context's nodes, if the chain decides it.
+    level: Option<u32>,
+}
+
+/// A run over one window.
+struct WindowRun<'a> {
+    window: Range<u32>,
+    input: Input<'a>,
+}
+
+impl WindowRun<'_> {
+    /// The rows that the last step keeps.
+    fn steps(&self, chain: &BoundChain, below_seq: bool, result: Cores, trace: &mut Trace) -> Bits {
+        let mut left = Context::Start;
+        let mut level = None;
+        let mut cores = false;
+        let mut steps = chain.steps.iter().enumerate();
+        if below_seq {
+            steps.next();
+            trace.step(0, || 1, Some(1));
+            left = Context::Nodes(Nodes {
+                bits: Bits::new(self.window.start..self.window.start),
+                root: false,
+                seq: true,
+            });
+        }
+        for (index, step) in steps {
+            match step {
+                BoundStep::Filter(filter) => {
+                    let join = Join {
+                        left: &left,
+                        axis: filter.axis,
+                        level,
+                    };
+                    let mut nodes = self.filter(join, filter, trace);
+                    if !filter.picks.is_empty() {
+                        self.pick(&mut nodes, join, filter, trace);
+                    }
+                    trace.step(index, || nodes.count(), None);
+                    if nodes.is_empty() {
+                        return nodes.bits;
+                    }
+                    level = filter.level;
+                    cores = filter.cores;
+                    left = Context::Nodes(nodes);
+                }
+                BoundStep::Zone { axis, zone } => {
+                    let zones = self.zones(left, *axis, *zone);
+                    if zones.members.is_empty() {
+                        return Bits::new(self.window.clone());
+                    }
+                    level = None;
+                    cores = false;
+                    left = Context::Zones(zones);
+                }
+            }
+        }
+        let mut bits = match left {
+            Context::Start => Bits::new(self.window.clone()),
+            Context::Nodes(nodes) => nodes.bits,
+            Context::Zones(zones) => zones.members.bits,
+        };
+        if cores && result == Cores::Dropped {
+            self.drop_cores(&mut bits);
+        }
+        bits
+    }
+
+    fn zones(&self, left: Context, axis: Axis, zone: Zone) -> Zones {
+        let (window, input) = (&self.window, self.input);
+        match left {
+            Context::Start => Zones::of_nodes(None, axis, zone, window, input),
+            Context::Nodes(nodes) => Zones::of_nodes(Some(nodes), axis, zone, window, input),
+            Context::Zones(zones) => zones.nested(axis, zone, window, input),
+        }
+    }
+
+    /// The nodes on the axis that satisfy the tests.
+    fn filter(&self, join: Join<'_>, filter: &BoundFilter, trace: &mut Trace) -> Nodes {
+        let (window, input, counters) = (&self.window, self.input, &mut trace.counters);
+        let tests = &filter.tests;
+        let mut bits = fill_tests(tests, filter.cores, window.clone(), input, counters);
+        for test in tests {
+            match test {
+                BoundTest::Depth(depths) => self.keep_depths(&mut bits, depths),
+                BoundTest::Type(TypeTest::Anchor) => self.keep_anchors(&mut bits),
+                BoundTest::Type(_) | BoundTest::Attr(_) => {}
+            }
+        }
+        // The root and `^seq` are tested apart if they are before the window.
+        let (root_reached, seq_reached) = match join.left {
+            Context::Start => (true, true),
+            Context::Nodes(nodes) => (false, nodes.root),
+            Context::Zones(zones) => zones.reaches_ambient(join.axis),
+        };
+        let mut ambient = |reached: bool, only: Ambient, row: Option<u32>| {
+            window.start > 0
+                && reached
+                && (filter.ambient == only || filter.ambient == Ambient::Maybe)
+                && row.is_some_and(|row| row_holds(tests, row, input, counters))
+        };
+        let root = ambient(root_reached, Ambient::Root, Some(0));
+        let seq = ambient(seq_reached, Ambient::Seq, input.snapshot.seq_row());
+        match join.left {
+            Context::Start => {}
+            Context::Zones(zones) => bits.and(&zones.reach(join.axis, window, input)),
+            Context::Nodes(nodes) => {
+                let Join { axis, level, .. } = join;
+                if !narrow_by_level(nodes, axis, level, &mut bits, window, input)
+                    && let Some(reach) = reach(nodes, axis, level, window.clone(), input)
+                {
+                    bits.and(&reach);
+                }
+            }
+        }
+        Nodes { bits, root, seq }
+    }
+
+    /// Applies the picks of a step and the tests after them.
+    fn pick(&self, nodes: &mut Nodes, join: Join<'_>, filter: &BoundFilter, trace: &mut Trace) {
+        let (bits, input, by_key) = (&mut nodes.bits, self.input, filter.key_order);
+        for pick_or_test in &filter.picks {
+            let which = match pick_or_test {
+                BoundPick::First => Which::First,
+                BoundPick::Last => Which::Last,
+                BoundPick::Nth(n) => Which::Nth(*n),
+                BoundPick::Test(test) => {
+                    self.keep(bits, test, trace);
+                    continue;
+                }
+            };
+            match join.left {
+                Context::Start => pick(bits, None, None, which, by_key, input),
+                Context::Nodes(left) => pick(bits, Some(left), join.level, which, by_key, input),
+                Context::Zones(zones) => {
+                    let groups = zones.groups(bits, join.axis, input);
+                    *bits = pick_groups(groups, bits, which, by_key, input);
+                }
+            }
+        }
+    }
+
+    /// Keeps rows that satisfy a test after a pick.
+    fn keep(&self, bits: &mut Bits, test: &BoundTest, trace: &mut Trace) {
+        if let BoundTest::Depth(depths) = test {
+            return self.keep_depths(bits, depths);
+        }
+        let tests = std::slice::from_ref(test);
+        let window = self.window.clone();
+        bits.and(&fill_tests(
+            tests,
+            true,
+            window,
+            self.input,
+            &mut trace.counters,
+        ));
+        if let BoundTest::Type(TypeTest::Anchor) = test {
+            self.keep_anchors(bits);
+        }
+    }
+
+    /// Keeps rows whose depth is in the set. Loose units between turns have no depth.
+    fn keep_depths(&self, bits: &mut Bits, depths: &DepthSet) {
+        let snapshot = self.input.snapshot;
+        let mut keep = bits.cleared();
+        for window in of_depths(snapshot, depths) {
+            keep.insert_range(window);
+        }
+        for piece in snapshot.pieces_in(self.window.clone()) {
+            let segment = piece.segment();
+            if !segment.has_loose_units() {
+                continue;
+            }
+            let is_loose = |unit: &u32| segment.units()[*unit as usize].kind == UnitKind::Loose;
+            for unit in piece.units().filter(is_loose) {
+                for row in segment.unit_rows(unit) {
+                    keep.remove(row + piece.shift());
+                }
+            }
+        }
+        bits.and(&keep);
+    }
+
+    /// Keeps `^sys`, `^ah` and the turns directly under `^seq`.
+    fn keep_anchors(&self, bits: &mut Bits) {
+        let snapshot = self.input.snapshot;
+        let mut keep = bits.cleared();
+        fill_level(2, &mut keep, &self.window, self.input);
+        keep.retain_range(snapshot.seq_rows());
+        for region in [snapshot.sys_rows(), snapshot.head_rows()] {
+            if !region.is_empty() {
+                keep.insert(region.start);
+            }
+        }
+        bits.and(&keep);
+    }
+
+    /// Removes implicit cores, which are never in an answer.
+    fn drop_cores(&self, bits: &mut Bits) {
+        for piece in self.input.snapshot.pieces_in(self.window.clone()) {
+            let cores = piece.segment().cores();
+            if !cores.is_empty() {
+                cores.for_each_in(piece.rows(), |row| bits.remove(row + piece.shift()));
+            }
+        }
+    }
+}

@@ -1,0 +1,150 @@
+//! The choice of a strategy, once for each run. Only runs over changed units need none.
+
+use super::access::node_class;
+use super::stats::Input;
+use super::strategy::{Reason, Strategy, Want};
+use super::word::{GroupWindow, WordWindow, windows_of};
+use crate::index::Piece;
+use crate::query::ir::TypeTest;
+use crate::query::plan::{Ambient, Bound, BoundChain, BoundStep, BoundTest};
+use crate::tree::NodeClass;
+
+/// A strategy with what choosing it found out.
+pub(super) enum Choice<'a> {
+    Count(u64),
+    /// The id, if it is the whole selector.
+    ById(Option<&'a str>),
+    /// One window; `None` if the snapshot has no rows at the depths.
+    Word(Option<WordWindow<'a>>),
+    /// The windows of each group.
+    Words(Vec<GroupWindow<'a>>),
+    Chunks,
+    Windows,
+}
+
+impl Choice<'_> {
+    pub(super) fn strategy(&self) -> Strategy {
+        match self {
+            Self::Count(_) => Strategy::Count,
+            Self::ById(_) => Strategy::ById,
+            Self::Word(_) | Self::Words(_) => Strategy::Word,
+            Self::Chunks => Strategy::Chunks,
+            Self::Windows => Strategy::Windows,
+        }
+    }
+}
+
+/// Chooses the cheapest strategy that fits. Costs a few comparisons, and for words a look-up of
+/// the depths.
+#[inline(always)]
+pub(super) fn choose<'a>(bound: &'a Bound, input: Input<'a>, want: Want) -> Choice<'a> {
+    if want == Want::Count
+        && let Ok(count) = count(bound, input)
+    {
+        return Choice::Count(count);
+    }
+    if let Ok(only) = by_id(bound) {
+        return Choice::ById(only);
+    }
+    if let Ok(choice) = words(bound, input) {
+        return choice;
+    }
+    match chunks(bound, want) {
+        Ok(()) => Choice::Chunks,
+        Err(_) => Choice::Windows,
+    }
+}
+
+/// The strategy that a run takes, and why each cheaper one that could give what is wanted does not
+/// fit. Runs nothing.
+pub fn strategy(bound: &Bound, input: Input<'_>, want: Want) -> (Strategy, Vec<Reason>) {
+    if want == Want::Changes && bound.compares_by_unit() {
+        return (Strategy::Chunks, Vec::new());
+    }
+    let chosen = choose(bound, input, want).strategy();
+    let counted = count(bound, input).err().filter(|_| want == Want::Count);
+    let all_name_ids = !bound.chains.is_empty() && bound.chains.iter().all(BoundChain::names_id);
+    let named = by_id(bound).map_err(|reason| match all_name_ids {
+        true => "a pick spans the tree",
+        false => reason,
+    });
+    let all = [
+        (Strategy::Count, counted),
+        (Strategy::ById, named.err()),
+        (Strategy::Word, words(bound, input).err()),
+        (Strategy::Chunks, chunks(bound, want).err()),
+    ];
+    let cheaper = all.into_iter().take_while(|(other, _)| *other != chosen);
+    let reasons = cheaper.filter_map(|(strategy, reason)| {
+        Some(Reason {
+            strategy,
+            reason: reason?,
+        })
+    });
+    (chosen, reasons.collect())
+}
+
+/// The number of matches, if they are one class in whole segments.
+fn count(bound: &Bound, input: Input<'_>) -> Result<u64, &'static str> {
+    let class = one_class(bound).ok_or("not one test of a class")?;
+    let pieces = input.snapshot.pieces();
+    if !pieces.iter().all(Piece::is_whole) {
+        return Err("part of a segment is not in the snapshot");
+    }
+    let of_class = |piece: &Piece| u64::from(piece.segment().of_class(class).len());
+    Ok(pieces.iter().map(of_class).sum())
+}
+
+/// The class that is the whole selector.
+fn one_class(bound: &Bound) -> Option<NodeClass> {
+    let ([chain], [], false) = (&*bound.chains, &*bound.filters, bound.has_tail()) else {
+        return None;
+    };
+    let ([BoundStep::Filter(filter)], None) = (&*chain.steps, &chain.scope) else {
+        return None;
+    };
+    match (&*filter.tests, &*filter.picks, filter.ambient) {
+        ([BoundTest::Type(TypeTest::Class(class))], [], Ambient::Never) => Some(node_class(*class)),
+        _ => None,
+    }
+}
+
+/// Whether every group requires an id; and the id, if it is the whole selector.
+#[inline]
+fn by_id(bound: &Bound) -> Result<Option<&str>, &'static str> {
+    if !bound.requires_ids {
+        return Err("not every group names an id");
+    }
+    let ([chain], []) = (&*bound.chains, &*bound.filters) else {
+        return Ok(None);
+    };
+    Ok(match &*chain.steps {
+        [BoundStep::Filter(step)] if step.tests.len() == 1 && step.picks.is_empty() => {
+            step.id.as_deref()
+        }
+        _ => None,
+    })
+}
+
+/// Whether each window fits one word.
+#[inline(always)]
+fn words<'a>(bound: &Bound, input: Input<'a>) -> Result<Choice<'a>, &'static str> {
+    match bound.interval {
+        Some(depths) => WordWindow::at(depths, input).map(Choice::Word),
+        None if bound.at_depths => windows_of(bound, input).map(Choice::Words),
+        None => Err("a group is not confined to depths, picks, gathers a zone or names an id"),
+    }
+}
+
+/// Whether chunks fit: part of the rows is wanted, and they come in order.
+fn chunks(bound: &Bound, want: Want) -> Result<(), &'static str> {
+    if want == Want::Matches || want != Want::First && bound.page.is_none() {
+        return Err("every row is wanted");
+    }
+    match bound.runs_in_chunks() {
+        true => Ok(()),
+        false => {
+            Err("rows are not found in result order, a pick spans the tree, or a group names an id")
+        }
+    }
+}

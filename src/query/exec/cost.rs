@@ -1,0 +1,106 @@
+//! The cost model: every threshold of execution, with its unit and reason.
+//!
+//! Units are rows, 64-row words and intervals. Each number is a rounded break-even point of two ways
+//! of doing the same; `benches/instructions` and `benches/growth` show what a change does.
+
+use crate::query::plan::Bound;
+
+/// Rows of the widest window that one machine word covers.
+pub(super) const WORD_ROWS: u32 = 64;
+
+/// Depths, beyond the first of an interval, that a local plan may read.
+const LOCAL_DEPTHS: u64 = 8;
+
+/// Rows of the first chunk: about what setting up a run costs.
+pub(super) const FIRST_CHUNK: u32 = 256;
+
+/// Each chunk is this many times as large as the one before. The whole session then takes
+/// logarithmically many chunks, and all but the last together cost a third of the last.
+const CHUNK_GROWTH: u32 = 4;
+
+/// Filling a word of a column costs about as much as reading the column of this many rows.
+const ROWS_PER_WORD: usize = 8;
+
+/// A pass over this many words costs less than choosing a better way.
+const SHORT_PASS: usize = 8;
+
+/// Up to this many subtrees are walked row by row faster than a level is filled.
+const FEW_SUBTREES: usize = 48;
+
+/// Comparing a word with this many intervals costs as much as a binary search for each row.
+const FEW_INTERVALS: usize = 12;
+
+/// Whether a plan reads so little that running it at once costs no more than deferring it.
+#[inline]
+pub fn is_local(bound: &Bound) -> bool {
+    bound.breadth < LOCAL_DEPTHS
+}
+
+/// The rows of the chunk after one of `rows` rows.
+pub(super) fn next_chunk(rows: u32) -> u32 {
+    rows.saturating_mul(CHUNK_GROWTH)
+}
+
+/// Whether narrowing `rows` rows in `words` words is cheaper by filling words than by rows.
+pub(super) fn fills_words(rows: usize, words: usize) -> bool {
+    rows > words * ROWS_PER_WORD
+}
+
+/// Whether the subtrees of `rows` rows in `words` words are filled by one pass over the words
+/// rather than one by one.
+pub(super) fn marks_subtrees(rows: usize, words: usize) -> bool {
+    rows * ROWS_PER_WORD >= words
+}
+
+/// Whether filling whole levels can be cheaper in a window of `words` words.
+pub(super) fn uses_levels(words: usize) -> bool {
+    words > SHORT_PASS
+}
+
+/// Whether the children of `rows` rows in `words` words are walked one by one.
+pub(super) fn walks_children(rows: impl FnOnce() -> usize, words: usize) -> bool {
+    !uses_levels(words) || rows() <= FEW_SUBTREES
+}
+
+/// Whether the numbers of `given` rows out of `rows` are compared row by row, not by words.
+pub(super) fn compares_rows(given: u32, rows: u32) -> bool {
+    given.saturating_mul(ROWS_PER_WORD as u32) < rows
+}
+
+/// Whether a word of a column is compared with each of `intervals` intervals in turn.
+pub(super) fn compares_words(intervals: usize) -> bool {
+    intervals <= FEW_INTERVALS
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn chunks_grow_until_they_cover_any_session() {
+        let (mut rows, mut size, mut chunks) = (0_u64, FIRST_CHUNK, 0);
+        while rows < u64::from(u32::MAX) {
+            rows += u64::from(size);
+            size = next_chunk(size);
+            chunks += 1;
+        }
+        assert_eq!(chunks, 13);
+    }
+
+    #[test]
+    fn dense_sets_go_by_words_and_sparse_ones_by_rows() {
+        let words = 100;
+        assert!(fills_words(64 * words, words) && !fills_words(words, words));
+        assert!(marks_subtrees(words, words) && !marks_subtrees(1, words));
+        assert!(compares_rows(1, 64) && !compares_rows(32, 64));
+        assert!(!compares_rows(u32::MAX, u32::MAX));
+    }
+
+    #[test]
+    fn small_windows_are_walked() {
+        assert!(!uses_levels(1) && uses_levels(1_000));
+        assert!(walks_children(|| 1_000, 4));
+        assert!(walks_children(|| 2, 1_000) && !walks_children(|| 1_000, 1_000));
+        assert!(compares_words(1) && !compares_words(1_000));
+    }
+}

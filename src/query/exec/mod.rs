@@ -1,0 +1,45 @@
+//! Execution: runs a bound plan over one snapshot.
+//!
+//! ```text
+//! driver ─▶ choose ─▶ word ──────────────────────────▶ access ─▶ eval
+//!    └────▶ chunks ─▶ chain ─▶ window, axis, pick, zone, fill ─┘
+//! ```
+//!
+//! [`run`] chooses a [`Strategy`] for a [`Bound`](crate::query::plan::Bound) plan, runs it, and gives
+//! [`Rows`] in result order. A step's matches are a set of rows. Tests read whichever index
+//! structure of a segment is cheapest there; axes are row ranges and levels. Every run counts its
+//! work; `explain --analyze` is the same run with a [`Trace`] that also records each step.
+//!
+//! Knows bound plans and indexes. It must not know selector text, unbound plans or histories.
+
+mod access;
+mod axis;
+mod chain;
+mod choose;
+mod chunks;
+mod cost;
+mod driver;
+mod eval;
+mod fill;
+mod inside;
+mod order;
+mod pick;
+mod rows;
+mod scan;
+mod stats;
+mod strategy;
+mod tail;
+mod trace;
+mod window;
+mod word;
+mod zone;
+
+pub use choose::strategy;
+pub use cost::is_local;
+pub use driver::{count, run, run_in, run_untailed, run_while, run_with_cores};
+pub use inside::Inside;
+pub use rows::{RowIter, Rows};
+pub use stats::{Input, SessionStats};
+pub use strategy::{Reason, Strategy, Want};
+pub use tail::Tail;
+pub use trace::{Counters, StepTrace, Trace};

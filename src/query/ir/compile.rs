@@ -1,0 +1,121 @@
+//! The entry points that take the text of a selector.
+
+use std::ops::Range;
+
+use super::attempt::attempt;
+use super::correct::correct;
+use super::edition::Edition;
+use super::lower::{Lowered, notes};
+use super::observer::Observer;
+use super::purpose::Purpose;
+use crate::query::syntax;
+use crate::support::diag::{Code, Diagnostic, Error};
+
+/// Parses and lowers `text` as a selector of `edition`. Linear in the length of the text, except
+/// for sorting tests and lists.
+///
+/// # Errors
+/// All mistakes of form and meaning that could be found, leftmost first (LANGUAGE §10).
+pub fn compile(text: &str, edition: Edition) -> Result<Lowered, Error> {
+    compile_for(text, edition, Purpose::Select)
+}
+
+/// As [`compile`], for a selector that may be part of a mutation. Without a time it then means the
+/// working state in every edition.
+///
+/// # Errors
+/// As [`compile`]; for a mutation also a time, and what needs one.
+pub fn compile_for(text: &str, edition: Edition, purpose: Purpose) -> Result<Lowered, Error> {
+    compile_with(text, edition, purpose, None)
+}
+
+/// Compiles the place of a mutation: the query of the parent nodes, with where among their children.
+/// Any selector is one; only a position can end in an insertion point.
+///
+/// # Errors
+/// As [`compile_for`]; an insertion point that counts from 0.
+pub fn compile_place(text: &str, edition: Edition) -> Result<Lowered, Error> {
+    compile_for(text, edition, Purpose::Place)
+}
+
+/// As [`compile`], showing the query to `observer` after each pass.
+///
+/// # Errors
+/// As [`compile`].
+pub fn compile_observed(
+    text: &str,
+    edition: Edition,
+    observer: Observer<'_>,
+) -> Result<Lowered, Error> {
+    compile_with(text, edition, Purpose::Select, Some(observer))
+}
+
+fn compile_with(
+    text: &str,
+    edition: Edition,
+    purpose: Purpose,
+    observer: Option<Observer<'_>>,
+) -> Result<Lowered, Error> {
+    let diagnostics = match attempt(text, edition, purpose, observer) {
+        Ok(lowered) => return Ok(lowered),
+        Err(diagnostics) => correct(text, edition, purpose, diagnostics),
+    };
+    Err(
+        Error::from_diagnostics(text, diagnostics).unwrap_or_else(|| {
+            // Unreachable: a refused text has at least one diagnostic.
+            let unknown = Diagnostic::error(Code::SelectorInvalid, "the selector is invalid");
+            Error::new(text, unknown)
+        }),
+    )
+}
+
+/// A construct and its normal form.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Sugar {
+    /// The byte range of the construct; empty for an omitted time.
+    pub span: Range<usize>,
+    /// The construct as written.
+    pub written: String,
+    /// Its normal form, as a part of canonical text.
+    pub normal: String,
+}
+
+/// The constructs of `text`, a selector of `edition`, whose normal form differs from what is
+/// written (LANGUAGE §9), in text order. Quotes and white space do not count as a difference, and
+/// what later passes rearrange is not shown. Linear in the length of the text.
+///
+/// # Errors
+/// Every mistake of the selector.
+pub fn desugar(text: &str, edition: Edition) -> Result<Vec<Sugar>, Error> {
+    compile(text, edition)?;
+    let Ok(selector) = syntax::parse(text) else {
+        return Ok(Vec::new());
+    };
+    let sugar = notes(&selector, edition).into_iter();
+    let sugar = sugar.filter_map(|(span, normal)| {
+        let written = span.slice(text).to_owned();
+        (bare(&written) != bare(&normal)).then(|| Sugar {
+            span: span.into(),
+            written,
+            normal,
+        })
+    });
+    Ok(sugar.collect())
+}
+
+/// `text` without white space and quotes.
+fn bare(text: &str) -> String {
+    text.chars()
+        .filter(|c| !c.is_whitespace() && !matches!(c, '\'' | '"'))
+        .collect()
+}
+
+/// `text`, a selector of `from`, as a selector of `to` with the same meaning over every session
+/// (LANGUAGE, the tables of editions). See [`Query::text_in`](super::Query::text_in).
+///
+/// # Errors
+/// Every mistake of the selector, or `E_EDITION` for a construct that `to` cannot express.
+pub fn translate(text: &str, from: Edition, to: Edition) -> Result<String, Error> {
+    let query = compile(text, from)?.query;
+    query.text_in(to).map_err(|reason| reason.error(text))
+}

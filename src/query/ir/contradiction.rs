@@ -1,0 +1,478 @@
+//! Finds chains and tests that no node of any tree can match (LANGUAGE §10): tests that exclude
+//! each other, and steps that cannot be below each other.
+//!
+//! `Some` is certain and gives the reason; `None` means "perhaps".
+
+use std::cmp::Ordering;
+
+use super::depth::DepthSet;
+use super::number::compare_numbers;
+use super::order;
+use super::query::{
+    Attr, AttrTest, Axis, Chain, Class, Kind, Literal, NodeStep, Op, Operand, Step, Tail, Test,
+    TypeTest,
+};
+
+/// The kinds of nodes that a step may match, as a bit set.
+type Kinds = u8;
+const ROOT: Kinds = 1;
+const SYS: Kinds = 2;
+const AH: Kinds = 4;
+const SEQ: Kinds = 8;
+/// A turn directly under `^seq`.
+const TURN: Kinds = 16;
+/// Everything else: containers, blocks, other turns.
+const OTHER: Kinds = 32;
+const ALL: Kinds = 63;
+
+/// Why no node can match `chain`.
+pub(super) fn of_chain(chain: &Chain) -> Option<String> {
+    let mut here: Option<Kinds> = None;
+    let mut zone = false;
+    for (axis, step) in &chain.steps {
+        let reach = match (here, axis) {
+            (None, _) => ALL,
+            // A step after a zone matches its members or what is inside them.
+            (Some(kinds), _) if zone => kinds,
+            (Some(kinds), Axis::Child) => children(kinds),
+            (Some(kinds), Axis::Descendant) => below(kinds),
+        };
+        match step {
+            Step::Node(node) => {
+                if let Some(why) = of_step(node) {
+                    return Some(why);
+                }
+                let kinds = reach & kinds_of(node);
+                if kinds == 0 {
+                    return Some(match here {
+                        Some(_) => format!("`{node}` is never there"),
+                        None => format!("`{node}` excludes itself"),
+                    });
+                }
+                here = Some(kinds);
+                zone = false;
+            }
+            Step::Zone(_) => {
+                if reach == 0 {
+                    return Some("nothing is inside".to_owned());
+                }
+                // The members, at any level, and the nodes inside them.
+                here = Some(reach | below(reach));
+                zone = true;
+            }
+        }
+    }
+    None
+}
+
+fn children(kinds: Kinds) -> Kinds {
+    let mut found = 0;
+    if kinds & ROOT != 0 {
+        found |= SYS | AH | SEQ | OTHER;
+    }
+    if kinds & SEQ != 0 {
+        found |= TURN | OTHER;
+    }
+    if kinds & !(ROOT | SEQ) != 0 {
+        found |= OTHER;
+    }
+    found
+}
+
+fn below(kinds: Kinds) -> Kinds {
+    let once = children(kinds);
+    // Every kind occurs within three levels: root, seq, turn, everything else.
+    let twice = once | children(once);
+    twice | children(twice)
+}
+
+/// The kinds of nodes that pass a step's tests of type and depth.
+fn kinds_of(step: &NodeStep) -> Kinds {
+    let tail = step.tail.iter().filter_map(|item| match item {
+        Tail::Test(test) => Some(test),
+        Tail::Pick(_) => None,
+    });
+    step.tests
+        .iter()
+        .chain(tail)
+        .fold(ALL, |kinds, test| kinds & kinds_of_test(test))
+}
+
+fn kinds_of_test(test: &Test) -> Kinds {
+    match test {
+        Test::Type(TypeTest::Root) => ROOT,
+        Test::Type(TypeTest::Seq) => SEQ,
+        Test::Type(TypeTest::Anchor) => SYS | AH | TURN,
+        Test::Type(TypeTest::TurnOrAnchor) => SYS | AH | TURN | OTHER,
+        Test::Type(TypeTest::Class(Class::Turn)) => TURN | OTHER,
+        Test::Type(TypeTest::Class(Class::Container | Class::Block)) => OTHER,
+        Test::Depth(set) => kinds_of_depth(set),
+        Test::Attr(_) => ALL,
+    }
+}
+
+fn kinds_of_depth(set: &DepthSet) -> Kinds {
+    if set.is_empty() {
+        return 0;
+    }
+    let mut kinds = OTHER;
+    if set.contains(-1) {
+        kinds |= SYS;
+    }
+    if set.contains(0) {
+        kinds |= AH;
+    }
+    if set.ranges().last().is_some_and(|range| range.1 >= 1) {
+        kinds |= TURN;
+    }
+    kinds
+}
+
+/// Why no node can match a step, whatever its context.
+fn of_step(step: &NodeStep) -> Option<String> {
+    if let Some(why) = of_tests(&step.tests) {
+        return Some(why);
+    }
+    if step.tail.is_empty() {
+        return None;
+    }
+    // Tests after a pick are about the same node.
+    let mut all: Vec<Test> = step.tests.to_vec();
+    for item in &step.tail {
+        if let Tail::Test(test) = item {
+            all.push(test.clone());
+        }
+    }
+    all.sort_by(order::tests);
+    of_tests(&all)
+}
+
+/// Why no node can pass all of `tests`, which must be sorted.
+pub(super) fn of_tests(tests: &[Test]) -> Option<String> {
+    // Fast path: most steps are like this.
+    if let [] | [Test::Type(_)] = tests {
+        return None;
+    }
+    let depths = tests.iter().filter_map(Test::depth).cloned();
+    let depths = depths.reduce(|all, set| all.intersection(&set));
+    if depths.is_some_and(|depths| depths.is_empty()) {
+        return Some("no depth is left".to_owned());
+    }
+    let mut types = tests.iter().filter_map(|test| match test {
+        Test::Type(test) => Some(*test),
+        Test::Depth(_) | Test::Attr(_) => None,
+    });
+    if let (Some(a), Some(b)) = (types.next(), types.next())
+        && !both_types(a, b)
+    {
+        let (a, b) = (type_name(a), type_name(b));
+        return Some(format!("a node is not both `{a}` and `{b}`"));
+    }
+
+    // In sorted tests those of attributes come last, and those of one attribute are neighbours.
+    let attrs = &tests[tests.partition_point(|test| test.attr().is_none())..];
+    let mut each = attrs.iter().filter_map(Test::attr);
+    if let Some(why) = each.find_map(|test| of_one(test, tests)) {
+        return Some(why);
+    }
+    let (a, b) = attrs
+        .chunk_by(|a, b| a.attr().map(|a| &a.attr) == b.attr().map(|b| &b.attr))
+        .filter(|tests| tests.len() > 1)
+        .find_map(|tests| of_attribute(&tests.iter().filter_map(Test::attr).collect::<Vec<_>>()))?;
+    Some(format!("`[{a}]` and `[{b}]` exclude each other"))
+}
+
+/// Two of `tests`, which must be sorted and of one attribute, that exclude each other.
+///
+/// O(n log n): instead of all earlier tests only a few witnesses are compared, which together
+/// exclude whatever any earlier test excludes.
+fn of_attribute<'a>(tests: &[&'a AttrTest]) -> Option<(&'a AttrTest, &'a AttrTest)> {
+    // Equalities come first, sorted by operand.
+    let equal = &tests[..tests.partition_point(|test| test.op == Op::Eq)];
+    let mut kept = Witnesses::default();
+    for test in tests {
+        if let Some(other) = kept.all().find(|other| exclude(other, test)) {
+            return Some((other, test));
+        }
+        if test.op == Op::Ne
+            && let Ok(at) =
+                equal.binary_search_by(|other| order::operands(&other.operand, &test.operand))
+            && exclude(equal[at], test)
+        {
+            return Some((equal[at], test));
+        }
+        kept.add(test);
+    }
+    None
+}
+
+/// Tests of one attribute that represent all earlier ones.
+#[derive(Default)]
+struct Witnesses<'a> {
+    /// `= null`
+    null: Option<&'a AttrTest>,
+    /// Equalities with other literals. Three distinct literals always contain a conflicting pair,
+    /// even if `head` matches `head:sub`, so three suffice.
+    equal: [Option<&'a AttrTest>; 3],
+    /// An ordering or a pattern, which excludes null.
+    ordered: Option<&'a AttrTest>,
+    /// The highest lower bound and the lowest upper bound, of numbers.
+    bounds: [Option<&'a AttrTest>; 2],
+}
+
+impl<'a> Witnesses<'a> {
+    fn all(&self) -> impl Iterator<Item = &'a AttrTest> {
+        let bounds = self.bounds;
+        let one = [self.null, self.ordered].into_iter();
+        one.chain(self.equal).chain(bounds).flatten()
+    }
+
+    fn add(&mut self, test: &'a AttrTest) {
+        let Operand::Literal(literal) = &test.operand else {
+            return;
+        };
+        match (test.op, literal) {
+            (Op::Eq, Literal::Null) => {
+                self.null.get_or_insert(test);
+            }
+            (Op::Eq, _) => {
+                if let Some(free) = self.equal.iter_mut().find(|kept| kept.is_none()) {
+                    *free = Some(test);
+                }
+            }
+            (Op::Ne, _) => {}
+            _ => {
+                self.ordered.get_or_insert(test);
+            }
+        }
+        let [low, high] = match test.op {
+            _ if !is_number(test) => return,
+            Op::Eq => [true, true],
+            Op::Gt | Op::Ge => [true, false],
+            Op::Lt | Op::Le => [false, true],
+            Op::Ne | Op::Matches => return,
+        };
+        for (bound, sets, tighter) in [(0, low, Ordering::Greater), (1, high, Ordering::Less)] {
+            let kept = &mut self.bounds[bound];
+            let tightens = kept.is_none_or(|kept| match &kept.operand {
+                Operand::Literal(known) => match compare_numbers(literal, known) {
+                    // At the same number the exclusive bound is tighter.
+                    Some(Ordering::Equal) => matches!(test.op, Op::Lt | Op::Gt),
+                    order => order == Some(tighter),
+                },
+                Operand::Param(_) | Operand::List(_) => true,
+            });
+            if sets && tightens {
+                *kept = Some(test);
+            }
+        }
+    }
+}
+
+/// Whether a node can be of both types.
+fn both_types(a: TypeTest, b: TypeTest) -> bool {
+    let turnish = |test: TypeTest| {
+        matches!(
+            test,
+            TypeTest::Anchor | TypeTest::TurnOrAnchor | TypeTest::Class(Class::Turn)
+        )
+    };
+    a == b || turnish(a) && turnish(b)
+}
+
+fn type_name(test: TypeTest) -> &'static str {
+    match test {
+        TypeTest::Root => "^root",
+        TypeTest::Seq => "^seq",
+        TypeTest::Anchor => "depth(…)",
+        TypeTest::TurnOrAnchor | TypeTest::Class(Class::Turn) => ".mt",
+        TypeTest::Class(Class::Container) => ".mc",
+        TypeTest::Class(Class::Block) => ".cb",
+    }
+}
+
+/// Whether a step can match an implicit core, which needs a container test (LANGUAGE §1).
+pub(super) fn matches_cores(tests: &[Test]) -> bool {
+    tests.contains(&Test::Type(TypeTest::Class(Class::Container)))
+}
+
+/// Why no node can pass `test`, given the other tests of its step.
+fn of_one(test: &AttrTest, tests: &[Test]) -> Option<String> {
+    let Operand::Literal(literal) = &test.operand else {
+        return None;
+    };
+    match (test.op, literal) {
+        (Op::Lt | Op::Le | Op::Gt | Op::Ge | Op::Matches, Literal::Null) => Some(format!(
+            "`[{test}]` is never true: `null` has no order and no text"
+        )),
+        // On an implicit core such a header is null.
+        (Op::Eq, Literal::Null) if test.attr.is_never_null() && !matches_cores(tests) => {
+            let name = test.attr.name();
+            Some(format!("`[{test}]` is never true: an absent `{name}` is 0"))
+        }
+        // `.mt[nodeType='cb']`
+        (Op::Eq, Literal::Text(text)) if matches!(test.attr, Attr::NodeType | Attr::StoredType) => {
+            let head = text.split(':').next().unwrap_or_default();
+            let class = match head {
+                _ if head.starts_with('^') => return None,
+                _ => Class::from_word(head).unwrap_or(Class::Block),
+            };
+            let types = tests.iter().map_while(|test| match test {
+                Test::Type(test) => Some(*test),
+                Test::Depth(_) | Test::Attr(_) => None,
+            });
+            let mut others = types.filter_map(|test| match test {
+                TypeTest::Class(other) if other != class => Some(other),
+                _ => None,
+            });
+            let other = others.next()?.word();
+            Some(format!("`.{other}` and `[{test}]` exclude each other"))
+        }
+        _ => None,
+    }
+}
+
+/// Whether no value passes both of two tests of one attribute.
+fn exclude(a: &AttrTest, b: &AttrTest) -> bool {
+    // `=` and `!=` with the same operand, whatever it is, are exact complements.
+    if a.operand == b.operand && matches!((a.op, b.op), (Op::Eq, Op::Ne) | (Op::Ne, Op::Eq)) {
+        return true;
+    }
+    let (Operand::Literal(x), Operand::Literal(y)) = (&a.operand, &b.operand) else {
+        return false;
+    };
+    if is_number(a) && is_number(b) {
+        return numbers_exclude((a.op, x), (b.op, y));
+    }
+    match (a.op, b.op) {
+        (Op::Eq, Op::Eq) => match (&a.attr, x, y) {
+            // A list may contain both, and content can have any type.
+            (Attr::Tags, Literal::Null, other) | (Attr::Tags, other, Literal::Null) => {
+                *other != Literal::Null
+            }
+            (Attr::Tags | Attr::Custom(_) | Attr::Content, ..) => false,
+            // `cb:x` also counts as `cb`.
+            (Attr::NodeType, Literal::Text(x), Literal::Text(y)) => {
+                x != y && !is_head(x, y) && !is_head(y, x)
+            }
+            _ => x != y,
+        },
+        // Null passes no ordering and no pattern.
+        (Op::Eq, Op::Lt | Op::Le | Op::Gt | Op::Ge | Op::Matches) => *x == Literal::Null,
+        (Op::Lt | Op::Le | Op::Gt | Op::Ge | Op::Matches, Op::Eq) => *y == Literal::Null,
+        _ => false,
+    }
+}
+
+fn is_head(head: &str, whole: &str) -> bool {
+    whole.split(':').next() == Some(head)
+}
+
+/// Whether a test compares numbers.
+fn is_number(test: &AttrTest) -> bool {
+    test.attr.kind() == Kind::Number
+        && matches!(
+            test.operand,
+            Operand::Literal(Literal::Int(_) | Literal::Decimal(..))
+        )
+}
+
+/// Whether no number passes both comparisons.
+fn numbers_exclude(a: (Op, &Literal), b: (Op, &Literal)) -> bool {
+    let Some(order) = compare_numbers(a.1, b.1) else {
+        return false;
+    };
+    // Whether a comparison sets a lower or upper bound, and whether the bound itself passes.
+    let low = |op| match op {
+        Op::Gt => Some(false),
+        Op::Ge | Op::Eq => Some(true),
+        _ => None,
+    };
+    let high = |op| match op {
+        Op::Lt => Some(false),
+        Op::Le | Op::Eq => Some(true),
+        _ => None,
+    };
+    // Whether the lower bound of one is above the upper bound of the other.
+    let crossed = |low: Option<bool>, high: Option<bool>, order: Ordering| match (low, high) {
+        (Some(low), Some(high)) => {
+            order == Ordering::Greater || order == Ordering::Equal && !(low && high)
+        }
+        _ => false,
+    };
+    crossed(low(a.0), high(b.0), order) || crossed(low(b.0), high(a.0), order.reverse())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{exclude, of_attribute};
+    use crate::query::ir::{Attr, AttrTest, Literal, Op, Operand, order};
+
+    #[test]
+    fn one_pass_finds_what_comparing_all_pairs_finds() {
+        let literals = [
+            Literal::Null,
+            Literal::Int(1),
+            Literal::Int(2),
+            Literal::Decimal(1.5, "1.5".into()),
+            Literal::Decimal(2.0, "2.0".into()),
+            Literal::Text("cb".into()),
+            Literal::Text("cb:a".into()),
+            Literal::Text("cb:b".into()),
+            Literal::Text("mt".into()),
+        ];
+        let list = Operand::List(
+            [
+                Operand::Literal(Literal::Int(1)),
+                Operand::Param("p".into()),
+            ]
+            .into(),
+        );
+        let mut operands: Vec<Operand> = literals.into_iter().map(Operand::Literal).collect();
+        operands.extend([Operand::Param("p".into()), list]);
+        let ops = [Op::Eq, Op::Ne, Op::Lt, Op::Le, Op::Gt, Op::Ge, Op::Matches];
+        let attrs = [
+            Attr::Ttl,
+            Attr::Role,
+            Attr::NodeType,
+            Attr::Tags,
+            Attr::Content,
+            Attr::Custom("x".into()),
+        ];
+        // A pseudo-random sequence with a fixed seed (Knuth's MMIX generator).
+        let mut state = 7_u64;
+        let mut below = |bound: usize| {
+            state = state
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1_442_695_040_888_963_407);
+            (state >> 33) as usize % bound
+        };
+        let (mut found, mut none) = (0, 0);
+        for round in 0..60_000 {
+            let attr = &attrs[round % attrs.len()];
+            let mut tests: Vec<AttrTest> = (0..2 + below(4))
+                .map(|_| AttrTest {
+                    attr: attr.clone(),
+                    op: ops[below(ops.len())],
+                    operand: operands[below(operands.len())].clone(),
+                })
+                .collect();
+            tests.sort_by(|a, b| {
+                a.op.cmp(&b.op)
+                    .then_with(|| order::operands(&a.operand, &b.operand))
+            });
+            tests.dedup();
+            let all: Vec<&AttrTest> = tests.iter().collect();
+            let pairs = all.iter().enumerate().any(|(index, a)| {
+                let later = &all[index + 1..];
+                later.iter().any(|b| exclude(a, b))
+            });
+            let pair = of_attribute(&all);
+            assert_eq!(pair.is_some(), pairs, "{tests:?}");
+            assert!(pair.is_none_or(|(a, b)| exclude(a, b)));
+            found += usize::from(pairs);
+            none += usize::from(!pairs);
+        }
+        assert!(found > 5_000 && none > 5_000, "{found} {none}");
+    }
+}

@@ -1,0 +1,377 @@
+//! Quotes and brackets that lack their other half, and those that have one too many.
+//!
+//! A missing sign could be almost anywhere. Each place where it could be is tried; the selector
+//! that is accepted and has the plainest texts in quotes is the one that was meant.
+
+use super::scan::{Kind, QUOTES, Scan};
+use super::slip::{Accept, Slip, apply};
+use crate::support::diag::Edit;
+
+/// The most places that are tried for one sign.
+const MOST: usize = 80;
+
+/// The slip of a missing or superfluous quote or bracket, if undoing it gives a selector.
+/// `accept` tells whether a text is one.
+pub(super) fn repair(text: &str, accept: Accept<'_>) -> Option<Slip> {
+    let by_quotes = quotes(text, accept);
+    by_quotes.or_else(|| brackets(text, accept)).or_else(|| {
+        // Both a quote and a bracket.
+        let both = |text: &str| accept(text).or_else(|| brackets(text, accept).map(|_| MOST));
+        quotes(text, &both)
+    })
+}
+
+/// Where a text in quotes or a bracket opens that never closes, with the sign that is missing.
+pub(super) fn unclosed(text: &str) -> Option<(std::ops::Range<usize>, char)> {
+    let scan = Scan::new(text);
+    if scan.unquoted {
+        let last = scan.lexemes.last()?;
+        let mark = text.get(last.span.clone())?.chars().next()?;
+        return Some((last.span.start..last.span.start + 1, mark));
+    }
+    let open = (0..scan.lexemes.len())
+        .rev()
+        .find(|at| scan.kind(*at) == Some(Kind::Open) && scan.partner(*at).is_none())?;
+    Some((scan.span(open), closer(scan.word(open))))
+}
+
+fn closer(open: &str) -> char {
+    match open {
+        "[" => ']',
+        "(" => ')',
+        _ => '}',
+    }
+}
+
+/// An edit, where its mistake is, and what is wrong there.
+struct Try {
+    edits: Vec<Edit>,
+    slip: Slip,
+}
+
+impl Try {
+    fn new(edit: Edit, slip: Slip) -> Self {
+        Self {
+            edits: vec![edit],
+            slip,
+        }
+    }
+}
+
+fn quotes(text: &str, accept: Accept<'_>) -> Option<Slip> {
+    let odd: Vec<char> = ['\'', '"']
+        .into_iter()
+        .filter(|mark| count(text, *mark) % 2 == 1)
+        .collect();
+    let mark = *odd.first()?;
+    let mut tries: Vec<Try> = Vec::new();
+    if odd.len() == 2 {
+        // `'user"`
+        for (from, to) in [('"', '\''), ('\'', '"')] {
+            for (at, _) in text.match_indices(from) {
+                let message = "a text begins and ends with the same quote";
+                let slip = Slip::new(at..at + 1, message, format!("expected `{to}`"));
+                tries.push(Try::new(Edit::new(at..at + 1, to), slip));
+            }
+        }
+    }
+    tries.extend(typographic(text, mark));
+    for (at, _) in text.match_indices(mark) {
+        // `'it's'`
+        let before = text.get(..at).and_then(|before| before.chars().next_back());
+        let after = text.get(at + 1..).and_then(|after| after.chars().next());
+        if before.is_some_and(char::is_alphanumeric) && after.is_some_and(char::is_alphanumeric) {
+            let message = format!("a `{mark}` inside a text takes a backslash");
+            let slip = Slip::new(at..at + 1, message, "the backslash is missing");
+            tries.push(Try::new(Edit::new(at..at, "\\"), slip));
+        }
+    }
+    let extra = |at: usize| {
+        let message = "a text has one quote on each side";
+        let slip = Slip::new(at..at + 1, message, "one quote too many");
+        Try::new(Edit::new(at..at + 1, ""), slip)
+    };
+    let marks = text.match_indices(mark).map(|(at, _)| at);
+    let doubled = |at: &usize| {
+        text.get(at + 1..)
+            .is_some_and(|rest| rest.starts_with(mark))
+    };
+    tries.extend(marks.clone().filter(doubled).map(extra));
+    tries.extend(places(text).into_iter().map(|at| missing(text, mark, at)));
+    tries.extend(marks.map(extra));
+    best(text, tries, accept)
+}
+
+/// `'user’`, `“don't”`: one quote of two is typographic, or both around an apostrophe.
+fn typographic(text: &str, mark: char) -> Vec<Try> {
+    let other = if mark == '\'' { '"' } else { '\'' };
+    let found: Vec<(usize, char)> = text
+        .char_indices()
+        .filter(|(_, c)| QUOTES.contains(*c))
+        .collect();
+    let place = |(at, c): &(usize, char)| *at..*at + c.len_utf8();
+    let slip = |span| Slip::new(span, "a text takes `'` or `\"`", "a typographic quote");
+    let one = |quote: &(usize, char)| Try::new(Edit::new(place(quote), mark), slip(place(quote)));
+    let mut tries: Vec<Try> = found.iter().map(one).collect();
+    for pair in found.windows(2) {
+        if let [open, close] = pair {
+            tries.push(Try {
+                edits: vec![
+                    Edit::new(place(open), other),
+                    Edit::new(place(close), other),
+                ],
+                slip: slip(place(open)).and_at(place(close), "and here"),
+            });
+        }
+    }
+    tries
+}
+
+/// A quote that may be missing at `at`.
+fn missing(text: &str, mark: char, at: usize) -> Try {
+    let before = text.get(..at).unwrap_or_default();
+    let (side, other, label) = if count(before, mark).is_multiple_of(2) {
+        let end = text.get(at..).and_then(|rest| rest.find(mark));
+        ("opening", end.map(|end| at + end), "the text ends here")
+    } else {
+        ("closing", before.rfind(mark), "the text begins here")
+    };
+    let message = format!("the {side} `{mark}` is missing");
+    let mut slip = Slip::new(at..at, message, "it belongs here");
+    if let Some(other) = other {
+        slip = slip.and_at(other..other + 1, label);
+    }
+    Try::new(Edit::new(at..at, mark), slip)
+}
+
+/// The number of quotes of one kind that no backslash precedes.
+fn count(text: &str, mark: char) -> usize {
+    let places = text.match_indices(mark);
+    places
+        .filter(|(at, _)| !text.get(..*at).is_some_and(|before| before.ends_with('\\')))
+        .count()
+}
+
+/// Where a word or sign begins or ends.
+fn places(text: &str) -> Vec<usize> {
+    let mut places: Vec<usize> = Vec::new();
+    let mut last = None;
+    for (at, c) in text.char_indices() {
+        let word = c.is_alphanumeric() || matches!(c, '_' | '-' | ':' | '.');
+        if last != Some(word) || !word {
+            places.push(at);
+        }
+        last = Some(word);
+    }
+    places.push(text.len());
+    places.dedup();
+    places
+}
+
+fn brackets(text: &str, accept: Accept<'_>) -> Option<Slip> {
+    let scan = Scan::new(text);
+    let mut tries: Vec<Try> = Vec::new();
+    let brackets = (0..scan.lexemes.len())
+        .filter(|at| matches!(scan.kind(*at), Some(Kind::Open | Kind::Close)));
+    // One sign cannot balance more.
+    if brackets.filter(|at| scan.partner(*at).is_none()).count() > 2 {
+        return None;
+    }
+    for at in 0..scan.lexemes.len() {
+        let (kind, word, span) = (scan.kind(at), scan.word(at), scan.span(at));
+        match (kind, scan.partner(at)) {
+            (Some(Kind::Open), None) => unclosed_tries(&scan, at, &mut tries),
+            (Some(Kind::Close), None) => unopened_tries(&scan, at, &mut tries),
+            (Some(Kind::Open), Some(close)) if scan.word(close) != closer(word).to_string() => {
+                mixed_tries(&scan, at, close, &mut tries);
+            }
+            _ => continue,
+        }
+        // The word of `:depth(` would become another one.
+        let called = word == "(" && at > 1 && scan.word(at - 2) == ":";
+        if kind == Some(Kind::Open) && scan.next(at).is_some() && !called {
+            tries.push(Try {
+                edits: vec![Edit::new(span.clone(), "")],
+                slip: Slip::new(
+                    span,
+                    format!("`{word}` without `{}`", closer(word)),
+                    "one bracket too many",
+                ),
+            });
+        }
+    }
+    first(text, tries, accept)
+}
+
+fn unclosed_tries(scan: &Scan<'_>, open: usize, tries: &mut Vec<Try>) {
+    let sign = closer(scan.word(open));
+    let end = scan.lexemes.len();
+    // `[kind=[call,result]`: where an inner bracket closes last, it is the outer one that does not.
+    let nested = end
+        .checked_sub(1)
+        .is_some_and(|last| scan.kind(last) == Some(Kind::Close));
+    let first = nested.then_some(end);
+    for at in first.into_iter().chain(open + 1..=end) {
+        if scan.kind(at) == Some(Kind::Space) {
+            continue;
+        }
+        // After the lexeme before, which white space may follow.
+        let place = match at.checked_sub(1) {
+            Some(before) if scan.kind(before) == Some(Kind::Space) => scan.span(before).start,
+            _ => scan.span(at).start,
+        };
+        let slip = Slip::new(
+            place..place,
+            format!("the closing `{sign}` is missing"),
+            "it belongs here",
+        );
+        tries.push(Try {
+            edits: vec![Edit::new(place..place, sign)],
+            slip: slip.and_at(scan.span(open), "opened here"),
+        });
+    }
+}
+
+fn unopened_tries(scan: &Scan<'_>, close: usize, tries: &mut Vec<Try>) {
+    let word = scan.word(close);
+    let sign = match word {
+        "]" => '[',
+        ")" => '(',
+        _ => '{',
+    };
+    let span = scan.span(close);
+    let extra = Try {
+        edits: vec![Edit::new(span.clone(), "")],
+        slip: Slip::new(
+            span.clone(),
+            format!("`{word}` without `{sign}`"),
+            "one bracket too many",
+        ),
+    };
+    let doubled = close > 0 && scan.word(close - 1) == word;
+    let end = span.start;
+    let text = scan.text.get(..end).unwrap_or_default();
+    let from = scan.span(scan.body()).start;
+    let place = |at: usize| {
+        let slip = Slip::new(
+            at..at,
+            format!("the opening `{sign}` is missing"),
+            "it belongs here",
+        );
+        // After a type and white space, the brackets belong to the type.
+        let before = scan.text.get(..at).unwrap_or_default();
+        let spaces = before.len() - before.trim_end().len();
+        let typed = before
+            .rsplit(|c: char| c.is_whitespace())
+            .find(|word| !word.is_empty())
+            .is_some_and(|word| word.starts_with('.'));
+        let from = if typed { at - spaces } else { at };
+        Try {
+            edits: vec![Edit::new(from..at, sign)],
+            slip: slip.and_at(span.clone(), "closed here"),
+        }
+    };
+    let mut missing: Vec<usize> = places(text).into_iter().filter(|at| *at >= from).collect();
+    // `.cbrole='user']`: a word may hide where its type ends.
+    for (at, _) in text.match_indices('.') {
+        for class in crate::query::syntax::words::CLASSES {
+            if text
+                .get(at + 1..)
+                .is_some_and(|rest| rest.starts_with(class))
+            {
+                missing.push(at + 1 + class.len());
+            }
+        }
+    }
+    missing.sort_unstable();
+    missing.reverse();
+    if doubled {
+        tries.push(extra);
+        tries.extend(missing.into_iter().map(place));
+    } else {
+        tries.extend(missing.into_iter().map(place));
+        tries.push(extra);
+    }
+}
+
+fn mixed_tries(scan: &Scan<'_>, open: usize, close: usize, tries: &mut Vec<Try>) {
+    let sign = closer(scan.word(open));
+    let other = match scan.word(close) {
+        "]" => '[',
+        ")" => '(',
+        _ => '{',
+    };
+    let message = format!("`{}` is closed by `{sign}`", scan.word(open));
+    let slip = Slip::new(scan.span(close), message, format!("expected `{sign}`"));
+    tries.push(Try {
+        edits: vec![Edit::new(scan.span(close), sign)],
+        slip: slip.and_at(scan.span(open), "opened here"),
+    });
+    let message = format!("`{}` is opened by `{other}`", scan.word(close));
+    let slip = Slip::new(scan.span(open), message, format!("expected `{other}`"));
+    tries.push(Try {
+        edits: vec![Edit::new(scan.span(open), other)],
+        slip: slip.and_at(scan.span(close), "closed here"),
+    });
+}
+
+fn undone(text: &str, one: &mut Try) -> String {
+    apply(text, &mut one.edits)
+}
+
+/// The first that is accepted without warnings, else the first that is accepted.
+fn first(text: &str, tries: Vec<Try>, accept: Accept<'_>) -> Option<Slip> {
+    let mut best: Option<(usize, Try)> = None;
+    for mut one in tries.into_iter().take(MOST) {
+        let Some(warnings) = accept(&undone(text, &mut one)) else {
+            continue;
+        };
+        if best.as_ref().is_none_or(|(least, _)| warnings < *least) {
+            best = Some((warnings, one));
+        }
+        if warnings == 0 {
+            break;
+        }
+    }
+    best.map(|(_, one)| finish(one))
+}
+
+/// Of those that are accepted, the one with the plainest texts in quotes.
+fn best(text: &str, tries: Vec<Try>, accept: Accept<'_>) -> Option<Slip> {
+    let mut best: Option<(usize, Try)> = None;
+    for mut one in tries.into_iter().take(MOST) {
+        let fixed = undone(text, &mut one);
+        let odd = oddness(&fixed);
+        let least = best.as_ref().map(|(least, _)| *least);
+        if least.is_none_or(|least| odd < least)
+            && let Some(warnings) = accept(&fixed)
+            && least.is_none_or(|least| odd + warnings < least)
+        {
+            best = Some((odd + warnings, one));
+        }
+    }
+    best.map(|(_, one)| finish(one))
+}
+
+fn finish(one: Try) -> Slip {
+    Slip {
+        edits: one.edits,
+        ..one.slip
+    }
+}
+
+/// How many signs of the language are inside of quotes.
+fn oddness(text: &str) -> usize {
+    let scan = Scan::new(text);
+    let quoted = (0..scan.lexemes.len()).filter(|at| scan.kind(*at) == Some(Kind::Quoted));
+    quoted
+        .map(|at| {
+            let inner = scan.content(at);
+            let signs = inner
+                .chars()
+                .filter(|c| "[]{}()=<>~,@#*".contains(*c))
+                .count();
+            signs + usize::from(inner.is_empty()) + usize::from(inner.trim() != inner)
+        })
+        .sum()
+}

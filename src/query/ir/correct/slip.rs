@@ -1,0 +1,151 @@
+//! A slip: a mistake that was recognised, and the edits that undo it.
+
+use std::ops::Range;
+
+use crate::support::diag::Edit;
+
+/// Reads a text as a selector: the number of warnings, or `None` if it is none.
+pub(super) type Accept<'a> = &'a dyn Fn(&str) -> Option<usize>;
+
+/// A recognised mistake.
+#[derive(Clone, Debug)]
+pub(super) struct Slip {
+    /// Where it is.
+    pub(super) span: Range<usize>,
+    /// What was expected.
+    pub(super) message: String,
+    /// The remark at the place.
+    pub(super) label: String,
+    /// Further places with remarks.
+    pub(super) also: Vec<(Range<usize>, String)>,
+    /// What to write instead.
+    pub(super) edits: Vec<Edit>,
+    /// Why the language has nothing that means the same. The edits then only take the construct
+    /// out, so that the rest can be read, and no corrected selector is printed.
+    pub(super) no_equal: Option<String>,
+}
+
+impl Slip {
+    /// A slip at `span` without edits.
+    pub(super) fn new(
+        span: Range<usize>,
+        message: impl Into<String>,
+        label: impl Into<String>,
+    ) -> Self {
+        Self {
+            span,
+            message: message.into(),
+            label: label.into(),
+            also: Vec::new(),
+            edits: Vec::new(),
+            no_equal: None,
+        }
+    }
+
+    /// Replaces `span` by `text`.
+    pub(super) fn write(mut self, span: Range<usize>, text: impl Into<String>) -> Self {
+        self.edits.push(Edit::new(span, text));
+        self
+    }
+
+    /// Replaces the place of the slip by `text`.
+    pub(super) fn instead(self, text: impl Into<String>) -> Self {
+        let span = self.span.clone();
+        self.write(span, text)
+    }
+
+    /// Marks a second place.
+    pub(super) fn and_at(mut self, span: Range<usize>, label: impl Into<String>) -> Self {
+        self.also.push((span, label.into()));
+        self
+    }
+
+    /// Says why nothing means the same.
+    pub(super) fn no_equal(mut self, help: impl Into<String>) -> Self {
+        self.no_equal = Some(help.into());
+        self
+    }
+}
+
+/// `text` with the edits applied. Of two that overlap, the later one is dropped.
+pub(super) fn apply(text: &str, edits: &mut Vec<Edit>) -> String {
+    edits.sort_by_key(|edit| (edit.span.start, edit.span.end));
+    let mut end = 0;
+    edits.retain(|edit| {
+        let fits = edit.span.start >= end && text.get(edit.span.clone()).is_some();
+        if fits {
+            end = edit.span.end;
+        }
+        fits
+    });
+    let mut out = String::with_capacity(text.len() + 16);
+    let mut at = 0;
+    for edit in edits.iter() {
+        out.push_str(text.get(at..edit.span.start).unwrap_or_default());
+        out.push_str(&edit.text);
+        at = edit.span.end;
+    }
+    out.push_str(text.get(at..).unwrap_or_default());
+    out
+}
+
+/// The edits that led from the text as typed to the present one, round by round.
+#[derive(Default)]
+pub(super) struct Trail(Vec<Vec<Edit>>);
+
+impl Trail {
+    /// Adds a round of edits, sorted and without overlaps.
+    pub(super) fn push(&mut self, edits: Vec<Edit>) {
+        self.0.push(edits);
+    }
+
+    /// Where a place of the present text was in the text as typed.
+    pub(super) fn back(&self, span: &Range<usize>) -> Range<usize> {
+        let (mut start, mut end) = (span.start, span.end);
+        for edits in self.0.iter().rev() {
+            start = before(edits, start, true);
+            end = before(edits, end, false).max(start);
+        }
+        start..end
+    }
+}
+
+/// The offset `at` before `edits`; inside of a replacement, its start or its end.
+fn before(edits: &[Edit], at: usize, to_start: bool) -> usize {
+    let (mut removed, mut added) = (0, 0);
+    for edit in edits {
+        let start = edit.span.start + added - removed;
+        let end = start + edit.text.len();
+        if at < start || (at == start && !to_start) {
+            break;
+        }
+        if at < end || (at == end && !to_start) {
+            return match to_start {
+                true => edit.span.start,
+                false => edit.span.end,
+            };
+        }
+        removed += edit.span.len();
+        added += edit.text.len();
+    }
+    at + removed - added
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Trail, apply};
+    use crate::support::diag::Edit;
+
+    #[test]
+    fn places_are_found_again_after_edits() {
+        let text = "a==b && c";
+        let mut edits = vec![Edit::new(5..7, "and"), Edit::new(1..3, "=")];
+        let changed = apply(text, &mut edits);
+        assert_eq!(changed, "a=b and c");
+        let mut trail = Trail::default();
+        trail.push(edits);
+        for (now, then) in [(0..1, 0..1), (1..2, 1..3), (4..7, 5..7), (8..9, 8..9)] {
+            assert_eq!(trail.back(&now), then, "{now:?}");
+        }
+    }
+}

@@ -1,0 +1,409 @@
+//! Properties: names, comparisons and literals (LANGUAGE §5).
+
+use super::lowerer::{Lowerer, MAX_VALUES};
+use crate::query::ir::edition::Edition;
+use crate::query::ir::name::normal_type;
+use crate::query::ir::pattern::PatternError;
+use crate::query::ir::purpose::Purpose;
+use crate::query::ir::query::{Attr, AttrTest, Kind, Literal, Op, Operand, Test, Tests};
+use crate::query::syntax::ast::{Attrs, Form, Name, Prop, Value};
+use crate::query::syntax::{Span, Spanned, is_name, quote};
+use crate::support::diag::Code;
+
+impl Lowerer {
+    /// Adds the tests of a list of properties; false if one has a mistake.
+    pub(super) fn attrs(&mut self, attrs: &Attrs<'_>, span: Span, tests: &mut Tests) -> bool {
+        let one = attrs.props.len() <= 1;
+        let (since, what) = match attrs.form {
+            Form::Bracket if one => (Edition::V01, ""),
+            Form::Bracket => (Edition::Canonical, "a bracket with several properties"),
+            Form::Group => (Edition::Depth, "a group `(…)`"),
+            Form::Brace => (Edition::Canonical, "`{…}`"),
+        };
+        let mut sound = self.edition >= since;
+        if !sound {
+            let apart = attrs.props.iter().map(|prop| format!("[{prop}]")).collect();
+            let instead =
+                Some(apart).filter(|apart: &String| attrs.form != Form::Brace && !apart.is_empty());
+            sound = self.needs(since, span, what, instead);
+        }
+        if attrs.props.is_empty() {
+            let what = match attrs.form {
+                Form::Bracket => "`[]` without a property",
+                Form::Group => "`()` without a property",
+                Form::Brace => "`{}` without a property",
+            };
+            self.invalid(span, what, "nothing is compared")
+                .help("write a property such as `role='user'`, or `role` for nodes that have one");
+            return false;
+        }
+        for prop in &attrs.props {
+            sound &= self.prop(prop, tests).is_some();
+        }
+        let joined = |pair: &&[Prop<'_>]| pair[0].span().end == pair[1].span().start;
+        if let Some(pair) = attrs.props.windows(2).find(joined) {
+            self.invalid(
+                pair[1].span(),
+                "properties are separated by white space or a comma",
+                "joined to the value before it",
+            )
+            .help(format!("write `({}, {})`", pair[0], pair[1]));
+            sound = false;
+        }
+        self.warn_of_props(attrs);
+        sound
+    }
+
+    fn prop(&mut self, prop: &Prop<'_>, tests: &mut Tests) -> Option<()> {
+        let name = &prop.name;
+        if prop.test.is_none()
+            && !name.node.quoted
+            && let Some(more) = sugar(&name.node.text)
+        {
+            if self.edition < Edition::Canonical && !self.lenient {
+                let name = &name.node.text;
+                let plain = ["[ttl=1]", "[ttl=1][cadence=1]"][usize::from(more)];
+                self.lacks(Edition::Canonical, prop.span(), &format!("`[{name}]`"))
+                    .help(format!(
+                        "write `{plain}`, or `['{name}']` for the attribute of that name"
+                    ));
+                return None;
+            }
+            tests.push(Test::of(Attr::Ttl, Op::Eq, Literal::Int(1)));
+            tests.extend(more.then(|| Test::of(Attr::Cadence, Op::Eq, Literal::Int(1))));
+            return Some(());
+        }
+        let attr = self.attr(name)?;
+        let Some((op, value)) = &prop.test else {
+            tests.push(Test::of(attr, Op::Ne, Literal::Null));
+            return Some(());
+        };
+        let (op, op_span) = (Op::from(op.node), op.span);
+        if op == Op::Matches && !self.needs(Edition::Canonical, op_span, "`~`", None) {
+            return None;
+        }
+        if op == Op::Matches && attr.kind() == Kind::Number {
+            self.invalid(
+                op_span,
+                format!("`~` searches texts, and `{}` is a number", name.node.text),
+                "not with a number",
+            )
+            .help(format!(
+                "write `{}=1` or another comparison",
+                name.node.text
+            ));
+            return None;
+        }
+        if let Value::List(values) = &value.node {
+            return self.list(attr, &name.node, op, values, value.span, tests);
+        }
+        let operand = self.operand(&attr, &name.node, op, value)?;
+        if op == Op::Matches
+            && let Operand::Literal(Literal::Text(pattern)) = &operand
+        {
+            self.pattern(pattern, value.span)?;
+        }
+        tests.push(Test::Attr(AttrTest { attr, op, operand }));
+        Some(())
+    }
+
+    /// The attribute that a name means in this edition.
+    fn attr(&mut self, name: &Spanned<Name<'_>>) -> Option<Attr> {
+        let text = &*name.node.text;
+        let attr = if name.node.quoted {
+            Attr::from_quoted_name(text)
+        } else if is_name(text) {
+            Attr::from_name(text)
+        } else {
+            self.invalid(
+                name.span,
+                format!("`{text}` is no attribute name"),
+                "a name starts with a letter or `_`",
+            )
+            .write(name.span, quote(text))
+            .help(format!("quote it: `[{}]`", quote(text)));
+            return None;
+        };
+        match attr {
+            Attr::NodeType if self.edition == Edition::V01 => Some(Attr::StoredType),
+            Attr::Kind if self.edition == Edition::V01 => Some(Attr::StoredKind),
+            Attr::StoredType | Attr::StoredKind => {
+                let instead = match attr {
+                    _ if self.edition != Edition::V01 => None,
+                    Attr::StoredType => Some("nodeType".to_owned()),
+                    _ => Some("kind".to_owned()),
+                };
+                let what = format!("`{text}`");
+                self.needs(Edition::Canonical, name.span, &what, instead)
+                    .then_some(attr)
+            }
+            Attr::Facet(_) => {
+                let what = format!("the facet `{text}`");
+                self.needs(Edition::Depth, name.span, &what, None)
+                    .then_some(())?;
+                if !self.timed {
+                    self.needs_snapshot(text, name.span);
+                    return None;
+                }
+                Some(attr)
+            }
+            attr => Some(attr),
+        }
+    }
+
+    /// Refuses a facet in a selector without a time.
+    fn needs_snapshot(&mut self, facet: &str, span: Span) {
+        let mutates = self.purpose != Purpose::Select;
+        let message = match mutates {
+            false => format!("`{facet}` needs a snapshot"),
+            true => format!("`{facet}` needs a snapshot, and a mutation takes no time"),
+        };
+        let label = "known in a snapshot only";
+        let advice = self.error(Code::FacetNeedsSnapshot, span, message, label);
+        match (mutates, facet) {
+            (false, _) => advice
+                .write(Span::new(0, 0), "@t0 ")
+                .help("start the selector with a time such as `@t0`"),
+            (true, "depth") => advice.help("write the depth on a step: `.cb:depth(1)`"),
+            (true, _) => advice.help("name the nodes by id: `[id='cb:1']`"),
+        }
+    }
+
+    fn list(
+        &mut self,
+        attr: Attr,
+        name: &Name<'_>,
+        op: Op,
+        values: &[Spanned<Value<'_>>],
+        span: Span,
+        tests: &mut Tests,
+    ) -> Option<()> {
+        if !self.needs(Edition::Canonical, span, "a list of values", None) {
+            return None;
+        }
+        if !matches!(op, Op::Eq | Op::Ne) {
+            self.invalid(
+                span,
+                "a list is compared with `=` or `!=`",
+                "not with this comparison",
+            );
+            return None;
+        }
+        if values.is_empty() {
+            self.invalid(span, "an empty list equals nothing", "no value is named")
+                .help(format!("write `{name}=null` for nodes without one"));
+            return None;
+        }
+        if values.len() > MAX_VALUES {
+            let message = format!(
+                "a list has at most {MAX_VALUES} values, this one has {}",
+                values.len()
+            );
+            self.error(Code::Limit, span, message, "too many");
+            return None;
+        }
+        // All values are lowered before the first missing one ends this, to report every mistake.
+        let operands: Vec<_> = values
+            .iter()
+            .map(|value| self.operand(&attr, name, op, value))
+            .collect();
+        let operands: Option<Box<[Operand]>> = operands.into_iter().collect();
+        let operand = Operand::List(operands?);
+        tests.push(Test::Attr(AttrTest { attr, op, operand }));
+        Some(())
+    }
+
+    /// A scalar value, in the form that `attr` compares.
+    fn operand(
+        &mut self,
+        attr: &Attr,
+        name: &Name<'_>,
+        op: Op,
+        value: &Spanned<Value<'_>>,
+    ) -> Option<Operand> {
+        let span = value.span;
+        let kind = attr.kind();
+        let as_text = op == Op::Matches || matches!(kind, Kind::Text | Kind::Tags);
+        let literal = match &value.node {
+            Value::Param(name) => return Some(Operand::Param((*name).into())),
+            Value::Word("null" | "None") => Literal::Null,
+            Value::Int(written) => {
+                let number = self.integer(written, span, kind)?;
+                match kind {
+                    _ if as_text => Literal::Text((*written).into()),
+                    Kind::Dynamic if number.to_string() != *written => {
+                        Literal::Spelled((*written).into())
+                    }
+                    _ => Literal::Int(number),
+                }
+            }
+            Value::Decimal(written) => {
+                let number = self.decimal(written, span, kind)?;
+                if as_text {
+                    Literal::Text((*written).into())
+                } else {
+                    decimal_literal(number, written, kind)
+                }
+            }
+            Value::Word(word) => {
+                if kind == Kind::Number {
+                    return self.not_a_number(name, word, span);
+                }
+                if is_null_elsewhere(word) {
+                    let message = format!("`{word}` is a text, not `null`");
+                    let help = format!("write `null`, or `{}` for that text", quote(word));
+                    self.warn(span, message, "compared as a text", help);
+                }
+                let lower = word.to_ascii_lowercase();
+                if matches!(&*lower, "true" | "false") && lower != **word {
+                    let message = format!("`{word}` is a text, not `{lower}`");
+                    let help = format!("write `{lower}`, or `{}` for that text", quote(word));
+                    self.warn(span, message, "compared as a text", help);
+                }
+                if is_scientific(word) {
+                    let message = format!("`{word}` is a text, not a number");
+                    let help = format!(
+                        "write `{}` for that text, or a plain decimal such as `0.5`",
+                        quote(word)
+                    );
+                    self.warn(span, message, "compared as a text", help);
+                }
+                text_literal(attr, op, word)
+            }
+            Value::Text(text) => {
+                if kind == Kind::Number {
+                    return self.not_a_number(name, text, span);
+                }
+                text_literal(attr, op, text)
+            }
+            // Unreachable: the grammar does not nest lists.
+            Value::List(_) => return None,
+        };
+        Some(Operand::Literal(literal))
+    }
+
+    fn not_a_number(&mut self, name: &Name<'_>, text: &str, span: Span) -> Option<Operand> {
+        let numeric = text.parse::<i64>().is_ok();
+        let advice = self.invalid(
+            span,
+            format!("expected a number for `{}`, found `{text}`", name.text),
+            "not a number and not `null`",
+        );
+        if numeric {
+            advice
+                .write(span, text.trim())
+                .help(format!("remove the quotes: `{}`", text.trim()));
+        }
+        None
+    }
+
+    /// The value of an integer literal. `kind` is that of the attribute it is compared with, or
+    /// [`Kind::Number`] where only a number is allowed.
+    pub(super) fn integer(&mut self, written: &str, span: Span, kind: Kind) -> Option<i64> {
+        let number = written.parse().ok();
+        if number.is_none() {
+            let negative = written.starts_with('-');
+            let nearest = if negative { i64::MIN } else { i64::MAX };
+            let advice = self.invalid(
+                span,
+                "the number is too large",
+                "integers go from -9223372036854775808 to 9223372036854775807",
+            );
+            match kind {
+                Kind::Number => advice.help(format!("the nearest is `{nearest}`")),
+                _ => advice.help(format!(
+                    "quote it to compare it as a text: `{}`",
+                    quote(written)
+                )),
+            }
+        }
+        number
+    }
+
+    fn decimal(&mut self, written: &str, span: Span, kind: Kind) -> Option<f64> {
+        let number = written
+            .parse()
+            .ok()
+            .filter(|number: &f64| number.is_finite());
+        if number.is_none() {
+            let advice = self.invalid(
+                span,
+                "the number is too large",
+                "beyond the range of a double",
+            );
+            if kind != Kind::Number {
+                advice.help(format!(
+                    "quote it to compare it as a text: `{}`",
+                    quote(written)
+                ));
+            }
+        }
+        number
+    }
+
+    /// Checks a regular expression. The plan compiles it again, once.
+    fn pattern(&mut self, pattern: &str, span: Span) -> Option<()> {
+        if self.patterns.is_exhausted() {
+            // The pattern that exceeded the limit was reported.
+            return None;
+        }
+        let Some(error) = self.patterns.compile(pattern).err() else {
+            return Some(());
+        };
+        let (code, label) = match &error {
+            PatternError::Invalid(_) => (Code::SelectorInvalid, "not a regular expression"),
+            PatternError::TooLarge(_) => (Code::Limit, "too large"),
+            PatternError::TooCostly => (Code::Limit, "too costly"),
+            PatternError::TooMany => (Code::Limit, "too large together with those before"),
+        };
+        self.error(code, span, error.to_string(), label)
+            .help(error.help());
+        None
+    }
+}
+
+/// Whether a bare name is sugar; `Some(true)` if it also tests the cadence.
+fn sugar(name: &str) -> Option<bool> {
+    match name {
+        "ephemeral" => Some(false),
+        "sticky" => Some(true),
+        _ => None,
+    }
+}
+
+/// A text literal; a type in the normalized vocabulary if it is compared with one.
+fn text_literal(attr: &Attr, op: Op, text: &str) -> Literal {
+    match attr {
+        Attr::NodeType | Attr::StoredType if op != Op::Matches => {
+            Literal::Text(normal_type(text).into())
+        }
+        _ => Literal::Text(text.into()),
+    }
+}
+
+/// A decimal literal. Against a numeric header `5.0` is 5; elsewhere its spelling may matter.
+fn decimal_literal(number: f64, written: &str, kind: Kind) -> Literal {
+    // 2^53: doubles represent every whole number up to here exactly.
+    const EXACT: f64 = 9_007_199_254_740_992.0;
+    if kind == Kind::Number && number.fract() == 0.0 && number.abs() <= EXACT {
+        #[expect(clippy::cast_possible_truncation, reason = "whole and in range")]
+        let whole = number as i64;
+        return Literal::Int(whole);
+    }
+    Literal::Decimal(number, written.into())
+}
+
+/// Whether `word` looks like a number in scientific notation, which is a text: `1e5`.
+fn is_scientific(word: &str) -> bool {
+    let Some((mantissa, exponent)) = word.split_once(['e', 'E']) else {
+        return false;
+    };
+    let exponent = exponent.strip_prefix('-').unwrap_or(exponent);
+    let digits = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
+    digits(mantissa.strip_prefix('-').unwrap_or(mantissa)) && digits(exponent)
+}
+
+/// Whether `word` is null in another language.
+fn is_null_elsewhere(word: &str) -> bool {
+    matches!(word, "NULL" | "Null" | "nil" | "undefined")
+}

@@ -1,0 +1,253 @@
+//! The body of a selector: a union, a position, a search, `none` (LANGUAGE §4, §7).
+
+use smallvec::{SmallVec, smallvec};
+
+use super::lowerer::{Lowerer, MAX_GROUPS, MAX_STEPS};
+use super::notes::in_list;
+use crate::query::ir::edition::Edition;
+use crate::query::ir::normal::DraftChain;
+use crate::query::ir::purpose::Purpose;
+use crate::query::ir::query::{Attr, Axis, Chain, Literal, Op, Step as IrStep, Test, Tests};
+use crate::query::syntax::Span;
+use crate::query::syntax::ast::{
+    Body, Combinator, Filter, Form, Group, Part, Search, SearchKind, Selector, Step,
+};
+use crate::query::syntax::words::CONTROLS;
+use crate::support::diag::Code;
+
+/// The chains of a body, and the filters of their union.
+#[derive(Default)]
+pub(super) struct Chains {
+    pub(super) chains: SmallVec<[DraftChain; 1]>,
+    pub(super) filters: Tests,
+}
+
+impl Lowerer {
+    pub(super) fn body(&mut self, selector: &Selector<'_>) -> Option<Chains> {
+        match &selector.body {
+            Body::Empty => self.empty(selector),
+            Body::Nothing(span) => {
+                let narrows = |filter: &Filter<'_>| !matches!(filter, Filter::Control(_));
+                if selector.filters.iter().any(narrows) {
+                    let label = "nothing can be filtered out of it";
+                    self.invalid(*span, "`none` takes nothing but controls", label)
+                        .help("write `none` alone after the time");
+                    return None;
+                }
+                Some(Chains::default())
+            }
+            Body::Union(groups) => self.union(groups),
+            Body::Position(position) => {
+                let chain = self.position(position, self.purpose == Purpose::Place)?;
+                self.note(position.span, || chain.to_string());
+                Some(one(chain, position.span))
+            }
+            Body::Search(search) => self.search(search),
+        }
+    }
+
+    fn empty(&mut self, selector: &Selector<'_>) -> Option<Chains> {
+        if self.fragment {
+            return None;
+        }
+        match (&selector.time, selector.filters.first()) {
+            (Some(time), None) => {
+                self.invalid(
+                    time.span,
+                    "a time alone selects nothing",
+                    "what is selected is missing",
+                )
+                .write(Span::new(time.span.end, time.span.end), " *")
+                .help(format!("write `{time} *` for every node"));
+            }
+            // An unknown control is reported as such.
+            (_, Some(Filter::Control(control))) if !CONTROLS.contains(&control.name.node) => {}
+            (_, Some(Filter::Control(control))) => {
+                self.invalid(
+                    control.span(),
+                    "a control needs something to arrange",
+                    "what is selected is missing",
+                )
+                .write(Span::new(control.span().start, control.span().start), "* ")
+                .help(format!("write `* {control}`"));
+            }
+            _ => {
+                self.invalid(
+                    Span::default(),
+                    "the selector is empty",
+                    "nothing is selected",
+                )
+                .help("write `*` for every node");
+            }
+        }
+        None
+    }
+
+    fn union(&mut self, groups: &[Group<'_>]) -> Option<Chains> {
+        if let Some(group) = groups.get(MAX_GROUPS) {
+            let count = groups.len();
+            let message = format!("a union has at most {MAX_GROUPS} groups, this one has {count}");
+            self.error(
+                Code::Limit,
+                group_span(group),
+                message,
+                "one group too many",
+            );
+            return None;
+        }
+        if let [group] = groups
+            && self.edition == Edition::Canonical
+            && let Some(filters) = search_filters(group)
+        {
+            return self.shorthand_search(group, filters);
+        }
+        let mut chains = SmallVec::with_capacity(groups.len());
+        let mut sound = true;
+        for group in groups {
+            if let Some((_, step)) = group.steps.get(MAX_STEPS) {
+                let count = group.steps.len();
+                let message =
+                    format!("a group has at most {MAX_STEPS} steps, this one has {count}");
+                self.error(Code::Limit, step.span, message, "one step too many");
+                sound = false;
+                continue;
+            }
+            let span = group_span(group);
+            match self.group(group) {
+                Some(chain) => chains.push(DraftChain { chain, span }),
+                None => sound = false,
+            }
+        }
+        let filters = Tests::new();
+        sound.then_some(Chains { chains, filters })
+    }
+
+    /// `#hero [x]` and `+a +b [x]` in the canonical edition, where the brackets are filters.
+    fn shorthand_search(
+        &mut self,
+        group: &Group<'_>,
+        filters: &[(Combinator, Step<'_>)],
+    ) -> Option<Chains> {
+        let mut tests = Tests::new();
+        let mut sound = true;
+        for (_, step) in filters {
+            for part in &step.parts {
+                let before = tests.len();
+                match &part.node {
+                    Part::Attrs(attrs) if attrs.form == Form::Bracket => {
+                        sound &= self.attrs(attrs, part.span, &mut tests);
+                        let added = tests.get(before..).unwrap_or_default();
+                        self.note(part.span, || in_list(Form::Bracket, added));
+                    }
+                    Part::Tag(tag) => {
+                        let text = Literal::Text((**tag).into());
+                        tests.push(Test::of(Attr::Tags, Op::Eq, text));
+                        let added = tests.get(before..).unwrap_or_default();
+                        self.note(part.span, || in_list(Form::Brace, added));
+                    }
+                    _ => {
+                        self.invalid(
+                            step.span,
+                            "only filters and controls may follow here",
+                            "the selector is a search: `#word`, then `[…]`",
+                        )
+                        .help("attach the brackets to their step: `#hero[ttl=1] .cb`");
+                        sound = false;
+                        break;
+                    }
+                }
+            }
+        }
+        let (_, first) = group.steps.first()?;
+        let search = Group {
+            steps: vec![(Combinator::Descendant, first.clone())],
+        };
+        let chain = self.group(&search)?;
+        sound.then(|| Chains {
+            filters: tests,
+            ..one(chain, first.span)
+        })
+    }
+
+    fn search(&mut self, search: &Search<'_>) -> Option<Chains> {
+        let mut sound = match (search.kind, &search.scope) {
+            (SearchKind::Leading, _) => true,
+            (SearchKind::Shallow, None) => {
+                self.invalid(
+                    search.sign,
+                    "`?` looks one level below a position",
+                    "a position is missing",
+                )
+                .help("write `(d1) ? {…}`, or `?? {…}` to search everywhere");
+                false
+            }
+            (kind, _) => {
+                let what = match kind {
+                    SearchKind::Shallow => "`? {…}`",
+                    SearchKind::Within => "`within(…)`",
+                    _ => "`?? {…}`",
+                };
+                self.needs(Edition::Canonical, search.sign, what, None)
+            }
+        };
+        let mut tests = Tests::new();
+        // If the sign is refused, an error about the braces would add nothing.
+        if sound || search.kind == SearchKind::Leading {
+            sound &= self.attrs(&search.attrs.node, search.attrs.span, &mut tests);
+        }
+        let (mut steps, span) = match &search.scope {
+            Some(scope) => {
+                let chain = self.position(scope, false)?;
+                (chain.steps.into_vec(), scope.span.to(search.attrs.span))
+            }
+            None => (Vec::new(), search.attrs.span),
+        };
+        let axis = match search.kind {
+            SearchKind::Shallow => Axis::Child,
+            _ => Axis::Descendant,
+        };
+        steps.push((axis, IrStep::of(tests)));
+        let steps = steps.into();
+        let chain = Chain { steps };
+        let written = match search.kind {
+            SearchKind::Leading => span,
+            _ => search.sign.to(span),
+        };
+        self.note(written, || match (&search.scope, &*chain.steps) {
+            (None, [(_, IrStep::Node(step))]) => in_list(Form::Brace, &step.tests),
+            _ => chain.to_string(),
+        });
+        sound.then(|| one(chain, span))
+    }
+}
+
+fn one(chain: Chain, span: Span) -> Chains {
+    Chains {
+        chains: smallvec![DraftChain { chain, span }],
+        filters: Tests::new(),
+    }
+}
+
+fn group_span(group: &Group<'_>) -> Span {
+    match (group.steps.first(), group.steps.last()) {
+        (Some((_, first)), Some((_, last))) => first.span.to(last.span),
+        _ => Span::default(),
+    }
+}
+
+/// The steps that filter a shorthand search: those after a first step of nothing but `#word` or
+/// tags, if the next is `[…]` after white space.
+fn search_filters<'a, 's>(group: &'a Group<'s>) -> Option<&'a [(Combinator, Step<'s>)]> {
+    let ((_, first), rest) = group.steps.split_first()?;
+    let begins = match first.parts.as_slice() {
+        [part] if matches!(part.node, Part::Key(_)) => true,
+        parts => parts.iter().all(|part| matches!(part.node, Part::Tag(_))),
+    };
+    let (combinator, second) = rest.first()?;
+    let filters = begins
+        && *combinator == Combinator::Descendant
+        && second.parts.first().is_some_and(
+            |part| matches!(&part.node, Part::Attrs(attrs) if attrs.form == Form::Bracket),
+        );
+    filters.then_some(rest)
+}

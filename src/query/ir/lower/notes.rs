@@ -1,0 +1,52 @@
+//! Notes the normal form of each construct during lowering, so that a listing of sugar cannot
+//! differ from what lowering does.
+
+use super::lowerer::Lowerer;
+use crate::query::ir::query::{NodeStep, Tail, Test};
+use crate::query::syntax::Span;
+use crate::query::syntax::ast::Form;
+
+impl Lowerer {
+    /// Notes the normal form of the construct at `span`, if notes were requested.
+    pub(super) fn note(&mut self, span: Span, normal: impl FnOnce() -> String) {
+        if let Some(notes) = &mut self.notes {
+            notes.push((span, normal()));
+        }
+    }
+
+    /// The number of notes.
+    pub(super) fn noted(&self) -> usize {
+        self.notes.as_ref().map_or(0, Vec::len)
+    }
+
+    /// Replaces the notes from index `from` on, which are about parts, by one about the whole.
+    pub(super) fn note_whole(&mut self, from: usize, span: Span, normal: impl FnOnce() -> String) {
+        if let Some(notes) = &mut self.notes {
+            notes.truncate(from);
+            notes.push((span, normal()));
+        }
+    }
+}
+
+/// Tests and picks as parts of a step.
+pub(super) fn in_step(tests: &[Test], tail: &[Tail]) -> String {
+    let step = NodeStep {
+        tests: tests.into(),
+        tail: tail.into(),
+    };
+    let text = step.to_string();
+    match text.strip_prefix('*') {
+        Some(rest) if !rest.is_empty() => rest.to_owned(),
+        _ => text,
+    }
+}
+
+/// Tests over the final set, in brackets of the given form.
+pub(super) fn in_list(form: Form, tests: &[Test]) -> String {
+    let texts = tests.iter().filter_map(Test::attr).map(ToString::to_string);
+    let texts = texts.collect::<Vec<_>>().join(", ");
+    match form {
+        Form::Bracket => format!("[{texts}]"),
+        Form::Brace | Form::Group => format!("{{{texts}}}"),
+    }
+}

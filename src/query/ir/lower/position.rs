@@ -1,0 +1,520 @@
+//! Positions: hops from the root's children down, which become child steps, and the insertion point
+//! at their end (LANGUAGE §7).
+
+use std::borrow::Cow;
+
+use smallvec::smallvec;
+
+use super::lowerer::{Advice, Lowerer, MAX_STEPS};
+use crate::query::ir::depth::DepthSet;
+use crate::query::ir::edition::Edition;
+use crate::query::ir::name::split_type;
+use crate::query::ir::purpose::{Insertion, Purpose};
+use crate::query::ir::query::{
+    Attr, Axis, Chain, Class, Kind, Literal, Op, Step, Test, Tests, TypeTest,
+};
+use crate::query::syntax::ast::{DepthItem, Form, Hop, HopHead, HopPart, Position};
+use crate::query::syntax::words::{CALLED_PSEUDOS, CLASSES, PLAIN_PSEUDOS};
+use crate::query::syntax::{Span, Spanned};
+use crate::support::diag::{Code, nearest};
+
+/// The hops of a position read so far.
+#[derive(Default)]
+struct Hops {
+    /// The union of the depth hops.
+    depths: Option<DepthSet>,
+    /// The tests of a `seg` directly after the depth hops.
+    anchor: Tests,
+    /// Whether there was such a `seg`.
+    confirmed: bool,
+    steps: Vec<(Axis, Step)>,
+}
+
+impl Hops {
+    fn chain(mut self) -> Chain {
+        let first = match self.depths {
+            Some(depths) => {
+                self.anchor.push(Test::Type(TypeTest::Anchor));
+                self.anchor.push(Test::Depth(depths));
+                self.anchor
+            }
+            None => smallvec![Test::Type(TypeTest::Root)],
+        };
+        self.steps.insert(0, (Axis::Descendant, Step::of(first)));
+        Chain {
+            steps: self.steps.into(),
+        }
+    }
+}
+
+/// The insertion point of a position, as written.
+struct Point<'a> {
+    span: Span,
+    sign: Sign<'a>,
+}
+
+enum Sign<'a> {
+    Comma,
+    End,
+    /// `+N` or `-N`.
+    Number(&'a str),
+}
+
+impl Sign<'_> {
+    /// What it is called in messages.
+    fn named(&self) -> Cow<'static, str> {
+        match self {
+            Self::Comma => "a trailing comma".into(),
+            Self::End => "`end`".into(),
+            Self::Number(written) => format!("`{written}`").into(),
+        }
+    }
+}
+
+impl Point<'_> {
+    /// The insertion point that ends a position, and the hops before it.
+    fn split<'a, 's>(position: &'a Position<'s>) -> (&'a [Hop<'s>], Option<Point<'s>>) {
+        if let Some(span) = position.trailing_comma {
+            let sign = Sign::Comma;
+            return (&position.hops, Some(Point { span, sign }));
+        }
+        let last = position.hops.split_last();
+        let split = last.and_then(|(last, before)| Some((before, Some(Point::of(last)?))));
+        split.unwrap_or((&position.hops, None))
+    }
+
+    /// The insertion point that a hop is at the end of a position.
+    fn of<'s>(hop: &Hop<'s>) -> Option<Point<'s>> {
+        let sign = match hop.head {
+            HopHead::Word("end") => Sign::End,
+            HopHead::Int(written) if written.starts_with(['+', '-']) => Sign::Number(written),
+            _ => return None,
+        };
+        let span = hop.span;
+        hop.parts.is_empty().then_some(Point { span, sign })
+    }
+}
+
+impl Lowerer {
+    /// The chain of a position. `place` tells whether it may end in an insertion point.
+    pub(super) fn position(&mut self, position: &Position<'_>, place: bool) -> Option<Chain> {
+        let mut sound = self.needs(Edition::Depth, position.span, "a position `(…)`", None);
+        if position.hops.is_empty() {
+            self.invalid(position.span, "a position without hops", "nothing is named")
+                .help("write `(d1)` for the newest turn, `(d0)` for the active head");
+            return None;
+        }
+        let count = position.hops.len();
+        if let Some(hop) = position.hops.get(MAX_STEPS) {
+            let message = format!("a position has at most {MAX_STEPS} hops, this one has {count}");
+            self.error(Code::Limit, hop.span, message, "one hop too many");
+            return None;
+        }
+        let (named, point) = Point::split(position);
+        if let Some(point) = &point {
+            sound &= match place {
+                true => self.insertion_point(point, named).is_some(),
+                false => self.no_insertion_point(point, named),
+            };
+        }
+        let mut hops = Hops::default();
+        for hop in named {
+            sound &= self.next_hop(hop, &mut hops).is_some();
+        }
+        sound.then(|| hops.chain())
+    }
+
+    fn next_hop(&mut self, hop: &Hop<'_>, hops: &mut Hops) -> Option<()> {
+        self.check_spelling(hop)?;
+        let start = hops.steps.is_empty() && !hops.confirmed;
+        if let Some(set) = self.depth_hop(hop) {
+            let set = set.ok()?;
+            if !start {
+                self.invalid(hop.span, "depth hops come first", "after another hop")
+                    .help("move it to the front: `(d1, cont, block)`");
+                return None;
+            }
+            hops.depths = Some(match hops.depths.take() {
+                Some(depths) => depths.union(&set),
+                None => set,
+            });
+        } else if start && hops.depths.is_some() && is_turn(hop) {
+            // `seg` directly after the depths names the depth-axis container itself.
+            hops.confirmed = true;
+            self.confirm(hop, &mut hops.anchor)?;
+        } else {
+            let tests = self.hop(hop)?;
+            hops.steps.push((Axis::Child, Step::of(tests)));
+        }
+        Some(())
+    }
+
+    /// Refuses white space inside a hop, and a group that does not directly follow a class
+    /// (LANGUAGE §7).
+    fn check_spelling(&mut self, hop: &Hop<'_>) -> Option<()> {
+        let (start, length) = (hop.span.start, head_length(&hop.head));
+        let is_depth = match &hop.head {
+            HopHead::Word(word) => depth_word(word).is_some(),
+            HopHead::Range(..) | HopHead::Depth(_) => true,
+            HopHead::Star | HopHead::Int(_) | HopHead::Search => false,
+        };
+        if is_depth && !hop.parts.is_empty() {
+            // It takes no parts, which says more.
+            return Some(());
+        }
+        let mut at = length.map(|length| start + length);
+        // Whether the part before is a class, with or without a kind.
+        let mut class = matches!(&hop.head, HopHead::Word(_));
+        for part in &hop.parts {
+            if at.is_some_and(|at| at != part.span.start) {
+                at = None;
+                break;
+            }
+            if let HopPart::Attrs(attrs) = &part.node
+                && attrs.form == Form::Group
+                && !class
+            {
+                self.invalid(
+                    part.span,
+                    "a group `(…)` follows a class",
+                    "no class directly before it",
+                )
+                .help("use brackets here: `*[role='user']`, `0[role='user']`");
+                return None;
+            }
+            class = !matches!(part.node, HopPart::Attrs(_));
+            at = Some(part.span.end);
+        }
+        if at == Some(hop.span.end) || length.is_none() {
+            return Some(());
+        }
+        self.invalid(
+            hop.span,
+            "a hop has no white space inside",
+            "one hop, or several without commas between them",
+        )
+        .help("write `*:block`, `cont[offset=0]`; hops are separated by commas");
+        None
+    }
+
+    /// The depths of `d1`, `d1..d3`, `depth(…)`; `None` for any other hop, `Some(Err)` for a
+    /// depth hop with a mistake.
+    fn depth_hop(&mut self, hop: &Hop<'_>) -> Option<Result<DepthSet, ()>> {
+        let set = match &hop.head {
+            HopHead::Depth(items) => self.depths(items, hop.span).ok_or(()),
+            HopHead::Word(word) => Ok(DepthSet::one(depth_word(word)?)),
+            HopHead::Range(low, high) => match (depth_word(low), depth_word(high)) {
+                (Some(low), Some(high)) => {
+                    let item = Spanned::new(DepthItem::Range(low, high), hop.span);
+                    self.depths(&[item], hop.span).ok_or(())
+                }
+                _ => {
+                    self.invalid(
+                        hop.span,
+                        "only depths have ranges",
+                        "not a depth on both sides",
+                    )
+                    .help("write `d1..d3`");
+                    Err(())
+                }
+            },
+            HopHead::Star | HopHead::Int(_) | HopHead::Search => return None,
+        };
+        if let Some(part) = hop.parts.first() {
+            self.invalid(
+                part.span,
+                "a depth hop takes nothing after it",
+                "not expected here",
+            )
+            .help("test the container with `seg`: `(d1, seg[role='user'])`");
+            return Some(Err(()));
+        }
+        Some(set)
+    }
+
+    /// `seg`, `seg.sub` or `seg[…]` directly after the depths.
+    fn confirm(&mut self, hop: &Hop<'_>, tests: &mut Tests) -> Option<()> {
+        let HopHead::Word(word) = &hop.head else {
+            return None;
+        };
+        let (_, sub) = split_type(word);
+        let sub = self.hop_parts(hop, &hop.parts, sub, tests)?;
+        if sub.is_some() {
+            self.class_or_type("mt", sub, tests);
+        }
+        Some(())
+    }
+
+    /// The tests of a hop that is neither a depth nor the `seg` after it.
+    fn hop(&mut self, hop: &Hop<'_>) -> Option<Tests> {
+        let mut tests = Tests::new();
+        let (mut class, mut sub) = self.hop_head(hop, &mut tests)?;
+        let mut parts = hop.parts.as_slice();
+        // `*:block.call`: the class is the first word after the star.
+        if class.is_none()
+            && let [first, rest @ ..] = parts
+            && let HopPart::Class(word) = first.node
+            && let Some(word) = word.strip_prefix(':')
+        {
+            let (head, kind) = split_type(word);
+            class = Some(self.hop_class(head, first.span)?);
+            sub = kind;
+            parts = rest;
+        }
+        let is_kind = |part: &&Spanned<HopPart<'_>>| !matches!(part.node, HopPart::Attrs(_));
+        if class.is_none()
+            && let Some(part) = parts.iter().find(is_kind)
+        {
+            self.invalid(part.span, "a kind needs a class", "no class before it")
+                .help("write `*:block.call`, or `*[kind='call']`");
+            return None;
+        }
+        let sub = self.hop_parts(hop, parts, sub, &mut tests)?;
+        if let Some(class) = class {
+            self.class_or_type(class, sub, &mut tests);
+        }
+        Some(tests)
+    }
+
+    /// The class word and the kind in the head of a hop. Adds a test of the offset, if it has one.
+    fn hop_head<'s>(
+        &mut self,
+        hop: &Hop<'s>,
+        tests: &mut Tests,
+    ) -> Option<(Option<&'s str>, Option<&'s str>)> {
+        match hop.head {
+            HopHead::Star => Some((None, None)),
+            HopHead::Search => self
+                .needs(Edition::Canonical, hop.span, "`? {…}`", None)
+                .then_some((None, None)),
+            HopHead::Int(written) => {
+                let offset = self.offset(written, hop)?;
+                tests.push(Test::of(Attr::Offset, Op::Eq, Literal::Int(offset)));
+                Some((None, None))
+            }
+            HopHead::Word("end") => {
+                self.misplaced("end", hop)
+                    .help("write it as the last thing of the position");
+                None
+            }
+            HopHead::Word(word) => {
+                let (head, sub) = split_type(word);
+                match (Class::from_word(head), head.parse(), sub) {
+                    (Some(_), ..) => Some((Some(head), sub)),
+                    // `1:block`: the word after the colon is the class.
+                    (None, Ok(offset), Some(sub)) => {
+                        tests.push(Test::of(Attr::Offset, Op::Eq, Literal::Int(offset)));
+                        let (class, rest) = split_type(sub);
+                        Some((Some(self.hop_class(class, hop.span)?), rest))
+                    }
+                    _ => {
+                        self.unknown_hop(head, hop.span);
+                        None
+                    }
+                }
+            }
+            // These are depth hops.
+            HopHead::Range(..) | HopHead::Depth(_) => None,
+        }
+    }
+
+    /// The offset of a hop that is a number.
+    fn offset(&mut self, written: &str, hop: &Hop<'_>) -> Option<i64> {
+        if written.starts_with('+') {
+            self.misplaced(written, hop)
+                .help("write the offset without a sign");
+            return None;
+        }
+        self.integer(written, hop.span, Kind::Number)
+    }
+
+    /// Adds the properties among `parts`, and returns the kind: `sub`, or the one in `parts`.
+    fn hop_parts<'s>(
+        &mut self,
+        hop: &Hop<'s>,
+        parts: &[Spanned<HopPart<'s>>],
+        sub: Option<&'s str>,
+        tests: &mut Tests,
+    ) -> Option<Option<&'s str>> {
+        let mut kind = sub;
+        let mut sound = true;
+        for part in parts {
+            match &part.node {
+                HopPart::Attrs(attrs) => sound &= self.attrs(attrs, part.span, tests),
+                HopPart::Sub(word) | HopPart::Class(word) => {
+                    let is_sub = matches!(part.node, HopPart::Sub(_)) || word.starts_with(':');
+                    if kind.is_some() || !is_sub {
+                        self.invalid(
+                            part.span,
+                            format!("unexpected `{word}`"),
+                            "not expected here",
+                        )
+                        .help("hops are separated by commas");
+                        sound = false;
+                        continue;
+                    }
+                    kind = Some(word.strip_prefix(':').unwrap_or(word));
+                }
+            }
+        }
+        if let Some(word) = kind {
+            sound &= self.no_empty_part(word, hop.span).is_some();
+            sound &= self.no_foreign_pseudo(word, hop.span).is_some();
+            let is_pseudo =
+                |part: &&str| PLAIN_PSEUDOS.contains(part) || CALLED_PSEUDOS.contains(part);
+            if let Some(pseudo) = word.split(':').find(is_pseudo) {
+                self.invalid(
+                    hop.span,
+                    format!("`:{pseudo}` is no kind, and hops take no pseudo-classes"),
+                    "a kind belongs here",
+                )
+                .help("write a chain: `depth(1) > .cb:first`");
+                sound = false;
+            }
+        }
+        sound.then_some(kind)
+    }
+
+    fn hop_class<'s>(&mut self, word: &'s str, span: Span) -> Option<&'s str> {
+        if Class::from_word(word).is_some() {
+            return Some(word);
+        }
+        let advice = self.invalid(
+            span,
+            format!("`{word}` is no class"),
+            "a class belongs here",
+        );
+        match nearest(word, CLASSES) {
+            Some(class) => advice.help(format!("did you mean `{class}`?")),
+            None => advice.help("the classes are `seg`, `cont` and `block`"),
+        }
+        None
+    }
+
+    fn unknown_hop(&mut self, word: &str, span: Span) {
+        let digits = word
+            .strip_prefix('d')
+            .map(|word| word.trim_start_matches('-'));
+        let is_number = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
+        if digits.is_some_and(|digits| !digits.is_empty() && is_number(digits)) {
+            self.invalid(span, "the number is too large", "no turn is as deep");
+            return;
+        }
+        let places = self.purpose == Purpose::Place;
+        let advice = self.invalid(span, format!("unknown hop `{word}`"), "no such hop");
+        if places && matches!(word, "last" | "append" | "bottom") {
+            return advice
+                .write(span, "end")
+                .help("write `end` for after the last child");
+        }
+        if places && matches!(word, "first" | "start" | "begin" | "prepend" | "top") {
+            return advice
+                .write(span, "")
+                .help("write a trailing comma for before the first child");
+        }
+        match nearest(word, CLASSES.into_iter().chain(["end"])) {
+            Some(hop) => advice.help(format!("did you mean `{hop}`?")),
+            None => {
+                advice.help("hops are depths such as `d1`, `seg`, `cont`, `block`, `*` and offsets")
+            }
+        }
+    }
+
+    /// Refuses an insertion point that is not the end of a position.
+    fn misplaced(&mut self, written: &str, hop: &Hop<'_>) -> Advice<'_> {
+        let label = match hop.parts.is_empty() {
+            true => "not at the end",
+            false => "it takes nothing after it",
+        };
+        let message = format!("`{written}` is an insertion point");
+        self.invalid(hop.span, message, label)
+    }
+
+    /// Takes the insertion point after the hops of a place.
+    fn insertion_point(&mut self, point: &Point<'_>, hops: &[Hop<'_>]) -> Option<()> {
+        self.insertion = match point.sign {
+            Sign::Comma => {
+                if let Some(other) = hops.last().and_then(Point::of) {
+                    let other = other.sign.named();
+                    self.invalid(point.span, "two insertion points", "the second one")
+                        .write(point.span, "")
+                        .help(format!("{other} is one: leave out the comma after it"));
+                    return None;
+                }
+                Insertion::Start
+            }
+            Sign::End => Insertion::End,
+            Sign::Number(written) => {
+                let child = self.child(written, point.span)?;
+                match written.starts_with('-') {
+                    true => Insertion::Before(child),
+                    false => Insertion::After(child),
+                }
+            }
+        };
+        Some(())
+    }
+
+    /// The child that `+N` or `-N` counts to.
+    fn child(&mut self, written: &str, span: Span) -> Option<u32> {
+        let digits = written.get(1..).unwrap_or_default();
+        match digits.parse() {
+            Ok(0) => {
+                let label = "there is no child 0";
+                self.invalid(span, "children count from 1", label)
+                    .help("write `-1` for before the first child, `+1` for after it");
+                None
+            }
+            Ok(child) => Some(child),
+            // The only fault that digits can have.
+            Err(_) => {
+                let label = "no node has as many children";
+                self.invalid(span, "the number is too large", label)
+                    .help("write `end` for after the last child");
+                None
+            }
+        }
+    }
+
+    /// Refuses the insertion point after the hops of a position that names nodes; false.
+    fn no_insertion_point(&mut self, point: &Point<'_>, hops: &[Hop<'_>]) -> bool {
+        let advice = self.invalid(
+            point.span,
+            format!(
+                "{} makes the position an insertion point",
+                point.sign.named()
+            ),
+            "nothing to select here",
+        );
+        match point.sign {
+            Sign::Number(written) if written.starts_with('-') => {
+                let before: String = hops.iter().map(|hop| format!("{hop}, ")).collect();
+                advice.help(format!(
+                    "write `({before}*[offset={written}])` for the children at that offset"
+                ));
+            }
+            _ => advice.help("only `add` and `move` take an insertion point"),
+        }
+        false
+    }
+}
+
+/// The length in bytes of the head of a hop that parts may follow.
+fn head_length(head: &HopHead<'_>) -> Option<u32> {
+    let length = match head {
+        HopHead::Word(word) | HopHead::Int(word) => word.len(),
+        HopHead::Range(low, high) => low.len() + "..".len() + high.len(),
+        HopHead::Star | HopHead::Search => 1,
+        HopHead::Depth(_) => return None,
+    };
+    u32::try_from(length).ok()
+}
+
+/// `d1`, `d-1`.
+fn depth_word(word: &str) -> Option<i64> {
+    word.strip_prefix('d')?.parse().ok()
+}
+
+fn is_turn(hop: &Hop<'_>) -> bool {
+    matches!(&hop.head, HopHead::Word(word) if Class::from_word(split_type(word).0) == Some(Class::Turn))
+}

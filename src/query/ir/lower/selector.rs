@@ -1,0 +1,133 @@
+//! Lowers whole selectors, and the pieces of selectors that do not parse.
+
+use std::ops::Range;
+
+use super::lowerer::Lowerer;
+use crate::query::ir::edition::Edition;
+use crate::query::ir::normal::{Draft, normalize};
+use crate::query::ir::observer::Observer;
+use crate::query::ir::pattern::Patterns;
+use crate::query::ir::purpose::{Insertion, Purpose};
+use crate::query::ir::query::Query;
+use crate::query::syntax::ast::Selector;
+use crate::query::syntax::{self, MAX_MISTAKES, Span};
+use crate::support::diag::{Diagnostic, Warning};
+
+/// A normalized selector with its warnings.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Lowered {
+    /// The selector.
+    pub query: Query,
+    /// The warnings, in text order.
+    pub warnings: Vec<Warning>,
+    /// The byte range of the time, if the selector names one.
+    pub time: Option<Range<usize>>,
+    /// Where among the children of its nodes; [`Insertion::Into`] unless it is a place.
+    pub insertion: Insertion,
+}
+
+/// Lowers a syntax tree as a selector of `edition` for `purpose`, showing the passes to `observer`.
+///
+/// # Errors
+/// Every mistake of meaning, at least one; not sorted.
+pub(in crate::query::ir) fn lower(
+    selector: &Selector<'_>,
+    edition: Edition,
+    purpose: Purpose,
+    observer: Option<Observer<'_>>,
+) -> Result<Lowered, Vec<Diagnostic>> {
+    let mut lowerer = Lowerer::new(edition, selector.time.is_some());
+    lowerer.purpose = purpose;
+    let draft = lowerer.selector(selector);
+    let Some(draft) = draft.filter(|_| lowerer.errors.is_empty()) else {
+        return Err(lowerer.errors);
+    };
+    let (mut warnings, insertion) = (lowerer.warnings, lowerer.insertion);
+    let query = normalize(draft, &mut warnings, observer);
+    if warnings.len() > 1 {
+        let start = |warning: &Warning| warning.labels.first().map(|label| label.span.start);
+        warnings.sort_by_key(|warning| start(warning).unwrap_or(usize::MAX));
+        warnings.dedup();
+    }
+    let time = selector.time.as_ref().map(|time| time.span.into());
+    Ok(Lowered {
+        query,
+        warnings,
+        time,
+        insertion,
+    })
+}
+
+/// The query that `text` is in `edition`, if it is one.
+pub(in crate::query::ir) fn read(text: &str, edition: Edition) -> Option<Query> {
+    let selector = syntax::parse(text).ok()?;
+    let lowered = lower(&selector, edition, Purpose::Select, None).ok()?;
+    Some(lowered.query)
+}
+
+/// Adds the mistakes of meaning in the pieces of a selector that does not parse to `found`.
+pub(in crate::query::ir) fn check_pieces(
+    pieces: &[Selector<'_>],
+    edition: Edition,
+    purpose: Purpose,
+    found: &mut Vec<Diagnostic>,
+) {
+    let mut patterns = Patterns::new();
+    for piece in pieces {
+        if found.len() >= MAX_MISTAKES {
+            break;
+        }
+        // A piece cannot know whether the selector has a time, so this assumes that it does.
+        let mut lowerer = Lowerer::new(edition, true);
+        lowerer.fragment = true;
+        lowerer.purpose = purpose;
+        lowerer.patterns = patterns;
+        let _ = lowerer.selector(piece);
+        found.append(&mut lowerer.errors);
+        patterns = lowerer.patterns;
+    }
+    found.truncate(MAX_MISTAKES);
+}
+
+/// The query that was meant by a selector with constructs of later editions: those are accepted,
+/// and everything means what it does in `edition`.
+pub(in crate::query::ir) fn lower_leniently(
+    selector: &Selector<'_>,
+    edition: Edition,
+) -> Option<Query> {
+    let mut lowerer = Lowerer::new(edition, selector.time.is_some());
+    lowerer.lenient = true;
+    let draft = lowerer.selector(selector)?;
+    let sound = lowerer.errors.is_empty();
+    sound.then(|| normalize(draft, &mut Vec::new(), None))
+}
+
+/// Each construct of a selector with its normal form, in text order.
+pub(in crate::query::ir) fn notes(
+    selector: &Selector<'_>,
+    edition: Edition,
+) -> Vec<(Span, String)> {
+    let mut lowerer = Lowerer::new(edition, selector.time.is_some());
+    lowerer.notes = Some(Vec::new());
+    let _ = lowerer.selector(selector);
+    let mut notes = lowerer.notes.unwrap_or_default();
+    notes.sort_by_key(|(span, _)| (span.start, span.end));
+    notes
+}
+
+impl Lowerer {
+    fn selector(&mut self, selector: &Selector<'_>) -> Option<Draft> {
+        let time = self.time(selector.time.as_ref());
+        let body = self.body(selector);
+        let filters = self.filters(&selector.filters, time);
+        let (time, body, filters) = (time?, body?, filters?);
+        let mut tests = body.filters;
+        tests.extend(filters.tests);
+        Some(Draft {
+            time,
+            chains: body.chains,
+            filters: tests,
+            controls: filters.controls,
+        })
+    }
+}

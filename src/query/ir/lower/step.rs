@@ -1,0 +1,462 @@
+//! Steps of a chain: roots, types, keys, tags, pseudo-classes, zones (LANGUAGE §2, §4).
+
+use super::lowerer::Lowerer;
+use super::notes::in_step;
+use crate::query::ir::depth::DepthSet;
+use crate::query::ir::edition::Edition;
+use crate::query::ir::name::{normal_type, split_type};
+use crate::query::ir::query::{
+    Attr, AttrTest, Axis, Chain, Class, Literal, NodeStep, Op, Operand, Pick, Step, Tail, Test,
+    Tests, TypeTest, Zone,
+};
+use crate::query::syntax::ast::{Combinator, Group, Nth, Part, Step as AstStep, Word};
+use crate::query::syntax::words::{CALLED_PSEUDOS, FOREIGN_PSEUDOS, ROOTS};
+use crate::query::syntax::{Span, Spanned, quote};
+use crate::support::diag::nearest;
+
+/// All pseudo-classes, for suggestions.
+const PSEUDOS: [&str; 7] = ["pre", "core", "post", "first", "last", "nth", "depth"];
+
+/// A node step whose parts are being lowered.
+#[derive(Default)]
+struct Draft {
+    tests: Tests,
+    tail: Vec<Tail>,
+    /// Whether there is `.mt` without a kind, which with a depth also matches `^sys` and `^ah`.
+    plain_turn: bool,
+    /// Whether there is anything but `*`, depths and picks, which a depth then narrows.
+    basis: bool,
+    /// Whether there is a `:depth(…)`.
+    depth: bool,
+}
+
+impl Draft {
+    /// Adds the test of a pseudo-class: to the tests, or after a pick to the tail.
+    fn narrow(&mut self, test: Test) {
+        if self.tail.is_empty() {
+            self.tests.push(test);
+        } else {
+            self.tail.push(Tail::Test(test));
+        }
+    }
+}
+
+impl Lowerer {
+    pub(super) fn group(&mut self, group: &Group<'_>) -> Option<Chain> {
+        let sole = group.steps.len() == 1;
+        let mut steps = Vec::with_capacity(group.steps.len());
+        let mut sound = true;
+        for (index, (combinator, step)) in group.steps.iter().enumerate() {
+            let axis = match combinator {
+                Combinator::Child if index > 0 => Axis::Child,
+                _ => Axis::Descendant,
+            };
+            match self.step(step, sole) {
+                Some(step) => steps.push((axis, step)),
+                None => sound = false,
+            }
+        }
+        sound.then(|| Chain {
+            steps: steps.into(),
+        })
+    }
+
+    fn step(&mut self, step: &AstStep<'_>, sole: bool) -> Option<Step> {
+        if let [
+            Spanned {
+                node: Part::Pseudo(name),
+                ..
+            },
+        ] = step.parts.as_slice()
+            && let Some(zone) = zone(name)
+        {
+            return Some(Step::Zone(zone));
+        }
+        let mut draft = Draft {
+            tests: Tests::with_capacity(step.parts.len()),
+            ..Draft::default()
+        };
+        let mut sound = true;
+        let noted = self.noted();
+        for part in &step.parts {
+            let (tests, tail) = (draft.tests.len(), draft.tail.len());
+            sound &= self.part(part, sole, &mut draft).is_some();
+            self.note_part(part, &draft, tests, tail);
+        }
+        if !sound {
+            return None;
+        }
+        if draft.depth {
+            if draft.plain_turn {
+                for test in &mut draft.tests {
+                    if *test == Test::Type(TypeTest::Class(Class::Turn)) {
+                        *test = Test::Type(TypeTest::TurnOrAnchor);
+                    }
+                }
+            } else if !draft.basis {
+                // Alone, `:depth(2)` is `depth(2)`. After a pick it narrows.
+                let anchor = Test::Type(TypeTest::Anchor);
+                if draft.tests.is_empty() {
+                    draft.tail.push(Tail::Test(anchor));
+                } else {
+                    draft.tests.push(anchor);
+                    self.note_whole(noted, step.span, || in_step(&draft.tests, &draft.tail));
+                }
+            }
+        }
+        Some(Step::Node(NodeStep {
+            tests: draft.tests,
+            tail: draft.tail.into(),
+        }))
+    }
+
+    /// Notes what a part added to the step: tests from index `tests` on, picks from `tail` on.
+    fn note_part(&mut self, part: &Spanned<Part<'_>>, draft: &Draft, tests: usize, tail: usize) {
+        let added = (
+            draft.tests.get(tests..).unwrap_or_default(),
+            draft.tail.get(tail..).unwrap_or_default(),
+        );
+        if !matches!(part.node, Part::Star) {
+            self.note(part.span, || in_step(added.0, added.1));
+        }
+    }
+
+    fn part(&mut self, part: &Spanned<Part<'_>>, sole: bool, draft: &mut Draft) -> Option<()> {
+        let span = part.span;
+        match &part.node {
+            Part::Star => {}
+            Part::Root(name) => {
+                draft.basis = true;
+                self.root(name, span, sole, &mut draft.tests)?;
+            }
+            Part::Type(word) => {
+                draft.basis = true;
+                draft.plain_turn |= matches!(*word, "mt" | "seg");
+                self.type_word(word, span, &mut draft.tests)?;
+            }
+            Part::Key(word) => {
+                draft.basis = true;
+                let test = self.key(word, span);
+                draft.tests.push(test);
+            }
+            Part::Attrs(attrs) => {
+                draft.basis = true;
+                return self.attrs(attrs, span, &mut draft.tests).then_some(());
+            }
+            Part::Tag(tag) => {
+                draft.basis = true;
+                let instead = Some(format!("[tag={}]", quote(tag)));
+                self.needs(Edition::Canonical, span, "`+tag`", instead)
+                    .then_some(())?;
+                let text = Literal::Text((**tag).into());
+                draft.tests.push(Test::of(Attr::Tags, Op::Eq, text));
+            }
+            Part::Anchor(items) => {
+                draft.basis = true;
+                let fits = self.needs(Edition::Depth, span, "`depth(…)`", None);
+                let set = self.depths(items, span)?;
+                fits.then_some(())?;
+                draft.tests.push(Test::Type(TypeTest::Anchor));
+                draft.tests.push(Test::Depth(set));
+            }
+            Part::Depth(items) => {
+                let set = self.depths(items, span)?;
+                draft.depth = true;
+                draft.narrow(Test::Depth(set));
+            }
+            Part::Nth(nth) => {
+                let pick = self.nth(nth)?;
+                draft.tail.push(Tail::Pick(pick));
+            }
+            Part::Pseudo(name) => self.pseudo(name, span, draft)?,
+        }
+        Some(())
+    }
+
+    fn root(&mut self, name: &str, span: Span, sole: bool, tests: &mut Tests) -> Option<()> {
+        let depths = match name {
+            "root" => {
+                tests.push(Test::Type(TypeTest::Root));
+                return Some(());
+            }
+            "sys" => DepthSet::one(-1),
+            "ah" => DepthSet::one(0),
+            // As a whole group it means the turns, elsewhere their parent.
+            "seq" if sole && self.edition >= Edition::Depth => DepthSet::range(1, i64::MAX),
+            "seq" => {
+                tests.push(Test::Type(TypeTest::Seq));
+                return Some(());
+            }
+            _ => {
+                let advice = if name.is_empty() {
+                    self.invalid(span, "expected a root after `^`", "the root is missing")
+                } else {
+                    self.invalid(span, format!("unknown root `^{name}`"), "no such root")
+                };
+                match nearest(name, ROOTS) {
+                    Some(root) => advice
+                        .write(span, format!("^{root}"))
+                        .help(format!("did you mean `^{root}`?")),
+                    None => advice.help("the roots are `^root`, `^sys`, `^seq` and `^ah`"),
+                }
+                return None;
+            }
+        };
+        tests.push(Test::Type(TypeTest::Anchor));
+        tests.push(Test::Depth(depths));
+        Some(())
+    }
+
+    /// `.cb`, `.cb:summary`, `.foo`, without the dot.
+    fn type_word(&mut self, word: &str, span: Span, tests: &mut Tests) -> Option<()> {
+        // Fast path: most types are a class.
+        if let Some(class) = Class::from_word(word) {
+            tests.push(Test::Type(TypeTest::Class(class)));
+            return Some(());
+        }
+        self.no_empty_part(word, span)?;
+        let (head, sub) = split_type(word);
+        if let Some(sub) = sub {
+            self.no_foreign_pseudo(sub, span)?;
+            self.warn_near_pseudo('.', head, sub, span);
+        }
+        self.warn_of_type(head, span);
+        self.class_or_type(head, sub, tests);
+        Some(())
+    }
+
+    /// Refuses `.cb:not` and its like, which are never kinds (LANGUAGE §11).
+    pub(super) fn no_foreign_pseudo(&mut self, sub: &str, span: Span) -> Option<()> {
+        let Some(part) = sub.split(':').find(|part| FOREIGN_PSEUDOS.contains(part)) else {
+            return Some(());
+        };
+        self.invalid(
+            span,
+            format!("expected a kind, found the pseudo-class `:{part}` of CSS"),
+            "not in this language",
+        )
+        .help(format!("a kind of that name is written `[kind='{part}']`"));
+        None
+    }
+
+    /// Refuses a type such as `cb:` or `cb::x` (LANGUAGE §2).
+    pub(super) fn no_empty_part(&mut self, word: &str, span: Span) -> Option<()> {
+        if word.split(':').all(|part| !part.is_empty()) {
+            return Some(());
+        }
+        self.invalid(
+            span,
+            "a type has no empty part",
+            "a `:` without a word after it",
+        )
+        .help("write `.cb:note`, or `.cb` alone");
+        None
+    }
+
+    /// Adds the tests of a type and a kind, as the edition reads them (LANGUAGE §1).
+    pub(super) fn class_or_type(&mut self, head: &str, sub: Option<&str>, tests: &mut Tests) {
+        let text = |text: &str| Literal::Text(text.into());
+        match (Class::from_word(head), sub) {
+            (Some(class), None) => tests.push(Test::Type(TypeTest::Class(class))),
+            (_, Some(sub)) if self.edition == Edition::V01 => {
+                let whole = format!("{}:{sub}", normal_type(head));
+                tests.push(Test::of(Attr::StoredType, Op::Eq, text(&whole)));
+            }
+            (None, None) if self.edition == Edition::V01 => {
+                tests.push(Test::of(Attr::StoredType, Op::Eq, text(head)));
+            }
+            (_, sub) => {
+                tests.push(Test::of(Attr::NodeType, Op::Eq, text(&normal_type(head))));
+                if let Some(sub) = sub {
+                    tests.push(Test::of(Attr::Kind, Op::Eq, text(sub)));
+                }
+            }
+        }
+    }
+
+    fn key(&mut self, word: &Word<'_>, span: Span) -> Test {
+        let operand = match word {
+            Word::Param(name) => Operand::Param((*name).into()),
+            Word::Text(text) => {
+                // A quoted word is meant as written. Without quotes the span is sign and word.
+                let quoted = (span.end - span.start) as usize != text.len() + 1;
+                if !quoted && let Some((head, sub)) = text.split_once(':') {
+                    self.warn_near_pseudo('#', head, sub, span);
+                }
+                Operand::Literal(Literal::Text((**text).into()))
+            }
+        };
+        let attr = match self.edition {
+            Edition::V01 | Edition::Depth => Attr::Id,
+            Edition::Canonical => Attr::Key,
+        };
+        Test::Attr(AttrTest {
+            attr,
+            op: Op::Eq,
+            operand,
+        })
+    }
+
+    fn nth(&mut self, nth: &Spanned<Nth<'_>>) -> Option<Pick> {
+        match nth.node {
+            Nth::Param(name) => Some(Pick::Nth(Operand::Param(name.into()))),
+            Nth::Number(1) => Some(Pick::First),
+            Nth::Number(number) if number >= 1 => {
+                Some(Pick::Nth(Operand::Literal(Literal::Int(number))))
+            }
+            Nth::Number(_) => {
+                self.invalid(nth.span, "`:nth` counts from 1", "the first is 1")
+                    .help("write `:nth(1)`, or `:last` for the last");
+                None
+            }
+        }
+    }
+
+    fn pseudo(&mut self, name: &str, span: Span, draft: &mut Draft) -> Option<()> {
+        if let Some(zone) = zone(name) {
+            draft.basis = true;
+            draft.narrow(Test::of(Attr::Offset, offset_op(zone), Literal::Int(0)));
+            return Some(());
+        }
+        match name {
+            "first" => draft.tail.push(Tail::Pick(Pick::First)),
+            "last" => draft.tail.push(Tail::Pick(Pick::Last)),
+            "depth" | "nth" => {
+                self.invalid(
+                    span,
+                    format!("expected a number after `:{name}`"),
+                    "the number is missing",
+                )
+                .help(format!("write `:{name}(1)`"));
+                return None;
+            }
+            _ => {
+                let advice = self.invalid(
+                    span,
+                    format!("unknown pseudo-class `:{name}`"),
+                    "no such pseudo-class",
+                );
+                match nearest(name, PSEUDOS) {
+                    Some(known) => {
+                        let called = CALLED_PSEUDOS.contains(&known);
+                        let text = format!(":{known}{}", if called { "(1)" } else { "" });
+                        advice
+                            .write(span, text)
+                            .help(format!("did you mean `:{known}`?"));
+                    }
+                    None => advice.help(
+                        "the pseudo-classes are `:pre`, `:core`, `:post`, `:first`, `:last`, `:nth(…)` and `:depth(…)`",
+                    ),
+                }
+                return None;
+            }
+        }
+        Some(())
+    }
+
+    /// Warns of `.mt:frist`, which is a type where `:first` was probably meant.
+    fn warn_near_pseudo(&mut self, sign: char, head: &str, sub: &str, span: Span) {
+        for part in sub.split(':') {
+            if let Some(pseudo) = near_pseudo(part) {
+                let message = if pseudo == part {
+                    format!("`:{part}` is part of the word here, not a pseudo-class")
+                } else {
+                    format!(
+                        "`:{part}` is part of the word, and almost the pseudo-class `:{pseudo}`"
+                    )
+                };
+                let called = match CALLED_PSEUDOS.contains(&pseudo) {
+                    true => "(1)",
+                    false => "",
+                };
+                let help = match sub == part {
+                    true => format!("write `{sign}{head}:{pseudo}{called}` for the pseudo-class"),
+                    false => {
+                        format!(
+                            "write `:{pseudo}{called}` at the end of the word for the pseudo-class"
+                        )
+                    }
+                };
+                self.warn(span, message, "taken as one word", help);
+                return;
+            }
+        }
+    }
+}
+
+fn zone(name: &str) -> Option<Zone> {
+    match name {
+        "pre" => Some(Zone::Pre),
+        "core" => Some(Zone::Core),
+        "post" => Some(Zone::Post),
+        _ => None,
+    }
+}
+
+/// How the offsets of a zone compare with 0.
+fn offset_op(zone: Zone) -> Op {
+    match zone {
+        Zone::Pre => Op::Lt,
+        Zone::Core => Op::Eq,
+        Zone::Post => Op::Gt,
+    }
+}
+
+/// Whether `part`, after a colon, is or nearly is a pseudo-class, of this language or of CSS.
+pub(in crate::query::ir) fn is_pseudo_part(part: &str) -> bool {
+    near_pseudo(part).is_some() || FOREIGN_PSEUDOS.contains(&part)
+}
+
+/// The pseudo-class that `part` equals or nearly equals: one letter more, one less, or two
+/// swapped. One different letter counts only in pseudo-classes of five letters and more, because
+/// `code` and `list` are ordinary kinds.
+fn near_pseudo(part: &str) -> Option<&'static str> {
+    // Hot path: called for each type with a kind.
+    if part.len() < 2 || part.len() > 6 {
+        return None;
+    }
+    let part = part.as_bytes();
+    PSEUDOS.into_iter().find(|pseudo| {
+        let pseudo = pseudo.as_bytes();
+        if part.eq_ignore_ascii_case(pseudo) {
+            return true;
+        }
+        let same = part.iter().zip(pseudo).take_while(|(a, b)| a == b).count();
+        let (rest, meant) = (
+            part.get(same..).unwrap_or_default(),
+            pseudo.get(same..).unwrap_or_default(),
+        );
+        match (rest, meant) {
+            ([], []) => true,
+            ([a, b, rest @ ..], [x, y, meant @ ..]) if a == y && b == x => rest == meant,
+            ([_, more @ ..], meant) if more == meant => true,
+            (rest, [_, more @ ..]) if rest == more => true,
+            ([_, rest @ ..], [_, meant @ ..]) => pseudo.len() >= 5 && rest == meant,
+            _ => false,
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::near_pseudo;
+
+    #[test]
+    fn near_misses_are_one_edit_away() {
+        for (part, pseudo) in [
+            ("frist", "first"),
+            ("firs", "first"),
+            ("firsst", "first"),
+            ("fxrst", "first"),
+            ("lats", "last"),
+            ("dept", "depth"),
+            ("first", "first"),
+            ("nht", "nth"),
+        ] {
+            assert_eq!(near_pseudo(part), Some(pseudo), "{part}");
+        }
+        for part in ["code", "list", "text", "call", "summary", "u2", "", "host"] {
+            assert_eq!(near_pseudo(part), None, "{part}");
+        }
+    }
+}

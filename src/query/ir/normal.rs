@@ -1,0 +1,367 @@
+//! Normalization: named passes that give equal meanings one form (LANGUAGE §9).
+//!
+//! The passes run in this order, each over the whole draft:
+//!
+//! 1. `types` merges depth sets and the types of a step.
+//! 2. `order` sorts tests and list values and drops repetitions. It runs after `types`, which adds
+//!    and removes tests.
+//! 3. `contradictions` drops groups that no node can match. It compares neighbours in the order.
+//! 4. `groups` sorts the groups of a union, merges equal ones, and clears the rest of a selector
+//!    that matches nothing.
+//!
+//! Every pass is idempotent; test builds assert that.
+
+use smallvec::SmallVec;
+
+use super::depth::DepthSet;
+use super::observer::Observer;
+use super::query::{
+    Attr, AttrTest, Chain, Class, Controls, Literal, Op, Operand, Query, Step, Tail, Test, Tests,
+    Time, TypeTest,
+};
+use super::{contradiction, order};
+use crate::query::syntax::Span;
+use crate::support::diag::Warning;
+
+/// A query during the passes, with the span of each group.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Draft {
+    pub(super) time: Time,
+    pub(super) chains: SmallVec<[DraftChain; 1]>,
+    pub(super) filters: Tests,
+    pub(super) controls: Controls,
+}
+
+/// A group and its span.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct DraftChain {
+    pub(super) chain: Chain,
+    pub(super) span: Span,
+}
+
+impl Draft {
+    fn query(self) -> Query {
+        Query {
+            time: self.time,
+            chains: self.chains.into_iter().map(|draft| draft.chain).collect(),
+            filters: self.filters.into_boxed_slice(),
+            controls: self.controls,
+        }
+    }
+}
+
+type Pass = fn(&mut Draft, &mut Vec<Warning>);
+
+/// The passes with their names; the module explains their order.
+const PASSES: [(&str, Pass); 4] = [
+    ("types", types),
+    ("order", sort_tests),
+    ("contradictions", contradictions),
+    ("groups", groups),
+];
+
+/// Runs all passes, showing the query to `observer` before the first and after each.
+pub(super) fn normalize(
+    mut draft: Draft,
+    warnings: &mut Vec<Warning>,
+    mut observer: Option<Observer<'_>>,
+) -> Query {
+    if let Some(observer) = &mut observer {
+        observer("lower", &draft.clone().query());
+    }
+    for (name, pass) in PASSES {
+        pass(&mut draft, warnings);
+        if let Some(observer) = &mut observer {
+            observer(name, &draft.clone().query());
+        }
+    }
+    #[cfg(test)]
+    {
+        let mut again = draft.clone();
+        for (name, pass) in PASSES {
+            pass(&mut again, &mut Vec::new());
+            assert_eq!(again, draft, "pass `{name}` is not idempotent");
+        }
+    }
+    draft.query()
+}
+
+/// What a list of tests belongs to.
+enum Site<'a> {
+    /// A step with this tail.
+    Step(&'a [Tail]),
+    /// The final set.
+    Filters,
+}
+
+/// Calls `change` for each list of tests: those of the steps, then the filters.
+fn each_tests(draft: &mut Draft, mut change: impl FnMut(&mut Tests, Site<'_>)) {
+    for DraftChain { chain, .. } in &mut draft.chains {
+        for (_, step) in &mut chain.steps {
+            if let Step::Node(node) = step {
+                change(&mut node.tests, Site::Step(&node.tail));
+            }
+        }
+    }
+    change(&mut draft.filters, Site::Filters);
+}
+
+// ---- types ---------------------------------------------------------------------------------
+
+fn types(draft: &mut Draft, _: &mut Vec<Warning>) {
+    each_tests(draft, |tests, site| {
+        if matches!(site, Site::Filters) {
+            return;
+        }
+        for test in tests.iter_mut() {
+            // A list of one value becomes that value, which the next check may match.
+            if let Test::Attr(test) = test {
+                sort_list(test);
+            }
+            // Canonical text spells a sole `^seq` node like this.
+            if let Test::Attr(AttrTest {
+                attr: Attr::StoredType,
+                op: Op::Eq,
+                operand: Operand::Literal(Literal::Text(text)),
+            }) = test
+                && &**text == "^seq"
+            {
+                *test = Test::Type(TypeTest::Seq);
+            }
+        }
+        let settled = |test: &&Test| matches!(test, Test::Type(_) | Test::Depth(_));
+        if tests.iter().filter(settled).count() < 2 {
+            return;
+        }
+        // Both spellings of `^seq` may be in one step.
+        let seq = Test::Type(TypeTest::Seq);
+        let mut seen = false;
+        tests.retain(|test| *test != seq || !std::mem::replace(&mut seen, true));
+        merge_depths(tests);
+        settle_types(tests);
+    });
+    for DraftChain { chain, .. } in &mut draft.chains {
+        for (_, step) in &mut chain.steps {
+            if let Step::Node(node) = step
+                && node.tail.len() > 1
+            {
+                dedup_tail(&mut node.tail);
+            }
+        }
+    }
+}
+
+/// Replaces several depth sets by their intersection.
+fn merge_depths(tests: &mut Tests) {
+    let mut sets = tests.iter().filter_map(Test::depth);
+    let (Some(first), Some(second)) = (sets.next(), sets.next()) else {
+        return;
+    };
+    let merged = first.intersection(second);
+    let merged = sets.fold(merged, |merged, set| merged.intersection(set));
+    tests.retain(|test| test.depth().is_none());
+    tests.push(Test::Depth(merged));
+}
+
+/// Gives each overlap of turns and anchors, the turns directly under `^seq`, one form.
+fn settle_types(tests: &mut Tests) {
+    let has = |tests: &[Test], wanted: TypeTest| tests.contains(&Test::Type(wanted));
+    let turn = TypeTest::Class(Class::Turn);
+    let turns = DepthSet::range(1, i64::MAX);
+    if has(tests, TypeTest::Anchor) {
+        // An anchor is a turn exactly if its depth is at least 1.
+        if has(tests, turn) {
+            for test in tests.iter_mut() {
+                if let Test::Depth(set) = test {
+                    *set = set.intersection(&turns);
+                }
+            }
+        }
+        tests.retain(|test| {
+            *test != Test::Type(turn) && *test != Test::Type(TypeTest::TurnOrAnchor)
+        });
+    } else if has(tests, TypeTest::TurnOrAnchor) {
+        let mut sets = tests.iter().filter_map(Test::depth);
+        let only_turns = sets.any(|set| set.ranges().first().is_some_and(|range| range.0 >= 1));
+        if only_turns {
+            for test in tests.iter_mut() {
+                if *test == Test::Type(TypeTest::TurnOrAnchor) {
+                    *test = Test::Type(turn);
+                }
+            }
+        } else if has(tests, turn) {
+            tests.retain(|test| *test != Test::Type(TypeTest::TurnOrAnchor));
+        }
+    }
+}
+
+/// Drops `:first` and `:last` directly after a pick, which leaves one node a group, and repeated
+/// tests.
+fn dedup_tail(tail: &mut Box<[Tail]>) {
+    use super::Pick::{First, Last};
+    let mut kept: Vec<Tail> = Vec::with_capacity(tail.len());
+    for item in std::mem::take(tail).into_vec() {
+        let idle = matches!(
+            (&item, kept.last()),
+            (Tail::Pick(First | Last), Some(Tail::Pick(_)))
+        ) || matches!(item, Tail::Test(_)) && kept.last() == Some(&item);
+        if !idle {
+            kept.push(item);
+        }
+    }
+    *tail = kept.into();
+}
+
+// ---- order ---------------------------------------------------------------------------------
+
+fn sort_tests(draft: &mut Draft, _: &mut Vec<Warning>) {
+    each_tests(draft, |tests, site| {
+        for test in tests.iter_mut() {
+            if let Test::Attr(test) = test {
+                sort_list(test);
+            }
+        }
+        split_tags(tests);
+        drop_always_true(tests, &site);
+        if !tests.is_sorted_by(|a, b| order::tests(a, b).is_lt()) {
+            tests.sort_by(order::tests);
+            tests.dedup();
+        }
+    });
+}
+
+/// Sorts the values and drops repetitions; a list of one value becomes that value (LANGUAGE §5).
+fn sort_list(test: &mut AttrTest) {
+    let Operand::List(list) = &mut test.operand else {
+        return;
+    };
+    let mut values = std::mem::take(list).into_vec();
+    values.sort_by(order::operands);
+    values.dedup();
+    test.operand = match <[Operand; 1]>::try_from(values) {
+        Ok([only]) => only,
+        Err(values) => Operand::List(values.into()),
+    };
+}
+
+/// Splits `tags=[a,b]`, which needs both tags, into two tests as `+a+b` has.
+fn split_tags(tests: &mut Tests) {
+    let is_list = |test: &Test| {
+        matches!(
+            test,
+            Test::Attr(AttrTest {
+                attr: Attr::Tags,
+                op: Op::Eq,
+                operand: Operand::List(_),
+            })
+        )
+    };
+    if !tests.iter().any(is_list) {
+        return;
+    }
+    let mut split = Tests::with_capacity(tests.len() + 1);
+    for test in tests.drain(..) {
+        match test {
+            Test::Attr(AttrTest {
+                attr: Attr::Tags,
+                op: Op::Eq,
+                operand: Operand::List(values),
+            }) => split.extend(values.into_iter().map(|operand| {
+                let (attr, op) = (Attr::Tags, Op::Eq);
+                Test::Attr(AttrTest { attr, op, operand })
+            })),
+            test => split.push(test),
+        }
+    }
+    *tests = split;
+}
+
+/// Drops tests that every node passes. One stays if a depth would be left alone, because that
+/// means `depth(…)`.
+fn drop_always_true(tests: &mut Tests, site: &Site<'_>) {
+    // On an implicit core such a header is null, so the test stays where one may match.
+    if !tests.iter().any(always_true) || contradiction::matches_cores(tests) {
+        return;
+    }
+    let is_depth = |test: &Test| test.depth().is_some();
+    let depth = tests.iter().any(is_depth)
+        || match site {
+            Site::Filters => false,
+            Site::Step(tail) => tail
+                .iter()
+                .any(|item| matches!(item, Tail::Test(test) if is_depth(test))),
+        };
+    let other = tests
+        .iter()
+        .any(|test| !is_depth(test) && !always_true(test));
+    let mut spare = depth && !other;
+    tests.retain(|test| !always_true(test) || std::mem::take(&mut spare));
+}
+
+/// Whether a test is `[offset]` or another header that reads as 0 where absent.
+fn always_true(test: &Test) -> bool {
+    test.attr().is_some_and(|test| {
+        test.op == Op::Ne
+            && test.attr.is_never_null()
+            && test.operand == Operand::Literal(Literal::Null)
+    })
+}
+
+// ---- contradictions ------------------------------------------------------------------------
+
+fn contradictions(draft: &mut Draft, warnings: &mut Vec<Warning>) {
+    let several = draft.chains.len() > 1;
+    draft.chains.retain(|draft| {
+        let Some(why) = contradiction::of_chain(&draft.chain) else {
+            return true;
+        };
+        let what = if several {
+            "this group"
+        } else {
+            "the selector"
+        };
+        let warning = Warning::new(format!("{what} matches nothing: {why}"));
+        let warning = warning.at(draft.span, "never matches");
+        warnings.push(match space_help(&why) {
+            Some(help) => warning.with_help(help),
+            None => warning,
+        });
+        false
+    });
+    if !draft.chains.is_empty()
+        && let Some(why) = contradiction::of_tests(&draft.filters)
+    {
+        warnings.push(Warning::new(format!("the selector matches nothing: {why}")));
+        draft.chains.clear();
+    }
+}
+
+/// What to write where white space is missing or too much: `^sys.cb`, `.mt depth(1)`.
+fn space_help(why: &str) -> Option<&'static str> {
+    if why.starts_with("a node is not both `depth(") {
+        return Some("white space goes to what is inside: `^sys .cb`");
+    }
+    // Those are `^sys` and `^ah`, too.
+    let root = why.starts_with("`depth(-1)`") || why.starts_with("`depth(0)`");
+    (!root && why.starts_with("`depth(") && why.ends_with("is never there"))
+        .then_some("the depth of a step is written without white space: `.mt:depth(1)`")
+}
+
+// ---- groups --------------------------------------------------------------------------------
+
+fn groups(draft: &mut Draft, _: &mut Vec<Warning>) {
+    if draft.chains.len() > 1 {
+        draft
+            .chains
+            .sort_by(|a, b| order::chains(&a.chain, &b.chain));
+        draft.chains.dedup_by(|a, b| a.chain == b.chain);
+    }
+    if draft.chains.is_empty() {
+        draft.filters.clear();
+        // The mode still decides what a range returns.
+        draft.controls = Controls {
+            mode: draft.controls.mode,
+            ..Controls::default()
+        };
+    }
+}

@@ -1,0 +1,464 @@
+//! The types of the normalized form.
+//!
+//! A [`Query`] is a union of [`Chain`]s of [`Step`]s, with filters and controls over the final
+//! set. Different spellings have one form: `^sys` and `depth(-1)` are an anchor with a depth set;
+//! `:core`, `[offset=0]` and `cont(offset=0)` one attribute test; `.seg` and `.mt` one class; the
+//! hops of a position child steps.
+
+use smallvec::SmallVec;
+
+use super::depth::DepthSet;
+use crate::query::syntax::ast;
+
+/// The tests of a step. Most steps have one, which is stored inline.
+pub type Tests = SmallVec<[Test; 1]>;
+
+/// A whole normalized selector.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Query {
+    /// The time.
+    pub time: Time,
+    /// The groups of the union; empty means that the selector matches nothing (`none`).
+    pub chains: SmallVec<[Chain; 1]>,
+    /// Tests of the final set, from braces, trailing tags and brackets after a control.
+    pub filters: Box<[Test]>,
+    /// Order, uniqueness, window and mode over the final set.
+    pub controls: Controls,
+}
+
+/// The snapshot or snapshots that a selector is evaluated in (LANGUAGE §3).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Time {
+    /// The working state.
+    Working,
+    /// One committed snapshot.
+    At(Address),
+    /// Every committed snapshot, newest first (`@*`).
+    All,
+    /// A range of snapshots, both ends included, the newer end first.
+    Range(RangeEnd, RangeEnd),
+}
+
+/// A single committed snapshot. See the example of [`SnapshotDiff`](crate::SnapshotDiff).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Address {
+    /// `@t0` is 0, `@t-3` is 3: commits back from the newest.
+    Back(u64),
+    /// `@cN`: the snapshot of cycle N.
+    Cycle(i64),
+}
+
+/// Text that is no [`Address`].
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("expected the address of a snapshot, such as @t0, @t-2 or @c12")]
+pub struct NoAddress;
+
+impl std::str::FromStr for Address {
+    type Err = NoAddress;
+
+    /// Parses `@t0`, `@t-2`, `@c12`; the `@` is optional.
+    fn from_str(text: &str) -> Result<Self, NoAddress> {
+        let text = text.strip_prefix('@').unwrap_or(text);
+        if text == "t0" {
+            return Ok(Self::Back(0));
+        }
+        if let Some(back) = text.strip_prefix("t-") {
+            let digits = !back.is_empty() && back.bytes().all(|byte| byte.is_ascii_digit());
+            let back = digits.then(|| back.parse().ok()).flatten();
+            return back.map(Self::Back).ok_or(NoAddress);
+        }
+        let cycle = text.strip_prefix('c').and_then(|cycle| cycle.parse().ok());
+        cycle.map(Self::Cycle).ok_or(NoAddress)
+    }
+}
+
+/// One end of a range. Both ends are cycles, or neither is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum RangeEnd {
+    /// `@t-3` is 3.
+    Back(u64),
+    /// `@t-*`.
+    Oldest,
+    /// `@c17`.
+    Cycle(i64),
+}
+
+/// One group of a union: steps from left to right, never empty.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Chain {
+    /// The steps. The axis of the first is [`Axis::Descendant`] and means "anywhere, root
+    /// included".
+    pub steps: Box<[(Axis, Step)]>,
+}
+
+/// How the nodes of a step relate to those of the step before it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Axis {
+    /// Descendants (white space).
+    Descendant,
+    /// Children (`>`).
+    Child,
+}
+
+/// One step of a chain.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Step {
+    /// Matches nodes.
+    Node(NodeStep),
+    /// A zone: one virtual container for each node of the left context (LANGUAGE §4).
+    Zone(Zone),
+}
+
+/// The sign of the offsets of a zone's members.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Zone {
+    /// `:pre`, offset below 0.
+    Pre,
+    /// `:core`, offset 0.
+    Core,
+    /// `:post`, offset above 0.
+    Post,
+}
+
+/// A step that matches nodes: all of `tests`, then `tail` from left to right.
+///
+/// Only a step that tests for [`Class::Container`] can match the implicit core of a turn.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct NodeStep {
+    /// Tests that a node must pass, in canonical order without duplicates; empty for `*`.
+    pub tests: Tests,
+    /// The first pick and everything after it. Pseudo-classes before it are among `tests`.
+    pub tail: Box<[Tail]>,
+}
+
+/// A pick, or a test after a pick.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Tail {
+    /// Keeps one node of each group.
+    Pick(Pick),
+    /// A pseudo-class after a pick, which narrows what was picked.
+    Test(Test),
+}
+
+/// Picks one node of each group. A group is the nodes below one left-context node.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Pick {
+    /// `:first`
+    First,
+    /// `:last`
+    Last,
+    /// `:nth(n)`, 1-based; the operand is an integer of at least 1 or a parameter.
+    Nth(Operand),
+}
+
+/// One condition on a node.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Test {
+    /// On the type.
+    Type(TypeTest),
+    /// On the depth, which must be in the set.
+    Depth(DepthSet),
+    /// On one attribute.
+    Attr(AttrTest),
+}
+
+/// A test of a node's class or region.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum TypeTest {
+    /// `^root`
+    Root,
+    /// The `^seq` node itself.
+    Seq,
+    /// `depth(…)`: `^sys`, `^ah` and the turns directly under `^seq`. Its step always has a
+    /// [`Test::Depth`] too.
+    Anchor,
+    /// `.mt` in a step that tests depth: any turn, nested or not, `^sys` or `^ah`.
+    TurnOrAnchor,
+    /// `.mt`, `.mc`, `.cb`.
+    Class(Class),
+}
+
+/// The classes that a selector can name (LANGUAGE §1). Regions have none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Class {
+    /// `mt`, `seg`
+    Turn,
+    /// `mc`, `cont`
+    Container,
+    /// `cb`, `block`, and every other nodeType
+    Block,
+}
+
+/// A comparison of one attribute.
+#[derive(Clone, Debug, PartialEq)]
+pub struct AttrTest {
+    /// The left side.
+    pub attr: Attr,
+    /// The comparison.
+    pub op: Op,
+    /// The right side. Lists occur with [`Op::Eq`] and [`Op::Ne`] only.
+    pub operand: Operand,
+}
+
+/// A comparison (LANGUAGE §5).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Op {
+    /// `=`
+    Eq,
+    /// `!=`, the exact complement of `=`
+    Ne,
+    /// `<`
+    Lt,
+    /// `<=`
+    Le,
+    /// `>`
+    Gt,
+    /// `>=`
+    Ge,
+    /// `~`, a search for a regular expression; its operand is a text or a parameter
+    Matches,
+}
+
+impl From<ast::Op> for Op {
+    fn from(op: ast::Op) -> Self {
+        match op {
+            ast::Op::Eq => Self::Eq,
+            ast::Op::Ne => Self::Ne,
+            ast::Op::Lt => Self::Lt,
+            ast::Op::Le => Self::Le,
+            ast::Op::Gt => Self::Gt,
+            ast::Op::Ge => Self::Ge,
+            ast::Op::Matches => Self::Matches,
+        }
+    }
+}
+
+/// The attribute that a test reads.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Attr {
+    /// `id`
+    Id,
+    /// `nodeType` as later editions read it: `head:sub` counts as `head`.
+    NodeType,
+    /// `nodeType` as stored, in the `mt mc cb` vocabulary.
+    StoredType,
+    /// `kind` as later editions read it: the stored kind, else the `sub` of the nodeType.
+    Kind,
+    /// `kind` as stored.
+    StoredKind,
+    /// `role`
+    Role,
+    /// `key`
+    Key,
+    /// `created_at_iso`
+    CreatedAtIso,
+    /// `content_hash`: the stored one, else the computed one.
+    ContentHash,
+    /// `parent`, `parent_id`: the parent's id.
+    Parent,
+    /// `content`
+    Content,
+    /// `tags`, `tag`
+    Tags,
+    /// `offset` (0 where absent)
+    Offset,
+    /// `ttl`, as it reads in the snapshot
+    Ttl,
+    /// `priority` (0 where absent)
+    Priority,
+    /// `cycle`
+    Cycle,
+    /// `created_at_ns` (0 where absent)
+    CreatedAtNs,
+    /// `creation_index` (0 where absent)
+    CreationIndex,
+    /// `cadence`, `cad`
+    Cadence,
+    /// A derived facet.
+    Facet(Facet),
+    /// Any other name.
+    Custom(Box<str>),
+}
+
+/// How an attribute compares.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Kind {
+    /// Against numbers and null only.
+    Number,
+    /// As text; a number literal is compared as it was written.
+    Text,
+    /// As a list of texts.
+    Tags,
+    /// By the type of each node's value.
+    Dynamic,
+}
+
+impl Step {
+    /// A step of tests, without picks.
+    pub(super) fn of(tests: impl Into<Tests>) -> Self {
+        Self::Node(NodeStep {
+            tests: tests.into(),
+            tail: Box::default(),
+        })
+    }
+}
+
+impl Test {
+    /// A comparison of `attr` with a literal.
+    pub(super) fn of(attr: Attr, op: Op, literal: Literal) -> Self {
+        Self::Attr(AttrTest {
+            attr,
+            op,
+            operand: Operand::Literal(literal),
+        })
+    }
+
+    /// The test, if it is of an attribute.
+    pub(super) fn attr(&self) -> Option<&AttrTest> {
+        match self {
+            Self::Attr(test) => Some(test),
+            Self::Type(_) | Self::Depth(_) => None,
+        }
+    }
+
+    /// The set, if it is a test of the depth.
+    #[must_use]
+    pub fn depth(&self) -> Option<&DepthSet> {
+        match self {
+            Self::Depth(set) => Some(set),
+            Self::Type(_) | Self::Attr(_) => None,
+        }
+    }
+}
+
+impl Attr {
+    /// How this attribute compares (LANGUAGE §5).
+    #[must_use]
+    pub fn kind(&self) -> Kind {
+        match self {
+            Self::Id
+            | Self::NodeType
+            | Self::StoredType
+            | Self::Kind
+            | Self::StoredKind
+            | Self::Role
+            | Self::Key
+            | Self::CreatedAtIso
+            | Self::ContentHash
+            | Self::Parent
+            | Self::Content => Kind::Text,
+            Self::Tags => Kind::Tags,
+            Self::Offset
+            | Self::Ttl
+            | Self::Priority
+            | Self::Cycle
+            | Self::CreatedAtNs
+            | Self::CreationIndex
+            | Self::Cadence
+            | Self::Facet(_) => Kind::Number,
+            Self::Custom(_) => Kind::Dynamic,
+        }
+    }
+}
+
+/// Attributes derived from the snapshot; they need an explicit time (LANGUAGE §5).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Facet {
+    /// The depth, null for nodes without one.
+    Depth,
+    /// Levels below the root.
+    Sdepth,
+    /// The cycle in which the node first appeared.
+    BornTurn,
+    /// Snapshot cycle minus `born_turn`.
+    Age,
+}
+
+/// The right side of a comparison.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Operand {
+    /// A literal.
+    Literal(Literal),
+    /// `$name`, without the dollar sign; bound later.
+    Param(Box<str>),
+    /// `[a, b]`: any of them, or for tags and lists all of them. Never empty or nested.
+    List(Box<[Operand]>),
+}
+
+/// A literal. An integer never equals a decimal.
+#[derive(Clone, Debug)]
+pub enum Literal {
+    /// `null`
+    Null,
+    /// An exact integer.
+    Int(i64),
+    /// A decimal, with its spelling, which text attributes compare with.
+    Decimal(f64, Box<str>),
+    /// An integer that is not spelled plainly: `007`, `+5`, `-0`. Only where a node's value may be
+    /// a text, which orders with the literal as written (LANGUAGE §2).
+    Spelled(Box<str>),
+    /// A text, unescaped; includes `true` and `false`.
+    Text(Box<str>),
+}
+
+impl PartialEq for Literal {
+    fn eq(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Null, Self::Null) => true,
+            (Self::Int(a), Self::Int(b)) => a == b,
+            (Self::Decimal(_, a), Self::Decimal(_, b))
+            | (Self::Spelled(a), Self::Spelled(b))
+            | (Self::Text(a), Self::Text(b)) => a == b,
+            _ => false,
+        }
+    }
+}
+
+/// How the final set is arranged: order, then unique, then limit and page.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Controls {
+    /// The row order.
+    pub order: Order,
+    /// Whether to keep only the first row of each key.
+    pub unique: bool,
+    /// The rows of a page, from `@limit` or `@first`.
+    pub limit: Option<Operand>,
+    /// The page, counted from 1 (`@p`); needs `limit`.
+    pub page: Option<Operand>,
+    /// What a range returns.
+    pub mode: Mode,
+}
+
+/// Result order (LANGUAGE §6).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Order {
+    /// Document order, or key order if every group's last step pins the same key.
+    #[default]
+    Default,
+    /// `@order=pre`: document order even if a key is pinned.
+    Pre,
+    /// `@order=post`
+    Post,
+    /// `@order=bfs`
+    Bfs,
+    /// `@order=path`
+    Path,
+    /// `@order=turn:desc,pre`
+    TurnDesc,
+    /// `@order=turn:asc,pre`
+    TurnAsc,
+}
+
+/// What a range returns (LANGUAGE §7).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Mode {
+    /// Pairwise diffs.
+    #[default]
+    Pairwise,
+    /// Ids that match in any snapshot of the range.
+    Union,
+    /// Ids whose newest version in the range matches.
+    Latest,
+    /// One net diff.
+    Reduce,
+}

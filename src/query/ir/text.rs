@@ -1,0 +1,340 @@
+//! Canonical text, the one spelling of a query (LANGUAGE §9).
+//!
+//! It parses back to the same query in the canonical edition. A single step with only attribute
+//! tests is a search and prints with braces. Everything else prints as chains, followed by filters
+//! in braces and by controls.
+
+use std::fmt::{self, Display, Formatter};
+
+use super::depth::DepthSet;
+use super::name::{MODES, ORDERS};
+use super::query::{
+    Address, Attr, AttrTest, Axis, Chain, Class, Controls, Literal, NodeStep, Op, Operand, Pick,
+    Query, RangeEnd, Step, Tail, Test, Time, TypeTest, Zone,
+};
+use crate::query::syntax::words::tag_text;
+use crate::query::syntax::{is_name, quote};
+
+impl Display for Query {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        if self.time != Time::Working {
+            write!(f, "{} ", self.time)?;
+        }
+        if self.chains.is_empty() {
+            f.write_str("none")?;
+            return self.controls.fmt(f);
+        }
+        if let Some(tests) = self.search() {
+            write_props(f, '{', tests, '}')?;
+            if !self.filters.is_empty() {
+                f.write_str(" ")?;
+                write_props(f, '[', &self.filters, ']')?;
+            }
+        } else {
+            for (index, chain) in self.chains.iter().enumerate() {
+                if index > 0 {
+                    f.write_str(", ")?;
+                }
+                chain.fmt(f)?;
+            }
+            if !self.filters.is_empty() {
+                f.write_str(" ")?;
+                write_props(f, '{', &self.filters, '}')?;
+            }
+        }
+        self.controls.fmt(f)
+    }
+}
+
+impl Query {
+    /// The tests of a search, which is one step with only attribute tests.
+    fn search(&self) -> Option<&[Test]> {
+        let [chain] = &*self.chains else {
+            return None;
+        };
+        match &*chain.steps {
+            [(_, Step::Node(step))]
+                if step.tail.is_empty()
+                    && !step.tests.is_empty()
+                    && step.tests.iter().all(|test| test.attr().is_some()) =>
+            {
+                Some(&step.tests)
+            }
+            _ => None,
+        }
+    }
+}
+
+fn write_props(f: &mut Formatter<'_>, open: char, tests: &[Test], close: char) -> fmt::Result {
+    write!(f, "{open}")?;
+    for (index, test) in tests.iter().filter_map(Test::attr).enumerate() {
+        if index > 0 {
+            f.write_str(", ")?;
+        }
+        test.fmt(f)?;
+    }
+    write!(f, "{close}")
+}
+
+impl Display for Time {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Working => Ok(()),
+            Self::At(address) => address.fmt(f),
+            Self::All => f.write_str("@*"),
+            Self::Range(from, to) => write!(f, "{from}..{to}"),
+        }
+    }
+}
+
+impl Display for Address {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Back(0) => f.write_str("@t0"),
+            Self::Back(commits) => write!(f, "@t-{commits}"),
+            Self::Cycle(cycle) => write!(f, "@c{cycle}"),
+        }
+    }
+}
+
+impl Display for RangeEnd {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Back(commits) => Address::Back(*commits).fmt(f),
+            Self::Oldest => f.write_str("@t-*"),
+            Self::Cycle(cycle) => Address::Cycle(*cycle).fmt(f),
+        }
+    }
+}
+
+impl Display for Chain {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let sole = self.steps.len() == 1;
+        self.write(f, |f, node| node.write(f, sole))
+    }
+}
+
+impl Chain {
+    /// Writes the chain, and each node step of it by `write_node`.
+    pub(super) fn write(
+        &self,
+        f: &mut Formatter<'_>,
+        write_node: impl Fn(&mut Formatter<'_>, &NodeStep) -> fmt::Result,
+    ) -> fmt::Result {
+        for (index, (axis, step)) in self.steps.iter().enumerate() {
+            match axis {
+                _ if index == 0 => {}
+                Axis::Descendant => f.write_str(" ")?,
+                Axis::Child => f.write_str(" > ")?,
+            }
+            match step {
+                Step::Zone(zone) => zone.fmt(f)?,
+                Step::Node(node) => write_node(f, node)?,
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Display for Zone {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Pre => ":pre",
+            Self::Core => ":core",
+            Self::Post => ":post",
+        })
+    }
+}
+
+impl Display for NodeStep {
+    /// The step as one of several in its group.
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        self.write(f, false)
+    }
+}
+
+impl NodeStep {
+    /// `sole`: the step is the whole group, where `^seq` would mean the turns.
+    fn write(&self, f: &mut Formatter<'_>, sole: bool) -> fmt::Result {
+        let mut started = false;
+        let depths = self.tests.iter().find_map(Test::depth);
+        let mut depth_written = depths.is_none();
+        for test in &self.tests {
+            if let Test::Type(test) = test {
+                started = true;
+                match (test, depths) {
+                    (TypeTest::Root, _) => f.write_str("^root")?,
+                    (TypeTest::Seq, _) if sole => f.write_str("[stored_type='^seq']")?,
+                    (TypeTest::Seq, _) => f.write_str("^seq")?,
+                    (TypeTest::Anchor, Some(set)) => {
+                        write!(f, "depth({set})")?;
+                        depth_written = true;
+                    }
+                    // Unreachable: an anchor always has a depth.
+                    (TypeTest::Anchor, None) => f.write_str("depth(>=-1)")?,
+                    (TypeTest::TurnOrAnchor, _) => f.write_str(".mt")?,
+                    (TypeTest::Class(class), _) => write!(f, ".{}", class.word())?,
+                }
+            }
+        }
+        let attrs = || self.tests.iter().filter_map(Test::attr);
+        for test in attrs().filter(|test| tag(test).is_none()) {
+            write!(f, "[{test}]")?;
+            started = true;
+        }
+        for tag in attrs().filter_map(tag) {
+            // Only at the start of a group can a tag start a step.
+            if !started {
+                f.write_str("*")?;
+                started = true;
+            }
+            f.write_str(&tag_text(tag))?;
+        }
+        if !started {
+            f.write_str("*")?;
+        }
+        if let (false, Some(set)) = (depth_written, depths) {
+            write!(f, ":depth({set})")?;
+        }
+        self.tail.iter().try_for_each(|item| item.fmt(f))
+    }
+}
+
+/// The tag of a test that `+tag` means.
+fn tag(test: &AttrTest) -> Option<&str> {
+    match (&test.attr, test.op, &test.operand) {
+        (Attr::Tags, Op::Eq, Operand::Literal(Literal::Text(tag))) => Some(tag),
+        _ => None,
+    }
+}
+
+impl Display for Tail {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Pick(Pick::First) => f.write_str(":first"),
+            Self::Pick(Pick::Last) => f.write_str(":last"),
+            Self::Pick(Pick::Nth(number)) => write!(f, ":nth({number})"),
+            // An anchor after a pick is implied: its step has no test but the depth.
+            Self::Test(Test::Type(_)) => Ok(()),
+            Self::Test(Test::Depth(set)) => write!(f, ":depth({set})"),
+            // The only attribute tests after a pick are these three.
+            Self::Test(Test::Attr(test)) => f.write_str(match test.op {
+                Op::Lt => ":pre",
+                Op::Gt => ":post",
+                _ => ":core",
+            }),
+        }
+    }
+}
+
+impl Display for DepthSet {
+    /// The text between the parentheses of `depth(…)`.
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        for (index, (low, high)) in self.ranges().iter().enumerate() {
+            if index > 0 {
+                f.write_str(",")?;
+            }
+            match *high {
+                i64::MAX => write!(f, ">={low}")?,
+                high if high == *low => write!(f, "{low}")?,
+                high => write!(f, "{low}..{high}")?,
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Display for AttrTest {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        self.attr.fmt(f)?;
+        self.op.fmt(f)?;
+        self.operand.fmt(f)
+    }
+}
+
+impl Display for Attr {
+    /// The name, in quotes if a bare one would be invalid or mean something else.
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Custom(name)
+                if !is_name(name) || !matches!(Self::from_name(name), Self::Custom(_)) =>
+            {
+                f.write_str(&quote(name))
+            }
+            attr => f.write_str(attr.name()),
+        }
+    }
+}
+
+impl Display for Op {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Eq => "=",
+            Self::Ne => "!=",
+            Self::Lt => "<",
+            Self::Le => "<=",
+            Self::Gt => ">",
+            Self::Ge => ">=",
+            Self::Matches => "~",
+        })
+    }
+}
+
+impl Display for Operand {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Literal(literal) => literal.fmt(f),
+            Self::Param(name) => write!(f, "${name}"),
+            Self::List(values) => {
+                f.write_str("[")?;
+                for (index, value) in values.iter().enumerate() {
+                    if index > 0 {
+                        f.write_str(", ")?;
+                    }
+                    value.fmt(f)?;
+                }
+                f.write_str("]")
+            }
+        }
+    }
+}
+
+impl Display for Literal {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Null => f.write_str("null"),
+            Self::Int(number) => number.fmt(f),
+            Self::Decimal(_, written) | Self::Spelled(written) => f.write_str(written),
+            Self::Text(text) => f.write_str(&quote(text)),
+        }
+    }
+}
+
+impl Display for Controls {
+    /// Each control, after a space.
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        if let Some((mode, _)) = MODES.iter().find(|(_, mode)| *mode == self.mode) {
+            write!(f, " @mode={mode}")?;
+        }
+        if let Some((order, _)) = ORDERS.iter().find(|(_, order)| *order == self.order) {
+            write!(f, " @order={order}")?;
+        }
+        if self.unique {
+            f.write_str(" @unique")?;
+        }
+        if let Some(limit) = &self.limit {
+            write!(f, " @limit={limit}")?;
+        }
+        if let Some(page) = &self.page {
+            write!(f, " @p={page}")?;
+        }
+        Ok(())
+    }
+}
+
+/// The word of a class, for messages.
+impl Display for Class {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        f.write_str(self.word())
+    }
+}

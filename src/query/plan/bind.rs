@@ -1,0 +1,319 @@
+//! Binding: fills the slots of a plan with checked values.
+
+use smallvec::SmallVec;
+
+use super::bound::{
+    Bound, BoundChain, BoundFilter, BoundPick, BoundStep, BoundTest, BoundTests, Condition,
+};
+use super::predicate::Compare;
+use super::steps::{FilterPlan, PickPlan, Plan, Predicate, Slot, StepOperator};
+use super::text_test::Unfit;
+use super::value::Value;
+use crate::query::ir::{Attr, Axis, Literal, Operand, Order, Patterns};
+use crate::support::diag::Code;
+
+/// A value that the plan cannot take.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{reason}")]
+pub struct BindError {
+    /// The parameter, without the dollar sign; `None` for a literal.
+    pub param: Option<Box<str>>,
+    /// What is wrong.
+    #[source]
+    pub reason: Unfit,
+}
+
+impl BindError {
+    /// The error of a parameter, or of a literal where `param` is `None`.
+    pub fn new(param: Option<Box<str>>, reason: impl Into<Unfit>) -> Self {
+        let reason = reason.into();
+        Self { param, reason }
+    }
+
+    /// The code of a diagnostic about it.
+    pub fn code(&self) -> Code {
+        self.reason.code()
+    }
+
+    /// What to write instead.
+    pub fn help(&self) -> Option<&'static str> {
+        self.reason.help()
+    }
+}
+
+/// Fills the slots of `plan` from `sources`, looking up parameters in `params`.
+///
+/// # Errors
+/// A parameter without a value, or a value that a literal in its place could not have
+/// (LANGUAGE §5). Missing values are reported first.
+pub fn bind(
+    plan: &Plan,
+    sources: &[&Operand],
+    params: &[(Box<str>, Value)],
+) -> Result<Bound, BindError> {
+    for source in sources {
+        check(source, params)?;
+    }
+    let mut binder = Binder {
+        sources,
+        params,
+        patterns: Patterns::new(),
+    };
+    let mut chains = SmallVec::with_capacity(plan.chains.len());
+    for chain in &plan.chains {
+        let steps = try_map(&chain.steps, |step| match &step.operator {
+            StepOperator::Zone(zone) => Ok(BoundStep::Zone {
+                axis: step.axis,
+                zone: *zone,
+            }),
+            StepOperator::Filter(filter) => {
+                Ok(BoundStep::Filter(binder.filter(step.axis, filter)?))
+            }
+        })?;
+        chains.push(BoundChain {
+            scope: chain.scope.clone(),
+            separable: chain.separable,
+            plain: chain.plain,
+            steps,
+        });
+    }
+    let page = binder.page(plan)?;
+    let filters = try_map(&plan.filters, |test| binder.test(test))?;
+    let order = binder.order(plan)?;
+    Ok(Bound {
+        interval: interval(&chains, &filters),
+        at_depths: !chains.is_empty() && chains.iter().all(is_at_depths),
+        breadth: breadth(&chains),
+        requires_ids: requires_ids(&chains),
+        pattern_bytes: binder.patterns.bytes(),
+        is_bare: order == Order::Pre && !plan.unique && page.is_none(),
+        unique: plan.unique,
+        mode: plan.mode,
+        chains,
+        filters,
+        order,
+        page,
+    })
+}
+
+/// See [`Bound::interval`].
+fn interval(chains: &[BoundChain], filters: &[BoundTest]) -> Option<(i64, i64)> {
+    let ([chain], []) = (chains, filters) else {
+        return None;
+    };
+    let &[(low, high)] = chain.scope.as_ref()?.ranges() else {
+        return None;
+    };
+    let one_kind = low > 0 || low == high;
+    (one_kind && is_at_depths(chain)).then_some((low, high))
+}
+
+/// See [`Bound::at_depths`].
+fn is_at_depths(chain: &BoundChain) -> bool {
+    chain.plain && chain.separable && chain.scope.is_some() && !chain.names_id()
+}
+
+/// See [`Bound::requires_ids`].
+fn requires_ids(chains: &[BoundChain]) -> bool {
+    let by_id = |chain: &BoundChain| chain.separable && chain.names_id();
+    !chains.is_empty() && chains.iter().all(by_id)
+}
+
+/// See [`Bound::breadth`].
+fn breadth(chains: &[BoundChain]) -> u64 {
+    match chains {
+        [_] if requires_ids(chains) => 0,
+        [
+            BoundChain {
+                separable: true,
+                scope: Some(depths),
+                ..
+            },
+        ] => {
+            let ranges = depths.ranges().iter();
+            let widths = ranges.map(|(low, high)| high.abs_diff(*low));
+            widths.fold(0, u64::saturating_add)
+        }
+        _ => u64::MAX,
+    }
+}
+
+/// Maps every item with one allocation of the exact size; collecting `Result`s takes several.
+fn try_map<T, U, E>(items: &[T], map: impl FnMut(&T) -> Result<U, E>) -> Result<Box<[U]>, E> {
+    let mut mapped = Vec::with_capacity(items.len());
+    for item in items.iter().map(map) {
+        mapped.push(item?);
+    }
+    Ok(mapped.into())
+}
+
+/// Checks that every parameter of a source has a value, and that no list is inside a list.
+fn check(source: &Operand, params: &[(Box<str>, Value)]) -> Result<(), BindError> {
+    match source {
+        Operand::Literal(_) => Ok(()),
+        Operand::Param(name) => value_of(name, params).map(|_| ()),
+        Operand::List(items) => items.iter().try_for_each(|item| match item {
+            Operand::Param(name) if items.len() > 1 => match value_of(name, params)? {
+                Value::List(_) => Err(BindError::new(
+                    Some(name.clone()),
+                    "a list cannot stand inside a list",
+                )),
+                _ => Ok(()),
+            },
+            item => check(item, params),
+        }),
+    }
+}
+
+/// The value of a source.
+fn resolve(source: &Operand, params: &[(Box<str>, Value)]) -> Result<Value, BindError> {
+    Ok(match source {
+        Operand::Literal(literal) => literal.into(),
+        Operand::Param(name) => value_of(name, params)?.clone(),
+        // A list of one element means that element (LANGUAGE §5).
+        Operand::List(items) if items.len() == 1 => resolve(&items[0], params)?,
+        Operand::List(items) => Value::List(try_map(items, |item| resolve(item, params))?),
+    })
+}
+
+/// The value of a parameter.
+fn value_of<'a>(name: &str, params: &'a [(Box<str>, Value)]) -> Result<&'a Value, BindError> {
+    match params.iter().find(|(known, _)| **known == *name) {
+        Some((_, value)) => Ok(value),
+        None => Err(BindError::new(
+            Some(name.into()),
+            format!("`${name}` has no value"),
+        )),
+    }
+}
+
+/// The first parameter of a source.
+fn param(source: &Operand) -> Option<&str> {
+    match source {
+        Operand::Literal(_) => None,
+        Operand::Param(name) => Some(name),
+        Operand::List(items) => items.iter().find_map(param),
+    }
+}
+
+struct Binder<'a> {
+    sources: &'a [&'a Operand],
+    params: &'a [(Box<str>, Value)],
+    patterns: Patterns,
+}
+
+impl Binder<'_> {
+    fn filter(&mut self, axis: Axis, filter: &FilterPlan) -> Result<BoundFilter, BindError> {
+        let mut tests = BoundTests::with_capacity(filter.tests.len());
+        for test in &filter.tests {
+            tests.push(self.test(test)?);
+        }
+        let picks = try_map(&filter.picks, |pick| {
+            Ok(match pick {
+                PickPlan::First => BoundPick::First,
+                PickPlan::Last => BoundPick::Last,
+                PickPlan::Nth(slot) => BoundPick::Nth(self.count(*slot, 1, "`:nth`")?),
+                PickPlan::Test(test) => BoundPick::Test(self.test(test)?),
+            })
+        })?;
+        let id = tests.iter().find_map(|test| match test {
+            BoundTest::Attr(Condition {
+                attr: Attr::Id,
+                compare: Compare::Text(test),
+            }) => test.only().map(Into::into),
+            _ => None,
+        });
+        let key_order = match filter.key_slot {
+            Some(slot) => self.is_key(slot)?,
+            None => false,
+        };
+        Ok(BoundFilter {
+            axis,
+            tests,
+            picks,
+            key_order,
+            ambient: filter.ambient,
+            cores: filter.cores,
+            level: filter.level,
+            id,
+        })
+    }
+
+    fn test(&mut self, test: &Predicate) -> Result<BoundTest, BindError> {
+        Ok(match test {
+            Predicate::Type(test) => BoundTest::Type(*test),
+            Predicate::Depth(depths) => BoundTest::Depth(depths.clone()),
+            Predicate::Attr { attr, op, slot } => {
+                let value = self.value(*slot)?;
+                let compare = Compare::new(attr, *op, value, &mut self.patterns)
+                    .map_err(|unfit| self.unfit(*slot, unfit))?;
+                BoundTest::Attr(Condition {
+                    attr: attr.clone(),
+                    compare,
+                })
+            }
+        })
+    }
+
+    fn order(&self, plan: &Plan) -> Result<Order, BindError> {
+        Ok(match plan.order {
+            Order::Default if !self.is_one_key(&plan.key_slots)? => Order::Pre,
+            order => order,
+        })
+    }
+
+    fn page(&self, plan: &Plan) -> Result<Option<(u64, u64)>, BindError> {
+        let count = |slot: Option<Slot>, least, what| {
+            slot.map(|slot| self.count(slot, least, what)).transpose()
+        };
+        let limit = count(plan.limit, 0, "a limit")?;
+        let page = count(plan.page, 1, "a page")?.unwrap_or(1);
+        Ok(limit.map(|limit| ((page - 1).saturating_mul(limit), limit)))
+    }
+
+    fn source(&self, slot: Slot) -> &Operand {
+        self.sources[slot as usize]
+    }
+
+    fn value(&self, slot: Slot) -> Result<Value, BindError> {
+        resolve(self.source(slot), self.params)
+    }
+
+    fn unfit(&self, slot: Slot, unfit: impl Into<Unfit>) -> BindError {
+        BindError::new(param(self.source(slot)).map(Into::into), unfit)
+    }
+
+    /// Whether all slots have the same key.
+    fn is_one_key(&self, slots: &[Slot]) -> Result<bool, BindError> {
+        let Some((&first, more)) = slots.split_first() else {
+            return Ok(false);
+        };
+        if !self.is_key(first)? {
+            return Ok(false);
+        }
+        for &slot in more {
+            if self.value(slot)?.alone() != self.value(first)?.alone() {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// Whether the slot has a single key.
+    fn is_key(&self, slot: Slot) -> Result<bool, BindError> {
+        Ok(match self.source(slot) {
+            Operand::Literal(literal) => !matches!(literal, Literal::Null),
+            source => matches!(
+                resolve(source, self.params)?.alone(),
+                Value::Text(_) | Value::Int(_) | Value::Decimal(_) | Value::Spelled(_)
+            ),
+        })
+    }
+
+    fn count(&self, slot: Slot, least: i64, what: &str) -> Result<u64, BindError> {
+        match self.value(slot)? {
+            Value::Int(number) if number >= least => Ok(number as u64),
+            _ => Err(self.unfit(slot, format!("{what} takes an integer of at least {least}"))),
+        }
+    }
+}

@@ -1,0 +1,232 @@
+//! Bound plans: everything execution reads, values in place.
+
+use smallvec::SmallVec;
+
+use super::predicate::Compare;
+use super::steps::Ambient;
+use crate::query::ir::{Attr, Axis, DepthSet, Facet, Mode, Order, TypeTest, Zone};
+
+/// A plan with its values in place, still without a snapshot. Immutable and shared.
+#[derive(Debug)]
+pub struct Bound {
+    /// The groups of the union.
+    pub chains: SmallVec<[BoundChain; 1]>,
+    /// Tests of the final set.
+    pub filters: Box<[BoundTest]>,
+    /// The result order: [`Order::Pre`] is document order, in which rows are found, and
+    /// [`Order::Default`] is key order.
+    pub order: Order,
+    /// Keep the first row of each key.
+    pub unique: bool,
+    /// The rows of the final set to leave out first and to return at most; `None` for all.
+    pub page: Option<(u64, u64)>,
+    /// What a range returns.
+    pub mode: Mode,
+    /// The inclusive depth interval of the rows it reads, if it is one chain of plain tests over
+    /// one interval: of turns, of `^ah` or of `^sys`. `None` if a test requires an id.
+    pub interval: Option<(i64, i64)>,
+    /// Whether the matches in document order are the result: there is no order, `@unique` or
+    /// page.
+    pub is_bare: bool,
+    /// Whether every group is a chain of plain tests at some depths, without an id.
+    pub at_depths: bool,
+    /// The number of depths it reads beyond the first of each interval; 0 if it is one chain that
+    /// requires an id, `u64::MAX` if nothing confines it.
+    pub breadth: u64,
+    /// Whether every group requires an id, so that all matches are in the units of those ids.
+    pub requires_ids: bool,
+    /// The memory of its patterns in bytes; at most [`crate::query::ir::MAX_PATTERN_BYTES`].
+    pub pattern_bytes: usize,
+}
+
+/// One group with its values in place.
+#[derive(Debug)]
+pub struct BoundChain {
+    /// The depths that can have matches; `None` for everywhere.
+    pub scope: Option<DepthSet>,
+    /// Whether units can be run one by one: no pick has a group that spans several.
+    pub separable: bool,
+    /// Whether no step picks and none is a zone.
+    pub plain: bool,
+    /// The steps.
+    pub steps: Box<[BoundStep]>,
+}
+
+/// A step with its values in place.
+#[derive(Debug)]
+pub enum BoundStep {
+    /// Keeps nodes.
+    Filter(BoundFilter),
+    /// Gathers a zone.
+    Zone {
+        /// The axis from the step before.
+        axis: Axis,
+        /// The sign of the offsets.
+        zone: Zone,
+    },
+}
+
+/// Which nodes a step keeps.
+#[derive(Debug)]
+pub struct BoundFilter {
+    /// The axis from the step before.
+    pub axis: Axis,
+    /// Conditions, all of which must be satisfied.
+    pub tests: BoundTests,
+    /// Picks, and tests after the first pick.
+    pub picks: Box<[BoundPick]>,
+    /// Whether picks go by key order.
+    pub key_order: bool,
+    /// Whether the root or the `^seq` node can be kept.
+    pub ambient: Ambient,
+    /// Whether implicit cores can be kept.
+    pub cores: bool,
+    /// The level of every kept node, if the chain decides it.
+    pub level: Option<u32>,
+    /// The id that the tests require: at most one node can match.
+    pub id: Option<Box<str>>,
+}
+
+/// A pick, or a test after one, with values in place.
+#[derive(Debug)]
+pub enum BoundPick {
+    /// The first of each group.
+    First,
+    /// The last of each group.
+    Last,
+    /// The n-th of each group, from 1.
+    Nth(u64),
+    /// Narrows what was picked.
+    Test(BoundTest),
+}
+
+/// The tests of a step. Most steps have one.
+pub type BoundTests = SmallVec<[BoundTest; 1]>;
+
+/// One condition with its value in place.
+#[derive(Debug)]
+pub enum BoundTest {
+    /// On what the node is.
+    Type(TypeTest),
+    /// On its depth.
+    Depth(DepthSet),
+    /// On an attribute.
+    Attr(Condition),
+}
+
+/// A comparison of an attribute.
+#[derive(Debug)]
+pub struct Condition {
+    /// The attribute.
+    pub attr: Attr,
+    /// The comparison.
+    pub compare: Compare,
+}
+
+impl BoundChain {
+    /// The steps that keep nodes: all, if the chain is plain.
+    #[inline]
+    pub fn filters(&self) -> impl Iterator<Item = &BoundFilter> {
+        self.steps.iter().filter_map(|step| match step {
+            BoundStep::Filter(filter) => Some(filter),
+            BoundStep::Zone { .. } => None,
+        })
+    }
+
+    /// Whether a step requires an id.
+    pub fn names_id(&self) -> bool {
+        self.filters().any(|filter| filter.id.is_some())
+    }
+}
+
+impl BoundTest {
+    /// Whether the result for a node can change though its unit does not: depths and ages move
+    /// with the snapshot.
+    fn moves(&self) -> bool {
+        match self {
+            Self::Type(_) => false,
+            Self::Depth(_) => true,
+            Self::Attr(test) => matches!(test.attr, Attr::Facet(Facet::Depth | Facet::Age)),
+        }
+    }
+}
+
+impl BoundFilter {
+    /// The tests of the step, before and after its picks.
+    fn all_tests(&self) -> impl Iterator<Item = &BoundTest> {
+        let after = self.picks.iter().filter_map(|pick| match pick {
+            BoundPick::Test(test) => Some(test),
+            BoundPick::First | BoundPick::Last | BoundPick::Nth(_) => None,
+        });
+        self.tests.iter().chain(after)
+    }
+}
+
+impl Bound {
+    /// Whether there is `@unique` or a page.
+    #[inline]
+    pub fn has_tail(&self) -> bool {
+        self.unique || self.page.is_some()
+    }
+
+    /// Whether rows come in document order, each unit can be run by itself, and no test requires
+    /// an id: the result can be found unit by unit, as far as it is wanted.
+    pub fn runs_in_chunks(&self) -> bool {
+        let by_unit = |chain: &BoundChain| chain.separable && !chain.names_id();
+        self.order == Order::Pre && self.chains.iter().all(by_unit)
+    }
+
+    /// Whether the result in a unit, before `@unique` and the page, depends only on that unit,
+    /// the root and `^seq`: there is no depth, age or pick across units.
+    pub fn is_unit_local(&self) -> bool {
+        let moves = |filter: &BoundFilter| filter.all_tests().any(BoundTest::moves);
+        !self.filters.iter().any(BoundTest::moves)
+            && self.chains.iter().all(|chain| {
+                chain.separable && chain.scope.is_none() && !chain.filters().any(moves)
+            })
+    }
+
+    /// Whether it may ask in which snapshot an id occurs first.
+    pub fn reads_ages(&self) -> bool {
+        let asks = |test: &BoundTest| match test {
+            BoundTest::Attr(test) => {
+                matches!(test.attr, Attr::Facet(Facet::Age | Facet::BornTurn))
+            }
+            BoundTest::Type(_) | BoundTest::Depth(_) => false,
+        };
+        let filters = self.chains.iter().flat_map(BoundChain::filters);
+        let mut tests = filters.flat_map(BoundFilter::all_tests);
+        self.filters.iter().any(asks) || tests.any(asks)
+    }
+
+    /// Whether all that decides it of a node is where it is, and its id, type, role, kind and key.
+    #[cfg(feature = "store")]
+    pub fn reads_headers_only(&self) -> bool {
+        let is_header = |test: &BoundTest| match test {
+            BoundTest::Attr(test) => matches!(
+                test.attr,
+                Attr::Id
+                    | Attr::NodeType
+                    | Attr::StoredType
+                    | Attr::Kind
+                    | Attr::StoredKind
+                    | Attr::Role
+                    | Attr::Key
+                    | Attr::Offset
+            ),
+            BoundTest::Type(_) | BoundTest::Depth(_) => true,
+        };
+        let filters = self.chains.iter().flat_map(BoundChain::filters);
+        let mut tests = filters.flat_map(BoundFilter::all_tests);
+        !self.unique
+            && matches!(self.order, Order::Pre | Order::Default)
+            && self.filters.iter().all(is_header)
+            && tests.all(is_header)
+    }
+
+    /// Whether the whole result in a unit depends only on that unit, the root and `^seq`: two
+    /// snapshots are then compared by the units in which they differ.
+    pub fn compares_by_unit(&self) -> bool {
+        !self.has_tail() && self.is_unit_local()
+    }
+}

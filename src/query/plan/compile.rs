@@ -1,0 +1,221 @@
+//! From the normalized form to a plan.
+
+use smallvec::SmallVec;
+
+use super::steps::{
+    Ambient, ChainPlan, FilterPlan, PickPlan, Plan, Predicate, Slot, StepOperator, StepPlan,
+};
+use super::walk::{Part, walk};
+use crate::query::ir::{Attr, Axis, Class, DepthSet, Op, Pick, Query, Step, Test, TypeTest, Zone};
+
+/// Compiles a query. Linear in its size.
+pub fn compile(query: &Query) -> Plan {
+    let mut chains = Vec::with_capacity(query.chains.len());
+    let mut filters = Vec::with_capacity(query.filters.len());
+    let mut steps = Vec::new();
+    let mut step = OpenStep::new(Axis::Descendant, None, (0, 0));
+    let mut slots: Slot = 0;
+    let mut in_chains = true;
+    walk(query, &mut |part| match part {
+        Part::Chain(chain) => steps = Vec::with_capacity(chain.steps.len()),
+        Part::Step(axis, Step::Zone(zone)) => step = OpenStep::new(axis, Some(*zone), (0, 0)),
+        Part::Step(axis, Step::Node(node)) => {
+            step = OpenStep::new(axis, None, (node.tests.len(), node.tail.len()));
+        }
+        Part::Test(test) => {
+            let test = predicate(test, slots);
+            match in_chains {
+                true => step.test(test),
+                false => filters.push(test),
+            }
+        }
+        Part::Pick(pick) => step.picks.push(match pick {
+            Pick::First => PickPlan::First,
+            Pick::Last => PickPlan::Last,
+            Pick::Nth(_) => PickPlan::Nth(slots),
+        }),
+        Part::StepEnd => {
+            let closed = step.close(steps.last());
+            steps.push(closed);
+        }
+        Part::ChainEnd => chains.push(chain(std::mem::take(&mut steps))),
+        Part::Filters(_) => in_chains = false,
+        Part::Operand(_) => slots += 1,
+        Part::Controls(_) => {}
+    });
+    let controls = &query.controls;
+    // The operands of the controls have the last slots.
+    let page = controls.page.is_some().then(|| slots - 1);
+    let limit = controls.limit.is_some();
+    Plan {
+        key_slots: key_slots(&chains, &filters),
+        chains: chains.into(),
+        filters: filters.into(),
+        order: controls.order,
+        unique: controls.unique,
+        limit: limit.then(|| slots - 1 - Slot::from(page.is_some())),
+        page,
+        mode: controls.mode,
+        slots: slots as usize,
+    }
+}
+
+fn predicate(test: &Test, slot: Slot) -> Predicate {
+    match test {
+        Test::Type(test) => Predicate::Type(*test),
+        Test::Depth(depths) => Predicate::Depth(depths.clone()),
+        Test::Attr(test) => Predicate::Attr {
+            attr: test.attr.clone(),
+            op: test.op,
+            slot,
+        },
+    }
+}
+
+/// A step whose parts are being collected.
+struct OpenStep {
+    axis: Axis,
+    zone: Option<Zone>,
+    tests: SmallVec<[Predicate; 1]>,
+    picks: Vec<PickPlan>,
+}
+
+impl OpenStep {
+    /// A step with room for some tests and picks.
+    fn new(axis: Axis, zone: Option<Zone>, (tests, picks): (usize, usize)) -> Self {
+        Self {
+            axis,
+            zone,
+            tests: SmallVec::with_capacity(tests),
+            picks: Vec::with_capacity(picks),
+        }
+    }
+
+    fn test(&mut self, test: Predicate) {
+        // What comes before the first pick is one of the tests.
+        match self.picks.is_empty() {
+            true => self.tests.push(test),
+            false => self.picks.push(PickPlan::Test(test)),
+        }
+    }
+
+    /// The collected step, which comes after `left`.
+    fn close(&mut self, left: Option<&StepPlan>) -> StepPlan {
+        let axis = self.axis;
+        let operator = match self.zone {
+            Some(zone) => StepOperator::Zone(zone),
+            None => {
+                let tests = std::mem::take(&mut self.tests);
+                let picks = std::mem::take(&mut self.picks);
+                StepOperator::Filter(filter(axis, tests, picks, left))
+            }
+        };
+        StepPlan { axis, operator }
+    }
+}
+
+fn filter(
+    axis: Axis,
+    tests: SmallVec<[Predicate; 1]>,
+    picks: Vec<PickPlan>,
+    left: Option<&StepPlan>,
+) -> FilterPlan {
+    let mut ambient = Ambient::Maybe;
+    let mut level = match left.map(|left| &left.operator) {
+        Some(StepOperator::Filter(left)) if axis == Axis::Child => left.level.map(|up| up + 1),
+        _ => None,
+    };
+    for test in &tests {
+        match test {
+            Predicate::Type(TypeTest::Root) => {
+                ambient = Ambient::Root;
+                level = Some(0);
+            }
+            Predicate::Type(TypeTest::Seq) => {
+                ambient = Ambient::Seq;
+                level = Some(1);
+            }
+            Predicate::Type(TypeTest::Anchor) => {
+                ambient = Ambient::Never;
+                level = anchor_level(&tests);
+            }
+            Predicate::Type(_) | Predicate::Depth(_) => ambient = Ambient::Never,
+            Predicate::Attr { .. } => {}
+        }
+    }
+    FilterPlan {
+        ambient,
+        cores: tests.contains(&Predicate::Type(TypeTest::Class(Class::Container))),
+        key_slot: pinned_key(&tests),
+        level,
+        tests,
+        picks: picks.into(),
+    }
+}
+
+/// A group of these steps: where its matches can be.
+fn chain(steps: Vec<StepPlan>) -> ChainPlan {
+    let (mut separable, mut plain) = (true, true);
+    let mut scope: Option<DepthSet> = None;
+    // Whether the root or `^seq` can be in the left context.
+    let mut left_ambient = true;
+    for step in &steps {
+        let StepOperator::Filter(filter) = &step.operator else {
+            plain = false;
+            continue;
+        };
+        plain &= filter.picks.is_empty();
+        let depths = filter.tests.iter().filter_map(Predicate::depths);
+        // A group of a pick that spans the tree must be seen whole: what later steps demand does
+        // not narrow the scope any more.
+        for depths in depths.filter(|_| separable) {
+            scope = Some(match scope {
+                Some(scope) => scope.intersection(depths),
+                None => depths.clone(),
+            });
+        }
+        separable &= !left_ambient || filter.picks.is_empty();
+        left_ambient = filter.ambient != Ambient::Never;
+    }
+    ChainPlan {
+        scope,
+        separable,
+        plain,
+        steps: steps.into(),
+    }
+}
+
+/// The slots of the keys that every group's last step, or a filter, pins (LANGUAGE §6). Whether
+/// all are the same key is known once values are bound.
+fn key_slots(chains: &[ChainPlan], filters: &[Predicate]) -> Box<[Slot]> {
+    if let Some(slot) = pinned_key(filters) {
+        return Box::new([slot]);
+    }
+    let pinned = |chain: &ChainPlan| match &chain.steps.last()?.operator {
+        StepOperator::Filter(filter) => filter.key_slot,
+        StepOperator::Zone(_) => None,
+    };
+    let slots: Option<Box<[Slot]>> = chains.iter().map(pinned).collect();
+    slots.unwrap_or_default()
+}
+
+/// The level of the anchors of a step, if its depths decide it: regions are on 1, turns on 2.
+fn anchor_level(tests: &[Predicate]) -> Option<u32> {
+    match tests.iter().find_map(Predicate::depths)?.ranges() {
+        [.., (_, high)] if *high <= 0 => Some(1),
+        [(low, _), ..] if *low >= 1 => Some(2),
+        _ => None,
+    }
+}
+
+/// The slot of a `key = …` among `tests`.
+fn pinned_key(tests: &[Predicate]) -> Option<Slot> {
+    tests.iter().find_map(|test| match test {
+        Predicate::Attr {
+            attr: Attr::Key,
+            op: Op::Eq,
+            slot,
+        } => Some(*slot),
+        _ => None,
+    })
+}

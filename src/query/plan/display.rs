@@ -1,0 +1,189 @@
+//! Plans as text, one label per operator.
+
+use std::fmt::Write;
+
+use super::steps::{FilterPlan, PickPlan, Plan, Predicate, StepOperator, StepPlan};
+use super::value::Value;
+use crate::query::ir::{Axis, Class, DepthSet, Operand, Order, TypeTest, Zone};
+
+/// One operator of a plan, as `explain` shows it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Operator {
+    /// The group; `None` for what acts on the union.
+    pub chain: Option<usize>,
+    /// The step of the group; `None` for its scope.
+    pub step: Option<usize>,
+    /// What it does.
+    pub label: String,
+}
+
+impl Plan {
+    /// The operators, the last to run first: final set, then each group's steps from right to
+    /// left, then the group's scope.
+    pub fn operators(&self) -> Vec<Operator> {
+        let mut operators = vec![Operator {
+            chain: None,
+            step: None,
+            label: self.final_label(),
+        }];
+        for (index, chain) in self.chains.iter().enumerate() {
+            for (at, step) in chain.steps.iter().enumerate().rev() {
+                let label = step.label(at == 0);
+                operators.push(Operator {
+                    chain: Some(index),
+                    step: Some(at),
+                    label,
+                });
+            }
+            let mut label = match &chain.scope {
+                None => "scope  every segment".to_owned(),
+                Some(depths) => format!("scope  depth {}", depths_label(depths)),
+            };
+            if !chain.separable {
+                label.push_str(", in one piece");
+            }
+            operators.push(Operator {
+                chain: Some(index),
+                step: None,
+                label,
+            });
+        }
+        operators
+    }
+
+    fn final_label(&self) -> String {
+        let mut label = match self.chains.len() {
+            0 => "nothing".to_owned(),
+            1 => "emit".to_owned(),
+            groups => format!("union of {groups} groups"),
+        };
+        for filter in &self.filters {
+            let _ = write!(label, ", keep {}", predicate_label(filter));
+        }
+        label.push_str(match self.order {
+            Order::Default if !self.key_slots.is_empty() => ", key order",
+            Order::Default | Order::Pre => ", document order",
+            Order::Post => ", post order",
+            Order::Bfs => ", breadth first",
+            Order::Path => ", by path",
+            Order::TurnDesc => ", newest turn first",
+            Order::TurnAsc => ", oldest turn first",
+        });
+        if self.unique {
+            label.push_str(", one row a key");
+        }
+        if let Some(slot) = self.limit {
+            let _ = write!(label, ", limit ?{}", slot + 1);
+        }
+        if let Some(slot) = self.page {
+            let _ = write!(label, ", page ?{}", slot + 1);
+        }
+        label
+    }
+}
+
+impl StepPlan {
+    /// What the step does, in a line.
+    pub fn label(&self, first: bool) -> String {
+        let axis = match self.axis {
+            _ if first => "anywhere",
+            Axis::Descendant => "below",
+            Axis::Child => "child",
+        };
+        match &self.operator {
+            StepOperator::Zone(zone) => format!("zone   {axis}: {}", zone_label(*zone)),
+            StepOperator::Filter(filter) => format!("match  {axis}: {}", filter.label()),
+        }
+    }
+}
+
+impl FilterPlan {
+    fn label(&self) -> String {
+        let mut parts: Vec<String> = self.tests.iter().map(predicate_label).collect();
+        if parts.is_empty() {
+            parts.push("any node".to_owned());
+        }
+        let mut label = parts.join(", ");
+        for pick in &self.picks {
+            let _ = match pick {
+                PickPlan::First => write!(label, "; first of each group"),
+                PickPlan::Last => write!(label, "; last of each group"),
+                PickPlan::Nth(slot) => write!(label, "; number ?{} of each group", slot + 1),
+                PickPlan::Test(test) => write!(label, "; then {}", predicate_label(test)),
+            };
+        }
+        label
+    }
+}
+
+fn zone_label(zone: Zone) -> &'static str {
+    match zone {
+        Zone::Pre => "pre-context",
+        Zone::Core => "core",
+        Zone::Post => "post-context",
+    }
+}
+
+fn predicate_label(predicate: &Predicate) -> String {
+    match predicate {
+        Predicate::Type(test) => match test {
+            TypeTest::Root => "the root",
+            TypeTest::Seq => "^seq",
+            TypeTest::Anchor => "region or turn",
+            TypeTest::TurnOrAnchor => "turn or region",
+            TypeTest::Class(Class::Turn) => "turn",
+            TypeTest::Class(Class::Container) => "container",
+            TypeTest::Class(Class::Block) => "block",
+        }
+        .to_owned(),
+        Predicate::Depth(depths) => format!("depth {}", depths_label(depths)),
+        Predicate::Attr { attr, op, slot } => {
+            format!("{} {op} ?{}", attr.name(), slot + 1)
+        }
+    }
+}
+
+fn depths_label(depths: &DepthSet) -> String {
+    if depths.is_empty() {
+        return "none".to_owned();
+    }
+    let range = |&(low, high): &(i64, i64)| match high {
+        _ if low == high => low.to_string(),
+        i64::MAX => format!(">={low}"),
+        high => format!("{low}..{high}"),
+    };
+    depths
+        .ranges()
+        .iter()
+        .map(range)
+        .collect::<Vec<_>>()
+        .join(",")
+}
+
+/// What fills a slot, as `explain` shows it.
+pub fn operand_label(operand: &Operand) -> String {
+    match operand {
+        Operand::Literal(literal) => Value::from(literal).to_string(),
+        Operand::Param(name) => format!("${name}"),
+        // A list of one element means that element (LANGUAGE §5).
+        Operand::List(items) if items.len() == 1 => operand_label(&items[0]),
+        Operand::List(items) => list_label(items.iter().map(operand_label)),
+    }
+}
+
+fn list_label(items: impl Iterator<Item = String>) -> String {
+    format!("[{}]", items.collect::<Vec<_>>().join(", "))
+}
+
+impl std::fmt::Display for Value {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Null => f.write_str("null"),
+            Self::Int(number) => number.fmt(f),
+            Self::Decimal(number) => number.fmt(f),
+            Self::Spelled(text) => f.write_str(text),
+            Self::Text(text) => write!(f, "'{}'", text.replace('\\', "\\\\").replace('\'', "\\'")),
+            Self::List(items) => f.write_str(&list_label(items.iter().map(Self::to_string))),
+        }
+    }
+}

@@ -1,0 +1,96 @@
+//! Numeric comparisons as sets of integers.
+
+use super::value::Value;
+use crate::query::ir::{Intervals, Op};
+
+/// The numbers that satisfy a comparison, so that asking is a range check.
+#[derive(Clone, Debug, PartialEq)]
+pub struct NumberSet {
+    /// The integers.
+    pub ranges: Intervals,
+    /// Whether a missing value matches.
+    pub null: bool,
+}
+
+impl NumberSet {
+    /// The numbers for which `number op value` is true; `None` if the value cannot be compared
+    /// with a number.
+    pub fn new(op: Op, value: &Value) -> Option<Self> {
+        let equal = Self::equal(value)?;
+        let (ranges, null) = match op {
+            Op::Matches => return None,
+            Op::Eq => (equal.ranges, equal.null),
+            Op::Ne => (equal.ranges.complement(), !equal.null),
+            // Nothing is below what is not a number, and nothing above.
+            Op::Lt | Op::Le if !is_number(value) => (Intervals::default(), false),
+            Op::Lt => (from(value, true).complement(), false),
+            Op::Le => (from(value, false).complement(), false),
+            Op::Gt => (from(value, false), false),
+            Op::Ge => (from(value, true), false),
+        };
+        Some(Self { ranges, null })
+    }
+
+    /// The numbers that equal a value, or one of a list.
+    fn equal(value: &Value) -> Option<Self> {
+        let (ranges, null) = match value {
+            Value::List(items) => {
+                let sets: Option<Vec<Self>> = items.iter().map(Self::equal).collect();
+                let sets = sets?;
+                let ranges = sets.iter().flat_map(|set| set.ranges.ranges());
+                let null = sets.iter().any(|set| set.null);
+                (Intervals::union_of(ranges.copied()), null)
+            }
+            Value::Null => (Intervals::default(), true),
+            Value::Int(number) => (Intervals::range(*number, *number), false),
+            Value::Decimal(number) => {
+                let whole = floor(*number).filter(|_| number.fract() == 0.0);
+                let range = |number| Intervals::range(number, number);
+                (whole.map_or_else(Intervals::default, range), false)
+            }
+            Value::Text(_) | Value::Spelled(_) => return None,
+        };
+        Some(Self { ranges, null })
+    }
+
+    /// Whether `number` is in the set. Logarithmic in the intervals.
+    #[inline]
+    pub fn contains(&self, number: Option<i64>) -> bool {
+        number.map_or(self.null, |number| self.ranges.contains(number))
+    }
+
+    /// Whether the set is empty.
+    pub fn is_empty(&self) -> bool {
+        self.ranges.is_empty() && !self.null
+    }
+}
+
+fn is_number(value: &Value) -> bool {
+    match value {
+        Value::Int(_) => true,
+        Value::Decimal(number) => !number.is_nan(),
+        Value::Null | Value::Text(_) | Value::Spelled(_) | Value::List(_) => false,
+    }
+}
+
+/// The integers above a number, and the number itself if it is `included`.
+fn from(value: &Value, included: bool) -> Intervals {
+    let low = match value {
+        Value::Int(number) if included => Some(*number),
+        Value::Int(number) => number.checked_add(1),
+        Value::Decimal(number) if *number < i64::MIN as f64 => Some(i64::MIN),
+        Value::Decimal(number) => match floor(*number) {
+            Some(floor) if included && floor as f64 == *number => Some(floor),
+            floor => floor.and_then(|floor| floor.checked_add(1)),
+        },
+        Value::Null | Value::Text(_) | Value::Spelled(_) | Value::List(_) => None,
+    };
+    low.map_or_else(Intervals::default, |low| Intervals::range(low, i64::MAX))
+}
+
+/// The floor, where it is an `i64`.
+fn floor(number: f64) -> Option<i64> {
+    let floor = number.floor();
+    // 2^63 is exact as a double, and the first one that is not an `i64`.
+    (floor >= i64::MIN as f64 && floor < -(i64::MIN as f64)).then_some(floor as i64)
+}

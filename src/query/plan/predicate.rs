@@ -1,0 +1,65 @@
+//! Comparisons with their values in place.
+//!
+//! A comparison is prepared once, at binding, so that testing a node is cheap (LANGUAGE §5):
+//! numeric headers become sets of integers, string headers sorted texts, other attributes a
+//! [`ValueTest`].
+
+use super::number_set::NumberSet;
+use super::text_test::{TextTest, Unfit};
+use super::value::Value;
+use super::value_test::{Reading, ValueTest};
+use crate::query::ir::{Attr, Kind, Op, Patterns, normal_type};
+
+/// A comparison of an attribute.
+#[derive(Clone, Debug)]
+pub enum Compare {
+    /// Of a numeric header.
+    Number(NumberSet),
+    /// Of a string header.
+    Text(TextTest),
+    /// Of tags, a custom attribute or the content. Boxed because it is large and rare.
+    Value(Box<ValueTest>),
+}
+
+impl Compare {
+    /// `attr op value`.
+    ///
+    /// # Errors
+    /// A value that the attribute or the operator does not take (LANGUAGE §5).
+    pub fn new(attr: &Attr, op: Op, value: Value, patterns: &mut Patterns) -> Result<Self, Unfit> {
+        if matches!(&value, Value::List(items) if items.is_empty()) {
+            return Err("a list needs at least one value".into());
+        }
+        if matches!(value, Value::List(_)) && !matches!(op, Op::Eq | Op::Ne) {
+            return Err("a list is compared with `=` or `!=`".into());
+        }
+        let value = value.into_alone();
+        Ok(match (attr, attr.kind()) {
+            (_, Kind::Number) => {
+                Self::Number(NumberSet::new(op, &value.into_number()).ok_or(match op {
+                    Op::Matches => "`~` does not go with a number",
+                    _ => "a number is compared with a number or null",
+                })?)
+            }
+            (Attr::Content, _) => Self::Value(Box::new(ValueTest::new(
+                op,
+                value,
+                Reading::Text,
+                patterns,
+            )?)),
+            (Attr::StoredType | Attr::NodeType, _) if op != Op::Matches => Self::Text(
+                TextTest::new(op, value, |text| normal_type(&text).into(), patterns)?,
+            ),
+            (_, Kind::Text) => Self::Text(TextTest::new(op, value, |text| text, patterns)?),
+            (_, Kind::Tags) => Self::Value(Box::new(ValueTest::new(
+                op,
+                value,
+                Reading::List,
+                patterns,
+            )?)),
+            (_, Kind::Dynamic) => {
+                Self::Value(Box::new(ValueTest::new(op, value, Reading::Any, patterns)?))
+            }
+        })
+    }
+}

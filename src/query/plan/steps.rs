@@ -1,0 +1,135 @@
+//! The operators of a plan.
+
+use smallvec::SmallVec;
+
+use crate::query::ir::{Attr, Axis, DepthSet, Mode, Op, Order, TypeTest, Zone};
+
+/// The number of a slot: a value that binding supplies. A selector has at most one literal for each
+/// byte of its text.
+pub type Slot = u32;
+
+/// A compiled query without its literals and its time.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Plan {
+    /// The groups of the union.
+    pub chains: Box<[ChainPlan]>,
+    /// Tests of the final set.
+    pub filters: Box<[Predicate]>,
+    /// The result order.
+    pub order: Order,
+    /// The slots of the keys that the groups pin, one per group, or of the one a filter pins. If
+    /// all are the same key, the result is in key order. Empty if a group pins none.
+    pub key_slots: Box<[Slot]>,
+    /// Keep the first row of each key.
+    pub unique: bool,
+    /// Rows per page.
+    pub limit: Option<Slot>,
+    /// The page, from 1.
+    pub page: Option<Slot>,
+    /// What a range returns.
+    pub mode: Mode,
+    /// Number of slots.
+    pub slots: usize,
+}
+
+/// One group.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ChainPlan {
+    /// The depths that can have matches; `None` for everywhere. Prunes segments first.
+    pub scope: Option<DepthSet>,
+    /// Whether units can be run one by one: no pick has a group that spans several.
+    pub separable: bool,
+    /// Whether no step picks and none is a zone.
+    pub plain: bool,
+    /// The steps.
+    pub steps: Box<[StepPlan]>,
+}
+
+/// One step.
+#[derive(Clone, Debug, PartialEq)]
+pub struct StepPlan {
+    /// The axis from the step before.
+    pub axis: Axis,
+    /// The operator.
+    pub operator: StepOperator,
+}
+
+/// The operator of a step.
+#[derive(Clone, Debug, PartialEq)]
+pub enum StepOperator {
+    /// Keeps nodes.
+    Filter(FilterPlan),
+    /// Gathers a zone.
+    Zone(Zone),
+}
+
+/// Which nodes a step keeps.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FilterPlan {
+    /// Conditions, all of which must be satisfied.
+    pub tests: SmallVec<[Predicate; 1]>,
+    /// Picks, and tests after the first pick.
+    pub picks: Box<[PickPlan]>,
+    /// Whether the root or the `^seq` node can be kept.
+    pub ambient: Ambient,
+    /// Whether implicit cores can be kept: the step names the container class.
+    pub cores: bool,
+    /// The slot of the key this step pins, which puts its picks in key order.
+    pub key_slot: Option<Slot>,
+    /// The level of every kept node, if the chain decides it.
+    pub level: Option<u32>,
+}
+
+/// Whether a step can keep the root or the `^seq` node, whose subtrees span segments.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ambient {
+    /// Neither can be kept.
+    Never,
+    /// Only the root.
+    Root,
+    /// Only the `^seq` node.
+    Seq,
+    /// The tests decide.
+    Maybe,
+}
+
+/// One condition, with a slot for its value.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Predicate {
+    /// On what the node is.
+    Type(TypeTest),
+    /// On its depth.
+    Depth(DepthSet),
+    /// On an attribute.
+    Attr {
+        /// The attribute.
+        attr: Attr,
+        /// The comparison.
+        op: Op,
+        /// The right side.
+        slot: Slot,
+    },
+}
+
+impl Predicate {
+    /// The depths of a depth test.
+    pub(super) fn depths(&self) -> Option<&DepthSet> {
+        match self {
+            Self::Depth(depths) => Some(depths),
+            Self::Type(_) | Self::Attr { .. } => None,
+        }
+    }
+}
+
+/// A pick, or a test after one.
+#[derive(Clone, Debug, PartialEq)]
+pub enum PickPlan {
+    /// The first of each group.
+    First,
+    /// The last of each group.
+    Last,
+    /// The n-th of each group; the slot holds n.
+    Nth(Slot),
+    /// Narrows what was picked.
+    Test(Predicate),
+}

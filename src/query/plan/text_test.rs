@@ -1,0 +1,187 @@
+//! Comparisons of texts, and why a value does not fit a comparison.
+
+use std::borrow::Cow;
+use std::cmp::Ordering;
+
+use smallvec::SmallVec;
+
+use super::value::Value;
+use crate::query::ir::{Op, Pattern, PatternError, Patterns};
+use crate::support::diag::Code;
+
+/// A comparison of a string header. Texts order by code point.
+#[derive(Clone, Debug)]
+pub enum TextTest {
+    /// `=` and `!=`: one of these texts, or null if `null` is set.
+    In {
+        /// The texts.
+        texts: SmallVec<[Box<str>; 1]>,
+        /// Whether null is among them.
+        null: bool,
+        /// Whether everything else satisfies the test instead.
+        negated: bool,
+    },
+    /// `<`, `<=`, `>` and `>=`.
+    Ordered {
+        /// The right side.
+        text: Box<str>,
+        /// The orderings of the node's text and the right side that satisfy the test.
+        orders: &'static [Ordering],
+    },
+    /// `~`: a pattern found in the text.
+    Matches(Pattern),
+    /// An ordering with null, which nothing satisfies.
+    Never,
+}
+
+/// The orderings an operator accepts.
+pub(super) fn orders(op: Op) -> &'static [Ordering] {
+    match op {
+        Op::Lt => &[Ordering::Less],
+        Op::Le => &[Ordering::Less, Ordering::Equal],
+        Op::Gt => &[Ordering::Greater],
+        Op::Ge => &[Ordering::Greater, Ordering::Equal],
+        Op::Eq | Op::Ne | Op::Matches => &[],
+    }
+}
+
+/// The text of a scalar: numbers compare with texts as they are written.
+pub(super) fn as_text(value: &Value) -> Option<Cow<'_, str>> {
+    match value {
+        Value::Text(text) | Value::Spelled(text) => Some(Cow::Borrowed(text)),
+        Value::Int(number) => Some(number.to_string().into()),
+        Value::Decimal(number) => Some(number.to_string().into()),
+        Value::Null | Value::List(_) => None,
+    }
+}
+
+/// [`as_text`] by value.
+fn into_text(value: Value) -> Option<Box<str>> {
+    match value {
+        Value::Text(text) => Some(text),
+        value => as_text(&value).map(Into::into),
+    }
+}
+
+impl TextTest {
+    /// `text op value`. `normalize` is applied to every text of the right side.
+    ///
+    /// # Errors
+    /// A pattern that cannot be compiled, or a list with an ordering.
+    pub fn new(
+        op: Op,
+        value: Value,
+        normalize: fn(Box<str>) -> Box<str>,
+        patterns: &mut Patterns,
+    ) -> Result<Self, Unfit> {
+        Ok(match (op, value) {
+            (Op::Eq | Op::Ne, Value::List(items)) => {
+                let null = items.contains(&Value::Null);
+                let texts = items.into_iter().filter_map(into_text).map(normalize);
+                let mut texts: SmallVec<[Box<str>; 1]> = texts.collect();
+                texts.sort_unstable();
+                texts.dedup();
+                Self::In {
+                    texts,
+                    null,
+                    negated: op == Op::Ne,
+                }
+            }
+            (Op::Eq | Op::Ne, value) => Self::In {
+                null: value == Value::Null,
+                texts: into_text(value).map(normalize).into_iter().collect(),
+                negated: op == Op::Ne,
+            },
+            (_, Value::Null) => Self::Never,
+            (Op::Matches, value) => Self::Matches(pattern(&value, patterns)?),
+            (_, value) => match into_text(value) {
+                Some(text) => Self::Ordered {
+                    text: normalize(text),
+                    orders: orders(op),
+                },
+                None => return Err("a list is compared with `=` or `!=`".into()),
+            },
+        })
+    }
+
+    /// Whether a text, or null, satisfies the comparison.
+    pub fn holds(&self, text: Option<&str>) -> bool {
+        match (self, text) {
+            (Self::In { texts, negated, .. }, Some(text)) => has_text(texts, text) != *negated,
+            (Self::In { null, negated, .. }, None) => null != negated,
+            (
+                Self::Ordered {
+                    text: right,
+                    orders,
+                },
+                Some(text),
+            ) => orders.contains(&text.cmp(right)),
+            (Self::Matches(pattern), Some(text)) => pattern.is_match(text),
+            (Self::Ordered { .. } | Self::Matches(_), None) | (Self::Never, _) => false,
+        }
+    }
+
+    /// The text of an equality with one text.
+    pub fn only(&self) -> Option<&str> {
+        match self {
+            Self::In {
+                texts,
+                null: false,
+                negated: false,
+            } if texts.len() == 1 => Some(&texts[0]),
+            _ => None,
+        }
+    }
+}
+
+/// Whether `text` is among sorted texts.
+pub(crate) fn has_text(texts: &[Box<str>], text: &str) -> bool {
+    texts.binary_search_by(|known| (**known).cmp(text)).is_ok()
+}
+
+/// Compiles the right side of `~`.
+pub(super) fn pattern(value: &Value, patterns: &mut Patterns) -> Result<Pattern, Unfit> {
+    let text = as_text(value).ok_or("`~` takes a text")?;
+    Ok(patterns.compile(&text)?)
+}
+
+/// Why a comparison cannot take a value.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Unfit {
+    /// The rules for a literal in its place forbid it.
+    #[error("{0}")]
+    Rule(Cow<'static, str>),
+    /// The pattern cannot be compiled.
+    #[error(transparent)]
+    Pattern(#[from] PatternError),
+}
+
+impl Unfit {
+    /// The code of a diagnostic about it.
+    pub fn code(&self) -> Code {
+        match self {
+            Self::Pattern(error) if error.is_limit() => Code::Limit,
+            Self::Pattern(_) | Self::Rule(_) => Code::SelectorInvalid,
+        }
+    }
+
+    /// What to write instead.
+    pub fn help(&self) -> Option<&'static str> {
+        match self {
+            Self::Rule(_) => None,
+            Self::Pattern(error) => Some(error.help()),
+        }
+    }
+}
+
+impl From<&'static str> for Unfit {
+    fn from(message: &'static str) -> Self {
+        Self::Rule(message.into())
+    }
+}
+
+impl From<String> for Unfit {
+    fn from(message: String) -> Self {
+        Self::Rule(message.into())
+    }
+}

@@ -1,0 +1,239 @@
+//! Comparisons of values whose kind each node decides: custom attributes, tags, content.
+
+use std::borrow::Cow;
+use std::cmp::Ordering;
+
+use smallvec::SmallVec;
+
+use super::text_test::{Unfit, as_text, orders, pattern};
+use super::value::Value;
+use crate::query::ir::{Number, Op, Pattern, Patterns};
+
+/// A value of a node as comparisons see it. A list inside a list is [`Scalar::Other`].
+#[derive(Clone, Debug, PartialEq)]
+pub enum Scalar<'a> {
+    /// Absent or null.
+    Null,
+    /// A text, or a boolean as its text.
+    Text(Cow<'a, str>),
+    /// A number, as written.
+    Number(&'a str),
+    /// A list.
+    List(Vec<Scalar<'a>>),
+    /// An object, or a list in a list: equal to nothing.
+    Other,
+}
+
+/// How an attribute's values are read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reading {
+    /// As they are: a custom attribute.
+    Any,
+    /// Texts only, and numbers as written: the content, a string header.
+    Text,
+    /// A list even where there is none: the tags.
+    List,
+}
+
+/// A comparison of an attribute whose kind each node decides.
+#[derive(Clone, Debug)]
+pub struct ValueTest {
+    op: Op,
+    value: Value,
+    wanted: Wanted,
+    pattern: Option<Pattern>,
+    reading: Reading,
+}
+
+impl ValueTest {
+    /// `value-of-the-node op value`.
+    ///
+    /// # Errors
+    /// A pattern that cannot be compiled.
+    pub fn new(
+        op: Op,
+        value: Value,
+        reading: Reading,
+        patterns: &mut Patterns,
+    ) -> Result<Self, Unfit> {
+        let pattern = match (op, &value) {
+            (Op::Matches, Value::Null) => None,
+            (Op::Matches, value) => Some(pattern(value, patterns)?),
+            _ => None,
+        };
+        Ok(Self {
+            op,
+            wanted: Wanted::new(&value, reading),
+            value,
+            pattern,
+            reading,
+        })
+    }
+
+    /// The pattern of `~`; `None` for other comparisons.
+    pub fn pattern(&self) -> Option<&Pattern> {
+        self.pattern.as_ref()
+    }
+
+    /// Whether a node's value satisfies the comparison.
+    pub fn holds(&self, node: &Scalar<'_>) -> bool {
+        match self.op {
+            Op::Eq => self.wanted.holds(node),
+            Op::Ne => !self.wanted.holds(node),
+            Op::Matches => self
+                .pattern
+                .as_ref()
+                .is_some_and(|pattern| found(pattern, node)),
+            op => self
+                .compare(node)
+                .is_some_and(|order| orders(op).contains(&order)),
+        }
+    }
+
+    /// The text of an equality with one text.
+    pub fn only(&self) -> Option<&str> {
+        match (self.op, &self.value) {
+            (Op::Eq, Value::Text(text)) => Some(text),
+            _ => None,
+        }
+    }
+
+    /// The order of the node's value and the right side; `None` if there is none.
+    fn compare(&self, node: &Scalar<'_>) -> Option<Ordering> {
+        let right = as_text(&self.value)?;
+        let (left, is_number) = match node {
+            Scalar::Text(text) => (&**text, false),
+            Scalar::Number(text) => (*text, true),
+            Scalar::Null | Scalar::List(_) | Scalar::Other => return None,
+        };
+        if self.reading == Reading::Text {
+            return Some(left.cmp(&*right));
+        }
+        let left_number = match is_number {
+            true => Number::new(left),
+            false => Number::of_text(left),
+        };
+        let right_number = match &self.value {
+            Value::Text(text) => Number::of_text(text),
+            value => number_of(value),
+        };
+        Some(match (left_number, right_number) {
+            (Some(left), Some(right)) => left.compare(&right),
+            _ => left.cmp(&*right),
+        })
+    }
+}
+
+/// The right side of an equality, sorted for binary search.
+#[derive(Clone, Debug)]
+struct Wanted {
+    /// Sorted, without duplicates. With [`Reading::Text`] also the numbers, as written.
+    texts: SmallVec<[Box<str>; 1]>,
+    /// Sorted, without duplicates.
+    numbers: Box<[Number<'static>]>,
+    null: bool,
+    reading: Reading,
+}
+
+impl Wanted {
+    fn new(value: &Value, reading: Reading) -> Self {
+        let items = match value {
+            Value::List(items) => items,
+            value => std::slice::from_ref(value),
+        };
+        let mut texts: SmallVec<[Box<str>; 1]> = SmallVec::new();
+        let mut numbers: Vec<Number<'static>> = Vec::new();
+        for item in items {
+            match number_of(item) {
+                Some(number) if reading != Reading::Text => numbers.push(number),
+                _ => texts.extend(as_text(item).map(Into::into)),
+            }
+        }
+        texts.sort_unstable();
+        texts.dedup();
+        numbers.sort_unstable_by(Number::compare);
+        numbers.dedup_by(|a, b| a.compare(b).is_eq());
+        Self {
+            texts,
+            numbers: numbers.into(),
+            null: items.contains(&Value::Null),
+            reading,
+        }
+    }
+
+    /// A list must contain all values, of which null is never a member; anything else must be one
+    /// of them.
+    fn holds(&self, node: &Scalar<'_>) -> bool {
+        let wanted = self.texts.len() + self.numbers.len() + usize::from(self.null);
+        let Scalar::List(items) = node else {
+            let one = wanted <= 1 || self.reading != Reading::List;
+            return one && self.find(node).is_some();
+        };
+        if self.null {
+            return false;
+        }
+        if wanted <= 1 {
+            return items.iter().any(|item| self.find(item).is_some());
+        }
+        // An element is at most one of the values.
+        if items.len() < wanted {
+            return false;
+        }
+        let mut missing = vec![true; wanted];
+        for at in items.iter().filter_map(|item| self.find(item)) {
+            missing[at] = false;
+        }
+        !missing.contains(&true)
+    }
+
+    /// The index of a scalar in the values, in the order texts, numbers, null. Logarithmic in
+    /// their number.
+    fn find(&self, node: &Scalar<'_>) -> Option<usize> {
+        let text = |text: &str| {
+            self.texts
+                .binary_search_by(|known| (**known).cmp(text))
+                .ok()
+        };
+        match node {
+            Scalar::Text(node) => text(node),
+            Scalar::Number(node) if self.reading == Reading::Text => text(node),
+            Scalar::Number(node) => {
+                let node = Number::new(node)?;
+                let at = self
+                    .numbers
+                    .binary_search_by(|known| known.compare(&node))
+                    .ok()?;
+                Some(self.texts.len() + at)
+            }
+            Scalar::Null => self.null.then_some(self.texts.len() + self.numbers.len()),
+            Scalar::List(_) | Scalar::Other => None,
+        }
+    }
+}
+
+/// Whether a pattern is found in a text, a number, or an element of a list.
+fn found(pattern: &Pattern, node: &Scalar<'_>) -> bool {
+    match node {
+        Scalar::Text(text) => pattern.is_match(text),
+        Scalar::Number(text) => pattern.is_match(text),
+        Scalar::List(items) => items.iter().any(|item| match item {
+            Scalar::List(_) => false,
+            item => found(pattern, item),
+        }),
+        Scalar::Null | Scalar::Other => false,
+    }
+}
+
+fn number_of(value: &Value) -> Option<Number<'static>> {
+    match value {
+        Value::Int(int) => Some(Number::Int(i128::from(*int))),
+        Value::Decimal(decimal) => Some(Number::decimal(*decimal)),
+        Value::Spelled(text) => match Number::new(text)? {
+            Number::Int(int) => Some(Number::Int(int)),
+            Number::Decimal(decimal) => Some(Number::Decimal(decimal)),
+            // Unreachable: a literal is an i64 or a double.
+            Number::Long(_) => None,
+        },
+        Value::Null | Value::Text(_) | Value::List(_) => None,
+    }
+}

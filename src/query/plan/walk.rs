@@ -1,0 +1,169 @@
+//! The one traversal of a query. Slot numbers, shapes and plans all follow its order.
+
+use std::hash::{Hash, Hasher};
+
+use smallvec::SmallVec;
+
+use crate::query::ir::{Axis, Chain, Controls, Operand, Pick, Query, Step, Tail, Test};
+
+/// One event of a walk.
+pub(super) enum Part<'q> {
+    /// A group begins; its steps follow.
+    Chain(&'q Chain),
+    /// A step begins. The tests of a node step follow, then its picks with the tests among them.
+    Step(Axis, &'q Step),
+    /// A test; its operand follows, if it has one.
+    Test(&'q Test),
+    /// A pick; its operand follows, if it has one.
+    Pick(&'q Pick),
+    /// The step ends.
+    StepEnd,
+    /// The group ends.
+    ChainEnd,
+    /// The groups end; the tests of the final set follow.
+    Filters(&'q [Test]),
+    /// The row controls; their operands follow.
+    Controls(&'q Controls),
+    /// What fills the next slot.
+    Operand(&'q Operand),
+}
+
+/// Calls `visit` with the parts of a query, in slot order.
+#[inline]
+pub(super) fn walk<'q>(query: &'q Query, visit: &mut impl FnMut(Part<'q>)) {
+    for chain in &query.chains {
+        visit(Part::Chain(chain));
+        for (axis, step) in &chain.steps {
+            visit(Part::Step(*axis, step));
+            if let Step::Node(node) = step {
+                node.tests.iter().for_each(|test| walk_test(test, visit));
+                node.tail.iter().for_each(|tail| walk_tail(tail, visit));
+            }
+            visit(Part::StepEnd);
+        }
+        visit(Part::ChainEnd);
+    }
+    visit(Part::Filters(&query.filters));
+    query.filters.iter().for_each(|test| walk_test(test, visit));
+    let Controls { limit, page, .. } = &query.controls;
+    visit(Part::Controls(&query.controls));
+    for operand in [limit, page].into_iter().flatten() {
+        visit(Part::Operand(operand));
+    }
+}
+
+#[inline]
+fn walk_test<'q>(test: &'q Test, visit: &mut impl FnMut(Part<'q>)) {
+    visit(Part::Test(test));
+    if let Test::Attr(test) = test {
+        visit(Part::Operand(&test.operand));
+    }
+}
+
+#[inline]
+fn walk_tail<'q>(tail: &'q Tail, visit: &mut impl FnMut(Part<'q>)) {
+    match tail {
+        Tail::Test(test) => walk_test(test, visit),
+        Tail::Pick(pick) => {
+            visit(Part::Pick(pick));
+            if let Pick::Nth(operand) = pick {
+                visit(Part::Operand(operand));
+            }
+        }
+    }
+}
+
+/// The operands that fill a plan's slots, in slot order.
+pub type Sources<'q> = SmallVec<[&'q Operand; 8]>;
+
+/// The operands of `query` in slot order. Linear in the query.
+pub fn sources(query: &Query) -> Sources<'_> {
+    let mut sources = Sources::new();
+    walk(query, &mut |part| {
+        if let Part::Operand(operand) = part {
+            sources.push(operand);
+        }
+    });
+    sources
+}
+
+/// Everything of a query but its literals and its time, as bytes. Queries of equal shape have
+/// the same plan.
+///
+/// The bytes are what the parts feed to a hasher. Derived hashes feed every field, and the length
+/// of a list before its items, so different shapes have different bytes.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Shape(SmallVec<[u8; 128]>);
+
+impl Shape {
+    /// The shape of a query. Linear in the query; small queries take no allocation.
+    pub fn of(query: &Query) -> Self {
+        let mut shape = Self::default();
+        walk(query, &mut |part| match part {
+            Part::Chain(chain) => chain.steps.len().hash(&mut shape),
+            Part::Step(axis, step) => {
+                axis.hash(&mut shape);
+                match step {
+                    Step::Zone(zone) => (0_u8, zone).hash(&mut shape),
+                    Step::Node(node) => {
+                        (1_u8, node.tests.len(), node.tail.len()).hash(&mut shape);
+                    }
+                }
+            }
+            Part::Test(test) => match test {
+                Test::Type(test) => (0_u8, test).hash(&mut shape),
+                Test::Depth(depths) => (1_u8, depths).hash(&mut shape),
+                Test::Attr(test) => (2_u8, &test.attr, test.op).hash(&mut shape),
+            },
+            Part::Pick(pick) => (3_u8, std::mem::discriminant(pick)).hash(&mut shape),
+            // No chain has 0 steps: this ends their list.
+            Part::Filters(tests) => (0_usize, tests.len()).hash(&mut shape),
+            Part::Controls(controls) => {
+                (controls.order, controls.mode, controls.unique).hash(&mut shape);
+                (controls.limit.is_some(), controls.page.is_some()).hash(&mut shape);
+            }
+            Part::StepEnd | Part::ChainEnd | Part::Operand(_) => {}
+        });
+        shape
+    }
+
+    /// The bytes.
+    pub fn bytes(&self) -> &[u8] {
+        &self.0
+    }
+}
+
+/// Records what is hashed. Most of it is small numbers, which take a byte each.
+impl Hasher for Shape {
+    fn write(&mut self, bytes: &[u8]) {
+        self.0.extend_from_slice(bytes);
+    }
+
+    #[inline]
+    fn write_u8(&mut self, byte: u8) {
+        self.0.push(byte);
+    }
+
+    /// A length.
+    #[inline]
+    fn write_usize(&mut self, length: usize) {
+        match u8::try_from(length) {
+            Ok(length) if length < u8::MAX => self.0.push(length),
+            _ => {
+                self.0.push(u8::MAX);
+                self.write(&length.to_le_bytes());
+            }
+        }
+    }
+
+    /// A discriminant: no enum of a query has more than 256 variants.
+    #[inline]
+    fn write_isize(&mut self, discriminant: isize) {
+        self.0.push(discriminant as u8);
+    }
+
+    /// Not used: the bytes themselves are the key.
+    fn finish(&self) -> u64 {
+        0
+    }
+}

@@ -1,0 +1,79 @@
+//! What a dialect cannot say.
+
+use crate::query::ir::Query;
+use crate::support::diag::{Code, Diagnostic, Error, Label};
+
+use super::dialect::Dialect;
+
+/// A construct that a dialect cannot say, and why.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Refused {
+    /// The construct, as canonical text has it.
+    construct: String,
+    /// Whether it is in the selector.
+    is_test: bool,
+    reason: String,
+    help: &'static str,
+}
+
+/// What helps where the engine here can say it.
+const ELSEWHERE: &str = "`pactql select`, without `--via sql`, asks the sessions themselves";
+
+impl Refused {
+    pub(super) fn new(construct: impl ToString, reason: impl Into<String>) -> Self {
+        Self {
+            construct: construct.to_string(),
+            is_test: true,
+            reason: reason.into(),
+            help: ELSEWHERE,
+        }
+    }
+
+    /// A parameter, which has no value.
+    pub(super) fn parameter(construct: impl ToString) -> Self {
+        Self {
+            help: "write the value in its place",
+            ..Self::new(
+                construct,
+                "a parameter has no value; a statement is made for values",
+            )
+        }
+    }
+
+    /// What is said of the whole selector.
+    pub(super) fn whole(construct: &str, reason: &str) -> Self {
+        Self {
+            is_test: false,
+            ..Self::new(construct, reason)
+        }
+    }
+
+    /// A setting of the statement by its name.
+    pub(super) fn setting(name: &str, reason: &str) -> Self {
+        Self {
+            help: "choose another name",
+            ..Self::whole(name, reason)
+        }
+    }
+
+    /// The error about the canonical text of a query.
+    pub(super) fn into_error(self, query: &Query, dialect: Dialect) -> Error {
+        let text = query.canonical_text();
+        let Self {
+            construct,
+            is_test,
+            reason,
+            help,
+        } = self;
+        let quote = if is_test { "`" } else { "" };
+        let message =
+            format!("{quote}{construct}{quote} cannot be said in SQL for {dialect}: {reason}");
+        let mut diagnostic = Diagnostic::error(Code::Sql, message);
+        if let Some(start) = text.find(&construct).filter(|_| is_test) {
+            let label = Label::new(start..start + construct.len(), "cannot be said in SQL");
+            diagnostic.labels.push(label);
+        }
+        diagnostic.help = Some(help.to_owned());
+        Error::new(&text, diagnostic)
+    }
+}

@@ -1,0 +1,265 @@
+//! Comparisons of a column of numbers with a literal, exact in every dialect (LANGUAGE §2, §5).
+//!
+//! A literal is rounded to the column's type when the statement is made: `ttl < 2.5` is `ttl < 3`. It must
+//! not know where the column is.
+
+use crate::query::ir::{Literal, Number, Op};
+
+use super::dialect::Dialect;
+use super::words::{all, any};
+
+/// The values of a column of an ordered type, cut in two by a literal.
+enum Cut<T> {
+    /// The least value on the far side.
+    At(T),
+    /// No value is there.
+    Beyond,
+}
+
+/// The number of a literal; `None` for a null and for a text.
+pub(super) fn number(literal: &Literal) -> Option<Number<'_>> {
+    match literal {
+        Literal::Int(value) => Some(Number::Int(i128::from(*value))),
+        Literal::Decimal(value, _) => Some(Number::decimal(*value)),
+        Literal::Spelled(text) => Number::new(text),
+        Literal::Null | Literal::Text(_) => None,
+    }
+}
+
+/// The least `i64` that is not below a number, or, with `above`, that is above it.
+fn cut_int(number: &Number<'_>, above: bool) -> Cut<i64> {
+    let far = |value: i64| match Number::Int(i128::from(value)).compare(number) {
+        std::cmp::Ordering::Less => false,
+        std::cmp::Ordering::Equal => !above,
+        std::cmp::Ordering::Greater => true,
+    };
+    least(i64::MAX, far).map_or(Cut::Beyond, Cut::At)
+}
+
+/// The least integer up to `most` for which `far` holds, as it does for all above that one.
+fn least(most: i64, far: impl Fn(i64) -> bool) -> Option<i64> {
+    let (mut low, mut high) = (i128::from(i64::MIN), i128::from(most) + 1);
+    while low < high {
+        let middle = (low + high).div_euclid(2);
+        match i64::try_from(middle).is_ok_and(&far) {
+            true => high = middle,
+            false => low = middle + 1,
+        }
+    }
+    i64::try_from(low).ok().filter(|found| *found <= most)
+}
+
+/// The least finite double that is not below a number, or, with `above`, that is above it.
+fn cut_real(number: &Number<'_>, above: bool) -> Cut<f64> {
+    let far = |value: f64| match Number::decimal(value).compare(number) {
+        std::cmp::Ordering::Less => false,
+        std::cmp::Ordering::Equal => !above,
+        std::cmp::Ordering::Greater => true,
+    };
+    // In this order the bits of doubles are those of integers.
+    let of = |key: i64| f64::from_bits((key ^ ((key >> 63) as u64 >> 1) as i64) as u64);
+    let key_of = |value: f64| {
+        let bits = value.to_bits() as i64;
+        bits ^ ((bits >> 63) as u64 >> 1) as i64
+    };
+    let lowest = key_of(f64::MIN);
+    let found = least(key_of(f64::MAX), |key| key >= lowest && far(of(key)));
+    found.map_or(Cut::Beyond, |key| Cut::At(of(key) + 0.0))
+}
+
+/// `column op number` for a column of `i64`, where the column is not null.
+pub(super) fn int_compares(dialect: Dialect, column: &str, op: Op, number: &Number<'_>) -> String {
+    let above = matches!(op, Op::Le | Op::Gt);
+    compares(column, op, cut_int(number, above), |value| {
+        dialect.int(value)
+    })
+}
+
+fn compares<T>(column: &str, op: Op, cut: Cut<T>, write: impl Fn(T) -> String) -> String {
+    match (op, cut) {
+        (Op::Lt | Op::Le, Cut::At(value)) => format!("{column} < {}", write(value)),
+        (Op::Lt | Op::Le, Cut::Beyond) => format!("{column} is not null"),
+        (_, Cut::At(value)) => format!("{column} >= {}", write(value)),
+        (_, Cut::Beyond) => "false".to_owned(),
+    }
+}
+
+/// The `i64` that equals a number.
+fn exact_int(number: &Number<'_>) -> Option<i64> {
+    match cut_int(number, false) {
+        Cut::At(value) => {
+            let equal = Number::Int(i128::from(value)).compare(number).is_eq();
+            equal.then_some(value)
+        }
+        Cut::Beyond => None,
+    }
+}
+
+/// A column of `i64`, or null, compared with literals: any of them for `=`, none of them for `!=`.
+pub(super) fn int_test(dialect: Dialect, column: &str, op: Op, literals: &[&Literal]) -> String {
+    let null = literals.contains(&&Literal::Null);
+    let numbers = || literals.iter().filter_map(|literal| number(literal));
+    match op {
+        Op::Eq | Op::Ne => {
+            let mut values: Vec<i64> = numbers().filter_map(|number| exact_int(&number)).collect();
+            values.sort_unstable();
+            values.dedup();
+            let values: Vec<String> = values.iter().map(|value| dialect.int(*value)).collect();
+            in_list(column, &values, null, op == Op::Ne)
+        }
+        _ => any(numbers().map(|number| int_compares(dialect, column, op, &number))),
+    }
+}
+
+/// Whether a column is one of some literals, or null if that is set; or, negated, the exact complement.
+pub(super) fn in_list(column: &str, values: &[String], null: bool, negated: bool) -> String {
+    let list = match values {
+        [] => None,
+        [one] => Some(match negated {
+            true => format!("{column} <> {one}"),
+            false => format!("{column} = {one}"),
+        }),
+        many => Some(format!(
+            "{column} {}in ({})",
+            if negated { "not " } else { "" },
+            many.join(", ")
+        )),
+    };
+    match (list, null, negated) {
+        (None, true, false) => format!("{column} is null"),
+        (None, true, true) => format!("{column} is not null"),
+        (None, false, negated) => negated.to_string(),
+        (Some(list), true, false) | (Some(list), false, true) => {
+            format!("({column} is null or {list})")
+        }
+        (Some(list), false, false) | (Some(list), true, true) => list,
+    }
+}
+
+/// A row of `attr` compared with a number: also where its text reads as one.
+pub(super) fn attr_compares(
+    dialect: Dialect,
+    row: &str,
+    op: Op,
+    number: &Number<'_>,
+) -> Option<String> {
+    let [int, real, big] = ["int", "real", "big"].map(|name| format!("{row}.{name}"));
+    let far = digits_of(number)?;
+    if op == Op::Eq {
+        let mut parts = Vec::new();
+        if let Some(value) = exact_int(number) {
+            parts.push(format!("{int} = {}", dialect.int(value)));
+        }
+        if let Cut::At(value) = cut_real(number, false)
+            && Number::decimal(value).compare(number).is_eq()
+        {
+            let same = format!("{real} = {}", dialect.real(value));
+            parts.push(all([
+                format!("{int} is null"),
+                format!("{big} is null"),
+                same,
+            ]));
+        }
+        if let Far::Digits { .. } = far {
+            parts.push(big_compares(dialect, &big, op, &far));
+        }
+        return Some(any(parts));
+    }
+    let above = matches!(op, Op::Le | Op::Gt);
+    let reals = compares(&real, op, cut_real(number, above), |value| {
+        dialect.real(value)
+    });
+    Some(any([
+        int_compares(dialect, &int, op, number),
+        all([format!("{int} is null"), format!("{big} is null"), reals]),
+        big_compares(dialect, &big, op, &far),
+    ]))
+}
+
+/// A number as a column of long digits sees it.
+enum Far {
+    /// Within `i64`: the sign of the digits decides.
+    Near,
+    /// A whole number beyond it.
+    Digits { negative: bool, digits: String },
+}
+
+/// `None` for a decimal beyond all doubles.
+fn digits_of(number: &Number<'_>) -> Option<Far> {
+    let least = Number::Int(i128::from(i64::MIN));
+    let most = Number::Int(i128::from(i64::MAX));
+    if number.compare(&least).is_ge() && number.compare(&most).is_le() {
+        return Some(Far::Near);
+    }
+    match number {
+        Number::Int(value) => Some(Far::Digits {
+            negative: *value < 0,
+            digits: value.unsigned_abs().to_string(),
+        }),
+        // A double beyond 2^63 has no fraction, and all its digits are printed.
+        Number::Decimal(value) => Some(Far::Digits {
+            negative: *value < 0.0,
+            digits: format!("{:.0}", value.abs()),
+        }),
+        Number::Long(number) => {
+            let (negative, digits) = number.whole()?;
+            Some(Far::Digits {
+                negative,
+                digits: digits.to_owned(),
+            })
+        }
+    }
+}
+
+/// The digits of a number beyond `i64`, with its sign, compared with a number.
+fn big_compares(dialect: Dialect, big: &str, op: Op, far: &Far) -> String {
+    let minus = format!("substr({big}, 1, 1) = '-'");
+    let plus = format!("substr({big}, 1, 1) <> '-'");
+    let less = matches!(op, Op::Lt | Op::Le);
+    match far {
+        Far::Near if op == Op::Eq => "false".to_owned(),
+        Far::Near if less => minus,
+        Far::Near => plus,
+        Far::Digits { negative, digits } => {
+            let sign = if *negative { "-" } else { "" };
+            let text = dialect.text(&format!("{sign}{digits}"));
+            if op == Op::Eq {
+                return format!("{big} = {text}");
+            }
+            let length = digits.len() + sign.len();
+            // Of two negative numbers the longer one is less.
+            let (shorter, mark) = match less != *negative {
+                true => ("<", "<"),
+                false => (">", ">"),
+            };
+            let equal = if matches!(op, Op::Le | Op::Ge) {
+                "="
+            } else {
+                ""
+            };
+            let same_sign = any([
+                format!("length({big}) {shorter} {length}"),
+                all([
+                    format!("length({big}) = {length}"),
+                    format!("{big} {mark}{equal} {text}"),
+                ]),
+            ]);
+            match (*negative, less) {
+                (false, true) => any([minus, same_sign]),
+                (true, false) => any([plus, same_sign]),
+                (false, false) => all([plus, same_sign]),
+                (true, true) => all([minus, same_sign]),
+            }
+        }
+    }
+}
+
+/// The least number of nanoseconds whose text, as `text_of` writes it, is not below a text, or, with
+/// `above`, that is above it. Later times have greater texts.
+pub(super) fn cut_time(text: &str, above: bool, text_of: impl Fn(i64) -> String) -> Option<i64> {
+    let far = |value: i64| {
+        let made = text_of(value);
+        if above { *made > *text } else { *made >= *text }
+    };
+    least(i64::MAX, far)
+}

@@ -1,0 +1,175 @@
+//! The rows of a result: which nodes they are, in which order, and the window over them (LANGUAGE §6).
+
+use crate::query::ir::{Controls, Literal, Operand, Order, Query};
+
+use super::error::Refused;
+use super::predicate::{DEPTH, Needs};
+use super::tables::{Tables, UNIT_ORDER};
+use super::words::{Select, With, names};
+
+/// How rows inside one snapshot are arranged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Arrangement {
+    Document,
+    Key,
+    Post,
+    Breadth,
+    Path,
+    Turns { ascending: bool },
+}
+
+/// The keys of key order, of a node at `n`, each with its way (LANGUAGE §6).
+pub(super) fn key_order() -> [(String, &'static str); 5] {
+    // Depth 0, 1, 2, …, then negative, then none.
+    let group = format!("case when {DEPTH} >= 0 then 0 when {DEPTH} < 0 then 1 else 2 end");
+    [
+        (group, ""),
+        (format!("coalesce({DEPTH}, 0)"), ""),
+        ("n.created_at_ns".to_owned(), " desc"),
+        ("n.creation_index".to_owned(), " desc"),
+        ("n.id".to_owned(), ""),
+    ]
+}
+
+impl Arrangement {
+    pub(super) fn of(query: &Query) -> Self {
+        let pinned = |operand: &Operand| *operand != Operand::Literal(Literal::Null);
+        match query.controls.order {
+            Order::Default if query.pinned_key().is_some_and(pinned) => Self::Key,
+            Order::Default | Order::Pre => Self::Document,
+            Order::Post => Self::Post,
+            Order::Bfs => Self::Breadth,
+            Order::Path => Self::Path,
+            Order::TurnDesc => Self::Turns { ascending: false },
+            Order::TurnAsc => Self::Turns { ascending: true },
+        }
+    }
+
+    /// Whether it does not depend on the snapshot.
+    pub(super) fn is_fixed(self) -> bool {
+        matches!(self, Self::Document | Self::Post | Self::Breadth)
+    }
+
+    /// Whether it reads nothing of the node but what the steps hand on.
+    pub(super) fn is_light(self) -> bool {
+        matches!(self, Self::Document | Self::Path)
+    }
+
+    /// What the arrangement reads of a row besides its node.
+    pub(super) fn needs(self) -> Needs {
+        Needs {
+            depth: matches!(self, Self::Key | Self::Turns { .. }),
+            ..Needs::default()
+        }
+    }
+
+    /// The keys of the order, of a match at `f` and its node at `n`.
+    pub(super) fn keys(self) -> Vec<String> {
+        let unit = UNIT_ORDER.map(|column| format!("f.{column}"));
+        let document = unit.iter().cloned().chain(["f.pre".to_owned()]);
+        let [(group, _), (depth, _), ..] = key_order();
+        match self {
+            Self::Document => document.collect(),
+            Self::Key => key_order().map(|(key, way)| format!("{key}{way}")).to_vec(),
+            Self::Post => {
+                // `^seq` comes after its turns, the root after everything.
+                let rank = "case n.class when '^root' then 9 when '^seq' then 1 else f.rank end"
+                    .to_owned();
+                let last = "case n.class when '^seq' then 1 else 0 end".to_owned();
+                let rest = unit.into_iter().skip(1);
+                let inside = ["n.pre_end".to_owned(), "n.pre desc".to_owned()];
+                [rank, last].into_iter().chain(rest).chain(inside).collect()
+            }
+            Self::Breadth => ["n.level".to_owned()].into_iter().chain(document).collect(),
+            Self::Path => vec!["x.path".to_owned()],
+            Self::Turns { ascending } => {
+                let back = if ascending { " desc" } else { "" };
+                [format!("{group}{back}"), format!("{depth}{back}")]
+                    .into_iter()
+                    .chain(document)
+                    .collect()
+            }
+        }
+    }
+}
+
+/// Adds `path`: for each match the ids from the root to it, in one text whose order is that of the lists.
+pub(super) fn add_paths(tables: &Tables, found: &str, with: &mut With) {
+    let dialect = tables.dialect;
+    // An id ends with two letters below all others, and has no such pair.
+    let (one, two) = (dialect.letter(1), dialect.letter(2));
+    let part = format!("replace(m.id, {one}, {one} || {two}) || {one} || {one}");
+    let above = |unit: &str, filter: &str| tables.join_node("m", "f", unit, filter);
+    let joined = dialect.joined(&part, "m.pre");
+    let group = "group by f.session_id, f.seq, f.unit_id, f.pre".to_owned();
+    let columns = |text: &str| {
+        let mut columns = names(&["f.session_id", "f.seq", "f.unit_id", "f.pre"]);
+        columns.push(format!("{text} as path"));
+        columns
+    };
+    with.add(
+        "inside",
+        Select {
+            columns: columns(&joined),
+            from: vec![
+                format!("{found} f"),
+                above(
+                    "f.unit_id",
+                    "m.pre <= f.pre and m.pre_end > f.pre and m.id is not null",
+                ),
+            ],
+            end: vec![group.clone()],
+            ..Select::default()
+        },
+    );
+    // Above a unit there is the root, and for those of the sequence `^seq`.
+    let over = "m.class = '^root' and f.rank > 0 or m.class = '^seq' and f.rank = 1";
+    with.add(
+        "above",
+        Select {
+            columns: columns(&joined),
+            from: vec![
+                format!("{found} f"),
+                "join placed r on r.session_id = f.session_id and r.seq = f.seq and r.rank = 0"
+                    .to_owned(),
+                above("r.unit_id", &format!("({over})")),
+            ],
+            end: vec![group],
+            ..Select::default()
+        },
+    );
+    with.add(
+        "paths",
+        Select {
+            columns: names(&[
+                "i.session_id",
+                "i.seq",
+                "i.unit_id",
+                "i.pre",
+                "coalesce(u.path, '') || i.path as path",
+            ]),
+            from: vec![
+                "inside i".to_owned(),
+                "left join above u on u.session_id = i.session_id and u.seq = i.seq \
+                 and u.unit_id = i.unit_id and u.pre = i.pre"
+                    .to_owned(),
+            ],
+            ..Select::default()
+        },
+    );
+}
+
+/// The window over numbered rows: the number of the first one, and which are kept.
+pub(super) fn window(controls: &Controls) -> Result<Option<(i64, String)>, Refused> {
+    let Some(limit) = &controls.limit else {
+        return Ok(None);
+    };
+    let size = i128::from(super::whole(limit)?);
+    let page = match &controls.page {
+        Some(page) => i128::from(super::whole(page)?),
+        None => 1,
+    };
+    let clip = |value: i128| i64::try_from(value).unwrap_or(i64::MAX);
+    let (first, last) = (clip(size * (page - 1) + 1), clip(size * page));
+    Ok(Some((first, format!("m.ord between {first} and {last}"))))
+}

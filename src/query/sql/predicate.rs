@@ -1,0 +1,581 @@
+//! The tests of a step as conditions on a row `n` of `node`, and which other rows they read (LANGUAGE §5).
+
+use crate::query::ir::{
+    Attr, AttrTest, Class, DepthSet, Facet, Literal, Number, Op, Operand, Test, TypeTest,
+};
+
+use crate::tree::timestamp::rfc3339_of_nanos;
+
+use super::dialect::Dialect;
+use super::error::Refused;
+use super::number::{attr_compares, cut_time, in_list, int_test, number};
+use super::regex::{literal, translate};
+use super::words::{all, any, complement};
+
+/// `present`: the document has `created_at_iso`, which follows from the nanoseconds where its column is null.
+const HAS_ISO: i64 = 1 << 8;
+
+/// Which rows besides `n` some conditions read.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Needs {
+    /// `d`, the depth of a turn.
+    pub(super) depth: bool,
+    /// Whether only nodes of turns are of interest, so that `d` is there.
+    pub(super) turns: bool,
+    /// Whether `p` has turns only, with their depths.
+    pub(super) turns_placed: bool,
+    /// `c`, the snapshot.
+    pub(super) cycle: bool,
+    /// `b`, the content.
+    pub(super) body: bool,
+    /// `np` and `t`, the parent in the unit and above it.
+    pub(super) parent: bool,
+    /// `y`, where an id came first.
+    pub(super) born: bool,
+    /// The table `attr`, which needs no join.
+    pub(super) attr: bool,
+}
+
+impl Needs {
+    /// Adds what others read.
+    pub(super) fn add(&mut self, other: Self) {
+        self.depth |= other.depth;
+        self.turns |= other.turns;
+        self.turns_placed |= other.turns_placed;
+        self.cycle |= other.cycle;
+        self.body |= other.body;
+        self.parent |= other.parent;
+        self.born |= other.born;
+        self.attr |= other.attr;
+    }
+
+    /// Whether the table of turns is read.
+    pub(super) fn reads_turns(self) -> bool {
+        self.depth || self.turns_placed
+    }
+}
+
+/// Writes the conditions of one step.
+#[derive(Debug)]
+pub(super) struct Predicates {
+    pub(super) dialect: Dialect,
+    /// The table `attr`, with its schema.
+    pub(super) attr: String,
+    /// Whether the step may match an implicit core, whose headers are null.
+    pub(super) core: bool,
+    /// Whether there is a `p`, the placement of the unit of `n`.
+    pub(super) placed: bool,
+    /// What the conditions read besides `n`.
+    pub(super) needs: Needs,
+}
+
+/// The depth of `n`.
+pub(super) const DEPTH: &str = "coalesce(n.base_depth, d.depth)";
+
+/// The ttl of a node as it reads in a snapshot.
+pub(super) fn ttl(node: &str, snapshot: &str) -> String {
+    format!(
+        "case when {node}.expires is null then {node}.ttl when {node}.expires > {snapshot}.cycle \
+         then {node}.expires - {snapshot}.cycle else 0 end"
+    )
+}
+
+/// The id of the parent of `n`.
+pub(super) const PARENT: &str = "coalesce(np.id, case when n.parent_pre is null then t.parent end)";
+
+impl Predicates {
+    pub(super) fn new(dialect: Dialect, attr: String, core: bool) -> Self {
+        Self {
+            dialect,
+            attr,
+            core,
+            placed: false,
+            needs: Needs::default(),
+        }
+    }
+
+    /// The condition of one test.
+    pub(super) fn test(&mut self, test: &Test) -> Result<String, Refused> {
+        match test {
+            Test::Type(test) => Ok(type_test(*test)),
+            Test::Depth(set) => Ok(self.depth(set)),
+            Test::Attr(test) => self.attr(test),
+        }
+    }
+
+    /// The conditions of all tests of a step. Several tags that it has are one condition.
+    pub(super) fn tests(&mut self, tests: &[Test]) -> Result<Vec<String>, Refused> {
+        let mut tags = Vec::new();
+        let mut conditions = Vec::new();
+        let several = tests.iter().filter(|test| tag(test).is_some()).count() > 1;
+        for test in tests {
+            match tag(test) {
+                Some((test, text)) if several => {
+                    self.literals(test)?;
+                    tags.push(text.to_owned());
+                }
+                _ => conditions.push(self.test(test)?),
+            }
+        }
+        if several {
+            self.needs.attr = true;
+            conditions.push(self.tagged(&distinct(tags)));
+        }
+        Ok(conditions)
+    }
+
+    fn depth(&mut self, set: &DepthSet) -> String {
+        let near = set.ranges().iter().all(|(_, high)| *high <= 0);
+        let turns = set.ranges().iter().all(|(low, _)| *low >= 1);
+        let column = match (near, turns) {
+            (true, _) => "n.base_depth",
+            (false, true) if self.placed => {
+                self.needs.turns_placed = true;
+                "p.depth"
+            }
+            (false, turns) => {
+                self.needs.depth = true;
+                self.needs.turns |= turns;
+                if turns { "d.depth" } else { DEPTH }
+            }
+        };
+        let mut single = Vec::new();
+        let mut parts = Vec::new();
+        for (low, high) in set.ranges() {
+            match (low, high) {
+                (low, high) if low == high => single.push(self.dialect.int(*low)),
+                (-1, &i64::MAX) => parts.push(format!("{column} is not null")),
+                (low, &i64::MAX) => parts.push(format!("{column} >= {low}")),
+                (low, high) => {
+                    let low = self.dialect.int(*low);
+                    parts.push(format!("{column} between {low} and {high}"));
+                }
+            }
+        }
+        if !single.is_empty() {
+            parts.push(in_list(column, &single, false, false));
+        }
+        any(parts)
+    }
+
+    fn attr(&mut self, test: &AttrTest) -> Result<String, Refused> {
+        let literals = self.literals(test)?;
+        let node = |column: &str| format!("n.{column}");
+        match &test.attr {
+            Attr::Id => self.text(test, "n.id", &literals),
+            Attr::Role => self.text(test, "n.role", &literals),
+            Attr::Key => self.text(test, "n.key", &literals),
+            Attr::StoredKind => self.text(test, "n.kind", &literals),
+            Attr::Kind => self.text(test, "coalesce(n.kind, n.type_sub)", &literals),
+            Attr::NodeType | Attr::StoredType => self.node_type(test, &literals),
+            Attr::Parent => {
+                self.needs.parent = true;
+                match self.core {
+                    true => {
+                        let own = format!("(case when n.id is not null then {PARENT} end)");
+                        self.text(test, &own, &literals)
+                    }
+                    false => self.text(test, PARENT, &literals),
+                }
+            }
+            Attr::CreatedAtIso => self.created_at_iso(test, &literals),
+            Attr::Content => self.content(test, &literals),
+            Attr::Tags => {
+                self.needs.attr = true;
+                self.tags(test, &literals)
+            }
+            Attr::Custom(name) => {
+                self.needs.attr = true;
+                self.custom(test, name, &literals)
+            }
+            Attr::ContentHash => Err(Refused::new(
+                test,
+                "a node that stores no hash would have to be hashed by the database",
+            )),
+            Attr::Offset => Ok(self.number(test.op, &node("sibling_offset"), &literals)),
+            Attr::Priority => Ok(self.own_number(test.op, "n.priority", &literals)),
+            Attr::CreatedAtNs => Ok(self.own_number(test.op, "n.created_at_ns", &literals)),
+            Attr::CreationIndex => Ok(self.own_number(test.op, "n.creation_index", &literals)),
+            Attr::Cycle => Ok(self.number(test.op, "n.cycle", &literals)),
+            Attr::Cadence => Ok(self.number(test.op, "n.cadence", &literals)),
+            Attr::Ttl => {
+                self.needs.cycle = true;
+                Ok(self.number(test.op, &format!("({})", ttl("n", "c")), &literals))
+            }
+            Attr::Facet(facet) => Ok(self.facet(*facet, test.op, &literals)),
+        }
+    }
+
+    /// The literals of a test; U+0000 and parameters are refused.
+    fn literals<'t>(&self, test: &'t AttrTest) -> Result<Vec<&'t Literal>, Refused> {
+        let operands = match &test.operand {
+            Operand::List(operands) => &operands[..],
+            operand => std::slice::from_ref(operand),
+        };
+        let literals = operands.iter().map(|operand| match operand {
+            Operand::Literal(Literal::Text(text)) if text.contains('\0') => Err(Refused::new(
+                test,
+                "no statement and no table has a text with U+0000",
+            )),
+            Operand::Literal(literal) => Ok(literal),
+            Operand::Param(_) | Operand::List(_) => Err(Refused::parameter(test)),
+        });
+        literals.collect()
+    }
+
+    fn facet(&mut self, facet: Facet, op: Op, literals: &[&Literal]) -> String {
+        match facet {
+            Facet::Depth => {
+                self.needs.depth = true;
+                self.number(op, DEPTH, literals)
+            }
+            Facet::Sdepth => self.own_number(op, "n.level", literals),
+            Facet::BornTurn => {
+                self.needs.born = true;
+                self.own_number(op, BORN, literals)
+            }
+            Facet::Age => {
+                self.needs.born = true;
+                self.needs.cycle = true;
+                // The nearest i64: no step of this leaves them.
+                let least = self.dialect.int(i64::MIN);
+                let age = format!(
+                    "case when {BORN} < 0 and c.cycle > 9223372036854775807 + {BORN} \
+                     then 9223372036854775807 when {BORN} > 0 and c.cycle < {least} + {BORN} \
+                     then {least} else c.cycle - {BORN} end"
+                );
+                self.own_number(op, &age, literals)
+            }
+        }
+    }
+
+    /// A number that an implicit core does not have, though its row has one.
+    fn own_number(&self, op: Op, column: &str, literals: &[&Literal]) -> String {
+        let own = match (self.core, column.contains(' ')) {
+            (true, _) => format!("(case when n.id is not null then {column} end)"),
+            (false, true) => format!("({column})"),
+            (false, false) => column.to_owned(),
+        };
+        self.number(op, &own, literals)
+    }
+
+    fn number(&self, op: Op, column: &str, literals: &[&Literal]) -> String {
+        int_test(self.dialect, column, op, literals)
+    }
+
+    /// A column of text, or null.
+    fn text(
+        &self,
+        test: &AttrTest,
+        column: &str,
+        literals: &[&Literal],
+    ) -> Result<String, Refused> {
+        let quoted = |literal: &&Literal| written(literal).map(|text| self.dialect.text(&text));
+        match test.op {
+            Op::Eq | Op::Ne => {
+                let values = distinct(literals.iter().filter_map(quoted).collect());
+                let null = literals.contains(&&Literal::Null);
+                Ok(in_list(column, &values, null, test.op == Op::Ne))
+            }
+            Op::Matches => self.search(test, column, literals),
+            op => {
+                let compared = literals.iter().filter_map(quoted);
+                Ok(any(compared.map(|text| format!("{column} {op} {text}"))))
+            }
+        }
+    }
+
+    /// Whether a pattern is found in a column of text. False where that is null.
+    pub(super) fn search(
+        &self,
+        test: &AttrTest,
+        column: &str,
+        literals: &[&Literal],
+    ) -> Result<String, Refused> {
+        let Some(pattern) = literals.first().and_then(|literal| written(literal)) else {
+            return Ok("false".to_owned());
+        };
+        if let Some(text) = literal(&pattern) {
+            return Ok(self.dialect.contains(column, &text));
+        }
+        let there = || {
+            let pattern = translate(self.dialect, &pattern).map_err(|why| {
+                let reason = format!("the pattern means something else there, as {why}");
+                Refused::new(test, reason)
+            });
+            Ok(self.dialect.text(&pattern?))
+        };
+        Ok(match self.dialect {
+            Dialect::Sqlite => format!("pactql_search({column}, {})", self.dialect.text(&pattern)),
+            Dialect::DuckDb => format!("regexp_matches({column}, {})", there()?),
+            Dialect::Postgres => format!("{column} ~ {}", there()?),
+            Dialect::Spark => format!("{column} rlike {}", there()?),
+        })
+    }
+
+    fn node_type(&self, test: &AttrTest, literals: &[&Literal]) -> Result<String, Refused> {
+        let whole = "case when n.type_sub is null then n.type_head \
+                     else n.type_head || ':' || n.type_sub end";
+        if !matches!(test.op, Op::Eq | Op::Ne) {
+            return self.text(test, &format!("({whole})"), literals);
+        }
+        let stored = test.attr == Attr::StoredType;
+        let equal = literals.iter().filter_map(|literal| written(literal));
+        let equal = any(equal.map(|text| match text.split_once(':') {
+            Some((head, sub)) => {
+                let (head, sub) = (self.dialect.text(head), self.dialect.text(sub));
+                format!("(n.type_head = {head} and n.type_sub = {sub})")
+            }
+            None if stored => {
+                let head = self.dialect.text(&text);
+                format!("(n.type_head = {head} and n.type_sub is null)")
+            }
+            None => format!("n.type_head = {}", self.dialect.text(&text)),
+        }));
+        Ok(match test.op {
+            Op::Ne => complement(&equal),
+            _ => equal,
+        })
+    }
+
+    fn created_at_iso(&self, test: &AttrTest, literals: &[&Literal]) -> Result<String, Refused> {
+        let derived = format!("(n.created_at_iso is null and (n.present & {HAS_ISO}) <> 0)");
+        let stored = |op: Op, text: &str| {
+            let text = self.dialect.text(text);
+            format!("n.created_at_iso {op} {text}")
+        };
+        let cut = |text: &str, above| cut_time(text, above, rfc3339_of_nanos);
+        let one = |op: Op, text: &str| -> String {
+            let least = cut(text, matches!(op, Op::Le | Op::Gt));
+            let follows = match (op, least) {
+                (Op::Eq, Some(nanos)) if rfc3339_of_nanos(nanos) == text => {
+                    format!("n.created_at_ns = {}", self.dialect.int(nanos))
+                }
+                (Op::Eq, _) => "false".to_owned(),
+                (Op::Lt | Op::Le, Some(nanos)) => {
+                    format!("n.created_at_ns < {}", self.dialect.int(nanos))
+                }
+                (Op::Lt | Op::Le, None) => "true".to_owned(),
+                (_, Some(nanos)) => format!("n.created_at_ns >= {}", self.dialect.int(nanos)),
+                (_, None) => "false".to_owned(),
+            };
+            any([stored(op, text), all([derived.clone(), follows])])
+        };
+        let texts: Vec<String> = literals.iter().filter_map(|l| written(l)).collect();
+        Ok(match test.op {
+            Op::Eq | Op::Ne => {
+                let mut equal: Vec<String> = texts.iter().map(|text| one(Op::Eq, text)).collect();
+                if literals.contains(&&Literal::Null) {
+                    equal.push(format!(
+                        "(n.created_at_iso is null and (n.present & {HAS_ISO}) = 0)"
+                    ));
+                }
+                match test.op {
+                    Op::Ne => complement(&any(equal)),
+                    _ => any(equal),
+                }
+            }
+            Op::Matches => {
+                let made = self.dialect.iso("n.created_at_ns");
+                let text = format!("(case when {derived} then {made} else n.created_at_iso end)");
+                self.search(test, &text, literals)?
+            }
+            op => any(texts.iter().map(|text| one(op, text))),
+        })
+    }
+
+    /// The rows of `attr` of `n` with a name.
+    fn rows(&self, name: &str) -> String {
+        let session = match self.dialect.is_parquet() {
+            true => "a.session_id = n.session_id and ",
+            false => "",
+        };
+        let name = self.dialect.text(name);
+        let table = &self.attr;
+        format!(
+            "from {table} a where {session}a.unit_id = n.unit_id and a.pre = n.pre and a.name = {name}"
+        )
+    }
+
+    /// Whether all of some texts are among the tags.
+    fn tagged(&self, texts: &[String]) -> String {
+        let rows = self.rows("tags");
+        if let [text] = texts {
+            let text = self.dialect.text(text);
+            return format!("exists (select 1 {rows} and a.ordinal >= 0 and a.text = {text})");
+        }
+        let list: Vec<String> = texts.iter().map(|text| self.dialect.text(text)).collect();
+        let (list, count) = (list.join(", "), list.len());
+        format!(
+            "(select count(distinct a.text) {rows} and a.ordinal >= 0 and a.text in ({list})) = {count}"
+        )
+    }
+
+    fn tags(&self, test: &AttrTest, literals: &[&Literal]) -> Result<String, Refused> {
+        let rows = self.rows("tags");
+        let has = |condition: &str| format!("exists (select 1 {rows}{condition})");
+        let texts: Vec<String> = distinct(literals.iter().filter_map(|l| written(l)).collect());
+        let null = literals.contains(&&Literal::Null);
+        let equal = match (null, texts.is_empty()) {
+            (true, true) => format!("not {}", has("")),
+            // A list never has null as a member, and one value never equals two.
+            (true, false) => "false".to_owned(),
+            (false, _) => self.tagged(&texts),
+        };
+        Ok(match test.op {
+            Op::Eq => equal,
+            Op::Ne => complement(&equal),
+            Op::Matches => match self.search(test, "a.text", literals)? {
+                found if found == "false" => found,
+                found => has(&format!(" and {found}")),
+            },
+            _ => "false".to_owned(),
+        })
+    }
+
+    fn custom(
+        &self,
+        test: &AttrTest,
+        name: &str,
+        literals: &[&Literal],
+    ) -> Result<String, Refused> {
+        if name.contains('\0') {
+            return Err(Refused::new(test, "no table has a name with U+0000"));
+        }
+        let rows = self.rows(name);
+        let has = |condition: &str| format!("exists (select 1 {rows} and {condition})");
+        match test.op {
+            Op::Eq | Op::Ne => {
+                let same = literals.iter().filter(|l| ***l != Literal::Null);
+                let same: Vec<String> = same
+                    .map(|literal| self.same(test, literal))
+                    .collect::<Result<_, _>>()?;
+                let same = distinct(same);
+                let null = literals.contains(&&Literal::Null);
+                let absent = || format!("not {}", has("a.ordinal = -1 and a.type <> 'null'"));
+                let mut parts = Vec::new();
+                match (&same[..], null) {
+                    ([one], false) => parts.push(has(one)),
+                    ([], _) => {}
+                    (many, null) => {
+                        let one = any(many.iter().cloned());
+                        parts.push(has(&format!("a.ordinal = -1 and {one}")));
+                        if !null {
+                            let member = |one: &String| has(&format!("a.ordinal >= 0 and {one}"));
+                            parts.push(all(many.iter().map(member)));
+                        }
+                    }
+                }
+                if null {
+                    parts.push(absent());
+                }
+                let equal = any(parts);
+                Ok(match test.op {
+                    Op::Ne => complement(&equal),
+                    _ => equal,
+                })
+            }
+            Op::Matches => Ok(match self.search(test, "a.text", literals)? {
+                found if found == "false" => found,
+                found => has(&found),
+            }),
+            op => {
+                let compared = literals
+                    .iter()
+                    .map(|literal| self.ordered(test, op, literal));
+                let compared = any(compared.collect::<Result<Vec<_>, _>>()?);
+                Ok(match &*compared {
+                    "false" => compared,
+                    compared => has(&format!("a.ordinal = -1 and {compared}")),
+                })
+            }
+        }
+    }
+
+    /// A row of `attr` that equals a literal of the same type.
+    fn same(&self, test: &AttrTest, literal: &Literal) -> Result<String, Refused> {
+        Ok(match (literal, number(literal)) {
+            (_, Some(number)) => {
+                let equal = self.compared(test, Op::Eq, &number)?;
+                all(["a.type in ('int', 'real')".to_owned(), equal])
+            }
+            (literal, None) => {
+                let text = self.dialect.text(&written(literal).unwrap_or_default());
+                format!("(a.type in ('text', 'bool') and a.text = {text})")
+            }
+        })
+    }
+
+    fn compared(&self, test: &AttrTest, op: Op, number: &Number<'_>) -> Result<String, Refused> {
+        attr_compares(self.dialect, "a", op, number).ok_or_else(|| {
+            Refused::new(
+                test,
+                "no type of a database holds a decimal of so many digits",
+            )
+        })
+    }
+
+    /// A row of `attr` compared with a literal: as numbers where both are, else as texts.
+    fn ordered(&self, test: &AttrTest, op: Op, literal: &Literal) -> Result<String, Refused> {
+        let Some(text) = written(literal) else {
+            return Ok("false".to_owned());
+        };
+        let as_number = match literal {
+            Literal::Text(text) => Number::of_text(text),
+            literal => number(literal),
+        };
+        let text = format!("a.text {op} {}", self.dialect.text(&text));
+        let Some(number) = as_number else {
+            return Ok(text);
+        };
+        let numbers = self.compared(test, op, &number)?;
+        let no_number = "a.int is null and a.real is null and a.big is null";
+        Ok(any([numbers, format!("({no_number} and {text})")]))
+    }
+}
+
+/// The first cycle of a node's id.
+const BORN: &str = "coalesce(n.cycle, y.cycle)";
+
+/// The tag that a test wants, if it wants one.
+fn tag(test: &Test) -> Option<(&AttrTest, &str)> {
+    match test {
+        Test::Attr(test) if test.attr == Attr::Tags && test.op == Op::Eq => match &test.operand {
+            Operand::Literal(Literal::Text(text)) => Some((test, text)),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+fn type_test(test: TypeTest) -> String {
+    match test {
+        TypeTest::Root => "n.class = '^root'".to_owned(),
+        TypeTest::Seq => "n.class = '^seq'".to_owned(),
+        // Its step has a depth too, which only the units of turns have.
+        TypeTest::Anchor => {
+            "(n.class in ('^sys', '^ah') or n.class = 'mt' and n.pre = 0)".to_owned()
+        }
+        TypeTest::TurnOrAnchor => "n.class in ('mt', '^sys', '^ah')".to_owned(),
+        TypeTest::Class(Class::Turn) => "n.class = 'mt'".to_owned(),
+        TypeTest::Class(Class::Container) => "n.class = 'mc'".to_owned(),
+        TypeTest::Class(Class::Block) => "n.class = 'cb'".to_owned(),
+    }
+}
+
+/// The text of a literal, as it was written.
+pub(super) fn written(literal: &Literal) -> Option<String> {
+    match literal {
+        Literal::Null => None,
+        Literal::Int(value) => Some(value.to_string()),
+        Literal::Decimal(_, text) | Literal::Spelled(text) | Literal::Text(text) => {
+            Some(text.to_string())
+        }
+    }
+}
+
+pub(super) fn distinct(mut values: Vec<String>) -> Vec<String> {
+    values.sort_unstable();
+    values.dedup();
+    values
+}

@@ -1,0 +1,322 @@
+//! A whole statement: the steps of every group, their union, order and window, and what is shown.
+
+use crate::query::ir::{Mode, NodeStep, Query, Step, Tail};
+use crate::support::diag::Error;
+
+use super::dialect::Dialect;
+use super::error::Refused;
+use super::listed::{Lister, Lists};
+use super::order::Arrangement;
+use super::predicate::Needs;
+use super::ranges;
+use super::steps::Steps;
+use super::tables::{Sessions, Tables};
+use super::words::{Select, With, names};
+
+/// What the rows of a [`Statement`] are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Shape {
+    /// Nodes: `session`, `seq`, `snapshot` (the cycle; null for a working state without one), `id`, `ord`
+    /// (the position in the session's result, from 1).
+    Nodes,
+    /// What changed between snapshots: `session`, `newer` and `older` (seqs), `change` (`added`, `removed`
+    /// or `changed`), `id`, `ord`.
+    Changes,
+}
+
+impl Shape {
+    /// The names of the columns, in order.
+    #[must_use]
+    pub fn columns(self) -> &'static [&'static str] {
+        match self {
+            Self::Nodes => &["session", "seq", "snapshot", "id", "ord"],
+            Self::Changes => &["session", "newer", "older", "change", "id", "ord"],
+        }
+    }
+}
+
+/// A selector as one statement (STORE §5). Its rows are ordered by session and `ord`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Statement {
+    text: String,
+    shape: Shape,
+}
+
+impl Statement {
+    /// The text, over several lines, without a semicolon.
+    #[must_use]
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// What its rows are.
+    #[must_use]
+    pub fn shape(&self) -> Shape {
+        self.shape
+    }
+}
+
+/// Where a statement looks, and for which sessions.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Options {
+    /// The sessions whose name matches, where `*` is any text without `/`; empty for all.
+    pub sessions: String,
+    /// The schema of the tables; empty for the one that names are looked up in.
+    pub schema: String,
+}
+
+/// The statement of a query, over all sessions of the tables that names are looked up in.
+///
+/// # Errors
+/// `E_SQL` for what the dialect cannot say, with the construct and the reason.
+pub fn compile(query: &Query, dialect: Dialect) -> Result<Statement, Error> {
+    compile_with(query, dialect, &Options::default())
+}
+
+/// The statement of a query. Linear in the query.
+///
+/// # Errors
+/// `E_SQL` for what the dialect cannot say, with the construct and the reason.
+pub fn compile_with(
+    query: &Query,
+    dialect: Dialect,
+    options: &Options,
+) -> Result<Statement, Error> {
+    let built = check(dialect, options).and_then(|()| {
+        let sessions = Sessions::Named(options.sessions.clone());
+        build(query, dialect, &options.schema, sessions)
+    });
+    built.map_err(|refused| refused.into_error(query, dialect))
+}
+
+/// The statement of a query over so many sessions, whose numbers are its parameters; `None` if it is not one of nodes. Its
+/// rows are the name of the session and the id. It is made once, and run for each group of sessions.
+///
+/// # Errors
+/// As [`compile_with`].
+#[cfg(feature = "store")]
+pub(crate) fn compile_group(
+    query: &Query,
+    dialect: Dialect,
+    sessions: usize,
+) -> Result<Option<String>, Error> {
+    if query.is_none() || Lists::of(query) == Lists::Each {
+        return Ok(None);
+    }
+    let built = build(query, dialect, "", Sessions::Numbered(sessions));
+    let built = built.map_err(|refused| refused.into_error(query, dialect))?;
+    Ok(Some(built.text))
+}
+
+/// Refuses settings that the dialect cannot say.
+fn check(dialect: Dialect, options: &Options) -> Result<(), Refused> {
+    for (what, text) in [
+        ("the schema", &options.schema),
+        ("the pattern of names", &options.sessions),
+    ] {
+        if text.contains('\0') {
+            return Err(Refused::setting(
+                what,
+                "no statement has a text with U+0000",
+            ));
+        }
+    }
+    if dialect == Dialect::Spark && options.schema.contains("${") {
+        return Err(Refused::setting(
+            "the schema",
+            "Spark puts a setting in the place of `${name}`, also in a name",
+        ));
+    }
+    Ok(())
+}
+
+/// The tables that a statement of SQLite may join, less than the 1,000 that it allows (`SQLITE_MAX_EXPR_DEPTH`).
+const TABLES: usize = 960;
+
+fn build(
+    query: &Query,
+    dialect: Dialect,
+    schema: &str,
+    sessions: Sessions,
+) -> Result<Statement, Refused> {
+    let schema = match schema {
+        "" => String::new(),
+        name => format!("{}.", dialect.name_of(name)),
+    };
+    let tables = Tables {
+        dialect,
+        schema,
+        sessions,
+        once: false,
+    };
+    let lists = Lists::of(query);
+    let shape = match lists {
+        Lists::Each => Shape::Changes,
+        _ => Shape::Nodes,
+    };
+    let mut text = dialect.comment(&query.canonical_text());
+    text.push('\n');
+    if query.is_none() {
+        let session = tables.table("session");
+        let columns = shape.columns().iter().map(|name| match *name {
+            "session" | "change" | "id" => format!("name as {name}"),
+            name => format!("session_id as {name}"),
+        });
+        let columns: Vec<String> = columns.collect();
+        let columns = columns.join(", ");
+        text.push_str(&format!("select {columns}\nfrom {session}\nwhere false"));
+        return Ok(Statement { text, shape });
+    }
+
+    // Where the answer of a unit does not depend on the snapshot, each version of it is asked once.
+    let once = match lists {
+        Lists::One => None,
+        _ if !can_be_asked_once(query, lists) => None,
+        _ => {
+            let tables = Tables {
+                once: true,
+                ..tables.clone()
+            };
+            let (with, end, exact) = write(query, &tables, lists)?;
+            exact.then_some((with, end))
+        }
+    };
+    let (with, end) = match once {
+        Some(done) => done,
+        None => {
+            let (with, end, _) = write(query, &tables, lists)?;
+            (with, end)
+        }
+    };
+    if dialect == Dialect::Sqlite && with.tables(&end) > TABLES {
+        return Err(Refused::whole(
+            "a union of so many groups",
+            "a statement joins at most 1,000 tables there",
+        ));
+    }
+    let body = format!("{with}\n{end}");
+    if dialect == Dialect::Sqlite && body.contains("pactql_search(") {
+        text.push_str(
+            "-- pactql_search(text, pattern) is a function that `pactql select --via sql` brings; \
+             sqlite3 has none\n",
+        );
+    }
+    text.push_str(&body);
+    Ok(Statement { text, shape })
+}
+
+/// Whether what is asked of a node may not depend on the snapshot, as far as controls and picks tell.
+fn can_be_asked_once(query: &Query, lists: Lists) -> bool {
+    let picks = |step: &NodeStep| step.tail.iter().any(|tail| matches!(tail, Tail::Pick(_)));
+    let steps = query.chains.iter().flat_map(|chain| &chain.steps);
+    let picked = steps
+        .filter_map(|(_, step)| match step {
+            Step::Node(step) => Some(step),
+            Step::Zone(_) => None,
+        })
+        .any(picks);
+    let shaped = query.controls.unique || query.controls.limit.is_some();
+    let each = match lists {
+        Lists::Each => !shaped && query.controls.mode == Mode::Pairwise,
+        _ => true,
+    };
+    !picked && each && Arrangement::of(query).is_fixed()
+}
+
+/// The expressions and the end of a statement; and whether it is right, if units are asked once.
+fn write(query: &Query, tables: &Tables, lists: Lists) -> Result<(With, Select, bool), Refused> {
+    let mut with = With::default();
+    let mut steps = With::default();
+    let mut needs = Needs::default();
+    tables.asked(query, &mut with);
+    tables.placed(&mut with);
+    let mut crossed = false;
+    let mut ends = Vec::new();
+    for (index, chain) in query.chains.iter().enumerate() {
+        let prefix = match query.chains.len() {
+            1 => "step_".to_owned(),
+            _ => format!("group_{}_step_", index + 1),
+        };
+        let mut chains = Steps {
+            tables,
+            with: &mut steps,
+            needs: &mut needs,
+            prefix,
+            crossed: false,
+        };
+        ends.push(chains.chain(chain)?);
+        crossed |= chains.crossed;
+    }
+    let found = found(ends, tables, &mut steps);
+    let end = if tables.once && lists == Lists::Each {
+        ranges::changes_of_units(query, tables, &found, &mut needs, &mut steps)?
+    } else {
+        let (listed, order) = Lister {
+            query,
+            tables,
+            lists,
+            needs: &mut needs,
+            with: &mut steps,
+        }
+        .list(&found)?;
+        match lists {
+            Lists::Each => ranges::changes(query, tables, &listed, &mut steps),
+            _ if tables.has_ids_only() => ids(tables, &listed, &order),
+            _ => nodes(tables, &listed),
+        }
+    };
+    tables.extras(needs, &mut with);
+    with.append(steps);
+    let with = tables.chosen(needs, with);
+    let fixed = !(needs.reads_turns() || needs.cycle || needs.parent || needs.born);
+    Ok((with, end, fixed && !crossed))
+}
+
+/// The matches of all groups, each once. Returns their name.
+fn found(ends: Vec<String>, tables: &Tables, with: &mut With) -> String {
+    if let [one] = &ends[..] {
+        return one.clone();
+    }
+    let selects = ends.into_iter().map(|end| Select {
+        columns: tables.handed_on(),
+        from: vec![end],
+        ..Select::default()
+    });
+    with.add_union("found", selects.collect());
+    "found".to_owned()
+}
+
+/// The names of sessions and the ids, in order.
+fn ids(tables: &Tables, listed: &str, order: &str) -> Select {
+    let session = tables.table("session");
+    let session = format!("join {session} z on z.session_id = r.session_id");
+    Select {
+        columns: names(&["z.name as session", "r.id"]),
+        from: vec![format!("{listed} r"), tables.ordered(&session)],
+        end: vec![format!("order by session, {order}")],
+        ..Select::default()
+    }
+}
+
+/// The end of a statement whose rows are nodes.
+fn nodes(tables: &Tables, listed: &str) -> Select {
+    let (session, snapshot) = (tables.table("session"), tables.table("snapshot"));
+    let snapshot = format!("join {snapshot} s on s.session_id = r.session_id and s.seq = r.seq");
+    let session = format!("join {session} z on z.session_id = r.session_id");
+    Select {
+        columns: names(&[
+            "z.name as session",
+            "r.seq",
+            "s.cycle as snapshot",
+            "r.id",
+            "r.ord",
+        ]),
+        from: vec![
+            format!("{listed} r"),
+            tables.ordered(&snapshot),
+            tables.ordered(&session),
+        ],
+        end: names(&["order by session, ord"]),
+        ..Select::default()
+    }
+}

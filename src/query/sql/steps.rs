@@ -1,0 +1,501 @@
+//! The steps of a chain as common table expressions, one a step (STORE §5).
+//!
+//! A step's rows are (`session_id`, `seq`, `unit_id`, `pre`) with the interval of the node, and what the
+//! step after it asks for. A descendant is an interval test inside a unit. Only the root and `^seq` reach
+//! other units; where a step may have matched one of them, a column `wide` says so and one join gives the
+//! units that lie below. Each step reads the step before once.
+
+use crate::query::ir::{Axis, Chain, Class, NodeStep, Pick, Step, Tail, Test, TypeTest, Zone};
+
+use super::dialect::Dialect;
+use super::error::Refused;
+use super::order::key_order;
+use super::predicate::{Needs, Predicates};
+use super::tables::{Tables, UNIT_ORDER};
+use super::words::{Select, With, all, names};
+
+/// What a step may have matched besides nodes inside a unit.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Wide {
+    root: bool,
+    seq: bool,
+}
+
+impl Wide {
+    fn is_any(self) -> bool {
+        self.root || self.seq
+    }
+}
+
+/// The left context of a step.
+#[derive(Clone, Debug)]
+enum Left {
+    /// None: the step may match anywhere.
+    None,
+    /// The `^seq` node alone, which needs no rows of its own: it is what has units of rank 1 below it.
+    Seq,
+    /// The rows of a step.
+    Rows(Rows),
+}
+
+/// The rows of a step, as the next one reads them.
+#[derive(Clone, Debug)]
+struct Rows {
+    name: String,
+    /// Whether each is a member of a zone, and not a node that others lie below.
+    zone: bool,
+    /// Whether they say which node of the left context each member of a zone belongs to.
+    grouped: bool,
+    /// Whether implicit cores may be among them.
+    core: bool,
+    wide: Wide,
+}
+
+/// Writes the steps of a chain.
+pub(super) struct Steps<'s> {
+    pub(super) tables: &'s Tables,
+    pub(super) with: &'s mut With,
+    /// What all steps together read.
+    pub(super) needs: &'s mut Needs,
+    /// Before the name of each step: which group of a union it is in.
+    pub(super) prefix: String,
+    /// Whether a step reached from one unit to others, as the root and `^seq` do.
+    pub(super) crossed: bool,
+}
+
+impl Steps<'_> {
+    fn dialect(&self) -> Dialect {
+        self.tables.dialect
+    }
+
+    /// Adds the steps of a chain. Returns the name of the last one, which has the chain's matches.
+    pub(super) fn chain(&mut self, chain: &Chain) -> Result<String, Refused> {
+        let mut left = Left::None;
+        for (index, (axis, step)) in chain.steps.iter().enumerate() {
+            let rest = chain.steps.get(index + 1..).unwrap_or_default();
+            let name = format!("{}{}_{}", self.prefix, index + 1, label(step));
+            left = match step {
+                Step::Node(step) if is_seq(step) && index == 0 && !rest.is_empty() => Left::Seq,
+                Step::Node(step) => self.node(&left, *axis, step, &name, rest)?,
+                Step::Zone(zone) => self.zone(&left, *axis, *zone, &name, rest),
+            };
+        }
+        match left {
+            Left::Rows(rows) => Ok(rows.name),
+            // A chain has a last step with rows.
+            Left::None | Left::Seq => Err(Refused::new("", "the chain is empty")),
+        }
+    }
+
+    /// The start of a step: `n` joined to the rows of its left context, with the columns of every step. Returns
+    /// the alias of the rows that have `session_id` and `seq`.
+    fn start(&mut self, left: &Left, axis: Axis, last: bool) -> (Select, &'static str) {
+        let (mut select, rows) = self.reach(left, axis);
+        let wide = select.from.iter().any(|line| line.starts_with(WIDE_JOIN));
+        self.crossed |= wide;
+        let unit = self.tables.of_unit().map(|name| match wide {
+            true => format!("coalesce(w.{name}, {rows}.{name}) as {name}"),
+            false => format!("{rows}.{name}"),
+        });
+        select.columns = vec![format!("{rows}.session_id"), format!("{rows}.seq")];
+        select.columns.extend(unit);
+        select
+            .columns
+            .extend(names(&["n.unit_id", "n.pre", "n.pre_end"]));
+        if last {
+            select.columns.push("n.id".to_owned());
+        }
+        (select, rows)
+    }
+
+    /// The tables and joins of a step.
+    fn reach(&self, left: &Left, axis: Axis) -> (Select, &'static str) {
+        let mut select = Select::default();
+        let tables = self.tables;
+        let rows = match left {
+            Left::None | Left::Seq => {
+                select.from.push("placed p".to_owned());
+                select
+                    .from
+                    .push(tables.join_node("n", "p", "p.unit_id", ""));
+                if matches!(left, Left::Seq) {
+                    select.add_filter("p.rank = 1".to_owned());
+                    if axis == Axis::Child {
+                        select.add_filter("n.pre = 0".to_owned());
+                    }
+                }
+                return (select, "p");
+            }
+            Left::Rows(rows) => rows,
+        };
+        select.from.push(format!("{} q", rows.name));
+        let (mut low, mut high) = match rows.zone {
+            true => ("n.pre >= q.pre".to_owned(), "n.pre < q.pre_end".to_owned()),
+            false => ("n.pre > q.pre".to_owned(), "n.pre < q.pre_end".to_owned()),
+        };
+        if rows.core && axis == Axis::Descendant {
+            // The blocks of an implicit core: what lies below it is they and what is below them.
+            let blocks = "h.core_pre = q.pre and h.class = 'cb' and q.core = 1";
+            let join = tables.join_node("h", "q", "q.unit_id", blocks);
+            select.from.push(format!("left {join}"));
+            low = "n.pre >= case when q.core = 1 then h.pre else q.pre + 1 end".to_owned();
+            high = "n.pre < case when q.core = 1 then h.pre_end else q.pre_end end".to_owned();
+        }
+        let inside = match (axis, rows.zone) {
+            (Axis::Descendant, _) => all([low, high]),
+            (Axis::Child, true) => "n.pre = q.pre".to_owned(),
+            (Axis::Child, false) if rows.core => all([
+                "n.pre > q.pre".to_owned(),
+                "(n.parent_pre = q.pre or n.core_pre = q.pre and n.class = 'cb')".to_owned(),
+            ]),
+            (Axis::Child, false) => all([low, high, "n.parent_pre = q.pre".to_owned()]),
+        };
+        if !rows.wide.is_any() {
+            let join = tables.join_node("n", "q", "q.unit_id", &inside);
+            select.from.push(tables.ordered(&join));
+            return (select, "q");
+        }
+        if axis == Axis::Child && rows.zone {
+            let join = tables.join_node("n", "q", "q.unit_id", "n.pre = q.pre");
+            select.from.push(tables.ordered(&join));
+            return (select, "q");
+        }
+        // One row for a node inside a unit, and one for each unit that the root or `^seq` reaches.
+        select.from.push(format!(
+            "{WIDE_JOIN} on w.session_id = q.session_id and w.seq = case when q.wide > 0 then q.seq end"
+        ));
+        let join = tables.join_node("n", "q", "coalesce(w.unit_id, q.unit_id)", "");
+        select.from.push(tables.ordered(&join));
+        let below_seq = match (axis, rows.zone) {
+            (Axis::Child, _) => "q.wide = 1 and w.rank = 1 and n.pre = 0",
+            (Axis::Descendant, false) => "q.wide = 1 and w.rank = 1",
+            (Axis::Descendant, true) => {
+                "q.wide = 1 and (w.rank = 1 or w.unit_id = q.unit_id and n.pre = q.pre)"
+            }
+        };
+        let below_root = match (axis, rows.zone) {
+            (Axis::Child, _) => {
+                "q.wide = 2 and (w.rank = 0 and n.parent_pre = 0 or w.rank > 1 and n.pre = 0)"
+            }
+            (Axis::Descendant, false) => "q.wide = 2 and n.class <> '^root'",
+            (Axis::Descendant, true) => "q.wide = 2",
+        };
+        select.add_filter(format!(
+            "(q.wide = 0 and {inside} or {below_seq} or {below_root})"
+        ));
+        (select, "q")
+    }
+
+    /// What a step may match besides nodes inside a unit.
+    fn wide(left: &Left, step: &Step) -> Wide {
+        let (root, seq) = match left {
+            Left::None => (true, true),
+            Left::Seq => (false, false),
+            // A zone has its members, which may be the root or `^seq`; else only the root has `^seq` below.
+            Left::Rows(rows) => (
+                rows.zone && rows.wide.root,
+                rows.wide.root || rows.zone && rows.wide.seq,
+            ),
+        };
+        let Step::Node(step) = step else {
+            return Wide { root, seq };
+        };
+        let typed = step.tests.iter().find_map(|test| match test {
+            Test::Type(test) => Some(*test),
+            _ => None,
+        });
+        let has_depth = step.tests.iter().any(|test| test.depth().is_some());
+        match typed {
+            Some(TypeTest::Root) => Wide { root, seq: false },
+            Some(TypeTest::Seq) => Wide { root: false, seq },
+            Some(_) => Wide::default(),
+            None if has_depth => Wide::default(),
+            None => Wide { root, seq },
+        }
+    }
+
+    /// The joins of what some conditions read, after the rows of a step at `rows`.
+    fn add_joins(&mut self, select: &mut Select, needs: Needs, rows: &str) {
+        if needs.turns_placed {
+            // Which turns they are is known before their nodes are read.
+            let node = self.tables.join_node("n", "p", "p.unit_id", "");
+            select.from = vec!["turns p".to_owned(), self.tables.ordered(&node)];
+        }
+        select.from.extend(self.tables.joins(needs, rows));
+        self.needs.add(needs);
+    }
+
+    fn zone(&mut self, left: &Left, axis: Axis, zone: Zone, name: &str, rest: Rest<'_>) -> Left {
+        let (mut select, _) = self.start(left, axis, rest.is_empty());
+        let grouped = wants_groups(rest);
+        let wide = Self::wide(left, &Step::Zone(zone));
+        select.distinct = matches!(left, Left::Rows(_));
+        if wide.is_any() {
+            select.columns.push(WIDE_COLUMN.to_owned());
+        }
+        if grouped {
+            select.columns.extend(match left {
+                Left::None => ["-1 as height", "-1 as g_unit", "-1 as g_pre"].map(str::to_owned),
+                Left::Seq => ["2 as height", "-1 as g_unit", "-1 as g_pre"].map(str::to_owned),
+                Left::Rows(left) => {
+                    let [unit, pre] = group_of(left);
+                    [
+                        "q.height".to_owned(),
+                        format!("{unit} as g_unit"),
+                        format!("{pre} as g_pre"),
+                    ]
+                }
+            });
+        }
+        select.add_filter("n.id is not null".to_owned());
+        select.add_filter(
+            match zone {
+                Zone::Pre => "n.sibling_offset < 0",
+                Zone::Core => "n.sibling_offset = 0",
+                Zone::Post => "n.sibling_offset > 0",
+            }
+            .to_owned(),
+        );
+        self.with.add(name, select);
+        Left::Rows(Rows {
+            name: name.to_owned(),
+            zone: true,
+            grouped,
+            core: false,
+            wide,
+        })
+    }
+
+    fn node(
+        &mut self,
+        left: &Left,
+        axis: Axis,
+        step: &NodeStep,
+        name: &str,
+        rest: Rest<'_>,
+    ) -> Result<Left, Refused> {
+        let class = step.tests.iter().find_map(|test| match test {
+            Test::Type(test) => Some(*test),
+            _ => None,
+        });
+        let core = class == Some(TypeTest::Class(Class::Container));
+        let wide = Self::wide(left, &Step::Node(step.clone()));
+        let (mut select, rows) = self.start(left, axis, rest.is_empty());
+        if wants_groups(rest) {
+            select.columns.push(HEIGHT_COLUMN.to_owned());
+        }
+        if core {
+            select
+                .columns
+                .push("case when n.id is null then 1 else 0 end as core".to_owned());
+        }
+        if wide.is_any() {
+            select.columns.push(WIDE_COLUMN.to_owned());
+        }
+        let mut predicates = Predicates::new(self.dialect(), self.tables.table("attr"), core);
+        predicates.placed = rows == "p";
+        for condition in predicates.tests(&step.tests)? {
+            select.add_filter(condition);
+        }
+        if class.is_none() {
+            select.add_filter("n.id is not null".to_owned());
+        }
+        let picks = step.tail.iter().any(|tail| matches!(tail, Tail::Pick(_)));
+        if !picks {
+            self.add_joins(&mut select, predicates.needs, rows);
+            select.distinct = matches!(left, Left::Rows(_));
+            self.with.add(name, select);
+        } else {
+            self.picked(left, rows, select, predicates, step, name)?;
+        }
+        Ok(Left::Rows(Rows {
+            name: name.to_owned(),
+            zone: false,
+            grouped: true,
+            core,
+            wide,
+        }))
+    }
+
+    /// The rows of a step with picks: each with its group and its place in the order of the pick.
+    // long: one query, and the columns that its parts hand on
+    #[allow(clippy::too_many_arguments)]
+    fn picked(
+        &mut self,
+        left: &Left,
+        rows: &'static str,
+        mut select: Select,
+        mut predicates: Predicates,
+        step: &NodeStep,
+        name: &str,
+    ) -> Result<(), Refused> {
+        // The step hands on what it has so far, and nothing of its picks.
+        let out: Vec<String> = select.columns.iter().map(|column| named(column)).collect();
+        let by_key = step.pinned_key().is_some();
+        let order: Vec<String> = if by_key {
+            predicates.needs.depth = true;
+            let keys = key_order().into_iter().enumerate().map(|(at, (key, way))| {
+                select.columns.push(format!("{key} as k_{at}"));
+                format!("k_{at}{way}")
+            });
+            keys.collect()
+        } else {
+            let unit = UNIT_ORDER.into_iter().chain(["pre"]);
+            unit.map(str::to_owned).collect()
+        };
+        self.add_joins(&mut select, predicates.needs, rows);
+        let mut group = "session_id, seq".to_owned();
+        let mut from = format!("{name}_all");
+        let mut nearest = None;
+        if let Left::Rows(left) = left {
+            let [unit, pre] = group_of(left);
+            select.columns.push(format!("{unit} as in_unit"));
+            select.columns.push(format!("{pre} as in_pre"));
+            // Of the nodes of the left context that reach a node the nearest one has it.
+            select.columns.push(format!(
+                "row_number() over (partition by {rows}.session_id, {rows}.seq, n.unit_id, n.pre \
+                 order by q.height desc, {unit}, {pre}) as near"
+            ));
+            group.push_str(", in_unit, in_pre");
+            nearest = Some("near = 1".to_owned());
+        }
+        self.with.add(&from, select);
+        let mut at = 0;
+        let mut keep = nearest;
+        for (index, tail) in step.tail.iter().enumerate() {
+            match tail {
+                Tail::Pick(pick) => {
+                    at += 1;
+                    let (order, place) = self.place(pick, &order)?;
+                    let next = format!("{name}_pick{at}");
+                    let mut select = Select {
+                        columns: vec![
+                            "s.*".to_owned(),
+                            format!(
+                                "row_number() over (partition by {group} order by {order}) as place{at}"
+                            ),
+                        ],
+                        from: vec![format!("{from} s")],
+                        ..Select::default()
+                    };
+                    select.filters.extend(keep.take());
+                    self.with.add(&next, select);
+                    from = next;
+                    keep = Some(format!("place{at} = {place}"));
+                }
+                Tail::Test(test) => {
+                    let next = format!("{name}_test{}", index + 1);
+                    let mut predicates =
+                        Predicates::new(self.dialect(), self.tables.table("attr"), predicates.core);
+                    let condition = predicates.test(test)?;
+                    let mut select = Select {
+                        columns: vec!["s.*".to_owned()],
+                        from: vec![
+                            format!("{from} s"),
+                            self.tables
+                                .join_node("n", "s", "s.unit_id", "n.pre = s.pre"),
+                        ],
+                        ..Select::default()
+                    };
+                    self.add_joins(&mut select, predicates.needs, "s");
+                    select.filters.extend(keep.take());
+                    select.add_filter(condition);
+                    self.with.add(&next, select);
+                    from = next;
+                }
+            }
+        }
+        self.with.add(
+            name,
+            Select {
+                columns: out,
+                from: vec![from],
+                filters: keep.into_iter().collect(),
+                ..Select::default()
+            },
+        );
+        Ok(())
+    }
+
+    /// The order of a pick, and the place in it that is picked.
+    fn place(&self, pick: &Pick, order: &[String]) -> Result<(String, i64), Refused> {
+        let reversed = || {
+            let keys = order.iter().map(|key| match key.strip_suffix(" desc") {
+                Some(key) => key.to_owned(),
+                None => format!("{key} desc"),
+            });
+            keys.collect::<Vec<_>>().join(", ")
+        };
+        Ok(match pick {
+            Pick::First => (order.join(", "), 1),
+            Pick::Last => (reversed(), 1),
+            Pick::Nth(operand) => (order.join(", "), super::whole(operand)?),
+        })
+    }
+}
+
+/// The units that the root or `^seq` reaches.
+const WIDE_JOIN: &str = "left join placed w";
+
+/// The steps after one.
+type Rest<'r> = &'r [(Axis, Step)];
+
+/// Levels, in which an implicit core is between its turn and its blocks.
+const HEIGHT_COLUMN: &str =
+    "case when n.id is null then 2 * n.level - 1 else 2 * n.level end as height";
+
+/// Which units a node reaches besides its own: those of the sequence, or all.
+const WIDE_COLUMN: &str = "case n.class when '^root' then 2 when '^seq' then 1 else 0 end as wide";
+
+/// The name under which a column is handed on.
+fn named(column: &str) -> String {
+    let name = column.rsplit(" as ").next().unwrap_or(column);
+    name.rsplit('.').next().unwrap_or(name).to_owned()
+}
+
+/// The node of the left context that a row of it stands for in a pick.
+fn group_of(left: &Rows) -> [String; 2] {
+    let [unit, pre] = match left.zone && left.grouped {
+        true => ["q.g_unit", "q.g_pre"],
+        false => ["q.unit_id", "q.pre"],
+    };
+    [unit.to_owned(), pre.to_owned()]
+}
+
+/// Whether the steps after a step pick, and so ask which of its nodes is the nearest, and of a zone which
+/// one a node is in.
+fn wants_groups(rest: Rest<'_>) -> bool {
+    match rest.first() {
+        Some((_, Step::Node(step))) => step.tail.iter().any(|tail| matches!(tail, Tail::Pick(_))),
+        Some((_, Step::Zone(_))) => wants_groups(rest.get(1..).unwrap_or_default()),
+        None => false,
+    }
+}
+
+/// Whether a step is `^seq` and nothing else.
+fn is_seq(step: &NodeStep) -> bool {
+    step.tail.is_empty() && matches!(&step.tests[..], [Test::Type(TypeTest::Seq)])
+}
+
+/// A word for a step, in the name of its rows.
+fn label(step: &Step) -> &'static str {
+    let step = match step {
+        Step::Zone(Zone::Pre) => return "pre",
+        Step::Zone(Zone::Core) => return "core",
+        Step::Zone(Zone::Post) => return "post",
+        Step::Node(step) => step,
+    };
+    let typed = step.tests.iter().find_map(|test| match test {
+        Test::Type(test) => Some(*test),
+        _ => None,
+    });
+    match typed {
+        Some(TypeTest::Root) => "root",
+        Some(TypeTest::Seq) => "seq",
+        Some(TypeTest::Anchor) => "anchor",
+        Some(TypeTest::TurnOrAnchor | TypeTest::Class(Class::Turn)) => "mt",
+        Some(TypeTest::Class(Class::Container)) => "mc",
+        Some(TypeTest::Class(Class::Block)) => "cb",
+        None => "node",
+    }
+}

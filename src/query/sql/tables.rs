@@ -1,0 +1,434 @@
+//! The tables of the layout, and the common table expressions that every statement begins with: which
+//! snapshots are asked, which units are in force in them, and what some tests read besides (STORE §2, §5).
+
+use crate::query::ir::{Address, Mode, Query, RangeEnd, Time};
+
+use super::dialect::Dialect;
+use super::predicate::Needs;
+use super::words::{Select, With, names};
+
+/// The order of units, as columns of `placed`.
+pub(super) const UNIT_ORDER: [&str; 5] = [
+    "rank",
+    "sibling_offset",
+    "created_at_ns",
+    "creation_index",
+    "top",
+];
+
+/// The tables that [`Tables::chosen`] puts others in the place of. All but `snapshot` are partitioned.
+const CHOSEN: [&str; 4] = ["snapshot", "placement", "node", "attr"];
+
+/// Which sessions are asked.
+#[derive(Clone, Debug)]
+pub(super) enum Sessions {
+    /// Those whose name matches; an empty pattern is all.
+    Named(String),
+    /// So many, whose numbers are the parameters of the statement; only ids are asked for.
+    #[cfg_attr(not(feature = "store"), expect(dead_code, reason = "a store asks so"))]
+    Numbered(usize),
+}
+
+impl Sessions {
+    /// The condition on the number of a session, if they are numbered.
+    fn numbered(&self, column: &str) -> Option<String> {
+        let Self::Numbered(count) = self else {
+            return None;
+        };
+        let parameters: Vec<String> = (1..=*count).map(|number| format!("?{number}")).collect();
+        Some(format!("{column} in ({})", parameters.join(", ")))
+    }
+}
+
+/// Where the tables are.
+#[derive(Clone, Debug)]
+pub(super) struct Tables {
+    pub(super) dialect: Dialect,
+    /// The quoted name of their schema and a dot, or nothing.
+    pub(super) schema: String,
+    /// Which sessions are asked.
+    pub(super) sessions: Sessions,
+    /// Whether each version of a unit is asked once, at the newest of the snapshots that has it.
+    pub(super) once: bool,
+}
+
+impl Tables {
+    /// Whether one session of partitioned files is asked, so that [`Tables::chosen`] says which files.
+    pub(super) fn is_one(&self) -> bool {
+        self.dialect.is_parquet() && self.pattern().is_some_and(|pattern| !pattern.contains('*'))
+    }
+
+    /// Whether nothing but the names of sessions and the ids is asked for.
+    pub(super) fn has_ids_only(&self) -> bool {
+        matches!(self.sessions, Sessions::Numbered(_))
+    }
+
+    /// The pattern that names of sessions match, if not all do.
+    fn pattern(&self) -> Option<&str> {
+        match &self.sessions {
+            Sessions::Named(pattern) => Some(&**pattern).filter(|pattern| !pattern.is_empty()),
+            Sessions::Numbered(_) => None,
+        }
+    }
+
+    /// What steps hand on of the unit of a node: its order, and where units are asked once its first snapshot.
+    pub(super) fn of_unit(&self) -> impl Iterator<Item = &'static str> + use<> {
+        let first = self.once.then_some("first_seq");
+        UNIT_ORDER.into_iter().chain(first)
+    }
+
+    /// What the last step of a group hands on.
+    pub(super) fn handed_on(&self) -> Vec<String> {
+        let head = ["session_id", "seq"].into_iter();
+        let tail = ["unit_id", "pre", "pre_end", "id"];
+        let all = head.chain(self.of_unit()).chain(tail);
+        all.map(str::to_owned).collect()
+    }
+
+    /// A table under its name with its schema.
+    pub(super) fn table(&self, name: &str) -> String {
+        match self.is_one() && CHOSEN.contains(&name) {
+            true => name.to_owned(),
+            false => format!("{}{name}", self.schema),
+        }
+    }
+
+    /// Puts the rows of the session that is asked in the place of tables, if it is one, before the rest. Engines know its bucket
+    /// before they read those tables, and open no file of another; a join alone does not do that in Spark.
+    pub(super) fn chosen(&self, needs: Needs, rest: With) -> With {
+        let Some(pattern) = self.pattern().filter(|_| self.is_one()) else {
+            return rest;
+        };
+        let mut with = With::default();
+        let session = self.table("session");
+        with.add(
+            "chosen",
+            Select {
+                columns: names(&["z.session_id", "z.bucket"]),
+                from: vec![format!("{session} z")],
+                filters: vec![self.dialect.name_matches("z.name", pattern)],
+                ..Select::default()
+            },
+        );
+        for name in CHOSEN {
+            if name == "attr" && !needs.attr {
+                continue;
+            }
+            let mut filters = names(&["session_id in (select session_id from chosen)"]);
+            if name != "snapshot" {
+                filters.insert(0, "bucket in (select bucket from chosen)".to_owned());
+            }
+            with.add(
+                name,
+                Select {
+                    columns: names(&["*"]),
+                    from: vec![format!("{}{name}", self.schema)],
+                    filters,
+                    ..Select::default()
+                },
+            );
+        }
+        with.append(rest);
+        with
+    }
+
+    /// `join node ALIAS on …`: the nodes of a unit of a session, of which a condition holds.
+    pub(super) fn join_node(&self, alias: &str, rows: &str, unit: &str, condition: &str) -> String {
+        let node = self.table("node");
+        let mut join = format!("join {node} {alias} on {alias}.unit_id = {unit}");
+        if self.dialect.is_parquet() {
+            join.push_str(&format!(" and {alias}.session_id = {rows}.session_id"));
+        }
+        if !condition.is_empty() {
+            join.push_str(&format!(" and {condition}"));
+        }
+        join
+    }
+
+    /// A join that is made after those before it, where the dialect has a word for that.
+    pub(super) fn ordered(&self, join: &str) -> String {
+        match self.dialect {
+            Dialect::Sqlite => format!("cross {join}"),
+            _ => join.to_owned(),
+        }
+    }
+
+    /// The joins of what some conditions read, for rows at `rows` and a node at `n`.
+    pub(super) fn joins(&self, needs: Needs, rows: &str) -> Vec<String> {
+        let snapshot = |alias: &str| {
+            format!("{alias}.session_id = {rows}.session_id and {alias}.seq = {rows}.seq")
+        };
+        let mut joins = Vec::new();
+        if needs.depth {
+            let on = snapshot("d");
+            let join = format!("join turns d on {on} and d.unit_id = n.unit_id");
+            joins.push(match needs.turns {
+                // Where the order is given, SQLite makes no index of them.
+                true => join,
+                false => format!("left {join}"),
+            });
+        }
+        if needs.cycle {
+            joins.push(self.ordered(&format!("join asked c on {}", snapshot("c"))));
+        }
+        if needs.body && !self.dialect.is_parquet() {
+            let body = self.table("body");
+            joins.push(format!("left join {body} b on b.body_id = n.body_id"));
+        }
+        if needs.parent {
+            let join = self.join_node("np", rows, "n.unit_id", "np.pre = n.parent_pre");
+            joins.push(format!("left {join}"));
+            let on = snapshot("t");
+            joins.push(format!(
+                "left join parents t on {on} and t.unit_id = n.unit_id"
+            ));
+        }
+        if needs.born {
+            joins.push(format!(
+                "left join born y on y.session_id = {rows}.session_id and y.id = n.id"
+            ));
+        }
+        joins
+    }
+
+    /// The snapshots that are asked: `asked`, with the cycle that a ttl counts from.
+    pub(super) fn asked(&self, query: &Query, with: &mut With) {
+        let snapshot = self.table("snapshot");
+        let mut select = Select {
+            columns: names(&["s.session_id", "s.seq", "s.cycle"]),
+            ..Select::default()
+        };
+        let newest = |with: &mut With, filter: &str| {
+            let filter = Some(filter.to_owned()).filter(|filter| !filter.is_empty());
+            let numbered = self.sessions.numbered("session_id");
+            with.add(
+                "newest",
+                Select {
+                    columns: names(&["session_id", "max(seq) as seq", "min(seq) as oldest"]),
+                    from: vec![snapshot.clone()],
+                    filters: filter.into_iter().chain(numbered).collect(),
+                    end: vec!["group by session_id".to_owned()],
+                    ..Select::default()
+                },
+            );
+        };
+        let joined = |on: &str| {
+            vec![
+                "newest m".to_owned(),
+                format!("join {snapshot} s on s.session_id = m.session_id and {on}"),
+            ]
+        };
+        match query.time {
+            Time::Working => {
+                newest(with, "");
+                select.from = joined("s.seq = m.seq");
+                // A working state without a cycle counts from that of the newest snapshot.
+                select.from.push(format!(
+                    "left join {snapshot} o on o.session_id = s.session_id and o.seq = s.seq - 1"
+                ));
+                select.columns[2] = "coalesce(s.cycle, o.cycle, 0) as cycle".to_owned();
+            }
+            Time::At(Address::Back(0)) => {
+                newest(with, "not working");
+                select.from = joined("s.seq = m.seq");
+            }
+            Time::At(Address::Back(back)) => {
+                newest(with, "not working");
+                select.from = joined(&format!("s.seq = m.seq - {}", clipped(back)));
+            }
+            Time::At(Address::Cycle(cycle)) => {
+                select.from = vec![format!("{snapshot} s")];
+                select.filters = vec![
+                    "not s.working".to_owned(),
+                    format!("s.cycle = {}", self.dialect.int(cycle)),
+                ];
+            }
+            Time::All => {
+                select.from = vec![format!("{snapshot} s")];
+                select.filters = vec!["not s.working".to_owned()];
+            }
+            Time::Range(newer, older) => {
+                self.range(newer, older, &mut select, newest, joined, with)
+            }
+        }
+        select
+            .filters
+            .extend(self.sessions.numbered("s.session_id"));
+        if let Some(pattern) = self.pattern().filter(|_| !self.is_one()) {
+            let session = self.table("session");
+            select
+                .from
+                .push(format!("join {session} z on z.session_id = s.session_id"));
+            select
+                .filters
+                .push(self.dialect.name_matches("z.name", pattern));
+        }
+        if matches!(query.time, Time::Range(..)) && query.controls.mode == Mode::Reduce {
+            with.add("ranged", select);
+            select = ends_of_range();
+        }
+        with.add("asked", select);
+    }
+
+    fn range(
+        &self,
+        newer: RangeEnd,
+        older: RangeEnd,
+        select: &mut Select,
+        newest: impl Fn(&mut With, &str),
+        joined: impl Fn(&str) -> Vec<String>,
+        with: &mut With,
+    ) {
+        let snapshot = self.table("snapshot");
+        if let (RangeEnd::Cycle(newer), RangeEnd::Cycle(older)) = (newer, older) {
+            let (newer, older) = (self.dialect.int(newer), self.dialect.int(older));
+            select.from = vec![format!("{snapshot} s")];
+            select.filters = vec![
+                "not s.working".to_owned(),
+                format!("s.cycle between {older} and {newer}"),
+            ];
+            return;
+        }
+        newest(with, "not working");
+        let mut on = vec!["not s.working".to_owned()];
+        match (newer, older) {
+            // The oldest one is the newer end if the other one reaches past it.
+            (RangeEnd::Back(back), RangeEnd::Oldest) => {
+                let newest = format!("s.seq <= m.seq - {}", clipped(back));
+                on.push(format!("({newest} or s.seq = m.oldest)"));
+            }
+            (RangeEnd::Back(back), _) => on.push(format!("s.seq <= m.seq - {}", clipped(back))),
+            (RangeEnd::Oldest, _) => on.push("s.seq = m.oldest".to_owned()),
+            (RangeEnd::Cycle(_), _) => {}
+        }
+        if let RangeEnd::Back(back) = older {
+            on.push(format!("s.seq >= m.seq - {}", clipped(back)));
+        }
+        select.from = joined(&on.join(" and "));
+    }
+
+    /// The units in force in the snapshots: `placed`. Where each version is asked once, `seq` is the newest of
+    /// the snapshots that has it, and `first_seq` the oldest.
+    pub(super) fn placed(&self, with: &mut With) {
+        let placement = self.table("placement");
+        let mut columns = names(&["a.session_id"]);
+        let (from, join) = match self.once {
+            false => {
+                columns.push("a.seq".to_owned());
+                let on =
+                    "p.session_id = a.session_id and p.first_seq <= a.seq and p.last_seq >= a.seq";
+                ("asked a", format!("join {placement} p on {on}"))
+            }
+            true => {
+                with.add(
+                    "bounds",
+                    Select {
+                        columns: names(&["session_id", "min(seq) as oldest", "max(seq) as newest"]),
+                        from: names(&["asked"]),
+                        end: names(&["group by session_id"]),
+                        ..Select::default()
+                    },
+                );
+                columns.extend(names(&[
+                    "case when p.last_seq < a.newest then p.last_seq else a.newest end as seq",
+                    "case when p.first_seq > a.oldest then p.first_seq else a.oldest end as first_seq",
+                ]));
+                let on = "p.session_id = a.session_id and p.first_seq <= a.newest \
+                          and p.last_seq >= a.oldest";
+                ("bounds a", format!("join {placement} p on {on}"))
+            }
+        };
+        columns.extend(names(&[
+            "p.unit_id",
+            "p.rank",
+            "p.turn",
+            "p.sibling_offset",
+            "p.created_at_ns",
+            "p.creation_index",
+            "p.id as top",
+        ]));
+        with.add(
+            "placed",
+            Select {
+                columns,
+                from: vec![from.to_owned(), self.ordered(&join)],
+                ..Select::default()
+            },
+        );
+    }
+
+    /// What the steps read besides, as they need it: `turns` with the depths of turns, `parents` with the
+    /// parents of the top nodes of units, `born` with the first cycle of each id.
+    pub(super) fn extras(&self, needs: Needs, with: &mut With) {
+        if needs.reads_turns() {
+            with.add(
+                "turns",
+                Select {
+                    columns: vec![
+                        "p.*".to_owned(),
+                        "row_number() over (partition by session_id, seq order by sibling_offset desc, \
+                         created_at_ns desc, creation_index desc, top desc) as depth"
+                            .to_owned(),
+                    ],
+                    from: vec!["placed p".to_owned()],
+                    filters: vec!["turn".to_owned()],
+                    ..Select::default()
+                },
+            );
+        }
+        if needs.parent {
+            let tops = "n.class = case p.rank when 1 then '^seq' else '^root' end";
+            with.add(
+                "parents",
+                Select {
+                    columns: names(&["p.session_id", "p.seq", "p.unit_id", "n.id as parent"]),
+                    from: vec![
+                        "placed p".to_owned(),
+                        "join placed r on r.session_id = p.session_id and r.seq = p.seq and r.rank = 0"
+                            .to_owned(),
+                        self.join_node("n", "r", "r.unit_id", tops),
+                    ],
+                    filters: vec!["p.rank > 0".to_owned()],
+                    ..Select::default()
+                },
+            );
+        }
+        if needs.born {
+            let (placement, snapshot) = (self.table("placement"), self.table("snapshot"));
+            // Later snapshots have greater cycles.
+            let began =
+                format!("join {snapshot} s on s.session_id = p.session_id and s.seq = p.first_seq");
+            with.add(
+                "born",
+                Select {
+                    columns: names(&["p.session_id", "n.id", "min(s.cycle) as cycle"]),
+                    from: vec![
+                        "(select distinct session_id from asked) a".to_owned(),
+                        format!("join {placement} p on p.session_id = a.session_id"),
+                        began,
+                        self.join_node("n", "p", "p.unit_id", "n.id is not null"),
+                    ],
+                    end: names(&["group by p.session_id, n.id"]),
+                    ..Select::default()
+                },
+            );
+        }
+    }
+}
+
+/// How many commits back, as a number that no seq reaches.
+fn clipped(back: u64) -> i64 {
+    i64::try_from(back).unwrap_or(i64::MAX).min(i64::MAX / 4)
+}
+
+/// The two ends of a range: nothing between them is read.
+fn ends_of_range() -> Select {
+    let bounds = "(select session_id, min(seq) as oldest, max(seq) as newest from ranged \
+                  group by session_id) m";
+    let ends = "m.session_id = s.session_id and (s.seq = m.oldest or s.seq = m.newest)";
+    Select {
+        columns: names(&["s.session_id", "s.seq", "s.cycle"]),
+        from: vec!["ranged s".to_owned(), format!("join {bounds} on {ends}")],
+        ..Select::default()
+    }
+}

@@ -1,0 +1,323 @@
+//! Tokens outside brackets: steps, combinators, filters and controls.
+
+use super::lexer::{Inner, Lexed, Lexer, Mode, State, offset};
+use super::time::kind_of;
+use crate::query::syntax::error::Mistake;
+use crate::query::syntax::token::{Chain, Token};
+use crate::query::syntax::words::{
+    CONTROLS, foreign_length, is_word_char, length_while, name_length, word_length,
+};
+
+impl<'s> Lexer<'s> {
+    /// The next token.
+    pub(super) fn chain(&mut self) -> Option<Lexed<'s>> {
+        let mut space = None;
+        loop {
+            let Inner::Chain(lexer) = &mut self.inner else {
+                return None;
+            };
+            let found = lexer.next()?;
+            let (start, end) = (lexer.span().start, lexer.span().end);
+            let control = std::mem::take(&mut self.control);
+            let Ok(kind) = found else {
+                self.stray(start, end);
+                continue;
+            };
+            let token = match kind {
+                Chain::Space => {
+                    self.control = control;
+                    space = Some((start, end));
+                    continue;
+                }
+                Chain::Comma => self.enter(State::Group, Token::Comma),
+                Chain::Child => self.enter(State::Child, Token::Child),
+                Chain::Plus => {
+                    let Some(token) = self.tag(start) else {
+                        continue;
+                    };
+                    return Some(self.join_tag(start, token, space));
+                }
+                Chain::At => {
+                    let Some(token) = self.at(start) else {
+                        continue;
+                    };
+                    token
+                }
+                Chain::Equals => {
+                    let Some(token) = self.control_value(start, control) else {
+                        continue;
+                    };
+                    return Some(token);
+                }
+                Chain::Question => self.enter(State::Filters, Token::Question),
+                Chain::Questions => self.enter(State::Filters, Token::Questions),
+                Chain::BraceOpen => {
+                    self.state = State::Filters;
+                    self.open(Mode::Props, Token::BraceOpen)
+                }
+                // Closing brackets without an opening one; the grammar refuses them.
+                Chain::Close => Token::Close,
+                Chain::ParenClose => Token::ParenClose,
+                Chain::BraceClose => Token::BraceClose,
+                Chain::ParenOpen
+                    if matches!(self.state, State::Start | State::Body | State::Group) =>
+                {
+                    self.state = State::Filters;
+                    self.open(Mode::Position, Token::ParenOpen)
+                }
+                Chain::Root
+                | Chain::Star
+                | Chain::Type
+                | Chain::Hash
+                | Chain::Pseudo
+                | Chain::Word
+                | Chain::Open
+                | Chain::ParenOpen => {
+                    let Some(token) = self.part(kind, start, end) else {
+                        continue;
+                    };
+                    return Some(self.join_part(start, token, space));
+                }
+            };
+            return Some(self.lexed(start, token));
+        }
+    }
+
+    fn enter(&mut self, state: State, token: Token<'s>) -> Token<'s> {
+        self.state = state;
+        token
+    }
+
+    /// Returns the part of a step, after a combinator token if white space joins two steps.
+    fn join_part(
+        &mut self,
+        start: usize,
+        token: Token<'s>,
+        space: Option<(usize, usize)>,
+    ) -> Lexed<'s> {
+        let found = self.lexed(start, token);
+        let before = self.state;
+        let filters = matches!(token, Token::Nothing | Token::WithinOpen);
+        self.state = match before {
+            State::Filters => State::Filters,
+            _ if filters => State::Filters,
+            _ => State::Step,
+        };
+        match space {
+            Some((start, end)) if matches!(before, State::Run | State::Step | State::Filters) => {
+                self.pending = Some(found);
+                (offset(start), Token::Space, offset(end))
+            }
+            _ => found,
+        }
+    }
+
+    /// Returns the tag, after a token that marks it as a filter if it is not part of a step.
+    fn join_tag(
+        &mut self,
+        start: usize,
+        token: Token<'s>,
+        space: Option<(usize, usize)>,
+    ) -> Lexed<'s> {
+        let found = self.lexed(start, token);
+        match self.state {
+            State::Start | State::Body | State::Group | State::Run => {
+                self.state = State::Run;
+                found
+            }
+            State::Step | State::Filters if space.is_none() => found,
+            State::Child | State::Step | State::Filters => {
+                self.state = State::Filters;
+                self.pending = Some(found);
+                let (start, end) = space.unwrap_or((start, start));
+                (offset(start), Token::TagSpace, offset(end))
+            }
+        }
+    }
+
+    /// Finishes a token that is part of a step; `None` after a mistake.
+    fn part(&mut self, kind: Chain, start: usize, end: usize) -> Option<Token<'s>> {
+        let token = match kind {
+            Chain::Root => Token::Root(self.slice(start + 1, end)),
+            Chain::Type => {
+                let length = word_length(self.slice(start + 1, self.text.len()));
+                self.bump((start + 1 + length).saturating_sub(end));
+                Token::Type(self.slice(start + 1, start + 1 + length))
+            }
+            Chain::Hash => return self.key(start),
+            Chain::Pseudo => self.pseudo(start, end),
+            Chain::Word => return self.word(start, end),
+            Chain::Open => self.open(Mode::Props, Token::Open),
+            Chain::ParenOpen => self.open(Mode::Props, Token::ParenOpen),
+            _ => Token::Star,
+        };
+        Some(token)
+    }
+
+    /// The word after `#`.
+    fn key(&mut self, start: usize) -> Option<Token<'s>> {
+        let rest = self.rest();
+        match rest.as_bytes().first() {
+            Some(b'\'' | b'"') => Some(Token::QuotedKey(self.quoted(self.read_to()))),
+            Some(b'$') => {
+                let length = 1 + name_length(rest.get(1..).unwrap_or_default());
+                if length == 1 {
+                    self.mistake(start, start + 2, Mistake::MissingWord("#$"));
+                    self.bump(1);
+                    return None;
+                }
+                self.bump(length);
+                Some(Token::KeyParam(rest.get(1..length).unwrap_or_default()))
+            }
+            _ => {
+                let length = word_length(rest);
+                let foreign = foreign_length(rest.get(length..).unwrap_or_default(), false);
+                if length + foreign == 0 {
+                    self.mistake(start, start + 1, Mistake::MissingWord("#"));
+                    return None;
+                }
+                self.bump(length + foreign);
+                let word = rest.get(..length + foreign).unwrap_or_default();
+                if foreign > 0 {
+                    let mistake = Mistake::QuoteKey(word.into());
+                    self.mistake(start, self.read_to(), mistake);
+                }
+                Some(Token::Key(word))
+            }
+        }
+    }
+
+    /// The word after `+`.
+    fn tag(&mut self, start: usize) -> Option<Token<'s>> {
+        let rest = self.rest();
+        if let Some(b'\'' | b'"') = rest.as_bytes().first() {
+            return Some(Token::QuotedTag(self.quoted(self.read_to())));
+        }
+        let length = length_while(rest, is_word_char);
+        if length == 0 {
+            self.mistake(start, start + 1, Mistake::MissingWord("+"));
+            return None;
+        }
+        self.bump(length);
+        Some(Token::Tag(rest.get(..length).unwrap_or_default()))
+    }
+
+    /// `:first`, `:depth(`, `:nth(`.
+    fn pseudo(&mut self, start: usize, end: usize) -> Token<'s> {
+        let name = self.slice(start + 1, end);
+        let token = match name {
+            _ if !self.rest().starts_with('(') => return Token::Pseudo(name),
+            "depth" => Token::DepthOpen,
+            "nth" => Token::NthOpen,
+            // The grammar refuses the parenthesis that follows, lowering the name.
+            _ => return Token::Pseudo(name),
+        };
+        self.bump(1);
+        self.open(Mode::Depth, token)
+    }
+
+    /// `depth(`, `within(` or `none`; any other word is a mistake.
+    fn word(&mut self, start: usize, end: usize) -> Option<Token<'s>> {
+        let word = self.slice(start, end);
+        match word {
+            "none" => return Some(Token::Nothing),
+            "depth" if self.rest().starts_with('(') => {
+                self.bump(1);
+                return Some(self.open(Mode::Depth, Token::AnchorOpen));
+            }
+            "within" => {
+                let rest = self.rest();
+                let spaces = rest.len() - rest.trim_ascii_start().len();
+                if rest.trim_ascii_start().starts_with('(') {
+                    self.bump(spaces + 1);
+                    return Some(self.open(Mode::Position, Token::WithinOpen));
+                }
+            }
+            _ => {}
+        }
+        // `role=user` without its brackets.
+        let rest = self.rest();
+        let sign = rest.trim_ascii_start();
+        if sign.starts_with(['=', '!', '<', '~']) {
+            let value = sign.trim_start_matches(['=', '!', '<', '>', '~']);
+            let value = value.trim_ascii_start();
+            let length = length_while(value, |c| {
+                !c.is_ascii_whitespace() && !",[](){}>".contains(c)
+            });
+            self.bump(rest.len() - value.len() + length);
+            let end = self.read_to();
+            let text = self.slice(start, end).into();
+            self.mistake(start, end, Mistake::BareComparison(text));
+            return Some(Token::Star);
+        }
+        self.mistake(start, end, Mistake::BareWord(word.into()));
+        Some(Token::Star)
+    }
+
+    /// The word after `@`: a time at the start of the selector, a control elsewhere.
+    fn at(&mut self, start: usize) -> Option<Token<'s>> {
+        if let Some((point, end)) = self.point(start) {
+            self.bump(end - start - 1);
+            if self.state == State::Start {
+                self.state = State::Body;
+                self.range = Some(kind_of(point));
+            }
+            self.check_space(start, end);
+            return Some(Token::Time(point));
+        }
+        let length = name_length(self.rest());
+        if length == 0 {
+            self.mistake(start, start + 1, Mistake::MissingWord("@"));
+            return None;
+        }
+        self.bump(length);
+        let name = self.slice(start + 1, start + 1 + length);
+        if name == "history" && self.state == State::Start {
+            self.state = State::Body;
+            return Some(Token::History);
+        }
+        self.control = true;
+        if self.state == State::Start && !CONTROLS.contains(&name) {
+            let end = start + 1 + length;
+            self.mistake(start, end, Mistake::UnknownTime(name.into()));
+            self.state = State::Body;
+            return Some(Token::History);
+        }
+        self.state = State::Filters;
+        Some(Token::Control(name))
+    }
+
+    /// The value of a control, after its `=`.
+    fn control_value(&mut self, equals: usize, control: bool) -> Option<Lexed<'s>> {
+        if !control {
+            self.mistake(equals, equals + 1, Mistake::Stray('='));
+            return None;
+        }
+        let rest = self.rest();
+        let start = self.text.len() - rest.trim_ascii_start().len();
+        let mut end = start;
+        loop {
+            let run = length_while(self.slice(end, self.text.len()), |c| {
+                !c.is_ascii_whitespace() && !",@[]{}()".contains(c)
+            });
+            end += run;
+            let after = self.slice(end, self.text.len());
+            // `@order=turn:desc,pre` goes on after the comma; `.cb @first, .mt` does not.
+            let Some(next) = after.trim_ascii_start().strip_prefix(',') else {
+                break;
+            };
+            let next = next.trim_ascii_start();
+            if run == 0 || !next.starts_with(is_word_char) {
+                break;
+            }
+            end = self.text.len() - next.len();
+        }
+        if end == start {
+            self.mistake(equals, equals + 1, Mistake::MissingControlValue);
+            return None;
+        }
+        self.bump(end - self.read_to());
+        let value = Token::ControlValue(self.slice(start, end));
+        Some((offset(start), value, offset(end)))
+    }
+}

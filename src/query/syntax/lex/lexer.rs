@@ -1,0 +1,224 @@
+//! The state of the lexer and the operations every mode shares.
+
+use logos::{Lexer as Logos, Logos as _};
+use smallvec::SmallVec;
+
+use crate::query::syntax::error::{MAX_MISTAKES, Mistake, SyntaxError};
+use crate::query::syntax::span::Span;
+use crate::query::syntax::token::{Chain, Depth, Inside, Token};
+use crate::query::syntax::words::name_length;
+
+/// A token with its start and end, in the form the generated parser takes.
+pub(in crate::query::syntax) type Lexed<'s> = (u32, Token<'s>, u32);
+
+/// What the innermost open bracket contains.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Mode {
+    /// No bracket is open.
+    Chain,
+    /// Properties.
+    Props,
+    /// Hops.
+    Position,
+    /// Depths, or the number of `:nth(…)`.
+    Depth,
+    /// The short form of a node: no bracket is open.
+    Node,
+}
+
+/// What was read before the next token outside brackets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum State {
+    /// Nothing.
+    Start,
+    /// The time.
+    Body,
+    /// A comma.
+    Group,
+    /// A run of tags that starts a group.
+    Run,
+    /// `>`.
+    Child,
+    /// A step, or a part of one.
+    Step,
+    /// A filter of the final set.
+    Filters,
+}
+
+/// The logos lexer of the current mode.
+pub(super) enum Inner<'s> {
+    Chain(Logos<'s, Chain>),
+    Inside(Logos<'s, Inside>),
+    Depth(Logos<'s, Depth>),
+}
+
+/// Iterates over the tokens of a selector; see the module.
+pub(in crate::query::syntax) struct Lexer<'s> {
+    pub(super) text: &'s str,
+    pub(super) inner: Inner<'s>,
+    modes: SmallVec<[Mode; 8]>,
+    pub(super) state: State,
+    /// The kind of the time's first end (`t` or `c`) while a range may follow.
+    pub(super) range: Option<char>,
+    /// Whether the last token was a range mark.
+    pub(super) range_end: bool,
+    /// Whether the last token was the name of a control.
+    pub(super) control: bool,
+    /// A token that was read but not yet returned.
+    pub(super) pending: Option<Lexed<'s>>,
+    errors: Vec<SyntaxError>,
+}
+
+impl<'s> Lexer<'s> {
+    pub(in crate::query::syntax) fn new(text: &'s str) -> Self {
+        Self {
+            text,
+            inner: Inner::Chain(Chain::lexer(text)),
+            modes: SmallVec::new(),
+            state: State::Start,
+            range: None,
+            range_end: false,
+            control: false,
+            pending: None,
+            errors: Vec::new(),
+        }
+    }
+
+    /// The tokens of the short form of a node.
+    pub(in crate::query::syntax) fn of_node(text: &'s str) -> Self {
+        let mut lexer = Self::new(text);
+        lexer.modes.push(Mode::Node);
+        lexer.switch();
+        lexer
+    }
+
+    /// Takes the mistakes found so far, in text order.
+    pub(in crate::query::syntax) fn take_errors(&mut self) -> Vec<SyntaxError> {
+        std::mem::take(&mut self.errors)
+    }
+
+    pub(in crate::query::syntax) fn has_errors(&self) -> bool {
+        !self.errors.is_empty()
+    }
+
+    pub(super) fn mode(&self) -> Mode {
+        self.modes.last().copied().unwrap_or(Mode::Chain)
+    }
+
+    /// The offset up to which the text was read.
+    pub(super) fn read_to(&self) -> usize {
+        match &self.inner {
+            Inner::Chain(lexer) => lexer.span().end,
+            Inner::Inside(lexer) => lexer.span().end,
+            Inner::Depth(lexer) => lexer.span().end,
+        }
+    }
+
+    pub(super) fn bump(&mut self, bytes: usize) {
+        match &mut self.inner {
+            Inner::Chain(lexer) => lexer.bump(bytes),
+            Inner::Inside(lexer) => lexer.bump(bytes),
+            Inner::Depth(lexer) => lexer.bump(bytes),
+        }
+    }
+
+    /// The text that was not read yet.
+    pub(super) fn rest(&self) -> &'s str {
+        self.text.get(self.read_to()..).unwrap_or_default()
+    }
+
+    pub(super) fn slice(&self, start: usize, end: usize) -> &'s str {
+        self.text.get(start..end).unwrap_or_default()
+    }
+
+    /// `token`, from `start` to the offset that was read to.
+    pub(super) fn lexed(&self, start: usize, token: Token<'s>) -> Lexed<'s> {
+        (offset(start), token, offset(self.read_to()))
+    }
+
+    /// Continues at the current offset with the logos lexer of the current mode.
+    fn switch(&mut self) {
+        let position = self.read_to();
+        self.inner = match self.mode() {
+            Mode::Chain => Inner::Chain(Chain::lexer(self.text)),
+            Mode::Props | Mode::Position | Mode::Node => Inner::Inside(Inside::lexer(self.text)),
+            Mode::Depth => Inner::Depth(Depth::lexer(self.text)),
+        };
+        self.bump(position);
+    }
+
+    /// Enters `mode` and returns `token`, the bracket that opens it.
+    pub(super) fn open(&mut self, mode: Mode, token: Token<'s>) -> Token<'s> {
+        self.modes.push(mode);
+        self.switch();
+        token
+    }
+
+    /// Leaves the current mode and returns `token`, the bracket that closes it.
+    pub(super) fn close(&mut self, token: Token<'s>) -> Token<'s> {
+        self.modes.pop();
+        self.switch();
+        token
+    }
+
+    pub(super) fn mistake(&mut self, start: usize, end: usize, mistake: Mistake) {
+        if self.errors.len() < MAX_MISTAKES {
+            let span = Span::new(offset(start), offset(end));
+            self.errors.push(SyntaxError { span, mistake });
+        }
+    }
+
+    /// Records characters that start no token in the current mode.
+    pub(super) fn stray(&mut self, start: usize, end: usize) {
+        // logos reports the longest prefix that could have become a token. Only its first
+        // character is reported, and a run of such characters is reported once.
+        let slice = self.slice(start, end);
+        let character = slice.chars().next().unwrap_or('\u{fffd}');
+        if let Some(last) = self.errors.last_mut()
+            && matches!(last.mistake, Mistake::Stray(_))
+            && last.span.end == offset(start)
+        {
+            last.span.end = offset(start + character.len_utf8());
+            return;
+        }
+        let mut end = start + character.len_utf8();
+        if character == '$' {
+            let name = name_length(self.rest());
+            self.bump(name);
+            end += name;
+        }
+        self.mistake(start, end, Mistake::Stray(character));
+    }
+
+    /// The quoted text that starts at `start`, quotes included. The opening quote may have been
+    /// read already.
+    pub(super) fn quoted(&mut self, start: usize) -> &'s str {
+        let bytes = self.text.as_bytes();
+        let quote = bytes.get(start).copied().unwrap_or(b'\'');
+        let mut at = start + 1;
+        let closed = loop {
+            match bytes.get(at) {
+                None => break false,
+                Some(b'\\') => at += 2,
+                Some(&byte) => {
+                    at += 1;
+                    if byte == quote {
+                        break true;
+                    }
+                }
+            }
+        };
+        let mut end = self.text.ceil_char_boundary(at);
+        if !closed {
+            end = self.text.len();
+            self.mistake(start, end, Mistake::Unterminated(char::from(quote)));
+        }
+        self.bump(end - self.read_to());
+        self.slice(start, end)
+    }
+}
+
+/// A byte offset as tokens store it. Selectors are at most 64 KiB long, so it always fits.
+pub(super) fn offset(position: usize) -> u32 {
+    u32::try_from(position).unwrap_or(u32::MAX)
+}

@@ -1,0 +1,7 @@
+//! What every layer uses: diagnostics as data, the token of cancelled work, names of scratch files.
+//!
+//! It must not know anything of the layers above.
+
+pub(crate) mod cancel;
+pub(crate) mod diag;
+pub(crate) mod scratch;

@@ -1,0 +1,267 @@
+//! Logs that have trees or tables of their own: Egregore, ctxdiff.
+
+use super::{holds_together, written};
+use pactql::logs::{Fate, Format, ImportOptions, import};
+use serde_json::{Value, json};
+
+/// The nodes of a document in order: parent, id, the node.
+fn outline(document: &Value) -> Vec<(String, String, Value)> {
+    let mut found = Vec::new();
+    let mut open = vec![(document["root"].clone(), String::new())];
+    while let Some((node, parent)) = open.pop() {
+        let id = node["id"].as_str().expect("an id").to_owned();
+        for child in node["children"].as_array().into_iter().flatten().rev() {
+            open.push((child.clone(), id.clone()));
+        }
+        found.push((parent, id, node));
+    }
+    found
+}
+
+#[test]
+fn snapshots_of_egregore_keep_their_ids_and_are_numbered_by_order() {
+    let bytes =
+        std::fs::read("tests/cases/logs/egregore/synthetic-history.json").expect("a fixture");
+    let imported = import(&bytes, &ImportOptions::default()).expect("a good log");
+    assert_eq!(imported.format, Some(Format::Egregore));
+    let session = holds_together(&imported).remove(0);
+    let cycles: Vec<i64> = session.committed.iter().map(|one| one.cycle()).collect();
+    assert_eq!(cycles, [1, 2, 3]);
+    let documents: Vec<Value> = written(&imported, 0, true)
+        .lines()
+        .map(|line| serde_json::from_str(line).expect("JSON"))
+        .collect();
+    let shape = |at: usize| -> String {
+        let nodes = outline(&documents[at]).into_iter();
+        let nodes = nodes.map(|(parent, id, _)| format!("{parent}/{id}"));
+        nodes.collect::<Vec<_>>().join(" ")
+    };
+    assert_eq!(
+        shape(0),
+        "/^root ^root/^sys ^sys/67f97bd2d994 ^root/^seq ^root/^ah ^ah/28b97b065964-c \
+         28b97b065964-c/1af2162a9bf7 28b97b065964-c/note1"
+    );
+    // The turn of the head goes to the sequence, which has one id for good. The oldest is first.
+    assert_eq!(
+        shape(2),
+        "/^root ^root/^sys ^sys/67f97bd2d994 ^root/^seq ^seq/28b97b065964 28b97b065964/28b97b065964-c \
+         28b97b065964-c/1af2162a9bf7 28b97b065964-c/note1 ^seq/beaad7ef92b5 \
+         beaad7ef92b5/beaad7ef92b5-c beaad7ef92b5-c/call-1 beaad7ef92b5-c/83e725649b4d ^root/^ah \
+         ^ah/58465f0c0cde-c 58465f0c0cde-c/res-1 58465f0c0cde-c/note1~2 58465f0c0cde-c/odd-1"
+    );
+    let node = |at: usize, id: &str| {
+        let nodes = outline(&documents[at]);
+        let found = nodes.into_iter().find(|(_, found, _)| found == id);
+        found.map(|(_, _, node)| node).expect("the node")
+    };
+    let rules = node(0, "67f97bd2d994");
+    assert_eq!(
+        (&rules["data_name"], &rules["data_weight"]),
+        (&json!("rules"), &json!(2))
+    );
+    assert_eq!(
+        (&rules["role"], &rules["kind"]),
+        (&json!("system"), &json!("text"))
+    );
+    assert_eq!(rules["data_org"], json!({"active": true, "source": "core"}));
+    assert_eq!(node(0, "1af2162a9bf7")["data_tags"], json!(["greeting"]));
+    assert_eq!(node(0, "note1")["data_ttl"], 3);
+    let call = node(2, "call-1");
+    assert_eq!(
+        (&call["kind"], &call["role"], &call["data_call_id"]),
+        (&json!("call"), &json!("assistant"), &json!("c1"))
+    );
+    assert_eq!(call["cycle"], 2);
+    let odd = node(2, "odd-1");
+    assert_eq!(
+        (&odd["data_type"], &odd["content"]),
+        (&json!("weather_card"), &json!({"city": "Graz"}))
+    );
+    assert_eq!(
+        documents[1]["meta"]["snapshot"]["trigger"],
+        "before_provider_call"
+    );
+    assert_eq!(imported.report.lines(Fate::Understood), 3);
+    let report = imported.report.to_string();
+    assert!(report.contains("copy that shares an id 1"), "{report}");
+}
+
+/// A file as ctxdiff 0.5 writes it; `two` is whether it is of version 2.
+fn ctrace(path: &std::path::Path, two: bool) -> Vec<u8> {
+    let _ = std::fs::remove_file(path);
+    let file = rusqlite::Connection::open(path).expect("a database");
+    let more = if two {
+        ", agent TEXT, step TEXT, provider TEXT"
+    } else {
+        ""
+    };
+    file.execute_batch(&format!(
+        "create table run (id TEXT PRIMARY KEY, project TEXT NOT NULL, started_at TEXT NOT NULL, provider TEXT \
+         NOT NULL, models TEXT NOT NULL, ctxdiff_version TEXT NOT NULL, schema_version INTEGER NOT NULL);
+         create table call (id TEXT PRIMARY KEY, run_id TEXT NOT NULL, seq INTEGER NOT NULL, params TEXT NOT NULL, \
+         usage TEXT, latency_ms INTEGER, error TEXT{more});
+         create table block (content_hash TEXT PRIMARY KEY, role TEXT, kind TEXT, text TEXT, token_count INTEGER, \
+         token_method TEXT);
+         create table call_block (call_id TEXT, block_id TEXT, position INTEGER, label TEXT, label_source TEXT);
+         insert into run values ('r1', 'synthetic', '2026-03-02T09:00:00+00:00', 'openai', '[]', '0.5.1', 2);"
+    ))
+    .expect("tables");
+    let tool = r#"{"function": {"description": "Search", "name": "search", "parameters": {"type": "object"}}, "type": "function"}"#;
+    let blocks = [
+        ("t", "system", "tool_schema", tool),
+        ("s", "system", "message", "Be brief."),
+        ("u", "user", "message", "Find it."),
+        (
+            "c1",
+            "assistant",
+            "content_part",
+            r#"{"function": {"arguments": "{\"q\": 1}", "name": "search"}, "id": "c1", "type": "function"}"#,
+        ),
+        (
+            "c2",
+            "assistant",
+            "content_part",
+            r#"{"function": {"arguments": "{}", "name": "search"}, "id": "c2", "type": "function"}"#,
+        ),
+        ("r1", "tool", "message", "found"),
+        (
+            "p1",
+            "user",
+            "content_part",
+            r#"{"text": "See:", "type": "text"}"#,
+        ),
+        ("p2", "user", "image", "[image 1024×768]"),
+        ("w", "user", "message", "Write."),
+        (
+            "a",
+            "assistant",
+            "content_part",
+            r#"{"id": "x", "input": {"b": 1}, "name": "save", "type": "tool_use"}"#,
+        ),
+    ];
+    for (hash, role, kind, text) in blocks {
+        file.execute(
+            "insert into block values (?1, ?2, ?3, ?4, 1, 'estimate')",
+            [hash, role, kind, text],
+        )
+        .expect("a block");
+    }
+    let calls: [(&str, &str, &str, &[&str]); 4] = [
+        ("1", "openai", "researcher", &["t", "s", "u"]),
+        (
+            "2",
+            "openai",
+            "researcher",
+            &["t", "s", "u", "c1", "c2", "r1", "p1", "p2"],
+        ),
+        ("3", "anthropic", "writer", &["s", "w", "a"]),
+        (
+            "4",
+            "openai",
+            "researcher",
+            &["t", "s", "u", "c1", "c2", "r1", "p1", "p2"],
+        ),
+    ];
+    for (id, provider, agent, list) in calls {
+        let error = (id == "2").then_some("rate limit");
+        file.execute(
+            "insert into call (id, run_id, seq, params, usage, latency_ms, error) values \
+             (?1, 'r1', ?1, '{\"model\": \"m\"}', '{\"prompt_tokens\": 5, \"completion_tokens\": 2}', 7, ?2)",
+            rusqlite::params![id, error],
+        )
+        .expect("a call");
+        if two {
+            file.execute(
+                "update call set agent = ?2, provider = ?3 where id = ?1",
+                [id, agent, provider],
+            )
+            .expect("a call");
+        }
+        for (at, block) in list.iter().enumerate() {
+            let source = if *block == "w" { "tagged" } else { "heuristic" };
+            file.execute(
+                "insert into call_block values (?1, ?2, ?3, 'rag', ?4)",
+                rusqlite::params![id, block, at as i64, source],
+            )
+            .expect("a block");
+        }
+    }
+    // As ctxdiff leaves it.
+    file.pragma_update(None, "journal_mode", "wal")
+        .expect("a log");
+    drop(file);
+    let bytes = std::fs::read(path).expect("a file");
+    let _ = std::fs::remove_file(path);
+    bytes
+}
+
+#[test]
+fn calls_of_ctxdiff_are_requests() {
+    let path = std::env::temp_dir().join(format!("pactql-{}.ctrace", std::process::id()));
+    let imported = import(&ctrace(&path, true), &ImportOptions::default()).expect("a good log");
+    assert_eq!(imported.format, Some(Format::Ctrace));
+    let names: Vec<_> = imported
+        .sessions
+        .iter()
+        .map(|one| one.name.as_deref())
+        .collect();
+    assert_eq!(names, [Some("r1"), Some("r1/writer")]);
+    let sessions = holds_together(&imported);
+    let sent = |at: usize, provider| -> Vec<Value> {
+        let snapshots = sessions[at].committed.iter();
+        let sent = snapshots.map(|one| pactql::render(&pactql::render::request_of(one), provider));
+        sent.map(|sent| serde_json::from_str(&sent.expect("a request")).expect("JSON"))
+            .collect()
+    };
+    let call = |id: &str, arguments: &str| json!({"id": id, "type": "function", "function": {"name": "search", "arguments": arguments}});
+    let tools = json!([{"type": "function", "function": {"name": "search", "description": "Search", "parameters": {"type": "object"}}}]);
+    let system = json!({"role": "system", "content": "Be brief."});
+    let user = json!({"role": "user", "content": "Find it."});
+    assert_eq!(
+        sent(0, pactql::Provider::OpenAi),
+        [
+            json!({"model": "m", "messages": [system, user], "tools": tools}),
+            // The second call failed and was made again.
+            json!({"model": "m", "messages": [system, user,
+                {"role": "assistant", "content": null, "tool_calls": [call("c1", "{\"q\": 1}"), call("c2", "{}")]},
+                {"role": "tool", "content": "found"},
+                {"role": "user", "content": [{"type": "text", "text": "See:"},
+                    {"type": "image_in_words", "text": "[image 1024×768]"}]}], "tools": tools}),
+        ]
+    );
+    assert_eq!(
+        sent(1, pactql::Provider::Anthropic),
+        [json!({"model": "m", "system": "Be brief.", "messages": [
+            {"role": "user", "content": "Write."},
+            {"role": "assistant", "content": [{"type": "tool_use", "id": "x", "name": "save", "input": {"b": 1}}]}]})]
+    );
+    let document = |at: usize| -> Value {
+        let text = sessions[0].export(true);
+        serde_json::from_str(text.lines().nth(at).expect("a line")).expect("JSON")
+    };
+    assert_eq!(document(0)["usage"]["input_tokens"], 5);
+    assert_eq!(
+        document(1)["meta"]["attempts"],
+        json!([{"error": "rate limit", "status": "error"}])
+    );
+    let label = sessions[1].committed[0]
+        .nodes()
+        .find_map(|node| node.field("data_label").map(str::to_owned));
+    assert_eq!(label.as_deref(), Some("\"rag\""));
+    // An older file does not say whose calls they are.
+    let imported = import(&ctrace(&path, false), &ImportOptions::default()).expect("a good log");
+    assert_eq!(imported.sessions.len(), 1);
+    // Other databases, and damaged ones.
+    let other = rusqlite::Connection::open(&path).expect("a database");
+    other.execute_batch("create table t (x)").expect("a table");
+    drop(other);
+    let bytes = std::fs::read(&path).expect("a file");
+    let _ = std::fs::remove_file(&path);
+    for bytes in [&bytes[..], &bytes[..100], b"SQLite format 3\0"] {
+        let error = import(bytes, &ImportOptions::default()).expect_err("no log");
+        assert!(
+            error.to_string().contains("expected a file of ctxdiff"),
+            "{error}"
+        );
+    }
+}

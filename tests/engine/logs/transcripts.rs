@@ -1,0 +1,466 @@
+//! Logs with forms of their own: ShareGPT, OpenHands, ATIF, inspect_ai, Letta. Every text is in the
+//! session under its role, and what has no field is kept or counted.
+
+use super::{Session, holds_together};
+use pactql::logs::{Fate, Format, ImportOptions, Imported, import};
+use serde_json::{Value, json};
+use std::collections::{BTreeMap, BTreeSet};
+
+fn fixture(path: &str) -> (Imported, Vec<Session>) {
+    let bytes = std::fs::read(format!("tests/cases/logs/{path}")).expect("a fixture");
+    let imported = import(&bytes, &ImportOptions::default()).expect("a good log");
+    let sessions = holds_together(&imported);
+    (imported, sessions)
+}
+
+fn documents(session: &Session) -> Vec<Value> {
+    let lines = session.export(true);
+    let parse = |line| serde_json::from_str(line).expect("JSON");
+    lines.lines().map(parse).collect()
+}
+
+/// The blocks of a document, in its order.
+fn blocks<'a>(value: &'a Value, found: &mut Vec<&'a Value>) {
+    match value {
+        Value::Array(values) => values.iter().for_each(|value| blocks(value, found)),
+        Value::Object(members) => {
+            if members
+                .get("id")
+                .and_then(Value::as_str)
+                .is_some_and(|id| id.starts_with("cb:"))
+            {
+                found.push(value);
+            }
+            members.values().for_each(|value| blocks(value, found));
+        }
+        _ => {}
+    }
+}
+
+/// The bytes of text by role, over all blocks that any snapshot has; tools aside.
+fn bytes_by_role(session: &Session) -> BTreeMap<String, usize> {
+    let (mut seen, mut bytes) = (BTreeSet::new(), BTreeMap::new());
+    let documents = documents(session);
+    let mut found = Vec::new();
+    documents
+        .iter()
+        .for_each(|document| blocks(document, &mut found));
+    for block in found {
+        if block["kind"] == "tool" || !seen.insert(block["id"].to_string()) {
+            continue;
+        }
+        if let Some(text) = block["content"].as_str() {
+            let role = block["role"].as_str().unwrap_or("none").to_owned();
+            *bytes.entry(role).or_default() += text.len();
+        }
+    }
+    bytes
+}
+
+fn sum(texts: &[(&str, &[&str])]) -> BTreeMap<String, usize> {
+    let sum = |texts: &[&str]| texts.iter().map(|text| text.len()).sum();
+    texts
+        .iter()
+        .map(|(role, texts)| ((*role).to_owned(), sum(texts)))
+        .collect()
+}
+
+/// The block of an id in the last document that has it.
+fn block(session: &Session, has: &str) -> Value {
+    let documents = documents(session);
+    let mut found = Vec::new();
+    documents
+        .iter()
+        .for_each(|document| blocks(document, &mut found));
+    let is = |block: &&&Value| block["content"].to_string().contains(has);
+    (*found
+        .iter()
+        .rev()
+        .find(is)
+        .unwrap_or_else(|| panic!("no block with {has}")))
+    .clone()
+}
+
+#[test]
+fn sharegpt_conversations_are_sessions_with_all_their_text() {
+    let (imported, sessions) = fixture("sharegpt/synthetic-conversations.jsonl");
+    assert_eq!(imported.format, Some(Format::ShareGpt));
+    assert_eq!(sessions.len(), 2);
+    assert_eq!(
+        bytes_by_role(&sessions[0]),
+        sum(&[
+            ("system", &["Answer in one line."]),
+            ("user", &["How much is 2 and 3?"]),
+            ("assistant", &[r#"{"b":3,"a":2}"#, "Five – or \"5\"."]),
+            ("tool", &["5"]),
+        ])
+    );
+    assert_eq!(
+        bytes_by_role(&sessions[1]),
+        sum(&[
+            ("system", &["Be kind."]),
+            ("user", &["Bonjour", ""]),
+            ("assistant", &["Bonjour à vous 🙂", "add(2, 3)"]),
+            ("narrator", &["They smile."]),
+        ])
+    );
+    assert_eq!(
+        block(&sessions[0], "Five")["data_record"],
+        json!({"weight": 1})
+    );
+    assert_eq!(block(&sessions[0], "\\\"b\\\":3")["data_call_name"], "add");
+    let odd = block(&sessions[1], "without a speaker");
+    assert_eq!(odd["data_verbatim"], "message");
+    assert_eq!(
+        documents(&sessions[1])[0]["meta"]["record"],
+        json!({"id": "c2", "lang": "fr"})
+    );
+    assert_eq!(imported.report.messages(Fate::Verbatim), 1);
+    assert_eq!(imported.report.lines(Fate::Skipped), 0);
+}
+
+#[test]
+fn openhands_events_are_replies_results_and_a_compaction() {
+    let (imported, sessions) = fixture("openhands/synthetic-run.json");
+    assert_eq!(imported.format, Some(Format::OpenHands));
+    let session = &sessions[0];
+    assert_eq!(
+        bytes_by_role(session),
+        sum(&[
+            ("system", &["You fix code."]),
+            (
+                "user",
+                &[
+                    "Fix the test.",
+                    "Listed the files; t.py is unreadable.",
+                    "Thanks."
+                ]
+            ),
+            (
+                "assistant",
+                &[
+                    "I look around first.",
+                    "{\"command\":  \"ls\"}",
+                    "{\"command\": \"cat t.py\"}",
+                    "I write it anew.",
+                    r#"{"path":"t.py","content":"pass\n"}"#,
+                    r#"{"where":"home"}"#,
+                ]
+            ),
+            ("tool", &["t.py\n", "cat: t.py: denied", "No such file."]),
+        ])
+    );
+    // Two calls of one response are one reply, and its tokens are counted once.
+    let documents = documents(session);
+    let used = |document: &&Value| document["usage"]["input_tokens"] == 100;
+    assert_eq!(documents.iter().filter(used).count(), 1);
+    assert_eq!(
+        documents[0]["meta"]["request"],
+        json!({"model": "claude-x"})
+    );
+    let call = block(session, "cat t.py");
+    assert_eq!(call["data_call_id"], "toolu_b");
+    assert_eq!(call["id"], "cb:3-3");
+    // An observation answers the action that is its cause.
+    let result = block(session, "denied");
+    assert_eq!(
+        (&result["data_call_id"], &result["data_is_error"]),
+        (&json!("toolu_b"), &json!(true))
+    );
+    assert_eq!(block(session, "No such file.")["data_call_id"], "8");
+    // The results that no reply followed have a snapshot of their own. The compaction drops them with
+    // the reply, and has the summary after the task.
+    assert_eq!(documents[2]["meta"]["compaction"], json!({"dropped": 3}));
+    let mut after = Vec::new();
+    blocks(&documents[2], &mut after);
+    let kept: Vec<&Value> = after.iter().map(|block| &block["kind"]).collect();
+    assert_eq!(kept, ["text", "tool", "text", "image", "summary"]);
+    assert_eq!(imported.report.lines(Fate::Skipped), 1);
+    assert_eq!(imported.report.lines(Fate::Verbatim), 1);
+}
+
+#[test]
+fn atif_trajectories_have_calls_results_usage_and_subagents() {
+    let (imported, sessions) = fixture("atif/synthetic-trajectory.json");
+    assert_eq!(imported.format, Some(Format::Atif));
+    let names: Vec<_> = imported
+        .sessions
+        .iter()
+        .map(|session| session.name.as_deref())
+        .collect();
+    assert_eq!(names, [Some("s-1"), Some("s-1/sub-1")]);
+    let session = &sessions[0];
+    assert_eq!(
+        bytes_by_role(session),
+        sum(&[
+            ("system", &["You research."]),
+            ("user", &["What is this?"]),
+            (
+                "assistant",
+                &[
+                    "It may be a bird.",
+                    "I search.",
+                    r#"{"q":"bird","n":1.50}"#,
+                    "{}",
+                    "A heron.",
+                    "Saved.",
+                ]
+            ),
+            ("tool", &["A heron.", "Done."]),
+        ])
+    );
+    let all = documents(session);
+    assert_eq!(all[0]["usage"]["input_tokens"], 520);
+    assert_eq!(all[0]["usage"]["cached_tokens"], 200);
+    assert_eq!(all[0]["meta"]["request"]["model"], "m-large");
+    assert_eq!(all[0]["meta"]["record"]["notes"], "synthetic");
+    // A step without a call of a model is no cycle; two steps are, and the working state.
+    assert_eq!(session.committed.len(), 2);
+    assert_eq!(block(session, "It may be")["kind"], "thinking");
+    assert_eq!(block(session, "images/1.png")["data_verbatim"], "part");
+    assert_eq!(block(session, "\"{}\"")["data_child_session"], "/sub-1");
+    assert_eq!(block(session, "It rains.")["data_verbatim"], "message");
+    assert_eq!(
+        block(session, "It may be")["data_record"],
+        json!({"reasoning_effort": "low"})
+    );
+    assert_eq!(imported.report.messages(Fate::Verbatim), 1);
+    let child = &sessions[1];
+    assert_eq!(
+        bytes_by_role(child),
+        sum(&[("assistant", &["Done."]), ("user", &["Look it up."])])
+    );
+    assert_eq!(
+        documents(child)[0]["meta"]["parent"],
+        json!({"session": ".."})
+    );
+}
+
+#[test]
+fn damaged_logs_are_counted_and_never_a_failure_of_the_program() {
+    let lenient = ImportOptions {
+        lenient: true,
+        ..ImportOptions::default()
+    };
+    for path in [
+        "sharegpt/synthetic-conversations.jsonl",
+        "openhands/synthetic-run.json",
+        "atif/synthetic-trajectory.json",
+        "inspect-ai/synthetic-log.json",
+        "letta/synthetic-agent.af",
+    ] {
+        let text = std::fs::read_to_string(format!("tests/cases/logs/{path}")).expect("a fixture");
+        // A value of another type in the place of each string and number that the form knows.
+        for (from, to) in [
+            ("\"value\": \"", "\"value\": 7, \"x\": \""),
+            ("\"from\": \"", "\"from\": [], \"x\": \""),
+            ("\"args\": {", "\"args\": null, \"x\": {"),
+            ("\"content\": \"", "\"content\": {\"a\": 1}, \"x\": \""),
+            ("\"arguments\": {", "\"arguments\": false, \"x\": {"),
+            ("\"id\": ", "\"id\": null, \"x\": "),
+            ("\"steps\": [", "\"steps\": {}, \"x\": ["),
+            ("\"messages\": [", "\"messages\": 3, \"x\": ["),
+            ("\"input\": [", "\"input\": {}, \"x\": ["),
+            ("\"output\": {", "\"output\": [], \"x\": {"),
+            ("\"attachments\": {", "\"attachments\": [], \"x\": {"),
+            ("\"message\": \"", "\"message\": 1, \"x\": \""),
+        ] {
+            let damaged = text.replace(from, to);
+            if damaged == text {
+                continue;
+            }
+            let format = match path.split('/').next() {
+                Some("sharegpt") => Format::ShareGpt,
+                Some("openhands") => Format::OpenHands,
+                Some("inspect-ai") => Format::InspectAi,
+                Some("letta") => Format::Letta,
+                _ => Format::Atif,
+            };
+            let options = ImportOptions {
+                format: Some(format),
+                ..lenient.clone()
+            };
+            let imported = import(damaged.as_bytes(), &options).expect("a lenient import");
+            let report = &imported.report;
+            let counted: u64 = [Fate::Understood, Fate::Verbatim, Fate::Skipped]
+                .into_iter()
+                .map(|fate| report.lines(fate) + report.messages(fate))
+                .sum();
+            assert!(counted > 0, "{path} {from}");
+            holds_together(&imported);
+        }
+    }
+}
+
+#[test]
+fn inspect_model_events_are_requests_that_come_back_equal() {
+    let (imported, sessions) = fixture("inspect-ai/synthetic-log.json");
+    assert_eq!(imported.format, Some(Format::InspectAi));
+    // Events of other kinds do not make a log one that is hardly understood.
+    assert_eq!(imported.report.lines(Fate::Skipped), 0);
+    assert_eq!(imported.report.parts(Fate::Skipped), 2);
+    let names: Vec<_> = imported
+        .sessions
+        .iter()
+        .map(|session| session.name.as_deref().expect("a name"))
+        .collect();
+    assert_eq!(names, ["s1_epoch_1", "s1_epoch_1/2", "2_epoch_1"]);
+    let bytes = std::fs::read("tests/cases/logs/inspect-ai/synthetic-log.json").expect("a file");
+    let log: Value = serde_json::from_slice(&bytes).expect("JSON");
+    let sample = &log["samples"][0];
+    let events = sample["events"].as_array().expect("events");
+    let models: Vec<&Value> = events
+        .iter()
+        .filter(|event| event["event"] == "model")
+        .collect();
+    for (session, events) in [
+        (&sessions[0], vec![models[0], models[2]]),
+        (&sessions[1], vec![models[1]]),
+    ] {
+        assert_eq!(session.committed.len(), events.len());
+        for (snapshot, event) in session.committed.iter().zip(events) {
+            let text = pactql::render(
+                &pactql::render::request_of(snapshot),
+                pactql::Provider::OpenAi,
+            );
+            let found: Value = serde_json::from_str(&text.expect("a request")).expect("JSON");
+            assert_eq!(found, as_chat(event, &sample["attachments"]));
+        }
+    }
+    let first = &documents(&sessions[0])[0];
+    assert_eq!(first["usage"]["cached_tokens"], 32);
+    assert_eq!(first["usage"]["stop_reason"], "tool_calls");
+    assert_eq!(first["meta"]["source"], "request");
+    let failed = &documents(&sessions[1])[0];
+    assert_eq!(failed["meta"]["attempts"][0]["error"], "overloaded");
+    assert_eq!(
+        block(&sessions[0], "I add.")["data_record"],
+        json!({"id": "m3", "source": "generate"})
+    );
+    let bad = documents(&sessions[0]);
+    let mut found = Vec::new();
+    blocks(&bad[1], &mut found);
+    assert_eq!(
+        found
+            .iter()
+            .filter(|block| block["data_is_error"] == true)
+            .count(),
+        1
+    );
+    assert_eq!(block(&sessions[2], "Hm.")["kind"], "thinking");
+    assert_eq!(documents(&sessions[2])[0]["meta"]["source"], "transcript");
+}
+
+/// The request to Chat Completions that a model event stands for.
+fn as_chat(event: &Value, attachments: &Value) -> Value {
+    let messages: Vec<Value> = event["input"]
+        .as_array()
+        .expect("messages")
+        .iter()
+        .map(|message| {
+            let mut content = message["content"].clone();
+            if let Some(name) = content
+                .as_str()
+                .and_then(|text| text.strip_prefix("attachment://"))
+            {
+                content = attachments[name].clone();
+            }
+            let mut made = json!({"role": message["role"], "content": content});
+            if message["role"] == "tool" {
+                made["tool_call_id"] = message["tool_call_id"].clone();
+                made["name"] = message["function"].clone();
+            }
+            if let Some(calls) = message["tool_calls"].as_array() {
+                let call = |call: &Value| {
+                    // The order of the arguments is that of the log.
+                    let arguments = match call["arguments"].as_object().map(serde_json::Map::len) {
+                        Some(0) => "{}",
+                        _ => r#"{"y":3,"x":2}"#,
+                    };
+                    json!({"id": call["id"], "type": "function",
+                        "function": {"name": call["function"], "arguments": arguments}})
+                };
+                made["tool_calls"] = calls.iter().map(call).collect();
+            }
+            made
+        })
+        .collect();
+    let mut made = json!({"model": event["model"], "messages": messages});
+    if !event["tool_choice"].is_null() {
+        made["tool_choice"] = event["tool_choice"].clone();
+    }
+    if !event["config"]["temperature"].is_null() {
+        made["temperature"] = event["config"]["temperature"].clone();
+    }
+    let tools = event["tools"].as_array().expect("tools");
+    if !tools.is_empty() {
+        let tool = |tool: &Value| json!({"type": "function", "function": tool});
+        made["tools"] = tools.iter().map(tool).collect();
+    }
+    made
+}
+
+#[test]
+fn a_letta_agent_has_all_its_messages_and_then_its_context() {
+    let (imported, sessions) = fixture("letta/synthetic-agent.af");
+    assert_eq!(imported.format, Some(Format::Letta));
+    assert_eq!(imported.sessions[0].name.as_deref(), Some("agent-0"));
+    let session = &sessions[0];
+    assert_eq!(
+        bytes_by_role(session),
+        sum(&[
+            ("system", &["You remember. <memory/>"]),
+            ("user", &["I am Ada."]),
+            (
+                "assistant",
+                &["A name to keep.", "{\"name\": \"Ada\"}", "Hello Ada."]
+            ),
+            ("tool", &["{\"status\": \"OK\"}"]),
+        ])
+    );
+    let all = documents(session);
+    assert_eq!(all.len(), 3);
+    assert_eq!(all[0]["meta"]["request"]["model"], "m-mini");
+    assert_eq!(all[2]["meta"]["compaction"], json!({"dropped": 2}));
+    let mut context = Vec::new();
+    blocks(&all[2], &mut context);
+    let tools = |block: &&&Value| block["kind"] == "tool";
+    let names: Vec<&Value> = context
+        .iter()
+        .filter(tools)
+        .map(|block| &block["key"])
+        .collect();
+    assert_eq!(names, ["memory"]);
+    assert!(!context.iter().any(|block| block["content"] == "I am Ada."));
+    assert_eq!(
+        block(session, "I am Ada.")["data_record"],
+        json!({"id": "message-1"})
+    );
+}
+
+#[test]
+fn what_comes_just_before_a_compaction_is_in_a_snapshot() {
+    let line = |kind: &str, payload: Value| {
+        json!({"timestamp": "2026-03-02T09:00:00Z", "type": kind, "payload": payload}).to_string()
+    };
+    let call = json!({"type": "function_call", "call_id": "c", "name": "ls", "arguments": "{}"});
+    let output = json!({"type": "function_call_output", "call_id": "c", "output": "a.rs, b.rs"});
+    for history in [None, Some(json!([]))] {
+        let mut compacted = json!({"message": "It listed files."});
+        if let Some(history) = history {
+            compacted["replacement_history"] = history;
+        }
+        let log = [
+            line("response_item", call.clone()),
+            line("response_item", output.clone()),
+            line("compacted", compacted),
+        ];
+        let log = log.join("\n") + "\n";
+        let imported = import(log.as_bytes(), &ImportOptions::default()).expect("a good log");
+        let sessions = holds_together(&imported);
+        assert_eq!(bytes_by_role(&sessions[0])["tool"], "a.rs, b.rs".len());
+        let documents = documents(&sessions[0]);
+        assert_eq!(documents.len(), 3);
+        assert!(!documents[2].to_string().contains("a.rs, b.rs"));
+    }
+}
