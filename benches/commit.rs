@@ -72,9 +72,10 @@ struct Live(Context);
 impl Live {
     /// A session of `nodes` nodes.
     fn new(nodes: usize, loaded: bool) -> Self {
-        let session = match loaded {
-            true => generate::live(nodes / TURN, 0, true),
-            false => generate::live(0, nodes / TURN, true),
+        let session = if loaded {
+            generate::live(nodes / TURN, 0, true)
+        } else {
+            generate::live(0, nodes / TURN, true)
         };
         let builder = Context::builder().clock(StepClock::new(1 << 61, 1_000));
         let context = builder.resume(&engine::load(&session));

@@ -76,19 +76,20 @@ fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let has = |wanted: &str| arguments.iter().any(|argument| argument == wanted);
     // As a test, everything runs once.
-    let effort = match has("--bench") {
-        true => Effort {
+    let effort = if has("--bench") {
+        Effort {
             rounds: 301,
             long: 10_000,
             nodes: 100_000,
             sessions: 100_000,
-        },
-        false => Effort {
+        }
+    } else {
+        Effort {
             rounds: 3,
             long: 20,
             nodes: 1_000,
             sessions: 200,
-        },
+        }
     };
     let some = PARTS.iter().any(|(name, _)| has(name));
     println!(

@@ -47,9 +47,10 @@ fn damage(name: &str, good: &[u8], mut read: impl FnMut(&[u8]) -> bool) {
     let mut seen = Seen::default();
     for (number, bad) in Mutations::of(good).take(EACH).enumerate() {
         let (ok, _, peak) = measure(|| read(&bad));
-        match ok {
-            true => seen.read += 1,
-            false => seen.refused += 1,
+        if ok {
+            seen.read += 1
+        } else {
+            seen.refused += 1
         }
         let times = |bytes: usize, fixed: usize| {
             bytes.saturating_sub(fixed) as f64 / bad.len().max(1) as f64
@@ -101,9 +102,10 @@ fn below(place: &Path) -> Vec<PathBuf> {
     let mut files = Vec::new();
     for entry in fs::read_dir(place).expect("a directory") {
         let path = entry.expect("an entry").path();
-        match path.is_dir() {
-            true => files.extend(below(&path)),
-            false => files.push(path),
+        if path.is_dir() {
+            files.extend(below(&path))
+        } else {
+            files.push(path)
         }
     }
     files.sort();

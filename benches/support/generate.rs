@@ -202,9 +202,10 @@ pub(crate) fn committed_whole(turns: usize) -> Vec<u8> {
 pub(crate) fn live(turns: usize, commits: usize, whole: bool) -> Vec<u8> {
     let mut writer = Writer::new(Random::new(SEED ^ 3), Form::Nested);
     writer.plain = true;
-    let (first, lines) = match whole {
-        true => (turns, commits),
-        false => (0, turns + commits),
+    let (first, lines) = if whole {
+        (turns, commits)
+    } else {
+        (0, turns + commits)
     };
     writer.cycle = first as u64 + 1;
     let _ = write!(writer.text, r#"{{"cycle":{},"root":"#, writer.cycle);

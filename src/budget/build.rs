@@ -164,9 +164,10 @@ fn replaceable(cache: &Path, force: bool) -> Result<(), CacheError> {
             }
             let entry = entry.map_err(CacheError::io(&dir))?;
             let name = entry.file_name().to_string_lossy().into_owned();
-            let known = match top {
-                true => [MANIFEST, INDEX, TERMS, DOCUMENTS].contains(&&*name),
-                false => name.ends_with(".json"),
+            let known = if top {
+                [MANIFEST, INDEX, TERMS, DOCUMENTS].contains(&&*name)
+            } else {
+                name.ends_with(".json")
             };
             if !known {
                 return Err(CacheError::Foreign(cache.to_owned(), name));

@@ -143,9 +143,10 @@ impl Cache {
             let answer = self.answer(query, budget, &measures)?;
             let measured = |document: &Chosen| document.is_measured(query);
             let documents = &answer.documents;
-            let right = match documents.len() <= FEW {
-                true => documents.iter().all(measured),
-                false => documents.par_iter().all(measured),
+            let right = if documents.len() <= FEW {
+                documents.iter().all(measured)
+            } else {
+                documents.par_iter().all(measured)
             };
             if right {
                 return Ok(answer);
@@ -181,9 +182,10 @@ impl Cache {
             Ok(Chosen::new(query, measures[at], id, version, content))
         };
         let chosen = &filling.chosen;
-        let documents: Vec<Result<Chosen, CacheError>> = match chosen.len() <= FEW {
-            true => chosen.iter().map(read).collect(),
-            false => chosen.par_iter().map(read).collect(),
+        let documents: Vec<Result<Chosen, CacheError>> = if chosen.len() <= FEW {
+            chosen.iter().map(read).collect()
+        } else {
+            chosen.par_iter().map(read).collect()
         };
         // Collecting returns the first error in the order chosen, for any number of threads.
         let documents = documents.into_iter().collect::<Result<_, _>>()?;

@@ -66,9 +66,12 @@ fn each_best(candidates: &[Candidate<'_>], mut visit: impl FnMut(usize) -> bool)
     let order = |a: &(f32, usize), b: &(f32, usize)| {
         // Scores are never NaN.
         let by_score = b.0.partial_cmp(&a.0).unwrap_or(Ordering::Equal);
-        let by_id = || match sorted_by_id {
-            true => Ordering::Equal,
-            false => candidates[a.1].id.cmp(candidates[b.1].id),
+        let by_id = || {
+            if sorted_by_id {
+                Ordering::Equal
+            } else {
+                candidates[a.1].id.cmp(candidates[b.1].id)
+            }
         };
         by_score.then_with(by_id).then(a.1.cmp(&b.1))
     };

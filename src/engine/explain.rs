@@ -286,9 +286,10 @@ fn analyze(
         }
         Lookup::All => (newest_first(committed.iter()), Want::Matches),
         Lookup::Range(span) => {
-            let want = match compares {
-                true => Want::Changes,
-                false => Want::Matches,
+            let want = if compares {
+                Want::Changes
+            } else {
+                Want::Matches
             };
             (
                 newest_first(committed.range(span.oldest..span.newest + 1)),
@@ -318,9 +319,12 @@ fn analyze(
         (selection.count(), counters)
     };
     count_rows(plan, rows as u64, &trace);
-    let name = |snapshot: &&Snapshot| match snapshot.is_working() {
-        true => "working state".to_owned(),
-        false => format!("@c{}", snapshot.cycle()),
+    let name = |snapshot: &&Snapshot| {
+        if snapshot.is_working() {
+            "working state".to_owned()
+        } else {
+            format!("@c{}", snapshot.cycle())
+        }
     };
     let analysis = Analysis {
         snapshots: snapshots.iter().map(name).collect(),

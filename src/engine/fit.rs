@@ -58,9 +58,12 @@ impl<'a> Fit<'a> {
             }
         }
         let tokens = cancel::here();
-        let candidate = |node: &Node<'_>| match stopped() {
-            true => Measure::default(),
-            false => Measure::of(&node.text(), query),
+        let candidate = |node: &Node<'_>| {
+            if stopped() {
+                Measure::default()
+            } else {
+                Measure::of(&node.text(), query)
+            }
         };
         let candidates: Vec<Candidate<'_>> = blocks
             .par_iter()

@@ -57,15 +57,16 @@ impl Prepared {
     #[cfg(feature = "store")]
     pub(super) fn foreseen_of_ids(&self) -> Option<Foreseen> {
         let foreseen = self.foreseen()?;
-        Some(match self.bound()?.reads_headers_only() {
-            false => foreseen,
-            true => Foreseen {
+        Some(if !self.bound()?.reads_headers_only() {
+            foreseen
+        } else {
+            Foreseen {
                 part: Some(Part {
                     headers_only: true,
                     ..foreseen.part.unwrap_or_else(Part::all)
                 }),
                 ..foreseen
-            },
+            }
         })
     }
 
@@ -123,9 +124,10 @@ impl Prepared {
         let statement = self.shared_statement();
         let selection = match lookup {
             Lookup::One(position) => {
-                let part = match history.has(position) {
-                    true => None,
-                    false => part.cloned().or_else(|| part_of(bound)),
+                let part = if history.has(position) {
+                    None
+                } else {
+                    part.cloned().or_else(|| part_of(bound))
                 };
                 let seen = part.map(|part| seeing(&history, position, &part));
                 match seen.transpose().map_err(failed)?.flatten() {

@@ -94,9 +94,10 @@ impl Engine {
         text.not_cancelled()?;
         let parent = |(row, core): (u32, bool)| {
             // An implicit core has a turn or `^ah` above it, and no id of its own.
-            let node = match core {
-                true => snapshot.parent(row).unwrap_or(row),
-                false => row,
+            let node = if core {
+                snapshot.parent(row).unwrap_or(row)
+            } else {
+                row
             };
             let node = snapshot.node(node);
             Parent { node, core }

@@ -176,9 +176,10 @@ impl Prepared {
     /// # Errors
     /// As [`Prepared::select`].
     pub fn select_with(&self, session: &Session, options: &RangeOptions) -> Result<Answer, Error> {
-        Ok(match self.compares() {
-            true => Answer::Range(self.diffs_at(&session.moment(), options, &mut Trace::off())?),
-            false => Answer::Rows(self.rows_at(session.moment(), options, &mut Trace::off())?),
+        Ok(if self.compares() {
+            Answer::Range(self.diffs_at(&session.moment(), options, &mut Trace::off())?)
+        } else {
+            Answer::Rows(self.rows_at(session.moment(), options, &mut Trace::off())?)
         })
     }
 
@@ -225,9 +226,10 @@ impl Prepared {
     /// # Errors
     /// As [`Prepared::range`].
     pub fn range_in(&self, history: &History, options: &RangeOptions) -> Result<RangeDiff, Error> {
-        match self.compares() {
-            true => self.diffs_at(history, options, &mut Trace::off()),
-            false => Err(self.other_kind("the selector asks for rows", ROWS_HELP)),
+        if self.compares() {
+            self.diffs_at(history, options, &mut Trace::off())
+        } else {
+            Err(self.other_kind("the selector asks for rows", ROWS_HELP))
         }
     }
 
@@ -267,9 +269,10 @@ impl Prepared {
     /// Refuses a selector that [compares](Self::compares).
     #[inline]
     pub(super) fn check_rows(&self) -> Result<(), Error> {
-        match self.compares() {
-            true => Err(self.other_kind("the selector asks for the diffs of a range", RANGE_HELP)),
-            false => Ok(()),
+        if self.compares() {
+            Err(self.other_kind("the selector asks for the diffs of a range", RANGE_HELP))
+        } else {
+            Ok(())
         }
     }
 

@@ -39,9 +39,10 @@ impl Engine {
         let prepared = self.prepare(format!("{time} *").trim_start());
         let prepared = prepared.map_err(|error| {
             // What is wrong with a time is said better than that it is no selector.
-            match time.starts_with('@') || error.message().starts_with("expected a time") {
-                true => error,
-                false => refuse("expected a time", "a time begins with `@`"),
+            if time.starts_with('@') || error.message().starts_with("expected a time") {
+                error
+            } else {
+                refuse("expected a time", "a time begins with `@`")
             }
         })?;
         if prepared.statement().time.clone().unwrap_or(0..0) != (0..time.len()) {
@@ -68,9 +69,10 @@ impl Engine {
         history.fetch_range(wanted.clone()).map_err(failed)?;
         let snapshots = wanted.clone().zip(history.committed().range(wanted));
         let found = snapshots.map(|(index, snapshot)| {
-            let address = match by_cycle {
-                true => Address::Cycle(snapshot.cycle()),
-                false => Address::Back((last - 1 - index) as u64),
+            let address = if by_cycle {
+                Address::Cycle(snapshot.cycle())
+            } else {
+                Address::Back((last - 1 - index) as u64)
             };
             (At::Committed(address), Arc::clone(snapshot))
         });

@@ -214,9 +214,10 @@ impl Unknown<'_> {
             },
             value: value.to_owned(),
             instead,
-            here: match listed {
-                true => values.into_iter().take(MOST_LISTED).collect(),
-                false => Vec::new(),
+            here: if listed {
+                values.into_iter().take(MOST_LISTED).collect()
+            } else {
+                Vec::new()
             },
         }
     }
@@ -232,9 +233,10 @@ impl Unknown<'_> {
         others.find_map(|other| {
             let values = self.here.values(&other)?;
             let known = |word: &str| values.contains_key(word);
-            let word = match known(value) {
-                true => value,
-                false => other_word(&VALUES, value, known)?,
+            let word = if known(value) {
+                value
+            } else {
+                other_word(&VALUES, value, known)?
             };
             Some(self.written(&other, word))
         })

@@ -120,9 +120,10 @@ impl History {
     pub fn new_lazy(archive: Arc<Archive>) -> Self {
         Self {
             committed: Snapshots::archived(&archive),
-            working: match archive.has_working() {
-                true => Working::Archived,
-                false => Working::None,
+            working: if archive.has_working() {
+                Working::Archived
+            } else {
+                Working::None
             },
             archive: Some(archive),
             ..Self::default()
@@ -414,9 +415,10 @@ impl History {
         position: Position,
         part: Option<&Part>,
     ) -> Option<Arc<Snapshot>> {
-        match self.has(position) {
-            true => self.get(position).map(Arc::clone),
-            false => self.archive.as_ref()?.known(position, part?),
+        if self.has(position) {
+            self.get(position).map(Arc::clone)
+        } else {
+            self.archive.as_ref()?.known(position, part?)
         }
     }
 

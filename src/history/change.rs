@@ -191,9 +191,12 @@ fn json_headers(newer: NodeRef<'_>, older: NodeRef<'_>, found: &mut Found) {
     let cadence = |node: NodeRef<'_>| node.cadence().map(|json| shown(json).into_owned());
     // A plain string is a list of one.
     let tags = |node: NodeRef<'_>| {
-        node.tags().map(|json| match json.starts_with('"') {
-            true => format!("[{json}]"),
-            false => shown(json).into_owned(),
+        node.tags().map(|json| {
+            if json.starts_with('"') {
+                format!("[{json}]")
+            } else {
+                shown(json).into_owned()
+            }
         })
     };
     for (name, from, to) in [
@@ -294,9 +297,12 @@ pub(crate) fn tracked(node: NodeRef<'_>) -> String {
     }
     text.push_str(&normal_type(node.type_or_class()));
     let stored = node.field("content_hash").map(canonical);
-    let tags = node.tags().map(|json| match json.starts_with('"') {
-        true => format!("[{}]", canonical(json)),
-        false => canonical(json),
+    let tags = node.tags().map(|json| {
+        if json.starts_with('"') {
+            format!("[{}]", canonical(json))
+        } else {
+            canonical(json)
+        }
     });
     let cadence = node.cadence().map(canonical);
     let created = node.field("created_at_iso").map(canonical);

@@ -349,9 +349,10 @@ const PAIR: usize = 256;
 impl Range<'_> {
     /// Whether `pairs` comparisons are too few to share out among threads.
     fn is_short(&self, pairs: usize) -> bool {
-        let rows = match self.local {
-            true => PAIR,
-            false => self.snapshot(self.span.newest).end_row() as usize,
+        let rows = if self.local {
+            PAIR
+        } else {
+            self.snapshot(self.span.newest).end_row() as usize
         };
         pairs.saturating_mul(rows) <= SHORT
     }
@@ -361,9 +362,10 @@ impl Range<'_> {
     }
 
     fn trace(&self) -> Trace {
-        match self.traced {
-            true => Trace::on(),
-            false => Trace::off(),
+        if self.traced {
+            Trace::on()
+        } else {
+            Trace::off()
         }
     }
 
@@ -371,9 +373,10 @@ impl Range<'_> {
     fn reference(&self, at: usize) -> SnapshotRef {
         let cycle = self.history.committed().cycle_at(at).unwrap_or(0);
         let back = (self.history.committed().len() - 1 - at) as u64;
-        let end = match self.span.by_cycle {
-            true => RangeEnd::Cycle(cycle),
-            false => RangeEnd::Back(back),
+        let end = if self.span.by_cycle {
+            RangeEnd::Cycle(cycle)
+        } else {
+            RangeEnd::Back(back)
         };
         SnapshotRef::new(cycle, end)
     }

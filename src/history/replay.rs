@@ -47,9 +47,10 @@ impl Made {
         let text = documents.read(self.next).map_err(failed)?;
         let document = read_document(text.as_bytes()).map_err(failed)?;
         let cycle = self.next as i64 + 1;
-        let has_place = match document.working {
-            true => self.next == documents.committed(),
-            false => document.cycle == Some(cycle) && self.next < documents.committed(),
+        let has_place = if document.working {
+            self.next == documents.committed()
+        } else {
+            document.cycle == Some(cycle) && self.next < documents.committed()
         };
         if !has_place {
             return Err(failed("its documents are not in the order of their cycles"));

@@ -293,9 +293,10 @@ impl Building {
         let previous = self.committed.last().map(|snapshot| &**snapshot);
         let base = base(&self.committed, delta);
         let quick = base.and_then(|base| {
-            match previous.is_some_and(|previous| std::ptr::eq(previous, base)) {
-                true => self.writer.commit(base, delta, &meta),
-                false => self.writer.commit_apart(base, delta, &meta),
+            if previous.is_some_and(|previous| std::ptr::eq(previous, base)) {
+                self.writer.commit(base, delta, &meta)
+            } else {
+                self.writer.commit_apart(base, delta, &meta)
             }
         });
         let made = match quick {

@@ -134,9 +134,12 @@ impl Units {
         for (at, unit) in left.units() {
             let piece = &newer.pieces()[at];
             let version = piece.segment.units()[unit as usize].version;
-            let same = versions.get(&version).filter(|&&(other, twin)| match ttls {
-                true => is_constant(piece, unit),
-                false => same_dead((piece, unit), (&older.pieces()[other], twin)),
+            let same = versions.get(&version).filter(|&&(other, twin)| {
+                if ttls {
+                    is_constant(piece, unit)
+                } else {
+                    same_dead((piece, unit), (&older.pieces()[other], twin))
+                }
             });
             match same {
                 Some(&(other, twin)) => right.take(other, &(twin..twin + 1)),

@@ -68,12 +68,11 @@ impl<'a> Earlier<'a> {
             self.next += 1;
         }
         let is_next = self.rows.contains(&self.next) && self.segment.id(self.next) == id;
-        let row = match is_next {
-            true => self.next,
-            false => {
-                let wanted = |row| self.rows.contains(&row);
-                self.segment.find(hash_text(id), id, wanted)?
-            }
+        let row = if is_next {
+            self.next
+        } else {
+            let wanted = |row| self.rows.contains(&row);
+            self.segment.find(hash_text(id), id, wanted)?
         };
         self.next = row + 1;
         let (start, end) = tree.rows.get(at as usize)?.payload;

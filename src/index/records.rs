@@ -108,9 +108,10 @@ impl Collected {
     /// Adds the record of a tree that has these bytes there, and returns its place.
     #[inline]
     pub(super) fn add_from(&mut self, tree: &[u8], (start, end): (u32, u32)) -> (u32, u32) {
-        match self.whole {
-            true => (start, end),
-            false => self.add(&tree[start as usize..end as usize]),
+        if self.whole {
+            (start, end)
+        } else {
+            self.add(&tree[start as usize..end as usize])
         }
     }
 

@@ -36,17 +36,19 @@ impl Search {
     /// # Errors
     /// It is no regular expression, or too large.
     pub fn new(pattern: &str, ignore_case: bool) -> Result<Self, Error> {
-        let whole = match ignore_case {
-            true => format!("(?i:{pattern})"),
-            false => pattern.to_owned(),
+        let whole = if ignore_case {
+            format!("(?i:{pattern})")
+        } else {
+            pattern.to_owned()
         };
         // Alone first, so that a message is about what was written.
         let compiled = Patterns::new().compile(pattern);
         let compiled = compiled.and_then(|_| Patterns::new().compile(&whole));
         let pattern = compiled.map_err(|error| {
-            let code = match error.is_limit() {
-                true => Code::Limit,
-                false => Code::SelectorInvalid,
+            let code = if error.is_limit() {
+                Code::Limit
+            } else {
+                Code::SelectorInvalid
             };
             let mistake = Diagnostic::error(code, error.to_string()).at(0..pattern.len(), "");
             Error::new(pattern, mistake.with_help(error.help()))

@@ -87,9 +87,10 @@ impl Part {
         if !self.all {
             return engine.snapshots(history, &self.time);
         }
-        let mut found = match history.committed().is_empty() {
-            true => Vec::new(),
-            false => engine.snapshots(history, "@history")?,
+        let mut found = if history.committed().is_empty() {
+            Vec::new()
+        } else {
+            engine.snapshots(history, "@history")?
         };
         if history.has_working() {
             found.extend(engine.snapshots(history, "")?);
@@ -118,9 +119,10 @@ impl Part {
         let mut rows: Vec<Range<u32>> = Vec::new();
         let nodes = found.nodes().filter_map(|node| {
             let node = node.row();
-            match std::ptr::eq(node.snapshot(), snapshot) {
-                true => Some(node),
-                false => snapshot.find(node.id()),
+            if std::ptr::eq(node.snapshot(), snapshot) {
+                Some(node)
+            } else {
+                snapshot.find(node.id())
             }
         });
         let mut each: Vec<Range<u32>> = nodes

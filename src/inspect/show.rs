@@ -288,9 +288,10 @@ fn call_names(snapshot: &Snapshot) -> HashMap<String, String> {
 /// The committed snapshot before one of `history`.
 fn before(history: &History, snapshot: &Snapshot) -> Option<std::sync::Arc<Snapshot>> {
     let committed = history.committed();
-    let index = match snapshot.is_working() {
-        true => committed.len(),
-        false => committed.index_of(snapshot.cycle())?,
+    let index = if snapshot.is_working() {
+        committed.len()
+    } else {
+        committed.index_of(snapshot.cycle())?
     };
     committed.get(index.checked_sub(1)?).cloned()
 }

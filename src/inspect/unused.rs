@@ -75,9 +75,10 @@ impl Tool {
             self.unpriced = true;
             return;
         };
-        let again = match first {
-            true => price.of_input(tokens),
-            false => price.of_cached(tokens),
+        let again = if first {
+            price.of_input(tokens)
+        } else {
+            price.of_cached(tokens)
         };
         let (whole, cached) = self.cost.get_or_insert_default();
         *whole = [*whole, price.of_input(tokens)].into_iter().sum();

@@ -59,9 +59,10 @@ const LONGEST: usize = 1 << 14;
 
 /// The tokens of a text.
 pub(super) fn count(vocabulary: Vocabulary, text: &str) -> u64 {
-    match text.is_ascii() {
-        true => count_ascii(vocabulary, text, STEP),
-        false => count_pieces(vocabulary, text),
+    if text.is_ascii() {
+        count_ascii(vocabulary, text, STEP)
+    } else {
+        count_pieces(vocabulary, text)
     }
 }
 
@@ -71,9 +72,10 @@ fn count_ascii(vocabulary: Vocabulary, text: &str, step: usize) -> u64 {
     while !rest.is_empty() && !stopped() {
         let end = border(rest.as_bytes(), step).unwrap_or(rest.len());
         let (part, after) = rest.split_at(end);
-        tokens += match part.len() > 2 * step.max(LONGEST) {
-            true => count_pieces(vocabulary, part),
-            false => vocabulary.library().count(part) as u64,
+        tokens += if part.len() > 2 * step.max(LONGEST) {
+            count_pieces(vocabulary, part)
+        } else {
+            vocabulary.library().count(part) as u64
         };
         rest = after;
     }
@@ -111,9 +113,10 @@ fn count_pieces(vocabulary: Vocabulary, text: &str) -> u64 {
     };
     let (mut tokens, mut counted) = (0, 0);
     for piece in pieces(&own.cutter, text) {
-        tokens += match piece.is_ascii() && piece.len() <= LONGEST {
-            true => encoding.count(piece),
-            false => own.ranks.merge(piece.as_bytes()),
+        tokens += if piece.is_ascii() && piece.len() <= LONGEST {
+            encoding.count(piece)
+        } else {
+            own.ranks.merge(piece.as_bytes())
         };
         counted += piece.len();
         if counted >= STEP {

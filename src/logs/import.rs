@@ -44,12 +44,11 @@ pub fn import(bytes: &[u8], options: &ImportOptions) -> Result<Imported, InputEr
     #[cfg(feature = "store")]
     let lines;
     #[cfg(feature = "store")]
-    let bytes = match super::ctrace::is_database(bytes) {
-        true => {
-            lines = super::ctrace::lines(bytes)?;
-            lines.as_bytes()
-        }
-        false => bytes,
+    let bytes = if super::ctrace::is_database(bytes) {
+        lines = super::ctrace::lines(bytes)?;
+        lines.as_bytes()
+    } else {
+        bytes
     };
     let text = redact::redact(input::text(bytes)?, &options.redact, &mut counted);
     let mut out = Output::default();

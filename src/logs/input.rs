@@ -127,9 +127,10 @@ impl<'a> Checked<'a> {
 fn at_pointer<'a>(input: &'a Checked<'a>, pointer: &Pointer) -> Result<Vec<List<'a>>, InputError> {
     let mut lists = Vec::new();
     for whole in &input.values {
-        let line = match input.lines {
-            true => format!("line {} ", whole.line),
-            false => String::new(),
+        let line = if input.lines {
+            format!("line {} ", whole.line)
+        } else {
+            String::new()
         };
         for (path, value) in pointer.matches(whole.raw) {
             let location = format!("{line}{path}");

@@ -241,8 +241,9 @@ fn value(text: &str) -> Result<&str, &'static str> {
     if reader.end().is_err() || !reader.problems().is_empty() {
         return Err("not JSON that a document can hold");
     }
-    match value.starts_with('{') {
-        true => Ok(value),
-        false => Err("no object"),
+    if value.starts_with('{') {
+        Ok(value)
+    } else {
+        Err("no object")
     }
 }

@@ -46,9 +46,10 @@ impl Redaction {
             Some(syntax) => wrong(syntax),
             None => wrong(&error),
         })?;
-        match regex.is_match("") {
-            true => Err("the pattern matches the empty text, so it would match everywhere".into()),
-            false => Ok(Self { regex }),
+        if regex.is_match("") {
+            Err("the pattern matches the empty text, so it would match everywhere".into())
+        } else {
+            Ok(Self { regex })
         }
     }
 
@@ -280,9 +281,10 @@ impl<'a> Scan<'a, '_, '_> {
         }
         end += 1;
         let raw = self.text.get(start..end).unwrap_or_default();
-        let decoded: Cow<'a, str> = match escaped {
-            true => string(raw).unwrap_or_default(),
-            false => Cow::Borrowed(raw.get(1..raw.len() - 1).unwrap_or_default()),
+        let decoded: Cow<'a, str> = if escaped {
+            string(raw).unwrap_or_default()
+        } else {
+            Cow::Borrowed(raw.get(1..raw.len() - 1).unwrap_or_default())
         };
         let rest = bytes.get(end..).unwrap_or_default();
         let next = rest.iter().find(|byte| !byte.is_ascii_whitespace());

@@ -136,9 +136,10 @@ impl Read for Bytes<'_, '_> {
 fn next_line(from: &mut impl BufRead, line: &mut Vec<u8>) -> io::Result<()> {
     line.clear();
     from.take(LINE).read_until(b'\n', line)?;
-    match line.len() as u64 == LINE && !line.ends_with(b"\n") {
-        true => Err(io::Error::other("a line is longer than 1 GiB")),
-        false => Ok(()),
+    if line.len() as u64 == LINE && !line.ends_with(b"\n") {
+        Err(io::Error::other("a line is longer than 1 GiB"))
+    } else {
+        Ok(())
     }
 }
 

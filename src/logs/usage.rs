@@ -51,9 +51,12 @@ pub(super) fn fields(raw: &str) -> Vec<Field> {
     ] {
         fields.extend(value.map(|value| (name.into(), value.to_string())));
     }
-    let cost = get(&found, "cost").map(|raw| match raw.starts_with('{') {
-        true => get(&members(raw), "total").unwrap_or("null"),
-        false => raw,
+    let cost = get(&found, "cost").map(|raw| {
+        if raw.starts_with('{') {
+            get(&members(raw), "total").unwrap_or("null")
+        } else {
+            raw
+        }
     });
     let is_number = |raw: &&str| raw.starts_with(|c: char| c.is_ascii_digit());
     fields.extend(

@@ -98,9 +98,10 @@ impl Head {
     /// # Errors
     /// There is a parameter of their name.
     pub(super) fn with_messages(self) -> Result<Self, RenderError> {
-        match self.has_parameter_of_list() {
-            true => Err(clash(self.list, self.provider)),
-            false => Ok(self),
+        if self.has_parameter_of_list() {
+            Err(clash(self.list, self.provider))
+        } else {
+            Ok(self)
         }
     }
 

@@ -98,9 +98,12 @@ pub(super) fn read(text: &str, at: usize) -> Result<Record, InputError> {
         parent: required("parent")?,
         system,
     };
-    block.content = get(&found, "content").map(|content| match block.is_tool() {
-        true => compact(content).into(),
-        false => canonical(content).into(),
+    block.content = get(&found, "content").map(|content| {
+        if block.is_tool() {
+            compact(content).into()
+        } else {
+            canonical(content).into()
+        }
     });
     Ok(Record::Block(block))
 }

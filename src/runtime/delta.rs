@@ -30,9 +30,10 @@ pub(super) fn delta(state: State<'_>, moved: &[(Arc<str>, Arc<str>)], passed: i6
         let parent = moved.iter().find(|(moved, _)| moved == id);
         let parent = parent.map(|(_, parent)| &**parent);
         let kept = node.ttl().map(|ttl| ttl.saturating_sub(passed).max(0));
-        let node_type = match retyped.contains(id) {
-            true => Some(node.type_or_class()),
-            false => node.node_type(),
+        let node_type = if retyped.contains(id) {
+            Some(node.type_or_class())
+        } else {
+            node.node_type()
         };
         push_old(&mut patch, node, node_type, change, kept, parent);
     }

@@ -306,9 +306,10 @@ impl Name {
             _ if FILLED.contains(&member) => {
                 let message = format!("{self}: {member} is filled when the node is made");
                 let refusal = header(message);
-                Err(match &*self.0 == UPDATE {
-                    true => refusal,
-                    false => refusal.help("give `created_at_iso` to keep the time of a log"),
+                Err(if &*self.0 == UPDATE {
+                    refusal
+                } else {
+                    refusal.help("give `created_at_iso` to keep the time of a log")
                 })
             }
             _ => {

@@ -128,9 +128,10 @@ fn common(a: usize, b: usize, same: impl Fn(usize, usize) -> bool) -> Vec<(usize
     let mut best = vec![vec![0_u32; b + 1]; a + 1];
     for i in (0..a).rev() {
         for j in (0..b).rev() {
-            best[i][j] = match same(i, j) {
-                true => best[i + 1][j + 1] + 1,
-                false => best[i + 1][j].max(best[i][j + 1]),
+            best[i][j] = if same(i, j) {
+                best[i + 1][j + 1] + 1
+            } else {
+                best[i + 1][j].max(best[i][j + 1])
             };
         }
     }

@@ -162,12 +162,13 @@ impl Stored {
 
     /// Refuses a working state that is not the one of the moment the session was opened.
     fn check_working(&self, same: bool) -> Result<(), StoreError> {
-        match same {
-            true => Ok(()),
-            false => Err(StoreError::Gone(format!(
+        if same {
+            Ok(())
+        } else {
+            Err(StoreError::Gone(format!(
                 "the working state of `{}` has changed since the session was opened",
                 self.entry.name
-            ))),
+            )))
         }
     }
 
@@ -248,10 +249,7 @@ impl Source for Stored {
                 &[self.entry.session.into(), first.into(), last.into()],
                 |row| int(row, 0),
             )?;
-            match same || cycles.len() == self.entry.snapshots() {
-                true => Ok(cycles),
-                false => Err(self.gone()),
-            }
+            if same || cycles.len() == self.entry.snapshots() { Ok(cycles) } else { Err(self.gone()) }
         })?;
         Ok(cycles.into())
     }

@@ -182,16 +182,18 @@ impl Units {
             nodes
         );
         let mut wide = std::mem::take(&mut self.wide);
-        let (columns, kinds) = match light {
-            true => (HEADER_COLUMNS, &HEADER_KINDS[..]),
-            false => (COLUMNS, &KINDS[..]),
+        let (columns, kinds) = if light {
+            (HEADER_COLUMNS, &HEADER_KINDS[..])
+        } else {
+            (COLUMNS, &KINDS[..])
         };
         database.query_wide(columns, kinds, &rest, &values, &mut wide)?;
         let mut found: Vec<Found<'_>> = Vec::with_capacity(wide.len());
         for cells in wide.rows() {
-            found.push(match light {
-                true => read_header(cells)?,
-                false => read_node(cells)?,
+            found.push(if light {
+                read_header(cells)?
+            } else {
+                read_node(cells)?
             });
         }
         let mut attributes = Vec::new();
@@ -262,9 +264,10 @@ impl Units {
             _ => parent.map(|parent| self.tree.id(parent)),
         };
         self.json.clear();
-        let fields = match self.headers_only {
-            true => Fields::new(),
-            false => node.fields(attributes, parent_id, &mut self.json)?,
+        let fields = if self.headers_only {
+            Fields::new()
+        } else {
+            node.fields(attributes, parent_id, &mut self.json)?
         };
         let [node_type, role, kind, key] = node.all_headers();
         push_row(
@@ -395,9 +398,10 @@ impl Found<'_> {
                     member + ":" + json
                 })
                 .collect();
-            self.extra = match kept.is_empty() {
-                true => None,
-                false => Some(format!("{{{}}}", kept.join(",")).into()),
+            self.extra = if kept.is_empty() {
+                None
+            } else {
+                Some(format!("{{{}}}", kept.join(",")).into())
             };
         }
     }
@@ -421,9 +425,12 @@ impl Found<'_> {
             add(name, &|json| json.push_str(&attribute.json));
         }
         if let Some(body) = self.body {
-            add("content".into(), &|json| match self.body_is_json {
-                true => json.push_str(body),
-                false => quote(body, json),
+            add("content".into(), &|json| {
+                if self.body_is_json {
+                    json.push_str(body)
+                } else {
+                    quote(body, json)
+                }
             });
         }
         if has(present::CREATED_AT_ISO) {
@@ -477,14 +484,13 @@ fn quote(text: &str, json: &mut String) {
     let escaped = |byte: &u8| *byte < 0x20 || *byte == b'"' || *byte == b'\\';
     let chunks = text.as_bytes().chunks(32);
     let mut plain = chunks.map(|chunk| chunk.iter().fold(false, |any, byte| any | escaped(byte)));
-    match plain.any(|any| any) {
-        false => {
-            json.reserve(text.len() + 2);
-            json.push('"');
-            json.push_str(text);
-            json.push('"');
-        }
-        true => json.push_str(&serde_json::to_string(text).unwrap_or_default()),
+    if !plain.any(|any| any) {
+        json.reserve(text.len() + 2);
+        json.push('"');
+        json.push_str(text);
+        json.push('"');
+    } else {
+        json.push_str(&serde_json::to_string(text).unwrap_or_default())
     }
 }
 

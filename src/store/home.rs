@@ -264,9 +264,10 @@ impl Pool {
     }
 
     fn connect_reader(&self) -> Result<Box<dyn Database>, StoreError> {
-        let access = match self.options.read_only {
-            true => Access::ReadOnly,
-            false => Access::Read,
+        let access = if self.options.read_only {
+            Access::ReadOnly
+        } else {
+            Access::Read
         };
         self.place.connect(access, self.options.busy)
     }

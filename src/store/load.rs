@@ -199,8 +199,8 @@ pub(super) fn with_id(
     seq: i64,
     id: &str,
 ) -> Result<Vec<Place>, StoreError> {
-    let units = match is_short(id) {
-        true => collect(
+    let units = if is_short(id) {
+        collect(
             database,
             &format!(
                 "select unit_id from node where {} limit ?2",
@@ -208,8 +208,9 @@ pub(super) fn with_id(
             ),
             &[id.into(), (STRANGERS + 1).into()],
             |row| int(row, 0),
-        )?,
-        false => Vec::new(),
+        )?
+    } else {
+        Vec::new()
     };
     let here = "p.session_id = ?1 and p.first_seq <= ?2 and p.last_seq >= ?2";
     if units.len() as i64 > STRANGERS || !is_short(id) {
@@ -358,9 +359,10 @@ impl Cache {
     ) -> Result<Arc<Snapshot>, StoreError> {
         let parts = places.iter().map(|place| self.part(fresh, place));
         let parts: Vec<UnitPart> = parts.collect::<Result<_, _>>()?;
-        let layout = match self.units.is_empty() {
-            true => fresh.layout(places.len()),
-            false => Layout::ByLifetime,
+        let layout = if self.units.is_empty() {
+            fresh.layout(places.len())
+        } else {
+            Layout::ByLifetime
         };
         let made = self
             .writer
@@ -462,9 +464,10 @@ impl Fresh {
     /// How so many of its units get one segment. One that shares its records keeps all that was read in
     /// memory, so it has to have all of it.
     fn layout(&self, units: usize) -> Layout {
-        match self.ranges.len() == units {
-            true => Layout::Whole,
-            false => Layout::Together,
+        if self.ranges.len() == units {
+            Layout::Whole
+        } else {
+            Layout::Together
         }
     }
 

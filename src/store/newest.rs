@@ -194,9 +194,10 @@ fn parts(
     }
     let places = reading.iter().flat_map(|reading| &reading.places);
     let units: BTreeSet<i64> = places.map(|place| place.unit).collect();
-    let mut read = match part.headers_only {
-        true => Units::of_headers(),
-        false => Units::default(),
+    let mut read = if part.headers_only {
+        Units::of_headers()
+    } else {
+        Units::default()
     };
     read.read_all(database, &units.into_iter().collect::<Vec<_>>(), !part.sys)?;
     Ok(read)

@@ -67,9 +67,10 @@ impl Address {
                 "the schema {schema:?} cannot be used; give a name of lower-case letters, digits and `_`"
             ));
         }
-        let whole = match rest.is_empty() {
-            true => base.to_owned(),
-            false => format!("{base}?{}", rest.join("&")),
+        let whole = if rest.is_empty() {
+            base.to_owned()
+        } else {
+            format!("{base}?{}", rest.join("&"))
         };
         let Ok(mut config) = whole.parse::<Config>() else {
             return refused(
@@ -86,9 +87,10 @@ impl Address {
         }
         let (scheme, place) = base.split_once("://").unwrap_or(("postgres", base));
         let place = place.rsplit_once('@').map_or(place, |(_, place)| place);
-        let named = match schema == SCHEMA {
-            true => String::new(),
-            false => format!("?schema={schema}"),
+        let named = if schema == SCHEMA {
+            String::new()
+        } else {
+            format!("?schema={schema}")
         };
         Ok(Self {
             config,
@@ -362,20 +364,17 @@ impl Database for Postgres {
     }
 
     fn begin(&mut self, write: bool) -> Result<(), StoreError> {
-        match write {
-            // Rows that another one inserts meanwhile must be seen: units and bodies are shared.
-            true => {
-                let lock = lock("_shared", &self.address.schema);
-                self.start(
-                    &format!("begin isolation level read committed; {lock}"),
-                    true,
-                )
-            }
-            // The state that a transaction reads is that of its first query.
-            false => self.start(
+        if write {
+            let lock = lock("_shared", &self.address.schema);
+            self.start(
+                &format!("begin isolation level read committed; {lock}"),
+                true,
+            )
+        } else {
+            self.start(
                 "begin isolation level repeatable read, read only; select 1",
                 false,
-            ),
+            )
         }
     }
 

@@ -151,9 +151,10 @@ pub(crate) const ATTR_BY_TEXT: &str =
 /// query that asks for one says so, or it is answered without the index; a long text is looked for in all
 /// rows there.
 pub(crate) fn equals(column: &str, text: &str) -> String {
-    match is_short(text) {
-        true => format!("{column} = ?1 and length({column}) <= {SHORT}"),
-        false => format!("{column} = ?1"),
+    if is_short(text) {
+        format!("{column} = ?1 and length({column}) <= {SHORT}")
+    } else {
+        format!("{column} = ?1")
     }
 }
 
@@ -260,10 +261,7 @@ impl Table {
     /// The columns that its rows are in order by, in a copy.
     #[cfg(feature = "postgres")]
     pub(crate) fn order(&self) -> &'static str {
-        match self.key.is_empty() {
-            true => "1",
-            false => self.key,
-        }
+        if self.key.is_empty() { "1" } else { self.key }
     }
 
     /// The statement that makes it.
@@ -271,9 +269,10 @@ impl Table {
         let mut lines: Vec<String> = Vec::new();
         for column in self.columns() {
             let kind = spelled(column.kind, dialect);
-            let null = match column.null || column.kind == Type::Id {
-                true => "",
-                false => " not null",
+            let null = if column.null || column.kind == Type::Id {
+                ""
+            } else {
+                " not null"
             };
             lines.push(format!("  {} {kind}{null}", column.name));
         }

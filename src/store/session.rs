@@ -221,16 +221,18 @@ fn together(
     // A working state that is replaced leaves units that another session may be about to place. There may
     // be one that was kept although its transaction was reported as failed.
     let replaces = |job: &Job| job.writer.saved || job.writer.doubtful;
-    match jobs.iter().any(replaces) {
-        true => database.begin_alone()?,
-        false => database.begin(true)?,
+    if jobs.iter().any(replaces) {
+        database.begin_alone()?
+    } else {
+        database.begin(true)?
     }
     let several = jobs.len() > 1;
     let mut written = Vec::new();
     for job in &mut *jobs {
-        let step = match several {
-            true => one(database, job),
-            false => Ok(job.writer.write(database, &job.work)),
+        let step = if several {
+            one(database, job)
+        } else {
+            Ok(job.writer.write(database, &job.work))
         };
         match step {
             Ok(step) => written.push(step),
@@ -333,9 +335,12 @@ pub(crate) fn transaction<T>(
         return done;
     }
     // What cancelled work has read may be a part of what is there, and is not kept.
-    let done = done.and_then(|value| match stopped() {
-        true => Err(StoreError::Database(Cancelled.to_string())),
-        false => Ok(value),
+    let done = done.and_then(|value| {
+        if stopped() {
+            Err(StoreError::Database(Cancelled.to_string()))
+        } else {
+            Ok(value)
+        }
     });
     finish(database, done)
 }
@@ -352,16 +357,17 @@ pub(crate) fn retired(
     let closed = "select distinct n.id from placement p join node n on n.unit_id = p.unit_id \
          where p.session_id = ?1 and p.last_seq < ?2 and n.id is not null \
          union select id from retired where session_id = ?1 order by 1";
-    match written {
-        true => collect(database, noted, &[session.into()], |row| {
+    if written {
+        collect(database, noted, &[session.into()], |row| {
             Ok(text(row, 0)?.to_owned())
-        }),
-        false => collect(
+        })
+    } else {
+        collect(
             database,
             closed,
             &[session.into(), super::write::IN_FORCE.into()],
             |row| Ok(text(row, 0)?.to_owned()),
-        ),
+        )
     }
 }
 

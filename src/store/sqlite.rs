@@ -217,13 +217,14 @@ impl Sqlite {
     }
 
     fn error(&self, error: &rusqlite::Error) -> StoreError {
-        match is_busy(error) {
-            true => StoreError::Conflict(format!(
+        if is_busy(error) {
+            StoreError::Conflict(format!(
                 "{}: another program has been writing to it for more than {} s; try again later",
                 self.path.display(),
                 self.busy.as_secs()
-            )),
-            false => said(&self.path, error),
+            ))
+        } else {
+            said(&self.path, error)
         }
     }
 
@@ -277,9 +278,10 @@ impl Sqlite {
         let mut target = Connection::open(to).map_err(failed)?;
         // The moment is that of the first read of a transaction, so steps between which others commit need
         // not begin anew.
-        let moment = match self.connection.is_autocommit() {
-            true => Some(self.connection.unchecked_transaction().map_err(mine)?),
-            false => None,
+        let moment = if self.connection.is_autocommit() {
+            Some(self.connection.unchecked_transaction().map_err(mine)?)
+        } else {
+            None
         };
         let first = "select count(*) from sqlite_schema";
         self.connection
@@ -417,13 +419,14 @@ impl Database for Sqlite {
             self.connection.busy_timeout(self.busy)?;
             busy
         };
-        match empty().map_err(|error| self.error(&error))? {
-            false => Ok(()),
-            true => Err(StoreError::Conflict(
-                "it is erased, but the log of recent commits still has it because another program reads; \
-                 it goes with the next erasure, or when all programs have closed the store"
-                    .to_owned(),
-            )),
+        if !empty().map_err(|error| self.error(&error))? {
+            Ok(())
+        } else {
+            Err(StoreError::Conflict(
+            "it is erased, but the log of recent commits still has it because another program reads; \
+             it goes with the next erasure, or when all programs have closed the store"
+                .to_owned(),
+        ))
         }
     }
 }

@@ -317,9 +317,10 @@ pub(super) fn wrong(
                 let sound = || {
                     // Without a runtime there is nothing to sum.
                     let none = table.sum == "runtime_sum" && row.text(2)?.is_none();
-                    let wanted = match none {
-                        true => None,
-                        false => Some(sum_of_row(row, 2, table.columns)?),
+                    let wanted = if none {
+                        None
+                    } else {
+                        Some(sum_of_row(row, 2, table.columns)?)
                     };
                     Ok(row.int(1)? == wanted)
                 };

@@ -190,10 +190,7 @@ fn is_stopped() -> bool {
 /// The work is cancelled.
 #[inline]
 pub(crate) fn check() -> Result<(), Cancelled> {
-    match stopped() {
-        true => Err(Cancelled),
-        false => Ok(()),
-    }
+    if stopped() { Err(Cancelled) } else { Ok(()) }
 }
 
 /// The tokens of a thread, for work of it that other threads do.

@@ -506,9 +506,10 @@ impl<'r, 'a> NodeReader<'r, 'a> {
             && !null
         {
             // A list of other things is a list, too.
-            let found = match TAGS.is(&name) {
-                true => shorten(value),
-                false => named(value),
+            let found = if TAGS.is(&name) {
+                shorten(value)
+            } else {
+                named(value)
             };
             let message = format!("{name} must be {wanted}, or null, not {found}");
             self.faults.add(offset, message);

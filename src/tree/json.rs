@@ -170,18 +170,20 @@ impl<'a> Reader<'a> {
     /// [`Halt`] if it is.
     #[inline(always)]
     pub(crate) fn go_on(&mut self) -> Result<(), Halt> {
-        match self.at < self.look {
-            true => Ok(()),
-            false => self.look(),
+        if self.at < self.look {
+            Ok(())
+        } else {
+            self.look()
         }
     }
 
     #[cold]
     fn look(&mut self) -> Result<(), Halt> {
         self.look = self.at + LOOK;
-        match stopped() {
-            true => Err(self.halt(self.at, ProblemKind::Cancelled)),
-            false => Ok(()),
+        if stopped() {
+            Err(self.halt(self.at, ProblemKind::Cancelled))
+        } else {
+            Ok(())
         }
     }
 

@@ -259,9 +259,10 @@ impl Stream {
                 return Ok(None);
             }
             let rest = self.text.rest();
-            let feed = match self.lines {
-                true => memchr::memchr(b'\n', rest),
-                false => None,
+            let feed = if self.lines {
+                memchr::memchr(b'\n', rest)
+            } else {
+                None
             };
             let last = feed.is_some() || self.text.ended;
             let rest = rest.get(..feed.unwrap_or(rest.len())).unwrap_or_default();
@@ -274,9 +275,10 @@ impl Stream {
                 }
                 Err(_) => return Ok(None),
             };
-            let stop = match last {
-                true => usize::MAX,
-                false => text.len().saturating_sub(self.sizes.margin),
+            let stop = if last {
+                usize::MAX
+            } else {
+                text.len().saturating_sub(self.sizes.margin)
             };
             let Some(read) = large.read(text, stop) else {
                 return Ok(None);

@@ -160,9 +160,10 @@ impl Random {
         }
         let mut remove: Vec<String> = Vec::new();
         for _ in 0..self.below(3) {
-            let id = match self.chance(97) {
-                true => self.pick(&ids),
-                false => "unknown",
+            let id = if self.chance(97) {
+                self.pick(&ids)
+            } else {
+                "unknown"
             };
             if !named.iter().any(|other| other == id) {
                 named.push(id.to_owned());
@@ -314,9 +315,10 @@ fn differences_load_as_whole_trees_do() {
             };
             let working = random.chance(10);
             let delta = random.delta(base, &mut next);
-            let place = match working {
-                true => "\"working\":true".to_owned(),
-                false => format!("\"cycle\":{cycle}"),
+            let place = if working {
+                "\"working\":true".to_owned()
+            } else {
+                format!("\"cycle\":{cycle}")
             };
             let line = format!("{{{place},\"base\":{},{delta}", base.cycle());
             let text = format!("{lines}\n{line}");

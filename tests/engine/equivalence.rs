@@ -160,9 +160,10 @@ fn holds(name: &str, law: fn(&mut Rng) -> Law, least: (u32, u32)) {
     for edition in [Edition::Depth, Edition::Canonical] {
         for (count, long) in [(150, false), (3, true)] {
             let make = |seed| {
-                let sample = match long {
-                    true => Sample::long(seed, 40),
-                    false => Sample::new(seed),
+                let sample = if long {
+                    Sample::long(seed, 40)
+                } else {
+                    Sample::new(seed)
                 };
                 Case::new(seed, &sample, edition, 12)
             };

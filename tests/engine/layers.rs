@@ -264,12 +264,11 @@ fn without_comments(text: &str) -> String {
         } else if rest.starts_with("r\"") || rest.starts_with("r#") {
             let hashes = rest[1..].chars().take_while(|c| *c == '#').count();
             let end = format!("\"{}", "#".repeat(hashes));
-            match rest[1 + hashes..].starts_with('"') {
-                true => {
-                    let body = 2 + hashes;
-                    body + rest[body..].find(&end).unwrap() + end.len()
-                }
-                false => 0,
+            if rest[1 + hashes..].starts_with('"') {
+                let body = 2 + hashes;
+                body + rest[body..].find(&end).unwrap() + end.len()
+            } else {
+                0
             }
         } else if c == '"' {
             let mut escaped = false;

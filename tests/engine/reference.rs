@@ -286,9 +286,12 @@ fn every_place_is_where_the_page_says() {
             Ok(spot) => spot,
             Err(error) => return error.code().to_string(),
         };
-        let parents = spot.parents.iter().map(|parent| match parent.core {
-            true => format!("core of {}", parent.node.id()),
-            false => parent.node.id().to_owned(),
+        let parents = spot.parents.iter().map(|parent| {
+            if parent.core {
+                format!("core of {}", parent.node.id())
+            } else {
+                parent.node.id().to_owned()
+            }
         });
         let parents = match parents.collect::<Vec<_>>().join(", ") {
             none if none.is_empty() => "nothing".to_owned(),

@@ -41,9 +41,10 @@ impl<'a> Labels<'a> {
     /// A line above an answer; empty without labels.
     fn title(self, paint: Paint) -> String {
         let labels: Vec<&str> = self.named().iter().map(|(_, label)| *label).collect();
-        match labels.is_empty() {
-            true => String::new(),
-            false => paint.tint(Tint::Name, &format!("{}:", labels.join("  "))) + "\n",
+        if labels.is_empty() {
+            String::new()
+        } else {
+            paint.tint(Tint::Name, &format!("{}:", labels.join("  "))) + "\n"
         }
     }
 
@@ -76,15 +77,14 @@ pub(super) fn append(
             let value = found.json(how.count)?;
             let name = if how.count { "count" } else { "result" };
             let labels = labels.named();
-            match labels.is_empty() {
-                true => out.extend([&*value, "\n"]),
-                false => {
-                    out.push('{');
-                    for (name, label) in labels {
-                        let _ = write!(out, "\"{name}\":{},", output::quoted(label));
-                    }
-                    let _ = writeln!(out, "\"{name}\":{value}}}");
+            if labels.is_empty() {
+                out.extend([&*value, "\n"])
+            } else {
+                out.push('{');
+                for (name, label) in labels {
+                    let _ = write!(out, "\"{name}\":{},", output::quoted(label));
                 }
+                let _ = writeln!(out, "\"{name}\":{value}}}");
             }
         }
         _ if how.count => out.extend([&*prefix, &*found.json(true)?, "\n"]),

@@ -77,9 +77,10 @@ impl Run for Assert {
             Ok(())
         })?;
         print(&out)?;
-        Ok(match failed || sessions == 0 {
-            true => Exit::Unmet,
-            false => Exit::Ok,
+        Ok(if failed || sessions == 0 {
+            Exit::Unmet
+        } else {
+            Exit::Ok
         })
     }
 }
@@ -87,9 +88,10 @@ impl Run for Assert {
 /// A line for each condition, and one for each of the first failures.
 fn lines(checked: &[Checked], paint: Paint, out: &mut String) {
     for checked in checked {
-        let word = match checked.holds {
-            true => paint.tint(Tint::Added, "ok    "),
-            false => paint.tint(Tint::Removed, "FAILED"),
+        let word = if checked.holds {
+            paint.tint(Tint::Added, "ok    ")
+        } else {
+            paint.tint(Tint::Removed, "FAILED")
         };
         let condition = printable(&checked.condition.to_string());
         let _ = writeln!(out, "{word} line {}: {condition}", checked.line);
@@ -102,9 +104,10 @@ fn lines(checked: &[Checked], paint: Paint, out: &mut String) {
                     .as_deref()
                     .map(|block| format!("block {}", printable(block))),
             );
-            let place = match place.is_empty() {
-                true => String::new(),
-                false => format!("{}: ", place.join(", ")),
+            let place = if place.is_empty() {
+                String::new()
+            } else {
+                format!("{}: ", place.join(", "))
             };
             let _ = writeln!(out, "         {place}{}", printable(&failed.what));
         }

@@ -82,9 +82,10 @@ impl Run for Commit {
         let mut writing = self.write.open_with(self.policy())?;
         let report = writing.context().commit()?;
         writing.save_commit()?;
-        print(&match self.write.how().is_json() {
-            true => format!("{}\n", to_json(&report)),
-            false => text(&report),
+        print(&if self.write.how().is_json() {
+            format!("{}\n", to_json(&report))
+        } else {
+            text(&report)
         })
     }
 }

@@ -106,12 +106,13 @@ impl Explain {
             verbose: self.verbose,
         };
         let explain = self.edition.engine().explain(None, selector, options)?;
-        let found = match self.analyze {
-            true => Some(answers.try_fold((0, 0), |(sessions, rows), found| {
+        let found = if self.analyze {
+            Some(answers.try_fold((0, 0), |(sessions, rows), found| {
                 let count = found?.answer.count();
                 Ok::<_, Failure>((sessions + 1, rows + count))
-            })?),
-            false => None,
+            })?)
+        } else {
+            None
         };
         if self.format == TextFirst::Json {
             let mut json = explain.to_json();

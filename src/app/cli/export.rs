@@ -191,11 +191,12 @@ fn to_directory(sessions: u64, file: &str) -> Failure {
 fn to_store(session: &str, output: &str, at: bool) -> Failure {
     let failure = Failure::usage(format!("`export` writes files, and `{output}` is a store"));
     let (session, output) = (quoted(session), quoted(output));
-    match at {
-        true => failure.with_help(format!(
+    if at {
+        failure.with_help(format!(
             "pactql fork SESSION ADDRESS {output} begins a session there"
-        )),
-        false => failure.with_help(format!("pactql import {session} -o {output}")),
+        ))
+    } else {
+        failure.with_help(format!("pactql import {session} -o {output}"))
     }
 }
 

@@ -75,16 +75,13 @@ impl Run for Grep {
         let mut found_any = false;
         let is_all = part.is_all(&engine)?;
         let among = |store: &Store, glob: &str| {
-            let found = match is_all {
-                true => search.sessions(store, glob)?,
-                // A session that does not have the snapshot is an error.
-                false => None,
+            let found = if is_all {
+                search.sessions(store, glob)?
+            } else {
+                None
             };
             if found.is_none() && store.text_index()?.is_some() {
-                say(match is_all {
-                    true => WITHOUT_LETTERS,
-                    false => WITH_TIME,
-                });
+                say(if is_all { WITHOUT_LETTERS } else { WITH_TIME });
             }
             Ok(found)
         };
@@ -159,9 +156,10 @@ fn text(block: &FoundBlock, paint: Paint, out: &mut String) {
         paint.tint(Tint::Name, &printable(&block.id)),
         paint.tint(Tint::Kind, &what),
     );
-    let when = match block.first == block.last {
-        true => block.first.clone(),
-        false => format!("{} to {}", block.first, block.last),
+    let when = if block.first == block.last {
+        block.first.clone()
+    } else {
+        format!("{} to {}", block.first, block.last)
     };
     let _ = writeln!(out, "{id}  {what}  {}", paint.tint(Tint::Place, &when));
     let widest = block

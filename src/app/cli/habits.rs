@@ -173,9 +173,10 @@ pub(super) fn node(words: &[String]) -> String {
         return format!("block:text {}", serde_json::Value::from(whole));
     }
     let rest = &whole[word.len()..];
-    let end = match rest.trim_start().starts_with('{') {
-        true => rest.find('}').map_or(rest.len(), |at| at + 1),
-        false => 0,
+    let end = if rest.trim_start().starts_with('{') {
+        rest.find('}').map_or(rest.len(), |at| at + 1)
+    } else {
+        0
     };
     let (head, content) = whole.split_at(word.len() + end);
     match content.trim() {
@@ -277,9 +278,10 @@ pub(super) fn option(option: &str, typed: &Typed<'_>) -> Option<(String, String)
     let value = own.or(next.map(|word| word.as_str()));
     // The words with the option replaced; `taken` says whether its value goes too.
     let with = |words: &[&str], taken: bool| {
-        let after = match taken && own.is_none() && value.is_some() {
-            true => &after[1..],
-            false => after,
+        let after = if taken && own.is_none() && value.is_some() {
+            &after[1..]
+        } else {
+            after
         };
         let words = words.iter().map(|word| (*word).to_owned());
         let words: Vec<String> = before
@@ -434,9 +436,10 @@ fn test(words: Option<&str>) -> String {
     let quote = ["'", "\""]
         .iter()
         .any(|quote| value.trim().starts_with(quote));
-    let value = match quote {
-        true => value.trim().to_owned(),
-        false => crate::app::present::literal(value.trim()),
+    let value = if quote {
+        value.trim().to_owned()
+    } else {
+        crate::app::present::literal(value.trim())
     };
     format!("[{}{sign}{value}]", name.trim())
 }

@@ -242,9 +242,10 @@ impl Import {
             for (file, message) in &found.skipped {
                 text += &format!("skipped {}: {}\n", printable(file), printable(message));
             }
-            match text.is_empty() {
-                true => "note: there is nothing to import\n".to_owned(),
-                false => text,
+            if text.is_empty() {
+                "note: there is nothing to import\n".to_owned()
+            } else {
+                text
             }
         });
     }

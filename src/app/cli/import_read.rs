@@ -154,9 +154,10 @@ impl Inputs<'_> {
                 return Err(Failure::usage(format!("`{word}` cannot be followed"))
                     .with_help("`--follow` reads files and directories"));
             }
-            match Path::new(word).is_dir() {
-                true => files.extend(below(word)?),
-                false => files.push(File::new(word.clone())),
+            if Path::new(word).is_dir() {
+                files.extend(below(word)?)
+            } else {
+                files.push(File::new(word.clone()))
             }
         }
         Ok(files)

@@ -61,9 +61,10 @@ fn near(path: &Path) -> Option<PathBuf> {
         return Some(path.to_owned());
     }
     let parent = path.parent().unwrap_or(Path::new(""));
-    let (directory, shown) = match parent.as_os_str().is_empty() {
-        true => (PathBuf::from("."), PathBuf::new()),
-        false => (near(parent)?, near(parent)?),
+    let (directory, shown) = if parent.as_os_str().is_empty() {
+        (PathBuf::from("."), PathBuf::new())
+    } else {
+        (near(parent)?, near(parent)?)
     };
     let name = path.file_name()?.to_str()?;
     if directory.join(name).exists() {
@@ -128,9 +129,10 @@ pub(super) fn check_output(name: &str, inputs: &[&str], force: bool) -> Result<(
         matches!((&input, &place), (Ok(input), Ok(place)) if place.starts_with(input))
     };
     if let Some(input) = inputs.iter().find(is_read) {
-        let message = match Path::new(input).is_dir() {
-            true => format!("the output {name} is in the input {input}"),
-            false => format!("the output {name} is the input"),
+        let message = if Path::new(input).is_dir() {
+            format!("the output {name} is in the input {input}")
+        } else {
+            format!("the output {name} is the input")
         };
         return Err(Failure::usage(message).with_help("write to another file, then move it"));
     }

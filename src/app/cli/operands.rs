@@ -198,13 +198,15 @@ pub(super) fn after_option(command: &str, arguments: &[String]) -> Failure {
     let (pieces, files): (Vec<&String>, Vec<&String>) =
         arguments.iter().partition(|word| is_selector(word));
     let pieces: Vec<&str> = pieces.into_iter().map(String::as_str).collect();
-    let selector = match pieces.is_empty() {
-        true => in_quotes("*"),
-        false => in_quotes(&pieces.join(" ")),
+    let selector = if pieces.is_empty() {
+        in_quotes("*")
+    } else {
+        in_quotes(&pieces.join(" "))
     };
-    let files = match files.is_empty() {
-        true => "SESSION".to_owned(),
-        false => joined(files),
+    let files = if files.is_empty() {
+        "SESSION".to_owned()
+    } else {
+        joined(files)
     };
     Failure::usage(format!("`{command}` needs a selector after `-e`")).with_help(format!(
         "pactql {command} {files} -e {selector}{}",
@@ -290,15 +292,16 @@ fn not_selector(arguments: &[String], first: usize, last: &str) -> Failure {
         ));
     }
     if whole && is_number {
-        let (message, selector) = match options.contains(" --count") {
-            true => (
+        let (message, selector) = if options.contains(" --count") {
+            (
                 format!("`--count` takes no value, found `{last}`"),
                 selector,
-            ),
-            false => (
+            )
+        } else {
+            (
                 format!("`@limit={last}` in the selector takes the first {last}"),
                 format!("{selector} @limit={last}"),
-            ),
+            )
         };
         return Failure::usage(message)
             .with_help(format!("{line} {}{options}", in_quotes(&selector)));

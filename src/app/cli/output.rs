@@ -102,9 +102,10 @@ pub(super) fn columns<'a, const N: usize>(
             push_cell(&mut text, &cells[at], width, header[at].tint, paint);
         }
         let preview = previews.show(node, room);
-        match preview.is_empty() {
-            true => text.truncate(text.trim_end_matches(' ').len()),
-            false => text.extend([" ", &preview]),
+        if preview.is_empty() {
+            text.truncate(text.trim_end_matches(' ').len())
+        } else {
+            text.extend([" ", &preview])
         }
         text.push('\n');
     }
@@ -138,9 +139,10 @@ fn fit(header: &[Column], widths: &mut [Option<usize>], whole: usize) -> usize {
 
 /// Appends a cell of a table, cut or padded to its width.
 fn push_cell(text: &mut String, cell: &str, width: usize, tint: Option<Tint>, paint: Paint) {
-    let cell = match width_of(cell) > width {
-        true => part(cell, None, width).0,
-        false => cell.to_owned(),
+    let cell = if width_of(cell) > width {
+        part(cell, None, width).0
+    } else {
+        cell.to_owned()
     };
     let padding = width.saturating_sub(width_of(&cell)) + 1;
     text.push(' ');
@@ -153,9 +155,10 @@ fn push_cell(text: &mut String, cell: &str, width: usize, tint: Option<Tint>, pa
 
 /// A text that takes at most some columns.
 pub(super) fn cut(text: &str, columns: usize) -> String {
-    match width_of(text) > columns {
-        true => part(text, None, columns).0,
-        false => text.to_owned(),
+    if width_of(text) > columns {
+        part(text, None, columns).0
+    } else {
+        text.to_owned()
     }
 }
 

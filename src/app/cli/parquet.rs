@@ -97,8 +97,8 @@ impl Copying {
 #[cfg(feature = "parquet")]
 fn said(done: &ParquetExported, json: bool) -> String {
     use crate::app::present::counted;
-    match json {
-        true => format!(
+    if json {
+        format!(
             "{}\n",
             serde_json::json!({
                 "sessions": done.sessions,
@@ -107,14 +107,15 @@ fn said(done: &ParquetExported, json: bool) -> String {
                 "buckets_written": done.buckets,
                 "bytes_written": done.bytes,
             })
-        ),
-        false => format!(
+        )
+    } else {
+        format!(
             "the copy has {}, {}; wrote {} of units to {}\n",
             counted(done.sessions, "session"),
             counted(done.snapshots, "snapshot"),
             counted(done.units, "new version"),
             counted(done.buckets, "bucket")
-        ),
+        )
     }
 }
 

@@ -110,9 +110,10 @@ pub(super) fn with_calls(rows: &Selection) -> Result<Option<Selection>, LoadFail
         let has = |name: &str| node.row().field(name).is_some();
         has("data_call_id") && !has("data_call_name")
     };
-    match rows.is_part() && rows.nodes().any(names_call) {
-        true => rows.in_whole().transpose(),
-        false => Ok(None),
+    if rows.is_part() && rows.nodes().any(names_call) {
+        rows.in_whole().transpose()
+    } else {
+        Ok(None)
     }
 }
 

@@ -320,9 +320,10 @@ impl Answers<'_> {
             let answers = store.select_prepared(glob, each)?;
             streams.push(answers.with_options(self.how.options.clone()));
         }
-        let mut all = match self.select.all {
-            true => store.sessions(glob)?,
-            false => Vec::new(),
+        let mut all = if self.select.all {
+            store.sessions(glob)?
+        } else {
+            Vec::new()
         };
         all.reverse();
         let before = self.found;
@@ -481,9 +482,10 @@ impl Answers<'_> {
                 }
             }
         }
-        match self.select.list && self.select.format == Format::Json {
-            true => output::print_as(true, &self.listed, String::new)?,
-            false => print(&self.out)?,
+        if self.select.list && self.select.format == Format::Json {
+            output::print_as(true, &self.listed, String::new)?
+        } else {
+            print(&self.out)?
         };
         Ok(match self.found {
             0 if self.select.fail_if_empty => Exit::Empty,

@@ -52,10 +52,10 @@ pub(super) fn select(
     for warning in prepared.warnings() {
         say(&warning.render(prepared.text(), color.for_errors()));
     }
-    let asked = match address.is_several() {
-        true => store.count(address.glob())?,
-        // A name that no session has is an error, as it is without `--via sql`.
-        false => store.session(address.glob()).map(|_| 1)?,
+    let asked = if address.is_several() {
+        store.count(address.glob())?
+    } else {
+        store.session(address.glob()).map(|_| 1)?
     };
     let statement = store.statement(address.glob(), &prepared)?;
     let name = without_passwords(address.store);
@@ -88,9 +88,10 @@ pub(super) fn select(
             ),
         });
     }
-    match found == 0 && rows.fail_if_empty {
-        true => Ok(Exit::Empty),
-        false => Ok(Exit::Ok),
+    if found == 0 && rows.fail_if_empty {
+        Ok(Exit::Empty)
+    } else {
+        Ok(Exit::Ok)
     }
 }
 

@@ -182,9 +182,10 @@ fn read(name: &str, limits: &Limits, stores: &Stores) -> Result<(Arc<Session>, S
             session,
             Err(Failure::Input(..) | Failure::Plain(Exit::Input, ..))
         );
-        let bytes = match may_be_log && path.is_file() {
-            true => read_file(path, limits.source()).unwrap_or_default(),
-            false => Vec::new(),
+        let bytes = if may_be_log && path.is_file() {
+            read_file(path, limits.source()).unwrap_or_default()
+        } else {
+            Vec::new()
         };
         (session, bytes)
     };

@@ -117,9 +117,10 @@ impl Share {
             TextOrJson::Auto => output.is_some() || self.format.is_json(),
             format => format.is_json(),
         };
-        let text = match is_json {
-            true => answer::json(receipt)? + "\n",
-            false => text_of(receipt),
+        let text = if is_json {
+            answer::json(receipt)? + "\n"
+        } else {
+            text_of(receipt)
         };
         match output {
             Some(path) => {

@@ -89,10 +89,7 @@ impl Run for Show {
                 }
                 opened.title(look.paint, &mut out);
                 out.push_str(
-                    &match self.markdown || self.format == ShowFormat::Markdown {
-                        true => markdown(shown, look),
-                        false => text(shown, look),
-                    },
+                    &if self.markdown || self.format == ShowFormat::Markdown { markdown(shown, look) } else { text(shown, look) },
                 );
             }
             Ok(())

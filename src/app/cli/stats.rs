@@ -208,9 +208,10 @@ impl SessionCounts {
     }
 
     fn text(&self) -> String {
-        let working = match self.working {
-            true => " and a working state",
-            false => "",
+        let working = if self.working {
+            " and a working state"
+        } else {
+            ""
         };
         let mut out = format!("snapshots    {}{working}\n", self.snapshots);
         if let (Some(oldest), Some(newest)) = (self.oldest_cycle, self.newest_cycle) {

@@ -51,9 +51,10 @@ impl Run for Delete {
         let found = opened.sessions(name)?;
         let info = found.iter().find(|info| info.name == name);
         let snapshots = info.map_or(0, |info| info.snapshots as u64);
-        let working = match info.is_some_and(|info| info.working) {
-            true => " and the working state",
-            false => "",
+        let working = if info.is_some_and(|info| info.working) {
+            " and the working state"
+        } else {
+            ""
         };
         let what = counted(snapshots, "snapshot");
         Err(Failure::usage(format!(

@@ -63,9 +63,10 @@ impl Run for Erase {
         // What another writer adds while this one waits is looked for too.
         let erased = self.wait.until_free(|| {
             let ids = self.ids(&opened, name)?;
-            let others = match ids.is_empty() {
-                true => Vec::new(),
-                false => opened.erase(name, ids.iter().map(String::as_str))?,
+            let others = if ids.is_empty() {
+                Vec::new()
+            } else {
+                opened.erase(name, ids.iter().map(String::as_str))?
             };
             Ok((ids, others))
         });

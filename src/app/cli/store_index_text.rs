@@ -49,13 +49,14 @@ impl Run for IndexText {
         let index = store.text_index()?;
         drop(progress);
         let texts = index.map_or(0, |index| index.texts);
-        print(&match is_json {
-            true => format!("{}\n", json!({"units": added, "texts": texts})),
-            false => format!(
+        print(&if is_json {
+            format!("{}\n", json!({"units": added, "texts": texts}))
+        } else {
+            format!(
                 "the text index has {}; {} came in\n",
                 counted(texts, "text"),
                 counted(added, "unit"),
-            ),
+            )
         })
     }
 }

@@ -47,12 +47,13 @@ impl Run for Sessions {
         if let Some(index) = store.text_index()? {
             say(&format!("note: {}\n", index_words(index)));
         }
-        print(&match self.json || self.format == TextFirst::Json {
-            true => found
+        print(&if self.json || self.format == TextFirst::Json {
+            found
                 .iter()
                 .map(|info| format!("{}\n", session_json(info)))
-                .collect(),
-            false => table(&found, color.for_results()),
+                .collect()
+        } else {
+            table(&found, color.for_results())
         })
     }
 }
@@ -112,9 +113,10 @@ fn table(found: &[SessionInfo], paint: Paint) -> String {
                 1 => format!("{cell:>width$}"),
                 _ => format!("{cell:width$}"),
             };
-            let tinted = match number == 0 || at == 0 {
-                true => paint.tint(Tint::Name, &padded),
-                false => padded,
+            let tinted = if number == 0 || at == 0 {
+                paint.tint(Tint::Name, &padded)
+            } else {
+                padded
             };
             line.push_str(&tinted);
             line.push_str("  ");

@@ -27,9 +27,10 @@ impl Run for Migrate {
         let store = whole("migrate", &self.store)?;
         explain_missing_store(store)?;
         let (before, after) = Store::builder().must_exist().migrate(store)?;
-        print(&match before == after {
-            true => format!("the store has layout {after} already\n"),
-            false => format!("the store had layout {before} and has layout {after}\n"),
+        print(&if before == after {
+            format!("the store has layout {after} already\n")
+        } else {
+            format!("the store had layout {before} and has layout {after}\n")
         })
     }
 }

@@ -95,9 +95,10 @@ impl Run for Prune {
         {
             say(&format!("note: {}\n", none_of(address)));
         }
-        print(&match self.format == TextFirst::Json {
-            true => self.json(&pruned),
-            false => self.text(&pruned),
+        print(&if self.format == TextFirst::Json {
+            self.json(&pruned)
+        } else {
+            self.text(&pruned)
         })
     }
 }

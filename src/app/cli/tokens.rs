@@ -136,9 +136,10 @@ fn one(report: &TokenReport, snapshot: &SnapshotTokens, paint: Paint, out: &mut 
     }
     match &snapshot.cost {
         Some(cost) => {
-            let how = match cost.estimate {
-                true => ", from the tokens counted here",
-                false => "",
+            let how = if cost.estimate {
+                ", from the tokens counted here"
+            } else {
+                ""
             };
             let (money, date) = (cost.nano_dollars, &report.prices);
             let _ = writeln!(out, "cost {money} at the prices of {date}{how}");

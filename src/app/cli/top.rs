@@ -109,12 +109,11 @@ impl Run for TopCommand {
             let cells = [totals.tokens, totals.bytes, totals.blocks].map(amount);
             bars.add(name_of(group), cells, totals.tokens);
         }
-        match top.groups.is_empty() {
-            true => {
-                let sessions = counted(top.sessions, "session");
-                let _ = writeln!(out, "no blocks in {sessions}");
-            }
-            false => out.push_str(&bars.text(color.for_results())),
+        if top.groups.is_empty() {
+            let sessions = counted(top.sessions, "session");
+            let _ = writeln!(out, "no blocks in {sessions}");
+        } else {
+            out.push_str(&bars.text(color.for_results()))
         }
         print(&out)
     }

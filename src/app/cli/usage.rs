@@ -40,9 +40,10 @@ pub(super) fn failure(error: &Error, program: &Command, words: &[String]) -> Fai
                 None => format!("{} cannot be `{value}`", of(&invalid)),
             };
             let failure = Failure::value(message);
-            match invalid.starts_with("--messages") || invalid.starts_with("--steps") {
-                true => failure.with_help(pointer_help(&value, &typed)),
-                false => failure,
+            if invalid.starts_with("--messages") || invalid.starts_with("--steps") {
+                failure.with_help(pointer_help(&value, &typed))
+            } else {
+                failure
             }
         }
         ErrorKind::MissingRequiredArgument => missing(error, &typed),
@@ -115,9 +116,10 @@ fn expected(reason: &str) -> String {
         };
     }
     let number = ["invalid digit", "number too", "cannot parse integer"];
-    match number.iter().any(|start| reason.starts_with(start)) {
-        true => "expected a number such as 10".to_owned(),
-        false => reason.to_owned(),
+    if number.iter().any(|start| reason.starts_with(start)) {
+        "expected a number such as 10".to_owned()
+    } else {
+        reason.to_owned()
     }
 }
 
@@ -165,9 +167,12 @@ fn unknown_option(option: &str, typed: &Typed<'_>) -> Failure {
 fn files_first(words: &[String]) -> String {
     let (files, others): (Vec<&String>, Vec<&String>) =
         words.iter().partition(|word| is_file(word));
-    let others = others.iter().map(|word| match is_selector(word) {
-        true => in_quotes(word),
-        false => quoted(word),
+    let others = others.iter().map(|word| {
+        if is_selector(word) {
+            in_quotes(word)
+        } else {
+            quoted(word)
+        }
     });
     let files = files.iter().map(|word| quoted(word));
     files.chain(others).collect::<Vec<_>>().join(" ")
@@ -288,9 +293,12 @@ fn extra_word(word: &str, typed: &Typed<'_>) -> Failure {
         });
     }
     if name == "attempts" && typed.rest.iter().any(|word| word == "begin") {
-        let words = typed.rest.iter().flat_map(|typed| match typed == word {
-            true => vec!["--as".to_owned(), typed.clone()],
-            false => vec![typed.clone()],
+        let words = typed.rest.iter().flat_map(|typed| {
+            if typed == word {
+                vec!["--as".to_owned(), typed.clone()]
+            } else {
+                vec![typed.clone()]
+            }
         });
         return Failure::usage("the shape of the request is the value of `--as`")
             .with_help(typed.with(&words.collect::<Vec<_>>()));

@@ -227,9 +227,10 @@ impl Writing<'_> {
         }
         let mut lines = String::new();
         if let Ok(selection) = self.context().select(selector) {
-            match how.is_json() {
-                true => notes::of_empty_json(selection.why_empty(), &mut lines),
-                false => notes::of_empty(&selection.why_empty(), &mut lines),
+            if how.is_json() {
+                notes::of_empty_json(selection.why_empty(), &mut lines)
+            } else {
+                notes::of_empty(&selection.why_empty(), &mut lines)
             }
         }
         say(&lines);
@@ -281,9 +282,10 @@ pub(super) fn new_name(address: Address<'_>) -> Result<&str, Failure> {
 pub(super) fn check_target(name: &str, inputs: &[&str], force: bool) -> Result<(), Failure> {
     if let Some(address) = Address::of(name) {
         let session = new_name(address)?;
-        return match force {
-            true => Err(no_force(address.store, session)),
-            false => Ok(()),
+        return if force {
+            Err(no_force(address.store, session))
+        } else {
+            Ok(())
         };
     }
     check_plain_file(name)?;
@@ -339,12 +341,11 @@ impl NodeArgs {
             Some(word) => {
                 let text = text_of(word, args)?;
                 let text = text.trim();
-                match text.starts_with('{') {
-                    true => NewNode::json(text)?,
-                    false => {
-                        let edition = args.how.edition.edition();
-                        short_form(text, edition, self.content_file.is_none())?
-                    }
+                if text.starts_with('{') {
+                    NewNode::json(text)?
+                } else {
+                    let edition = args.how.edition.edition();
+                    short_form(text, edition, self.content_file.is_none())?
                 }
             }
         };
@@ -414,9 +415,10 @@ pub(super) fn fields(words: &[String], args: &WriteArgs) -> Result<NewNode, Fail
             let message = format!("expected `name=value` or a JSON object, found `{word}`");
             Failure::usage(message).with_help("ttl=2 priority=5, or '{\"ttl\": 2}'")
         })?;
-        let json: Option<serde_json::Value> = match TEXTS.contains(&name) && value != "null" {
-            true => None,
-            false => serde_json::from_str(value).ok(),
+        let json: Option<serde_json::Value> = if TEXTS.contains(&name) && value != "null" {
+            None
+        } else {
+            serde_json::from_str(value).ok()
         };
         fields = match json {
             Some(_) => fields.set_json(name, value),

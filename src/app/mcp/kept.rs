@@ -192,9 +192,10 @@ impl Kept {
 impl Part {
     /// What messages call it; `session` is what they call the session.
     fn called(&self, session: &Path) -> PathBuf {
-        match self.name.is_empty() {
-            true => session.to_owned(),
-            false => session.join(&self.name),
+        if self.name.is_empty() {
+            session.to_owned()
+        } else {
+            session.join(&self.name)
         }
     }
 }

@@ -135,9 +135,10 @@ pub(super) fn list(state: &ServerState, arguments: &Arguments) -> Result<Answer,
         .collect();
     Ok(Answer {
         result: lines.join("\n"),
-        said: match found.is_empty() {
-            true => format!("note: {}\n", none_of(address)),
-            false => String::new(),
+        said: if found.is_empty() {
+            format!("note: {}\n", none_of(address))
+        } else {
+            String::new()
         },
     })
 }

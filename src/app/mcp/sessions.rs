@@ -166,9 +166,10 @@ impl Maker<'_> {
             || self.listing.no_session.files >= OTHERS
             || size > self.bytes;
         if enough {
-            match self.listing.not_opened.len() < NAMED {
-                true => self.listing.not_opened.push(Unopened { session, bytes }),
-                false => self.listing.not_opened_more += 1,
+            if self.listing.not_opened.len() < NAMED {
+                self.listing.not_opened.push(Unopened { session, bytes })
+            } else {
+                self.listing.not_opened_more += 1
             }
             return true;
         }

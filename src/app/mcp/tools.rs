@@ -355,17 +355,19 @@ impl Tool {
 
     /// Its name in the list, `context_resolve`; or with a dot behind its group, `context.resolve`.
     pub(super) fn shown(&self, dotted: bool) -> String {
-        match dotted {
-            true => self.name.replacen('_', ".", 1),
-            false => self.name.to_owned(),
+        if dotted {
+            self.name.replacen('_', ".", 1)
+        } else {
+            self.name.to_owned()
         }
     }
 
     /// A failure of a call, as its clients know it.
     pub(super) fn refused(&self, failure: Failure) -> Refusal {
-        match self.frozen {
-            true => Refusal::frozen(failure),
-            false => Refusal::plain(failure),
+        if self.frozen {
+            Refusal::frozen(failure)
+        } else {
+            Refusal::plain(failure)
         }
     }
 

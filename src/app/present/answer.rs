@@ -151,9 +151,10 @@ impl<'a> Found<'a> {
             }
             Answer::Rows(rows) => rows.why_empty(),
         };
-        match as_json {
-            true => notes::of_empty_json(why, &mut lines),
-            false => notes::of_empty(&why, &mut lines),
+        if as_json {
+            notes::of_empty_json(why, &mut lines)
+        } else {
+            notes::of_empty(&why, &mut lines)
         }
         lines
     }

@@ -51,10 +51,7 @@ pub enum Exit {
 impl Exit {
     /// The exit code if nothing was found.
     pub(crate) fn of_empty(fail_if_empty: bool) -> Self {
-        match fail_if_empty {
-            true => Self::Empty,
-            false => Self::Ok,
-        }
+        if fail_if_empty { Self::Empty } else { Self::Ok }
     }
 }
 

@@ -79,9 +79,10 @@ pub(crate) fn advise_on_file(
 
 /// The command that imports a log, if the input is one that has messages.
 fn import_line(path: &str, bytes: &[u8]) -> Option<String> {
-    let path = match path.contains(char::is_whitespace) {
-        true => format!("\"{path}\""),
-        false => path.to_owned(),
+    let path = if path.contains(char::is_whitespace) {
+        format!("\"{path}\"")
+    } else {
+        path.to_owned()
     };
     let imported = import(bytes, &ImportOptions::default()).ok();
     let imported = imported.filter(|imported| imported.report.messages(Fate::Understood) > 0);
@@ -147,9 +148,10 @@ pub(crate) fn build(
     let documents = documents?;
     if documents.is_empty() {
         let name = path.display();
-        return Err(nothing(&match path.is_dir() {
-            true => format!("the directory {name} has no snapshot documents"),
-            false => format!("{name} is empty"),
+        return Err(nothing(&if path.is_dir() {
+            format!("the directory {name} has no snapshot documents")
+        } else {
+            format!("{name} is empty")
         }));
     }
     Session::from_documents(documents).map_err(|error| Failure::Input(by_file(error, &path), None))

@@ -162,9 +162,10 @@ impl<'a> Address<'a> {
             _ => format!("expected one session, and `{store}` is a store of {count}"),
         };
         let failure = Failure::usage(message);
-        Err(match found.is_empty() {
-            true => failure.with_help(format!("`pactql sessions {store}` lists its sessions")),
-            false => failure.with_help(format!("name one of them: {}", listed(store, &found))),
+        Err(if found.is_empty() {
+            failure.with_help(format!("`pactql sessions {store}` lists its sessions"))
+        } else {
+            failure.with_help(format!("name one of them: {}", listed(store, &found)))
         })
     }
 }
@@ -209,9 +210,10 @@ pub(crate) fn without_passwords(text: &str) -> Cow<'_, str> {
         }
         for (number, piece) in more.split_inclusive(['?', '&', '#']).enumerate() {
             let end = piece.trim_end_matches(['?', '&', '#']).len();
-            match number > 0 && piece.starts_with("password=") {
-                true => shown.extend(["password=…", &piece[end..]]),
-                false => shown.push_str(piece),
+            if number > 0 && piece.starts_with("password=") {
+                shown.extend(["password=…", &piece[end..]])
+            } else {
+                shown.push_str(piece)
             }
         }
         rest = after;
@@ -222,9 +224,10 @@ pub(crate) fn without_passwords(text: &str) -> Cow<'_, str> {
 
 /// The path of a store in a file.
 pub(crate) fn path(store: &str) -> Option<&str> {
-    match is_url(store) {
-        true => None,
-        false => Some(store.strip_prefix("sqlite:").unwrap_or(store)),
+    if is_url(store) {
+        None
+    } else {
+        Some(store.strip_prefix("sqlite:").unwrap_or(store))
     }
 }
 
@@ -264,12 +267,11 @@ pub(crate) fn none_of(address: Address<'_>) -> String {
 /// # Errors
 /// There is no such file.
 pub(crate) fn check_exists(store: &str) -> Result<(), Failure> {
-    match path(store).is_some_and(|path| !Path::new(path).exists()) {
-        true => {
-            let message = format!("there is no store {store}");
-            Err(Failure::plain(Exit::Missing, message))
-        }
-        false => Ok(()),
+    if path(store).is_some_and(|path| !Path::new(path).exists()) {
+        let message = format!("there is no store {store}");
+        Err(Failure::plain(Exit::Missing, message))
+    } else {
+        Ok(())
     }
 }
 

@@ -52,8 +52,9 @@ pub(crate) fn literal(text: &str) -> String {
     let plain = |letter: char| letter.is_ascii_alphanumeric() || letter == '_' || letter == '-';
     let word =
         text.starts_with(|first: char| first.is_ascii_alphabetic()) && text.chars().all(plain);
-    match word {
-        true => text.to_owned(),
-        false => crate::query::syntax::quote(text),
+    if word {
+        text.to_owned()
+    } else {
+        crate::query::syntax::quote(text)
     }
 }

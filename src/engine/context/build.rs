@@ -97,9 +97,10 @@ impl ContextBuilder {
     pub(super) fn resume_documents(self, session: &Session) -> Result<Context, Error> {
         let history = session.history();
         let count = history.committed().len();
-        let oldest = match self.newest_only {
-            true => count.saturating_sub(1),
-            false => 0,
+        let oldest = if self.newest_only {
+            count.saturating_sub(1)
+        } else {
+            0
         };
         history.fetch_range(oldest..count)?;
         history.fetch(Position::Working)?;

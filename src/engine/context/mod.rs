@@ -156,9 +156,10 @@ impl Context {
         }
         let history = self.session.history();
         let working = self.workspace.is_changed() || history.committed().is_empty();
-        self.session.publish(match working {
-            true => history.with_working(self.workspace.working()),
-            false => history.without_working(),
+        self.session.publish(if working {
+            history.with_working(self.workspace.working())
+        } else {
+            history.without_working()
         });
     }
 

@@ -61,9 +61,10 @@ impl Store {
     /// The dialect of the database.
     #[must_use]
     pub fn dialect(&self) -> Dialect {
-        match self.core.home().is_file() {
-            true => Dialect::Sqlite,
-            false => Dialect::Postgres,
+        if self.core.home().is_file() {
+            Dialect::Sqlite
+        } else {
+            Dialect::Postgres
         }
     }
 

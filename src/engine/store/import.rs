@@ -157,9 +157,10 @@ impl Store {
         };
         let good = written.min(chunk.len() - 1);
         // What failed may be the database, and then nothing more is written.
-        let kept = match good > 0 && write(&chunk[..good]).is_ok() {
-            true => good,
-            false => 0,
+        let kept = if good > 0 && write(&chunk[..good]).is_ok() {
+            good
+        } else {
+            0
         };
         Err(ImportStopped {
             imported: before + kept,

@@ -233,9 +233,10 @@ impl Candidate {
         let (there, length) = (old.committed().len(), new.committed().len());
         if there == 0 {
             let same = source.is_some() && self.entry.source.as_deref() == source;
-            return Ok(match same {
-                true => Relation::Begun(0),
-                false => Relation::Different,
+            return Ok(if same {
+                Relation::Begun(0)
+            } else {
+                Relation::Different
             });
         }
         let Some(newest) = at(&old, there - 1)? else {
@@ -249,9 +250,10 @@ impl Candidate {
             let index = old.committed().index_of(last.cycle());
             let before = index.map(|index| at(&old, index)).transpose()?.flatten();
             let is_longer = before.is_some_and(|before| is_same(before, last));
-            return Ok(match is_longer {
-                true => Relation::Longer,
-                false => Relation::Different,
+            return Ok(if is_longer {
+                Relation::Longer
+            } else {
+                Relation::Different
             });
         };
         let Some(now) = at(&new, index)? else {
@@ -271,9 +273,10 @@ impl Candidate {
             },
             None => first,
         };
-        Ok(match is_torn && is_within(newest, now) {
-            true => Relation::Torn(index),
-            false => Relation::Different,
+        Ok(if is_torn && is_within(newest, now) {
+            Relation::Torn(index)
+        } else {
+            Relation::Different
         })
     }
 
@@ -432,9 +435,10 @@ fn write(
 impl Candidate {
     /// What the row counts of changes if nobody else has written it: a new name is one, through two steps.
     fn changed(&self, name: &str) -> i64 {
-        match self.entry.name == name {
-            true => self.entry.changed,
-            false => self.entry.changed + 2,
+        if self.entry.name == name {
+            self.entry.changed
+        } else {
+            self.entry.changed + 2
         }
     }
 }

@@ -250,14 +250,12 @@ impl Store {
             }
         };
         let each = entries.iter();
-        let removed: Result<Vec<Removed>, StoreError> = match retention.dry_run {
-            // Together: what sessions share goes with the last of them.
-            true => self
-                .core
-                .rehearse(|database| each.map(|entry| prune(database, entry)).collect()),
-            false => each
-                .map(|entry| self.core.remove(false, |database| prune(database, entry)))
-                .collect(),
+        let removed: Result<Vec<Removed>, StoreError> = if retention.dry_run {
+            self.core
+                .rehearse(|database| each.map(|entry| prune(database, entry)).collect())
+        } else {
+            each.map(|entry| self.core.remove(false, |database| prune(database, entry)))
+                .collect()
         };
         let mut pruned = Pruned::default();
         for (entry, removed) in entries.iter().zip(removed?) {

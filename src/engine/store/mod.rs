@@ -171,9 +171,10 @@ impl Store {
             let entry = store::get(database, name)?;
             let written = entry.runtime.is_some();
             let used = store::retired(database, entry.session, written)?;
-            let last_ns = match written {
-                true => 0,
-                false => store::last_time(database, entry.session)?,
+            let last_ns = if written {
+                0
+            } else {
+                store::last_time(database, entry.session)?
             };
             let pins = store::pins(database, entry.session)?;
             Ok((entry, used, last_ns, pins))
@@ -209,9 +210,10 @@ impl Store {
     fn not_found(&self, name: &str, error: StoreError) -> Error {
         let missing = matches!(error, StoreError::NoSession(_));
         let error = Error::from(error);
-        let names = match missing {
-            true => self.core.read(|database| store::near(database, name)),
-            false => Ok(Vec::new()),
+        let names = if missing {
+            self.core.read(|database| store::near(database, name))
+        } else {
+            Ok(Vec::new())
         };
         let names = names.unwrap_or_default();
         match crate::support::diag::nearest(name, names.iter().map(String::as_str)) {

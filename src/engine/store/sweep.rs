@@ -134,9 +134,10 @@ impl<T: Send + 'static> Sweep<T> {
             let by_statement = grouped.map_or(0, |grouped| grouped.fitting(open.share()));
             open.fitting().max(by_statement)
         };
-        let least = match self.asking.among.is_empty() {
-            true => CHUNK.0,
-            false => FEW_UNITS,
+        let least = if self.asking.among.is_empty() {
+            CHUNK.0
+        } else {
+            FEW_UNITS
         };
         let end = self.asked + fitting.clamp(least, CHUNK.1);
         self.asked..end.min(self.list.len())

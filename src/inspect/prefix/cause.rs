@@ -181,9 +181,10 @@ pub(super) fn of_front(older: &[Piece], newer: &[Piece]) -> Cause {
                 let object = format!("{{{}}}", piece.json.trim_end_matches(','));
                 canonical(&object)
             };
-            match value(&older[0]) == value(&newer[0]) {
-                true => Cause::KeyOrder,
-                false => Cause::Parameter { name: name.clone() },
+            if value(&older[0]) == value(&newer[0]) {
+                Cause::KeyOrder
+            } else {
+                Cause::Parameter { name: name.clone() }
             }
         }
         // One of them has a parameter that the other has not.
@@ -251,9 +252,10 @@ pub(super) fn of_messages(tails: &Tails<'_>) -> Cause {
         (Some(count), None) => return Cause::MessagesDropped { count },
         (None, Some(count)) => return Cause::MessagesInserted { count },
         (Some(dropped), Some(inserted)) => {
-            return match dropped <= inserted {
-                true => Cause::MessagesDropped { count: dropped },
-                false => Cause::MessagesInserted { count: inserted },
+            return if dropped <= inserted {
+                Cause::MessagesDropped { count: dropped }
+            } else {
+                Cause::MessagesInserted { count: inserted }
             };
         }
         (None, None) => {}
@@ -269,9 +271,10 @@ pub(super) fn of_messages(tails: &Tails<'_>) -> Cause {
             let found = members(json);
             get(&found, "content").map(str::to_owned)
         };
-        return match rest(older) == rest(newer) {
-            true => Cause::Role,
-            false => Cause::Rewritten,
+        return if rest(older) == rest(newer) {
+            Cause::Role
+        } else {
+            Cause::Rewritten
         };
     }
     if without_call_ids(older, tails.older_blocks) == without_call_ids(newer, tails.newer_blocks) {

@@ -105,9 +105,10 @@ impl Redactor {
 
     /// The text without what matches. Linear in the text for each pattern.
     pub fn redact<'a>(&mut self, text: &'a str) -> Cow<'a, str> {
-        match self.patterns.is_empty() {
-            true => Cow::Borrowed(text),
-            false => self.level(text, LEVELS),
+        if self.patterns.is_empty() {
+            Cow::Borrowed(text)
+        } else {
+            self.level(text, LEVELS)
         }
     }
 

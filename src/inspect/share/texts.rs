@@ -35,14 +35,15 @@ impl<'a> Written<'a> {
         let same = pairs.take_while(|(a, b)| a == b).map(|(letter, _)| letter);
         let (bytes, tail) = sizes(same);
         let middle = &rest[..rest.len() - bytes];
-        match middle.len() <= text.len() / 2 {
-            true => Self::Of {
+        if middle.len() <= text.len() / 2 {
+            Self::Of {
                 base,
                 head,
                 tail,
                 middle,
-            },
-            false => Self::Whole(text),
+            }
+        } else {
+            Self::Whole(text)
         }
     }
 }

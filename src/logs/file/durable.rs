@@ -84,12 +84,13 @@ pub(super) fn check_plain(mut file: &File, path: &Path) -> Result<(), FileError>
         Ok(read)
     });
     let read = read.map_err(|error| FileError::Io(path.to_owned(), error))?;
-    match magic[..read] == [0x1f, 0x8b] {
-        true => Err(FileError::NotInPlace(
+    if magic[..read] == [0x1f, 0x8b] {
+        Err(FileError::NotInPlace(
             path.to_owned(),
             "a compressed file cannot be written in place",
-        )),
-        false => Ok(()),
+        ))
+    } else {
+        Ok(())
     }
 }
 

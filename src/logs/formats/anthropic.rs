@@ -62,9 +62,10 @@ pub(super) fn sniff(record: &Record<'_>, found: &[Member<'_>]) -> Sniff {
     {
         return Sniff::Yes;
     }
-    match MARKS.iter().any(|mark| record.raw.contains(mark)) {
-        true => Sniff::Yes,
-        false => Sniff::No,
+    if MARKS.iter().any(|mark| record.raw.contains(mark)) {
+        Sniff::Yes
+    } else {
+        Sniff::No
     }
 }
 

@@ -20,9 +20,10 @@ use crate::tree::shallow::{Member, ValueType, elements, get, members, value_type
 /// A trajectory says its version.
 pub(super) fn sniff(_record: &Record<'_>, found: &[Member<'_>]) -> Sniff {
     let version = text(found, "schema_version").unwrap_or_default();
-    match version.starts_with("ATIF") {
-        true => Sniff::Yes,
-        false => Sniff::No,
+    if version.starts_with("ATIF") {
+        Sniff::Yes
+    } else {
+        Sniff::No
     }
 }
 
@@ -146,9 +147,10 @@ fn read(raw: &str, step: &[Member<'_>], session: SessionId, out: &mut Output) {
     keep(&mut made, step, &OF_STEP, report);
     let called = get(step, "llm_call_count") != Some("0");
     let copied = get(step, "is_copied_context") == Some("true");
-    let event = match role == "assistant" && called && !copied {
-        true => Event::Reply(vec![made], used(step)),
-        false => Event::Message(made),
+    let event = if role == "assistant" && called && !copied {
+        Event::Reply(vec![made], used(step))
+    } else {
+        Event::Message(made)
     };
     out.event(session, event);
     for found in &results {

@@ -73,24 +73,24 @@ impl Reader for ClaudeCode {
         let key = self.key(&message, json);
         let parent = text(&found, "parentUuid").or_else(|| text(&found, "logicalParentUuid"));
         let parent = parent.as_deref();
-        let lines = match get(&found, "isSidechain") == Some("true") {
-            false => &mut self.main,
-            true => {
-                let agent = parent.and_then(|parent| self.agent_of.get(parent));
-                let agent = agent.copied().unwrap_or_else(|| {
-                    let name = text(&found, "agentId").map(|id| id.into_owned());
-                    let name = name.unwrap_or_else(|| format!("agent-{}", self.agents.len() + 1));
-                    self.agents.push((name, Branches::default()));
-                    self.agents.len() - 1
-                });
-                let id = id.as_deref().unwrap_or_default();
-                self.agent_of.insert(id.to_owned(), agent);
-                &mut self.agents[agent].1
-            }
+        let lines = if get(&found, "isSidechain") != Some("true") {
+            &mut self.main
+        } else {
+            let agent = parent.and_then(|parent| self.agent_of.get(parent));
+            let agent = agent.copied().unwrap_or_else(|| {
+                let name = text(&found, "agentId").map(|id| id.into_owned());
+                let name = name.unwrap_or_else(|| format!("agent-{}", self.agents.len() + 1));
+                self.agents.push((name, Branches::default()));
+                self.agents.len() - 1
+            });
+            let id = id.as_deref().unwrap_or_default();
+            self.agent_of.insert(id.to_owned(), agent);
+            &mut self.agents[agent].1
         };
-        match lines.push(record, id.as_deref(), parent, records) {
-            true => lines.set_key(key, kind == "assistant"),
-            false => out.report.line(Fate::Skipped, REPEATED),
+        if lines.push(record, id.as_deref(), parent, records) {
+            lines.set_key(key, kind == "assistant")
+        } else {
+            out.report.line(Fate::Skipped, REPEATED)
         }
     }
 
@@ -108,9 +108,10 @@ impl Reader for ClaudeCode {
         self.main.read(out, |lines, about, out| {
             tell(lines, about, &children, records, out)
         });
-        let calls = match self.agents.is_empty() {
-            true => HashMap::new(),
-            false => calls(self.main.lines(), records),
+        let calls = if self.agents.is_empty() {
+            HashMap::new()
+        } else {
+            calls(self.main.lines(), records)
         };
         for (name, lines) in &mut self.agents {
             let first = lines.lines().first().map(|line| line.number);
@@ -260,9 +261,10 @@ impl ClaudeCode {
 fn without_result(raw: &str, found: &[Member<'_>]) -> Option<String> {
     let result = get(found, "toolUseResult")?;
     let start = (result.as_ptr() as usize).checked_sub(raw.as_ptr() as usize)?;
-    let agent = match result.contains("\"agentId\"") {
-        true => get(&members(result), "agentId").unwrap_or("null"),
-        false => "null",
+    let agent = if result.contains("\"agentId\"") {
+        get(&members(result), "agentId").unwrap_or("null")
+    } else {
+        "null"
     };
     let (before, after) = (raw.get(..start)?, raw.get(start + result.len()..)?);
     Some(format!("{before}{{\"agentId\":{agent}}}{after}"))

@@ -22,9 +22,10 @@ pub(super) fn sniff(_: &Record<'_>, found: &[Member<'_>]) -> Sniff {
         &*kind,
         "session_meta" | "response_item" | "turn_context" | "compacted" | "event_msg"
     );
-    match known && get(found, "payload").is_some() {
-        true => Sniff::Yes,
-        false => Sniff::No,
+    if known && get(found, "payload").is_some() {
+        Sniff::Yes
+    } else {
+        Sniff::No
     }
 }
 

@@ -27,9 +27,10 @@ use std::rc::Rc;
 
 /// A call, as it was read from a file.
 pub(super) fn sniff(_: &Record<'_>, found: &[Member<'_>]) -> Sniff {
-    match text(found, "ctrace").as_deref() == Some("call") {
-        true => Sniff::Yes,
-        false => Sniff::No,
+    if text(found, "ctrace").as_deref() == Some("call") {
+        Sniff::Yes
+    } else {
+        Sniff::No
     }
 }
 
@@ -169,9 +170,10 @@ fn form(found: &[Member<'_>], blocks: &[&Vec<Member<'_>>]) -> Form {
         self::text(&part, "type")
             .is_some_and(|kind| matches!(&*kind, "function_call" | "function_call_output"))
     };
-    match blocks.iter().any(is_item) {
-        true => Form::Responses,
-        false => Form::Chat,
+    if blocks.iter().any(is_item) {
+        Form::Responses
+    } else {
+        Form::Chat
     }
 }
 

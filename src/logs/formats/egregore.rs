@@ -31,9 +31,10 @@ pub(super) fn sniff(_: &Record<'_>, found: &[Member<'_>]) -> Sniff {
         |found: &[Member<'_>]| get(found, "pact_tree").map(value_type) == Some(ValueType::Object);
     let list = elements(get(found, "snapshots").unwrap_or_default());
     let first = list.first().copied().map(members).unwrap_or_default();
-    match has_tree(found) || has_tree(&first) {
-        true => Sniff::Yes,
-        false => Sniff::No,
+    if has_tree(found) || has_tree(&first) {
+        Sniff::Yes
+    } else {
+        Sniff::No
     }
 }
 

@@ -30,9 +30,10 @@ pub(super) fn sniff(_record: &Record<'_>, found: &[Member<'_>]) -> Sniff {
     let is_log = is("eval", ValueType::Object)
         && (is("samples", ValueType::Array) || is("plan", ValueType::Object));
     let is_sample = get(found, "epoch").is_some() && is("messages", ValueType::Array);
-    match is_log || is_sample {
-        true => Sniff::Yes,
-        false => Sniff::No,
+    if is_log || is_sample {
+        Sniff::Yes
+    } else {
+        Sniff::No
     }
 }
 

@@ -24,9 +24,10 @@ pub(super) fn sniff(_record: &Record<'_>, found: &[Member<'_>]) -> Sniff {
         let found = members(raw);
         get(&found, "messages").map(value_type) == Some(ValueType::Array)
     };
-    match agents.first().is_some_and(is_agent) {
-        true => Sniff::Yes,
-        false => Sniff::No,
+    if agents.first().is_some_and(is_agent) {
+        Sniff::Yes
+    } else {
+        Sniff::No
     }
 }
 
@@ -105,9 +106,10 @@ fn agent(found: &[Member<'_>], location: String, tools: &[Vec<Member<'_>>], out:
         if get(&found, "id").is_some_and(|id| sent.contains(id)) {
             left.push(message.clone());
         }
-        let event = match message.reply {
-            true => Event::Reply(vec![message], Call::default()),
-            false => Event::Message(message),
+        let event = if message.reply {
+            Event::Reply(vec![message], Call::default())
+        } else {
+            Event::Message(message)
         };
         out.event(session, event);
     }

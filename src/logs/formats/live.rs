@@ -57,9 +57,10 @@ fn of(
     let is_list = raw.map(value_type) == Some(ValueType::Array);
     for raw in list {
         let message = api.message(raw, report);
-        let message = match is_list {
-            true => lossless(message, raw, provider, report),
-            false => message,
+        let message = if is_list {
+            lossless(message, raw, provider, report)
+        } else {
+            message
         };
         messages.push(Rc::new(message));
     }

@@ -28,9 +28,10 @@ use std::collections::{HashMap, HashSet};
 /// An event, or a record with a list of them.
 pub(super) fn sniff(_record: &Record<'_>, found: &[Member<'_>]) -> Sniff {
     let is_list = || list_of(found).is_some();
-    match is_event(found) || is_list() {
-        true => Sniff::Yes,
-        false => Sniff::No,
+    if is_event(found) || is_list() {
+        Sniff::Yes
+    } else {
+        Sniff::No
     }
 }
 
@@ -194,9 +195,10 @@ impl Run {
 
     fn say(&mut self, id: Vec<i64>, message: Message, call: Call, out: &mut Output) {
         self.sent.push((id, message.clone()));
-        let event = match message.reply {
-            true => Event::Reply(vec![message], call),
-            false => Event::Message(message),
+        let event = if message.reply {
+            Event::Reply(vec![message], call)
+        } else {
+            Event::Message(message)
         };
         out.event(self.session, event);
     }

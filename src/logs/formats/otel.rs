@@ -27,12 +27,13 @@ pub(super) fn sniff(record: &Record<'_>, found: &[Member<'_>]) -> Sniff {
     }
     let has_id = get(found, "traceId").is_some() || is("context", ValueType::Object);
     let of_model = ["\"gen_ai.", "\"llm."];
-    match has_id
+    if has_id
         && get(found, "attributes").is_some()
         && of_model.iter().any(|mark| record.raw.contains(mark))
     {
-        true => Sniff::Yes,
-        false => Sniff::No,
+        Sniff::Yes
+    } else {
+        Sniff::No
     }
 }
 
@@ -184,9 +185,10 @@ impl Otel {
             return;
         }
         let body = get(found, "body").map(any_value).unwrap_or_default();
-        let body = match body.starts_with('{') {
-            true => body,
-            false => object_of(&of_record),
+        let body = if body.starts_with('{') {
+            body
+        } else {
+            object_of(&of_record)
         };
         let at = nanos(found, &["timeUnixNano", "observedTimeUnixNano"]);
         let id = |name| text(found, name).unwrap_or_default().into_owned();

@@ -258,10 +258,7 @@ fn read(raw: &str, report: &mut Report) -> Message {
         is_result |= result;
         parts.push(part);
     }
-    let role = match is_result {
-        true => "tool",
-        false => &role,
-    };
+    let role = if is_result { "tool" } else { &role };
     let mut message = message_of(role, parts, report);
     message.system = matches!(role, "system" | "developer");
     let known = ["role", "parts", "finish_reason"];

@@ -81,8 +81,9 @@ pub(super) fn json_of(attributes: &Attributes, name: &str) -> Option<String> {
 
 /// A value as JSON text in a string; a string is itself.
 pub(super) fn as_text(raw: &str) -> String {
-    match raw.starts_with('"') {
-        true => canonical(raw),
-        false => quoted(&compact(raw)),
+    if raw.starts_with('"') {
+        canonical(raw)
+    } else {
+        quoted(&compact(raw))
     }
 }

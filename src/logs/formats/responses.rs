@@ -50,11 +50,12 @@ pub(super) fn sniff(record: &Record<'_>, found: &[Member<'_>]) -> Sniff {
     let has_parts = ["\"input_text\"", "\"output_text\""]
         .iter()
         .any(|mark| record.raw.contains(mark));
-    match (is_call && get(found, "call_id").is_some())
+    if (is_call && get(found, "call_id").is_some())
         || (has_parts && get_string(found, "role").is_some())
     {
-        true => Sniff::Yes,
-        false => Sniff::No,
+        Sniff::Yes
+    } else {
+        Sniff::No
     }
 }
 

@@ -22,9 +22,10 @@ pub(super) fn sniff(_record: &Record<'_>, found: &[Member<'_>]) -> Sniff {
         let found = members(raw);
         get_string(&found, "from").is_some() && get(&found, "value").is_some()
     };
-    match turns.first().is_some_and(is_turn) {
-        true => Sniff::Yes,
-        false => Sniff::No,
+    if turns.first().is_some_and(is_turn) {
+        Sniff::Yes
+    } else {
+        Sniff::No
     }
 }
 
@@ -69,9 +70,10 @@ impl Reader for ShareGpt {
         }
         for raw in elements(list) {
             let message = turn(raw, &mut out.report);
-            let event = match message.reply {
-                true => Event::Reply(vec![message], Call::default()),
-                false => Event::Message(message),
+            let event = if message.reply {
+                Event::Reply(vec![message], Call::default())
+            } else {
+                Event::Message(message)
             };
             out.event(session, event);
         }

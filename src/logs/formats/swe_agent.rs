@@ -17,9 +17,10 @@ use std::rc::Rc;
 /// An object with a history and a trajectory.
 pub(super) fn sniff(_: &Record<'_>, found: &[Member<'_>]) -> Sniff {
     let is_list = |name| get(found, name).map(value_type) == Some(ValueType::Array);
-    match is_list("trajectory") && is_list("history") {
-        true => Sniff::Yes,
-        false => Sniff::No,
+    if is_list("trajectory") && is_list("history") {
+        Sniff::Yes
+    } else {
+        Sniff::No
     }
 }
 

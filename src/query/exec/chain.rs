@@ -62,9 +62,12 @@ pub(super) fn matches_and_cores(
     let counters = &mut trace.counters;
     let rows = union.iter();
     Rows::List(
-        rows.filter(|&row| match cores == Cores::Kept && is_core(row, input) {
-            true => core_row_holds(&bound.filters, row, input),
-            false => row_holds(&bound.filters, row, input, counters),
+        rows.filter(|&row| {
+            if cores == Cores::Kept && is_core(row, input) {
+                core_row_holds(&bound.filters, row, input)
+            } else {
+                row_holds(&bound.filters, row, input, counters)
+            }
         })
         .collect(),
     )

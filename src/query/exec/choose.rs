@@ -64,9 +64,12 @@ pub fn strategy(bound: &Bound, input: Input<'_>, want: Want) -> (Strategy, Vec<R
     let chosen = choose(bound, input, want).strategy();
     let counted = count(bound, input).err().filter(|_| want == Want::Count);
     let all_name_ids = !bound.chains.is_empty() && bound.chains.iter().all(BoundChain::names_id);
-    let named = by_id(bound).map_err(|reason| match all_name_ids {
-        true => "a pick spans the tree",
-        false => reason,
+    let named = by_id(bound).map_err(|reason| {
+        if all_name_ids {
+            "a pick spans the tree"
+        } else {
+            reason
+        }
     });
     let all = [
         (Strategy::Count, counted),
@@ -141,10 +144,9 @@ fn chunks(bound: &Bound, want: Want) -> Result<(), &'static str> {
     if want == Want::Matches || want != Want::First && bound.page.is_none() {
         return Err("every row is wanted");
     }
-    match bound.runs_in_chunks() {
-        true => Ok(()),
-        false => {
-            Err("rows are not found in result order, a pick spans the tree, or a group names an id")
-        }
+    if bound.runs_in_chunks() {
+        Ok(())
+    } else {
+        Err("rows are not found in result order, a pick spans the tree, or a group names an id")
     }
 }

@@ -56,9 +56,10 @@ pub(super) fn each(
 /// Counts the rows of `extent` before `end` as read, and the others as left.
 fn count(extent: &Range<u32>, end: u32, snapshot: &Snapshot, trace: &mut Trace) {
     let counters = &mut trace.counters;
-    let read = match extent.start < end {
-        true => snapshot.pieces_in(extent.start..end).len() as u64,
-        false => 0,
+    let read = if extent.start < end {
+        snapshot.pieces_in(extent.start..end).len() as u64
+    } else {
+        0
     };
     counters.rows_seen += u64::from(end - extent.start);
     counters.rows_left += u64::from(extent.end - end);

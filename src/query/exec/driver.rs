@@ -42,9 +42,10 @@ fn run_chosen(choice: Choice<'_>, bound: &Bound, input: Input<'_>, trace: &mut T
         Choice::Chunks => in_chunks(bound, input, trace),
         choice => {
             let rows = found(choice, bound, input, trace);
-            match bound.is_bare {
-                true => rows,
-                false => finish(bound, input.snapshot, rows),
+            if bound.is_bare {
+                rows
+            } else {
+                finish(bound, input.snapshot, rows)
             }
         }
     }
@@ -67,9 +68,10 @@ fn found(choice: Choice<'_>, bound: &Bound, input: Input<'_>, trace: &mut Trace)
 /// Order and tail, for matches in document order.
 fn finish(bound: &Bound, snapshot: &Snapshot, rows: Rows) -> Rows {
     let rows = arrange(bound.order, snapshot, rows);
-    match bound.has_tail() {
-        true => Tail::of(bound).apply(snapshot, rows),
-        false => rows,
+    if bound.has_tail() {
+        Tail::of(bound).apply(snapshot, rows)
+    } else {
+        rows
     }
 }
 

@@ -91,11 +91,12 @@ fn texts_in(json: &str) -> impl Iterator<Item = Cow<'_, str>> {
             if after.trim_start().starts_with(':') {
                 continue;
             }
-            return Some(match text.contains('\\') {
-                true => serde_json::from_str::<String>(quoted)
+            return Some(if text.contains('\\') {
+                serde_json::from_str::<String>(quoted)
                     .unwrap_or_default()
-                    .into(),
-                false => text.into(),
+                    .into()
+            } else {
+                text.into()
             });
         }
     })

@@ -81,9 +81,10 @@ impl<'a> Inside<'a> {
     fn run(&mut self, chunk: Range<u32>) {
         let (input, trace) = (self.input, &mut self.trace);
         let snapshot = input.snapshot;
-        let matched = match chunk == (0..snapshot.end_row()) {
-            true => run(self.bound, input, trace),
-            false => run_in(self.bound, input, from_ref(&chunk), trace),
+        let matched = if chunk == (0..snapshot.end_row()) {
+            run(self.bound, input, trace)
+        } else {
+            run_in(self.bound, input, from_ref(&chunk), trace)
         };
         self.rows = Bits::new(chunk.clone());
         matched.for_each(|row| {

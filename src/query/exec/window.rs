@@ -32,9 +32,10 @@ pub(super) fn locate(
         (None, Some(depths)) if chain.separable => of_depths(snapshot, depths),
         (None, _) => {
             below_seq = is_below_seq(chain);
-            let rows = match below_seq {
-                true => snapshot.seq_rows(),
-                false => 0..snapshot.end_row(),
+            let rows = if below_seq {
+                snapshot.seq_rows()
+            } else {
+                0..snapshot.end_row()
             };
             if rows.is_empty() {
                 return ControlFlow::Break(Rows::none());

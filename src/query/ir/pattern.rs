@@ -125,9 +125,10 @@ impl Matches<'_, '_> {
         if self.places.is_none() {
             // An automaton may read all of the text for a short match, so few searches go uncounted.
             let counted = self.found >= UNCOUNTED || self.text.len() >= LONG;
-            let quick = match counted {
-                false if guarded.harmless => return self.plain(from),
-                _ => guarded.quick(),
+            let quick = if !counted && guarded.harmless {
+                return self.plain(from);
+            } else {
+                guarded.quick()
             };
             let most = READ * self.text.len() + LEAST_READ;
             let found = match quick {

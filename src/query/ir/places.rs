@@ -416,9 +416,10 @@ impl<'p, 't> Places<'p, 't> {
                     bit.is_some_and(|bit| held & 1 << bit != 0)
                 })
             });
-            let sets = match at < self.text.len() {
-                true => self.open.sets.get((index - 1) * words..index * words),
-                false => None,
+            let sets = if at < self.text.len() {
+                self.open.sets.get((index - 1) * words..index * words)
+            } else {
+                None
             };
             let sets = sets.unwrap_or_default();
             let can = |position: usize| {

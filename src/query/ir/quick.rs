@@ -55,9 +55,10 @@ impl Automaton {
             .configure(nfa_config().reverse(backwards))
             .build_from_hir(hir)
             .ok()?;
-        let kind = match backwards {
-            true => MatchKind::All,
-            false => MatchKind::LeftmostFirst,
+        let kind = if backwards {
+            MatchKind::All
+        } else {
+            MatchKind::LeftmostFirst
         };
         let config = DFA::config()
             .match_kind(kind)
@@ -195,9 +196,10 @@ impl Quick {
             }
             *read += at - from;
             let last = dfa.next_eoi_state(cache, state).ok()?;
-            Some(match last.is_match() {
-                true => Some(text.len()),
-                false => end,
+            Some(if last.is_match() {
+                Some(text.len())
+            } else {
+                end
             })
         })
     }

@@ -182,9 +182,10 @@ impl Found {
         match (self, other) {
             (Self::Exact(mut one), Self::Exact(other)) => {
                 one.extend(other);
-                match one.len() <= CHOICES {
-                    true => Self::Exact(one),
-                    false => Self::Holds(Self::Exact(one).required()),
+                if one.len() <= CHOICES {
+                    Self::Exact(one)
+                } else {
+                    Self::Holds(Self::Exact(one).required())
                 }
             }
             (one, other) => Self::Holds(match (one.required(), other.required()) {

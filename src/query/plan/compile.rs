@@ -24,9 +24,10 @@ pub fn compile(query: &Query) -> Plan {
         }
         Part::Test(test) => {
             let test = predicate(test, slots);
-            match in_chains {
-                true => step.test(test),
-                false => filters.push(test),
+            if in_chains {
+                step.test(test)
+            } else {
+                filters.push(test)
             }
         }
         Part::Pick(pick) => step.picks.push(match pick {
@@ -93,9 +94,10 @@ impl OpenStep {
 
     fn test(&mut self, test: Predicate) {
         // What comes before the first pick is one of the tests.
-        match self.picks.is_empty() {
-            true => self.tests.push(test),
-            false => self.picks.push(PickPlan::Test(test)),
+        if self.picks.is_empty() {
+            self.tests.push(test)
+        } else {
+            self.picks.push(PickPlan::Test(test))
         }
     }
 

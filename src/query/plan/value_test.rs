@@ -109,9 +109,10 @@ impl ValueTest {
         if self.reading == Reading::Text {
             return Some(left.cmp(&*right));
         }
-        let left_number = match is_number {
-            true => Number::new(left),
-            false => Number::of_text(left),
+        let left_number = if is_number {
+            Number::new(left)
+        } else {
+            Number::of_text(left)
         };
         let right_number = match &self.value {
             Value::Text(text) => Number::of_text(text),

@@ -79,9 +79,10 @@ impl Predicates {
 
     /// The text of a content that is a list or an object, and of others an empty list.
     fn structure(&self, marks: &str) -> String {
-        let (text, json) = match self.dialect.is_parquet() {
-            true => ("n.content", "n.content_json"),
-            false => ("b.text", "b.json"),
+        let (text, json) = if self.dialect.is_parquet() {
+            ("n.content", "n.content_json")
+        } else {
+            ("b.text", "b.json")
         };
         format!("case when {json} and substr({text}, 1, 1) in ({marks}) then {text} else '[]' end")
     }

@@ -115,11 +115,13 @@ impl Dialect {
     pub(super) fn real(self, value: f64) -> String {
         let digits = format!("{value:e}");
         match self {
-            Self::Sqlite => match digits.contains('.') {
-                true => format!("({digits})"),
-                // Without a point it would be read as an integer first.
-                false => format!("({})", digits.replacen('e', ".0e", 1)),
-            },
+            Self::Sqlite => {
+                if digits.contains('.') {
+                    format!("({digits})")
+                } else {
+                    format!("({})", digits.replacen('e', ".0e", 1))
+                }
+            }
             Self::DuckDb => format!("cast('{digits}' as double)"),
             Self::Postgres => format!("cast('{digits}' as double precision)"),
             Self::Spark => format!("cast('{digits}' as double)"),

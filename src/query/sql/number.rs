@@ -41,9 +41,10 @@ fn least(most: i64, far: impl Fn(i64) -> bool) -> Option<i64> {
     let (mut low, mut high) = (i128::from(i64::MIN), i128::from(most) + 1);
     while low < high {
         let middle = (low + high).div_euclid(2);
-        match i64::try_from(middle).is_ok_and(&far) {
-            true => high = middle,
-            false => low = middle + 1,
+        if i64::try_from(middle).is_ok_and(&far) {
+            high = middle
+        } else {
+            low = middle + 1
         }
     }
     i64::try_from(low).ok().filter(|found| *found <= most)
@@ -115,9 +116,10 @@ pub(super) fn int_test(dialect: Dialect, column: &str, op: Op, literals: &[&Lite
 pub(super) fn in_list(column: &str, values: &[String], null: bool, negated: bool) -> String {
     let list = match values {
         [] => None,
-        [one] => Some(match negated {
-            true => format!("{column} <> {one}"),
-            false => format!("{column} = {one}"),
+        [one] => Some(if negated {
+            format!("{column} <> {one}")
+        } else {
+            format!("{column} = {one}")
         }),
         many => Some(format!(
             "{column} {}in ({})",
@@ -228,9 +230,10 @@ fn big_compares(dialect: Dialect, big: &str, op: Op, far: &Far) -> String {
             }
             let length = digits.len() + sign.len();
             // Of two negative numbers the longer one is less.
-            let (shorter, mark) = match less != *negative {
-                true => ("<", "<"),
-                false => (">", ">"),
+            let (shorter, mark) = if less != *negative {
+                ("<", "<")
+            } else {
+                (">", ">")
             };
             let equal = if matches!(op, Op::Le | Op::Ge) {
                 "="

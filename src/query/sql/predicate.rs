@@ -170,12 +170,11 @@ impl Predicates {
             Attr::NodeType | Attr::StoredType => self.node_type(test, &literals),
             Attr::Parent => {
                 self.needs.parent = true;
-                match self.core {
-                    true => {
-                        let own = format!("(case when n.id is not null then {PARENT} end)");
-                        self.text(test, &own, &literals)
-                    }
-                    false => self.text(test, PARENT, &literals),
+                if self.core {
+                    let own = format!("(case when n.id is not null then {PARENT} end)");
+                    self.text(test, &own, &literals)
+                } else {
+                    self.text(test, PARENT, &literals)
                 }
             }
             Attr::CreatedAtIso => self.created_at_iso(test, &literals),
@@ -386,9 +385,10 @@ impl Predicates {
 
     /// The rows of `attr` of `n` with a name.
     fn rows(&self, name: &str) -> String {
-        let session = match self.dialect.is_parquet() {
-            true => "a.session_id = n.session_id and ",
-            false => "",
+        let session = if self.dialect.is_parquet() {
+            "a.session_id = n.session_id and "
+        } else {
+            ""
         };
         let name = self.dialect.text(name);
         let table = &self.attr;

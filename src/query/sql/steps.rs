@@ -93,9 +93,12 @@ impl Steps<'_> {
         let (mut select, rows) = self.reach(left, axis);
         let wide = select.from.iter().any(|line| line.starts_with(WIDE_JOIN));
         self.crossed |= wide;
-        let unit = self.tables.of_unit().map(|name| match wide {
-            true => format!("coalesce(w.{name}, {rows}.{name}) as {name}"),
-            false => format!("{rows}.{name}"),
+        let unit = self.tables.of_unit().map(|name| {
+            if wide {
+                format!("coalesce(w.{name}, {rows}.{name}) as {name}")
+            } else {
+                format!("{rows}.{name}")
+            }
         });
         select.columns = vec![format!("{rows}.session_id"), format!("{rows}.seq")];
         select.columns.extend(unit);
@@ -129,9 +132,10 @@ impl Steps<'_> {
             Left::Rows(rows) => rows,
         };
         select.from.push(format!("{} q", rows.name));
-        let (mut low, mut high) = match rows.zone {
-            true => ("n.pre >= q.pre".to_owned(), "n.pre < q.pre_end".to_owned()),
-            false => ("n.pre > q.pre".to_owned(), "n.pre < q.pre_end".to_owned()),
+        let (mut low, mut high) = if rows.zone {
+            ("n.pre >= q.pre".to_owned(), "n.pre < q.pre_end".to_owned())
+        } else {
+            ("n.pre > q.pre".to_owned(), "n.pre < q.pre_end".to_owned())
         };
         if rows.core && axis == Axis::Descendant {
             // The blocks of an implicit core: what lies below it is they and what is below them.
@@ -455,9 +459,10 @@ fn named(column: &str) -> String {
 
 /// The node of the left context that a row of it stands for in a pick.
 fn group_of(left: &Rows) -> [String; 2] {
-    let [unit, pre] = match left.zone && left.grouped {
-        true => ["q.g_unit", "q.g_pre"],
-        false => ["q.unit_id", "q.pre"],
+    let [unit, pre] = if left.zone && left.grouped {
+        ["q.g_unit", "q.g_pre"]
+    } else {
+        ["q.unit_id", "q.pre"]
     };
     [unit.to_owned(), pre.to_owned()]
 }

@@ -87,9 +87,10 @@ impl Tables {
 
     /// A table under its name with its schema.
     pub(super) fn table(&self, name: &str) -> String {
-        match self.is_one() && CHOSEN.contains(&name) {
-            true => name.to_owned(),
-            false => format!("{}{name}", self.schema),
+        if self.is_one() && CHOSEN.contains(&name) {
+            name.to_owned()
+        } else {
+            format!("{}{name}", self.schema)
         }
     }
 
@@ -162,10 +163,10 @@ impl Tables {
         if needs.depth {
             let on = snapshot("d");
             let join = format!("join turns d on {on} and d.unit_id = n.unit_id");
-            joins.push(match needs.turns {
-                // Where the order is given, SQLite makes no index of them.
-                true => join,
-                false => format!("left {join}"),
+            joins.push(if needs.turns {
+                join
+            } else {
+                format!("left {join}")
             });
         }
         if needs.cycle {
@@ -312,31 +313,27 @@ impl Tables {
     pub(super) fn placed(&self, with: &mut With) {
         let placement = self.table("placement");
         let mut columns = names(&["a.session_id"]);
-        let (from, join) = match self.once {
-            false => {
-                columns.push("a.seq".to_owned());
-                let on =
-                    "p.session_id = a.session_id and p.first_seq <= a.seq and p.last_seq >= a.seq";
-                ("asked a", format!("join {placement} p on {on}"))
-            }
-            true => {
-                with.add(
-                    "bounds",
-                    Select {
-                        columns: names(&["session_id", "min(seq) as oldest", "max(seq) as newest"]),
-                        from: names(&["asked"]),
-                        end: names(&["group by session_id"]),
-                        ..Select::default()
-                    },
-                );
-                columns.extend(names(&[
-                    "case when p.last_seq < a.newest then p.last_seq else a.newest end as seq",
-                    "case when p.first_seq > a.oldest then p.first_seq else a.oldest end as first_seq",
-                ]));
-                let on = "p.session_id = a.session_id and p.first_seq <= a.newest \
-                          and p.last_seq >= a.oldest";
-                ("bounds a", format!("join {placement} p on {on}"))
-            }
+        let (from, join) = if !self.once {
+            columns.push("a.seq".to_owned());
+            let on = "p.session_id = a.session_id and p.first_seq <= a.seq and p.last_seq >= a.seq";
+            ("asked a", format!("join {placement} p on {on}"))
+        } else {
+            with.add(
+                "bounds",
+                Select {
+                    columns: names(&["session_id", "min(seq) as oldest", "max(seq) as newest"]),
+                    from: names(&["asked"]),
+                    end: names(&["group by session_id"]),
+                    ..Select::default()
+                },
+            );
+            columns.extend(names(&[
+                "case when p.last_seq < a.newest then p.last_seq else a.newest end as seq",
+                "case when p.first_seq > a.oldest then p.first_seq else a.oldest end as first_seq",
+            ]));
+            let on = "p.session_id = a.session_id and p.first_seq <= a.newest \
+                      and p.last_seq >= a.oldest";
+            ("bounds a", format!("join {placement} p on {on}"))
         };
         columns.extend(names(&[
             "p.unit_id",

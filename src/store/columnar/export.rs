@@ -260,12 +260,13 @@ impl Run<'_> {
         let known = found.unwrap_or_default();
         let (sessions, altered) = placed(database, &known.sessions, sessions)?;
         let anew = altered || known.parts >= MOST_PARTS;
-        let mut next = match anew {
-            true => Bucket {
+        let mut next = if anew {
+            Bucket {
                 generation: known.generation + 1,
                 ..Bucket::default()
-            },
-            false => known,
+            }
+        } else {
+            known
         };
         next.open = false;
         let old = std::mem::replace(&mut next.sessions, sessions);
@@ -398,14 +399,13 @@ impl Run<'_> {
         let mut writer = FileWriter::new(self.root, whole_path("session"), session)?;
         let columns_of = columns(session, "t", &bucket);
         let sql = format!("select {columns_of} from session t order by t.session_id");
-        database.query(
-            &sql,
-            &buckets,
-            &mut |row| match copied.contains(&int(row, 0)?) {
-                true => writer.push(row),
-                false => Ok(()),
-            },
-        )?;
+        database.query(&sql, &buckets, &mut |row| {
+            if copied.contains(&int(row, 0)?) {
+                writer.push(row)
+            } else {
+                Ok(())
+            }
+        })?;
         self.exports.sessions = writer.rows();
         files.push(self.written(writer)?);
 
@@ -419,14 +419,13 @@ impl Run<'_> {
         let ends = sessions.first().zip(sessions.last());
         if let Some((first, last)) = ends {
             let values = [buckets[0], first.id.into(), last.id.into()];
-            database.query(
-                &sql,
-                &values,
-                &mut |row| match copied.contains(&int(row, 0)?) {
-                    true => writer.push(row),
-                    false => Ok(()),
-                },
-            )?;
+            database.query(&sql, &values, &mut |row| {
+                if copied.contains(&int(row, 0)?) {
+                    writer.push(row)
+                } else {
+                    Ok(())
+                }
+            })?;
         }
         self.exports.snapshots = writer.rows();
         files.push(self.written(writer)?);

@@ -182,9 +182,10 @@ impl FileWriter {
     pub(super) fn push(&mut self, row: &dyn Row) -> Result<(), StoreError> {
         self.group.push(&self.kinds, row)?;
         self.rows += 1;
-        match self.group.rows >= ROWS || self.group.bytes >= BYTES {
-            true => self.flush(),
-            false => Ok(()),
+        if self.group.rows >= ROWS || self.group.bytes >= BYTES {
+            self.flush()
+        } else {
+            Ok(())
         }
     }
 

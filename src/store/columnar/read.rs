@@ -124,9 +124,10 @@ impl FileRows {
             });
         }
         let cells = Cells { columns, rows };
-        match cells.texts() < BYTES {
-            true => Ok(cells),
-            false => Err(wrong(large("a row group has longer texts"))),
+        if cells.texts() < BYTES {
+            Ok(cells)
+        } else {
+            Err(wrong(large("a row group has longer texts")))
         }
     }
 }
@@ -152,9 +153,10 @@ fn bounds(group: &RowGroupMetaData, bytes: i64) -> Result<usize, ParquetError> {
         let size = chunk.uncompressed_size();
         left = left.saturating_sub(if size < 0 { PAGES } else { size });
     }
-    match left > 0 {
-        true => Ok(rows),
-        false => Err(large("a row group has larger pages")),
+    if left > 0 {
+        Ok(rows)
+    } else {
+        Err(large("a row group has larger pages"))
     }
 }
 

@@ -57,9 +57,10 @@ pub(super) fn clean(root: &Path, bucket: i64, manifest: &Bucket) -> Result<(), S
         for entry in entries(&path)? {
             let name = entry.file_name();
             let is_named = |name: &str| named.contains(&*format!("{directory}/{name}"));
-            match is_ours(table, &entry) && !name.to_str().is_some_and(is_named) {
-                true => remove(&entry.path())?,
-                false => left = true,
+            if is_ours(table, &entry) && !name.to_str().is_some_and(is_named) {
+                remove(&entry.path())?
+            } else {
+                left = true
             }
         }
         if !left {

@@ -178,9 +178,10 @@ impl File {
             return lines.clone();
         }
         let text = std::fs::read_to_string(directory().join(name)).unwrap();
-        match name.ends_with(".json") {
-            true => vec![text],
-            false => session(&text.lines().map(str::to_owned).collect::<Vec<_>>()),
+        if name.ends_with(".json") {
+            vec![text]
+        } else {
+            session(&text.lines().map(str::to_owned).collect::<Vec<_>>())
         }
     }
 
@@ -232,9 +233,10 @@ fn session(lines: &[String]) -> Vec<String> {
 }
 
 fn unquoted(line: &str) -> String {
-    match line.starts_with('"') {
-        true => serde_json::from_str(line).unwrap(),
-        false => line.to_owned(),
+    if line.starts_with('"') {
+        serde_json::from_str(line).unwrap()
+    } else {
+        line.to_owned()
     }
 }
 
@@ -242,8 +244,9 @@ fn unquoted(line: &str) -> String {
 pub(super) fn quoted(text: &str) -> String {
     let odd = |c: char| c.is_control() || (c.is_whitespace() && c != ' ');
     let plain = !text.is_empty() && text.trim() == text && !text.starts_with('"');
-    match plain && !text.contains(odd) {
-        true => text.to_owned(),
-        false => serde_json::to_string(text).unwrap(),
+    if plain && !text.contains(odd) {
+        text.to_owned()
+    } else {
+        serde_json::to_string(text).unwrap()
     }
 }

@@ -119,9 +119,12 @@ fn places() {
             None => match engine.spot(working, text) {
                 Err(error) => return pinned_error(&error),
                 Ok(spot) => {
-                    let parents = spot.parents.iter().map(|parent| match parent.core {
-                        true => format!("core of {}", parent.node.id()),
-                        false => parent.node.id().to_owned(),
+                    let parents = spot.parents.iter().map(|parent| {
+                        if parent.core {
+                            format!("core of {}", parent.node.id())
+                        } else {
+                            parent.node.id().to_owned()
+                        }
                     });
                     let parents: Vec<String> = parents.collect();
                     let shown = format!("{}: {:?}", parents.join(", "), spot.insertion);

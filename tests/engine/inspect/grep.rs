@@ -160,9 +160,10 @@ fn searched(session: &Session, pattern: &regex::Regex) -> BTreeMap<(String, Stri
     let history = session.history();
     let mut found: BTreeMap<(String, String), Vec<String>> = BTreeMap::new();
     for snapshot in history.committed().iter().chain(history.working()) {
-        let label = match snapshot.is_working() {
-            true => "working".to_owned(),
-            false => format!("@c{}", snapshot.cycle()),
+        let label = if snapshot.is_working() {
+            "working".to_owned()
+        } else {
+            format!("@c{}", snapshot.cycle())
         };
         for block in Thread::of(snapshot, Scope::All).blocks() {
             let wording = Wording::of(block);

@@ -563,9 +563,10 @@ fn requests(steps: &[Vec<Edit>]) -> Vec<String> {
                 _ => {}
             }
         }
-        let before = match format {
-            true => "\"model\":\"gpt-4o\",\"response_format\":{\"type\":\"json_object\"}",
-            false => MODEL,
+        let before = if format {
+            "\"model\":\"gpt-4o\",\"response_format\":{\"type\":\"json_object\"}"
+        } else {
+            MODEL
         };
         let tools: &[&str] = if tools { &[FIND, BUY] } else { &[FIND] };
         requests.push(request(before, &messages, tools));

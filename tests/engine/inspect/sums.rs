@@ -25,9 +25,10 @@ fn counted(snapshot: &Snapshot, scope: Scope) -> [u64; 4] {
 
 fn check(session: &Session) -> Result<(), String> {
     let (engine, history) = (Engine::new(), session.history());
-    let range = match history.committed().is_empty() {
-        true => return Ok(()),
-        false => Part::default().at("@history"),
+    let range = if history.committed().is_empty() {
+        return Ok(());
+    } else {
+        Part::default().at("@history")
     };
     for by in By::ALL {
         let report = |part: &Part| {
@@ -86,9 +87,10 @@ fn same<T: PartialEq + std::fmt::Debug>(
     expected: &T,
     place: &str,
 ) -> Result<(), String> {
-    match found == expected {
-        true => Ok(()),
-        false => Err(format!("{place}: {found:?}, expected {expected:?}")),
+    if found == expected {
+        Ok(())
+    } else {
+        Err(format!("{place}: {found:?}, expected {expected:?}"))
     }
 }
 

@@ -45,9 +45,10 @@ fn base64(bytes: &[u8]) -> String {
         let byte = |at: usize| u32::from(group.get(at).copied().unwrap_or(0));
         let bits = byte(0) << 16 | byte(1) << 8 | byte(2);
         for at in 0..4 {
-            text.push(match at <= group.len() {
-                true => LETTERS[(bits >> (18 - 6 * at) & 63) as usize] as char,
-                false => '=',
+            text.push(if at <= group.len() {
+                LETTERS[(bits >> (18 - 6 * at) & 63) as usize] as char
+            } else {
+                '='
             });
         }
     }

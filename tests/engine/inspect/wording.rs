@@ -53,9 +53,10 @@ fn the_requests_of_random_sessions_have_what_is_counted() {
     random::sessions(share(500), |case| {
         let (session, _) = case.open()?;
         let missing = missing(&session, Provider::OpenAi);
-        match missing.is_empty() {
-            true => Ok(()),
-            false => Err(TestCaseError::fail(missing.join("\n"))),
+        if missing.is_empty() {
+            Ok(())
+        } else {
+            Err(TestCaseError::fail(missing.join("\n")))
         }
     });
 }

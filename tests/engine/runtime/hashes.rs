@@ -87,9 +87,12 @@ const NUMBERS: [&str; 30] = [
 
 fn string(rng: &mut Rng) -> String {
     let count = rng.below(4);
-    let pieces = (0..count).map(|_| match rng.chance(70) {
-        true => (*rng.pick(&TEXTS)).to_owned(),
-        false => char::from_u32(rng.below(0x11_0000) as u32).map_or("�".into(), String::from),
+    let pieces = (0..count).map(|_| {
+        if rng.chance(70) {
+            (*rng.pick(&TEXTS)).to_owned()
+        } else {
+            char::from_u32(rng.below(0x11_0000) as u32).map_or("�".into(), String::from)
+        }
     });
     pieces.collect()
 }
@@ -101,12 +104,13 @@ fn number(rng: &mut Rng) -> Json {
     // Bits of every kind, and short decimals.
     let bits = rng.range(0, i64::from(u32::MAX)) as u64;
     let double = f64::from_bits(bits << 32 | rng.range(0, i64::from(u32::MAX)) as u64);
-    match rng.chance(60) && double.is_finite() {
-        true => Json::Num(format!("{double:e}")),
-        false => Json::Num(format!(
+    if rng.chance(60) && double.is_finite() {
+        Json::Num(format!("{double:e}"))
+    } else {
+        Json::Num(format!(
             "{}",
             rng.range(-1_000_000, 1_000_000) as f64 / 1_000.0
-        )),
+        ))
     }
 }
 

@@ -562,9 +562,12 @@ impl Model {
                 let siblings = self.children(parent);
                 siblings.iter().map(|id| self.nodes[id].offset()).max()
             };
-            let offset = given.unwrap_or_else(|| match self.is_sealed_turn(parent) && !spot.core {
-                true => largest().unwrap_or(0).max(1),
-                false => 0,
+            let offset = given.unwrap_or_else(|| {
+                if self.is_sealed_turn(parent) && !spot.core {
+                    largest().unwrap_or(0).max(1)
+                } else {
+                    0
+                }
             });
             return self.settled(spot, offset, class, own, Vec::new());
         }
@@ -585,9 +588,10 @@ impl Model {
             if !fits(offset) {
                 codes.insert("E_PLACEMENT");
             }
-            return match codes.is_empty() {
-                true => self.settled(spot, offset, class, own, Vec::new()),
-                false => Err(codes),
+            return if codes.is_empty() {
+                self.settled(spot, offset, class, own, Vec::new())
+            } else {
+                Err(codes)
             };
         }
         let zone = self.has_core_zone(parent);
@@ -691,9 +695,10 @@ impl Model {
         if spot.core && offset != 0 {
             codes.insert("E_PLACEMENT");
         }
-        match codes.is_empty() {
-            true => Ok((offset, moved)),
-            false => Err(codes),
+        if codes.is_empty() {
+            Ok((offset, moved))
+        } else {
+            Err(codes)
         }
     }
 
@@ -964,9 +969,10 @@ impl Model {
             // Its own offset is kept where it is allowed.
             let given = own.filter(|own| into && !spot.core && !(*own == 0 && (core || sealed)));
             let target = self.redirected(&spot, given);
-            let rest = match node.new {
-                true => node.rest(id),
-                false => (i64::MAX, i64::MAX, String::new()),
+            let rest = if node.new {
+                node.rest(id)
+            } else {
+                (i64::MAX, i64::MAX, String::new())
             };
             let but = &ids[at..];
             let (offset, moved) = self.choose(&target, node.class, given, &rest, but)?;
@@ -980,18 +986,15 @@ impl Model {
             }
             self.renumber(moved);
             let old_parent = node.parent.clone().unwrap();
-            let new_id = match node.new {
-                true => {
-                    let node = self.nodes.get_mut(id).unwrap();
-                    node.parent = Some(target.parent.clone());
-                    node.fields.insert("offset".to_owned(), Json::int(offset));
-                    id.clone()
-                }
-                false => {
-                    let draft = self.copy(id);
-                    self.take(id);
-                    self.make(&draft, &target.parent, offset, now)
-                }
+            let new_id = if node.new {
+                let node = self.nodes.get_mut(id).unwrap();
+                node.parent = Some(target.parent.clone());
+                node.fields.insert("offset".to_owned(), Json::int(offset));
+                id.clone()
+            } else {
+                let draft = self.copy(id);
+                self.take(id);
+                self.make(&draft, &target.parent, offset, now)
             };
             if old_parent != target.parent {
                 self.nodes.get_mut(&old_parent).unwrap().lost = true;

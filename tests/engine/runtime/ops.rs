@@ -119,9 +119,10 @@ impl Maker<'_> {
         if self.rng.chance(60) && ids.iter().any(|id| self.model.nodes[id].new) {
             ids.retain(|id| self.model.nodes[id].new);
         }
-        match ids.is_empty() {
-            true => self.rng.pick(&self.ids()).clone(),
-            false => self.rng.pick(&ids).clone(),
+        if ids.is_empty() {
+            self.rng.pick(&self.ids()).clone()
+        } else {
+            self.rng.pick(&ids).clone()
         }
     }
 
@@ -220,9 +221,10 @@ impl Maker<'_> {
         let core =
             class == Class::Head && self.model.core(&parent).is_none() && self.rng.chance(15);
         let count = self.model.children(&parent).len();
-        let n = match self.rng.chance(5) {
-            true => count + 1,
-            false => self.rng.range(1, count.max(1) as i64) as usize,
+        let n = if self.rng.chance(5) {
+            count + 1
+        } else {
+            self.rng.range(1, count.max(1) as i64) as usize
         };
         let insertion = match self.rng.below(10) {
             0..3 => Insertion::Into,
@@ -326,11 +328,12 @@ impl Maker<'_> {
             "mc:group",
         ];
         if self.rng.chance(60) {
-            let node_type = match self.rng.chance(3) {
-                true => *self
+            let node_type = if self.rng.chance(3) {
+                *self
                     .rng
-                    .pick(&["mt", "seg:x", "^sys", "^ah", "^root", "^x", ""]),
-                false => *self.rng.pick(&types),
+                    .pick(&["mt", "seg:x", "^sys", "^ah", "^root", "^x", ""])
+            } else {
+                *self.rng.pick(&types)
             };
             push(&mut members, "nodeType", Json::text(node_type));
         }
@@ -358,9 +361,10 @@ impl Maker<'_> {
             push(&mut members, "id", Json::text(&id));
         }
         if self.rng.chance(6) {
-            let iso = match self.rng.chance(15) {
-                true => "yesterday".to_owned(),
-                false => iso_of(self.model.last + self.rng.range(-50, 50)),
+            let iso = if self.rng.chance(15) {
+                "yesterday".to_owned()
+            } else {
+                iso_of(self.model.last + self.rng.range(-50, 50))
             };
             push(&mut members, "created_at_iso", Json::text(&iso));
         }
@@ -381,9 +385,10 @@ impl Maker<'_> {
             };
             let fields = members.iter().filter(|member| !absent(member));
             let fields = fields.cloned().collect();
-            let hash = match self.rng.chance(20) {
-                true => "0".repeat(64),
-                false => content_hash(&fields),
+            let hash = if self.rng.chance(20) {
+                "0".repeat(64)
+            } else {
+                content_hash(&fields)
             };
             push(&mut members, "content_hash", Json::text(&hash));
         }
@@ -469,9 +474,10 @@ impl Maker<'_> {
     }
 
     fn or_null(&mut self, values: [&str; 4]) -> Json {
-        match self.rng.chance(15) {
-            true => Json::Null,
-            false => Json::text(self.rng.pick::<&str>(&values)),
+        if self.rng.chance(15) {
+            Json::Null
+        } else {
+            Json::text(self.rng.pick::<&str>(&values))
         }
     }
 
@@ -513,9 +519,10 @@ impl Maker<'_> {
             };
             push(&mut members, "ttl", ttl);
         }
-        match self.rng.chance(45) {
-            true => push(&mut members, "priority", Json::int(self.rng.range(-2, 3))),
-            false => self.plain_members(&mut members),
+        if self.rng.chance(45) {
+            push(&mut members, "priority", Json::int(self.rng.range(-2, 3)))
+        } else {
+            self.plain_members(&mut members)
         }
         if self.rng.chance(4) {
             let fixed = [

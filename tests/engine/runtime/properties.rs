@@ -361,9 +361,12 @@ impl Play {
                 let message = texts.iter().try_fold(Message::new(role), |message, text| {
                     Ok(message.part(NewNode::json(text)?))
                 });
-                let got = message.and_then(|message| match is_reply {
-                    true => self.ctx.reply(message),
-                    false => self.ctx.append(message),
+                let got = message.and_then(|message| {
+                    if is_reply {
+                        self.ctx.reply(message)
+                    } else {
+                        self.ctx.append(message)
+                    }
                 });
                 let wanted = self.changed(|model| model.append(role, &parts, is_reply, now));
                 self.compare(got, wanted)?;
@@ -415,9 +418,10 @@ impl Play {
             (Err(error), Err(codes)) => {
                 let code = error.code().to_string();
                 self.counts.refused += 1;
-                match codes.contains(code.as_str()) {
-                    true => Ok(()),
-                    false => Err(format!("{code} instead of {codes:?}: {error}")),
+                if codes.contains(code.as_str()) {
+                    Ok(())
+                } else {
+                    Err(format!("{code} instead of {codes:?}: {error}"))
                 }
             }
             (got, wanted) => {
@@ -465,9 +469,10 @@ impl Play {
             }
         }
         self.at_home(|home, play| home.committed(play, seed))?;
-        match random::Rng::new(!seed).chance(35) {
-            true => self.select(seed),
-            false => Ok(()),
+        if random::Rng::new(!seed).chance(35) {
+            self.select(seed)
+        } else {
+            Ok(())
         }
     }
 

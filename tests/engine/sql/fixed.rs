@@ -137,9 +137,10 @@ fn rare_contents_and_wide_selectors_answer_as_the_engine_does() {
         let statement = engine.sql(&selector, Dialect::Sqlite, &Options::default());
         let got = sqlite::run(&connection, &statement.unwrap());
         let got = got.map_err(|error| error.chars().take(200).collect::<String>());
-        let expected = match rows.is_empty() {
-            true => Answers::new(),
-            false => Answers::from([(NAME.to_owned(), rows)]),
+        let expected = if rows.is_empty() {
+            Answers::new()
+        } else {
+            Answers::from([(NAME.to_owned(), rows)])
         };
         assert_eq!(got, Ok(expected), "{start}");
     }

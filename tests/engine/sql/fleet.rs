@@ -36,9 +36,10 @@ const SESSIONS: u64 = 24;
 /// The process that runs statements, if it has an engine; or why not.
 pub(super) fn start(engine: &str) -> Result<Fleet, String> {
     let fleet = Fleet::start()?;
-    match fleet.engines().iter().any(|known| known == engine) {
-        true => Ok(fleet),
-        false => Err(format!("{engine} is not installed")),
+    if fleet.engines().iter().any(|known| known == engine) {
+        Ok(fleet)
+    } else {
+        Err(format!("{engine} is not installed"))
     }
 }
 

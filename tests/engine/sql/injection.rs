@@ -99,9 +99,10 @@ fn whatever_a_text_says_the_statement_has_the_same_shape() {
                 schema: schema.to_owned(),
             };
             // A type with a colon is two texts.
-            let text = match selector.contains("nodeType") {
-                true => hostile(&mut rng).replace(':', ";"),
-                false => hostile(&mut rng),
+            let text = if selector.contains("nodeType") {
+                hostile(&mut rng).replace(':', ";")
+            } else {
+                hostile(&mut rng)
             };
             // What reads as nothing else, and has neither a slash nor a star.
             let glob = hostile(&mut rng).replace(['/', '*', '['], "x");

@@ -57,9 +57,12 @@ fn plans(dialect: Dialect) -> Option<String> {
         };
         let mut expected = ask(&all);
         let start = sessions.trim_end_matches('*');
-        expected.retain(|name, _| match start == sessions {
-            true => sessions.is_empty() || name == sessions,
-            false => name.starts_with(start),
+        expected.retain(|name, _| {
+            if start == sessions {
+                sessions.is_empty() || name == sessions
+            } else {
+                name.starts_with(start)
+            }
         });
         assert!(!expected.is_empty(), "{selector} {sessions}");
         assert_eq!(ask(&statement), expected, "{selector} {sessions}");

@@ -185,19 +185,18 @@ fn a_changed_column_is_reported() {
         let list = format!("select name from pragma_table_info('{table}')");
         let columns = strings(&connection, &list);
         let key = strings(&connection, &format!("{list} where pk > 0"));
-        let rows = match key.is_empty() {
-            true => vec!["true".to_owned()],
-            false => {
-                let parts: Vec<String> = key
-                    .iter()
-                    .map(|name| format!("'{name} = ' || quote({name})"))
-                    .collect();
-                let parts = parts.join(" || ' and ' || ");
-                strings(
-                    &connection,
-                    &format!("select {parts} from {table} order by {}", key.join(", ")),
-                )
-            }
+        let rows = if key.is_empty() {
+            vec!["true".to_owned()]
+        } else {
+            let parts: Vec<String> = key
+                .iter()
+                .map(|name| format!("'{name} = ' || quote({name})"))
+                .collect();
+            let parts = parts.join(" || ' and ' || ");
+            strings(
+                &connection,
+                &format!("select {parts} from {table} order by {}", key.join(", ")),
+            )
         };
         for column in &columns {
             // A few rows, with and without a value.

@@ -27,9 +27,10 @@ fn sessions(log: &[u8], name: &str, replayed: bool) -> Option<Vec<(String, Sessi
             _ if several => format!("{name}-{}", at + 1),
             _ => name.to_owned(),
         };
-        let session = match replayed {
-            true => Session::replayed(Arc::new(session.recording)),
-            false => Session::from_slice(&bytes).expect("a session"),
+        let session = if replayed {
+            Session::replayed(Arc::new(session.recording))
+        } else {
+            Session::from_slice(&bytes).expect("a session")
         };
         (name, session)
     };

@@ -28,9 +28,12 @@ fn what_comes_before_a_refused_session_stays() {
             store.delete(&info.name).expect("deleted");
         }
         let mut taken = 0;
-        let names = (0..600).map(|number| match number == twice + 1 {
-            true => named(twice),
-            false => named(number),
+        let names = (0..600).map(|number| {
+            if number == twice + 1 {
+                named(twice)
+            } else {
+                named(number)
+            }
         });
         let names = names.inspect(|_| taken += 1);
         let stopped = store

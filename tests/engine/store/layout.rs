@@ -238,10 +238,12 @@ fn imported(folder: &Folder, lines: &str) -> (String, Store) {
         for node in all.flat_map(|snapshot| snapshot.nodes()) {
             let fields: Vec<String> = node
                 .fields()
-                .map(|(name, json)| match json.starts_with('"') {
-                    // A plain text is kept as the text that it is.
-                    true => format!("{name}:{:?}", parse(json)),
-                    false => format!("{name}:{json}"),
+                .map(|(name, json)| {
+                    if json.starts_with('"') {
+                        format!("{name}:{:?}", parse(json))
+                    } else {
+                        format!("{name}:{json}")
+                    }
                 })
                 .collect();
             lines.push(format!("{} {fields:?}", node.id()));
@@ -555,9 +557,10 @@ fn columns_are_those_of_the_law() {
         let connection = Connection::open(&path).unwrap();
         for (name, wanted) in *columns {
             // One bit says that there are rows of `attr`.
-            let shown = match *name == "present" && !attrs.is_empty() {
-                true => format!("present - {}", 1 << 12),
-                false => format!("quote({name})"),
+            let shown = if *name == "present" && !attrs.is_empty() {
+                format!("present - {}", 1 << 12)
+            } else {
+                format!("quote({name})")
             };
             let sql = format!("select cast({shown} as text) from node where id = 'n'");
             assert_eq!(

@@ -67,12 +67,11 @@ fn files(directory: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     while let Some(next) = directories.pop() {
         for entry in fs::read_dir(next).unwrap() {
             let path = entry.unwrap().path();
-            match path.is_dir() {
-                true => directories.push(path),
-                false => {
-                    let name = path.strip_prefix(directory).unwrap().to_owned();
-                    found.insert(name, fs::read(path).unwrap());
-                }
+            if path.is_dir() {
+                directories.push(path)
+            } else {
+                let name = path.strip_prefix(directory).unwrap().to_owned();
+                found.insert(name, fs::read(path).unwrap());
             }
         }
     }

@@ -15,9 +15,10 @@ impl Folder {
     /// One in memory where the system has that: for tests in which nothing is cut off.
     pub(crate) fn quick() -> Self {
         let memory = PathBuf::from("/dev/shm");
-        Self::below(match memory.is_dir() {
-            true => memory,
-            false => std::env::temp_dir(),
+        Self::below(if memory.is_dir() {
+            memory
+        } else {
+            std::env::temp_dir()
         })
     }
 

@@ -123,13 +123,13 @@ impl InStore {
     fn save(&mut self, play: &mut Play) -> Outcome<()> {
         play.ctx.save().map_err(said)?;
         let shown = play.ctx.is_changed() || play.documents.is_empty();
-        let working = match shown {
-            true => play
-                .ctx
+        let working = if shown {
+            play.ctx
                 .history()
                 .working()
-                .map(|working| document(working)),
-            false => None,
+                .map(|working| document(working))
+        } else {
+            None
         };
         self.note(play, working);
         Ok(())
@@ -183,9 +183,10 @@ impl InStore {
     /// As [`InStore::check`], with the rows of a file.
     fn check_rows(&mut self, play: &Play) -> Outcome<()> {
         self.check(&self.other, play)?;
-        match self.url.starts_with("postgres") {
-            true => Ok(()),
-            false => layout::check(&self.url, &mut self.units),
+        if self.url.starts_with("postgres") {
+            Ok(())
+        } else {
+            layout::check(&self.url, &mut self.units)
         }
     }
 
@@ -369,9 +370,10 @@ fn address(back: usize) -> String {
 impl Home for InStore {
     fn stepped(&mut self, play: &mut Play, seed: u64) -> Outcome<()> {
         let mut rng = Rng::new(seed ^ 0x5702E);
-        match rng.chance(12) {
-            true => self.act(play, &mut rng),
-            false => Ok(()),
+        if rng.chance(12) {
+            self.act(play, &mut rng)
+        } else {
+            Ok(())
         }
     }
 
@@ -388,9 +390,10 @@ impl Home for InStore {
         if let Some(session) = &self.follow {
             self.compare(session, play)?;
         }
-        match Rng::new(seed ^ 0xC0).chance(10) {
-            true => self.check(&Store::open(&self.url).map_err(said)?, play),
-            false => Ok(()),
+        if Rng::new(seed ^ 0xC0).chance(10) {
+            self.check(&Store::open(&self.url).map_err(said)?, play)
+        } else {
+            Ok(())
         }
     }
 

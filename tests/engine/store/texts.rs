@@ -145,9 +145,10 @@ fn change(store: &Store, rng: &mut Rng) {
                     1 | 2 => drop(context.add("^ah", node(rng)).unwrap()),
                     _ => drop(context.append(Message::user(&text(rng))).unwrap()),
                 }
-                match rng.chance(80) {
-                    true => drop(context.commit().unwrap()),
-                    false => context.save().unwrap(),
+                if rng.chance(80) {
+                    drop(context.commit().unwrap())
+                } else {
+                    context.save().unwrap()
                 }
             }
         }
@@ -173,12 +174,9 @@ fn agrees(store: &Store, rng: &mut Rng) -> usize {
             let lines = grep(store.engine(), &session, &Part::all(), &search)
                 .unwrap()
                 .lines;
-            match found.contains(&info.name) {
-                true => {}
-                false => {
-                    assert_eq!(lines, 0, "{pattern:?} in {}", info.name);
-                    left_out += 1;
-                }
+            if !found.contains(&info.name) {
+                assert_eq!(lines, 0, "{pattern:?} in {}", info.name);
+                left_out += 1;
             }
         }
     }

@@ -68,9 +68,10 @@ pub(crate) fn line(diff: &Json) -> String {
 
 fn block(pair: &Json, reduced: bool) -> String {
     let label = |end: &str| member(pair.get(end).unwrap(), "label").to_owned();
-    let mut shown = match reduced {
-        true => format!("{} since {}:", label("from"), label("to")),
-        false => format!("{}:", label("from")),
+    let mut shown = if reduced {
+        format!("{} since {}:", label("from"), label("to"))
+    } else {
+        format!("{}:", label("from"))
     };
     let named = shown.len();
     for (sign, name) in [('+', "added_ids"), ('-', "removed_ids")] {

@@ -172,9 +172,10 @@ fn canonical_number(text: &str) -> String {
             .len();
     let exact = format!("{value:.*e}", needed - 1);
     // Next to a power of two, the nearest such decimal may be another number.
-    let shortest = match exact.parse() == Ok(value) {
-        true => exact,
-        false => shortest,
+    let shortest = if exact.parse() == Ok(value) {
+        exact
+    } else {
+        shortest
     };
     let (mantissa, exponent) = shortest.split_once('e').unwrap();
     let exponent: i32 = exponent.parse().unwrap();
@@ -183,9 +184,10 @@ fn canonical_number(text: &str) -> String {
         return format!("{mantissa}e{sign}{:02}", exponent.abs());
     }
     let plain = format!("{value:.*}", (needed as i32 - 1 - exponent).max(1) as usize);
-    match plain.parse() == Ok(value) {
-        true => plain,
-        false => format!("{value}"),
+    if plain.parse() == Ok(value) {
+        plain
+    } else {
+        format!("{value}")
     }
 }
 

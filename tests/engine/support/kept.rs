@@ -173,9 +173,10 @@ impl Restorer {
         let fresh: Vec<bool> = (parts.iter())
             .map(|part| matches!(part, UnitPart::Fresh(..)))
             .collect();
-        let layout = match self.known.is_empty() {
-            true => Layout::Whole,
-            false => Layout::ByLifetime,
+        let layout = if self.known.is_empty() {
+            Layout::Whole
+        } else {
+            Layout::ByLifetime
         };
         let restored = self
             .writer

@@ -15,13 +15,12 @@ fn as_nobody(arguments: &[&str]) -> Ran {
         use std::os::unix::fs::MetadataExt;
         own.uid() == 0
     });
-    let mut command = match root {
-        true => {
-            let mut command = Command::new("setpriv");
-            command.args(["--reuid=65534", "--regid=65534", "--clear-groups", program]);
-            command
-        }
-        false => Command::new(program),
+    let mut command = if root {
+        let mut command = Command::new("setpriv");
+        command.args(["--reuid=65534", "--regid=65534", "--clear-groups", program]);
+        command
+    } else {
+        Command::new(program)
     };
     match command.args(arguments).current_dir("/").output() {
         Ok(output) => Ran {

@@ -940,9 +940,10 @@ fn a_store_that_cannot_be_written_can_be_read() {
         "--count",
     ]);
     let may_write = std::fs::OpenOptions::new().write(true).open(&store).is_ok();
-    let wrote = match may_write {
-        true => None,
-        false => Some(pactql(&["new", &format!("{store}#x")])),
+    let wrote = if may_write {
+        None
+    } else {
+        Some(pactql(&["new", &format!("{store}#x")]))
     };
     set(&scratch.0, 0o755);
     set(store.as_ref(), 0o644);

@@ -120,9 +120,10 @@ fn before(edits: &[Edit], at: usize, to_start: bool) -> usize {
             break;
         }
         if at < end || (at == end && !to_start) {
-            return match to_start {
-                true => edit.span.start,
-                false => edit.span.end,
+            return if to_start {
+                edit.span.start
+            } else {
+                edit.span.end
             };
         }
         removed += edit.span.len();

@@ -154,9 +154,10 @@ impl Lowerer {
     /// Refuses a facet in a selector without a time.
     fn needs_snapshot(&mut self, facet: &str, span: Span) {
         let mutates = self.purpose != Purpose::Select;
-        let message = match mutates {
-            false => format!("`{facet}` needs a snapshot"),
-            true => format!("`{facet}` needs a snapshot, and a mutation takes no time"),
+        let message = if !mutates {
+            format!("`{facet}` needs a snapshot")
+        } else {
+            format!("`{facet}` needs a snapshot, and a mutation takes no time")
         };
         let label = "known in a snapshot only";
         let advice = self.error(Code::FacetNeedsSnapshot, span, message, label);

@@ -87,11 +87,12 @@ impl Lowerer {
                 "`@mode` needs a range",
                 "there is one snapshot, or a list of all",
             );
-            match mutates {
-                true => advice
+            if mutates {
+                advice
                     .write(mode, "")
-                    .help("leave `@mode` out: a mutation changes the working state"),
-                false => advice.help("start the selector with a range such as `@t-3..@t0`"),
+                    .help("leave `@mode` out: a mutation changes the working state")
+            } else {
+                advice.help("start the selector with a range such as `@t-3..@t0`")
             }
             sound = false;
         }

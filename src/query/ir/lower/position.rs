@@ -112,9 +112,10 @@ impl Lowerer {
         }
         let (named, point) = Point::split(position);
         if let Some(point) = &point {
-            sound &= match place {
-                true => self.insertion_point(point, named).is_some(),
-                false => self.no_insertion_point(point, named),
+            sound &= if place {
+                self.insertion_point(point, named).is_some()
+            } else {
+                self.no_insertion_point(point, named)
             };
         }
         let mut hops = Hops::default();
@@ -422,9 +423,10 @@ impl Lowerer {
 
     /// Refuses an insertion point that is not the end of a position.
     fn misplaced(&mut self, written: &str, hop: &Hop<'_>) -> Advice<'_> {
-        let label = match hop.parts.is_empty() {
-            true => "not at the end",
-            false => "it takes nothing after it",
+        let label = if hop.parts.is_empty() {
+            "not at the end"
+        } else {
+            "it takes nothing after it"
         };
         let message = format!("`{written}` is an insertion point");
         self.invalid(hop.span, message, label)
@@ -446,9 +448,10 @@ impl Lowerer {
             Sign::End => Insertion::End,
             Sign::Number(written) => {
                 let child = self.child(written, point.span)?;
-                match written.starts_with('-') {
-                    true => Insertion::Before(child),
-                    false => Insertion::After(child),
+                if written.starts_with('-') {
+                    Insertion::Before(child)
+                } else {
+                    Insertion::After(child)
                 }
             }
         };

@@ -365,17 +365,15 @@ impl Lowerer {
                         "`:{part}` is part of the word, and almost the pseudo-class `:{pseudo}`"
                     )
                 };
-                let called = match CALLED_PSEUDOS.contains(&pseudo) {
-                    true => "(1)",
-                    false => "",
+                let called = if CALLED_PSEUDOS.contains(&pseudo) {
+                    "(1)"
+                } else {
+                    ""
                 };
-                let help = match sub == part {
-                    true => format!("write `{sign}{head}:{pseudo}{called}` for the pseudo-class"),
-                    false => {
-                        format!(
-                            "write `:{pseudo}{called}` at the end of the word for the pseudo-class"
-                        )
-                    }
+                let help = if sub == part {
+                    format!("write `{sign}{head}:{pseudo}{called}` for the pseudo-class")
+                } else {
+                    format!("write `:{pseudo}{called}` at the end of the word for the pseudo-class")
                 };
                 self.warn(span, message, "taken as one word", help);
                 return;

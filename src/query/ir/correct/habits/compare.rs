@@ -32,9 +32,10 @@ pub(super) fn signs(scan: &Scan<'_>, index: usize) -> Option<Slip> {
     let slip = Slip::new(scan.span(index), expected_sign(op), "not a comparison").instead(op);
     let value = scan.next(index)?;
     let lower = scan.word(value).to_ascii_lowercase();
-    Some(match is_bool(&lower) && lower != scan.word(value) {
-        true => slip.write(scan.span(value), lower),
-        false => slip,
+    Some(if is_bool(&lower) && lower != scan.word(value) {
+        slip.write(scan.span(value), lower)
+    } else {
+        slip
     })
 }
 
@@ -131,9 +132,10 @@ pub(super) fn text_words(scan: &Scan<'_>, index: usize) -> Option<Slip> {
         "endswith" | "ends_with" => format!("~{}", text_of(&format!("{}$", escaped(&text)))),
         _ => return None,
     };
-    let message = match instead.starts_with('=') {
-        true => format!("expected `=`, found `{lower}`"),
-        false => format!("expected `~` and a pattern, found `{lower}`"),
+    let message = if instead.starts_with('=') {
+        format!("expected `=`, found `{lower}`")
+    } else {
+        format!("expected `~` and a pattern, found `{lower}`")
     };
     let span = scan.span(name).end..scan.span(end).end;
     Some(Slip::new(scan.span(index), message, "not a comparison").write(span, instead))
@@ -201,9 +203,10 @@ pub(super) fn is(scan: &Scan<'_>, index: usize) -> Option<Slip> {
         false => scan.slice(value, end),
     };
     let span = scan.span(scan.prev(index)?).end..scan.span(end).end;
-    let at = match null {
-        true => scan.through(index, value),
-        false => scan.through(index, last),
+    let at = if null {
+        scan.through(index, value)
+    } else {
+        scan.through(index, last)
     };
     Some(
         Slip::new(
@@ -232,10 +235,7 @@ pub(super) fn within(scan: &Scan<'_>, index: usize) -> Option<Slip> {
         return None;
     }
     let negated = scan.word(index).eq_ignore_ascii_case("not");
-    let word = match negated {
-        true => scan.next(index)?,
-        false => index,
-    };
+    let word = if negated { scan.next(index)? } else { index };
     if !scan.word(word).eq_ignore_ascii_case("in") || !after_name(scan, index) {
         return None;
     }
@@ -288,10 +288,7 @@ fn listed<'t>(scan: &Scan<'t>, open: usize) -> Option<(Vec<&'t str>, usize)> {
     let bracketed = scan.kind(open) == Some(Kind::Open);
     let close = scan.partner(open);
     let mut values = Vec::new();
-    let mut at = match bracketed {
-        true => scan.next(open)?,
-        false => open,
-    };
+    let mut at = if bracketed { scan.next(open)? } else { open };
     loop {
         let end = scan.value_end(at)?;
         values.push(scan.slice(at, end));

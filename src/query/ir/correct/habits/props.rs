@@ -356,9 +356,10 @@ pub(super) fn calls(scan: &Scan<'_>, index: usize) -> Option<Slip> {
             comma.map_or(close, |comma| scan.next(comma).unwrap_or(close)),
         )
     };
-    let end = match value == close {
-        true => None,
-        false => Some(scan.value_end(value)?),
+    let end = if value == close {
+        None
+    } else {
+        Some(scan.value_end(value)?)
     };
     let test = match (&*function, end) {
         ("exists" | "has" | "hasattr" | "defined" | "isset", None) => name,
@@ -416,9 +417,10 @@ pub(super) fn gaps(scan: &Scan<'_>, index: usize) -> Option<Slip> {
         let known = !matches!(Attr::from_name(scan.word(prev)), Attr::Custom(_));
         let last = matches!(scan.next_word(index), "]" | "}" | ",");
         if last && (known || scan.kind(index) == Some(Kind::Quoted)) {
-            let at = match span.is_empty() {
-                true => scan.span(index),
-                false => span.clone(),
+            let at = if span.is_empty() {
+                scan.span(index)
+            } else {
+                span.clone()
             };
             return Some(
                 Slip::new(

@@ -200,9 +200,10 @@ pub(super) fn limit(scan: &Scan<'_>, index: usize) -> Option<Slip> {
     let known = control_of(&name)?;
     let next = scan.next(index);
     let sign = next.filter(|next| matches!(scan.word(*next), "=" | ":" | "==" | "("));
-    let start = match control {
-        true => scan.span(index - 1).start,
-        false => scan.span(index).start,
+    let start = if control {
+        scan.span(index - 1).start
+    } else {
+        scan.span(index).start
     };
     let place = start..scan.span(index).end;
     if matches!(known, "mode" | "order")
@@ -305,9 +306,10 @@ fn assigned(
     (!same && free).then(|| {
         let message = format!("expected `@{known}={meant}`");
         let named = scan.text.get(place) == Some(&*format!("@{known}"));
-        let label = match named {
-            true => "no such order",
-            false => "a control is written `@name=value`",
+        let label = if named {
+            "no such order"
+        } else {
+            "a control is written `@name=value`"
         };
         Slip::new(span, message, label).instead(instead)
     })
@@ -510,9 +512,10 @@ pub(super) fn leading(scan: &Scan<'_>, index: usize) -> Option<Slip> {
     } else {
         scan.span(index)
     };
-    let gap = match twice {
-        true => scan.span(index).end..scan.span(next).end,
-        false => scan.span(index).start..scan.span(next).start,
+    let gap = if twice {
+        scan.span(index).end..scan.span(next).end
+    } else {
+        scan.span(index).start..scan.span(next).start
     };
     let timed = start && scan.prev(index).is_some();
     let what = if scan.outside(index) {

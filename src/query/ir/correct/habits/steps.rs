@@ -323,10 +323,7 @@ pub(super) fn bare_conditions(scan: &Scan<'_>, index: usize) -> Option<Slip> {
             &*lower,
             "contains" | "starts-with" | "ends-with" | "matches" | "exists" | "has"
         );
-    let name = match negated {
-        true => scan.next(index)?,
-        false => index,
-    };
+    let name = if negated { scan.next(index)? } else { index };
     let op = scan.next(name);
     let comparison = scan.is_value(name)
         && op.is_some_and(|op| {
