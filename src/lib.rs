@@ -63,6 +63,7 @@ mod engine;
 mod history;
 mod index;
 pub mod inspect;
+mod json;
 pub mod logs;
 mod query;
 pub mod render;
@@ -131,6 +132,7 @@ pub mod internals {
         history as history,
         index as index,
         query::ir as ir,
+        json as json,
         query::plan as plan,
         query::sql as sql,
         query::syntax as syntax,

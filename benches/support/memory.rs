@@ -14,6 +14,7 @@ static COUNTING: AtomicBool = AtomicBool::new(false);
 static HELD: AtomicIsize = AtomicIsize::new(0);
 static PEAK: AtomicIsize = AtomicIsize::new(0);
 static ASKED: AtomicUsize = AtomicUsize::new(0);
+static BLOCKS: AtomicUsize = AtomicUsize::new(0);
 
 /// Runs `make` and returns its result, the bytes it allocated and kept, and the peak above the
 /// bytes allocated before. Not reentrant.
@@ -34,6 +35,14 @@ pub(crate) fn asked_by<T>(work: impl FnOnce() -> T) -> usize {
     ASKED.load(Ordering::Relaxed)
 }
 
+/// What `work` returns, and how many allocations it makes.
+#[allow(dead_code, reason = "one bench counts them")]
+pub(crate) fn counted_blocks<T>(work: impl FnOnce() -> T) -> (T, usize) {
+    BLOCKS.store(0, Ordering::Relaxed);
+    let made = counted(work);
+    (made, BLOCKS.load(Ordering::Relaxed))
+}
+
 fn counted<T>(work: impl FnOnce() -> T) -> T {
     COUNTING.store(true, Ordering::SeqCst);
     let made = work();
@@ -44,6 +53,7 @@ fn counted<T>(work: impl FnOnce() -> T) -> T {
 fn grow(bytes: usize) {
     if COUNTING.load(Ordering::Relaxed) {
         ASKED.fetch_add(bytes, Ordering::Relaxed);
+        BLOCKS.fetch_add(1, Ordering::Relaxed);
         let held = HELD.fetch_add(bytes as isize, Ordering::Relaxed) + bytes as isize;
         PEAK.fetch_max(held, Ordering::Relaxed);
     }

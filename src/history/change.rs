@@ -7,9 +7,9 @@ use serde_json::value::RawValue;
 use super::content::{ContentDiff, Materialized};
 use super::json::{same_json, shown};
 use crate::index::{NodeRef, Snapshot};
+use crate::json::canonical;
 use crate::query::ir::normal_type;
 use crate::tree::alias::{CADENCE, TAGS};
-use crate::tree::canonical::canonical;
 use crate::tree::is_header;
 
 /// A node that two snapshots both have and that differs. Example: [`RangeDiff`](crate::RangeDiff).

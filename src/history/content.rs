@@ -13,7 +13,7 @@ use serde_json::value::RawValue;
 use super::edits::{edits, unified, words};
 use super::json::{shown, text_of};
 use crate::index::NodeRef;
-use crate::tree::canonical::canonical;
+use crate::json::canonical;
 
 /// The form of a content diff. See the example of [`ContentOptions`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]

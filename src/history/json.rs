@@ -2,9 +2,8 @@
 
 use std::borrow::Cow;
 
+use crate::json::{canonical, unescape};
 use crate::query::ir::Number;
-use crate::tree::canonical::canonical;
-use crate::tree::json::unescape;
 
 /// A field's value as results show it: strings escaped as `serde_json` does, everything else
 /// canonical.

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use roaring::RoaringBitmap;
 
 use super::{Segment, Unit, UnitKind};
-use crate::tree::shallow::{get, members};
+use crate::json::{get, members};
 use crate::tree::{NONE, NodeClass};
 
 /// The properties of a snapshot besides its nodes.

@@ -5,8 +5,8 @@
 
 use crate::history::{ContentDiff, ContentOptions, Labels, content_diff};
 use crate::index::{NodeRef, Snapshot};
+use crate::json::{Member, get, members};
 use crate::tree::NodeClass;
-use crate::tree::shallow::{Member, get, members};
 use serde::Serialize;
 use std::collections::{HashMap, VecDeque};
 

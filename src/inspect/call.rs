@@ -3,8 +3,8 @@
 //! This file knows the members of snapshots. It must not know nodes.
 
 use crate::index::Snapshot;
+use crate::json::{elements, get, members, string};
 use crate::render::Provider;
-use crate::tree::shallow::{elements, get, members, string};
 use serde::Serialize;
 
 /// What is known of a provider call besides the request. What a log does not say is `None`.

@@ -6,8 +6,8 @@
 use super::counts::{Counts, Totals};
 use super::part::Region;
 use crate::index::{NodeRef, Snapshot, UnitRef};
+use crate::json::string;
 use crate::support::cancel::stopped;
-use crate::tree::shallow::string;
 use hashbrown::HashMap;
 use serde::Serialize;
 use std::fmt;
@@ -280,7 +280,7 @@ pub(super) fn call_name(node: NodeRef<'_>) -> Option<String> {
 
 /// The name of the tool that a block defines: its key, or else what the definition says.
 pub(super) fn tool_name(node: NodeRef<'_>) -> Option<String> {
-    use crate::tree::shallow::{get, members};
+    use crate::json::{get, members};
     if let Some(key) = node.key() {
         return Some(key.to_owned());
     }

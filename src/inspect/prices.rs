@@ -4,8 +4,7 @@
 
 use super::call::Call;
 use super::tokenizer::plain_name;
-use crate::tree::json::Reader;
-use crate::tree::shallow::{get, members, string};
+use crate::json::{Reader, get, members, string};
 use serde::{Serialize, Serializer};
 use std::fmt;
 use std::iter::Sum;

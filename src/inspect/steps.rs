@@ -12,11 +12,11 @@ use super::tokens::fitting;
 use crate::engine::Engine;
 use crate::history::{History, Session};
 use crate::index::{NodeRef, Snapshot};
+use crate::json::string;
 use crate::render::{Provider, RenderError};
 use crate::support::cancel::stopped;
 use crate::support::diag::Error;
 use crate::tree::NodeClass;
-use crate::tree::shallow::string;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 

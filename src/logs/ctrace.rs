@@ -4,8 +4,8 @@
 //! texts are there once. It is opened in memory and never written. This file must not know messages.
 
 use super::json::{compact, push_member, quoted};
+use crate::json::Reader;
 use crate::tree::InputError;
-use crate::tree::json::Reader;
 use rusqlite::{Connection, MAIN_DB, Row};
 
 /// How a SQLite file begins.

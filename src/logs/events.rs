@@ -4,9 +4,8 @@
 //! Members that an API repeats or adds are kept where they have a place. This file must not know trees.
 
 use super::json::{push_member, quoted};
+use crate::json::{Member, Reader, ValueType, elements, get, members, string, value_type};
 use crate::render::Provider;
-use crate::tree::json::Reader;
-use crate::tree::shallow::{Member, ValueType, elements, get, members, string, value_type};
 use std::collections::BTreeMap;
 
 /// A reply that came as events.

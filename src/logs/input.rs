@@ -4,11 +4,9 @@ use super::formats::{At, Format, Record, detect, is_message};
 use super::pointer::Pointer;
 use super::redact::Redaction;
 use super::report::{Fate, Report};
+use crate::json::{Accepted, Halt, Jumps, Reader, ValueType, elements, members, value_type};
 use crate::support::cancel::stopped;
-use crate::tree::accepted::{Accepted, Jumps};
 use crate::tree::fault::{Faults, InputError};
-use crate::tree::json::{Halt, Reader};
-use crate::tree::shallow::{ValueType, elements, members, value_type};
 use std::ops::Range;
 
 /// Where in an input the messages are.

@@ -9,10 +9,9 @@ use super::log::{About, Event, Field, Message, Origin};
 use super::redact::mend_surrogates;
 use super::report::Report;
 use crate::index::Snapshot;
+use crate::json::{Reader, get, members, string};
 use crate::render::Provider;
 use crate::tree::hash::text_hash;
-use crate::tree::json::Reader;
-use crate::tree::shallow::{get, members, string};
 use std::borrow::Cow;
 use std::rc::Rc;
 

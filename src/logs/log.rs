@@ -5,7 +5,7 @@
 //! This file must not know trees, ids or any one format.
 
 use super::json::{canonical, json_text, push_canonical, quoted};
-use crate::tree::shallow::Member;
+use crate::json::Member;
 use std::borrow::Cow;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::rc::Rc;

@@ -4,7 +4,7 @@
 //! that is only `*` matches every element of an array or every value of an object. The empty
 //! pointer is the whole value.
 
-use crate::tree::shallow::{ValueType, elements, members, value_type};
+use crate::json::{ValueType, elements, members, value_type};
 
 /// A parsed pointer.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -6,8 +6,8 @@
 
 use super::json::quoted;
 use super::report::Report;
+use crate::json::string;
 use crate::support::cancel::stopped;
-use crate::tree::shallow::string;
 use regex_automata::meta::Regex;
 use std::borrow::Cow;
 use std::sync::LazyLock;

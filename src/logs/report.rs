@@ -3,7 +3,7 @@
 //! Nothing is dropped silently: each record of a log, each message and each part of a message is
 //! counted by its kind as understood, kept verbatim or skipped.
 
-use crate::tree::json::shorten;
+use crate::json::shorten;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::fmt;

@@ -13,7 +13,7 @@
 
 use super::json::canonical;
 use super::log::Field;
-use crate::tree::shallow::{Member, get, members};
+use crate::json::{Member, get, members};
 
 /// The fields of a provider's usage object, in whatever provider's names.
 pub(super) fn fields(raw: &str) -> Vec<Field> {

@@ -15,7 +15,7 @@ use super::media::{Media, filename};
 use super::piece::{Piece, call_of, is_of_form, member_of_part, result_of, role, same_message};
 use super::provider::Provider;
 use super::source::Source;
-use crate::tree::shallow::{get, members, string};
+use crate::json::{get, members, string};
 use std::borrow::Cow;
 
 /// The form of imported blocks that are written as they were.

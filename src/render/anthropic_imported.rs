@@ -4,7 +4,7 @@
 use super::block::ThreadBlock;
 use super::json::{list, object, push_member, quoted, value};
 use super::piece::{call_of, text_of};
-use crate::tree::shallow::{elements, members, string};
+use crate::json::{elements, members, string};
 use std::borrow::Cow;
 
 /// The message of some blocks.

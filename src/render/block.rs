@@ -2,7 +2,7 @@
 
 use super::json::{canonical, compact};
 use crate::index::NodeRef;
-use crate::tree::shallow::string;
+use crate::json::string;
 use std::borrow::Cow;
 
 /// One block of a request. It owns its texts.

@@ -6,7 +6,7 @@ use super::json::{compact, list, object_in};
 use super::provider::Provider;
 use super::source::Source;
 use super::tool::definition;
-use crate::tree::shallow::{members, string};
+use crate::json::{members, string};
 use std::borrow::Cow;
 
 /// What a request has besides messages, checked before any of it is written.

@@ -1,10 +1,9 @@
 //! Writing JSON into strings: canonical, or compact in the spelling and order it came in.
 
-use crate::tree::canonical::{Appended, write_string, write_value};
-use crate::tree::json::Reader;
+use crate::json::{Appended, Reader, write_string, write_value};
 use std::borrow::Cow;
 
-pub(crate) use crate::tree::canonical::canonical;
+pub(crate) use crate::json::canonical;
 
 /// Appends `text` as a canonical JSON string.
 pub(crate) fn json_text(text: &str, out: &mut String) {

@@ -2,7 +2,7 @@
 
 use super::block::ThreadBlock;
 use super::json::{object, push_member, quoted};
-use crate::tree::shallow::{Member, get, members, string};
+use crate::json::{Member, get, members, string};
 
 /// Where the bytes of an image or a document are.
 #[derive(Clone, Debug, PartialEq, Eq)]

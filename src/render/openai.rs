@@ -17,7 +17,7 @@ use super::piece::{
 };
 use super::provider::Provider;
 use super::source::Source;
-use crate::tree::shallow::{elements, members, string};
+use crate::json::{elements, members, string};
 use std::borrow::Cow;
 
 /// The custom fields with a fixed meaning, without `data_`.

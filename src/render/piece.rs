@@ -5,7 +5,7 @@ use super::block::ThreadBlock;
 use super::error::RenderError;
 use super::json::quoted;
 use super::media::Media;
-use crate::tree::shallow::{ValueType, elements, get, members, string, value_type};
+use crate::json::{ValueType, elements, get, members, string, value_type};
 use std::borrow::Cow;
 
 /// The part of a request that a block becomes. Texts are JSON strings.

@@ -7,9 +7,8 @@
 use super::block::ThreadBlock;
 use super::json::{canonical, compact, json_text, push_member, quoted};
 
+use crate::json::{Member, Reader, get, string};
 use crate::tree::InputError;
-use crate::tree::json::Reader;
-use crate::tree::shallow::{Member, get, string};
 use std::sync::Arc;
 
 /// What one record is.

@@ -16,7 +16,7 @@ use super::piece::{
 use super::provider::Provider;
 use super::responses_imported::{self as imported, lone};
 use super::source::Source;
-use crate::tree::shallow::{get, members, string};
+use crate::json::{get, members, string};
 use std::borrow::Cow;
 
 /// The form of imported blocks that are written as they were.

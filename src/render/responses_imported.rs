@@ -4,7 +4,7 @@
 use super::block::ThreadBlock;
 use super::json::{list, object, push_member, quoted};
 use super::piece::{call_of, text_of};
-use crate::tree::shallow::{ValueType, members, value_type};
+use crate::json::{ValueType, members, value_type};
 use std::borrow::Cow;
 
 /// The item of some blocks.

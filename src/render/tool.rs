@@ -5,7 +5,7 @@ use super::block::ThreadBlock;
 use super::error::RenderError;
 use super::json::{compact, object, object_in, push_member};
 use super::provider::Provider;
-use crate::tree::shallow::{Member, get, members, string};
+use crate::json::{Member, get, members, string};
 
 /// Whose form a definition has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

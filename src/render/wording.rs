@@ -4,7 +4,7 @@ use super::block::ThreadBlock;
 use super::media::Media;
 use super::piece::{Piece, call_of};
 use crate::index::NodeRef;
-use crate::tree::shallow::string;
+use crate::json::string;
 
 /// What rendering sends of a block, as texts: without quotes of JSON, and without what a provider's
 /// form adds around it.

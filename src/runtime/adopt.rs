@@ -11,8 +11,8 @@ use super::refusal::{Refusal, region, sealed};
 use super::state::{Node, Seal};
 use super::workspace::Workspace;
 use crate::index::{Changes, NodeRef, Snapshot};
+use crate::json::canonical;
 use crate::tree::NodeClass;
-use crate::tree::canonical::canonical;
 
 impl Workspace {
     /// Takes over the changes of a working state. Linear in the units that differ from the base.

@@ -16,8 +16,8 @@ use super::refusal::{Refusal, header, placement, region, sealed};
 use super::state::{Node, Seal};
 use super::workspace::Workspace;
 use crate::index::{Merge, Meta, Snapshot};
+use crate::json::MAX_NESTING;
 use crate::tree::NodeClass;
-use crate::tree::json::MAX_NESTING;
 
 /// What a commit did.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

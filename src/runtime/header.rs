@@ -3,11 +3,11 @@
 
 use super::node::NewNode;
 use super::refusal::{Refusal, header, input, region};
+use crate::json::string;
 use crate::support::diag::nearest_at;
 use crate::tree::alias::{CADENCE, TAGS};
 use crate::tree::check::class_of;
 use crate::tree::hash::{content_hash, hex};
-use crate::tree::shallow::string;
 use crate::tree::{NodeClass, text_list};
 
 /// A field of a payload record: its name, and its value as JSON text.
@@ -329,7 +329,7 @@ impl Name {
         if TAGS.is(member) {
             let listed = json.starts_with('"') || json.starts_with('[');
             let texts = json.starts_with('"') || {
-                let count = crate::tree::shallow::elements(json).len();
+                let count = crate::json::elements(json).len();
                 text_list(json).len() == count
             };
             if !(listed && texts) {

@@ -7,8 +7,8 @@ use super::refusal::{Refusal, placement};
 use super::slot::{Insertion, Target};
 use super::state::Node;
 use super::workspace::Workspace;
+use crate::json::string;
 use crate::tree::NodeClass;
-use crate::tree::shallow::string;
 
 impl Workspace {
     /// Makes the blocks of `kind` directly below `^sys` (of texts: those of role `system` without a

@@ -185,7 +185,7 @@ impl Workspace {
             let mut after = fresh.clone();
             apply_update(&mut after, update);
             let right = content_hash(&after);
-            if crate::tree::shallow::string(given).is_none_or(|given| given != right) {
+            if crate::json::string(given).is_none_or(|given| given != right) {
                 let message = format!("`{id}`: content_hash is not the hash of the content");
                 return Err(header(message).help(format!("leave it out, or give {right}")));
             }

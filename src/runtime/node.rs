@@ -3,9 +3,8 @@
 //! The members are JSON texts by name, in the order given. [`super::header`] checks them.
 
 use super::refusal::{Refusal, input};
+use crate::json::{Halt, MAX_NESTING, Problem, ProblemKind, Reader, write_string};
 use crate::support::cancel::Cancelled;
-use crate::tree::canonical::write_string;
-use crate::tree::json::{Halt, MAX_NESTING, Problem, ProblemKind, Reader};
 
 /// A node to be added: its members as JSON, and the nodes below it. Headers that are not given are
 /// filled when it is added (RUNTIME §3).

@@ -7,9 +7,8 @@ use hashbrown::HashSet;
 use super::policy::{Measure, Scope};
 use super::state::{Node, State};
 use super::workspace::Workspace;
+use crate::json::{canonical, string};
 use crate::tree::NodeClass;
-use crate::tree::canonical::canonical;
-use crate::tree::shallow::string;
 
 /// A block that may go.
 struct Candidate {

@@ -87,7 +87,7 @@ impl Workspace {
             .map(|below| state.standing(*below).level)
             .max();
         let height = height.unwrap_or(0) - state.standing(node).level;
-        if level + 1 + height >= crate::tree::json::MAX_NESTING {
+        if level + 1 + height >= crate::json::MAX_NESTING {
             return Err(placement(format!(
                 "`{id}` would be too deep at its new place"
             )));

@@ -6,7 +6,7 @@ use super::growing::Growing;
 use super::refusal::{Refusal, header, placement, sealed};
 use super::state::Node;
 use super::workspace::Workspace;
-use crate::tree::shallow::string;
+use crate::json::string;
 
 impl Workspace {
     /// The slot of a block of this cycle that text can be added to.

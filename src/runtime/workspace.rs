@@ -20,8 +20,8 @@ use super::refusal::{Refusal, duplicate, header, placement};
 use super::slot::{Insertion, Target};
 use super::state::{State, Zero};
 use crate::index::{Meta, Segment, Snapshot, Writer};
+use crate::json::MAX_NESTING;
 use crate::tree::NodeClass;
-use crate::tree::json::MAX_NESTING;
 use crate::tree::timestamp::rfc3339_of_nanos;
 
 /// The write side of one session. Readers have the snapshots it makes; this is for one writer.

@@ -2,10 +2,9 @@
 
 use std::borrow::Cow;
 
+use crate::json::{elements, unescape};
 use crate::query::ir::Number;
 use crate::tree::is_header;
-use crate::tree::json::unescape;
-use crate::tree::shallow::elements;
 
 /// A row of `attr`.
 #[derive(Debug, Default)]

@@ -304,7 +304,7 @@ pub(crate) fn create(
 /// Refuses names that no address could say.
 pub(crate) fn check_name(name: &str) -> Result<(), StoreError> {
     let wrong = |why: &str| {
-        let name = crate::tree::json::shorten(name);
+        let name = crate::json::shorten(name);
         Err(StoreError::Name(format!("the name {name:?} {why}")))
     };
     match name {

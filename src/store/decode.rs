@@ -9,8 +9,8 @@ use super::error::StoreError;
 use super::present;
 use super::sql::{Database, Row, Value, int, parameters, text};
 use super::wide::{Cells, Kind, Wide};
+use crate::json::{members, string};
 use crate::tree::alias::{CADENCE, TAGS};
-use crate::tree::shallow::{members, string};
 use crate::tree::timestamp::rfc3339_of_nanos;
 use crate::tree::{NONE, NodeClass, PatchNode, Present, Tree, is_header, push_row};
 

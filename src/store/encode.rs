@@ -12,10 +12,9 @@ use super::attrs::{Attr, custom, plain, text_attr};
 use super::present;
 use crate::history::tracked;
 use crate::index::{NodeRef, UnitKey, UnitKind};
+use crate::json::{elements, write_string, write_value};
 use crate::query::ir::normal_type;
 use crate::tree::alias::{CADENCE, TAGS};
-use crate::tree::canonical::{write_string, write_value};
-use crate::tree::shallow::elements;
 use crate::tree::timestamp::rfc3339_of_nanos;
 use crate::tree::{NodeClass, Present as Given, is_header};
 

@@ -17,7 +17,7 @@ use super::rows::put_unit;
 use super::sql::{Database, collect, digest, first, int, text};
 use super::texts;
 use super::write::{IN_FORCE, chained};
-use crate::tree::canonical::write_string;
+use crate::json::write_string;
 use crate::tree::hash::hex;
 
 /// Erases the contents and the custom attributes of nodes in every snapshot of a session, and computes the

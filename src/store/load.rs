@@ -14,8 +14,8 @@ use super::sql::{Database, Row, collect, first, int, text};
 use super::write::IN_FORCE;
 use crate::history::Part;
 use crate::index::{Layout, Meta, Segment, Snapshot, UnitKind, UnitPart, UnitRef, Writer};
+use crate::json::{get, members};
 use crate::tree::Tree;
-use crate::tree::shallow::{get, members};
 
 /// A placement, with the kind of its unit.
 #[derive(Clone, Debug)]

@@ -7,8 +7,8 @@ use super::records::{self, AttemptRow};
 use super::sql::{Database, Dialect, collect, first, int, text};
 use super::sums::{put_retired, seal_session};
 use super::write::{Change, Pen, Written};
+use crate::json::{get, members};
 use crate::support::cancel::{Cancelled, stopped};
-use crate::tree::shallow::{get, members};
 
 /// The right to write a session, and what its writer knows of it.
 #[derive(Debug)]

@@ -13,7 +13,7 @@ use super::rows::{put_in_order, put_unit};
 use super::sql::{Database, Dialect, Value, collect, digest, first, int, text};
 use super::sums::sum;
 use crate::index::{Meta, Snapshot};
-use crate::tree::canonical::{write_string, write_value};
+use crate::json::{write_string, write_value};
 
 /// The `last_seq` of a placement in force.
 pub(super) const IN_FORCE: i64 = i64::MAX;

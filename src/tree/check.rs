@@ -13,8 +13,8 @@ use hashbrown::{DefaultHashBuilder, HashTable};
 
 use super::draft::{Draft, ParentClaim};
 use super::fault::Faults;
-use super::json::shorten;
 use super::model::{Dictionary, NONE, NodeClass, Present, Row, Tree};
+use crate::json::shorten;
 
 /// The class of a stored nodeType (LANGUAGE §1).
 pub fn class_of(node_type: &str) -> NodeClass {

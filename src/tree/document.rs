@@ -12,9 +12,9 @@ use super::check;
 use super::delta::{Delta, DeltaPositions, Patch};
 use super::draft::{Draft, Form, NodeReader};
 use super::fault::{Fault, Faults, InputError, Lines, Position};
-use super::json::{Halt, Reader, named, shorten};
 use super::model::Tree;
 use super::seal::unsealed;
+use crate::json::{Halt, Reader, named, shorten};
 use crate::support::cancel::{self, stopped};
 
 /// One snapshot document, with a whole tree or a delta.

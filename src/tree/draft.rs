@@ -8,9 +8,9 @@ use std::borrow::Cow;
 
 use super::alias::TAGS;
 use super::fault::Faults;
-use super::json::{Halt, MAX_NESTING, Reader, Text, named, not_integer, shorten};
 use super::model::{Dictionary, NONE, NodeClass, Present, Row, Tree};
 use super::payload::write_field;
+use crate::json::{Halt, MAX_NESTING, Reader, Text, named, not_integer, shorten};
 
 /// A `parent_id` of the text, which [`super::check`] compares with the parent.
 pub(crate) struct ParentClaim<'a> {

@@ -7,7 +7,7 @@ use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
 
-use super::json::{Halt, MAX_NESTING, Problem, ProblemKind, Reader, Text, shorten};
+use crate::json::{Halt, MAX_NESTING, Problem, ProblemKind, Reader, Text, shorten};
 use crate::support::cancel::Cancelled;
 
 /// How many faults are listed. Further ones are counted, so that memory stays linear in the input

@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use sha2::{Digest, Sha256};
 
-use super::canonical::{write_string, write_value};
+use crate::json::{write_string, write_value};
 
 /// A SHA-256 digest.
 pub type ContentHash = [u8; 32];

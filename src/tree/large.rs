@@ -11,9 +11,9 @@ use super::check;
 use super::document::{Body, Document, Marks, read_text};
 use super::draft::{Draft, Field, Form, NodeReader, Open};
 use super::fault::{Faults, Lines, Position};
-use super::json::{Reader, Text};
 use super::model::NONE;
 use super::payload::Fields;
+use crate::json::{Reader, Text};
 
 /// A document that is being read.
 pub(super) struct Large {

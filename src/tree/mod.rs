@@ -7,19 +7,17 @@
 //!
 //! | step | in | out | file |
 //! |---|---|---|---|
-//! | read | JSON text | rows in the order of the text | `json`, `text`, `draft` |
+//! | read | JSON text | rows in the order of the text | `draft` |
 //! | check | rows | [`Tree`], or every fault | `check`, `fault`, `model`, `payload` |
 //! | document | the members of a document | [`Document`] | `document` |
 //! | seal | the closing line of a file of lines | whether it fits | `seal` |
 //! | source | files, directories, streams | documents | `source` |
 //! | stream | a large file | its documents, some at a time | `stream`, `large` |
 //! | sequence | documents | trees in cycle order, deltas applied or passed on | `sequence`, `delta`, `patch` |
-//! | read back | fields of a node | headers under either spelling, JSON members | `alias`, `shallow` |
-//! | write | JSON text | canonical bytes, content hashes, times | `canonical`, `hash`, `timestamp` |
+//! | read back | fields of a node | headers under either spelling | `alias` |
+//! | write | fields | content hashes, times | `hash`, `timestamp` |
 
-pub(crate) mod accepted;
 pub mod alias;
-pub mod canonical;
 pub mod check;
 pub mod delta;
 pub mod document;
@@ -27,17 +25,14 @@ pub mod documents;
 mod draft;
 pub mod fault;
 pub mod hash;
-pub mod json;
 mod large;
 pub mod model;
 pub mod patch;
 pub mod payload;
 pub mod seal;
 pub mod sequence;
-pub(crate) mod shallow;
 pub mod source;
 pub(crate) mod stream;
-mod text;
 pub(crate) mod timestamp;
 
 pub use delta::{Delta, Patch, PatchNode, push_row};

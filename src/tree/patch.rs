@@ -11,8 +11,8 @@ use hashbrown::{DefaultHashBuilder, HashTable};
 use super::check;
 use super::delta::Delta;
 use super::fault::{Faults, InputError, Position};
-use super::json::{MAX_NESTING, shorten};
 use super::model::{Dictionary, NONE, NodeClass, Present, Row, Tree};
+use crate::json::{MAX_NESTING, shorten};
 
 /// Applies `delta` to `base`: nodes are added, moved or replaced, then the subtrees of removed ids
 /// go. Linear in the size of the result.

@@ -12,9 +12,9 @@ use std::sync::Arc;
 
 use super::document::{Document, read_document, read_lines};
 use super::fault::InputError;
-use super::json::Reader;
 #[cfg(feature = "cli")]
 use super::seal::{Ending, ending};
+use crate::json::Reader;
 use crate::support::cancel::stopped;
 
 /// How much input is taken.

@@ -9,7 +9,7 @@ use crate::app::present::{Exit, Failure, printable};
 use crate::engine::Store;
 use crate::history::Session;
 use crate::inspect::{Part, Prices};
-use crate::tree::shallow::{get, members, string};
+use crate::json::{get, members, string};
 use crate::tree::timestamp::nanos_of_rfc3339;
 use clap::Args;
 use std::sync::Arc;

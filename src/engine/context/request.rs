@@ -5,10 +5,9 @@ use std::sync::Arc;
 use super::Context;
 use crate::history::{Attempt, AttemptStatus, Attempts, History};
 use crate::index::Snapshot;
+use crate::json::{canonical, get, members, string};
 use crate::render::{self, Provider, RenderError, Scope, Thread};
 use crate::support::diag::{Code, Diagnostic, Error};
-use crate::tree::canonical::canonical;
-use crate::tree::shallow::{get, members, string};
 
 /// A request to a provider.
 #[derive(Clone, Debug, PartialEq, Eq)]

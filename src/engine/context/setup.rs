@@ -1,10 +1,9 @@
 //! The system prompt, the tools and the parameters of the requests to come.
 
 use super::Context;
+use crate::json::{Reader, get, members, string};
 use crate::runtime::NewNode;
 use crate::support::diag::{Code, Diagnostic, Error};
-use crate::tree::json::Reader;
-use crate::tree::shallow::{get, members, string};
 
 /// The priority of the system prompt and of tools: a policy takes everything of a lower one first.
 const PRIORITY: i64 = 1_000;

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use super::{Store, open};
 use crate::history::{History, Session};
 use crate::index::{Meta, NodeRef, Snapshot};
+use crate::json::{Member, members};
 use crate::store::{self, Change, Database, Entry, Import, StoreError};
 use crate::support::diag::Error;
-use crate::tree::shallow::{Member, members};
 
 /// What [`Store::import_log`] did.
 ///

@@ -148,7 +148,7 @@ impl Store {
     pub(crate) fn metas(&self, glob: &str) -> Result<Vec<(String, Option<String>)>, Error> {
         let glob = Glob::new(glob);
         let found = self.core.read(|database| store::metas(database, &glob))?;
-        use crate::tree::shallow::{get, members};
+        use crate::json::{get, members};
         let meta = |column: String| {
             let column = members(&column);
             let document = get(&column, "members").map(members)?;

@@ -2,8 +2,8 @@
 
 use super::pieces::{Piece, Place, tool_name};
 use super::text::{TextChange, compare};
+use crate::json::{get, members};
 use crate::render::{ThreadBlock, canonical};
-use crate::tree::shallow::{get, members};
 use serde::Serialize;
 use std::sync::Arc;
 

@@ -2,8 +2,8 @@
 //!
 //! This file knows messages as JSON and blocks. It must not know requests.
 
+use crate::json::string;
 use crate::render::{ThreadBlock, quoted};
-use crate::tree::shallow::string;
 use std::borrow::Cow;
 use std::sync::Arc;
 

@@ -4,8 +4,8 @@
 //! those count that change what the model reads; a temperature does not. This file must not know
 //! snapshots.
 
+use crate::json::{ValueType, elements, get, members, string, value_type};
 use crate::render::{Head, Provider};
-use crate::tree::shallow::{ValueType, elements, get, members, string, value_type};
 use serde::Serialize;
 use std::borrow::Cow;
 use std::fmt;

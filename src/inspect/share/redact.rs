@@ -4,8 +4,8 @@
 //! of a text that are JSON literals are read as well, four levels deep. This file must not know
 //! sessions.
 
+use crate::json::string;
 use crate::query::ir::{Pattern, PatternError, Patterns};
-use crate::tree::shallow::string;
 use std::borrow::Cow;
 
 /// What is written for a match.

@@ -8,9 +8,9 @@ use crate::history::History;
 use crate::index::{NodeRef, Snapshot, UnitKind, UnitRef};
 use crate::inspect::show::{text_of, tool_of};
 use crate::inspect::{Call, Counts, Region};
+use crate::json::string;
 use crate::render::ThreadBlock;
 use crate::tree::hash::{ContentHash, text_hash};
-use crate::tree::shallow::string;
 use std::collections::HashMap;
 use std::sync::Arc;
 

@@ -5,13 +5,12 @@
 
 use super::{Builder, Entry, Place, Shown, ToolEntry, Turn};
 use crate::index::{NodeRef, Snapshot};
+use crate::json::{canonical, string};
 use crate::logs::log::{About, Message, Part, Tool};
 use crate::logs::nodes::Made;
 use crate::logs::recording::{Recording, SYS};
 use crate::render::Provider;
 use crate::tree::NodeClass;
-use crate::tree::canonical::canonical;
-use crate::tree::shallow::string;
 use crate::tree::timestamp::nanos_of_rfc3339;
 use std::rc::Rc;
 

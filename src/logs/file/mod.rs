@@ -19,8 +19,8 @@ pub use error::FileError;
 
 use crate::engine::{Context, ContextBuilder};
 use crate::history::{LoadError, Session};
+use crate::json::canonical;
 use crate::logs::write_session;
-use crate::tree::canonical::canonical;
 use crate::tree::source::{read_files, read_open};
 use crate::tree::{Limits, SourceError};
 

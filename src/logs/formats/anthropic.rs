@@ -19,14 +19,13 @@
 use super::fields::{Others, get_string, role_name, text};
 use super::reader::{Record, Sniff};
 use super::requests::{Api, Lists, Parsed, tools};
+use crate::json::{Accepted, Member, ValueType, get, members, string, value_type};
 use crate::logs::json::{canonical, compact, quoted};
 use crate::logs::log::{Call, Field, Message, Part};
 use crate::logs::report::{Fate, Report};
 use crate::logs::usage;
 use crate::render::Provider;
 use crate::render::openai::RESERVED;
-use crate::tree::accepted::{Accepted, members};
-use crate::tree::shallow::{Member, ValueType, get, string, value_type};
 use std::rc::Rc;
 
 const FORM: &str = "\"anthropic\"";

@@ -7,13 +7,12 @@
 use super::fields::{count_unread, get_string, text, time};
 use super::reader::{Reader, Record, Records, Sniff};
 use super::responses::item;
+use crate::json::{Accepted, Member, elements, get, members, string};
 use crate::logs::json::{canonical, quoted};
 use crate::logs::log::{About, Call, Event, Field, Message, Part, object_without};
 use crate::logs::output::{Output, SessionId};
 use crate::logs::report::Fate;
 use crate::logs::usage;
-use crate::tree::accepted::{Accepted, elements, members};
-use crate::tree::shallow::{Member, get, string};
 
 /// Every line has a time, a type and a payload.
 pub(super) fn sniff(_: &Record<'_>, found: &[Member<'_>]) -> Sniff {

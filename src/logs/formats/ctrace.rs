@@ -16,12 +16,12 @@ use super::reader::{Reader, Record, Records, Sniff};
 use super::requests::{Api, tools};
 use super::responses::Responses;
 use super::transcript::json_in;
+use crate::json::{Member, elements, get, members, string};
 use crate::logs::json::{canonical, push_member, quoted};
 use crate::logs::log::{About, Call, Message, Origin, Request, object_without};
 use crate::logs::output::Output;
 use crate::logs::report::{Fate, Report};
 use crate::logs::usage;
-use crate::tree::shallow::{Member, elements, get, members, string};
 use std::collections::HashMap;
 use std::rc::Rc;
 

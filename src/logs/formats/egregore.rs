@@ -16,13 +16,13 @@
 
 use super::fields::{get_string, text, time};
 use super::reader::{Reader, Record, Records, Sniff};
+use crate::json::{Member, ValueType, elements, get, members, string, value_type};
 use crate::logs::json::{canonical, push_member, quoted};
 use crate::logs::log::{About, Field, Part, object_without};
 use crate::logs::nodes::{Draft, Made};
 use crate::logs::output::Output;
 use crate::logs::recording::{Change, HEAD, Node, ROOT, Recording, SEQ, SYS};
 use crate::logs::report::{Fate, Report};
-use crate::tree::shallow::{Member, ValueType, elements, get, members, string, value_type};
 use std::collections::{HashMap, HashSet};
 
 /// A list of snapshots, or a snapshot.

@@ -1,9 +1,9 @@
 //! What formats share in reading members of records.
 
+use crate::json::{Member, ValueType, get, string, value_type};
 use crate::logs::json::{canonical, quoted};
 use crate::logs::log::{Field, object_without};
 use crate::logs::report::Report;
-use crate::tree::shallow::{Member, ValueType, get, string, value_type};
 use crate::tree::timestamp::nanos_of_rfc3339;
 
 /// The raw value of the member `name`, if it is a string.

@@ -16,11 +16,11 @@ use super::fields::{count_unread, get_string, text};
 use super::reader::{Reader, Record, Records, Sniff};
 use super::requests::{converse, tools};
 use super::transcript::{call, content, keep, message, record, result, time_of};
+use crate::json::{Member, ValueType, elements, get, members, string, value_type};
 use crate::logs::json::{canonical, push_member};
 use crate::logs::log::{About, Call, Event, Field, Message, Origin, Part, Request};
 use crate::logs::output::{Output, SessionId};
 use crate::logs::report::{Fate, Report};
-use crate::tree::shallow::{Member, ValueType, elements, get, members, string, value_type};
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 

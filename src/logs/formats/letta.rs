@@ -10,11 +10,11 @@ use super::openai::Chat;
 use super::reader::{Reader, Record, Records, Sniff};
 use super::requests::Api;
 use super::transcript::{keep, model, record, time_of};
+use crate::json::{Member, ValueType, elements, get, members, value_type};
 use crate::logs::json::push_member;
 use crate::logs::log::{About, Call, Event, Message, Tool};
 use crate::logs::output::Output;
 use crate::logs::report::{Fate, Report};
-use crate::tree::shallow::{Member, ValueType, elements, get, members, value_type};
 use std::collections::HashSet;
 
 /// A file with agents that have messages.

@@ -4,11 +4,11 @@ use super::anthropic::Messages;
 use super::openai::Chat;
 use super::requests::Api;
 use super::responses::Responses;
+use crate::json::{ValueType, get, members, string, value_type};
 use crate::logs::json::{canonical, quoted};
 use crate::logs::log::{Message, Part, Request, object_without};
 use crate::logs::report::{Fate, Report};
 use crate::render::{Provider, ThreadBlock, message_of};
-use crate::tree::shallow::{ValueType, get, members, string, value_type};
 use std::rc::Rc;
 
 /// What a request and its response say.

@@ -57,7 +57,7 @@ pub(super) use openai::is_message;
 use reader::Sniff;
 pub(super) use reader::{At, InMemory, Reader, Record, Records};
 
-use crate::tree::shallow::{Member, members};
+use crate::json::{Member, members};
 
 /// The log formats that can be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

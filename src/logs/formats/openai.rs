@@ -19,14 +19,13 @@
 use super::fields::{Others, get_string, role_name};
 use super::reader::{Record, Sniff};
 use super::requests::{Api, Lists, Parsed, tools};
+use crate::json::{Member, ValueType, elements, get, members, string, value_type};
 use crate::logs::json::{canonical, quoted};
 use crate::logs::log::{Call, Field, Message, Part};
 use crate::logs::report::{Fate, Report};
 use crate::logs::usage;
 use crate::render::Provider;
 use crate::render::openai::RESERVED;
-use crate::tree::accepted::{elements, members};
-use crate::tree::shallow::{Member, ValueType, get, string, value_type};
 
 /// A message, a record with `messages`, or a response, in the form of Chat Completions.
 pub(super) fn sniff(_record: &Record<'_>, found: &[Member<'_>]) -> Sniff {

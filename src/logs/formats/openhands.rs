@@ -17,12 +17,12 @@ use super::fields::{get_string, text};
 use super::reader::{Reader, Record, Records, Sniff};
 use super::requests::tools;
 use super::transcript::{call, content, keep, message, model, record, result, time_of};
+use crate::json::{Member, ValueType, elements, get, members, value_type};
 use crate::logs::json::{canonical, quoted};
 use crate::logs::log::{About, Call, Event, Field, Message, Part};
 use crate::logs::output::{Output, SessionId};
 use crate::logs::report::Fate;
 use crate::logs::usage;
-use crate::tree::shallow::{Member, ValueType, elements, get, members, value_type};
 use std::collections::{HashMap, HashSet};
 
 /// An event, or a record with a list of them.

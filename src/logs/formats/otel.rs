@@ -11,11 +11,11 @@ use super::fields::{text, time};
 use super::otel_messages::{Chat, Given, chat, is_chat, is_message_event};
 use super::otel_values::{Attributes, any_value, attributes, list, text_of};
 use super::reader::{Reader, Record, Records, Sniff};
+use crate::json::{Member, ValueType, get, members, string, value_type};
 use crate::logs::json::{canonical, push_member, quoted};
 use crate::logs::log::{About, Call, Field, Message, Origin, Request};
 use crate::logs::output::Output;
 use crate::logs::report::Fate;
-use crate::tree::shallow::{Member, ValueType, get, members, string, value_type};
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::rc::Rc;
 

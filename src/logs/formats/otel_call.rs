@@ -5,10 +5,10 @@
 use super::otel_shapes::numbered;
 use super::otel_values::{Attributes, json_of, text_of};
 use super::requests::tools;
+use crate::json::{Member, elements, members, string};
 use crate::logs::json::{canonical, push_member};
 use crate::logs::log::{Field, Tool, object_without};
 use crate::logs::report::Report;
-use crate::tree::shallow::{Member, elements, members, string};
 use std::collections::BTreeMap;
 
 /// The tool definitions of a request.

@@ -15,10 +15,10 @@ use super::otel_shapes::{chat_message, choice, flat};
 use super::otel_values::{Attributes, as_text, json_of, text_of};
 use super::requests::Api;
 use super::transcript::{call, message as message_of};
+use crate::json::{Member, ValueType, elements, get, members, string, value_type};
 use crate::logs::json::{canonical, quoted};
 use crate::logs::log::{Field, Message, Part, Tool, object_without};
 use crate::logs::report::{Fate, Report};
-use crate::tree::shallow::{Member, ValueType, elements, get, members, string, value_type};
 use std::collections::HashMap;
 use std::rc::Rc;
 

@@ -5,8 +5,8 @@
 
 use super::fields::text;
 use super::otel_values::{Attributes, as_text};
+use crate::json::{Member, ValueType, elements, get, members, string, value_type};
 use crate::logs::json::{push_member, quoted};
-use crate::tree::shallow::{Member, ValueType, elements, get, members, string, value_type};
 use std::collections::BTreeMap;
 
 /// The message of a choice: below `message`, or right there.

@@ -3,8 +3,8 @@
 //! OTLP/JSON has a value as an object that names its type, and attributes as a list; exporters for
 //! people write both as plain JSON. This file must not know the names of attributes.
 
+use crate::json::{Member, elements, get, members, string};
 use crate::logs::json::{canonical, compact, push_member, quoted};
-use crate::tree::shallow::{Member, elements, get, members, string};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 

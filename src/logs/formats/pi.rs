@@ -9,13 +9,12 @@
 use super::branches::{Branches, Line, REPEATED};
 use super::fields::{count_unread, get_string, text, time};
 use super::reader::{Reader, Record, Records, Sniff};
+use crate::json::{Member, ValueType, elements, get, members, value_type};
 use crate::logs::json::{canonical, compact, quoted};
 use crate::logs::log::{About, Call, Event, Field, Message, Part, object_without};
 use crate::logs::output::{Output, SessionId};
 use crate::logs::report::{Fate, Report};
 use crate::logs::usage;
-use crate::tree::accepted::{elements, members};
-use crate::tree::shallow::{Member, ValueType, get, value_type};
 use std::collections::HashMap;
 
 /// Every entry has a type and a time; the first is the session's.

@@ -1,8 +1,8 @@
 //! What a log format is to the importer: a reader of records.
 
+use crate::json::Accepted;
 use crate::logs::output::Output;
 use crate::support::cancel::stopped;
-use crate::tree::accepted::Accepted;
 
 /// Whether a record is of a format.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]

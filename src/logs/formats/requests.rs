@@ -14,13 +14,12 @@
 
 use super::fields::{text, time};
 use super::reader::{Reader, Record, Records};
+use crate::json::{Member, ValueType, elements, get, members, string, value_type};
 use crate::logs::json::canonical;
 use crate::logs::log::{About, Call, Event, Message, Origin, Request, Tool, object_without};
 use crate::logs::output::{Output, SessionId};
 use crate::logs::report::{Fate, Report};
 use crate::render::{Provider, is_kept};
-use crate::tree::accepted::{elements, members};
-use crate::tree::shallow::{Member, ValueType, get, string, value_type};
 use std::collections::{HashMap, HashSet};
 use std::hash::{BuildHasher, RandomState};
 use std::rc::Rc;

@@ -18,13 +18,12 @@
 use super::fields::{get_string, role_name, text};
 use super::reader::{Record, Sniff};
 use super::requests::{Api, Lists, Parsed, tools};
+use crate::json::{Accepted, Member, ValueType, elements, get, members, value_type};
 use crate::logs::json::{canonical, quoted};
 use crate::logs::log::{Call, Field, Message, Part, object_without};
 use crate::logs::report::{Fate, Report};
 use crate::logs::usage;
 use crate::render::Provider;
-use crate::tree::accepted::{Accepted, elements, members};
-use crate::tree::shallow::{Member, ValueType, get, value_type};
 use std::rc::Rc;
 
 const FORM: &str = "\"openai-responses\"";

@@ -9,11 +9,11 @@ use super::fields::{get_string, text};
 use super::reader::{Reader, Record, Records, Sniff};
 use super::requests::tools;
 use super::transcript::{call, content, json_in, keep, message, record, result};
+use crate::json::{Member, ValueType, elements, get, members, value_type};
 use crate::logs::json::quoted;
 use crate::logs::log::{About, Call, Event, Message, Part};
 use crate::logs::output::Output;
 use crate::logs::report::{Fate, Report};
-use crate::tree::shallow::{Member, ValueType, elements, get, members, value_type};
 
 /// An object with `conversations` that have a `from` and a `value`.
 pub(super) fn sniff(_record: &Record<'_>, found: &[Member<'_>]) -> Sniff {
@@ -115,7 +115,7 @@ fn turn(raw: &str, report: &mut Report) -> Message {
 /// The call in a value. Its text is an object with a name and arguments, or anything, which is kept
 /// as it is.
 fn call_of(value: &str, report: &mut Report) -> Part {
-    let decoded = crate::tree::shallow::string(value);
+    let decoded = crate::json::string(value);
     let inner = decoded.as_deref().and_then(json_in).unwrap_or(value);
     let found = members(inner);
     let name = get_string(&found, "name");

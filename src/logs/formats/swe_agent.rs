@@ -6,11 +6,11 @@
 use super::openai::Chat;
 use super::reader::{Reader, Record, Records, Sniff};
 use super::requests::{Api, converse};
+use crate::json::{Member, ValueType, elements, get, members, value_type};
 use crate::logs::json::canonical;
 use crate::logs::log::{About, Event, Message, Origin, Request};
 use crate::logs::output::Output;
 use crate::logs::report::Fate;
-use crate::tree::shallow::{Member, ValueType, elements, get, members, value_type};
 use std::collections::HashMap;
 use std::rc::Rc;
 

@@ -5,11 +5,10 @@
 //! the message's first block. This file must not know the records of any one format.
 
 use super::fields::{get_string, role_name, text, time};
+use crate::json::{Member, Reader, ValueType, elements, get, members, string, value_type};
 use crate::logs::json::{canonical, compact, push_member, quoted};
 use crate::logs::log::{Field, Message, Part, object_without};
 use crate::logs::report::{Fate, Report};
-use crate::tree::json::Reader;
-use crate::tree::shallow::{Member, ValueType, elements, get, members, string, value_type};
 
 /// A message of a role, which is the model's reply if the role is the assistant's.
 pub(super) fn message(role: &str, parts: Vec<Part>, report: &mut Report) -> Message {

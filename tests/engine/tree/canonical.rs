@@ -1,8 +1,8 @@
 //! Canonical JSON and content hashes (RUNTIME §2). The expected texts and digests are those of
 //! Python's `json.dumps(sort_keys=True, separators=(',', ':'), ensure_ascii=True)` and `hashlib`.
 
+use pactql::internals::json::{canonical, write_float, write_string};
 use pactql::internals::tree::Fields;
-use pactql::internals::tree::canonical::{canonical, write_float, write_string};
 use pactql::internals::tree::document::Body;
 use pactql::internals::tree::hash::{content_hash, hex};
 use pactql::internals::tree::read_document;

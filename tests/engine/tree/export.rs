@@ -7,7 +7,7 @@ use std::fmt::Write;
 use std::sync::Arc;
 
 use pactql::internals::index::{Meta, Snapshot, Writer};
-use pactql::internals::tree::canonical::canonical;
+use pactql::internals::json::canonical;
 use pactql::internals::tree::{Document, arrange, read_document, read_lines};
 use pactql::logs::{write_document, write_session};
 use proptest::prelude::*;

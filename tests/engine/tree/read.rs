@@ -726,7 +726,7 @@ proptest! {
     #[test]
     fn reader_and_serde_json_agree(text in fragments()) {
         // This reader and serde_json agree on what is well-formed JSON.
-        let mut reader = pactql::internals::tree::json::Reader::new(&text);
+        let mut reader = pactql::internals::json::Reader::new(&text);
         let ours = reader.skip_value().and_then(|_| reader.end()).is_ok() && reader.problems().is_empty();
         let theirs = serde_json::from_str::<serde_json::Value>(&text).is_ok();
         // serde_json reads large numbers as infinity or fails, and takes the last of equal keys.

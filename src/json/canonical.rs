@@ -8,9 +8,8 @@
 use std::borrow::Cow;
 use std::io::{self, Write};
 
-use super::json::{Halt, Reader, Text};
-use super::model::NONE;
-use super::text::{find_not_plain, hex4};
+use super::reader::{Halt, Reader};
+use super::text::{Text, find_not_plain, hex4};
 
 /// Where canonical JSON goes: every [`Write`], and [`Appended`].
 pub trait Sink {
@@ -317,7 +316,7 @@ fn entries(raw: &str) -> Result<Vec<Entry<'_>>, Halt> {
     let mut open: Vec<u32> = Vec::new();
     let mut key = Cow::Borrowed("");
     loop {
-        let index = u32::try_from(entries.len()).unwrap_or(NONE);
+        let index = u32::try_from(entries.len()).unwrap_or(u32::MAX);
         let (item, opened) = match reader.peek() {
             Some(b'"') => (Item::Text(reader.string()?), false),
             Some(b'-' | b'0'..=b'9') => (Item::Bare(reader.number()?.raw), false),

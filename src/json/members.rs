@@ -1,12 +1,17 @@
-//! One level at a time of a JSON text that was accepted whole before, without passing over it again.
+//! One level of a JSON value at a time: an object as names and raw values, an array as raw values.
 //!
-//! A log is checked once, line by line, and then looked into level by level: a line, its message, the
-//! parts of that. The check notes where long values end ([`Jumps`]), and [`Accepted`] goes from one to the
-//! next. This file must not know log formats.
+//! For callers that need a few members of a text that [`Reader::skip_value`] has accepted, and keep the rest as
+//! text. A log is checked once, line by line, and then looked into level by level: a line, its message, the parts
+//! of that. The check notes where long values end ([`Jumps`]), and [`Accepted`] goes from one to the next.
 
-use super::json::{Halt, Marks, Reader, Text};
-use super::shallow::{Member, get};
+use std::borrow::Cow;
 use std::ops::Range;
+
+use super::reader::{Halt, Marks, Reader};
+use super::text::Text;
+
+/// A member of an object: decoded name, raw value.
+pub(crate) type Member<'a> = (Cow<'a, str>, &'a str);
 
 /// Values of fewer bytes are passed over byte by byte.
 const LONG: usize = 32;
@@ -278,14 +283,50 @@ fn after_nested(bytes: &[u8], start: usize) -> Option<usize> {
     }
 }
 
-/// [`Accepted::members`] of a text of which nothing was noted. Linear in `raw`.
+/// The members of an object, as [`Accepted::members`] of a text of which nothing was noted. Linear in `raw`.
 pub(crate) fn members(raw: &str) -> Vec<Member<'_>> {
     Accepted::default().members(raw)
 }
 
-/// [`Accepted::elements`] of a text of which nothing was noted. Linear in `raw`.
+/// The elements of an array, as [`Accepted::elements`] of a text of which nothing was noted. Linear in `raw`.
 pub(crate) fn elements(raw: &str) -> Vec<&str> {
     Accepted::default().elements(raw)
+}
+
+/// The decoded string, if the value is one.
+pub(crate) fn string(raw: &str) -> Option<Cow<'_, str>> {
+    if !raw.starts_with('"') {
+        return None;
+    }
+    Reader::new(raw).string().ok().map(Text::decode)
+}
+
+/// The value of the first member `name`.
+pub(crate) fn get<'a>(members: &[Member<'a>], name: &str) -> Option<&'a str> {
+    let found = members.iter().find(|(key, _)| key == name);
+    found.map(|(_, value)| *value)
+}
+
+/// The type of a JSON value, as far as its first byte shows it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ValueType {
+    Null,
+    String,
+    Array,
+    Object,
+    /// A number or a boolean.
+    Other,
+}
+
+/// The type of `raw`, which has no white space around it.
+pub(crate) fn value_type(raw: &str) -> ValueType {
+    match raw.as_bytes().first() {
+        Some(b'n') => ValueType::Null,
+        Some(b'"') => ValueType::String,
+        Some(b'[') => ValueType::Array,
+        Some(b'{') => ValueType::Object,
+        _ => ValueType::Other,
+    }
 }
 
 #[cfg(test)]
@@ -319,17 +360,7 @@ mod tests {
             let mut seen = 0;
             while let Some(raw) = waiting.pop() {
                 seen += 1;
-                assert_eq!(
-                    json.members(raw),
-                    crate::tree::shallow::members(raw),
-                    "{text}"
-                );
                 assert_eq!(json.members(raw), members(raw), "{text}");
-                assert_eq!(
-                    json.elements(raw),
-                    crate::tree::shallow::elements(raw),
-                    "{text}"
-                );
                 assert_eq!(json.elements(raw), elements(raw), "{text}");
                 waiting.extend(json.members(raw).into_iter().map(|(_, value)| value));
                 waiting.extend(json.elements(raw));

@@ -11,9 +11,7 @@
 
 use std::borrow::Cow;
 
-pub use super::text::{Text, unescape};
-use super::text::{find_special, hex4};
-pub(crate) use super::text::{named, not_integer, shorten};
+use super::text::{Text, find_special, hex4, shorten};
 use crate::support::cancel::stopped;
 
 /// How deep arrays and objects may nest in one value.

@@ -1,0 +1,24 @@
+//! JSON: text comes in, values and canonical text go out.
+//!
+//! | what | file |
+//! |---|---|
+//! | reading, with every check and the place of each problem | `reader`, `text` |
+//! | one level of an accepted value at a time | `members` |
+//! | canonical text | `canonical` |
+//!
+//! It must not know trees, logs or what the names of members mean.
+
+mod canonical;
+mod members;
+mod reader;
+mod text;
+
+pub use canonical::{
+    Appended, Sink, canonical, write_float, write_number, write_string, write_value,
+};
+pub(crate) use members::{
+    Accepted, Jumps, Member, ValueType, elements, get, members, string, value_type,
+};
+pub use reader::{Halt, MAX_NESTING, MAX_PROBLEMS, Number, Problem, ProblemKind, Reader};
+pub use text::{Text, unescape};
+pub(crate) use text::{named, not_integer, shorten};
